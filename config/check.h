@@ -1,0 +1,92 @@
+// What the checks of pipelines and of the daemon's file share: complaints are gathered, tables are read key by key
+// against Parameters, keys nobody knows are refused. A wrong value gives a complaint and a stand-in, so that the check
+// goes on and finds the other errors; whoever gets complaints throws the stand-ins away. Any thread; not shared.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/catalogue.h"
+#include "config/document.h"
+#include "config/load.h"
+
+namespace spdld::config {
+
+constexpr size_t kComplaintsMax = 100;
+
+class Complaints {
+ public:
+  explicit Complaints(std::string file) : file_(std::move(file)) {}
+
+  void add(int line, std::string key, std::string text);
+  bool empty() const { return complaints_.empty(); }
+  const std::string& file() const { return file_; }
+  std::vector<Complaint> take();  // in the order of the lines
+
+ private:
+  std::string file_;
+  std::vector<Complaint> complaints_;
+};
+
+std::string in_quotes(std::string_view text);  // as it may stand in a message: "text"
+
+// ' (did you mean "scale"?)', or nothing where none is near.
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> known);
+
+std::string joined(std::span<const std::string_view> words);  // "a", "b", "c"
+
+// 1 to 64 letters, digits (ASCII) and characters of `also`.
+bool is_word(std::string_view text, std::string_view also);
+bool is_digits(std::string_view text);  // 1 to 9 of them
+
+class TableReader {
+ public:
+  // `node` is a table (any other is complained about, once, and read as an empty one); `key` is its dotted name, "" for
+  // the root. All three must outlive the reader.
+  TableReader(const Node& node, std::string key, std::span<const Parameter> known, Complaints& complaints);
+
+  const Node* find(std::string_view name) const { return node_.find(name); }
+  std::string key(std::string_view name) const;
+  int line(std::string_view name) const;  // the entry's, or the table's where it is missing
+  int line() const { return node_.line; }
+
+  // The checked value of a known parameter, or its default; a stand-in after a complaint.
+  Value value(std::string_view name) const;
+  bool flag(std::string_view name) const { return std::get<bool>(value(name)); }
+  int64_t integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
+  std::string text(std::string_view name) const { return std::get<std::string>(value(name)); }
+  // None where it is missing or was complained about: there is nothing to check further.
+  std::optional<std::string> given_text(std::string_view name) const;
+  // Of a kTexts. Elements that are no texts or not plain are complained about and left out.
+  std::vector<std::string> texts(std::string_view name) const;
+  // All known parameters, by name.
+  Parameters values() const;
+
+  // Complains about every key that is neither a known parameter nor one of `others`.
+  void refuse_unknown(std::span<const std::string_view> others = {}) const;
+
+  void complain(std::string_view name, std::string text) const;  // about one of its entries
+  Complaints& complaints() const { return complaints_; }
+
+ private:
+  Value checked(const Parameter& parameter, const Node& node) const;
+
+  const Node& node_;
+  std::string key_;
+  std::span<const Parameter> known_;
+  Complaints& complaints_;
+};
+
+// [source]; relative uris are taken from `folder`.
+SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
+
+// The two checks behind load.h.
+Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder);
+Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin);
+
+}  // namespace spdld::config

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "config/check.h"
+
+namespace spdld::config {
+namespace {
+
+using Type = ParameterType;
+
+constexpr double kSlotBytesMin = 1u << 20;
+constexpr double kSlotBytesMax = 0x1p50;
+constexpr size_t kSocketPathMax = 107;  // sockaddr_un::sun_path less its terminating zero
+
+Parameter text_key(std::string_view name, std::string_view help, const std::string& fallback = "") {
+  return {.name = name, .type = Type::kText, .help = help, .fallback = Value(fallback)};
+}
+
+Parameter count_key(std::string_view name, std::string_view help, uint32_t fallback, double min, double max) {
+  return {
+      .name = name, .type = Type::kInteger, .help = help, .fallback = Value(int64_t{fallback}), .min = min, .max = max};
+}
+
+Parameter size_key(std::string_view name, std::string_view help, uint64_t fallback) {
+  return {.name = name,
+          .type = Type::kSize,
+          .help = help,
+          .fallback = Value(static_cast<int64_t>(fallback)),
+          .min = kSlotBytesMin,
+          .max = kSlotBytesMax};
+}
+
+Parameter texts_key(std::string_view name, std::string_view help) {
+  return {.name = name, .type = Type::kTexts, .help = help};
+}
+
+struct Section {
+  std::string_view name;
+  std::vector<Parameter> keys;
+};
+
+// In the order of the file. The defaults are DaemonSettings' own.
+const std::array<Section, 6>& sections() {
+  static const DaemonSettings defaults;
+  static const std::array<Section, 6> table = {{
+      {"socket",
+       {text_key("path", "where clients connect", defaults.socket_path.string()),
+        text_key("mode", "who may connect, in octal", "0660"),
+        text_key("group", "the socket's group", defaults.socket_group)}},
+      {"limits",
+       {count_key("cpu_budget", "decode threads; 0: the cores this process may use", defaults.cpu_budget, 0, 1024),
+        count_key("fetch_concurrency", "local reads at once", defaults.fetch_concurrency, 1, 64),
+        size_key("slot_bytes_max", "of all rings together", defaults.slot_bytes_max),
+        size_key("slot_bytes_per_user_max", "of one user's rings", defaults.slot_bytes_per_user_max),
+        count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
+        count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536)}},
+      {"data", {texts_key("roots", "folders a source must lie in")}},
+      {"pipelines", {text_key("dir", "folder of the named pipelines")}},
+      {"pipelines.access.NAME", {texts_key("users", "who may use NAME"), texts_key("groups", "who may use NAME")}},
+      {"log",
+       {{.name = "level",
+         .type = Type::kChoice,
+         .help = "the least that is logged",
+         .fallback = Value(defaults.log_level),
+         .choices = {"trace", "debug", "info", "warn", "error"}}}},
+  }};
+  return table;
+}
+
+const std::vector<Parameter>& keys_of(std::string_view section) {
+  return std::find_if(sections().begin(), sections().end(), [&](const auto& entry) { return entry.name == section; })
+      ->keys;
+}
+
+// A missing table is read as an empty one: all defaults.
+const Node& section_node(const Node& root, std::string_view name) {
+  static const Node none{.line = 0, .octal = false, .value = std::vector<Entry>()};
+  const Node* found = root.find(name);
+  return found == nullptr ? none : *found;
+}
+
+uint32_t check_mode(const TableReader& reader) {
+  const Node* node = reader.find("mode");
+  if (node == nullptr) return DaemonSettings().socket_mode;
+  uint32_t mode = 01000;  // beyond what is allowed
+  const auto* text = node->text();
+  const auto* integer = std::get_if<int64_t>(&node->value);
+  if (text != nullptr) {
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), mode, 8);
+    if (error != std::errc() || end != text->data() + text->size()) mode = 01000;
+  } else if (integer != nullptr && node->octal && *integer <= 0777) {
+    mode = static_cast<uint32_t>(*integer);  // octal literals have no sign
+  }
+  if (mode > 0777 || (mode & 0600) != 0600) {
+    reader.complain("mode", "must be octal permissions in which the owner reads and writes, such as \"0660\" or 0o660");
+  }
+  return mode;
+}
+
+void check_socket(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "socket", keys_of("socket"), complaints);
+  reader.refuse_unknown();
+  settings.socket_path = reader.text("path");
+  if (!settings.socket_path.is_absolute()) {
+    reader.complain("path", "must be an absolute path");
+  } else if (settings.socket_path.native().size() > kSocketPathMax) {
+    reader.complain("path",
+                    "must have at most " + std::to_string(kSocketPathMax) + " bytes: a socket's name is no longer");
+  }
+  settings.socket_mode = check_mode(reader);
+  settings.socket_group = reader.text("group");
+}
+
+void check_limits(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "limits", keys_of("limits"), complaints);
+  reader.refuse_unknown();
+  settings.cpu_budget = static_cast<uint32_t>(reader.integer("cpu_budget"));
+  settings.fetch_concurrency = static_cast<uint32_t>(reader.integer("fetch_concurrency"));
+  settings.slot_bytes_max = static_cast<uint64_t>(reader.integer("slot_bytes_max"));
+  settings.slot_bytes_per_user_max = static_cast<uint64_t>(reader.integer("slot_bytes_per_user_max"));
+  settings.pipelines_per_user_max = static_cast<uint32_t>(reader.integer("pipelines_per_user_max"));
+  settings.sessions_max = static_cast<uint32_t>(reader.integer("sessions_max"));
+  if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;
+  if (reader.find("slot_bytes_per_user_max") != nullptr) {
+    reader.complain("slot_bytes_per_user_max", "must not be above slot_bytes_max, which all users share");
+  }
+  settings.slot_bytes_per_user_max = settings.slot_bytes_max;
+}
+
+void check_data(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "data", keys_of("data"), complaints);
+  reader.refuse_unknown();
+  for (const auto& text : reader.texts("roots")) {
+    std::filesystem::path root(text);
+    if (!root.is_absolute()) reader.complain("roots", "must hold absolute paths, not " + in_quotes(text));
+    settings.data_roots.push_back(std::move(root));
+  }
+}
+
+PipelineAccess check_access(const Node& node, const std::string& key, Complaints& complaints) {
+  TableReader reader(node, key, keys_of("pipelines.access.NAME"), complaints);
+  reader.refuse_unknown();
+  PipelineAccess access{.users = reader.texts("users"), .groups = reader.texts("groups")};
+  for (const auto& group : access.groups) {
+    if (group == "*") reader.complain("groups", "must not hold \"*\": everybody is users = [\"*\"]");
+  }
+  return access;
+}
+
+void check_pipelines(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "pipelines", keys_of("pipelines"), complaints);
+  const std::array<std::string_view, 1> others = {"access"};
+  reader.refuse_unknown(others);
+  settings.pipelines_dir = reader.text("dir");
+  if (!settings.pipelines_dir.empty() && !settings.pipelines_dir.is_absolute()) {
+    reader.complain("dir", "must be an absolute path");
+  }
+  const Node* access = reader.find("access");
+  if (access == nullptr) return;
+  const auto* entries = access->table();
+  if (entries == nullptr) {
+    reader.complain("access", "must be tables, each written [pipelines.access.NAME]");
+    return;
+  }
+  for (const auto& [name, entry] : *entries) {
+    const std::string key = "pipelines.access." + printable(name, 64);
+    if (name != "*" && (!is_word(name, "_.-") || name.find_first_of("_.-") == 0)) {
+      complaints.add(entry.line, key, "must be a pipeline's name (letters, digits, \"_\", \".\", \"-\"), or \"*\"");
+    }
+    settings.access.emplace(name, check_access(entry, key, complaints));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> daemon_keys() {
+  std::vector<std::string> all;
+  for (const auto& section : sections()) {
+    for (const auto& key : section.keys) all.push_back(std::string(section.name) + "." + std::string(key.name));
+  }
+  return all;
+}
+
+Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin) {
+  Complaints complaints(origin);
+  TableReader reader(root, "", {}, complaints);
+  const std::array<std::string_view, 5> tables = {"socket", "limits", "data", "pipelines", "log"};
+  reader.refuse_unknown(tables);
+  DaemonSettings settings;
+  check_socket(section_node(root, "socket"), settings, complaints);
+  check_limits(section_node(root, "limits"), settings, complaints);
+  check_data(section_node(root, "data"), settings, complaints);
+  check_pipelines(section_node(root, "pipelines"), settings, complaints);
+  TableReader log(section_node(root, "log"), "log", keys_of("log"), complaints);
+  log.refuse_unknown();
+  settings.log_level = log.text("level");
+  if (complaints.empty()) return {std::move(settings), {}};
+  return {std::nullopt, complaints.take()};
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,394 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/check.h"
+
+namespace spdld::config {
+namespace {
+
+using Type = ParameterType;
+
+constexpr size_t kOutputsMax = 64;
+constexpr size_t kOpsMax = 32;  // of one output
+
+const std::vector<Parameter>& top_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "name", .type = Type::kText, .help = "of the pipeline"},
+      {.name = "seed",
+       .type = Type::kInteger,
+       .help = "of all random draws",
+       .fallback = Value(int64_t{0}),
+       .min = 0,
+       .max = 9223372036854775807.0},
+      {.name = "on_bad",
+       .type = Type::kChoice,
+       .help = "what happens to content that can't be decoded",
+       .fallback = Value(std::string("substitute")),
+       .choices = {"substitute", "mask", "fail"}},
+  };
+  return keys;
+}
+
+const std::vector<Parameter>& order_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "shuffle", .type = Type::kFlag, .help = "another order in each epoch", .fallback = Value(true)},
+      {.name = "epochs",
+       .type = Type::kInteger,
+       .help = "how many; 0: endless",
+       .fallback = Value(int64_t{1}),
+       .min = 0,
+       .max = 1e9},
+  };
+  return keys;
+}
+
+const std::vector<Parameter>& output_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "name", .type = Type::kText, .help = "of the tensor in the batch"},
+      {.name = "from", .type = Type::kText, .help = "the sample's field"}};
+  return keys;
+}
+
+const std::vector<Parameter>& batch_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "size",
+       .type = Type::kInteger,
+       .help = "samples of a rank a step",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 65536},
+      {.name = "global_size",
+       .type = Type::kInteger,
+       .help = "samples of all ranks a step",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 65536},
+      {.name = "last",
+       .type = Type::kChoice,
+       .help = "the end of an epoch that the size does not divide",
+       .fallback = Value(std::string("short")),
+       .choices = {"short", "drop"}},
+      {.name = "prefetch_depth",
+       .type = Type::kInteger,
+       .help = "batches ahead of the trainer",
+       .fallback = Value(int64_t{4}),
+       .min = 1,
+       .max = 16},
+      {.name = "held_max",
+       .type = Type::kInteger,
+       .help = "batches a trainer may hold at once",
+       .fallback = Value(int64_t{2}),
+       .min = 1,
+       .max = 16},
+      {.name = "device",
+       .type = Type::kText,
+       .help = "where batches are handed over",
+       .fallback = Value(std::string("auto"))},
+  };
+  return keys;
+}
+
+// --- [[output]] ---
+
+// Parameters that are each allowed but make no sense together.
+void check_sense(const OperationSpec& spec, const TableReader& reader) {
+  for (const std::string_view name : {"scale", "ratio"}) {
+    const auto found = spec.parameters.find(name);
+    if (found == spec.parameters.end()) continue;
+    const auto* pair = std::get_if<std::vector<double>>(&found->second);
+    if (pair != nullptr && pair->size() == 2 && (*pair)[0] > (*pair)[1]) {
+      reader.complain(name, "must have its least number first: [least, greatest]");
+    }
+  }
+  if (const auto draw = spec.parameters.find("draw"); draw != spec.parameters.end()) {
+    const auto& name = std::get<std::string>(draw->second);
+    if (!name.empty() && !is_word(name, "_.-")) {
+      reader.complain("draw", "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\", not " + in_quotes(name));
+    }
+  }
+  if (spec.op == "convert" && spec.text("dtype") == "uint8" && spec.number("scale") != 1) {
+    reader.complain("scale", "must be 1 with dtype \"uint8\": write dtype = \"float32\" for scaled values");
+  }
+}
+
+// None: which operation is meant is not known; the rest of the chain can't be checked.
+std::optional<OperationSpec> check_operation(const Node& node, const std::string& key, Complaints& complaints) {
+  static const std::vector<Parameter> op_key = {{.name = "op", .type = Type::kText, .help = "the operation's name"}};
+  if (node.table() == nullptr) {
+    complaints.add(node.line, key,
+                   "must be a table such as { op = \"decode-image\" }, not " + std::string(kind_of(node)));
+    return std::nullopt;
+  }
+  OperationSpec spec;
+  spec.where = {complaints.file(), node.line};
+  TableReader head(node, key, op_key, complaints);
+  const auto op = head.given_text("op");
+  if (!op) return std::nullopt;
+  spec.op = *op;
+  const auto* operation = find_operation(spec.op);
+  if (operation == nullptr) {
+    std::vector<std::string_view> names;
+    for (const auto& known : operations()) names.push_back(known.name);
+    head.complain("op", "is not a known operation: " + in_quotes(spec.op) + did_you_mean(spec.op, names) +
+                            "; known are " + joined(names));
+    return std::nullopt;
+  }
+  const std::array<std::string_view, 1> always = {"op"};
+  TableReader reader(node, key, operation->parameters, complaints);
+  reader.refuse_unknown(always);
+  spec.parameters = reader.values();
+  check_sense(spec, reader);
+  return spec;
+}
+
+// Whether a picture's size is the same for all samples after this operation.
+bool fixes_size(const OperationSpec& spec, bool fixed_before) {
+  if (spec.op == "center-crop" || spec.op == "random-resized-crop") return true;
+  if (spec.op == "resize") return fixed_before || spec.numbers("size").size() == 2;
+  return fixed_before;
+}
+
+std::string flow_error(const Operation& operation, Flow has) {
+  const std::string name(operation.name);
+  if (has == Flow::kTensor)
+    return name + " can't follow: the operation before it writes the tensor and must be the last";
+  if (has == Flow::kInteger)
+    return name + " can't follow: what comes before it is an integer, which takes no operations";
+  if (has == Flow::kBytes) return name + " works on an image: add { op = \"decode-image\" } before it";
+  return name + " works on a field's bytes: it must be the first operation";
+}
+
+OperationSpec implicit_convert(const OutputSpec& output) {
+  OperationSpec spec{.op = "convert", .parameters = {}, .where = output.where};
+  for (const auto& parameter : find_operation("convert")->parameters) {
+    spec.parameters.emplace(parameter.name, *parameter.fallback);
+  }
+  return spec;
+}
+
+constexpr std::string_view kSizeRule =
+    "has pictures whose size is not fixed: add center-crop, random-resized-crop, or a resize with two numbers";
+
+// Each operation must take what the one before it gives; the end must be a tensor of one shape. `start`: what the field
+// gives; none when that is not known.
+void check_chain(OutputSpec& output, std::optional<Flow> start, const std::string& key, int line,
+                 Complaints& complaints) {
+  if (!start && output.ops.empty()) return;
+  Flow flow = start ? *start : find_operation(output.ops.front().op)->in;
+  bool fixed = false;
+  for (size_t i = 0; i < output.ops.size(); ++i) {
+    const auto& spec = output.ops[i];
+    const auto& operation = *find_operation(spec.op);
+    const std::string op_key = key + ".ops[" + std::to_string(i) + "]";
+    if (operation.in != flow) {
+      complaints.add(spec.where.line, op_key, flow_error(operation, flow));
+      return;
+    }
+    if (i == 0 && output.from == "path" && spec.op == "decode-image") {
+      complaints.add(spec.where.line, op_key, "can't decode \"path\": it is the sample's name, not its content");
+      return;
+    }
+    fixed = fixes_size(spec, fixed);
+    const bool ends = i + 1 == output.ops.size();
+    if (operation.in == Flow::kImage && operation.out == Flow::kTensor && !fixed) {
+      complaints.add(spec.where.line, op_key, std::string(kSizeRule) + " before it");
+    } else if (ends && operation.out == Flow::kImage && !fixed) {
+      complaints.add(line, key + ".ops", std::string(kSizeRule));
+    }
+    flow = operation.out;
+  }
+  if (flow == Flow::kBytes) {
+    complaints.add(
+        line, key + ".ops",
+        "gives bytes of any length, which are no tensor: add decode-image (with a fixed size), parse-int or pad-bytes");
+  }
+  if (flow == Flow::kImage) output.ops.push_back(implicit_convert(output));
+}
+
+bool is_letter_or_underscore(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// The names of all tensors of the batch so far.
+class Names {
+ public:
+  explicit Names(Complaints& complaints) : complaints_(complaints) {}
+
+  void add(const std::string& name, int line, std::string key) {
+    if (!is_word(name, "_.-") || !is_letter_or_underscore(name.front())) {
+      complaints_.add(line, std::move(key),
+                      "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\" and begin with a letter or \"_\", not " +
+                          in_quotes(name));
+      return;
+    }
+    if (name == "sample_id" || name == "mask") {
+      complaints_.add(line, std::move(key), "must not be " + in_quotes(name) + ": every batch has that one already");
+      return;
+    }
+    const auto [first, fresh] = keys_.emplace(name, key);
+    if (!fresh)
+      complaints_.add(line, std::move(key), in_quotes(name) + " is the name of " + first->second + " already");
+  }
+
+ private:
+  Complaints& complaints_;
+  std::map<std::string, std::string> keys_;  // name -> the key that gave it
+};
+
+// What the field gives; none where there is no such field, or its source is not known (nullptr).
+std::optional<Flow> check_from(const TableReader& reader, const SourceType* source, OutputSpec& output) {
+  const auto from = reader.given_text("from");
+  if (!from || source == nullptr) return std::nullopt;
+  output.from = *from;
+  const auto& fields = source->fields;
+  if (fields.empty()) {
+    if (is_word(*from, "_.+-") && from->find_first_of(".+-") != 0) return field_flow(*source, *from);
+    reader.complain("from", "must be a member's extension such as \"jpg\", or \"path\", not " + in_quotes(*from));
+    return std::nullopt;
+  }
+  if (std::find(fields.begin(), fields.end(), *from) != fields.end()) return field_flow(*source, *from);
+  reader.complain("from", "is not a field of " + std::string(source->name) + ": " + in_quotes(*from) +
+                              did_you_mean(*from, fields) + "; it has " + joined(fields));
+  return std::nullopt;
+}
+
+// False: an operation is not known.
+bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, Names& names) {
+  if (node == nullptr) return true;
+  const auto* list = node->list();
+  if (list == nullptr || list->size() > kOpsMax) {
+    reader.complain("ops", list == nullptr ? "must be a list of operations, not " + std::string(kind_of(*node))
+                                           : "may have at most " + std::to_string(kOpsMax) + " operations");
+    return false;
+  }
+  bool known = true;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string key = reader.key("ops") + "[" + std::to_string(i) + "]";
+    auto spec = check_operation((*list)[i], key, reader.complaints());
+    if (!spec) {
+      known = false;
+      continue;
+    }
+    if (const auto box = spec->parameters.find("box"); box != spec->parameters.end()) {
+      const auto& name = std::get<std::string>(box->second);
+      const Node* place = (*list)[i].find("box");
+      if (!name.empty()) names.add(name, place->line, key + ".box");
+    }
+    output.ops.push_back(*std::move(spec));
+  }
+  return known;
+}
+
+OutputSpec check_output(const Node& node, const std::string& key, const SourceType* source, Names& names,
+                        Complaints& complaints) {
+  OutputSpec output;
+  output.where = {complaints.file(), node.line};
+  TableReader reader(node, key, output_keys(), complaints);
+  const std::array<std::string_view, 1> others = {"ops"};
+  reader.refuse_unknown(others);
+  if (const auto name = reader.given_text("name")) {
+    output.name = *name;
+    names.add(*name, reader.line("name"), key + ".name");
+  }
+  const auto start = check_from(reader, source, output);
+  const bool known = check_ops(reader.find("ops"), output, reader, names);
+  if (known && node.table() != nullptr) check_chain(output, start, key, reader.line("ops"), complaints);
+  return output;
+}
+
+std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source, Complaints& complaints) {
+  std::vector<OutputSpec> outputs;
+  const auto* list = node == nullptr ? nullptr : node->list();
+  if (list == nullptr || list->empty()) {
+    complaints.add(node == nullptr ? 0 : node->line, "output",
+                   node == nullptr ? "is missing: a pipeline has at least one [[output]]"
+                                   : "must be a list of one or more tables, each written [[output]]");
+    return outputs;
+  }
+  if (list->size() > kOutputsMax) {
+    complaints.add(node->line, "output", "may be written at most " + std::to_string(kOutputsMax) + " times");
+    return outputs;
+  }
+  Names names(complaints);
+  for (size_t i = 0; i < list->size(); ++i) {
+    outputs.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", source, names, complaints));
+  }
+  return outputs;
+}
+
+// --- [batch] and the whole ---
+
+// The one place that knows which devices this build can hand over on.
+std::string device_error(const std::string& device) {
+  if (device == "auto" || device == "cpu") return "";
+  const bool cuda = device.starts_with("cuda:") && device.size() <= 7 && is_digits(std::string_view(device).substr(5));
+  if (device == "pinned" || cuda) {
+    return in_quotes(device) + " needs a build with GPU support: use \"auto\" or \"cpu\"";
+  }
+  return "must be \"auto\", \"cpu\", \"pinned\" or \"cuda:N\" (N from 0 to 99), not " + in_quotes(device);
+}
+
+BatchSpec check_batch(const Node& node, Complaints& complaints) {
+  TableReader reader(node, "batch", batch_keys(), complaints);
+  reader.refuse_unknown();
+  BatchSpec batch;
+  batch.size = static_cast<uint64_t>(reader.integer("size"));
+  batch.global_size = static_cast<uint64_t>(reader.integer("global_size"));
+  const bool size = reader.find("size") != nullptr, global_size = reader.find("global_size") != nullptr;
+  if (size && global_size) {
+    reader.complain("global_size",
+                    "must not stand beside size: size is a rank's samples a step, global_size the job's");
+  } else if (!size && !global_size && node.table() != nullptr) {
+    reader.complain("size", "is missing: give size (a rank's samples a step) or global_size (the job's)");
+  }
+  batch.last = reader.text("last") == "drop" ? LastBatch::kDrop : LastBatch::kShort;
+  batch.prefetch_depth = static_cast<uint32_t>(reader.integer("prefetch_depth"));
+  batch.held_max = static_cast<uint32_t>(reader.integer("held_max"));
+  if (const auto device = reader.given_text("device")) {
+    batch.device = *device;
+    if (const auto error = device_error(batch.device); !error.empty()) reader.complain("device", error);
+  }
+  return batch;
+}
+
+}  // namespace
+
+Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
+  Complaints complaints(origin);
+  TableReader reader(root, "", top_keys(), complaints);
+  const std::array<std::string_view, 4> tables = {"source", "order", "output", "batch"};
+  reader.refuse_unknown(tables);
+  PipelineSpec spec;
+  spec.where = {origin, 0};
+  if (const auto name = reader.given_text("name")) {
+    spec.name = *name;
+    if (!is_word(spec.name, "_.-") || spec.name.find_first_of("_.-") == 0) {
+      reader.complain("name",
+                      "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\" and begin with a letter or digit");
+    }
+  }
+  spec.seed = static_cast<uint64_t>(reader.integer("seed"));
+  const std::string on_bad = reader.text("on_bad");
+  spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
+
+  if (const Node* source = root.find("source")) {
+    spec.source = check_source(*source, folder, complaints);
+  } else {
+    complaints.add(0, "source", "is missing: a [source] with type and uri says where the samples are");
+  }
+  if (const Node* order = root.find("order")) {
+    TableReader order_reader(*order, "order", order_keys(), complaints);
+    order_reader.refuse_unknown();
+    spec.order.shuffle = order_reader.flag("shuffle");
+    spec.order.epochs = static_cast<uint64_t>(order_reader.integer("epochs"));
+  }
+  spec.outputs = check_outputs(root.find("output"), find_source(spec.source.type), complaints);
+  if (const Node* batch = root.find("batch")) {
+    spec.batch = check_batch(*batch, complaints);
+  } else {
+    complaints.add(0, "batch", "is missing: a [batch] with size or global_size says how many samples a step has");
+  }
+  if (complaints.empty()) return {std::move(spec), {}};
+  return {std::nullopt, complaints.take()};
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "config/check.h"
+
+namespace spdld::config {
+namespace {
+
+using Type = ParameterType;
+
+constexpr uint64_t kRangeMax = 1'000'000;  // archives of one uri
+
+const std::vector<Parameter>& source_keys() {
+  static const std::vector<Parameter> keys = {{.name = "type", .type = Type::kText, .help = "what the source is"},
+                                              {.name = "uri", .type = Type::kText, .help = "where it is"}};
+  return keys;
+}
+
+uint64_t number(std::string_view digits) {
+  uint64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+// Of "a-{000..127}.tar": what is wrong with its braces, or nothing.
+std::string range_error(std::string_view path) {
+  const size_t open = path.find('{'), close = path.find('}');
+  if (open == std::string_view::npos && close == std::string_view::npos) return "";
+  const std::string rule = "may hold one range of numbers such as a-{000..127}.tar";
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return rule;
+  if (path.find_first_of("{}", close + 1) != std::string_view::npos) return rule + ", and no more than one";
+  const auto range = path.substr(open + 1, close - open - 1);
+  const size_t dots = range.find("..");
+  if (dots == std::string_view::npos) return rule;
+  const auto first = range.substr(0, dots), last = range.substr(dots + 2);
+  if (!is_digits(first) || !is_digits(last)) return rule;
+  const bool padded = (first.size() > 1 && first.front() == '0') || (last.size() > 1 && last.front() == '0');
+  if (padded && first.size() != last.size()) return rule + ", with as many digits in its first number as in its last";
+  if (number(first) > number(last)) return rule + ", its first number not above its last";
+  if (number(last) - number(first) >= kRangeMax) return "may name at most " + std::to_string(kRangeMax) + " archives";
+  return "";
+}
+
+// %20 and the like, as RFC 8089 has it for file: URIs. None: a % without two hexadecimal digits.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      result += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const auto digits = text.substr(i + 1, 2);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (error != std::errc() || digits.size() != 2 || end != digits.data() + 2 || byte < 0x20 || byte == 0x7F) {
+      return std::nullopt;
+    }
+    result += static_cast<char>(byte);
+    i += 2;
+  }
+  return result;
+}
+
+// "s3" of "s3://bucket", "file" of "file:/a"; empty for a path.
+std::string_view scheme_of(std::string_view uri) {
+  const size_t colon = uri.find(":/");
+  if (colon == std::string_view::npos || colon == 0) return "";
+  const auto scheme = uri.substr(0, colon);
+  return is_word(scheme, "+.-") ? scheme : std::string_view();
+}
+
+// Without "." and doubled slashes; ".." stays, for what it means depends on symbolic links.
+std::string tidy(std::string_view path) {
+  std::string result;
+  while (!path.empty()) {
+    const auto part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+    if (!part.empty() && part != ".") result.append("/").append(part);
+  }
+  return result.empty() ? "/" : result;
+}
+
+// The absolute path that a uri means, or an error.
+struct Path {
+  std::string path;
+  std::string error;
+};
+
+Path path_of(const std::string& uri, const std::filesystem::path& folder) {
+  if (uri.empty()) return {"", "must name a folder or a file"};
+  std::string path = uri;
+  if (const auto scheme = scheme_of(uri); !scheme.empty()) {
+    if (scheme != "file") {
+      return {"", in_quotes(scheme) + " is not supported by this version: give a local path or file:///..."};
+    }
+    auto rest = std::string_view(uri).substr(scheme.size() + 1);
+    if (rest.starts_with("//localhost/")) rest.remove_prefix(11);
+    if (rest.starts_with("///")) rest.remove_prefix(2);
+    if (rest.starts_with("//")) return {"", "names another machine: a local file is file:///folder/..."};
+    const auto decoded = percent_decoded(rest);
+    if (!decoded) return {"", "has a % that two hexadecimal digits of a character must follow; % itself is %25"};
+    path = *decoded;
+  }
+  if (path == "~" || path.starts_with("~/")) return {"", "has a \"~\", which is not expanded: write the whole path"};
+  if (!path.starts_with('/')) {
+    if (!folder.is_absolute()) return {"", "must be an absolute path: there is no file it could be relative to"};
+    path = folder.string() + "/" + path;
+  }
+  if (!is_utf8(path)) return {"", "leads to a path that is not UTF-8"};
+  return {tidy(path), ""};
+}
+
+// Lower case, without blanks; empty: something in it is no extension.
+std::string extensions_of(const std::string& text) {
+  std::string result, word;
+  for (const char c : text + ",") {
+    if (c == ' ') continue;
+    if (c != ',') {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      continue;
+    }
+    if (!is_word(word, "")) return "";
+    result += (result.empty() ? "" : ",") + word;
+    word.clear();
+  }
+  return result;
+}
+
+}  // namespace
+
+SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
+  SourceSpec spec;
+  spec.where = {complaints.file(), node.line};
+  TableReader reader(node, "source", source_keys(), complaints);
+  const auto given_type = reader.given_text("type");
+  const auto* type = given_type ? find_source(*given_type) : nullptr;
+  if (type != nullptr) {
+    spec.type = *given_type;
+  } else if (given_type) {
+    std::vector<std::string_view> names;
+    for (const auto& source : sources()) names.push_back(source.name);
+    reader.complain("type", "must be one of " + joined(names) + ", not " + in_quotes(*given_type) +
+                                did_you_mean(*given_type, names));
+  }
+  if (const auto uri = reader.given_text("uri")) {
+    auto [path, error] = path_of(*uri, folder);
+    if (error.empty() && spec.type == "webdataset") error = range_error(path);
+    if (!error.empty()) reader.complain("uri", error);
+    spec.uri = std::move(path);
+  }
+  if (type == nullptr || node.table() == nullptr) return spec;
+  const std::array<std::string_view, 2> always = {"type", "uri"};
+  TableReader own(node, "source", type->parameters, complaints);
+  own.refuse_unknown(always);
+  spec.parameters = own.values();
+  if (const auto found = spec.parameters.find("extensions"); found != spec.parameters.end()) {
+    found->second = extensions_of(std::get<std::string>(found->second));
+    if (std::get<std::string>(found->second).empty()) {
+      own.complain("extensions", "must be extensions of letters and digits without dots, such as \"jpg,jpeg\"");
+    }
+  }
+  return spec;
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,43 @@
+// The daemon's own file, spdld.toml, typed and checked.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spdld::config {
+
+// Who may use a named pipeline; the daemon's own uid and root always may. "*" in users: everybody.
+struct PipelineAccess {
+  std::vector<std::string> users;   // names or numeric uids
+  std::vector<std::string> groups;  // names or numeric gids (primary or supplementary)
+};
+
+struct DaemonSettings {
+  std::filesystem::path socket_path = "/run/spdld/spdld.sock";
+  uint32_t socket_mode = 0660;
+  std::string socket_group;  // empty: the daemon's own
+
+  uint32_t cpu_budget = 0;               // decode threads of the node; 0: the cores this process may use
+  uint32_t fetch_concurrency = 4;        // local reads at once
+  uint64_t slot_bytes_max = 8ull << 30;  // of all rings together
+  // Of one uid's rings; the daemon's own uid and root are held to the former alone. Never above slot_bytes_max.
+  uint64_t slot_bytes_per_user_max = 4ull << 30;
+  uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
+  uint32_t sessions_max = 256;
+
+  std::vector<std::filesystem::path>
+      data_roots;                       // a source must lie in one of them; empty: anywhere the daemon can read
+  std::filesystem::path pipelines_dir;  // NAME.toml is the named pipeline NAME; empty: none
+  std::map<std::string, PipelineAccess>
+      access;  // by pipeline name; "*" for those not named. Not listed: daemon's uid and root
+
+  std::string log_level = "info";  // trace, debug, info, warn, error
+};
+
+// Every key of the file, dotted, in its order ("socket.path"; "pipelines.access.NAME.users"), for help and tests.
+std::vector<std::string> daemon_keys();
+
+}  // namespace spdld::config

@@ -1,0 +1,137 @@
+#include "config/spec.h"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+namespace spdld::config {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kWholeMax = 9007199254740992;  // 2^53: below it a double holds every integer
+
+template <typename T>
+const T& get(const OperationSpec& spec, std::string_view name) {
+  const auto found = spec.parameters.find(name);
+  const T* value = found == spec.parameters.end() ? nullptr : std::get_if<T>(&found->second);
+  if (value == nullptr) {
+    throw std::logic_error("operation " + spec.op + " has no parameter " + std::string(name) + " of this type");
+  }
+  return *value;
+}
+
+// 1 and 1.0 say the same: one text for both.
+json number_json(double number) {
+  if (number == std::floor(number) && std::abs(number) < kWholeMax) return static_cast<int64_t>(number);
+  return number;
+}
+
+json value_json(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value)) return number_json(*number);
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+    auto list = json::array();
+    for (const double number : *numbers) list.push_back(number_json(number));
+    return list;
+  }
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
+  return std::get<std::string>(value);
+}
+
+json with_parameters(json object, const Parameters& parameters) {
+  for (const auto& [name, value] : parameters) object[name] = value_json(value);
+  return object;
+}
+
+std::string_view on_bad_name(OnBad on_bad) {
+  switch (on_bad) {
+    case OnBad::kSubstitute:
+      return "substitute";
+    case OnBad::kMask:
+      return "mask";
+    case OnBad::kFail:
+      return "fail";
+  }
+  return "";
+}
+
+// What decides the bytes that come out.
+json deciding_json(const PipelineSpec& spec) {
+  auto outputs = json::array();
+  for (const auto& output : spec.outputs) {
+    auto ops = json::array();
+    for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
+    outputs.push_back({{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}});
+  }
+  json batch = {{"last", spec.batch.last == LastBatch::kShort ? "short" : "drop"}};
+  if (spec.batch.size != 0) batch["size"] = spec.batch.size;
+  if (spec.batch.global_size != 0) batch["global_size"] = spec.batch.global_size;
+  return {{"seed", spec.seed},
+          {"on_bad", on_bad_name(spec.on_bad)},
+          {"source", with_parameters({{"type", spec.source.type}, {"uri", spec.source.uri}}, spec.source.parameters)},
+          {"order", {{"shuffle", spec.order.shuffle}, {"epochs", spec.order.epochs}}},
+          {"output", std::move(outputs)},
+          {"batch", std::move(batch)}};
+}
+
+struct DTypeEntry {
+  DType dtype;
+  std::string_view name;
+  size_t bytes;
+};
+
+constexpr std::array<DTypeEntry, 6> kDTypes = {{{DType::kUint8, "uint8", 1},
+                                                {DType::kInt32, "int32", 4},
+                                                {DType::kInt64, "int64", 8},
+                                                {DType::kFloat16, "float16", 2},
+                                                {DType::kBfloat16, "bfloat16", 2},
+                                                {DType::kFloat32, "float32", 4}}};
+
+const DTypeEntry& dtype_entry(DType dtype) {
+  for (const auto& entry : kDTypes) {
+    if (entry.dtype == dtype) return entry;
+  }
+  throw std::logic_error("not a dtype: " + std::to_string(static_cast<int>(dtype)));
+}
+
+}  // namespace
+
+size_t dtype_bytes(DType dtype) { return dtype_entry(dtype).bytes; }
+std::string_view dtype_name(DType dtype) { return dtype_entry(dtype).name; }
+
+DType dtype_named(std::string_view name) {
+  for (const auto& entry : kDTypes) {
+    if (entry.name == name) return entry.dtype;
+  }
+  throw std::logic_error("no dtype is called " + std::string(name));
+}
+
+Layout layout_named(std::string_view name) {
+  if (name == "NHWC") return Layout::kNhwc;
+  if (name == "NCHW") return Layout::kNchw;
+  throw std::logic_error("no layout is called " + std::string(name));
+}
+
+bool OperationSpec::flag(std::string_view name) const { return get<bool>(*this, name); }
+int64_t OperationSpec::integer(std::string_view name) const { return get<int64_t>(*this, name); }
+double OperationSpec::number(std::string_view name) const { return get<double>(*this, name); }
+const std::string& OperationSpec::text(std::string_view name) const { return get<std::string>(*this, name); }
+const std::vector<double>& OperationSpec::numbers(std::string_view name) const {
+  return get<std::vector<double>>(*this, name);
+}
+
+std::string canonical_json(const PipelineSpec& spec) { return deciding_json(spec).dump(); }
+
+std::string full_json(const PipelineSpec& spec) {
+  auto root = deciding_json(spec);
+  root["name"] = spec.name;
+  root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
+  root["batch"]["held_max"] = spec.batch.held_max;
+  root["batch"]["device"] = spec.batch.device;
+  return root.dump();
+}
+
+}  // namespace spdld::config

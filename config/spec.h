@@ -1,0 +1,106 @@
+// What a pipeline file says, typed and checked. Plain values; no thread owns them.
+//
+// A PipelineSpec only comes out of config/load.h, which has checked every key against config/catalogue.h: whoever reads
+// one may rely on its bounds. What needs the data set's own listing (does `from` exist there?) is checked by the
+// daemon.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace spdld::config {
+
+enum class DType : uint8_t { kUint8, kInt32, kInt64, kFloat16, kBfloat16, kFloat32 };
+enum class Layout : uint8_t { kNhwc, kNchw };
+
+// Bytes of one element; the name as users write it ("float16").
+size_t dtype_bytes(DType dtype);
+std::string_view dtype_name(DType dtype);
+// The way back, for a parameter that the catalogue has checked (throws std::logic_error on any other text).
+DType dtype_named(std::string_view name);
+Layout layout_named(std::string_view name);  // "NHWC", "NCHW"
+
+// Where a value was written, for errors: line 0 where there is none (a spec that came as JSON).
+struct Where {
+  std::string file;
+  int line = 0;
+};
+
+// A parameter after checking: defaults are filled in, so that a reader never asks "is it there?". Integers given where
+// a number is wanted arrive as double. A size of one number ("shorter side") arrives as a list of one.
+using Value = std::variant<bool, int64_t, double, std::string, std::vector<double>>;
+using Parameters = std::map<std::string, Value, std::less<>>;
+
+struct OperationSpec {
+  std::string op;  // a name of catalogue.h's operations()
+  Parameters parameters;
+  Where where;
+
+  // Precondition: the catalogue gives this operation such a parameter of this type (throws std::logic_error else).
+  bool flag(std::string_view name) const;
+  int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  const std::vector<double>& numbers(std::string_view name) const;
+};
+
+struct OutputSpec {
+  std::string name;  // of the tensor in the batch: [A-Za-z_][A-Za-z0-9_.-]*, unique; "sample_id" and "mask" are taken
+  std::string from;  // the sample's field: image, class, path; or a member's extension
+  // They chain by the catalogue's Flow and end in a tensor or an integer: a chain that was written to end in an image
+  // has got its implicit `convert` here, so that both spellings are one spec.
+  std::vector<OperationSpec> ops;
+  Where where;
+};
+
+struct SourceSpec {
+  std::string type;  // a name of catalogue.h's sources()
+  std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
+  Parameters parameters;
+  Where where;
+};
+
+// What happens to content that can't be decoded. A transient fault is never treated so: it is waited for.
+enum class OnBad : uint8_t { kSubstitute, kMask, kFail };
+
+struct OrderSpec {
+  bool shuffle = true;
+  uint64_t epochs = 1;  // 0: endless
+};
+
+// The end of an epoch that the batch size does not divide.
+enum class LastBatch : uint8_t { kShort, kDrop };
+
+struct BatchSpec {
+  uint64_t size = 0;         // a rank's samples a step; exactly one of size and global_size is not 0
+  uint64_t global_size = 0;  // the job's samples a step
+  LastBatch last = LastBatch::kShort;
+  uint32_t prefetch_depth = 4;  // batches being filled or ready, beyond those the trainer holds
+  uint32_t held_max = 2;        // batches a trainer may hold at once; a ring has prefetch_depth + held_max slots
+  std::string device = "auto";  // "auto", "cpu", "pinned", "cuda:N"
+};
+
+struct PipelineSpec {
+  std::string name;
+  uint64_t seed = 0;
+  OnBad on_bad = OnBad::kSubstitute;
+  SourceSpec source;
+  OrderSpec order;
+  std::vector<OutputSpec> outputs;
+  BatchSpec batch;
+  Where where;
+};
+
+// A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that
+// says the same; keys sorted, defaults written out, `name`, `prefetch_depth`, `held_max`, `device` and places left out.
+std::string canonical_json(const PipelineSpec& spec);
+// The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
+// spec.
+std::string full_json(const PipelineSpec& spec);
+
+}  // namespace spdld::config

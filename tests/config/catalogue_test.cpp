@@ -1,0 +1,120 @@
+#include "config/catalogue.h"
+
+#include <set>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+namespace spdld::config {
+namespace {
+
+// Whether a default is of the type that its parameter promises to a reader.
+bool fits(const Parameter& parameter) {
+  if (!parameter.fallback) return true;
+  switch (parameter.type) {
+    case ParameterType::kFlag:
+      return std::holds_alternative<bool>(*parameter.fallback);
+    case ParameterType::kInteger:
+    case ParameterType::kSize:
+      return std::holds_alternative<int64_t>(*parameter.fallback);
+    case ParameterType::kNumber:
+      return std::holds_alternative<double>(*parameter.fallback);
+    case ParameterType::kNumbers:
+      return std::holds_alternative<std::vector<double>>(*parameter.fallback);
+    case ParameterType::kText:
+    case ParameterType::kChoice:
+      return std::holds_alternative<std::string>(*parameter.fallback);
+    case ParameterType::kTexts:
+      return false;
+  }
+  return false;
+}
+
+void check_parameters(const std::vector<Parameter>& parameters) {
+  std::set<std::string_view> names;
+  for (const auto& parameter : parameters) {
+    INFO(parameter.name);
+    CHECK(names.insert(parameter.name).second);
+    CHECK(parameter.name != "op");
+    CHECK_FALSE(parameter.help.empty());
+    CHECK(fits(parameter));
+    CHECK(parameter.choices.empty() == (parameter.type != ParameterType::kChoice));
+    if (parameter.type == ParameterType::kNumbers) CHECK(parameter.count_min >= 1);
+    CHECK(parameter.count_min <= parameter.count_max);
+    CHECK(parameter.min <= parameter.max);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the tables hold together", "[config]") {
+  std::set<std::string_view> names;
+  for (const auto& operation : operations()) {
+    INFO(operation.name);
+    CHECK(names.insert(operation.name).second);
+    CHECK(find_operation(operation.name) == &operation);
+    CHECK_FALSE(operation.help.empty());
+    CHECK(operation.in != Flow::kTensor);
+    check_parameters(operation.parameters);
+  }
+  CHECK(names == std::set<std::string_view>{"decode-image", "resize", "center-crop", "random-resized-crop",
+                                            "horizontal-flip", "normalize", "convert", "parse-int", "pad-bytes"});
+  for (const auto& source : sources()) {
+    CHECK(find_source(source.name) == &source);
+    CHECK_FALSE(source.help.empty());
+    check_parameters(source.parameters);
+  }
+  CHECK(find_operation("rotate") == nullptr);
+  CHECK(find_source("s3") == nullptr);
+}
+
+TEST_CASE("fields give what they hold", "[config]") {
+  const auto& folder = *find_source("image-folder");
+  const auto& archives = *find_source("webdataset");
+  CHECK(field_flow(folder, "image") == Flow::kBytes);
+  CHECK(field_flow(folder, "class") == Flow::kInteger);
+  CHECK(field_flow(folder, "path") == Flow::kBytes);
+  CHECK(field_flow(archives, "class") == Flow::kBytes);
+  CHECK(field_flow(archives, "jpg") == Flow::kBytes);
+}
+
+TEST_CASE("what is allowed is said in words", "[config]") {
+  const auto of = [](std::string_view operation, std::string_view name) {
+    for (const auto& parameter : find_operation(operation)->parameters) {
+      if (parameter.name == name) return allowed(parameter);
+    }
+    return std::string();
+  };
+  CHECK(of("decode-image", "exif") == "true or false");
+  CHECK(of("resize", "size") == "one or two whole numbers from 1 to 16384");
+  CHECK(of("random-resized-crop", "scale") == "two numbers above 0 and at most 1");
+  CHECK(of("horizontal-flip", "p") == "a number from 0 to 1");
+  CHECK(of("normalize", "dtype") == "\"float16\", \"bfloat16\" or \"float32\"");
+  CHECK(of("pad-bytes", "length") == "an integer from 1 to 1048576");
+}
+
+TEST_CASE("the help names every operation, source and parameter", "[config]") {
+  const std::string text = operations_text();
+  const auto json = nlohmann::json::parse(operations_json());
+  REQUIRE(json["operations"].size() == operations().size());
+  REQUIRE(json["sources"].size() == sources().size());
+  for (size_t i = 0; i < operations().size(); ++i) {
+    const auto& operation = operations()[i];
+    const auto& entry = json["operations"][i];
+    INFO(operation.name);
+    CHECK(entry["name"] == operation.name);
+    CHECK(entry["parameters"].size() == operation.parameters.size());
+    const size_t at = text.find("\n  " + std::string(operation.name) + "  (");
+    REQUIRE(at != std::string::npos);
+    for (const auto& parameter : operation.parameters) {
+      CHECK(text.find("\n    " + std::string(parameter.name) + ": ", at) != std::string::npos);
+    }
+  }
+  CHECK(json["operations"][3]["parameters"][1]["default"] == nlohmann::json({0.08, 1.0}));
+  CHECK(json["operations"][3]["parameters"][0]["required"] == true);
+  CHECK(json["operations"][5]["out"] == "tensor");
+  CHECK(json["sources"][0]["fields"] == nlohmann::json({"image", "class", "path"}));
+  CHECK_THAT(text, Catch::Contains("\n    fields: image class path\n    extensions: a text; default \"jpg,jpeg\"\n"));
+}
+
+}  // namespace spdld::config

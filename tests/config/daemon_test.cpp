@@ -1,0 +1,165 @@
+#include "config/daemon_settings.h"
+
+#include "tests/config/expect.h"
+
+namespace spdld::config {
+namespace {
+
+Loaded<DaemonSettings> load(std::string_view text) { return load_daemon_toml(text, "spdld.toml"); }
+
+}  // namespace
+
+TEST_CASE("an empty daemon file gives the defaults", "[config]") {
+  const auto loaded = load("");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  const auto& settings = *loaded.value;
+  const DaemonSettings defaults;
+  CHECK(settings.socket_path == "/run/spdld/spdld.sock");
+  CHECK(settings.socket_mode == 0660);
+  CHECK(settings.socket_group.empty());
+  CHECK(settings.cpu_budget == 0);
+  CHECK(settings.fetch_concurrency == defaults.fetch_concurrency);
+  CHECK(settings.slot_bytes_max == 8ull << 30);
+  CHECK(settings.slot_bytes_per_user_max == 4ull << 30);
+  CHECK(settings.pipelines_per_user_max == 16);
+  CHECK(settings.sessions_max == 256);
+  CHECK(settings.data_roots.empty());
+  CHECK(settings.pipelines_dir.empty());
+  CHECK(settings.access.empty());
+  CHECK(settings.log_level == "info");
+}
+
+TEST_CASE("every key of a daemon file is taken", "[config]") {
+  const auto loaded = load(R"([socket]
+path = "/tmp/s"
+mode = 0o600
+group = "trainers"
+[limits]
+cpu_budget = 12
+fetch_concurrency = 64
+slot_bytes_max = "1.5 GiB"
+slot_bytes_per_user_max = 1048576
+pipelines_per_user_max = 2
+sessions_max = 3
+[data]
+roots = ["/data", "/mnt"]
+[pipelines]
+dir = "/etc/spdld/pipelines"
+[pipelines.access.train]
+users = ["alice", "1007"]
+groups = ["vision"]
+[pipelines.access."*"]
+users = ["*"]
+[log]
+level = "debug"
+)");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  const auto& settings = *loaded.value;
+  CHECK(settings.socket_path == "/tmp/s");
+  CHECK(settings.socket_mode == 0600);
+  CHECK(settings.socket_group == "trainers");
+  CHECK(settings.cpu_budget == 12);
+  CHECK(settings.fetch_concurrency == 64);
+  CHECK(settings.slot_bytes_max == 3ull << 29);
+  CHECK(settings.slot_bytes_per_user_max == 1048576);
+  CHECK(settings.pipelines_per_user_max == 2);
+  CHECK(settings.sessions_max == 3);
+  CHECK(settings.data_roots == std::vector<std::filesystem::path>{"/data", "/mnt"});
+  CHECK(settings.pipelines_dir == "/etc/spdld/pipelines");
+  REQUIRE(settings.access.size() == 2);
+  CHECK(settings.access.at("train").users == std::vector<std::string>{"alice", "1007"});
+  CHECK(settings.access.at("train").groups == std::vector<std::string>{"vision"});
+  CHECK(settings.access.at("*").users == std::vector<std::string>{"*"});
+  CHECK(settings.log_level == "debug");
+}
+
+TEST_CASE("sizes are bytes or texts with a unit", "[config]") {
+  const auto bytes = [](const std::string& value) {
+    return load("limits.slot_bytes_max = " + value).value->slot_bytes_max;
+  };
+  CHECK(bytes("1048576") == 1048576);
+  CHECK(bytes("\"2097152\"") == 2097152);
+  CHECK(bytes("\"2097152 B\"") == 2097152);
+  CHECK(bytes("\"1024 KiB\"") == 1048576);
+  CHECK(bytes("\"3MiB\"") == 3u << 20);
+  CHECK(bytes("\"2 TiB\"") == 2ull << 40);
+  CHECK(bytes("\"2000 kB\"") == 2000000);
+  CHECK(bytes("\"8 GB\"") == 8000000000);
+  // The limit of one user, where it is not written, follows the limit of all.
+  CHECK(load("limits.slot_bytes_max = \"1 GiB\"").value->slot_bytes_per_user_max == 1ull << 30);
+}
+
+TEST_CASE("one error in a daemon file is found at its key and line", "[config]") {
+  struct Case {
+    std::string text;
+    Expected expected;
+  };
+  const std::string long_path(110, 'a');
+  const std::vector<Case> cases = {
+      {"[sokcet]", {1, "sokcet", "did you mean \"socket\"?"}},
+      {"socket = 3", {1, "socket", "must be a table, not an integer"}},
+      {"[socket]\npath = \"spdld.sock\"", {2, "socket.path", "must be an absolute path"}},
+      {"[socket]\npath = \"/" + long_path + "\"", {2, "socket.path", "at most 107 bytes"}},
+      {"[socket]\nmode = 660", {2, "socket.mode", "\"0660\" or 0o660"}},
+      {"[socket]\nmode = 432", {2, "socket.mode", "\"0660\" or 0o660"}},
+      {"[socket]\nmode = 0o1660", {2, "socket.mode", "octal permissions"}},
+      {"[socket]\nmode = \"0680\"", {2, "socket.mode", "octal permissions"}},
+      {"[socket]\nmode = \"-660\"", {2, "socket.mode", "octal permissions"}},
+      {"[socket]\nmode = \"0060\"", {2, "socket.mode", "the owner reads and writes"}},
+      {"[socket]\nmode = \"77777777777777777777\"", {2, "socket.mode", "octal permissions"}},
+      {"[socket]\nmode = true", {2, "socket.mode", "octal permissions"}},
+      {"[socket]\ngroup = 7", {2, "socket.group", "must be a text"}},
+      {"[limits]\ncpu_budget = -1", {2, "limits.cpu_budget", "an integer from 0 to 1024"}},
+      {"[limits]\nfetch_concurrency = 65", {2, "limits.fetch_concurrency", "from 1 to 64"}},
+      {"[limits]\nslot_bytes_max = \"8 gigs\"", {2, "limits.slot_bytes_max", "a size such as \"8 GiB\", or bytes,"}},
+      {"[limits]\nslot_bytes_max = \"\"", {2, "limits.slot_bytes_max", "a size"}},
+      {"[limits]\nslot_bytes_max = \"-8 GiB\"", {2, "limits.slot_bytes_max", "a size"}},
+      {"[limits]\nslot_bytes_max = \"inf\"", {2, "limits.slot_bytes_max", "a size"}},
+      {"[limits]\nslot_bytes_max = 1.5", {2, "limits.slot_bytes_max", "a size"}},
+      {"[limits]\nslot_bytes_max = 8", {2, "limits.slot_bytes_max", "from 1048576 to 1125899906842624, not 8"}},
+      {"[limits]\nslot_bytes_max = \"1 GiB\"\nslot_bytes_per_user_max = \"2 GiB\"",
+       {3, "limits.slot_bytes_per_user_max", "must not be above slot_bytes_max"}},
+      {"[limits]\npipelines_per_user_max = 0", {2, "limits.pipelines_per_user_max", "from 1"}},
+      {"[limits]\nsessions_max = \"many\"", {2, "limits.sessions_max", "an integer"}},
+      {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},
+      {"[data]\nroots = \"/data\"", {2, "data.roots", "must be a list of texts"}},
+      {"[data]\nroots = [\"/data\",\n3]", {3, "data.roots[1]", "not 3"}},
+      {"[data]\nroots = [\"data\"]", {2, "data.roots", "absolute paths, not \"data\""}},
+      {"[pipelines]\ndir = \"pipelines\"", {2, "pipelines.dir", "must be an absolute path"}},
+      {"[pipelines]\naccess = 3", {2, "pipelines.access", "[pipelines.access.NAME]"}},
+      {"[pipelines.access.a]\nuser = [\"b\"]", {2, "pipelines.access.a.user", "did you mean \"users\"?"}},
+      {"[pipelines.access.a]\nusers = [7]", {2, "pipelines.access.a.users[0]", "must be a text"}},
+      {"[pipelines.access.a]\nusers = [\"\"]", {2, "pipelines.access.a.users[0]", "not empty"}},
+      {"[pipelines.access.a]\ngroups = [\"*\"]", {2, "pipelines.access.a.groups", "users = [\"*\"]"}},
+      {"[pipelines.access.\"a b\"]", {1, "pipelines.access.a b", "must be a pipeline's name"}},
+      {"[pipelines.access]\na = 1", {2, "pipelines.access.a", "must be a table, not an integer"}},
+      {"[log]\nlevel = \"verbose\"", {2, "log.level", "\"warn\" or \"error\", not \"verbose\""}},
+  };
+  for (const auto& one : cases) {
+    INFO(one.text);
+    expect_complaints(load(one.text), {one.expected});
+  }
+}
+
+TEST_CASE("all errors of a daemon file come at once", "[config]") {
+  expect_complaints(load("[log]\nlevel = 1\n[limits]\ncpu = 1\nsessions_max = 0\n[socket]\nmode = 660\n[extra]\n"),
+                    {{2, "log.level", "not 1"},
+                     {4, "limits.cpu", "not a key that is known here"},
+                     {5, "limits.sessions_max", "from 1"},
+                     {7, "socket.mode", "octal"},
+                     {8, "extra", "known are socket, limits, data, pipelines, log"}});
+}
+
+TEST_CASE("every key that is listed is a key that is known", "[config]") {
+  for (const auto& key : daemon_keys()) {
+    INFO(key);
+    const auto loaded = load(key + " = { }");
+    REQUIRE(loaded.complaints.size() == 1);
+    CHECK(loaded.complaints[0].key == key);
+    CHECK_THAT(loaded.complaints[0].text, Catch::StartsWith("must be "));
+  }
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,161 @@
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "config/catalogue.h"
+#include "tests/config/expect.h"
+
+namespace spdld::config {
+namespace {
+
+const std::filesystem::path kExamples = SPDLD_EXAMPLES;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// Whether a line sets the key, or shows it in a comment that begins with it.
+bool names_key(const std::string& text, const std::string& key) {
+  return ("\n" + text).find("\n" + key + " = ") != std::string::npos ||
+         ("\n" + text).find("\n# " + key + " = ") != std::string::npos;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "spdld-config-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return path_ / name;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("all examples load", "[config]") {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kExamples)) {
+    const auto& file = entry.path();
+    INFO(file);
+    names.insert(file.filename().string());
+    if (guess_kind(text_of(file)) == FileKind::kDaemon) {
+      const auto loaded = load_daemon_file(file);
+      INFO(loaded.sentences());
+      CHECK(loaded);
+    } else {
+      const auto loaded = load_pipeline_file(file);
+      INFO(loaded.sentences());
+      REQUIRE(loaded);
+      const auto again = load_pipeline_json(full_json(*loaded.value), "again");
+      INFO(again.sentences());
+      REQUIRE(again);
+      CHECK(full_json(*again.value) == full_json(*loaded.value));
+    }
+  }
+  CHECK(names == std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "spdld.toml", "webdataset.toml"});
+  CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
+  CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
+}
+
+TEST_CASE("the example of the daemon's file names every key, with its default", "[config]") {
+  const std::string text = text_of(kExamples / "spdld.toml");
+  for (const auto& key : daemon_keys()) {
+    INFO(key);
+    CHECK(names_key(text, key.substr(key.rfind('.') + 1)));
+  }
+  const auto loaded = load_daemon_file(kExamples / "spdld.toml");
+  REQUIRE(loaded);
+  const DaemonSettings defaults;
+  CHECK(loaded.value->socket_path == defaults.socket_path);
+  CHECK(loaded.value->socket_mode == defaults.socket_mode);
+  CHECK(loaded.value->cpu_budget == defaults.cpu_budget);
+  CHECK(loaded.value->fetch_concurrency == defaults.fetch_concurrency);
+  CHECK(loaded.value->slot_bytes_max == defaults.slot_bytes_max);
+  CHECK(loaded.value->slot_bytes_per_user_max == defaults.slot_bytes_per_user_max);
+  CHECK(loaded.value->pipelines_per_user_max == defaults.pipelines_per_user_max);
+  CHECK(loaded.value->sessions_max == defaults.sessions_max);
+  CHECK(loaded.value->log_level == defaults.log_level);
+}
+
+TEST_CASE("what the examples show in comments is right as well", "[config]") {
+  std::string daemon = text_of(kExamples / "spdld.toml");
+  for (size_t at = daemon.find("\n# "); at != std::string::npos; at = daemon.find("\n# ", at + 1)) {
+    const std::string line = daemon.substr(at + 3, daemon.find('\n', at + 1) - at - 3);
+    const bool shown = line.starts_with("[pipelines.") || line.find(" = ") == line.find(' ');
+    if (shown) daemon.erase(at + 1, 2);
+  }
+  const auto loaded = load_daemon_toml(daemon, "spdld.toml");
+  INFO(daemon << loaded.sentences());
+  REQUIRE(loaded);
+  CHECK(loaded.value->socket_group == "trainers");
+  CHECK(loaded.value->data_roots.size() == 2);
+  CHECK(loaded.value->access.size() == 2);
+  CHECK(loaded.value->pipelines_dir == "/etc/spdld/pipelines");
+}
+
+TEST_CASE("the example of training names every key of a pipeline", "[config]") {
+  const std::string text = text_of(kExamples / "imagenet-train.toml");
+  for (const char* key : {"name", "seed", "on_bad", "type", "uri", "extensions", "shuffle", "epochs", "from", "ops",
+                          "size", "global_size", "last", "prefetch_depth", "held_max", "device"}) {
+    INFO(key);
+    CHECK(names_key(text, key));
+  }
+  std::string all;
+  for (const auto& entry : std::filesystem::directory_iterator(kExamples)) all += text_of(entry.path());
+  for (const auto& operation : operations()) {
+    INFO(operation.name);
+    CHECK(all.find("op = \"" + std::string(operation.name) + "\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("files are read from their folder", "[config]") {
+  const TemporaryFolder folder;
+  const auto file = folder.write("p.toml", with_line(5, "uri = \"train\""));
+  const auto loaded = load_pipeline_file(file);
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  CHECK(loaded.value->source.uri == (folder.path() / "train").string());
+  CHECK(loaded.value->where.file == file.string());
+  const auto json = load_pipeline_file(folder.write("p.json", full_json(*loaded.value)));
+  INFO(json.sentences());
+  REQUIRE(json);
+  CHECK(full_json(*json.value) == full_json(*loaded.value));
+}
+
+TEST_CASE("a file that can't be read says so", "[config]") {
+  const TemporaryFolder folder;
+  expect_complaints(load_pipeline_file(folder.path() / "none.toml"), {{0, "", "can't be read: "}});
+  expect_complaints(load_daemon_file(folder.path() / "none.toml"), {{0, "", "can't be read: "}});
+  expect_complaints(load_pipeline_file(folder.path()), {{0, "", "not a regular file"}});
+  const auto large = folder.write("large.toml", std::string((1 << 20) + 1, '\n'));
+  expect_complaints(load_daemon_file(large), {{0, "", "is too large"}});
+}
+
+TEST_CASE("the kind of a file shows even where it does not parse", "[config]") {
+  CHECK(guess_kind("name = \n[source]\n") == FileKind::kPipeline);
+  CHECK(guess_kind("name = \n[[output]]") == FileKind::kPipeline);
+  CHECK(guess_kind("[socket]\npath =") == FileKind::kDaemon);
+  CHECK(guess_kind("source.uri = 1") == FileKind::kPipeline);
+  CHECK(guess_kind("") == FileKind::kDaemon);
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,132 @@
+#include "tests/config/expect.h"
+
+namespace spdld::config {
+namespace {
+
+Loaded<PipelineSpec> load_uri(const std::string& uri, const std::filesystem::path& folder = "/files") {
+  return load_pipeline_toml(with_line(5, "uri = '" + uri + "'"), "p.toml", folder);
+}
+
+Loaded<PipelineSpec> load_archives(const std::string& uri) {
+  std::string text = with_line(4, "type = \"webdataset\"");
+  const std::string from = "from = \"image\"", plain = "uri = \"/data/train\"";
+  text.replace(text.find(from), from.size(), "from = \"jpg\"");
+  text.replace(text.find(plain), plain.size(), "uri = '" + uri + "'");
+  return load_pipeline_toml(text, "p.toml", "/files");
+}
+
+}  // namespace
+
+TEST_CASE("a uri becomes a plain absolute path", "[config]") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"/data/train", "/data/train"},
+      {"/data//./train/", "/data/train"},
+      {"/", "/"},
+      {"/data/../train", "/data/../train"},  // what it means is the file system's to say
+      {"train", "/files/train"},
+      {"./train", "/files/train"},
+      {"../train", "/files/../train"},
+      {"file:///data/train", "/data/train"},
+      {"file://localhost/data/train", "/data/train"},
+      {"file:/data/train", "/data/train"},
+      {"file:///data/my%20train%25", "/data/my train%"},
+      {"/data/my%20train", "/data/my%20train"},
+      {"/data/a:b", "/data/a:b"},
+      {"a b:c", "/files/a b:c"},
+      {"/data/~", "/data/~"},
+  };
+  for (const auto& [uri, path] : cases) {
+    const auto loaded = load_uri(uri);
+    INFO(uri << ": " << loaded.sentences());
+    REQUIRE(loaded);
+    CHECK(loaded.value->source.uri == path);
+  }
+}
+
+TEST_CASE("a uri that can't be used says why", "[config]") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "must name a folder or a file"},
+      {"s3://bucket/train", "\"s3\" is not supported by this version: give a local path or file:///..."},
+      {"https://host/train", "\"https\" is not supported"},
+      {"http:/train", "\"http\" is not supported"},
+      {"file://host/train", "names another machine"},
+      {"file:///data/%2", "two hexadecimal digits"},
+      {"file:///data/%zz", "two hexadecimal digits"},
+      {"file:///data/%00", "two hexadecimal digits"},
+      {"file:///data/%ff", "not UTF-8"},
+      {"~/train", "not expanded"},
+      {"~", "not expanded"},
+  };
+  for (const auto& [uri, fragment] : cases) {
+    INFO(uri);
+    expect_complaints(load_uri(uri), {{5, "source.uri", fragment}});
+  }
+  expect_complaints(load_uri("train", ""), {{5, "source.uri", "must be an absolute path"}});
+  expect_complaints(load_uri("train", "\xff/files"), {{5, "source.uri", "must be an absolute path"}});
+  expect_complaints(load_uri("train", "/\xff"), {{5, "source.uri", "not UTF-8"}});
+}
+
+TEST_CASE("a source's type and keys are checked", "[config]") {
+  expect_complaints(
+      load_with_line(4, "type = \"image-foldr\""),
+      {{4, "source.type", "\"image-folder\", \"webdataset\", not \"image-foldr\" (did you mean \"image-folder\"?)"}});
+  expect_complaints(load_with_line(4, "type = 3"), {{4, "source.type", "must be a text, not 3"}});
+  expect_complaints(load_with_line(4, ""), {{3, "source.type", "is missing"}});
+  expect_complaints(load_with_line(5, ""), {{3, "source.uri", "is missing"}});
+  expect_complaints(load_with_line(5, "uri = [\"/a\"]"), {{5, "source.uri", "must be a text, not [\"/a\"]"}});
+  expect_complaints(load_with_line(5, "uri = \"/a\"\nurl = \"/b\""), {{6, "source.url", "did you mean \"uri\"?"}});
+  expect_complaints(load_with_line(5, "uri = \"/a\"\nextensions = \".jpg\""),
+                    {{6, "source.extensions", "without dots"}});
+  expect_complaints(load_with_line(5, "uri = \"/a\"\nextensions = \"\""), {{6, "source.extensions", "without dots"}});
+  expect_complaints(load_with_line(5, "uri = \"/a\"\nextensions = [\"jpg\"]"), {{6, "source.extensions", "a text"}});
+  const auto loaded = load_with_line(5, "uri = \"/a\"\nextensions = \"JPG, jfif\"");
+  REQUIRE(loaded);
+  CHECK(std::get<std::string>(loaded.value->source.parameters.at("extensions")) == "jpg,jfif");
+}
+
+TEST_CASE("a webdataset's uri may hold one range", "[config]") {
+  for (const std::string uri :
+       {"/d/a.tar", "/d/a-{000..127}.tar", "/d/a-{0..127}.tar", "/d/{5..5}/a.tar", "a-{9..10}.tar"}) {
+    const auto loaded = load_archives(uri);
+    INFO(uri << ": " << loaded.sentences());
+    REQUIRE(loaded);
+    CHECK(loaded.value->source.uri == (uri[0] == '/' ? uri : "/files/" + uri));
+    CHECK(loaded.value->source.parameters.empty());
+  }
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"/d/a-{000..127.tar", "one range of numbers such as"},
+      {"/d/a-000..127}.tar", "one range of numbers such as"},
+      {"/d/}{", "one range of numbers such as"},
+      {"/d/a-{}.tar", "one range of numbers such as"},
+      {"/d/a-{a..c}.tar", "one range of numbers such as"},
+      {"/d/a-{1..2..3}.tar", "one range of numbers such as"},
+      {"/d/a-{1..1234567890}.tar", "one range of numbers such as"},
+      {"/d/{0..1}/a-{0..1}.tar", "no more than one"},
+      {"/d/a-{00..127}.tar", "as many digits"},
+      {"/d/a-{5..4}.tar", "not above its last"},
+      {"/d/a-{0..1000000}.tar", "at most 1000000 archives"},
+  };
+  for (const auto& [uri, fragment] : cases) {
+    INFO(uri);
+    expect_complaints(load_archives(uri), {{5, "source.uri", fragment}});
+  }
+  CHECK(load_uri("/d/{a}"));  // braces mean nothing to an image-folder
+}
+
+TEST_CASE("a webdataset's fields are extensions, and its class is bytes", "[config]") {
+  std::string text = with_line(4, "type = \"webdataset\"");
+  CHECK(load_pipeline_toml(text, "p.toml"));  // a member may be called *.image
+  const auto put_from = [&](const std::string& from) {
+    std::string changed = text;
+    changed.replace(changed.find("from = \"image\""), 14, "from = \"" + from + "\"");
+    return load_pipeline_toml(changed, "p.toml");
+  };
+  CHECK(put_from("seg.png"));
+  CHECK(put_from("class"));
+  expect_complaints(put_from(".jpg"), {{10, "output[0].from", "a member's extension such as \"jpg\""}});
+  expect_complaints(put_from("a/b"), {{10, "output[0].from", "a member's extension"}});
+  expect_complaints(put_from(""), {{10, "output[0].from", "a member's extension"}});
+  expect_complaints(put_from("path"), {{11, "output[0].ops[0]", "can't decode \"path\""}});
+}
+
+}  // namespace spdld::config
