@@ -1,0 +1,37 @@
+// Bytes that are overwritten again and again: grows, never zero-fills, keeps its memory. Owned by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace spdld {
+
+class ByteBuffer {
+ public:
+  // Makes room for `size` bytes, whose content is undefined (what was held is lost when it grows).
+  uint8_t* resize(size_t size) {
+    if (size > capacity_) {
+      const size_t room = size + size / 4;
+      memory_ = std::make_unique_for_overwrite<uint8_t[]>(room);
+      capacity_ = room;
+    }
+    size_ = size;
+    return memory_.get();
+  }
+  uint8_t* data() { return memory_.get(); }
+  const uint8_t* data() const { return memory_.get(); }
+  size_t size() const { return size_; }
+  size_t capacity() const { return capacity_; }
+  std::span<const uint8_t> bytes() const { return {memory_.get(), size_}; }
+  // Gives back memory above `capacity_max`, so that one huge sample does not stay for ever.
+  void shrink(size_t capacity_max) {
+    if (capacity_ > capacity_max) memory_.reset(), capacity_ = size_ = 0;
+  }
+
+ private:
+  std::unique_ptr<uint8_t[]> memory_;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace spdld

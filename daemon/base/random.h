@@ -1,0 +1,39 @@
+// The counter-based generator behind every random draw: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011). A draw is a pure function of (seed, epoch, sample, name, index), so pixels depend neither on
+// threads nor on timing, and two outputs that name the same draw share it. Values; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace spdld {
+
+// Ten rounds over a 128-bit counter with a 64-bit key.
+std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+// 64-bit FNV-1a of a draw's name: stable over versions, since it is part of what a seed means.
+uint64_t draw_key(std::string_view name);
+
+// One named stream of numbers. Successive calls give successive numbers.
+class Draw {
+ public:
+  Draw(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t key);
+
+  uint32_t bits();                          // 32 uniform bits
+  double uniform(double low, double high);  // [low, high), 53 bits
+  uint64_t below(uint64_t bound);           // [0, bound), unbiased; bound > 0
+ private:
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 4> counter_;
+  std::array<uint32_t, 4> block_{};
+  unsigned used_ = 4;
+};
+
+// What a sample's operations draw from.
+struct Draws {
+  uint64_t seed = 0, epoch = 0, sample = 0;
+  Draw named(uint64_t key) const { return Draw(seed, epoch, sample, key); }
+};
+
+}  // namespace spdld

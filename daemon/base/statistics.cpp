@@ -1,0 +1,50 @@
+#include "daemon/base/statistics.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace spdld {
+
+// Values below 8 have a bucket each; above, bucket 8 * (e - 2) + m holds the values whose highest bit is bit e and
+// whose next three bits are m.
+size_t Histogram::bucket_of(uint64_t value) {
+  constexpr uint64_t per_power = 1u << kSubBits;
+  if (value < per_power) return value;
+  const unsigned shift = static_cast<unsigned>(std::bit_width(value)) - 1 - kSubBits;
+  return (uint64_t{shift} << kSubBits) + (value >> shift);  // value >> shift is 8 .. 15
+}
+
+uint64_t Histogram::bucket_middle(size_t bucket) {
+  constexpr uint64_t per_power = 1u << kSubBits;
+  if (bucket < per_power) return bucket;
+  const uint64_t shift = (bucket >> kSubBits) - 1;
+  const uint64_t low = ((bucket & (per_power - 1)) + per_power) << shift;
+  return low + ((uint64_t{1} << shift) >> 1);
+}
+
+uint64_t Histogram::count() const {
+  uint64_t records = 0;
+  for (const auto& bucket : buckets_) records += bucket.load(std::memory_order_relaxed);
+  return records;
+}
+
+double Histogram::mean() const {
+  const uint64_t records = count();
+  return records == 0 ? 0.0 : static_cast<double>(sum()) / static_cast<double>(records);
+}
+
+uint64_t Histogram::quantile(double q) const {
+  std::array<uint64_t, kBuckets> snapshot;
+  uint64_t records = 0;
+  for (size_t i = 0; i < kBuckets; ++i) records += snapshot[i] = buckets_[i].load(std::memory_order_relaxed);
+  if (records == 0) return 0;
+  const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(records));
+  const uint64_t rank = std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, records);
+  uint64_t passed = 0;
+  size_t bucket = 0;
+  while (passed + snapshot[bucket] < rank) passed += snapshot[bucket++];  // ends: rank <= records
+  return bucket_middle(bucket);
+}
+
+}  // namespace spdld

@@ -1,0 +1,41 @@
+// How an epoch is cut into steps and a step into ranks, without any node talking to another. With G the global batch,
+// step s takes the positions [s*G, min((s+1)*G, N)), and each rank a contiguous slice of them. Every rank has the same
+// number of steps; a short last step is spread evenly, so some ranks may get one sample fewer, or none. Values; any
+// thread.
+#pragma once
+
+#include <cstdint>
+
+#include "config/spec.h"
+
+namespace spdld::sampler {
+
+struct Slice {
+  uint64_t first = 0;  // position in the epoch
+  uint64_t count = 0;  // valid samples, at most batch_size
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+class Sharding {
+ public:
+  // Throws SetupError: rank >= world_size, a global size that world_size does not divide, no step at all (fewer samples
+  // than a global batch with `drop`), nothing listed.
+  Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size);
+
+  uint64_t steps() const { return steps_; }              // of an epoch, for every rank
+  uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step
+  uint64_t global_size() const { return global_size_; }  // G
+  Slice slice(uint64_t step) const;                      // step < steps()
+  uint64_t epoch_samples() const;                        // that this rank gets in an epoch
+
+ private:
+  uint64_t samples_, rank_, world_size_, batch_size_, global_size_, steps_;
+};
+
+// A place in a run: the next step to be handed out. epoch may be `epochs` (at the end).
+struct Position {
+  uint64_t epoch = 0, step = 0;
+  friend auto operator<=>(const Position&, const Position&) = default;
+};
+
+}  // namespace spdld::sampler

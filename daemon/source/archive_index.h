@@ -1,0 +1,44 @@
+// The members of one tar archive as the samples of a webdataset. As the webdataset package has it, a member's key is
+// its path up to the first dot of its base name, its extension the rest after that dot (in lower case), and
+// neighbouring members with the same key are one sample. Members named __like_this__ at their start are passed over, as
+// there. Values; one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/source/remarks.h"
+
+namespace spdld::source {
+
+inline constexpr size_t kExtensionsMax = 64;  // distinct ones of a data set
+
+struct Member {
+  uint64_t offset;
+  uint64_t size : 56;
+  uint64_t extension : 8;  // a place in the table of extensions
+};
+
+struct ArchiveIndex {
+  std::string keys;                     // of the samples, each ended by NUL
+  std::vector<uint64_t> key_starts;     // in keys
+  std::vector<uint64_t> first_members;  // of each sample, in members
+  std::vector<Member> members;          // in the archive's order
+  std::vector<std::string> extensions;  // in order of first appearance
+  Remarks remarks;
+};
+
+// Reads the headers of the archive `fd`, whose base name `name` stands in remarks and `path` in errors; adds the bytes
+// it has gone through to `done`, up to the file's size. Throws SetupError for what is no tar, unreadable, or has too
+// many extensions.
+ArchiveIndex index_archive(int fd, const std::string& path, std::string_view name, std::atomic<uint64_t>& done,
+                           const std::stop_token& stop);
+
+// Throws SetupError: more than kExtensionsMax, of which it names some.
+[[noreturn]] void refuse_extensions(const std::vector<std::string>& extensions, const std::string& where);
+
+}  // namespace spdld::source

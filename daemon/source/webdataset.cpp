@@ -1,0 +1,280 @@
+// Local tar archives as a data set: which archives there are, and the index of all of them as one listing.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/source/archive_index.h"
+#include "daemon/source/fingerprint.h"
+#include "daemon/source/listings.h"
+#include "daemon/source/parts.h"
+#include "daemon/source/trouble.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::source {
+namespace {
+
+constexpr uint64_t kArchivesMax = 1 << 20;
+
+[[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
+
+// ---- which archives
+
+// "a-{000..127}.tar": the numbers, and how many digits they are filled up to.
+struct Range {
+  std::string before, after;
+  uint64_t first = 0, last = 0;
+  size_t width = 0;
+};
+
+std::optional<uint64_t> digits_as_number(std::string_view digits) {
+  uint64_t number = 0;
+  if (digits.empty() || digits.size() > 18) return {};
+  for (const char c : digits) {
+    if (c < '0' || c > '9') return {};
+    number = number * 10 + static_cast<uint64_t>(c - '0');
+  }
+  return number;
+}
+
+Range parse_range(const std::string& path) {
+  const size_t open = path.find('{'), close = path.find('}', open), dots = path.find("..", open);
+  const auto refuse_range = [&] {
+    refuse(Trouble::kUsage,
+           "source.uri \"" + path + "\": braces must hold one range of numbers, as in a-{000..127}.tar.");
+  };
+  if (close == std::string::npos || dots == std::string::npos || dots > close) refuse_range();
+  const std::string first = path.substr(open + 1, dots - open - 1), last = path.substr(dots + 2, close - dots - 2);
+  const auto from = digits_as_number(first), to = digits_as_number(last);
+  const std::string after = path.substr(close + 1);
+  if (!from || !to || *from > *to || after.find('{') != std::string::npos) refuse_range();
+  if (*to - *from >= kArchivesMax) {
+    refuse(Trouble::kLimit,
+           "source.uri \"" + path + "\" names more than " + std::to_string(kArchivesMax) + " archives.");
+  }
+  // As in a shell: a number written with leading zeros says how wide all are.
+  const auto filled = [](const std::string& digits) { return digits.size() > 1 && digits[0] == '0'; };
+  const size_t width = filled(first) || filled(last) ? std::max(first.size(), last.size()) : 0;
+  return {path.substr(0, open), after, *from, *to, width};
+}
+
+std::vector<std::string> range_archives(const std::string& path) {
+  const Range range = parse_range(path);
+  std::vector<std::string> paths;
+  for (uint64_t number = range.first; number <= range.last; ++number) {
+    std::string digits = std::to_string(number);
+    if (digits.size() < range.width) digits.insert(0, range.width - digits.size(), '0');
+    paths.push_back(range.before + digits + range.after);
+  }
+  return paths;
+}
+
+std::vector<std::string> folder_archives(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.ends_with(".tar") && !name.starts_with('.')) paths.push_back(entry->path().string());
+    if (paths.size() > kArchivesMax) {
+      refuse(Trouble::kLimit,
+             "the folder " + folder + " holds more than " + std::to_string(kArchivesMax) + " archives.");
+    }
+  }
+  if (error) {
+    refuse(setup_trouble(error.value()),
+           "the folder " + folder + " can't be read: " + error_words(error.value()) + ".");
+  }
+  if (paths.empty()) refuse(Trouble::kUsage, "the folder " + folder + " holds no file named *.tar.");
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::string> find_archives(const std::string& path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) == 0) {
+    return S_ISDIR(status.st_mode) ? folder_archives(path) : std::vector<std::string>{path};
+  }
+  if (errno == ENOENT && path.find('{') != std::string::npos) return range_archives(path);
+  if (errno == ENOENT) refuse(Trouble::kNotFound, path + " does not exist.");
+  refuse(setup_trouble(errno), path + " can't be read: " + error_words(errno) + ".");
+}
+
+uint64_t archive_bytes(const std::string& path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) refuse(Trouble::kNotFound, "the archive " + path + " does not exist.");
+    refuse(setup_trouble(errno), "the archive " + path + " can't be read: " + error_words(errno) + ".");
+  }
+  if (!S_ISREG(status.st_mode)) refuse(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
+  return static_cast<uint64_t>(status.st_size);
+}
+
+UniqueFd open_archive(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd) refuse(setup_trouble(errno), "the archive " + path + " can't be opened: " + error_words(errno) + ".");
+  return fd;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// ---- the listing
+
+// All extensions of all archives, sorted: a field's number does not depend on which archive came first.
+std::vector<std::string> all_extensions(const std::vector<ArchiveIndex>& indexes, const std::string& path) {
+  std::vector<std::string> all;
+  for (const ArchiveIndex& index : indexes) {
+    for (const std::string& extension : index.extensions) {
+      const auto place = std::lower_bound(all.begin(), all.end(), extension);
+      if (place == all.end() || *place != extension) all.insert(place, extension);
+      if (all.size() > kExtensionsMax) refuse_extensions(all, path);
+    }
+  }
+  return all;
+}
+
+class WebDataset : public Listing {
+ public:
+  // Takes the archives' indexes one after the other, and lets go of each.
+  WebDataset(std::vector<std::string> paths, std::vector<ArchiveIndex> indexes, const std::string& origin)
+      : archives_(std::move(paths)) {
+    const std::vector<std::string> extensions = all_extensions(indexes, origin);
+    for (const std::string& extension : extensions) fields_.push_back({extension, FieldKind::kFetched});
+    fields_.push_back({"path", FieldKind::kText});
+    reserve(indexes);
+    Fingerprint fingerprint;
+    fingerprint.add_text("webdataset");
+    for (size_t i = 0; i < archives_.size(); ++i) {
+      ArchiveIndex index = std::move(indexes[i]);
+      remarks_.add_all(std::move(index.remarks));
+      const uint64_t first = key_starts_.size();
+      firsts_.push_back(first);
+      append(index, extensions);
+      fingerprint.add_text(base_name(archives_[i]));
+      fingerprint.add_number(index.key_starts.size());
+      add_samples(fingerprint, first);
+    }
+    fingerprint_ = fingerprint.digits();
+  }
+
+  uint64_t size() const override { return key_starts_.size(); }
+  std::span<const Field> fields() const override { return fields_; }
+  Extent locate(uint64_t sample, FieldId field) const override {
+    for (const Member& member : members_of(sample)) {
+      if (member.extension != field) continue;
+      return {archives_[archive_of(sample)], member.offset, static_cast<int64_t>(member.size), {}};
+    }
+    return {};
+  }
+  int64_t integer(uint64_t, FieldId) const override { return 0; }  // it has no field of that kind
+  std::string name(uint64_t sample) const override {
+    return base_name(archives_[archive_of(sample)]) + ':' + std::string(key(sample));
+  }
+  const std::string& fingerprint() const override { return fingerprint_; }
+  uint64_t memory_bytes() const override {
+    return keys_.capacity() + (key_starts_.capacity() + first_members_.capacity()) * sizeof(uint64_t) +
+           members_.capacity() * sizeof(Member);
+  }
+  std::span<const std::string> classes() const override { return {}; }
+  std::span<const std::string> remarks() const override { return remarks_.first(); }
+  uint64_t remark_count() const override { return remarks_.count(); }
+
+ private:
+  void reserve(const std::vector<ArchiveIndex>& indexes) {
+    uint64_t bytes = 0, samples = 0, members = 0;
+    for (const ArchiveIndex& index : indexes) {
+      bytes += index.keys.size();
+      samples += index.key_starts.size();
+      members += index.members.size();
+    }
+    keys_.reserve(bytes);
+    key_starts_.reserve(samples);
+    first_members_.reserve(samples);
+    members_.reserve(members);
+  }
+
+  void append(const ArchiveIndex& index, const std::vector<std::string>& extensions) {
+    std::vector<uint8_t> fields;  // of the archive's own extension numbers
+    for (const std::string& extension : index.extensions) {
+      const auto place = std::lower_bound(extensions.begin(), extensions.end(), extension);
+      fields.push_back(static_cast<uint8_t>(place - extensions.begin()));
+    }
+    for (const uint64_t start : index.key_starts) key_starts_.push_back(keys_.size() + start);
+    for (const uint64_t first : index.first_members) first_members_.push_back(members_.size() + first);
+    for (const Member& member : index.members) {
+      members_.push_back({member.offset, member.size, fields[member.extension]});
+    }
+    keys_ += index.keys;
+  }
+
+  void add_samples(Fingerprint& fingerprint, uint64_t first) const {
+    for (uint64_t sample = first; sample < size(); ++sample) {
+      const auto members = members_of(sample);
+      fingerprint.add_text(key(sample));
+      fingerprint.add_number(members.size());
+      for (const Member& member : members) {
+        fingerprint.add_text(fields_[member.extension].name);
+        fingerprint.add_number(member.offset);
+        fingerprint.add_number(member.size);
+      }
+    }
+  }
+
+  std::string_view key(uint64_t sample) const { return keys_.c_str() + key_starts_[sample]; }
+  std::span<const Member> members_of(uint64_t sample) const {
+    const uint64_t end = sample + 1 < first_members_.size() ? first_members_[sample + 1] : members_.size();
+    return {members_.data() + first_members_[sample], end - first_members_[sample]};
+  }
+  size_t archive_of(uint64_t sample) const {
+    return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), sample) - firsts_.begin()) - 1;
+  }
+
+  std::vector<std::string> archives_;  // paths
+  std::vector<uint64_t> firsts_;       // the first sample of each archive (the next one's, where it has none)
+  std::vector<Field> fields_;          // the extensions, sorted, then path
+  std::string keys_;                   // each ended by NUL
+  std::vector<uint64_t> key_starts_, first_members_;
+  std::vector<Member> members_;
+  std::string fingerprint_;
+  Remarks remarks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress& progress,
+                                         const std::stop_token& stop) {
+  std::vector<std::string> paths = find_archives(path);
+  uint64_t total = 0;
+  for (const std::string& archive : paths) {
+    check_stop(stop);
+    total += archive_bytes(archive);
+  }
+  std::atomic<uint64_t> done{0};
+  std::vector<ArchiveIndex> indexes(paths.size());
+  run_parts(
+      paths.size(),
+      [&](uint64_t i) {
+        const UniqueFd fd = open_archive(paths[i]);
+        indexes[i] = index_archive(fd.get(), paths[i], base_name(paths[i]), done, stop);
+      },
+      done, total, progress, stop);
+  if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {
+    std::string why;
+    for (const ArchiveIndex& index : indexes) {
+      if (why.empty() && !index.remarks.first().empty()) why = " (" + index.remarks.first().front() + ")";
+    }
+    refuse(Trouble::kUsage,
+           "the " + std::to_string(paths.size()) + " archives of " + path + " hold no sample" + why + ".");
+  }
+  return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), path);
+}
+
+}  // namespace spdld::source

@@ -1,0 +1,32 @@
+// Feeds arbitrary bytes to the index of a tar archive, by a memory file. Whatever it is, every member must lie in the
+// file.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <stop_token>
+
+#include "daemon/base/result.h"
+#include "daemon/source/archive_index.h"
+#include "proto/unique_fd.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  const spdld::UniqueFd file(::memfd_create("tar", MFD_CLOEXEC));
+  if (!file || ::write(file.get(), bytes, size) != static_cast<ssize_t>(size)) std::abort();
+  std::atomic<uint64_t> done{0};
+  try {
+    const auto index = spdld::source::index_archive(file.get(), "fuzz.tar", "fuzz.tar", done, std::stop_token());
+    if (done != size || index.key_starts.size() != index.first_members.size()) std::abort();
+    for (const auto& member : index.members) {
+      if (member.offset > size || member.size > size - member.offset) std::abort();
+      if (member.extension >= index.extensions.size()) std::abort();
+    }
+    for (const uint64_t first : index.first_members) {
+      if (first >= index.members.size()) std::abort();
+    }
+  } catch (const spdld::SetupError&) {  // a sentence is an answer
+  }
+  return 0;
+}

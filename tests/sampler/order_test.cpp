@@ -1,0 +1,176 @@
+#include "daemon/sampler/order.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+using namespace spdld::sampler;
+
+namespace {
+
+std::vector<uint64_t> whole_epoch(uint64_t size, uint64_t seed, uint64_t epoch) {
+  const Permutation permutation(size, seed, epoch);
+  std::vector<uint64_t> samples(size);
+  for (uint64_t i = 0; i < size; ++i) samples[i] = permutation(i);
+  return samples;
+}
+
+bool is_bijection(const std::vector<uint64_t>& samples) {
+  std::vector<bool> seen(samples.size());
+  for (const uint64_t sample : samples) {
+    if (sample >= samples.size() || seen[sample]) return false;
+    seen[sample] = true;
+  }
+  return true;
+}
+
+double chi_square(const std::vector<int>& bins, double expected) {
+  double sum = 0;
+  for (const int n : bins) sum += (n - expected) * (n - expected) / expected;
+  return sum;
+}
+
+// The upper 0.01 % of chi-square with many degrees of freedom (Wilson and Hilferty).
+double chi_square_limit(double freedom) {
+  const double a = 2.0 / (9.0 * freedom);
+  return freedom * std::pow(1 - a + 3.72 * std::sqrt(a), 3);
+}
+
+}  // namespace
+
+TEST_CASE("an epoch is a bijection for every size") {
+  for (uint64_t size = 1; size <= 300; ++size) {
+    for (uint64_t epoch = 0; epoch < 4; ++epoch) REQUIRE(is_bijection(whole_epoch(size, 7, epoch)));
+  }
+  for (const uint64_t size :
+       {1009u, 1023u, 1024u, 1025u, 4095u, 4096u, 4097u, 65535u, 65536u, 65537u, 104729u, 1281167u}) {
+    REQUIRE(is_bijection(whole_epoch(size, 17, 3)));
+  }
+}
+
+TEST_CASE("huge sizes stay in range and don't repeat") {
+  for (const uint64_t size : {(uint64_t{1} << 32) + 1, (uint64_t{1} << 62) - 1, uint64_t{1} << 63, ~uint64_t{0}}) {
+    const Permutation permutation(size, 1, 0);
+    std::set<uint64_t> seen;
+    for (uint64_t i = 0; i < 2000; ++i) {
+      for (const uint64_t position : {i, size - 1 - i, size / 2 + i}) {
+        const uint64_t sample = permutation(position);
+        REQUIRE(sample < size);
+        REQUIRE(seen.insert(sample).second);
+      }
+    }
+  }
+}
+
+// If this fails, runs resumed from a position token would see other samples: bump kOrderVersion, or put the order back.
+TEST_CASE("golden orders of version 1") {
+  CHECK(kOrderVersion == 1);
+  CHECK(whole_epoch(10, 17, 0) == std::vector<uint64_t>{7, 1, 4, 6, 0, 2, 8, 9, 3, 5});
+  CHECK(whole_epoch(10, 17, 1) == std::vector<uint64_t>{1, 6, 2, 8, 7, 9, 0, 5, 3, 4});
+  const Permutation imagenet(1281167, 17, 89);
+  CHECK(imagenet(0) == 503725);
+  CHECK(imagenet(640000) == 658154);
+  CHECK(imagenet(1281166) == 372971);
+  CHECK(Permutation(uint64_t{1} << 63, 1, 2)(3) == 4847139930596290555u);
+  CHECK(substitute_at({1000, 17, true}, 2, 5, 1) == 709);
+  CHECK(substitute_at({1000, 17, true}, 2, 5, 2) == 475);
+}
+
+TEST_CASE("every position gets every sample equally often over the epochs") {
+  for (const uint64_t size : {2u, 3u, 5u, 8u, 10u, 16u, 31u, 33u, 64u}) {
+    constexpr int kEpochs = 20000;
+    std::vector<int> bins(size * size);
+    for (uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
+      const Permutation permutation(size, 99, epoch);
+      for (uint64_t i = 0; i < size; ++i) ++bins[i * size + permutation(i)];
+    }
+    const auto n = static_cast<double>(size);
+    INFO("size " << size);
+    // Rows and columns both sum up to kEpochs: (n-1)^2 degrees of freedom, and each cell varies by (n-1)/n of
+    // Poisson's.
+    CHECK(chi_square(bins, kEpochs / n) * n / (n - 1) < chi_square_limit((n - 1) * (n - 1)));
+  }
+}
+
+TEST_CASE("small orders are all reached, equally often") {
+  for (const uint64_t size : {2u, 3u, 4u, 5u, 6u}) {
+    std::map<std::vector<uint64_t>, int> seen;
+    int orders = 1;
+    for (int i = 2; i <= static_cast<int>(size); ++i) orders *= i;
+    const int epochs = orders * 100;
+    for (int epoch = 0; epoch < epochs; ++epoch) ++seen[whole_epoch(size, 5, static_cast<uint64_t>(epoch))];
+    INFO("size " << size);
+    CHECK(seen.size() == static_cast<size_t>(orders));
+    std::vector<int> bins;
+    for (const auto& [order, n] : seen) bins.push_back(n);
+    CHECK(chi_square(bins, 100) < chi_square_limit(orders - 1));
+  }
+}
+
+TEST_CASE("one epoch looks shuffled: samples over positions, and pairs of neighbours") {
+  for (const uint64_t size : {10007u, 65536u, 200000u}) {
+    const auto samples = whole_epoch(size, 3, 0);
+    constexpr size_t kCells = 16;
+    const auto cell = [&](uint64_t value) { return value * kCells / size; };
+    std::vector<int> places(kCells * kCells), pairs(kCells * kCells);
+    uint64_t neighbours = 0;
+    for (size_t i = 0; i + 1 < size; ++i) {
+      ++places[cell(i) * kCells + cell(samples[i])];
+      ++pairs[cell(samples[i]) * kCells + cell(samples[i + 1])];
+      neighbours += samples[i] + 1 == samples[i + 1];
+    }
+    const double expected = static_cast<double>(size) / (kCells * kCells);
+    INFO("size " << size);
+    CHECK(chi_square(places, expected) < chi_square_limit(225));
+    CHECK(chi_square(pairs, expected) < chi_square_limit(225));
+    CHECK(neighbours < 10);  // one is expected
+  }
+}
+
+TEST_CASE("epochs and seeds are independent of one another") {
+  constexpr uint64_t kSize = 50000;
+  const auto first = whole_epoch(kSize, 3, 0);
+  for (const auto& other : {whole_epoch(kSize, 3, 1), whole_epoch(kSize, 4, 0), whole_epoch(kSize, 0, 3)}) {
+    constexpr size_t kCells = 16;
+    std::vector<int> cells(kCells * kCells);
+    int same = 0;
+    for (size_t i = 0; i < kSize; ++i) {
+      ++cells[first[i] * kCells / kSize * kCells + other[i] * kCells / kSize];
+      same += first[i] == other[i] ? 1 : 0;
+    }
+    CHECK(chi_square(cells, static_cast<double>(kSize) / cells.size()) < chi_square_limit(225));
+    CHECK(same < 10);  // one is expected
+  }
+}
+
+TEST_CASE("sample_at is the permutation, or the identity without shuffling") {
+  const Permutation permutation(1000, 8, 2);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    CHECK(sample_at({1000, 8, true}, 2, i) == permutation(i));
+    CHECK(sample_at({1000, 8, false}, 2, i) == i);
+  }
+}
+
+TEST_CASE("a substitute is another sample, depends on the attempt, and is spread evenly") {
+  const Order order{50, 4, true};
+  std::vector<int> bins(50);
+  for (uint64_t position = 0; position < 50; ++position) {
+    const uint64_t bad = sample_at(order, 1, position);
+    std::set<uint64_t> tried;
+    for (uint32_t attempt = 1; attempt <= 400; ++attempt) {
+      const uint64_t other = substitute_at(order, 1, position, attempt);
+      REQUIRE(other < 50);
+      REQUIRE(other != bad);
+      ++bins[other];
+      tried.insert(other);
+    }
+    CHECK(tried.size() >= 45);
+  }
+  CHECK(chi_square(bins, 400) < chi_square_limit(49));
+  CHECK(substitute_at({1, 4, true}, 0, 0, 1) == 0);
+  CHECK(substitute_at({2, 4, false}, 0, 0, 1) == 1);
+  CHECK(substitute_at({2, 4, false}, 0, 1, 9) == 0);
+}

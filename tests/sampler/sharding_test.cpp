@@ -1,0 +1,126 @@
+#include "daemon/sampler/sharding.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+
+using namespace spdld;
+using namespace spdld::sampler;
+using config::BatchSpec;
+using config::LastBatch;
+
+namespace {
+
+BatchSpec global(uint64_t size, LastBatch last) { return {.size = 0, .global_size = size, .last = last}; }
+BatchSpec per_rank(uint64_t size, LastBatch last) { return {.size = size, .global_size = 0, .last = last}; }
+
+// Goes through an epoch of every rank and checks what the header promises.
+void check_epoch(uint64_t samples, const BatchSpec& batch, uint64_t world_size) {
+  INFO("samples " << samples << " size " << batch.size << " global " << batch.global_size << " world " << world_size);
+  std::vector<Sharding> ranks;
+  for (uint64_t rank = 0; rank < world_size; ++rank) ranks.emplace_back(samples, batch, rank, world_size);
+  const uint64_t steps = ranks[0].steps(), global_size = ranks[0].global_size();
+  std::vector<uint64_t> got(world_size);
+  uint64_t next = 0;
+  for (uint64_t step = 0; step < steps; ++step) {
+    REQUIRE(next == step * global_size);
+    uint64_t fewest = samples, most = 0;
+    for (uint64_t rank = 0; rank < world_size; ++rank) {
+      REQUIRE(ranks[rank].steps() == steps);
+      const Slice slice = ranks[rank].slice(step);
+      REQUIRE(slice.first == next);  // contiguous, without gap or overlap
+      REQUIRE(slice.count <= ranks[rank].batch_size());
+      next += slice.count;
+      got[rank] += slice.count;
+      fewest = std::min(fewest, slice.count);
+      most = std::max(most, slice.count);
+    }
+    REQUIRE(most - fewest <= 1);
+    if (step + 1 < steps) REQUIRE(fewest == ranks[0].batch_size());
+  }
+  REQUIRE(next == (batch.last == LastBatch::kDrop ? samples / global_size * global_size : samples));
+  for (uint64_t rank = 0; rank < world_size; ++rank) REQUIRE(ranks[rank].epoch_samples() == got[rank]);
+}
+
+std::string refusal(uint64_t samples, const BatchSpec& batch, uint64_t rank, uint64_t world_size) {
+  try {
+    const Sharding sharding(samples, batch, rank, world_size);
+    return "";
+  } catch (const SetupError& error) {
+    CHECK(error.trouble() == Trouble::kUsage);
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an epoch hands out every position exactly once over the ranks") {
+  for (const uint64_t world_size : {1u, 2u, 3u, 8u}) {
+    for (const auto last : {LastBatch::kShort, LastBatch::kDrop}) {
+      check_epoch(1000, per_rank(10, last), world_size);
+      check_epoch(1001, per_rank(7, last), world_size);
+      check_epoch(1000, global(24, last), world_size);
+      check_epoch(24, global(24, last), world_size);
+      check_epoch(25, global(24, last), world_size);
+    }
+  }
+  check_epoch(1, per_rank(64, LastBatch::kShort), 8);
+}
+
+TEST_CASE("so it does for random sizes") {
+  std::mt19937_64 random(12345);
+  const auto up_to = [&](uint64_t most) { return random() % most + 1; };
+  for (int i = 0; i < 2000; ++i) {
+    const uint64_t world_size = up_to(i % 2 == 0 ? 9 : 70);
+    check_epoch(up_to(3000), global(world_size * up_to(40), LastBatch::kShort), world_size);
+    const uint64_t size = up_to(40);
+    check_epoch(world_size * size + up_to(3000), per_rank(size, LastBatch::kDrop), world_size);
+  }
+}
+
+TEST_CASE("the same global batches come with another world size") {
+  for (uint64_t step = 0; step < 11; ++step) {
+    uint64_t first = 0, count = 0;
+    for (const uint64_t world_size : {1u, 2u, 4u, 8u}) {
+      uint64_t sum = 0;
+      for (uint64_t rank = 0; rank < world_size; ++rank) {
+        sum += Sharding(1030, global(96, LastBatch::kShort), rank, world_size).slice(step).count;
+      }
+      const Slice front = Sharding(1030, global(96, LastBatch::kShort), 0, world_size).slice(step);
+      if (world_size == 1) first = front.first, count = sum;
+      CHECK(front.first == first);
+      CHECK(sum == count);
+    }
+  }
+}
+
+TEST_CASE("a short last step of fewer samples than ranks leaves some with none") {
+  const auto batch = global(8, LastBatch::kShort);
+  CHECK(Sharding(10, batch, 0, 4).slice(1) == Slice{8, 1});
+  CHECK(Sharding(10, batch, 1, 4).slice(1) == Slice{9, 1});
+  CHECK(Sharding(10, batch, 2, 4).slice(1) == Slice{10, 0});
+  CHECK(Sharding(10, batch, 3, 4).slice(1) == Slice{10, 0});
+  CHECK(Sharding(10, batch, 3, 4).epoch_samples() == 2);
+}
+
+TEST_CASE("huge data sets don't overflow") {
+  constexpr uint64_t kMany = ~uint64_t{0};
+  const Sharding sharding(kMany, global(uint64_t{1} << 63, LastBatch::kShort), 1, 2);
+  CHECK(sharding.steps() == 2);
+  CHECK(sharding.slice(0) == Slice{uint64_t{1} << 62, uint64_t{1} << 62});
+  CHECK(sharding.slice(1).first + sharding.slice(1).count == kMany);
+}
+
+TEST_CASE("what can't be cut is refused with a sentence") {
+  CHECK_THAT(refusal(100, per_rank(4, LastBatch::kShort), 2, 2),
+             Catch::Contains("rank is 2") && Catch::Contains("at most 1"));
+  CHECK_THAT(refusal(100, per_rank(4, LastBatch::kShort), 0, 0), Catch::Contains("world_size is 0"));
+  CHECK_THAT(refusal(100, global(10, LastBatch::kShort), 0, 3), Catch::Contains("does not divide"));
+  CHECK_THAT(refusal(9, global(10, LastBatch::kDrop), 0, 2), Catch::Contains("no step") && Catch::Contains("drop"));
+  CHECK_THAT(refusal(0, global(10, LastBatch::kShort), 0, 2), Catch::Contains("no sample"));
+  CHECK_THAT(refusal(9, per_rank(uint64_t{1} << 63, LastBatch::kShort), 0, 2), Catch::Contains("too large"));
+  CHECK_THAT(refusal(9, BatchSpec{}, 0, 1), Catch::Contains("exactly one"));
+}

@@ -1,0 +1,66 @@
+// A folder that is there for one test, and how tests open listings. One thread.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+
+#include "daemon/base/result.h"
+#include "daemon/source/listing.h"
+
+namespace spdld::test {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "spdld-source-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  void folder(const std::string& name) const { std::filesystem::create_directories(path_ / name); }
+  void file(const std::string& name, const std::string& content = "x") const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << content;
+  }
+  void link(const std::string& target, const std::string& name) const {
+    std::filesystem::create_symlink(target, path_ / name);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::unique_ptr<source::Listing> open(const std::string& type, const std::string& uri,
+                                             const config::Parameters& parameters = {},
+                                             const source::Progress& progress = {}, std::stop_token stop = {}) {
+  config::SourceSpec spec;
+  spec.type = type;
+  spec.uri = uri;
+  spec.parameters = parameters;
+  return source::open_listing(spec, progress, std::move(stop));
+}
+
+// The sentence with which a listing is refused.
+inline Error refusal(const std::string& type, const std::string& uri, const config::Parameters& parameters = {}) {
+  try {
+    open(type, uri, parameters);
+  } catch (const SetupError& error) {
+    return error.error();
+  }
+  return {Trouble::kInternal, "it was not refused"};
+}
+
+}  // namespace spdld::test
