@@ -1,0 +1,30 @@
+// Host slots: one memfd each, without a name in any file system, so that nothing is left behind, ever. The size is
+// sealed; a slot for several readers is sealed FUTURE_WRITE as well, after this process has mapped it writable. The
+// daemon writes and never trusts what is read back. Dropping the object gives the memory back once the last trainer has
+// unmapped it.
+#pragma once
+
+#include <boost/interprocess/mapped_region.hpp>
+
+#include "daemon/memory/slot_memory.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::memory {
+
+class HostSlot : public SlotMemory {
+ public:
+  // Throws SetupError (kLimit) where the memory can't be had.
+  HostSlot(uint64_t bytes, Access access);
+
+  Kind kind() const override { return Kind::kHost; }
+  uint64_t bytes() const override { return bytes_; }
+  uint8_t* fill_address() const override { return static_cast<uint8_t*>(region_.get_address()); }
+  int shared_fd() const override { return fd_.get(); }
+
+ private:
+  uint64_t bytes_;
+  UniqueFd fd_;
+  boost::interprocess::mapped_region region_;
+};
+
+}  // namespace spdld::memory

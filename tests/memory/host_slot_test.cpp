@@ -1,0 +1,70 @@
+#include "daemon/memory/host/host_slot.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+
+#include "daemon/base/result.h"
+
+using spdld::memory::Access;
+using spdld::memory::HostSlot;
+
+namespace {
+
+constexpr uint64_t kBytes = 1 << 20;
+
+size_t open_fds() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) count++;
+  return count;
+}
+
+void* map(const HostSlot& slot, int protection, int flags) {
+  return mmap(nullptr, slot.bytes(), protection, flags, slot.shared_fd(), 0);
+}
+
+}  // namespace
+
+TEST_CASE("what is written is what another mapping sees, and the size can't change") {
+  HostSlot slot(kBytes, Access::kWritable);
+  std::memset(slot.fill_address(), 7, kBytes);
+  auto* seen = static_cast<uint8_t*>(map(slot, PROT_READ | PROT_WRITE, MAP_SHARED));
+  REQUIRE(seen != MAP_FAILED);
+  CHECK(seen[0] == 7);
+  CHECK(seen[kBytes - 1] == 7);
+  seen[5] = 8;  // the only reader may change its batch in place
+  CHECK(slot.fill_address()[5] == 8);
+  CHECK(ftruncate(slot.shared_fd(), 0) == -1);
+  CHECK(ftruncate(slot.shared_fd(), 2 * kBytes) == -1);
+  CHECK(fcntl(slot.shared_fd(), F_ADD_SEALS, F_SEAL_WRITE) == -1);
+  munmap(seen, kBytes);
+}
+
+TEST_CASE("a slot of several readers can't be written by them, only copied on write") {
+  HostSlot slot(kBytes, Access::kCopyOnWrite);
+  std::memset(slot.fill_address(), 1, kBytes);
+  CHECK(map(slot, PROT_READ | PROT_WRITE, MAP_SHARED) == MAP_FAILED);
+  auto* own = static_cast<uint8_t*>(map(slot, PROT_READ | PROT_WRITE, MAP_PRIVATE));
+  REQUIRE(own != MAP_FAILED);
+  own[0] = 9;
+  CHECK(slot.fill_address()[0] == 1);
+  slot.fill_address()[0] = 2;  // the daemon fills it anew
+  CHECK(own[0] == 9);
+  REQUIRE(madvise(own, kBytes, MADV_DONTNEED) == 0);
+  CHECK(own[0] == 2);
+  munmap(own, kBytes);
+}
+
+TEST_CASE("nothing is left behind") {
+  const size_t before = open_fds();
+  for (int i = 0; i < 100; i++) HostSlot slot(kBytes, Access::kWritable);
+  CHECK(open_fds() == before);
+}
+
+TEST_CASE("memory that can't be had is one sentence that says what to lower") {
+  CHECK_THROWS_WITH(HostSlot(1ull << 60, Access::kWritable), Catch::Contains("batch.size"));
+}
