@@ -18,6 +18,7 @@
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remarks.h"
+#include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
 
@@ -81,8 +82,9 @@ struct FolderId {
 
 struct OpenFolder {
   Folder folder;
-  FolderId id{};
+  struct stat status {};
   int error_number = 0;  // not 0: it could not be opened
+  FolderId id() const { return {status.st_dev, status.st_ino}; }
 };
 
 OpenFolder open_folder(const std::string& path) {
@@ -92,7 +94,7 @@ OpenFolder open_folder(const std::string& path) {
   Folder folder(::fdopendir(fd.get()));
   if (!folder) return {nullptr, {}, errno};
   fd.release();
-  return {std::move(folder), {status.st_dev, status.st_ino}, 0};
+  return {std::move(folder), status, 0};
 }
 
 [[noreturn]] void fail(const std::string& folder, int error_number) {
@@ -126,6 +128,7 @@ struct ClassFiles {
   std::string paths;
   std::vector<uint64_t> starts;
   Remarks remarks;
+  Stamps stamps;
 };
 
 class ClassWalk {
@@ -161,13 +164,14 @@ class ClassWalk {
   void visit(Pending& pending) {
     OpenFolder open = open_folder(root_ + pending.path);
     if (open.error_number != 0) return not_opened(pending.path, open.error_number);
-    if (std::find(pending.above.begin(), pending.above.end(), open.id) != pending.above.end()) {
+    if (std::find(pending.above.begin(), pending.above.end(), open.id()) != pending.above.end()) {
       return remarks_.add("the folder " + pending.path + " is a link to a folder above it, and was passed over.");
     }
     if (pending.above.size() > kDepthMax) {
       return remarks_.add("the folder " + pending.path + " lies too deep, and was passed over.");
     }
-    pending.above.push_back(open.id);
+    pending.above.push_back(open.id());
+    stamps_.add(pending.path, open.status);
     Names files{pending.path, {}};
     uint64_t count = 0;
     read_entries(open.folder.get(), root_ + pending.path, stop_, [&](std::string_view name, bool folder) {
@@ -209,6 +213,7 @@ class ClassWalk {
       remarks_.add("the class folder " + name + " holds no file ending in " + joined(endings_) + ".");
     }
     files.remarks = std::move(remarks_);
+    files.stamps = std::move(stamps_);
     return files;
   }
 
@@ -220,6 +225,7 @@ class ClassWalk {
   std::vector<Pending> pending_;
   std::vector<Names> folders_;
   Remarks remarks_;
+  Stamps stamps_;  // relative to the root
 };
 
 // ---- the listing
@@ -227,8 +233,10 @@ class ClassWalk {
 class ImageFolder : public Listing {
  public:
   // Takes the classes' files one after the other, and lets go of each.
-  ImageFolder(std::string root, std::vector<std::string> classes, std::vector<ClassFiles> files)
+  ImageFolder(std::string root, const struct stat& root_status, std::vector<std::string> classes,
+              std::vector<ClassFiles> files)
       : root_(std::move(root)), classes_(std::move(classes)) {
+    stamps_.add({}, root_status);
     uint64_t bytes = 0, samples = 0;
     for (const ClassFiles& part : files) bytes += part.paths.size(), samples += part.starts.size();
     paths_.reserve(bytes);
@@ -241,6 +249,7 @@ class ImageFolder : public Listing {
       for (const uint64_t start : part.starts) starts_.push_back(paths_.size() + start);
       paths_ += part.paths;
       remarks_.add_all(std::move(part.remarks));
+      stamps_.add_all(std::move(part.stamps));
       fingerprint.add_text(classes_[i]);
       fingerprint.add_number(part.starts.size());
       fingerprint.add_text(part.paths);
@@ -267,6 +276,7 @@ class ImageFolder : public Listing {
   std::span<const std::string> classes() const override { return classes_; }
   std::span<const std::string> remarks() const override { return remarks_.first(); }
   uint64_t remark_count() const override { return remarks_.count(); }
+  bool unchanged() const override { return stamps_.unchanged(root_); }
 
  private:
   std::string_view path(uint64_t sample) const {
@@ -282,6 +292,7 @@ class ImageFolder : public Listing {
   std::vector<uint64_t> firsts_;  // the first sample of each class (the next class's, where it has none)
   std::string fingerprint_;
   Remarks remarks_;
+  Stamps stamps_;  // of the folders, relative to the root
 };
 
 }  // namespace
@@ -309,13 +320,13 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
   std::atomic<uint64_t> found{0};
   std::vector<ClassFiles> files(classes.size());
   run_parts(
-      classes.size(), [&](uint64_t i) { files[i] = ClassWalk(base, open.id, endings, stop, found).walk(classes[i]); },
+      classes.size(), [&](uint64_t i) { files[i] = ClassWalk(base, open.id(), endings, stop, found).walk(classes[i]); },
       found, 0, progress, stop);
   if (found == 0) {
     throw SetupError(Trouble::kUsage, "none of the " + std::to_string(classes.size()) + " class folders in " + root +
                                           " holds a file ending in " + joined(endings) + ".");
   }
-  return std::make_unique<ImageFolder>(base, std::move(classes), std::move(files));
+  return std::make_unique<ImageFolder>(base, open.status, std::move(classes), std::move(files));
 }
 
 }  // namespace spdld::source

@@ -61,6 +61,9 @@ class Listing {
   // all.
   virtual std::span<const std::string> remarks() const = 0;
   virtual uint64_t remark_count() const = 0;
+  // Whether the folders or archives are as they were when they were listed, by their modification times. Asks the file
+  // system: for the listing's thread, not for the control thread.
+  virtual bool unchanged() const = 0;
 
   // None where there is no such field.
   const Field* find_field(std::string_view name, FieldId* id) const;

@@ -11,6 +11,7 @@
 #include <new>
 #include <thread>
 
+#include "daemon/base/cpu.h"
 #include "daemon/source/fetcher.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
@@ -134,7 +135,10 @@ struct LocalFetcher::Inside {
 
 LocalFetcher::LocalFetcher(unsigned concurrency, uint64_t bytes_max) : inside_(std::make_unique<Inside>(bytes_max)) {
   for (unsigned i = 0; i < std::max(1u, concurrency); ++i) {
-    inside_->threads.emplace_back([inside = inside_.get()] { inside->work(); });
+    inside_->threads.emplace_back([inside = inside_.get(), i] {
+      name_thread("fetch", i);
+      inside->work();
+    });
   }
 }
 

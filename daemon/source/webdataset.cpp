@@ -16,6 +16,7 @@
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
+#include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
 
@@ -108,14 +109,14 @@ std::vector<std::string> find_archives(const std::string& path) {
   refuse(setup_trouble(errno), path + " can't be read: " + error_words(errno) + ".");
 }
 
-uint64_t archive_bytes(const std::string& path) {
+struct stat look_at_archive(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) refuse(Trouble::kNotFound, "the archive " + path + " does not exist.");
     refuse(setup_trouble(errno), "the archive " + path + " can't be read: " + error_words(errno) + ".");
   }
   if (!S_ISREG(status.st_mode)) refuse(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
-  return static_cast<uint64_t>(status.st_size);
+  return status;
 }
 
 UniqueFd open_archive(const std::string& path) {
@@ -144,8 +145,9 @@ std::vector<std::string> all_extensions(const std::vector<ArchiveIndex>& indexes
 class WebDataset : public Listing {
  public:
   // Takes the archives' indexes one after the other, and lets go of each.
-  WebDataset(std::vector<std::string> paths, std::vector<ArchiveIndex> indexes, const std::string& origin)
-      : archives_(std::move(paths)) {
+  WebDataset(std::vector<std::string> paths, std::vector<ArchiveIndex> indexes, Stamps stamps,
+             const std::string& origin)
+      : archives_(std::move(paths)), stamps_(std::move(stamps)) {
     const std::vector<std::string> extensions = all_extensions(indexes, origin);
     for (const std::string& extension : extensions) fields_.push_back({extension, FieldKind::kFetched});
     fields_.push_back({"path", FieldKind::kText});
@@ -186,6 +188,7 @@ class WebDataset : public Listing {
   std::span<const std::string> classes() const override { return {}; }
   std::span<const std::string> remarks() const override { return remarks_.first(); }
   uint64_t remark_count() const override { return remarks_.count(); }
+  bool unchanged() const override { return stamps_.unchanged(); }
 
  private:
   void reserve(const std::vector<ArchiveIndex>& indexes) {
@@ -245,17 +248,24 @@ class WebDataset : public Listing {
   std::vector<Member> members_;
   std::string fingerprint_;
   Remarks remarks_;
+  Stamps stamps_;  // of the archives, and of their folder where they were found in one
 };
 
 }  // namespace
 
 std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress& progress,
                                          const std::stop_token& stop) {
+  struct stat origin;
+  const bool in_folder = ::stat(path.c_str(), &origin) == 0 && S_ISDIR(origin.st_mode);
   std::vector<std::string> paths = find_archives(path);
+  Stamps stamps;
+  if (in_folder) stamps.add(path, origin);
   uint64_t total = 0;
   for (const std::string& archive : paths) {
     check_stop(stop);
-    total += archive_bytes(archive);
+    const struct stat status = look_at_archive(archive);
+    stamps.add(archive, status);
+    total += static_cast<uint64_t>(status.st_size);
   }
   std::atomic<uint64_t> done{0};
   std::vector<ArchiveIndex> indexes(paths.size());
@@ -274,7 +284,7 @@ std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress
     refuse(Trouble::kUsage,
            "the " + std::to_string(paths.size()) + " archives of " + path + " hold no sample" + why + ".");
   }
-  return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), path);
+  return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), std::move(stamps), path);
 }
 
 }  // namespace spdld::source

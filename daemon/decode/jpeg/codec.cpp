@@ -1,0 +1,180 @@
+#include "daemon/decode/jpeg/codec.h"
+
+#include <jerror.h>
+
+#include <cstring>
+
+#include "daemon/base/result.h"
+
+namespace spdld::decode {
+namespace {
+
+// What a jvirt_barray_ptr points to: libjpeg leaves its meaning to the memory's owner. All of it is in memory, always.
+struct BlockArray {
+  JBLOCKARRAY rows;
+  JDIMENSION blocks_per_row, row_count;
+  bool zeroed;
+  BlockArray* next;
+};
+
+constexpr char kTooMuchMemory[] = "decoding it needs more memory than a picture is given";
+
+// Warnings that say nothing about the pixels.
+bool is_harmless(int code) {
+  switch (code) {
+    case JWRN_ADOBE_XFORM:
+    case JWRN_BOGUS_ICC:
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_NOT_SEQUENTIAL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+size_t rounded_row(size_t bytes) { return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment; }
+
+}  // namespace
+
+// The methods that libjpeg calls. They may leave by longjmp: nothing here has a destructor.
+struct CodecCallbacks {
+  static Codec& codec(j_common_ptr common) { return *static_cast<Codec*>(common->client_data); }
+
+  [[noreturn]] static void error_exit(j_common_ptr common) {
+    char text[JMSG_LENGTH_MAX];
+    common->err->format_message(common, text);
+    codec(common).give_up(text);
+  }
+  static void emit_message(j_common_ptr common, int level) {
+    if (level < 0 && !is_harmless(common->err->msg_code)) error_exit(common);
+  }
+  static void output_message(j_common_ptr) {}
+
+  static void check_progress(j_common_ptr common) {
+    Codec& self = codec(common);
+    if (self.jpeg_.input_scan_number > Codec::kScansMax) self.give_up("more scans than any real picture has");
+  }
+
+  static void* take(j_common_ptr common, int pool, size_t bytes) {
+    Codec& self = codec(common);
+    void* piece = (pool == JPOOL_PERMANENT ? self.codec_arena_ : self.picture_arena_).take(bytes);
+    if (piece == nullptr) self.give_up(kTooMuchMemory);
+    return piece;
+  }
+  template <typename Row>
+  static Row* rows(j_common_ptr common, int pool, size_t row_bytes, JDIMENSION count) {
+    using Element = std::remove_pointer_t<Row>;
+    auto* table = static_cast<Row*>(take(common, pool, size_t{count} * sizeof(Row)));
+    auto* first = static_cast<uint8_t*>(take(common, pool, row_bytes * count));
+    for (JDIMENSION i = 0; i < count; ++i) table[i] = reinterpret_cast<Element*>(first + row_bytes * i);
+    return table;
+  }
+  static JSAMPARRAY sample_rows(j_common_ptr common, int pool, JDIMENSION samples, JDIMENSION count) {
+    return rows<JSAMPROW>(common, pool, rounded_row(samples), count);
+  }
+  static JBLOCKARRAY block_rows(j_common_ptr common, int pool, JDIMENSION blocks, JDIMENSION count) {
+    return rows<JBLOCKROW>(common, pool, size_t{blocks} * sizeof(JBLOCK), count);
+  }
+
+  // Only colour quantisation asks for these, which nobody here switches on.
+  static jvirt_sarray_ptr request_samples(j_common_ptr common, int, boolean, JDIMENSION, JDIMENSION, JDIMENSION) {
+    codec(common).give_up("colour quantisation is not supported");
+  }
+  static JSAMPARRAY access_samples(j_common_ptr common, jvirt_sarray_ptr, JDIMENSION, JDIMENSION, boolean) {
+    codec(common).give_up("colour quantisation is not supported");
+  }
+
+  static jvirt_barray_ptr request_blocks(j_common_ptr common, int pool, boolean pre_zero, JDIMENSION blocks,
+                                         JDIMENSION count, JDIMENSION) {
+    Codec& self = codec(common);
+    auto* array = static_cast<BlockArray*>(take(common, pool, sizeof(BlockArray)));
+    *array = {nullptr, blocks, count, pre_zero != 0, static_cast<BlockArray*>(self.pending_arrays_)};
+    self.pending_arrays_ = array;
+    return reinterpret_cast<jvirt_barray_ptr>(array);
+  }
+  static void realize(j_common_ptr common) {
+    Codec& self = codec(common);
+    size_t whole = 0;  // refuse at once, before most of it is taken and cleared
+    for (auto* array = static_cast<BlockArray*>(self.pending_arrays_); array != nullptr; array = array->next) {
+      whole += size_t{array->blocks_per_row} * sizeof(JBLOCK) * array->row_count;
+    }
+    if (whole > self.picture_arena_.room()) self.give_up(kTooMuchMemory);
+    for (auto* array = static_cast<BlockArray*>(self.pending_arrays_); array != nullptr; array = array->next) {
+      array->rows = block_rows(common, JPOOL_IMAGE, array->blocks_per_row, array->row_count);
+      if (!array->zeroed || array->row_count == 0) continue;
+      std::memset(array->rows[0], 0, size_t{array->blocks_per_row} * sizeof(JBLOCK) * array->row_count);
+    }
+    self.pending_arrays_ = nullptr;
+  }
+  static JBLOCKARRAY access_blocks(j_common_ptr common, jvirt_barray_ptr handle, JDIMENSION first, JDIMENSION count,
+                                   boolean) {
+    const auto* array = reinterpret_cast<const BlockArray*>(handle);
+    if (array->rows == nullptr || first > array->row_count || count > array->row_count - first) {
+      codec(common).give_up("access outside of the picture's blocks");
+    }
+    return array->rows + first;
+  }
+
+  static void free_pool(j_common_ptr common, int pool) {
+    Codec& self = codec(common);
+    if (pool == JPOOL_PERMANENT) return self.codec_arena_.reset();
+    self.picture_arena_.reset();
+    self.pending_arrays_ = nullptr;
+  }
+  static void self_destruct(j_common_ptr) {}  // the arenas are members
+
+  static void install_memory(Codec& self) {
+    self.own_memory_ = self.jpeg_.mem;
+    self.memory_.alloc_small = take;
+    self.memory_.alloc_large = take;
+    self.memory_.alloc_sarray = sample_rows;
+    self.memory_.alloc_barray = block_rows;
+    self.memory_.request_virt_sarray = request_samples;
+    self.memory_.request_virt_barray = request_blocks;
+    self.memory_.realize_virt_arrays = realize;
+    self.memory_.access_virt_sarray = access_samples;
+    self.memory_.access_virt_barray = access_blocks;
+    self.memory_.free_pool = free_pool;
+    self.memory_.self_destruct = self_destruct;
+    self.memory_.max_memory_to_use = self.own_memory_->max_memory_to_use;
+    self.memory_.max_alloc_chunk = self.own_memory_->max_alloc_chunk;
+    self.jpeg_.mem = &self.memory_;
+  }
+};
+
+Codec::Codec() {
+  jpeg_.err = jpeg_std_error(&errors_);
+  errors_.error_exit = CodecCallbacks::error_exit;
+  errors_.emit_message = CodecCallbacks::emit_message;
+  errors_.output_message = CodecCallbacks::output_message;
+  jpeg_.client_data = this;
+  auto create = [](jpeg_decompress_struct& jpeg, void*) { jpeg_create_decompress(&jpeg); };
+  if (!attempt_erased(create, nullptr)) {
+    jpeg_destroy_decompress(&jpeg_);
+    throw SetupError(Trouble::kInternal, "libjpeg can't be used: " + message());
+  }
+  CodecCallbacks::install_memory(*this);
+  progress_.progress_monitor = CodecCallbacks::check_progress;
+  jpeg_.progress = &progress_;
+}
+
+Codec::~Codec() {
+  jpeg_.mem = own_memory_;
+  jpeg_destroy_decompress(&jpeg_);
+}
+
+void Codec::abort() { jpeg_abort_decompress(&jpeg_); }
+
+bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* context) {
+  if (setjmp(escape_) != 0) return false;
+  step(jpeg_, context);
+  return true;
+}
+
+void Codec::give_up(const char* message) {
+  std::snprintf(message_, sizeof message_, "%s", message);
+  std::longjmp(escape_, 1);
+}
+
+}  // namespace spdld::decode

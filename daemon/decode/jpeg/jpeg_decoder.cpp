@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "daemon/decode/image_decoder.h"
+#include "daemon/decode/jpeg/codec.h"
+#include "daemon/decode/jpeg/exif.h"
+#include "daemon/decode/jpeg/orient.h"
+#include "daemon/decode/jpeg/sniff.h"
+
+namespace spdld::decode {
+namespace {
+
+Error content_error(std::string message) { return {Trouble::kContent, std::move(message)}; }
+
+// A marker can't occur inside coded data (0xFF is followed by a stuffed 0 there), so the last end marker behind the
+// scan's start tells a whole file from one that was cut off, whatever part of it will be decoded. Bytes after it are
+// allowed.
+bool has_end_marker(std::span<const uint8_t> scan) {
+  size_t end = scan.size();
+  while (end >= 2) {
+    const auto* found = static_cast<const uint8_t*>(memrchr(scan.data() + 1, 0xD9, end - 1));
+    if (found == nullptr) return false;
+    if (found[-1] == 0xFF) return true;
+    end = static_cast<size_t>(found - scan.data());
+  }
+  return false;
+}
+
+void read_header(jpeg_decompress_struct& jpeg, std::span<const uint8_t>& bytes) {
+  jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
+  jpeg_read_header(&jpeg, TRUE);
+}
+
+// The columns and rows of a stored picture that are to come out of libjpeg.
+struct Cut {
+  Box box;              // needed
+  JDIMENSION x, width;  // decoded: whole blocks around it
+};
+
+// A picture whose progressive coding stops before full accuracy is smoothed over neighbouring blocks, more than a cut's
+// margin holds.
+bool is_smoothed(const jpeg_decompress_struct& jpeg) {
+  if (!jpeg.progressive_mode || !jpeg.do_block_smoothing || jpeg.coef_bits == nullptr) return false;
+  for (int c = 0; c < jpeg.num_components; ++c) {
+    if (std::any_of(jpeg.coef_bits[c], jpeg.coef_bits[c] + DCTSIZE2, [](int bits) { return bits != 0; })) return true;
+  }
+  return false;
+}
+
+// Starts the decoder and moves it to the cut's first row, leaving out what is to its left, right and top. Chroma that
+// was sampled down is interpolated from the neighbouring chroma sample, so a cut's edge needs one more to be exact;
+// libjpeg itself takes care of the rows when whole rows of blocks are left out.
+void start(jpeg_decompress_struct& jpeg, Cut& cut) {
+  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
+  jpeg_start_decompress(&jpeg);
+  cut.x = 0;
+  cut.width = jpeg.output_width;
+  if (is_smoothed(jpeg)) return;
+
+  const auto across = static_cast<JDIMENSION>(jpeg.max_h_samp_factor),
+             down = static_cast<JDIMENSION>(jpeg.max_v_samp_factor);
+  const auto left = static_cast<JDIMENSION>(cut.box.x), right = left + static_cast<JDIMENSION>(cut.box.width);
+  JDIMENSION first = left - std::min(left, across);
+  JDIMENSION width = std::min(jpeg.output_width, right + across) - first;
+  if (width < jpeg.output_width) {
+    jpeg_crop_scanline(&jpeg, &first, &width);
+    cut.x = first;
+    cut.width = width;
+  }
+  const JDIMENSION row_of_blocks = down * DCTSIZE;
+  const JDIMENSION skipped = static_cast<JDIMENSION>(cut.box.y) / row_of_blocks * row_of_blocks;
+  if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
+}
+
+struct Target {
+  uint8_t* first;  // of the cut's box's first row
+  size_t stride_bytes;
+  const Cut& cut;
+  uint8_t* line;  // one row of CMYK
+};
+
+// Adobe's CMYK is stored inverted. v * k / 255, rounded as Pillow rounds it, of the inverted values.
+void cmyk_to_rgb(const uint8_t* cmyk, JDIMENSION width, uint8_t* rgb) {
+  for (JDIMENSION x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
+    for (int c = 0; c < 3; ++c) {
+      const int black = cmyk[3], product = (255 - cmyk[c]) * black + 128;
+      rgb[c] = static_cast<uint8_t>(std::max(0, black - (((product >> 8) + product) >> 8)));
+    }
+  }
+}
+
+void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
+  const auto first = static_cast<JDIMENSION>(target.cut.box.y);
+  const JDIMENSION end = first + static_cast<JDIMENSION>(target.cut.box.height);
+  const bool inks = jpeg.out_color_space == JCS_CMYK;
+  std::array<JSAMPROW, 4> lines;
+  while (jpeg.output_scanline < end) {
+    const JDIMENSION at = jpeg.output_scanline;
+    // Rows above the box land where its first row will be.
+    JDIMENSION count = at < first ? 1 : std::min<JDIMENSION>(inks ? 1 : lines.size(), end - at);
+    uint8_t* row = target.first + target.stride_bytes * (at < first ? 0 : at - first);
+    for (JDIMENSION i = 0; i < count; ++i) lines[i] = inks ? target.line : row + target.stride_bytes * i;
+    count = jpeg_read_scanlines(&jpeg, lines.data(), count);
+    if (count == 0) break;  // can't be: this source never asks to be called again
+    if (inks) cmyk_to_rgb(target.line, target.cut.width, row);
+  }
+}
+
+class JpegDecoder final : public ImageDecoder {
+ public:
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif) override;
+  Status decode(const Box& box, PixelRows& rows) override;
+
+ private:
+  std::string check_header();
+  bool decode_stored(const Box& box, PixelRows& rows);
+
+  Codec codec_;
+  std::span<const uint8_t> bytes_;
+  Size stored_;
+  int orientation_ = 1;
+  bool at_header_ = false;  // the header was read and nothing after it
+  PixelRows turned_;        // of pictures that are not stored upright
+  ByteBuffer line_;
+};
+
+// Why the picture whose header was read can't be decoded; empty when it can.
+std::string JpegDecoder::check_header() {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  const auto size = std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height);
+  if (int64_t{jpeg.image_width} * jpeg.image_height > kPixelsMax) {
+    return "a JPEG whose header claims " + size + " pixels, more than the limit of " + std::to_string(kPixelsMax);
+  }
+  if (jpeg.jpeg_color_space == JCS_UNKNOWN || jpeg.num_components == 2 || jpeg.num_components > 4) {
+    return "a JPEG of " + std::to_string(jpeg.num_components) + " components, of which no colours can be made";
+  }
+  const size_t scan_bytes = jpeg.src->bytes_in_buffer;
+  if (!has_end_marker(bytes_.last(scan_bytes))) return "a JPEG that was cut off: its end is missing";
+  // Huffman coding spends at least a bit on a block.
+  const uint64_t blocks = uint64_t{jpeg.comp_info[0].width_in_blocks} * jpeg.comp_info[0].height_in_blocks;
+  if (jpeg.arith_code == FALSE && blocks > uint64_t{scan_bytes} * 8) {
+    return "a JPEG whose header claims " + size + " pixels, more than its " + std::to_string(scan_bytes) +
+           " bytes of coded data can hold";
+  }
+  return {};
+}
+
+Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
+  codec_.abort();
+  at_header_ = false;
+  bytes_ = bytes;
+  stored_ = {};
+  if (!begins_like_jpeg(bytes)) return content_error(refusal_of(bytes));
+  if (!codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
+  std::string trouble = check_header();
+  if (!trouble.empty()) return content_error(std::move(trouble));
+  at_header_ = true;
+  stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
+  orientation_ = exif ? exif_orientation(bytes) : 1;
+  return oriented_size(stored_, orientation_);
+}
+
+bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
+  Cut cut{box, 0, 0};
+  if (!codec_.attempt(start, cut)) return false;
+  rows.offset = 0;
+  rows.stride_bytes = size_t{cut.width} * 3;
+  rows.covers = {static_cast<int>(cut.x), box.y, static_cast<int>(cut.width), box.height};
+  rows.picture = stored_;
+  uint8_t* first = rows.memory.resize(rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
+  Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * 4)};
+  return codec_.attempt(read_rows, target);
+}
+
+Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
+  const Size picture = oriented_size(stored_, orientation_);
+  if (box.x < 0 || box.y < 0 || box.width <= 0 || box.height <= 0 || box.width > picture.width - box.x ||
+      box.height > picture.height - box.y) {
+    return Error{Trouble::kInternal, "a box outside of the picture was to be decoded"};
+  }
+  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
+  at_header_ = false;
+  const bool upright = orientation_ == 1;
+  const bool decoded = decode_stored(stored_box(box, stored_, orientation_), upright ? rows : turned_);
+  codec_.abort();  // also when all went well: what is below the box is not read
+  if (!decoded) return content_error("a damaged JPEG: " + codec_.message());
+  if (!upright) orient_rows(turned_, box, orientation_, rows);
+  return Done{};
+}
+
+}  // namespace
+
+std::unique_ptr<ImageDecoder> make_jpeg_decoder() { return std::make_unique<JpegDecoder>(); }
+
+}  // namespace spdld::decode

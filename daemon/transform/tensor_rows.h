@@ -1,0 +1,29 @@
+// The kernels that write rows of pixels into a tensor: value * factor + offset of each colour, in the tensor's type and
+// layout. Pure functions; any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "config/spec.h"
+#include "daemon/base/picture.h"
+
+namespace spdld::transform {
+
+struct TensorFormat {
+  config::DType dtype = config::DType::kUint8;  // kUint8, kFloat16, kBfloat16 or kFloat32
+  config::Layout layout = config::Layout::kNhwc;
+  Size size;
+  // Of a value 0..255, by colour, in float32 (one fused multiply-add where the machine has it); uint8 takes values as
+  // they are.
+  std::array<float, 3> factor = {1, 1, 1}, offset = {0, 0, 0};
+};
+
+// `rows` rows of size.width pixels of interleaved RGB become the tensor's rows from `first_row`. `out` is the whole
+// tensor, aligned to its elements; nothing outside of these rows is written, 64 bytes behind the last pixel may be
+// read.
+void write_rows(const TensorFormat& format, const uint8_t* rgb, size_t stride_bytes, int first_row, int rows,
+                uint8_t* out);
+
+}  // namespace spdld::transform

@@ -1,0 +1,190 @@
+// Bad input gives one sentence of trouble kContent, whatever the box, and leaves the decoder fit for the next picture.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+
+#include "daemon/decode/image_decoder.h"
+#include "tests/support/jpeg_maker.h"
+
+namespace spdld {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+using Catch::Matchers::Contains;
+
+Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+
+std::string refusal(decode::ImageDecoder& decoder, const Bytes& bytes) {
+  const auto size = decoder.open(bytes, true);
+  if (size) return "accepted";
+  CHECK(size.error().trouble == Trouble::kContent);
+  return size.error().message;
+}
+
+size_t scan_start(const Bytes& jpeg) {
+  const Bytes marker = {0xFF, 0xDA};
+  return static_cast<size_t>(std::search(jpeg.begin(), jpeg.end(), marker.begin(), marker.end()) - jpeg.begin());
+}
+
+// Writes `width` x `height` into the frame header (SOF0 or SOF2).
+void claim_size(Bytes& jpeg, int width, int height) {
+  for (size_t i = 2; i + 9 < jpeg.size(); ++i) {
+    if (jpeg[i] != 0xFF || (jpeg[i + 1] != 0xC0 && jpeg[i + 1] != 0xC2)) continue;
+    jpeg[i + 5] = static_cast<uint8_t>(height >> 8), jpeg[i + 6] = static_cast<uint8_t>(height);
+    jpeg[i + 7] = static_cast<uint8_t>(width >> 8), jpeg[i + 8] = static_cast<uint8_t>(width);
+    return;
+  }
+  FAIL("no frame header");
+}
+
+void check_still_works(decode::ImageDecoder& decoder) {
+  const auto good = test::make_jpeg(40, 30);
+  PixelRows rows;
+  REQUIRE(decoder.open(good, true));
+  REQUIRE(decoder.decode({0, 0, 40, 30}, rows));
+}
+
+TEST_CASE("what is no JPEG is named", "[decode]") {
+  auto decoder = decode::make_jpeg_decoder();
+  CHECK_THAT(refusal(*decoder, {}), Contains("empty"));
+  CHECK_THAT(refusal(*decoder, bytes_of("\x89PNG\r\n\x1a\n")), Contains("PNG"));
+  CHECK_THAT(refusal(*decoder, bytes_of("GIF89a....")), Contains("GIF"));
+  CHECK_THAT(refusal(*decoder, bytes_of("RIFF1234WEBPVP8 ")), Contains("WebP"));
+  CHECK_THAT(refusal(*decoder, bytes_of("hello, this is text\n")), Contains("text"));
+  CHECK_THAT(refusal(*decoder, bytes_of("<!doctype html>")), Contains("HTML"));
+  CHECK_THAT(refusal(*decoder, Bytes(100, 0)), Contains("zeros"));
+  CHECK_THAT(refusal(*decoder, {0xFF, 0xD8}), Contains("no JPEG"));
+  CHECK_THAT(refusal(*decoder, {1, 2, 3, 4}), Contains("no JPEG"));
+  check_still_works(*decoder);
+}
+
+TEST_CASE("a cut-off JPEG is refused wherever it was cut", "[decode]") {
+  for (const bool progressive : {false, true}) {
+    test::JpegOptions options;
+    options.progressive = progressive;
+    const auto jpeg = test::make_jpeg(160, 120, options);
+    auto decoder = decode::make_jpeg_decoder();
+    for (size_t size = 3; size < jpeg.size() - 1; size += size < 700 ? 1 : 37) {
+      CHECK(refusal(*decoder, Bytes(jpeg.begin(), jpeg.begin() + static_cast<ptrdiff_t>(size))) != "accepted");
+    }
+    const auto half = static_cast<ptrdiff_t>(scan_start(jpeg) + (jpeg.size() - scan_start(jpeg)) / 2);
+    CHECK_THAT(refusal(*decoder, Bytes(jpeg.begin(), jpeg.begin() + half)), Contains("cut off"));
+    check_still_works(*decoder);
+  }
+}
+
+TEST_CASE("bytes behind the end are allowed", "[decode]") {
+  auto jpeg = test::make_jpeg(50, 50);
+  jpeg.insert(jpeg.end(), 1000, 0);
+  auto decoder = decode::make_jpeg_decoder();
+  CHECK(decoder->open(jpeg, true));
+}
+
+TEST_CASE("damage in the rows that are needed is an error in libjpeg's words", "[decode]") {
+  auto jpeg = test::make_jpeg(256, 256);
+  const size_t start = scan_start(jpeg) + 14;
+  // The scan's first half, and then its end: as a file has it that lost its middle.
+  const size_t half = start + (jpeg.size() - start) / 2;
+  jpeg.erase(jpeg.begin() + static_cast<ptrdiff_t>(half), jpeg.end() - 2);
+  auto decoder = decode::make_jpeg_decoder();
+  PixelRows rows;
+  REQUIRE(decoder->open(jpeg, true));
+  const auto whole = decoder->decode({0, 0, 256, 256}, rows);
+  REQUIRE(!whole);
+  CHECK(whole.error().trouble == Trouble::kContent);
+  CHECK_THAT(whole.error().message, Contains("a damaged JPEG") && Contains("premature end"));
+  CHECK(decoder->decode({0, 0, 64, 16}, rows));  // the rows that are there
+  CHECK(!decoder->decode({0, 200, 64, 16}, rows));
+  check_still_works(*decoder);
+}
+
+TEST_CASE("a header that claims too much is refused before anything is allocated", "[decode]") {
+  auto decoder = decode::make_jpeg_decoder();
+  for (const bool progressive : {false, true}) {
+    test::JpegOptions options;
+    options.progressive = progressive;
+    auto jpeg = test::make_jpeg(64, 64, options);
+    claim_size(jpeg, 65000, 65000);
+    CHECK_THAT(refusal(*decoder, jpeg), Contains("65000 x 65000") && Contains("limit"));
+    claim_size(jpeg, 13000, 13000);
+    CHECK_THAT(refusal(*decoder, jpeg), Contains("13000 x 13000") && Contains("can hold"));
+    claim_size(jpeg, 65535, 1);
+    CHECK_THAT(refusal(*decoder, jpeg), Contains("damaged"));
+    claim_size(jpeg, 64, 0);
+    CHECK_THAT(refusal(*decoder, jpeg), Contains("damaged"));
+  }
+  check_still_works(*decoder);
+}
+
+TEST_CASE("a progressive picture's memory is bounded", "[decode]") {
+  test::JpegOptions options;
+  options.progressive = true;
+  options.subsampling = test::Subsampling::k444;
+  auto jpeg = test::make_jpeg(64, 64, options);
+  claim_size(jpeg, 13000, 13000);
+  jpeg.insert(jpeg.end() - 2, 1 << 20, 0x55);  // enough bytes to be believed
+  auto decoder = decode::make_jpeg_decoder();
+  PixelRows rows;
+  REQUIRE(decoder->open(jpeg, true));
+  const auto status = decoder->decode({0, 0, 8, 8}, rows);
+  REQUIRE(!status);
+  CHECK_THAT(status.error().message, Contains("memory"));
+  check_still_works(*decoder);
+}
+
+TEST_CASE("a progressive picture's scans are bounded", "[decode]") {
+  test::JpegOptions options;
+  options.progressive = true;
+  options.grey = true;
+  auto jpeg = test::make_jpeg(64, 64, options);
+  // The last scan again and again: allowed by the format's grammar, sent by nobody.
+  size_t last = 0;
+  for (size_t i = 0; i + 1 < jpeg.size(); ++i) {
+    if (jpeg[i] == 0xFF && jpeg[i + 1] == 0xDA) last = i;
+  }
+  const Bytes scan(jpeg.begin() + static_cast<ptrdiff_t>(last), jpeg.end() - 2);
+  for (int i = 0; i < 200; ++i) jpeg.insert(jpeg.end() - 2, scan.begin(), scan.end());
+  auto decoder = decode::make_jpeg_decoder();
+  PixelRows rows;
+  REQUIRE(decoder->open(jpeg, true));
+  CHECK(!decoder->decode({0, 0, 8, 8}, rows));
+  check_still_works(*decoder);
+}
+
+TEST_CASE("random damage never does worse than an error", "[decode]") {
+  auto decoder = decode::make_jpeg_decoder();
+  uint32_t random = 1;
+  const auto next = [&] { return random = random * 1664525 + 1013904223, random >> 8; };
+  int refused = 0;
+  for (int i = 0; i < 600; ++i) {
+    test::JpegOptions options;
+    options.progressive = i % 3 == 0;
+    options.restart_interval = i % 5 == 0 ? 3 : 0;
+    options.exif_orientation = i % 9;
+    auto jpeg = test::make_jpeg(70, 50, options);
+    for (int k = 0; k < 4; ++k) jpeg[2 + next() % (jpeg.size() - 2)] = static_cast<uint8_t>(next());
+    const auto size = decoder->open(jpeg, true);
+    PixelRows rows;
+    if (!size || !decoder->decode({0, 0, size->width, size->height}, rows)) ++refused;
+  }
+  CHECK(refused > 50);
+  CHECK(refused < 600);
+  check_still_works(*decoder);
+}
+
+TEST_CASE("a box outside of the picture is refused", "[decode]") {
+  const auto jpeg = test::make_jpeg(40, 30);
+  auto decoder = decode::make_jpeg_decoder();
+  PixelRows rows;
+  CHECK(!decoder->decode({0, 0, 1, 1}, rows));  // nothing is open
+  REQUIRE(decoder->open(jpeg, true));
+  for (const Box& box : {Box{-1, 0, 5, 5}, {0, 0, 41, 30}, {0, 30, 5, 1}, {0, 0, 0, 5}, {2147483647, 0, 1, 1}}) {
+    const auto status = decoder->decode(box, rows);
+    REQUIRE(!status);
+    CHECK(status.error().trouble == Trouble::kInternal);
+  }
+}
+
+}  // namespace
+}  // namespace spdld

@@ -1,0 +1,66 @@
+// Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose; and as an EXIF block. What can't be
+// decoded must be an error; what can must lie where it says.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "daemon/decode/image_decoder.h"
+#include "daemon/decode/jpeg/exif.h"
+
+namespace {
+
+using namespace spdld;
+
+constexpr int kSideMax = 2000;  // larger pictures say nothing new, slowly
+
+Box choose_box(const Size& size, const uint8_t* choice) {
+  const auto place = [](int side, uint8_t from, uint8_t share) {
+    const int start = side * from / 256;
+    return std::pair(start, std::max(1, (side - start) * share / 256));
+  };
+  const auto [x, width] = place(size.width, choice[0], choice[1]);
+  const auto [y, height] = place(size.height, choice[2], choice[3]);
+  return {x, y, width, height};
+}
+
+// Touches every byte that PixelRows promises.
+void touch(const PixelRows& rows, const Box& box) {
+  const Box& covers = rows.covers;
+  if (covers.x > box.x || covers.y > box.y || covers.x + covers.width < box.x + box.width ||
+      covers.y + covers.height < box.y + box.height) {
+    std::abort();
+  }
+  unsigned sum = 0;
+  for (int y = covers.y; y < covers.y + covers.height; ++y) {
+    const uint8_t* row = rows.row(y);
+    for (size_t i = 0; i < static_cast<size_t>(covers.width) * 3 + PixelRows::kSlackBytes; ++i) sum += row[i];
+  }
+  volatile unsigned sink = sum;
+  (void)sink;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  constexpr size_t kChoice = 5;
+  if (size < kChoice) return 0;
+  static const auto decoder = decode::make_jpeg_decoder();
+  static PixelRows rows;
+  const std::span<const uint8_t> jpeg(bytes + kChoice, size - kChoice);
+  const int orientation = decode::tiff_orientation(jpeg);
+  if (orientation < 1 || orientation > 8) std::abort();
+
+  const auto picture = decoder->open(jpeg, (bytes[4] & 1) != 0);
+  if (!picture) {
+    if (picture.error().message.empty()) std::abort();
+    return 0;
+  }
+  if (picture->width > kSideMax || picture->height > kSideMax) return 0;
+  for (const bool whole : {false, true}) {
+    const Box box = whole ? Box{0, 0, picture->width, picture->height} : choose_box(*picture, bytes);
+    const auto status = decoder->decode(box, rows);
+    if (status) touch(rows, box);
+  }
+  return 0;
+}

@@ -1,0 +1,72 @@
+// Decodes and renders pictures exactly as the daemon's decode threads do, for comparison with other programs.
+//
+//   pixel_dump PIPELINE.toml < REQUESTS
+//
+// runs the file's first output. A request is a line "SAMPLE PATH"; the answer is a line of JSON, then the tensor's
+// bytes:
+//   {"bytes": n, "dtype": "...", "shape": [...], "picture": [w, h], "box": [x, y, w, h]}    or    {"error": "..."}, no
+//   bytes
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "config/load.h"
+#include "daemon/decode/image_decoder.h"
+#include "daemon/transform/image_program.h"
+
+namespace {
+
+using namespace spdld;
+
+struct Rooms {
+  explicit Rooms(const config::PipelineSpec& spec) : program(spec.outputs.front()), seed(spec.seed) {}
+
+  transform::ImageProgram program;
+  uint64_t seed;
+  std::unique_ptr<decode::ImageDecoder> decoder = decode::make_jpeg_decoder();
+  transform::Scratch scratch;
+  transform::Geometry geometry;
+  PixelRows rows;
+  std::vector<uint8_t> tensor;
+};
+
+nlohmann::json answer(Rooms& rooms, uint64_t sample, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {{"error", "can't read " + path}};
+  const std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
+  const auto size = rooms.decoder->open(bytes, rooms.program.exif());
+  if (!size) return {{"error", size.error().message}};
+  rooms.program.resolve(*size, {rooms.seed, 0, sample}, rooms.geometry);
+  const auto decoded = rooms.decoder->decode(rooms.geometry.decoded, rooms.rows);
+  if (!decoded) return {{"error", decoded.error().message}};
+  rooms.tensor.resize(rooms.program.tensor().bytes());
+  rooms.program.render(rooms.rows, rooms.geometry, rooms.scratch, rooms.tensor.data());
+  const Box& box = rooms.geometry.drawn;
+  return {{"bytes", rooms.tensor.size()},
+          {"dtype", config::dtype_name(rooms.program.tensor().dtype)},
+          {"shape", rooms.program.tensor().shape},
+          {"picture", {size->width, size->height}},
+          {"box", {box.x, box.y, box.width, box.height}}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fprintf(stderr, "usage: pixel_dump PIPELINE.toml < REQUESTS\n"), 2;
+  const auto spec = config::load_pipeline_file(argv[1]);
+  if (!spec) return std::fprintf(stderr, "%s\n", spec.sentences().c_str()), 1;
+  Rooms rooms(*spec.value);
+  uint64_t sample = 0;
+  for (std::string path; std::cin >> sample && std::getline(std::cin >> std::ws, path);) {
+    const nlohmann::json header = answer(rooms, sample, path);
+    std::cout << header.dump() << '\n';
+    if (header.contains("bytes")) {
+      std::cout.write(reinterpret_cast<const char*>(rooms.tensor.data()),
+                      static_cast<std::streamsize>(rooms.tensor.size()));
+    }
+    std::cout.flush();
+  }
+}

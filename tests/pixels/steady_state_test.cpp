@@ -1,0 +1,127 @@
+// Once its memory has grown, the way of a picture from bytes to tensor allocates nothing: neither we nor libjpeg.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdlib>
+
+#include "config/load.h"
+#include "daemon/decode/image_decoder.h"
+#include "daemon/transform/image_program.h"
+#include "tests/support/jpeg_maker.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SPDLD_COUNTS_ALLOCATIONS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SPDLD_COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#if !defined(SPDLD_COUNTS_ALLOCATIONS) && defined(__GLIBC__)
+#define SPDLD_COUNTS_ALLOCATIONS 1
+#endif
+
+#if SPDLD_COUNTS_ALLOCATIONS
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// In the place of glibc's, for the whole program and the libraries that it loads; operator new comes here as well.
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+
+__attribute__((visibility("default"))) void* malloc(size_t size) { return ++allocations, __libc_malloc(size); }
+__attribute__((visibility("default"))) void* calloc(size_t count, size_t size) {
+  return ++allocations, __libc_calloc(count, size);
+}
+__attribute__((visibility("default"))) void* realloc(void* memory, size_t size) {
+  return ++allocations, __libc_realloc(memory, size);
+}
+__attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t size) {
+  return ++allocations, __libc_memalign(alignment, size);
+}
+__attribute__((visibility("default"))) int posix_memalign(void** memory, size_t alignment, size_t size) {
+  ++allocations;
+  *memory = __libc_memalign(alignment, size);
+  return *memory == nullptr ? ENOMEM : 0;
+}
+}
+
+namespace spdld {
+namespace {
+
+constexpr char kPipeline[] = R"(
+name = "steady"
+[source]
+type = "image-folder"
+uri = "/"
+[batch]
+size = 1
+[[output]]
+name = "image"
+from = "image"
+ops = [{ op = "decode-image" }, { op = "random-resized-crop", size = 64 }, { op = "resize", size = [50, 48] },
+       { op = "horizontal-flip" }, { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" }]
+)";
+
+struct Path {
+  transform::ImageProgram program{config::load_pipeline_toml(kPipeline, "steady.toml").value->outputs.front()};
+  std::unique_ptr<decode::ImageDecoder> decoder = decode::make_jpeg_decoder();
+  transform::Scratch scratch;
+  transform::Geometry geometry;
+  PixelRows rows;
+  std::vector<uint8_t> tensor = std::vector<uint8_t>(program.tensor().bytes());
+
+  bool run(const std::vector<uint8_t>& jpeg, uint64_t sample) {
+    const auto size = decoder->open(jpeg, true);
+    if (!size) return false;
+    program.resolve(*size, {1, 1, sample}, geometry);
+    if (!decoder->decode(geometry.decoded, rows)) return false;
+    program.render(rows, geometry, scratch, tensor.data());
+    return true;
+  }
+};
+
+TEST_CASE("the count of allocations counts", "[pixels]") {
+  const long before = allocations;
+  const auto memory = std::make_unique<std::vector<int>>(1000);
+  CHECK(allocations - before >= 2);
+  CHECK(memory->size() == 1000);
+}
+
+TEST_CASE("decoding and rendering allocate nothing in steady state", "[pixels]") {
+  std::vector<std::vector<uint8_t>> jpegs;
+  for (int i = 0; i < 24; ++i) {
+    test::JpegOptions options;
+    options.grey = i % 5 == 1;
+    options.cmyk = i % 5 == 2;
+    options.progressive = i % 5 == 3;
+    options.subsampling = i % 2 == 0 ? test::Subsampling::k420 : test::Subsampling::k444;
+    options.exif_orientation = i % 9;
+    jpegs.push_back(test::make_jpeg(200 + 10 * i, 400 - 9 * i, options));
+  }
+  Path path;
+  int failed = 0;
+  const auto round = [&] {
+    for (size_t i = 0; i < jpegs.size(); ++i) failed += !path.run(jpegs[i], i);
+  };
+  round();  // memory grows
+  round();  // ... and what was in pieces is put together
+  const long before = allocations;
+  for (int k = 0; k < 3; ++k) round();
+  const long counted = allocations - before;
+  CHECK(counted == 0);
+  CHECK(failed == 0);
+}
+
+}  // namespace
+}  // namespace spdld
+
+#else
+
+TEST_CASE("allocations can't be counted under a sanitizer", "[pixels]") { SUCCEED("not counted"); }
+
+#endif

@@ -1,0 +1,29 @@
+#include "daemon/source/stamps.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temp_dir.h"
+
+using spdld::source::Stamps;
+namespace fs = std::filesystem;
+
+TEST_CASE("a stamp tells a changed, replaced or vanished file from an untouched one") {
+  spdld::test::TempDir dir;
+  const fs::path file = dir.path() / "a";
+  std::ofstream(file) << "one";
+  struct stat status;
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  Stamps stamps;
+  stamps.add("/a", status);
+  CHECK(stamps.unchanged(dir.path().string()));
+  SECTION("longer") { std::ofstream(file, std::ios::app) << "!"; }
+  SECTION("another time") { fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1)); }
+  SECTION("replaced") {
+    std::ofstream(dir.path() / "b") << "two";
+    fs::rename(dir.path() / "b", file);
+  }
+  SECTION("gone") { fs::remove(file); }
+  CHECK_FALSE(stamps.unchanged(dir.path().string()));
+}
