@@ -1,0 +1,98 @@
+// A ring of slots between one stream and the readers of one rank. It knows of every slot whose it is: free, being
+// filled, or leased to readers; and it keeps of every reader what it holds, so that a dead one gives everything back.
+//
+// A READY is a lease: it counts from the moment it is sent until the reader gives it back. A slot with several readers
+// is free once all of them have. Credit is simply a free slot: a reader that gives nothing back stops the stream, no
+// other. Generations tell a late release of an earlier lease from one of this. Control thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "daemon/base/statistics.h"
+#include "daemon/batch/layout.h"
+#include "daemon/batch/slot.h"
+#include "daemon/memory/slot_memory.h"
+
+namespace spdld::delivery {
+
+// The side of the ring that a session stands on.
+class Reader {
+ public:
+  virtual void on_ready(const batch::Batch& batch, uint64_t generation) = 0;
+
+ protected:
+  ~Reader() = default;
+};
+
+struct RingStatistics {
+  uint64_t batches = 0, samples = 0;
+  uint64_t starved_ns = 0;  // trainers waited in next() although they had credit, as they themselves report it
+  Histogram fill_ns, held_ns;
+};
+
+class Ring {
+ public:
+  Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers);
+
+  // The filling side. The slot returned is the stream's until filled() or given_back(); nullptr: no credit.
+  batch::Slot* take_free();
+  void filled(const batch::Batch& batch);
+  void given_back(batch::Slot& slot);
+  // Batches of an older run are dropped from here on.
+  void set_run(uint32_t run) { run_ = run; }
+  uint32_t run() const { return run_; }
+
+  // The reading side. Every reader gets every batch that is filled while it is there.
+  void join(uint32_t reader, Reader& at);
+  void leave(uint32_t reader);  // all its leases end
+  bool has(uint32_t reader) const { return readers_.contains(reader); }
+  size_t present() const { return readers_.size(); }
+  // false: no such lease (an old generation, a slot it does not hold).
+  bool release(uint32_t reader, uint32_t slot, uint64_t generation);
+  // What a reader tells with its releases: batches that next() has handed out so far, and how long it waited in all.
+  void note_progress(uint32_t reader, uint64_t taken, uint64_t waited_us);
+
+  struct Levels {
+    size_t free = 0, filling = 0, ready = 0, held = 0;  // ready: sent and not yet taken by next()
+  };
+  Levels levels() const;
+  const std::vector<batch::Slot>& slots() const { return slots_; }
+  memory::Access access() const { return access_; }
+  uint32_t readers() const { return reader_count_; }
+  const RingStatistics& statistics() const { return statistics_; }
+  uint64_t full_ns() const;   // every slot leased: the trainer is the slower side (backpressure)
+  double ready_mean() const;  // batches that lay ready when the next one came, on average: the ring's occupancy
+  sampler::Position last() const { return last_; }
+
+ private:
+  enum class State : uint8_t { kFree, kFilling, kLeased };
+  struct Place {
+    State state = State::kFree;
+    uint64_t generation = 0;
+    uint64_t leased_at_ns = 0;
+    std::vector<uint32_t> holders;  // readers
+  };
+  struct Seat {
+    Reader* at = nullptr;
+    uint64_t sent = 0, taken = 0, waited_us = 0;
+  };
+  void end_lease(Place& place, uint32_t reader);
+  void watch_fullness();
+  size_t ready_count() const;
+
+  std::vector<batch::Slot> slots_;
+  std::vector<Place> places_;  // of the slot of the same index
+  const memory::Access access_;
+  const uint32_t reader_count_;
+  std::map<uint32_t, Seat> readers_;
+  uint32_t run_ = 0;
+  uint64_t full_ns_ = 0, full_since_ns_ = 0;  // since: 0: not full
+  uint64_t ready_sum_ = 0;
+  sampler::Position last_;
+  RingStatistics statistics_;
+};
+
+}  // namespace spdld::delivery

@@ -1,0 +1,37 @@
+// The samples whose content was bad, for `spdlctl errors`. Equal (sample, reason) are counted together; the oldest go
+// first when it is full, and the total never forgets. Any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace spdld::pipeline {
+
+struct BadSample {
+  std::chrono::system_clock::time_point time;  // last seen
+  uint64_t sample = 0;
+  uint64_t epoch = 0;  // last seen
+  uint64_t count = 1;
+  std::string name;
+  std::string reason;
+};
+
+class ErrorLog {
+ public:
+  static constexpr size_t kEntriesMax = 1000;
+
+  void add(uint64_t sample, uint64_t epoch, std::string name, std::string reason);
+  uint64_t total() const;
+  std::vector<BadSample> entries() const;  // oldest first
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<BadSample> entries_;
+  uint64_t total_ = 0;
+};
+
+}  // namespace spdld::pipeline

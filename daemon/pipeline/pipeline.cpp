@@ -1,0 +1,52 @@
+#include "daemon/pipeline/pipeline.h"
+
+#include <array>
+#include <cstdio>
+#include <sstream>
+
+#include "daemon/sampler/order.h"
+
+namespace spdld::pipeline {
+namespace {
+
+std::string hexadecimal(uint64_t value) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%llx", static_cast<unsigned long long>(value));
+  return text.data();
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, '-');) parts.push_back(part);
+  return parts;
+}
+
+}  // namespace
+
+Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
+                   const Resources& resources)
+    : spec_(std::move(spec)),
+      listing_(std::move(listing)),
+      listing_s_(listing_s),
+      plan_(spec_, *listing_),
+      resources_(resources),
+      lane_(resources.pool) {}
+
+std::string Pipeline::fingerprint(uint64_t global_size) const {
+  return hexadecimal(sampler::kOrderVersion) + "-" + listing_->fingerprint() + "-" +
+         hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size);
+}
+
+std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {
+  static constexpr std::array<const char*, 4> kParts = {"the version of the order", "the data set's listing",
+                                                        "the pipeline's spec", "the global batch size"};
+  const auto a = split(mine), b = split(theirs);
+  if (a.size() != kParts.size() || b.size() != kParts.size()) return "its form";
+  std::string named;
+  for (size_t i = 0; i < kParts.size(); i++)
+    if (a[i] != b[i]) named += (named.empty() ? "" : " and ") + std::string(kParts[i]);
+  return named.empty() ? "nothing" : named;
+}
+
+}  // namespace spdld::pipeline

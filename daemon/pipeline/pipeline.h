@@ -1,0 +1,73 @@
+// A spec with its data set listed: what all the streams of a pipeline (every group, every rank) share. Constant but for
+// its statistics; any thread. Ended on the control thread, after its streams.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/base/fair_pool.h"
+#include "daemon/base/statistics.h"
+#include "daemon/pipeline/error_log.h"
+#include "daemon/pipeline/plan.h"
+#include "daemon/source/fetcher.h"
+
+namespace spdld::pipeline {
+
+// What the node lends to every pipeline; outlives them all.
+struct Resources {
+  FairPool& pool;
+  source::Fetcher& fetcher;
+  std::vector<DecodeContext>& contexts;  // one a pool thread
+};
+
+struct StageStatistics {
+  Counter samples, bytes, failures;
+  Histogram duration_ns;  // fetch: from asking to having; decode: from bytes to tensor
+};
+
+struct PipelineStatistics {
+  StageStatistics fetch, decode;
+  Counter batches, samples;     // handed to rings
+  Counter substituted, masked;  // samples
+  Gauge waiting_out_faults;     // samples whose fetch is tried again: above 0 the pipeline is degraded
+};
+
+class Pipeline {
+ public:
+  // Throws SetupError where the spec does not fit the listing.
+  Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
+           const Resources& resources);
+
+  const config::PipelineSpec& spec() const { return spec_; }
+  const source::Listing& listing() const { return *listing_; }
+  const Plan& plan() const { return plan_; }
+  const Resources& resources() const { return resources_; }
+  double listing_s() const { return listing_s_; }
+  FairPool::Lane& lane() { return lane_; }
+  const FairPool::Lane& lane() const { return lane_; }
+  PipelineStatistics& statistics() { return statistics_; }
+  const PipelineStatistics& statistics() const { return statistics_; }
+  ErrorLog& errors() { return errors_; }
+  const ErrorLog& errors() const { return errors_; }
+
+  // Names what decides the bytes that come out at a position, for a position token and for ranks to compare:
+  // "<order version>-<listing>-<spec>-<global batch>", in hexadecimal. differs() says in words which part two disagree
+  // in.
+  std::string fingerprint(uint64_t global_size) const;
+  static std::string differs(const std::string& mine, const std::string& theirs);
+
+ private:
+  const config::PipelineSpec spec_;
+  const std::unique_ptr<source::Listing> listing_;
+  const double listing_s_;
+  const Plan plan_;
+  const Resources resources_;
+  PipelineStatistics statistics_;
+  ErrorLog errors_;
+  FairPool::Lane lane_;
+};
+
+}  // namespace spdld::pipeline

@@ -1,0 +1,163 @@
+#include "daemon/pipeline/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace spdld::pipeline {
+namespace {
+
+[[noreturn]] void refuse(const config::OutputSpec& output, const std::string& what) {
+  throw SetupError(Trouble::kUsage, "output '" + output.name + "': " + what);
+}
+
+std::string field_names(const source::Listing& listing) {
+  std::string names;
+  for (const auto& field : listing.fields()) names += (names.empty() ? "" : ", ") + field.name;
+  return names;
+}
+
+template <typename T>
+void store(uint8_t* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+}  // namespace
+
+Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) {
+  for (const auto& output : spec.outputs) outputs_.push_back(compile(output, listing));
+  sample_id_ = add_tensor("sample_id", config::DType::kInt64, {});
+  if (spec.on_bad == config::OnBad::kMask) mask_ = add_tensor("mask", config::DType::kUint8, {});
+}
+
+size_t Plan::add_tensor(const std::string& name, config::DType dtype, std::vector<int64_t> shape) {
+  for (const auto& tensor : tensors_)
+    if (tensor.name == name)
+      throw SetupError(Trouble::kUsage, "two tensors of the batch would be named '" + name + "': rename one of them");
+  uint64_t bytes = config::dtype_bytes(dtype);
+  for (int64_t n : shape) bytes *= static_cast<uint64_t>(n);
+  tensors_.push_back({name, dtype, std::move(shape), bytes, 0});
+  return tensors_.size() - 1;
+}
+
+size_t Plan::fetch_index(source::FieldId field) {
+  const auto at = std::find(fetched_.begin(), fetched_.end(), field);
+  if (at != fetched_.end()) return static_cast<size_t>(at - fetched_.begin());
+  fetched_.push_back(field);
+  return fetched_.size() - 1;
+}
+
+Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing& listing) {
+  source::FieldId id = 0;
+  const source::Field* field = listing.find_field(spec.from, &id);
+  if (!field) refuse(spec, "the samples have no field '" + spec.from + "'; they have " + field_names(listing));
+  const std::string_view first = spec.ops.empty() ? std::string_view() : std::string_view(spec.ops.front().op);
+
+  if (first == "decode-image") {
+    if (field->kind != source::FieldKind::kFetched) refuse(spec, "field '" + spec.from + "' is no picture");
+    transform::ImageProgram program(spec);
+    const auto& tensor = program.tensor();
+    const size_t place = add_tensor(spec.name, tensor.dtype, tensor.shape);
+    std::optional<size_t> box;
+    if (!program.box_name().empty()) box = add_tensor(program.box_name(), config::DType::kInt32, {4});
+    return {spec.name, place, ImageOutput{std::move(program), fetch_index(id), box}};
+  }
+  std::optional<size_t> fetched;
+  if (field->kind == source::FieldKind::kFetched) fetched = fetch_index(id);
+  if (first == "pad-bytes") {
+    if (field->kind == source::FieldKind::kInteger) refuse(spec, "field '" + spec.from + "' is a number, not bytes");
+    const int64_t length = spec.ops.front().integer("length");
+    const size_t place = add_tensor(spec.name, config::DType::kUint8, {length});
+    return {spec.name, place, BytesOutput{id, fetched, static_cast<size_t>(length)}};
+  }
+  if (first == "parse-int" || (first.empty() && field->kind == source::FieldKind::kInteger)) {
+    if (first.empty() == (field->kind != source::FieldKind::kInteger))
+      refuse(spec, "parse-int reads the text of a fetched field; '" + spec.from + "' is none");
+    if (field->kind == source::FieldKind::kText) refuse(spec, "field '" + spec.from + "' is a name, not a number");
+    return {spec.name, add_tensor(spec.name, config::DType::kInt64, {}), IntegerOutput{id, fetched}};
+  }
+  refuse(spec, "field '" + spec.from +
+                   "' needs an operation that makes a tensor of it: decode-image, parse-int or pad-bytes");
+}
+
+Status Plan::run(const source::Listing& listing, const source::FetchRequest& fetched, const Draws& draws,
+                 DecodeContext& context, const Target& target) const {
+  for (const auto& output : outputs_) {
+    Status status = Done{};
+    if (const auto* image = std::get_if<ImageOutput>(&output.kind))
+      status = run_output(*image, output, fetched.bytes, draws, context, target);
+    else if (const auto* integer = std::get_if<IntegerOutput>(&output.kind))
+      status = run_output(*integer, output, listing, fetched.sample, fetched.bytes, target);
+    else
+      status = run_output(std::get<BytesOutput>(output.kind), output, listing, fetched.sample, fetched.bytes, target);
+    if (!status) return status;
+  }
+  store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(fetched.sample));
+  if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;
+  return Done{};
+}
+
+Status Plan::run_output(const ImageOutput& output, const Output& of, std::span<const ByteBuffer> bytes,
+                        const Draws& draws, DecodeContext& context, const Target& target) const {
+  const Result<Size> size = context.decoder->open(bytes[output.fetched].bytes(), output.program.exif());
+  if (!size) return size.error();
+  output.program.resolve(*size, draws, context.geometry);
+  const Status decoded = context.decoder->decode(context.geometry.decoded, context.rows);
+  if (!decoded) return decoded;
+  output.program.render(context.rows, context.geometry, context.scratch,
+                        target.layout.sample_at(target.slot, of.tensor, target.index));
+  if (output.box_tensor) {
+    const Box& drawn = context.geometry.drawn;
+    const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
+    store(target.layout.sample_at(target.slot, *output.box_tensor, target.index), box);
+  }
+  return Done{};
+}
+
+Status Plan::run_output(const IntegerOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
+                        std::span<const ByteBuffer> bytes, const Target& target) const {
+  int64_t value = 0;
+  if (output.fetched) {
+    const auto held = bytes[*output.fetched].bytes();
+    const char* begin = reinterpret_cast<const char*>(held.data());
+    const char* end = begin + held.size();
+    while (begin < end && (*begin == ' ' || *begin == '\n')) begin++;
+    while (end > begin && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\0')) end--;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (error != std::errc() || stop != end || begin == end)
+      return Error{Trouble::kContent, "output '" + of.name + "': '" + std::string(begin, std::min(end, begin + 32)) +
+                                          "' is no decimal number"};
+  } else {
+    value = listing.integer(sample, output.field);
+  }
+  store(target.layout.sample_at(target.slot, of.tensor, target.index), value);
+  return Done{};
+}
+
+Status Plan::run_output(const BytesOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
+                        std::span<const ByteBuffer> bytes, const Target& target) const {
+  std::string name;
+  std::span<const uint8_t> held;
+  if (output.fetched) {
+    held = bytes[*output.fetched].bytes();
+  } else {
+    name = listing.name(sample);
+    held = {reinterpret_cast<const uint8_t*>(name.data()), name.size()};
+  }
+  if (held.size() > output.length)
+    return Error{Trouble::kContent, "output '" + of.name + "': " + std::to_string(held.size()) +
+                                        " bytes do not fit pad-bytes' length of " + std::to_string(output.length)};
+  uint8_t* at = target.layout.sample_at(target.slot, of.tensor, target.index);
+  if (!held.empty()) std::memcpy(at, held.data(), held.size());
+  std::memset(at + held.size(), 0, output.length - held.size());
+  return Done{};
+}
+
+void Plan::write_masked(uint64_t sample, const Target& target) const {
+  const auto& tensors = target.layout.tensors();
+  for (size_t i = 0; i < tensors.size(); i++)
+    std::memset(target.layout.sample_at(target.slot, i, target.index), 0, tensors[i].sample_bytes);
+  store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample));
+}
+
+}  // namespace spdld::pipeline

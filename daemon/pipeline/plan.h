@@ -1,0 +1,94 @@
+// A spec compiled against its listing: for every output, which field it comes from and the program that makes its
+// tensor. Constant after construction; any thread runs it, each with a DecodeContext of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/base/random.h"
+#include "daemon/base/result.h"
+#include "daemon/batch/layout.h"
+#include "daemon/decode/image_decoder.h"
+#include "daemon/source/fetcher.h"
+#include "daemon/source/listing.h"
+#include "daemon/transform/image_program.h"
+
+namespace spdld::pipeline {
+
+// What one decode thread keeps from sample to sample.
+struct DecodeContext {
+  DecodeContext() : decoder(decode::make_jpeg_decoder()) {}
+
+  std::unique_ptr<decode::ImageDecoder> decoder;
+  PixelRows rows;
+  transform::Geometry geometry;
+  transform::Scratch scratch;
+};
+
+class Plan {
+ public:
+  // Throws SetupError: a field that the data set lacks, operations that do not fit the field, doubled tensor names.
+  Plan(const config::PipelineSpec& spec, const source::Listing& listing);
+
+  // The fields whose bytes each sample needs, in the order of FetchRequest::bytes.
+  std::span<const source::FieldId> fetched() const { return fetched_; }
+  // The tensors of a sample, in the order that Layout takes: outputs, drawn boxes, "sample_id", "mask".
+  std::vector<batch::TensorPlace> tensors() const { return tensors_; }
+  bool has_mask() const { return mask_.has_value(); }
+
+  struct Target {
+    const batch::Layout& layout;
+    uint8_t* slot;
+    uint64_t index;  // of the sample in the batch
+  };
+  // Makes every tensor of a sample. kContent: the sample's bytes are bad (what was written is undefined).
+  Status run(const source::Listing& listing, const source::FetchRequest& fetched, const Draws& draws,
+             DecodeContext& context, const Target& target) const;
+  // Zeroes every tensor of a sample, with mask 0 and its id.
+  void write_masked(uint64_t sample, const Target& target) const;
+
+ private:
+  struct ImageOutput {
+    transform::ImageProgram program;
+    size_t fetched;  // index into fetched()
+    std::optional<size_t> box_tensor;
+  };
+  struct IntegerOutput {
+    source::FieldId field;
+    std::optional<size_t> fetched;  // none: known from the listing; else the bytes are decimal text
+  };
+  struct BytesOutput {
+    source::FieldId field;
+    std::optional<size_t> fetched;  // none: the sample's name
+    size_t length;
+  };
+  struct Output {
+    std::string name;
+    size_t tensor;
+    std::variant<ImageOutput, IntegerOutput, BytesOutput> kind;
+  };
+
+  Output compile(const config::OutputSpec& spec, const source::Listing& listing);
+  size_t fetch_index(source::FieldId field);
+  size_t add_tensor(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
+
+  Status run_output(const ImageOutput& output, const Output& of, std::span<const ByteBuffer> bytes, const Draws& draws,
+                    DecodeContext& context, const Target& target) const;
+  Status run_output(const IntegerOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
+                    std::span<const ByteBuffer> bytes, const Target& target) const;
+  Status run_output(const BytesOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
+                    std::span<const ByteBuffer> bytes, const Target& target) const;
+
+  std::vector<source::FieldId> fetched_;
+  std::vector<batch::TensorPlace> tensors_;
+  std::vector<Output> outputs_;
+  size_t sample_id_ = 0;
+  std::optional<size_t> mask_;
+};
+
+}  // namespace spdld::pipeline

@@ -1,0 +1,287 @@
+#include "daemon/pipeline/stream.h"
+
+#include <algorithm>
+#include <string>
+
+#include "daemon/base/cpu.h"
+
+namespace spdld::pipeline {
+namespace {
+
+// Enough to keep every pool thread fed while as many samples again are being fetched.
+size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) {
+  const size_t wanted = 16 + 4 * resources.pool.threads();
+  return std::clamp<size_t>(wanted, 1, std::max<size_t>(batch_size * slots, 1));
+}
+
+constexpr size_t kKeptBytesMax = 4u << 20;  // a task's buffer above this is given back after use
+
+}  // namespace
+
+Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
+               size_t slots, sampler::Position start, StreamObserver& observer)
+    : pipeline_(std::move(pipeline)),
+      sharding_(sharding),
+      layout_(layout),
+      order_{pipeline_->listing().size(), pipeline_->spec().seed, pipeline_->spec().order.shuffle},
+      epochs_(pipeline_->spec().order.epochs),
+      observer_(observer),
+      opens_(slots),
+      next_(start) {
+  const size_t window = window_of(pipeline_->resources(), sharding.batch_size(), slots);
+  for (size_t i = 0; i < window; i++) {
+    auto task = std::make_unique<Task>();
+    task->stream = this;
+    task->observer = this;
+    task->listing = &pipeline_->listing();
+    task->fields = pipeline_->plan().fetched();
+    idle_.push_back(task.get());
+    tasks_.push_back(std::move(task));
+  }
+}
+
+Stream::~Stream() {
+  std::lock_guard lock(mutex_);  // the thread that told on_quiet has left
+}
+
+bool Stream::fill(batch::Slot& slot) {
+  std::vector<Task*> ready;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_ || failed_ || (epochs_ && next_.epoch >= epochs_)) return false;
+    OpenBatch& open = opens_.at(slot.index);
+    open.batch = {&slot, run_, next_, sharding_.slice(next_.step), 0, 0, 0};
+    open.next = 0;
+    open.remaining = open.batch.slice.count;
+    open.start_ns = monotonic_ns();
+    open.abandoned = false;
+    in_order_.push_back(&open);
+    if (++next_.step == sharding_.steps()) next_ = {next_.epoch + 1, 0};
+    if (!open.remaining) settle(open);
+    ready = assign_idle();
+  }
+  for (Task* task : ready) launch(*task);
+  return true;
+}
+
+std::vector<Stream::Task*> Stream::assign_idle() {
+  std::vector<Task*> ready;
+  while (!idle_.empty() && assign(*idle_.back())) {
+    ready.push_back(idle_.back());
+    idle_.pop_back();
+  }
+  return ready;
+}
+
+bool Stream::assign(Task& task) {
+  const auto open = std::find_if(in_order_.begin(), in_order_.end(),
+                                 [](const OpenBatch* o) { return !o->abandoned && o->next < o->batch.slice.count; });
+  if (open == in_order_.end()) return false;
+  task.open = *open;
+  task.index = task.open->next++;
+  task.position = task.open->batch.slice.first + task.index;
+  task.attempt = 0;
+  task.fault_since_ns = 0;
+  task.sample = sample_at(task.open->batch.position.epoch, task.position);
+  return true;
+}
+
+uint64_t Stream::sample_at(uint64_t epoch, uint64_t position) {
+  if (!order_.shuffle) return position;
+  if (!permutation_ || permutation_->first != epoch)
+    permutation_.emplace(epoch, sampler::Permutation(order_.size, order_.seed, epoch));
+  return permutation_->second(position);
+}
+
+void Stream::launch(Task& task) {
+  task.asked_ns = monotonic_ns();
+  if (!task.fields.empty()) return pipeline_->resources().fetcher.fetch(task);
+  task.ok = true;
+  pipeline_->resources().pool.submit(pipeline_->lane(), task);
+}
+
+void Stream::on_fetched(source::FetchRequest& request) {
+  Task& task = static_cast<Task&>(request);
+  auto& fetch = pipeline_->statistics().fetch;
+  fetch.duration_ns.record(monotonic_ns() - task.asked_ns);
+  if (task.ok) {
+    fetch.samples.add();
+    for (const auto& bytes : task.bytes) fetch.bytes.add(bytes.size());
+  } else {
+    fetch.failures.add();
+  }
+  pipeline_->resources().pool.submit(pipeline_->lane(), task);
+}
+
+void Stream::process(Task& task, unsigned thread) {
+  if (task.open->abandoned.load(std::memory_order_relaxed)) return finish(task);
+  if (!task.ok) return on_bad(task, task.error);
+  const auto& batch = task.open->batch;
+  const Draws draws{order_.seed, batch.position.epoch, task.sample};
+  const uint64_t start_ns = monotonic_ns();
+  const Status status = pipeline_->plan().run(*task.listing, task, draws, pipeline_->resources().contexts[thread],
+                                              {layout_, batch.slot->memory->fill_address(), task.index});
+  auto& decode = pipeline_->statistics().decode;
+  decode.duration_ns.record(monotonic_ns() - start_ns);
+  if (!status) {
+    decode.failures.add();
+    return on_bad(task, status.error());
+  }
+  decode.samples.add();
+  finish(task);
+}
+
+void Stream::on_bad(Task& task, const Error& error) {
+  if (error.trouble == Trouble::kTransient) return wait_out(task, error);
+  if (error.trouble == Trouble::kContent) return on_bad_content(task, error);
+  fail(error);
+  finish(task);
+}
+
+void Stream::on_bad_content(Task& task, const Error& error) {
+  const uint64_t epoch = task.open->batch.position.epoch;
+  const std::string name = pipeline_->listing().name(task.sample);
+  pipeline_->errors().add(task.sample, epoch, name, error.message);
+  switch (pipeline_->spec().on_bad) {
+    case config::OnBad::kFail:
+      fail({Trouble::kContent, "sample " + std::to_string(task.sample) + " (" + name +
+                                   ") is bad, and on_bad is \"fail\": " + error.message});
+      return finish(task);
+    case config::OnBad::kMask: {
+      pipeline_->plan().write_masked(task.sample, {layout_, task.open->batch.slot->memory->fill_address(), task.index});
+      pipeline_->statistics().masked.add();
+      std::lock_guard lock(mutex_);
+      task.open->batch.masked++;
+      break;
+    }
+    case config::OnBad::kSubstitute:
+      if (++task.attempt > kAttemptsMax) {
+        fail(
+            {Trouble::kContent,
+             "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(kAttemptsMax) +
+                 " substitutes are bad: look at `spdlctl errors`; is this the right data set? Last: " + error.message});
+        return finish(task);
+      }
+      if (task.attempt == 1) {
+        pipeline_->statistics().substituted.add();
+        std::lock_guard lock(mutex_);
+        task.open->batch.substituted++;
+      }
+      task.sample = sampler::substitute_at(order_, epoch, task.position, task.attempt);
+      return launch(task);
+  }
+  finish(task);
+}
+
+// A store that is down is no reason to train on something else: the sample is asked for again until the fault has
+// passed.
+void Stream::wait_out(Task& task, const Error& error) {
+  const uint64_t now_ns = monotonic_ns();
+  {
+    std::lock_guard lock(mutex_);
+    if (!stopped_ && !failed_ && !task.open->abandoned) {
+      if (!task.fault_since_ns) task.fault_since_ns = now_ns;
+      if (now_ns - task.fault_since_ns < kFaultNsMax) {
+        parked_.push_back(&task);
+        pipeline_->statistics().waiting_out_faults.add(1);
+        return;
+      }
+    }
+  }
+  fail({Trouble::kTransient,
+        "the source did not recover within " + std::to_string(kFaultNsMax / 1'000'000'000) + " s: " + error.message});
+  finish(task);
+}
+
+void Stream::tick() {
+  std::vector<Task*> again;
+  {
+    std::lock_guard lock(mutex_);
+    again.swap(parked_);
+  }
+  pipeline_->statistics().waiting_out_faults.add(-static_cast<int64_t>(again.size()));
+  for (Task* task : again) launch(*task);
+}
+
+void Stream::finish(Task& task) {
+  for (auto& bytes : task.bytes) bytes.shrink(kKeptBytesMax);
+  bool more;
+  {
+    std::lock_guard lock(mutex_);
+    OpenBatch& open = *task.open;
+    if (--open.remaining == 0) settle(open);
+    more = assign(task);
+    if (!more) {
+      idle_.push_back(&task);
+      tell_if_quiet();
+    }
+  }
+  if (more) launch(task);
+}
+
+void Stream::settle(OpenBatch& open) {
+  if (open.abandoned) {
+    std::erase(in_order_, &open);
+    return observer_.on_abandoned(*open.batch.slot);
+  }
+  open.batch.fill_ns = monotonic_ns() - open.start_ns;
+  while (!in_order_.empty() && in_order_.front()->remaining == 0) {
+    const batch::Batch& batch = in_order_.front()->batch;
+    in_order_.pop_front();
+    pipeline_->statistics().batches.add();
+    pipeline_->statistics().samples.add(batch.slice.count);
+    observer_.on_batch(batch);
+  }
+}
+
+void Stream::abandon_all() {
+  const std::deque<OpenBatch*> opens = in_order_;
+  for (OpenBatch* open : opens) {
+    if (open->abandoned) continue;
+    open->abandoned = true;
+    open->remaining -= open->batch.slice.count - open->next;
+    open->next = open->batch.slice.count;
+    if (open->remaining == 0) settle(*open);
+  }
+}
+
+void Stream::seek(uint32_t run, sampler::Position to) {
+  std::lock_guard lock(mutex_);
+  abandon_all();
+  run_ = run;
+  next_ = to;
+}
+
+void Stream::stop() {
+  std::vector<Task*> parked;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    abandon_all();
+    parked.swap(parked_);
+    tell_if_quiet();
+  }
+  pipeline_->statistics().waiting_out_faults.add(-static_cast<int64_t>(parked.size()));
+  for (Task* task : parked) finish(*task);
+}
+
+void Stream::fail(const Error& error) {
+  std::lock_guard lock(mutex_);
+  if (failed_ || stopped_) return;
+  failed_ = true;
+  abandon_all();
+  observer_.on_failed(error);
+}
+
+void Stream::tell_if_quiet() {
+  if (!stopped_ || quiet_told_ || idle_.size() != tasks_.size()) return;
+  quiet_told_ = true;
+  observer_.on_quiet();
+}
+
+size_t Stream::filling() const {
+  std::lock_guard lock(mutex_);
+  return in_order_.size();
+}
+
+}  // namespace spdld::pipeline

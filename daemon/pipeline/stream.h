@@ -1,0 +1,112 @@
+// One rank's way through a pipeline: fills slots with the batches of successive steps and hands them on in step order.
+//
+// The unit of work is a sample. A stream has a window of tasks; each takes the next sample of the earliest open batch,
+// has its bytes fetched, is decoded on the pool straight into its place in the slot, and takes the next. A slow sample
+// thus delays its own batch alone, and the bytes that are fetched and not yet decoded are bounded by the window.
+//
+// Calls come from the control thread; the observer is called on pool threads under the stream's lock: it only posts.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "daemon/base/fair_pool.h"
+#include "daemon/batch/layout.h"
+#include "daemon/batch/slot.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/sampler/order.h"
+#include "daemon/sampler/sharding.h"
+
+namespace spdld::pipeline {
+
+class StreamObserver {
+ public:
+  virtual void on_batch(const batch::Batch& batch) = 0;  // in step order
+  virtual void on_abandoned(batch::Slot& slot) = 0;      // given back unfilled, after seek, stop or a failure
+  virtual void on_failed(const Error& error) = 0;        // once; nothing is filled any more
+  virtual void on_quiet() = 0;                           // after stop: no task is left, the stream may be ended
+
+ protected:
+  ~StreamObserver() = default;
+};
+
+class Stream final : private source::FetchObserver {
+ public:
+  // How long a transient fault is waited out before the stream fails, and how many substitutes are tried for one place.
+  static constexpr uint64_t kFaultNsMax = 300ull * 1'000'000'000;
+  static constexpr uint32_t kAttemptsMax = 8;
+
+  Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
+         size_t slots, sampler::Position start, StreamObserver& observer);
+  ~Stream();  // precondition: on_quiet was called
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Begins to fill `slot` with the next step. false: the last epoch has ended, or the stream has failed or stopped.
+  bool fill(batch::Slot& slot);
+  // Abandons what is being filled and goes on at `to`; batches of before carry an older run.
+  void seek(uint32_t run, sampler::Position to);
+  void stop();
+  // Called some times a second: tries again what a transient fault holds up.
+  void tick();
+
+  size_t filling() const;  // slots being filled
+
+ private:
+  struct OpenBatch {
+    batch::Batch batch;
+    uint64_t next = 0;       // sample of the slice to assign next
+    uint64_t remaining = 0;  // samples not yet finished
+    uint64_t start_ns = 0;
+    std::atomic<bool> abandoned{false};
+  };
+  struct Task final : FairTask, source::FetchRequest {
+    void run(unsigned thread) override { stream->process(*this, thread); }
+    Stream* stream = nullptr;
+    OpenBatch* open = nullptr;
+    uint64_t index = 0;     // in the batch
+    uint64_t position = 0;  // in the epoch
+    uint32_t attempt = 0;   // 0: the sample itself; then substitutes
+    uint64_t asked_ns = 0;
+    uint64_t fault_since_ns = 0;  // of the transient fault that this sample waits out; 0: none
+  };
+
+  void on_fetched(source::FetchRequest& request) override;
+  void process(Task& task, unsigned thread);
+  void on_bad(Task& task, const Error& error);
+  void on_bad_content(Task& task, const Error& error);
+  void wait_out(Task& task, const Error& error);
+  void finish(Task& task);
+  void fail(const Error& error);
+  void launch(Task& task);
+
+  bool assign(Task& task);  // under the lock, as are the following
+  std::vector<Task*> assign_idle();
+  void settle(OpenBatch& open);  // when a batch has no task left
+  void abandon_all();
+  void tell_if_quiet();
+  uint64_t sample_at(uint64_t epoch, uint64_t position);
+
+  const std::shared_ptr<Pipeline> pipeline_;
+  const sampler::Sharding sharding_;
+  const batch::Layout layout_;
+  const sampler::Order order_;
+  const uint64_t epochs_;  // 0: endless
+  StreamObserver& observer_;
+
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+  std::vector<Task*> idle_;
+  std::vector<Task*> parked_;                                             // waiting out a transient fault
+  std::vector<OpenBatch> opens_;                                          // by slot index
+  std::deque<OpenBatch*> in_order_;                                       // open batches by step
+  std::optional<std::pair<uint64_t, sampler::Permutation>> permutation_;  // of the epoch asked for last
+  sampler::Position next_;
+  uint32_t run_ = 0;
+  bool failed_ = false, stopped_ = false, quiet_told_ = false;
+};
+
+}  // namespace spdld::pipeline

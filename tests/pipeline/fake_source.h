@@ -1,0 +1,143 @@
+// A data set that exists only in memory, and a fetcher that does as it is told. Sample i's field "text" is the number
+// 10 * i.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/source/fetcher.h"
+#include "daemon/source/listing.h"
+
+namespace spdld::test {
+
+class FakeListing final : public source::Listing {
+ public:
+  explicit FakeListing(uint64_t size) : size_(size) {}
+  uint64_t size() const override { return size_; }
+  std::span<const source::Field> fields() const override { return fields_; }
+  source::Extent locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
+  int64_t integer(uint64_t sample, source::FieldId) const override { return static_cast<int64_t>(sample) % 7; }
+  std::string name(uint64_t sample) const override { return "sample-" + std::to_string(sample); }
+  const std::string& fingerprint() const override { return fingerprint_; }
+  uint64_t memory_bytes() const override { return 0; }
+  std::span<const std::string> classes() const override { return {}; }
+  std::span<const std::string> remarks() const override { return {}; }
+  uint64_t remark_count() const override { return 0; }
+  bool unchanged() const override { return true; }
+
+ private:
+  uint64_t size_;
+  std::vector<source::Field> fields_ = {{"text", source::FieldKind::kFetched},
+                                        {"class", source::FieldKind::kInteger},
+                                        {"path", source::FieldKind::kText}};
+  std::string fingerprint_ = "00000000000000000000000000000000";
+};
+
+class FakeFetcher final : public source::Fetcher {
+ public:
+  explicit FakeFetcher(unsigned threads) {
+    for (unsigned i = 0; i < threads; i++) threads_.emplace_back([this] { serve(); });
+  }
+  ~FakeFetcher() override {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+
+  void fetch(source::FetchRequest& request) override {
+    {
+      std::lock_guard lock(mutex_);
+      waiting_.push_back(&request);
+      outstanding_peak_ = std::max(outstanding_peak_, ++outstanding_);
+    }
+    wake_.notify_one();
+  }
+
+  // Samples that are held back until let go, that are bad, and that fail for a while.
+  void hold(uint64_t sample) {
+    change([&] { held_.insert(sample); });
+  }
+  void let_go(uint64_t sample) {
+    change([&] { held_.erase(sample); });
+  }
+  void make_bad(uint64_t sample) {
+    change([&] { bad_.insert(sample); });
+  }
+  void set_down(bool down) {
+    change([&] { down_ = down; });
+  }
+  size_t outstanding_peak() const { return outstanding_peak_; }
+  size_t asked(uint64_t sample) {
+    std::lock_guard lock(mutex_);
+    return asked_[sample];
+  }
+
+ private:
+  void change(const std::function<void()>& how) {
+    {
+      std::lock_guard lock(mutex_);
+      how();
+    }
+    wake_.notify_all();
+  }
+
+  source::FetchRequest* next() {
+    for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
+      if (held_.contains((*at)->sample)) continue;
+      source::FetchRequest* found = *at;
+      waiting_.erase(at);
+      return found;
+    }
+    return nullptr;
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      source::FetchRequest* request = next();
+      if (!request) {
+        if (stopping_) return;
+        wake_.wait(lock);
+        continue;
+      }
+      asked_[request->sample]++;
+      outstanding_--;
+      answer(*request);
+      lock.unlock();
+      request->observer->on_fetched(*request);
+      lock.lock();
+    }
+  }
+
+  void answer(source::FetchRequest& request) {
+    request.bytes.resize(request.fields.size());
+    request.ok = !down_;
+    if (down_) {
+      request.error = {Trouble::kTransient, "the store is down"};
+      return;
+    }
+    const std::string text = bad_.contains(request.sample) ? "rubbish" : std::to_string(10 * request.sample);
+    for (auto& bytes : request.bytes) std::copy(text.begin(), text.end(), bytes.resize(text.size()));
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<source::FetchRequest*> waiting_;
+  std::set<uint64_t> held_, bad_;
+  std::map<uint64_t, size_t> asked_;
+  size_t outstanding_ = 0, outstanding_peak_ = 0;
+  bool down_ = false, stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace spdld::test

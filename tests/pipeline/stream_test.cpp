@@ -1,0 +1,322 @@
+#include "daemon/pipeline/stream.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "daemon/memory/host/host_slot.h"
+#include "tests/pipeline/fake_source.h"
+
+using namespace spdld;
+using namespace std::chrono_literals;
+using test::FakeFetcher;
+using test::FakeListing;
+
+namespace {
+
+config::PipelineSpec make_spec(uint64_t batch_size, uint64_t epochs, config::OnBad on_bad, bool shuffle) {
+  config::PipelineSpec spec;
+  spec.name = "test";
+  spec.seed = 5;
+  spec.on_bad = on_bad;
+  spec.order = {shuffle, epochs};
+  spec.batch.size = batch_size;
+  spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
+  return spec;
+}
+
+struct Given {
+  uint64_t samples = 20, batch_size = 4, epochs = 1;
+  config::OnBad on_bad = config::OnBad::kSubstitute;
+  bool shuffle = true;
+  unsigned threads = 2;
+  size_t slots = 3;
+};
+
+struct Received {
+  batch::Batch batch;
+  std::vector<int64_t> values, ids;
+  std::vector<uint8_t> mask;
+};
+
+// A stream, its slots, and one who takes its news: batches are read and their slots filled again at once.
+class Rig final : public pipeline::StreamObserver {
+ public:
+  explicit Rig(const Given& given)
+      : fetcher(given.threads),
+        pool_(given.threads),
+        contexts_(given.threads),
+        pipeline(std::make_shared<pipeline::Pipeline>(
+            make_spec(given.batch_size, given.epochs, given.on_bad, given.shuffle),
+            std::make_unique<FakeListing>(given.samples), 0.0, pipeline::Resources{pool_, fetcher, contexts_})),
+        sharding_(given.samples, pipeline->spec().batch, 0, 1),
+        layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
+        stream(
+            std::make_unique<pipeline::Stream>(pipeline, sharding_, layout_, given.slots, sampler::Position{}, *this)) {
+    for (uint32_t i = 0; i < given.slots; i++)
+      slots.push_back({i, std::make_unique<memory::HostSlot>(layout_.slot_bytes(), memory::Access::kWritable)});
+  }
+  ~Rig() {
+    stream->stop();
+    wait([this] { return quiet; });
+  }
+
+  void fill_all() {
+    for (auto& slot : slots) stream->fill(slot);
+  }
+
+  // Waits for the next batch, reads it, and fills its slot again.
+  Received take(bool refill = true) {
+    batch::Batch batch;
+    wait([this] { return !ready.empty(); });
+    {
+      std::lock_guard lock(mutex_);
+      batch = ready.front();
+      ready.pop_front();
+    }
+    Received received{batch, column("value", batch), column("sample_id", batch), {}};
+    if (pipeline->plan().has_mask())
+      for (uint64_t i = 0; i < batch.slice.count; i++)
+        received.mask.push_back(*layout_.sample_at(batch.slot->memory->fill_address(), index("mask"), i));
+    if (refill) stream->fill(*batch.slot);
+    return received;
+  }
+
+  void wait(const std::function<bool()>& for_what) {
+    std::unique_lock lock(mutex_);
+    REQUIRE(changed_.wait_for(lock, 30s, for_what));
+  }
+
+  FakeFetcher fetcher;
+
+ private:
+  FairPool pool_;
+  std::vector<pipeline::DecodeContext> contexts_;
+
+ public:
+  std::shared_ptr<pipeline::Pipeline> pipeline;
+  std::vector<batch::Slot> slots;
+  std::deque<batch::Batch> ready;  // guarded by mutex_, as are the following
+  size_t abandoned = 0;
+  std::string failure;
+  bool quiet = false;
+
+ private:
+  size_t index(const std::string& name) const {
+    for (size_t i = 0; i < layout_.tensors().size(); i++)
+      if (layout_.tensors()[i].name == name) return i;
+    FAIL("no tensor " << name);
+    return 0;
+  }
+  std::vector<int64_t> column(const std::string& name, const batch::Batch& batch) const {
+    std::vector<int64_t> values(batch.slice.count);
+    for (uint64_t i = 0; i < batch.slice.count; i++)
+      std::memcpy(&values[i], layout_.sample_at(batch.slot->memory->fill_address(), index(name), i), 8);
+    return values;
+  }
+  void on_batch(const batch::Batch& batch) override {
+    note([&] { ready.push_back(batch); });
+  }
+  void on_abandoned(batch::Slot&) override {
+    note([&] { abandoned++; });
+  }
+  void on_failed(const Error& error) override {
+    note([&] { failure = error.message; });
+  }
+  void on_quiet() override {
+    note([&] { quiet = true; });
+  }
+  void note(const std::function<void()>& what) {
+    // Under the lock to the end: whoever sees the news may end this object.
+    std::lock_guard lock(mutex_);
+    what();
+    changed_.notify_all();
+  }
+
+  sampler::Sharding sharding_;
+  batch::Layout layout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+
+ public:
+  std::unique_ptr<pipeline::Stream> stream;
+};
+
+std::vector<int64_t> tenfold(const std::vector<int64_t>& ids) {
+  std::vector<int64_t> values;
+  for (int64_t id : ids) values.push_back(10 * id);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("an epoch gives every sample once, in step order, each with its own value") {
+  Given given;
+  given.samples = 103, given.batch_size = 8, given.epochs = 3, given.threads = GENERATE(1u, 4u);
+  Rig rig(given);
+  rig.fill_all();
+  for (uint64_t epoch = 0; epoch < 3; epoch++) {
+    std::set<int64_t> seen;
+    for (uint64_t step = 0; step < 13; step++) {
+      const Received got = rig.take();
+      REQUIRE(got.batch.position == sampler::Position{epoch, step});
+      REQUIRE(got.batch.slice.count == (step < 12 ? 8u : 7u));
+      REQUIRE(got.values == tenfold(got.ids));
+      seen.insert(got.ids.begin(), got.ids.end());
+    }
+    CHECK(seen.size() == 103);
+  }
+  batch::Slot& slot = rig.slots[0];
+  CHECK_FALSE(rig.stream->fill(slot));  // the last epoch has ended
+}
+
+TEST_CASE("a straggler delays its own batch alone, and what comes after stays in order") {
+  Given given;
+  given.shuffle = false;
+  Rig rig(given);
+  rig.fetcher.hold(1);
+  rig.fill_all();
+  // The samples of the two later batches are fetched and decoded although the first is not whole.
+  while (rig.pipeline->statistics().decode.samples.value() < 11) std::this_thread::yield();
+  rig.wait([&] { return rig.ready.empty(); });
+  rig.fetcher.let_go(1);
+  for (uint64_t step = 0; step < 5; step++) CHECK(rig.take().batch.position.step == step);
+}
+
+TEST_CASE("bad content is substituted by the same samples every time, and logged with its name") {
+  std::vector<std::vector<int64_t>> runs;
+  for (unsigned threads : {1u, 3u}) {
+    Given given;
+    given.threads = threads;
+    Rig rig(given);
+    for (uint64_t bad : {3, 4, 11}) rig.fetcher.make_bad(bad);
+    rig.fill_all();
+    std::vector<int64_t> ids;
+    uint32_t substituted = 0;
+    for (int step = 0; step < 5; step++) {
+      const Received got = rig.take();
+      CHECK(got.values == tenfold(got.ids));
+      ids.insert(ids.end(), got.ids.begin(), got.ids.end());
+      substituted += got.batch.substituted;
+    }
+    CHECK(std::set<int64_t>(ids.begin(), ids.end()).count(3) == 0);
+    CHECK(substituted == 3);
+    CHECK(rig.pipeline->statistics().substituted.value() == 3);
+    const auto errors = rig.pipeline->errors().entries();
+    REQUIRE(errors.size() == 3);
+    CHECK(errors[0].name == "sample-" + std::to_string(errors[0].sample));
+    CHECK(errors[0].reason.find("rubbish") != std::string::npos);
+    runs.push_back(ids);
+  }
+  CHECK(runs[0] == runs[1]);
+}
+
+TEST_CASE("masked samples are zero, marked, and keep their id") {
+  Given given;
+  given.on_bad = config::OnBad::kMask;
+  given.shuffle = false;
+  Rig rig(given);
+  rig.fetcher.make_bad(2);
+  rig.fill_all();
+  const Received got = rig.take();
+  CHECK(got.values == std::vector<int64_t>{0, 10, 0, 30});
+  CHECK(got.ids == std::vector<int64_t>{0, 1, 2, 3});
+  CHECK(got.mask == std::vector<uint8_t>{1, 1, 0, 1});
+  CHECK(got.batch.masked == 1);
+}
+
+TEST_CASE("on_bad = fail ends the stream with a sentence that names the sample") {
+  Given given;
+  given.on_bad = config::OnBad::kFail;
+  given.shuffle = false;
+  Rig rig(given);
+  rig.fetcher.make_bad(6);
+  rig.fill_all();
+  rig.wait([&] { return !rig.failure.empty(); });
+  CHECK_THAT(rig.failure, Catch::Contains("sample-6") && Catch::Contains("rubbish"));
+  CHECK_FALSE(rig.stream->fill(rig.slots[0]));
+}
+
+TEST_CASE("a data set that is bad throughout fails instead of looking for ever") {
+  Given given;
+  Rig rig(given);
+  for (uint64_t i = 0; i < given.samples; i++) rig.fetcher.make_bad(i);
+  rig.fill_all();
+  rig.wait([&] { return !rig.failure.empty(); });
+  CHECK_THAT(rig.failure, Catch::Contains("substitutes"));
+}
+
+TEST_CASE("a store that is down is waited for, not substituted") {
+  Given given;
+  given.shuffle = false;
+  Rig rig(given);
+  rig.fetcher.set_down(true);
+  rig.fill_all();
+  while (rig.pipeline->statistics().waiting_out_faults.value() < 12) std::this_thread::yield();
+  rig.stream->tick();  // still down
+  while (rig.pipeline->statistics().waiting_out_faults.value() < 12) std::this_thread::yield();
+  rig.fetcher.set_down(false);
+  rig.stream->tick();
+  for (uint64_t step = 0; step < 5; step++) {
+    const Received got = rig.take();
+    CHECK(got.ids.front() == static_cast<int64_t>(4 * step));
+    CHECK(got.batch.substituted == 0);
+  }
+  CHECK(rig.pipeline->statistics().waiting_out_faults.value() == 0);
+}
+
+TEST_CASE("stopping while a store is down leaves nothing behind") {
+  Given given;
+  Rig rig(given);
+  rig.fetcher.set_down(true);
+  rig.fill_all();
+  while (rig.pipeline->statistics().waiting_out_faults.value() < 12) std::this_thread::yield();
+}  // ~Rig waits for on_quiet
+
+TEST_CASE("a seek abandons what is being filled and goes on elsewhere, under a new run") {
+  Given given;
+  given.samples = 1000, given.epochs = 0, given.shuffle = false, given.slots = 4;
+  Rig rig(given);
+  rig.fill_all();
+  for (uint32_t run = 1; run <= 50; run++) {
+    rig.stream->seek(run, {run, 3 * run});
+    // Each slot comes back exactly once: with a batch of before, or abandoned.
+    rig.wait([&] { return rig.ready.size() + rig.abandoned == rig.slots.size(); });
+    rig.wait([&] {
+      for (const auto& batch : rig.ready) CHECK(batch.run == run - 1);
+      rig.ready.clear(), rig.abandoned = 0;
+      return true;
+    });
+    rig.fill_all();
+    if (run % 2) continue;  // some seeks come while the slots are being filled, some after a batch
+    const Received got = rig.take(false);
+    CHECK(got.batch.run == run);
+    CHECK(got.batch.position == sampler::Position{run, 3 * run});
+    CHECK(got.ids.front() == static_cast<int64_t>(12 * run));
+    rig.wait([&] {
+      rig.abandoned++;  // the slot that take() kept
+      return true;
+    });
+  }
+}
+
+TEST_CASE("what is fetched ahead is bounded by the window, not by the slots") {
+  Given given;
+  given.samples = 4000, given.batch_size = 1000, given.slots = 4;
+  Rig rig(given);
+  rig.fill_all();
+  for (int step = 0; step < 4; step++) rig.take();
+  CHECK(rig.fetcher.outstanding_peak() <= 16 + 4 * given.threads);
+}
+
+TEST_CASE("a rank that a short last step leaves without samples gets an empty batch") {
+  Given given;
+  given.samples = 1, given.batch_size = 4;
+  Rig rig(given);
+  rig.fill_all();
+  CHECK(rig.take().batch.slice.count == 1);
+  const config::BatchSpec two{.size = 4, .global_size = 0, .last = config::LastBatch::kShort};
+  const sampler::Sharding second(1, two, 0, 2), first(1, two, 1, 2);
+  CHECK(first.slice(0).count + second.slice(0).count == 1);
+}
