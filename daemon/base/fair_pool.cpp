@@ -36,21 +36,18 @@ FairPool::~FairPool() {
 }
 
 void FairPool::submit(Lane& lane, FairTask& task) {
-  bool wake;
-  {
-    std::lock_guard lock(mutex_);
-    task.next_ = nullptr;
-    if (lane.last_) {
-      lane.last_->next_ = &task;
-    } else {
-      lane.first_ = &task;
-      // A lane that slept gains no credit for it: it starts at the time of those that did not.
-      if (!lane.running_) lane.virtual_ns_ = std::max(lane.virtual_ns_, virtual_now_ns_);
-    }
-    lane.last_ = &task;
-    wake = idle_ > 0;
+  std::lock_guard lock(mutex_);
+  task.next_ = nullptr;
+  if (lane.last_) {
+    lane.last_->next_ = &task;
+  } else {
+    lane.first_ = &task;
+    // A lane that slept gains no credit for it: it starts at the time of those that did not.
+    if (!lane.running_) lane.virtual_ns_ = std::max(lane.virtual_ns_, virtual_now_ns_);
   }
-  if (wake) wake_.notify_one();
+  lane.last_ = &task;
+  // Under the lock: the task may be the last one, and its end the pool's.
+  if (idle_ > 0) wake_.notify_one();
 }
 
 FairPool::Lane* FairPool::least_served() {

@@ -18,8 +18,8 @@ struct Box {
 };
 
 // Rows of interleaved 8-bit RGB that cover `covers` of a picture of size `picture` (both in the picture's own, oriented
-// coordinates). The pixel (x, y) of the picture is at row(y) + 3 * (x - covers.x). At least 64 bytes after the last pixel
-// are readable (SIMD kernels read past the end). Reused from sample to sample by one decode thread.
+// coordinates). The pixel (x, y) of the picture is at row(y) + 3 * (x - covers.x). At least 64 bytes after the last
+// pixel are readable (SIMD kernels read past the end). Reused from sample to sample by one decode thread.
 struct PixelRows {
   ByteBuffer memory;
   size_t offset = 0;        // of the first pixel of `covers` in memory

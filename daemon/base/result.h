@@ -17,7 +17,8 @@ enum class Trouble : uint8_t {
   kNotFound,
   kDenied,
   kLimit,     // a quota or a bound is reached
-  kConflict,  // held by somebody else, or another version
+  kConflict,  // held by somebody else
+  kChanged,   // the position belongs to another data set or spec
   kStopping,
   kInternal,
 };

@@ -21,7 +21,9 @@ batch::Slot* Ring::take_free() {
 
 void Ring::filled(const batch::Batch& batch) {
   Place& place = places_.at(batch.slot->index);
-  if (batch.run != run_ || readers_.empty()) return given_back(*batch.slot);
+  for (const auto& [reader, seat] : readers_)
+    if (seat.at && batch.run == run_) place.holders.push_back(reader);
+  if (place.holders.empty()) return given_back(*batch.slot);
   place.state = State::kLeased;
   place.generation++;
   place.leased_at_ns = monotonic_ns();
@@ -30,8 +32,8 @@ void Ring::filled(const batch::Batch& batch) {
   statistics_.batches++;
   statistics_.samples += batch.slice.count;
   statistics_.fill_ns.record(batch.fill_ns);
-  for (auto& [reader, seat] : readers_) place.holders.push_back(reader);
   for (auto& [reader, seat] : readers_) {
+    if (!seat.at) continue;
     seat.sent++;
     seat.at->on_ready(batch, place.generation);
   }
@@ -43,33 +45,48 @@ void Ring::given_back(batch::Slot& slot) {
   watch_fullness();
 }
 
-void Ring::join(uint32_t reader, Reader& at) { readers_[reader] = Seat{&at, 0, 0, 0}; }
+ReaderId Ring::join(Reader& at) {
+  readers_[next_reader_] = Seat{&at, 0, 0, 0};
+  return next_reader_++;
+}
 
-void Ring::leave(uint32_t reader) {
-  for (auto& place : places_)
-    if (place.state == State::kLeased) end_lease(place, reader);
+void Ring::leave(ReaderId reader) {
+  dismiss(reader, {});
   readers_.erase(reader);
+}
+
+void Ring::dismiss(ReaderId reader, std::span<const LeaseId> keeps) {
+  for (uint32_t slot = 0; slot < places_.size(); slot++) {
+    const LeaseId lease{slot, places_[slot].generation};
+    if (std::find(keeps.begin(), keeps.end(), lease) == keeps.end()) end_lease(places_[slot], reader);
+  }
+  if (const auto seat = readers_.find(reader); seat != readers_.end()) seat->second.at = nullptr;
   watch_fullness();
 }
 
-bool Ring::release(uint32_t reader, uint32_t slot, uint64_t generation) {
-  if (slot >= places_.size()) return false;
-  Place& place = places_[slot];
-  if (place.state != State::kLeased || place.generation != generation) return false;
+size_t Ring::leases(ReaderId reader) const {
+  return static_cast<size_t>(std::count_if(places_.begin(), places_.end(), [&](const Place& place) {
+    return std::find(place.holders.begin(), place.holders.end(), reader) != place.holders.end();
+  }));
+}
+
+bool Ring::release(ReaderId reader, const LeaseId& lease) {
+  if (lease.slot >= places_.size()) return false;
+  Place& place = places_[lease.slot];
+  if (place.state != State::kLeased || place.generation != lease.generation) return false;
   if (std::find(place.holders.begin(), place.holders.end(), reader) == place.holders.end()) return false;
   end_lease(place, reader);
   watch_fullness();
   return true;
 }
 
-void Ring::end_lease(Place& place, uint32_t reader) {
-  std::erase(place.holders, reader);
-  if (!place.holders.empty()) return;
+void Ring::end_lease(Place& place, ReaderId reader) {
+  if (std::erase(place.holders, reader) == 0 || !place.holders.empty()) return;
   place.state = State::kFree;
   statistics_.held_ns.record(monotonic_ns() - place.leased_at_ns);
 }
 
-void Ring::note_progress(uint32_t reader, uint64_t taken, uint64_t waited_us) {
+void Ring::note_progress(ReaderId reader, uint64_t taken, uint64_t waited_us) {
   const auto at = readers_.find(reader);
   if (at == readers_.end()) return;
   Seat& seat = at->second;
@@ -98,7 +115,8 @@ double Ring::ready_mean() const {
 // Sent to the reader that is furthest behind, and not yet taken by its next().
 size_t Ring::ready_count() const {
   uint64_t waiting = 0;
-  for (const auto& [reader, seat] : readers_) waiting = std::max(waiting, seat.sent - seat.taken);
+  for (const auto& [reader, seat] : readers_)
+    if (seat.at) waiting = std::max(waiting, seat.sent - seat.taken);
   return waiting;
 }
 

@@ -3,12 +3,16 @@
 //
 // A READY is a lease: it counts from the moment it is sent until the reader gives it back. A slot with several readers
 // is free once all of them have. Credit is simply a free slot: a reader that gives nothing back stops the stream, no
-// other. Generations tell a late release of an earlier lease from one of this. Control thread only.
+// other. Generations tell a late release of an earlier lease from one of this.
+//
+// A reader may go and still hold batches: it is dismissed, gets no further batch, and keeps the leases it names.
+// Control thread only.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "daemon/base/statistics.h"
@@ -25,6 +29,14 @@ class Reader {
 
  protected:
   ~Reader() = default;
+};
+
+using ReaderId = uint64_t;  // another one at every join
+
+struct LeaseId {
+  uint32_t slot = 0;
+  uint64_t generation = 0;
+  friend bool operator==(const LeaseId&, const LeaseId&) = default;
 };
 
 struct RingStatistics {
@@ -46,14 +58,15 @@ class Ring {
   uint32_t run() const { return run_; }
 
   // The reading side. Every reader gets every batch that is filled while it is there.
-  void join(uint32_t reader, Reader& at);
-  void leave(uint32_t reader);  // all its leases end
-  bool has(uint32_t reader) const { return readers_.contains(reader); }
-  size_t present() const { return readers_.size(); }
+  ReaderId join(Reader& at);
+  void leave(ReaderId reader);  // all its leases end
+  // No further batch; the leases named go on until they are released, or until leave().
+  void dismiss(ReaderId reader, std::span<const LeaseId> keeps);
+  size_t leases(ReaderId reader) const;
   // false: no such lease (an old generation, a slot it does not hold).
-  bool release(uint32_t reader, uint32_t slot, uint64_t generation);
+  bool release(ReaderId reader, const LeaseId& lease);
   // What a reader tells with its releases: batches that next() has handed out so far, and how long it waited in all.
-  void note_progress(uint32_t reader, uint64_t taken, uint64_t waited_us);
+  void note_progress(ReaderId reader, uint64_t taken, uint64_t waited_us);
 
   struct Levels {
     size_t free = 0, filling = 0, ready = 0, held = 0;  // ready: sent and not yet taken by next()
@@ -73,13 +86,13 @@ class Ring {
     State state = State::kFree;
     uint64_t generation = 0;
     uint64_t leased_at_ns = 0;
-    std::vector<uint32_t> holders;  // readers
+    std::vector<ReaderId> holders;
   };
   struct Seat {
-    Reader* at = nullptr;
+    Reader* at = nullptr;  // nullptr: dismissed
     uint64_t sent = 0, taken = 0, waited_us = 0;
   };
-  void end_lease(Place& place, uint32_t reader);
+  void end_lease(Place& place, ReaderId reader);
   void watch_fullness();
   size_t ready_count() const;
 
@@ -87,7 +100,8 @@ class Ring {
   std::vector<Place> places_;  // of the slot of the same index
   const memory::Access access_;
   const uint32_t reader_count_;
-  std::map<uint32_t, Seat> readers_;
+  std::map<ReaderId, Seat> readers_;
+  ReaderId next_reader_ = 1;
   uint32_t run_ = 0;
   uint64_t full_ns_ = 0, full_since_ns_ = 0;  // since: 0: not full
   uint64_t ready_sum_ = 0;

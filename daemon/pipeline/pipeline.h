@@ -25,7 +25,7 @@ struct Resources {
 
 struct StageStatistics {
   Counter samples, bytes, failures;
-  Histogram duration_ns;  // fetch: from asking to having; decode: from bytes to tensor
+  Histogram duration_ns;  // of one sample, without waiting for its turn; decode: from bytes to tensor
 };
 
 struct PipelineStatistics {

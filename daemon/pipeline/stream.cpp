@@ -94,7 +94,6 @@ uint64_t Stream::sample_at(uint64_t epoch, uint64_t position) {
 }
 
 void Stream::launch(Task& task) {
-  task.asked_ns = monotonic_ns();
   if (!task.fields.empty()) return pipeline_->resources().fetcher.fetch(task);
   task.ok = true;
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
@@ -103,7 +102,7 @@ void Stream::launch(Task& task) {
 void Stream::on_fetched(source::FetchRequest& request) {
   Task& task = static_cast<Task&>(request);
   auto& fetch = pipeline_->statistics().fetch;
-  fetch.duration_ns.record(monotonic_ns() - task.asked_ns);
+  fetch.duration_ns.record(task.duration_ns);
   if (task.ok) {
     fetch.samples.add();
     for (const auto& bytes : task.bytes) fetch.bytes.add(bytes.size());

@@ -70,7 +70,6 @@ class Stream final : private source::FetchObserver {
     uint64_t index = 0;     // in the batch
     uint64_t position = 0;  // in the epoch
     uint32_t attempt = 0;   // 0: the sample itself; then substitutes
-    uint64_t asked_ns = 0;
     uint64_t fault_since_ns = 0;  // of the transient fault that this sample waits out; 0: none
   };
 

@@ -36,6 +36,7 @@ struct FetchRequest {
   // earlier use of this request, whose memory is used again. After a failure their content means nothing.
   std::vector<ByteBuffer> bytes;
   bool ok = false;
+  uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
                 // its kin
 };

@@ -81,8 +81,9 @@ struct LocalFetcher::Inside {
       const auto start = std::chrono::steady_clock::now();
       read(*request, path);
       const auto duration = std::chrono::steady_clock::now() - start;
-      statistics.duration_ns.record(
-          static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count()));
+      request->duration_ns =
+          static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+      statistics.duration_ns.record(request->duration_ns);
       request->observer->on_fetched(*request);  // it may be gone or in use again after this
     }
   }
@@ -152,11 +153,9 @@ LocalFetcher::~LocalFetcher() {
 }
 
 void LocalFetcher::fetch(FetchRequest& request) {
-  {
-    const std::scoped_lock lock(inside_->mutex);
-    inside_->queue.push_back(&request);
-  }
-  inside_->changed.notify_one();
+  const std::scoped_lock lock(inside_->mutex);
+  inside_->queue.push_back(&request);
+  inside_->changed.notify_one();  // under the lock: the request may be the last one, and its end the fetcher's
 }
 
 const FetchStatistics& LocalFetcher::statistics() const { return inside_->statistics; }

@@ -1,0 +1,97 @@
+// bench: from the command line to a plan, and from the report to the screen.
+#include "client/cli/bench.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
+
+#include "client/cli/format.h"
+#include "client/cli/query.h"
+#include "config/load.h"
+
+namespace spdld::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kBatchTimeoutMs = 300000;
+constexpr uint32_t kWorldSizeMax = 256;
+
+struct Wishes {
+  std::string target;  // FILE or NAME
+  uint64_t epochs = 1;
+  uint64_t batches = 0;
+  uint32_t world_size = 1;
+  std::string group;
+};
+
+// One for all ranks, and another one at every run.
+std::string fresh_group() {
+  std::random_device random;
+  return "bench:" + std::to_string(getpid()) + ":" + std::to_string(random());
+}
+
+bool is_file_name(const std::string& target) {
+  return target.ends_with(".toml") || target.ends_with(".json") || target.find('/') != std::string::npos;
+}
+
+std::string read_text(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(stream)), {});
+  if (!stream) throw Failure(kWrong, "can't read " + file + ".");
+  return text;
+}
+
+BenchPlan plan_of(const Globals& globals, const Wishes& wishes) {
+  BenchPlan plan;
+  plan.pipeline = wishes.target;
+  plan.socket = globals.socket;
+  plan.group = wishes.group.empty() ? fresh_group() : wishes.group;
+  plan.world_size = wishes.world_size;
+  plan.epochs = wishes.epochs;
+  plan.batches_max = wishes.batches;
+  plan.timeout_ms = globals.timeout_ms.value_or(kBatchTimeoutMs);
+  if (!is_file_name(wishes.target)) return plan;
+  // Checked here, so that a file's errors need no daemon.
+  const auto loaded = config::load_pipeline_file(wishes.target);
+  if (!loaded) throw Failure(kWrong, loaded.sentences());
+  plan.pipeline = loaded.value->name;
+  plan.spec = read_text(wishes.target);
+  plan.spec_is_json = wishes.target.ends_with(".json");
+  plan.spec_folder = fs::absolute(wishes.target).parent_path().string();
+  return plan;
+}
+
+ExitCode bench(const Globals& globals, const Wishes& wishes) {
+  const BenchReport report = run_bench(plan_of(globals, wishes));
+  print(globals.json() ? report_json(report) : report_text(report, colour_wanted()));
+  return kFine;
+}
+
+}  // namespace
+
+void declare_bench(CLI::App& command, const Globals& globals, Run& run) {
+  const auto wishes = std::make_shared<Wishes>();
+  command.add_option("PIPELINE", wishes->target, "a pipeline file (.toml, .json) or the name of a pipeline")
+      ->required()
+      ->type_name("");
+  command.add_option("--epochs", wishes->epochs, "how many (at most what the pipeline has)")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
+      ->capture_default_str();
+  command.add_option("--batches", wishes->batches, "stop each rank after so many (default: at the epochs' end)")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""));
+  command.add_option("--world-size", wishes->world_size, "ranks, a process each, at most 256")
+      ->type_name("W")
+      ->check(CLI::Range(uint32_t{1}, kWorldSizeMax).description(""))
+      ->capture_default_str();
+  command.add_option("--group", wishes->group, "the training job's id (default: a new one)")->type_name("G");
+  run = [&globals, wishes] { return bench(globals, *wishes); };
+}
+
+}  // namespace spdld::cli

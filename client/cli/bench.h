@@ -1,0 +1,56 @@
+// bench: a number of ranks, a process each, take batches; what they tell becomes one report. Plain values; one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spdld::cli {
+
+struct BenchPlan {
+  std::string pipeline;  // a name; or empty, with
+  std::string spec;      // a spec's text
+  bool spec_is_json = false;
+  std::string spec_folder;  // relative uris are taken from here
+  std::string socket;       // empty: as the library looks for it
+  std::string group;
+  uint32_t world_size = 1;
+  uint64_t epochs = 1;
+  uint64_t batches_max = 0;  // of each rank; 0: to the end of the epochs
+  int64_t timeout_ms = 0;    // of one batch
+};
+
+struct BenchBatch {
+  double at_s = 0;    // when it was there, since the bench began
+  double wait_s = 0;  // what next() took
+  uint32_t rank = 0;
+  uint32_t images = 0;
+  uint32_t substituted = 0, masked = 0;
+};
+
+struct BenchReport {
+  std::string pipeline;
+  uint32_t world_size = 0;
+  uint64_t images = 0, batches = 0;
+  uint64_t substituted = 0, masked = 0;
+  double seconds = 0;       // from before attach to the last batch
+  double images_per_s = 0;  // after the first batch; over all where there was only one
+  double cpu_s = 0, daemon_cpu_s = 0, client_cpu_s = 0;
+  double cpu_ms_per_image = 0;
+  double first_batch_s = 0;                                // of the slowest rank
+  double wait_s = 0, wait_median_us = 0, wait_p99_us = 0;  // next(), without each rank's first
+  double peak_pss_bytes = 0, daemon_peak_pss_bytes = 0, clients_peak_pss_bytes = 0;
+};
+
+// Runs the plan's ranks, a forked process each, and watches them to the end (throws Failure). Precondition: this
+// process has no other thread.
+BenchReport run_bench(const BenchPlan& plan);
+
+// The batches of all ranks, in the order of their arrival; CPU time and memory are added after it.
+BenchReport summarise(const BenchPlan& plan, const std::vector<BenchBatch>& batches);
+void add_cpu(BenchReport& report, double daemon_s, double clients_s);
+
+std::string report_text(const BenchReport& report, bool colour);
+std::string report_json(const BenchReport& report);
+
+}  // namespace spdld::cli

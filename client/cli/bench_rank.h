@@ -1,0 +1,34 @@
+// One rank of a bench: the body of a forked process, and what it tells the process that watches.
+#pragma once
+
+#include <array>
+#include <chrono>
+
+#include "client/cli/bench.h"
+
+namespace spdld::cli {
+
+// Written whole (a pipe keeps up to 4096 bytes together), so that all ranks share one pipe. The comments name what is
+// set.
+struct BenchRecord {
+  enum class Kind : uint32_t {
+    kListing,   // done, total: of the daemon's work before the first batch
+    kAttached,  // total: batches that will come
+    kBatch,     // batch
+    kDone,      // cpu_s: user and system time of this rank
+    kFailed     // exit_code, text: one sentence
+  };
+  Kind kind = Kind::kListing;
+  uint32_t rank = 0;
+  uint64_t done = 0, total = 0;
+  BenchBatch batch;
+  double cpu_s = 0;
+  int32_t exit_code = 0;
+  std::array<char, 1024> text{};
+};
+
+// Attaches, takes all the plan's batches, and tells about each on `pipe_fd` (borrowed). Returns the process's exit
+// code.
+int run_rank(const BenchPlan& plan, uint32_t rank, int pipe_fd, std::chrono::steady_clock::time_point began);
+
+}  // namespace spdld::cli

@@ -1,0 +1,231 @@
+// Forks a bench's ranks, reads what they tell, and draws the progress bar.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/bench_rank.h"
+#include "client/cli/format.h"
+#include "client/cli/memory_probe.h"
+#include "client/cli/query.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = BenchRecord::Kind;
+
+constexpr int kLookMs = 200;
+constexpr int kBarColumns = 30;
+constexpr int64_t kQueryTimeoutMs = 5000;
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+Pipe make_pipe() {
+  int fds[2] = {-1, -1};
+  if (pipe2(fds, O_CLOEXEC) != 0)
+    throw Failure(kWrong, std::string("can't make a pipe: ") + std::strerror(errno) + ".");
+  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// The daemon's CPU time, which process it is, and its memory.
+class DaemonProbe {
+ public:
+  explicit DaemonProbe(const std::string& socket) {
+    globals_.socket = socket;
+    globals_.timeout_ms = kQueryTimeoutMs;
+    try {
+      const auto status = ask(globals_, "status");
+      id_ = text_at(status, "daemon_id");
+      used_before_s_ = used_s(status);
+    } catch (const Failure& failure) {
+      if (failure.code() != kNoDaemon) throw;  // the ranks will start one
+    }
+  }
+
+  double used_since_s() const {
+    const auto status = ask(globals_, "status");
+    // One that was started since has worked for us from its first moment on.
+    return text_at(status, "daemon_id") == id_ ? used_s(status) - used_before_s_ : used_s(status);
+  }
+
+  double memory_bytes() {
+    if (pid_ == 0) {
+      const auto pid = static_cast<pid_t>(count_at(ask(globals_, "ping"), "pid"));
+      pid_ = is_daemon(pid) ? pid : -1;
+    }
+    const double read = pid_ > 0 ? pss_bytes(pid_) : -1;
+    return read >= 0 ? read : number_at(table_at(ask(globals_, "status"), "memory"), "pss_bytes");
+  }
+
+ private:
+  static double used_s(const nlohmann::json& status) { return number_at(table_at(status, "cpu"), "used_s"); }
+
+  // In another pid namespace the number may be somebody else's.
+  static bool is_daemon(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+    std::string name;
+    return pid > 0 && std::getline(file, name) && name == "spdld";
+  }
+
+  Globals globals_;
+  std::string id_;
+  double used_before_s_ = 0;
+  pid_t pid_ = 0;  // 0: not asked yet; -1: not to be seen from here
+};
+
+// On stderr, and only on a terminal.
+class ProgressBar {
+ public:
+  ~ProgressBar() { clear(); }
+
+  void listing(uint64_t done, uint64_t total) {
+    draw("listing " + count_text(done) + (total > 0 ? " of " + count_text(total) : std::string()));
+  }
+  void batches(uint64_t done, uint64_t total, double images_per_s) {
+    const double part = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+    const auto full = static_cast<size_t>(part * kBarColumns);
+    draw("[" + std::string(full, '#') + std::string(kBarColumns - std::min<size_t>(full, kBarColumns), '.') + "] " +
+         percent_text(part) + "  " + count_text(done) + " of " + counted(total, "batch", "batches") + "  " +
+         decimal_text(images_per_s, 0) + " images/s");
+  }
+  void clear() {
+    if (drawn_) std::fputs("\r\033[K", stderr);
+    drawn_ = false;
+  }
+
+ private:
+  void draw(const std::string& line) {
+    if (!terminal_) return;
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+
+  bool terminal_ = isatty(STDERR_FILENO) == 1;
+  bool drawn_ = false;
+};
+
+class Watch {
+ public:
+  explicit Watch(const BenchPlan& plan) : plan_(plan), daemon_(plan.socket), began_(Clock::now()), pipe_(make_pipe()) {}
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() {
+    for (const pid_t pid : ranks_) kill(pid, SIGTERM);
+    for (const pid_t pid : ranks_) waitpid(pid, nullptr, 0);
+  }
+
+  BenchReport run() {
+    for (uint32_t rank = 0; rank < plan_.world_size; rank++) start(rank);
+    pipe_.write.reset();
+    auto looked = began_;
+    while (read_record()) {
+      if (Clock::now() - looked < std::chrono::milliseconds(kLookMs)) continue;
+      looked = Clock::now();
+      look();
+    }
+    bar_.clear();
+    reap();
+    BenchReport report = summarise(plan_, batches_);
+    add_cpu(report, daemon_.used_since_s(), ranks_cpu_s_);
+    report.peak_pss_bytes = memory_.peak_bytes();
+    report.daemon_peak_pss_bytes = memory_.daemon_bytes();
+    report.clients_peak_pss_bytes = memory_.clients_bytes();
+    return report;
+  }
+
+ private:
+  void start(uint32_t rank) {
+    const pid_t pid = fork();
+    if (pid < 0) throw Failure(kWrong, std::string("can't start rank's process: ") + std::strerror(errno) + ".");
+    if (pid == 0) {
+      pipe_.read.reset();
+      _exit(run_rank(plan_, rank, pipe_.write.get(), began_));
+    }
+    ranks_.push_back(pid);
+  }
+
+  // False when all ranks have closed the pipe. Comes back after kLookMs at the latest.
+  bool read_record() {
+    pollfd waited{pipe_.read.get(), POLLIN, 0};
+    if (poll(&waited, 1, kLookMs) <= 0) return true;
+    BenchRecord record;
+    const ssize_t got = read(pipe_.read.get(), &record, sizeof record);
+    if (got < 0 && errno == EINTR) return true;
+    if (got != static_cast<ssize_t>(sizeof record)) return false;
+    take(record);
+    return true;
+  }
+
+  void take(const BenchRecord& record) {
+    switch (record.kind) {
+      case Kind::kListing:
+        bar_.listing(record.done, record.total);
+        return;
+      case Kind::kAttached:
+        to_come_ += record.total;
+        if (attached_++ == 0) look();
+        return;
+      case Kind::kBatch:
+        batches_.push_back(record.batch);
+        images_ += record.batch.images;
+        return;
+      case Kind::kDone:
+        // The last look: a short bench may have had no other while its slots were in use.
+        if (done_++ == 0) look();
+        ranks_cpu_s_ += record.cpu_s;
+        return;
+      case Kind::kFailed: {
+        const std::string of = plan_.world_size > 1 ? "rank " + std::to_string(record.rank) + ": " : std::string();
+        throw Failure(static_cast<ExitCode>(record.exit_code), of + record.text.data());
+      }
+    }
+  }
+
+  void look() {
+    if (attached_ == 0) return;
+    memory_.look(daemon_.memory_bytes(), ranks_);
+    const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    bar_.batches(batches_.size(), to_come_, static_cast<double>(images_) / seconds);
+  }
+
+  void reap() {
+    const std::vector<pid_t> ranks = std::exchange(ranks_, {});
+    bool fine = true;
+    for (const pid_t pid : ranks) {
+      int status = 0;
+      fine = waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0 && fine;
+    }
+    if (!fine) throw Failure(kWrong, "a rank's process ended before its time (see the system's journal for a crash).");
+  }
+
+  const BenchPlan& plan_;
+  DaemonProbe daemon_;
+  Clock::time_point began_;
+  Pipe pipe_;
+  std::vector<pid_t> ranks_;
+  std::vector<BenchBatch> batches_;
+  MemoryProbe memory_;
+  ProgressBar bar_;
+  uint64_t images_ = 0, to_come_ = 0;
+  uint32_t attached_ = 0, done_ = 0;
+  double ranks_cpu_s_ = 0;
+};
+
+}  // namespace
+
+BenchReport run_bench(const BenchPlan& plan) { return Watch(plan).run(); }
+
+}  // namespace spdld::cli

@@ -1,0 +1,23 @@
+// Which part of a pipeline holds the others up, from the statistics of `describe`. A pure function; any thread.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace spdld::cli {
+
+struct Bottleneck {
+  std::string part;  // "fetch", "decode", "trainer"; "none" while there is nothing to judge by
+  std::string why;   // one sentence with the figures
+};
+
+// What ran side by side, to set busy time against: decode threads of the node, local reads.
+struct Lanes {
+  double decode = 1;
+  double fetch = 1;
+};
+
+// `describe` as the daemon answers it (throws Failure where fields are missing).
+Bottleneck find_bottleneck(const nlohmann::json& describe, const Lanes& lanes);
+
+}  // namespace spdld::cli

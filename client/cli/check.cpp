@@ -1,0 +1,137 @@
+// check and ops: what needs no daemon.
+#include <fstream>
+#include <memory>
+
+#include "client/cli/query.h"
+#include "client/cli/table.h"
+#include "config/catalogue.h"
+#include "config/document.h"
+#include "config/load.h"
+
+namespace spdld::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Verdict {
+  std::string file;
+  bool fine = false;
+  const char* kind = "pipeline";
+  std::string summary;  // when fine
+  std::vector<config::Complaint> complaints;
+};
+
+std::string output_summary(const config::OutputSpec& output) {
+  std::string type = "int64";
+  for (const auto& op : output.ops) {
+    if (op.parameters.contains("dtype")) type = op.text("dtype");
+    if (op.op == "pad-bytes") type = "uint8";
+  }
+  return output.name + " (" + type + ")";
+}
+
+std::string summary(const config::PipelineSpec& spec) {
+  std::string text = "pipeline " + spec.name + ": " + spec.source.type + " " + spec.source.uri + "; gives ";
+  for (const auto& output : spec.outputs) {
+    text += (&output == &spec.outputs.front() ? "" : ", ") + output_summary(output);
+  }
+  const auto& batch = spec.batch;
+  text += "; batches of " + (batch.global_size > 0 ? std::to_string(batch.global_size) + " over all ranks"
+                                                   : std::to_string(batch.size) + " a rank");
+  if (batch.last == config::LastBatch::kDrop) text += ", an incomplete last one dropped";
+  text += spec.order.shuffle ? "; shuffled, " : "; in order, ";
+  return safe_text(text +
+                   (spec.order.epochs > 0 ? counted(spec.order.epochs, "epoch") : std::string("endless epochs")));
+}
+
+std::string summary(const config::DaemonSettings& settings) {
+  return safe_text("the daemon's file: socket " + settings.socket_path.string() + ", slots of at most " +
+                   bytes_text(static_cast<double>(settings.slot_bytes_max)) +
+                   (settings.pipelines_dir.empty() ? std::string(", no named pipelines")
+                                                   : ", pipelines in " + settings.pipelines_dir.string()));
+}
+
+template <typename T>
+void judge(Verdict& verdict, const config::Loaded<T>& loaded) {
+  verdict.fine = static_cast<bool>(loaded);
+  if (loaded) {
+    verdict.summary = summary(*loaded.value);
+  } else {
+    verdict.complaints = loaded.complaints;
+  }
+}
+
+// The file's beginning is enough to tell its kind; that it can be read at all is for the loader to say.
+bool is_daemon_file(const std::string& file) {
+  if (file.ends_with(".json")) return false;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(config::kTextBytesMax, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  return !text.empty() && config::guess_kind(text) == config::FileKind::kDaemon;
+}
+
+Verdict check_file(const std::string& file) {
+  Verdict verdict;
+  verdict.file = file;
+  if (is_daemon_file(file)) {
+    verdict.kind = "daemon";
+    judge(verdict, config::load_daemon_file(file));
+  } else {
+    judge(verdict, config::load_pipeline_file(file));
+  }
+  return verdict;
+}
+
+Json verdict_json(const Verdict& verdict) {
+  Json complaints = Json::array();
+  for (const auto& complaint : verdict.complaints) {
+    complaints.push_back({{"file", complaint.where.file},
+                          {"line", complaint.where.line},
+                          {"key", complaint.key},
+                          {"text", complaint.text}});
+  }
+  return {{"file", verdict.file},
+          {"kind", verdict.kind},
+          {"fine", verdict.fine},
+          {"summary", verdict.summary},
+          {"complaints", complaints}};
+}
+
+ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
+  const bool colour = colour_wanted();
+  bool fine = true;
+  Json verdicts = Json::array();
+  for (const auto& file : files) {
+    const Verdict verdict = check_file(file);
+    fine = fine && verdict.fine;
+    if (globals.json()) {
+      verdicts.push_back(verdict_json(verdict));
+    } else if (verdict.fine) {
+      print(safe_text(file) + ": " + styled("fine", Style::kGood, colour) + ", " + verdict.summary + "\n");
+    } else {
+      for (const auto& complaint : verdict.complaints) print(complaint.sentence() + "\n");
+    }
+  }
+  if (globals.json()) print_json(verdicts);
+  return fine ? kFine : kWrong;
+}
+
+}  // namespace
+
+void declare_check(CLI::App& command, const Globals& globals, Run& run) {
+  const auto files = std::make_shared<std::vector<std::string>>();
+  command.add_option("FILE", *files, "pipeline files (.toml, .json) or the daemon's spdld.toml")
+      ->required()
+      ->type_name("");
+  run = [&globals, files] { return check(globals, *files); };
+}
+
+void declare_operations(CLI::App&, const Globals& globals, Run& run) {
+  run = [&globals] {
+    print(globals.json() ? config::operations_json() + "\n" : config::operations_text());
+    return kFine;
+  };
+}
+
+}  // namespace spdld::cli

@@ -1,0 +1,56 @@
+// What the commands of spdlctl share: the global options, the exit codes, and how a command is declared. One thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace spdld::cli {
+
+enum ExitCode : int {
+  kFine = 0,
+  kWrong = 1,  // the thing asked about is wrong: errors in a file, a bench that failed, no such pipeline
+  kUsage = 2,
+  kNoDaemon = 3,
+  kDenied = 4,
+  kTimedOut = 5
+};
+
+// Ends the command: one clear sentence for stderr, and the exit code.
+class Failure : public std::runtime_error {
+ public:
+  Failure(ExitCode code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+struct Globals {
+  std::string output = "text";  // or "json"
+  std::string socket;           // empty: as the library looks for it
+  std::optional<int64_t> timeout_ms;
+
+  bool json() const { return output == "json"; }
+  const char* socket_or_null() const { return socket.empty() ? nullptr : socket.c_str(); }
+};
+
+// What a chosen command does; its result is the exit code.
+using Run = std::function<ExitCode()>;
+
+// Adds a command's own options to `command` and sets `run`, which lives as long as the options' values (it owns them).
+using Declare = void (*)(CLI::App& command, const Globals& globals, Run& run);
+
+void declare_bench(CLI::App& command, const Globals& globals, Run& run);
+void declare_check(CLI::App& command, const Globals& globals, Run& run);
+void declare_describe(CLI::App& command, const Globals& globals, Run& run);
+void declare_errors(CLI::App& command, const Globals& globals, Run& run);
+void declare_list(CLI::App& command, const Globals& globals, Run& run);
+void declare_operations(CLI::App& command, const Globals& globals, Run& run);
+void declare_ping(CLI::App& command, const Globals& globals, Run& run);
+void declare_status(CLI::App& command, const Globals& globals, Run& run);
+
+}  // namespace spdld::cli

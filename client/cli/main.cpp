@@ -1,0 +1,134 @@
+// spdlctl: arguments -> one command -> its exit code.
+#include <array>
+#include <cstdio>
+#include <vector>
+
+#include "client/cli/cli.h"
+#include "client/cli/query.h"
+
+namespace spdld::cli {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* help;
+  const char* more;  // below the options of its own --help
+  Declare declare;
+};
+
+constexpr const char* kBenchMore =
+    "Every rank is a process of its own that takes batches and hands them back unread, so what is measured is the\n"
+    "loader alone. Where no daemon runs, a private one is started.\n\n"
+    "What it prints:\n"
+    "  images/s          after the first batch, of all ranks together\n"
+    "  CPU an image      user and system time of the daemon and of the ranks, from attach to end, listing included;\n"
+    "                    a daemon that serves others at the same time counts their work as well\n"
+    "  first batch       from before attach to the slowest rank's first batch\n"
+    "  waited            what next() took, in all and of one batch, without each rank's first\n"
+    "  peak memory       greatest proportional set size (PSS) of the daemon and the ranks, looked at 5 times a "
+    "second\n\n"
+    "Examples:\n"
+    "  spdlctl bench train.toml --epochs 3\n"
+    "  spdlctl bench imagenet-train --world-size 4 --batches 200 -o json";
+
+constexpr std::array<Command, 8> kCommands = {{
+    {"bench", "attach as trainers and measure the loader", kBenchMore, &declare_bench},
+    {"check", "check files; prints every error as file:line: key: what is wrong and what is allowed",
+     "Needs no daemon. Exit code 1 when any file has an error.\n\nExample:\n  spdlctl check /etc/spdld/spdld.toml "
+     "train.toml",
+     &declare_check},
+    {"describe", "show one pipeline: listing, stages, rings, and its bottleneck",
+     "The bottleneck is \"trainer\" when batches waited longer for trainers than trainers for batches (the loader "
+     "keeps up),\nelse the stage, fetch or decode, whose lanes were the busiest.\n\n"
+     "STARVED: the trainer had room but no batch was ready. FULL: all slots were ready or held (back-pressure).\n"
+     "READY MEAN: batches that were ready, on average.",
+     &declare_describe},
+    {"errors", "list samples that could not be used, and why",
+     "Equal errors of one sample are counted together; the last 1,000 are kept.", &declare_errors},
+    {"ls", "list the pipelines", "\"available\": a named pipeline that nobody has opened yet.", &declare_list},
+    {"ops", "list the operations and sources that a pipeline file may name, with their parameters", "Needs no daemon.",
+     &declare_operations},
+    {"ping", "see whether the daemon answers", "", &declare_ping},
+    {"status", "show the daemon: CPU, memory, sessions, pipelines", "", &declare_status},
+}};
+
+constexpr const char* kFooter =
+    "Where the daemon is looked for:\n"
+    "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench` starts "
+    "one.\n\n"
+    "Environment:\n"
+    "  SPDLD_SOCKET   the daemon's socket\n"
+    "  SPDLD_DAEMON   the program to start as a private daemon\n"
+    "  NO_COLOR       no colour, not even on a terminal\n\n"
+    "Exit codes:\n"
+    "  0  fine\n"
+    "  1  the thing asked about is wrong: errors in a file, a bench that failed, no such pipeline\n"
+    "  2  wrong usage\n"
+    "  3  no daemon reachable\n"
+    "  4  denied\n"
+    "  5  timed out\n\n"
+    "Examples:\n"
+    "  spdlctl status\n"
+    "  spdlctl describe imagenet-train\n"
+    "  spdlctl check train.toml && spdlctl bench train.toml\n"
+    "  spdlctl -o json errors | jq '.errors[].name'";
+
+void declare_globals(CLI::App& app, Globals& globals) {
+  app.set_help_flag("-h,--help", "print this help and exit");
+  app.set_version_flag("--version", std::string("spdlctl ") + spdld_version(), "print the version and exit");
+  app.add_option("-o,--output", globals.output, "how to print: text (for people) or json")
+      ->check(CLI::IsMember({"text", "json"}).description(""))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  app.add_option("--socket", globals.socket, "the daemon's socket")->type_name("PATH");
+  app.add_option("--timeout-ms", globals.timeout_ms,
+                 "how long to wait for an answer (default 5000); for bench: for each batch (default 300000)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{86400000}).description(""));
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.fallthrough();
+}
+
+int fail(ExitCode code, const char* sentence) {
+  std::fprintf(stderr, "spdlctl: %s\n", sentence);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  Globals globals;
+  CLI::App app("spdlctl looks inside spdld, the data-loading daemon, and measures it.", "spdlctl");
+  declare_globals(app, globals);
+  std::vector<Run> runs(kCommands.size());
+  std::vector<CLI::App*> declared;
+  for (size_t c = 0; c < kCommands.size(); c++) {
+    CLI::App* command = app.add_subcommand(kCommands[c].name, kCommands[c].help);
+    command->footer(kCommands[c].more);
+    kCommands[c].declare(*command, globals, runs[c]);
+    declared.push_back(command);
+  }
+  try {
+    app.parse(argc, argv);
+    for (size_t c = 0; c < declared.size(); c++) {
+      if (declared[c]->parsed()) return runs[c]();
+    }
+    return kUsage;
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return fail(kUsage, (std::string(error.what()) + "; see spdlctl --help.").c_str());
+  } catch (const Failure& failure) {
+    return fail(failure.code(), failure.what());
+  }
+}
+
+}  // namespace
+}  // namespace spdld::cli
+
+int main(int argc, char** argv) {
+  try {
+    return spdld::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    return spdld::cli::fail(spdld::cli::kWrong, error.what());
+  }
+}

@@ -1,0 +1,154 @@
+/* libspdld: the client of spdld, the data-loading daemon, for trainer processes. C ABI, version 0.
+ *
+ * A loader is one rank's attachment to a pipeline. Its batches lie in memory that the daemon filled and this process maps:
+ * nothing is copied. A batch is a lease: it stays valid, and its slot is not filled anew, until spdld_batch_release.
+ *
+ * Threads: one thread at a time may call into one loader (next, seek, detach); spdld_batch_release and
+ * spdld_batch_retain may be called from any thread at any time, also after the loader is gone. Different loaders are
+ * independent. The library starts no thread.
+ *
+ * Forks: in a forked child every call returns SPDLD_FORKED, and releasing does nothing: the batches are its parent's.
+ *
+ * Errors: every call that can fail returns an spdld_result; spdld_last_error() gives one sentence for people, of the
+ * calling thread's last failed call, valid until that thread's next call.
+ */
+#ifndef SPDLD_H_
+#define SPDLD_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPDLD_API __attribute__((visibility("default")))
+
+typedef enum spdld_result {
+  SPDLD_OK = 0,
+  SPDLD_END_OF_EPOCH = 1, /* next: the epoch's last batch was handed out; the following call gives the next epoch's first */
+  SPDLD_END = 2,          /* next: the last epoch has ended (after its own SPDLD_END_OF_EPOCH) */
+  SPDLD_TIMEOUT = 3,      /* nothing within the time given; may be called again */
+  SPDLD_INTERRUPTED = 4,  /* a signal arrived while waiting; may be called again */
+  SPDLD_INVALID = -1,     /* an argument or a spec is wrong */
+  SPDLD_NO_DAEMON = -2,   /* none runs and none could be started, or it went away and did not come back in time */
+  SPDLD_DENIED = -3,
+  SPDLD_NOT_FOUND = -4,
+  SPDLD_CONFLICT = -5,    /* the rank is held by another process */
+  SPDLD_LIMIT = -6,       /* a quota of the daemon, or all the batches one may hold are held */
+  SPDLD_VERSION = -7,
+  SPDLD_FAILED = -8,      /* the pipeline failed */
+  SPDLD_UNSUPPORTED = -9,
+  SPDLD_FORKED = -10,
+  SPDLD_INTERNAL = -11,
+  SPDLD_CHANGED = -12     /* the position belongs to another data set, spec or global batch */
+} spdld_result;
+
+typedef enum spdld_dtype {
+  SPDLD_UINT8 = 0,
+  SPDLD_INT32 = 1,
+  SPDLD_INT64 = 2,
+  SPDLD_FLOAT16 = 3,
+  SPDLD_BFLOAT16 = 4,
+  SPDLD_FLOAT32 = 5
+} spdld_dtype;
+
+typedef struct spdld_loader spdld_loader;
+typedef struct spdld_batch spdld_batch;
+
+/* Called while waiting in attach, some times a second: the listing's progress (total 0: unknown). A non-zero return value
+ * gives up the wait with SPDLD_INTERRUPTED. */
+typedef int (*spdld_progress)(void* user, const char* what, uint64_t done, uint64_t total);
+
+typedef struct spdld_attach_options {
+  size_t struct_size;         /* sizeof(spdld_attach_options): fields beyond it are taken as zero */
+  const char* socket;         /* NULL: $SPDLD_SOCKET, else the system's daemon, else this user's private one (started) */
+  const char* pipeline;       /* a named pipeline, or a path ending in .toml; exactly one of pipeline and spec */
+  const char* spec;           /* the text of a spec */
+  int spec_is_json;           /* else TOML */
+  const char* spec_folder;    /* relative uris in spec are taken from here; NULL: the current directory */
+  const char* group;          /* one training job; NULL: from torchrun's or Slurm's variables, else "pid:<pid>" */
+  uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1 */
+  uint32_t local_rank;
+  uint32_t reader, readers;   /* replicas that see the same batches; readers 0: 1 */
+  uint64_t epoch, step;       /* where to begin */
+  const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
+  uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
+  int64_t timeout_ms;         /* of attach as a whole; 0: 30 minutes (a listing may take long); negative: none */
+  int64_t reconnect_ms;       /* how long next waits for a daemon that went away; 0: 30 s; negative: not at all */
+  int no_private_daemon;      /* 1: never start one */
+  spdld_progress progress;
+  void* progress_user;
+  const char* client_name;    /* for people: "python"; NULL: "c" */
+} spdld_attach_options;
+
+typedef struct spdld_info {
+  size_t struct_size;
+  const char* pipeline; /* valid while the loader lives */
+  const char* fingerprint;
+  const char* daemon;   /* its version */
+  const char* group;
+  uint32_t rank, world_size;
+  uint64_t batch_size, global_size, samples, steps_per_epoch, epochs, seed;
+  uint64_t slot_bytes;
+  uint32_t slot_count;
+  int writable; /* 1: the slots are this process's alone to change; 0: pages are copied when written */
+} spdld_info;
+
+typedef struct spdld_tensor {
+  const char* name;        /* valid while the batch is held */
+  spdld_dtype dtype;
+  uint32_t rank;           /* number of dimensions, at most 8 */
+  const int64_t* shape;    /* the first is the batch: valid samples (a short batch is short here as well) */
+  const int64_t* strides;  /* in elements */
+  void* address;           /* aligned to 128 bytes */
+} spdld_tensor;
+
+typedef struct spdld_batch_info {
+  size_t struct_size;
+  uint64_t epoch, step;
+  uint64_t valid;        /* samples in it; 0 for a rank that a short last step leaves without */
+  uint64_t first;        /* position in the epoch of its first sample */
+  uint32_t tensors;
+  uint32_t substituted;  /* samples whose content was bad and replaced */
+  uint32_t masked;       /* ... or zeroed: see the tensor "mask" */
+} spdld_batch_info;
+
+SPDLD_API const char* spdld_version(void);
+SPDLD_API const char* spdld_last_error(void);
+SPDLD_API const char* spdld_result_name(spdld_result result);
+
+SPDLD_API spdld_result spdld_attach(const spdld_attach_options* options, spdld_loader** loader);
+/* Gives everything back; batches still held stay valid until they are released. NULL is allowed. */
+SPDLD_API void spdld_detach(spdld_loader* loader);
+SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* info);
+
+/* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
+SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
+/* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
+ * several readers cannot (SPDLD_UNSUPPORTED). */
+SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
+/* The place of the next batch. */
+SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);
+/* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was restarted.
+ * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. */
+SPDLD_API int spdld_poll_fd(const spdld_loader* loader);
+
+SPDLD_API spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* info);
+SPDLD_API spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_tensor* tensor);
+/* SPDLD_NOT_FOUND where there is none of this name. */
+SPDLD_API spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_tensor* tensor);
+/* A batch is counted: attach's next gives it with a count of one; it goes back to the daemon when the count is zero. */
+SPDLD_API void spdld_batch_retain(spdld_batch* batch);
+SPDLD_API void spdld_batch_release(spdld_batch* batch);
+
+/* Asks a daemon for a JSON document: topic is "ping", "status", "list", "describe", "errors" or "samples". Never starts a
+ * daemon. *json is freed with spdld_free. socket NULL: as in attach. */
+SPDLD_API spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms,
+                                   char** json);
+SPDLD_API void spdld_free(void* memory);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* SPDLD_H_ */

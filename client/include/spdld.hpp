@@ -1,0 +1,118 @@
+// libspdld for C++17 and later: values and exceptions over the C ABI of spdld.h (threads, forks, ownership: see there).
+// Header-only, so that only the C ABI crosses the library's border.
+#pragma once
+
+#include <spdld.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace spdld {
+
+class Exception : public std::runtime_error {
+ public:
+  Exception(spdld_result result, const char* message) : std::runtime_error(message), result_(result) {}
+  spdld_result result() const noexcept { return result_; }
+
+ private:
+  spdld_result result_;
+};
+
+inline spdld_result check(spdld_result result) {
+  if (result < 0) throw Exception(result, spdld_last_error());
+  return result;
+}
+
+// A counted reference to a batch; copies share it, and the last one gives it back.
+class Batch {
+ public:
+  Batch() = default;
+  explicit Batch(spdld_batch* batch) : batch_(batch, &spdld_batch_release) {}
+
+  explicit operator bool() const { return static_cast<bool>(batch_); }
+  spdld_batch* get() const { return batch_.get(); }
+  void release() { batch_.reset(); }
+
+  spdld_batch_info info() const {
+    spdld_batch_info info{};
+    info.struct_size = sizeof info;
+    check(spdld_batch_get_info(batch_.get(), &info));
+    return info;
+  }
+  spdld_tensor tensor(uint32_t index) const {
+    spdld_tensor tensor{};
+    check(spdld_batch_tensor(batch_.get(), index, &tensor));
+    return tensor;
+  }
+  spdld_tensor operator[](const char* name) const {
+    spdld_tensor tensor{};
+    check(spdld_batch_find(batch_.get(), name, &tensor));
+    return tensor;
+  }
+
+ private:
+  std::shared_ptr<spdld_batch> batch_;
+};
+
+struct AttachOptions : spdld_attach_options {
+  AttachOptions() : spdld_attach_options{} { struct_size = sizeof(spdld_attach_options); }
+};
+
+class Loader {
+ public:
+  explicit Loader(const spdld_attach_options& options) {
+    spdld_loader* loader = nullptr;
+    check(spdld_attach(&options, &loader));
+    loader_.reset(loader);
+  }
+  // A named pipeline, or a path ending in .toml; rank and group from the environment.
+  explicit Loader(const std::string& pipeline) : Loader(named(pipeline)) {}
+
+  // kEndOfEpoch and kEnd are results, not errors; without a batch the result says which.
+  struct Next {
+    spdld_result result;
+    Batch batch;
+  };
+  Next next(int64_t timeout_ms = -1) {
+    spdld_batch* batch = nullptr;
+    const spdld_result result = check(spdld_next(loader_.get(), timeout_ms, &batch));
+    return {result, batch ? Batch(batch) : Batch()};
+  }
+  void seek(uint64_t epoch, uint64_t step = 0) { check(spdld_seek(loader_.get(), epoch, step)); }
+  std::pair<uint64_t, uint64_t> tell() const {
+    uint64_t epoch = 0, step = 0;
+    check(spdld_tell(loader_.get(), &epoch, &step));
+    return {epoch, step};
+  }
+  spdld_info info() const {
+    spdld_info info{};
+    info.struct_size = sizeof info;
+    check(spdld_get_info(loader_.get(), &info));
+    return info;
+  }
+  spdld_loader* get() const { return loader_.get(); }
+
+ private:
+  struct Named : AttachOptions {
+    explicit Named(const std::string& name) { pipeline = name.c_str(); }
+  };
+  static Named named(const std::string& name) { return Named(name); }
+  struct Detach {
+    void operator()(spdld_loader* loader) const { spdld_detach(loader); }
+  };
+  std::unique_ptr<spdld_loader, Detach> loader_;
+};
+
+inline std::string query(const char* topic, const char* argument = nullptr, const char* socket = nullptr,
+                         int64_t timeout_ms = 5000) {
+  char* json = nullptr;
+  check(spdld_query(socket, topic, argument, timeout_ms, &json));
+  std::unique_ptr<char, void (*)(char*)> held(json, [](char* text) { spdld_free(text); });
+  return std::string(held.get());
+}
+
+}  // namespace spdld

@@ -1,0 +1,109 @@
+"""Batches from spdld, the data-loading daemon of a training node, without a copy.
+
+    import spdld
+    loader = spdld.attach("train.toml")
+    for epoch in range(loader.epochs):
+        for batch in loader:
+            images, labels = batch["image"], batch["label"]
+
+Times are in seconds. Every failure is a spdld.Error whose text says what is wrong and what to do.
+"""
+import json
+import operator
+import os
+from typing import Any, Mapping, Optional, Union
+
+from spdld import _spdld
+from spdld._errors import (ChangedError, ConflictError, DeniedError, Error, FailedError, ForkedError, InvalidError,
+                           LimitError, NoDaemonError, NotFoundError, TimeoutError, UnsupportedError, VersionError)
+from spdld._frameworks import converter
+from spdld._spdld import Batch, Info, Loader, Tensor
+
+__all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Info", "Error", "InvalidError", "NoDaemonError",
+           "DeniedError", "NotFoundError", "ConflictError", "ChangedError", "LimitError", "TimeoutError", "FailedError",
+           "VersionError", "UnsupportedError", "ForkedError"]
+
+__version__ = _spdld.version()
+
+_UINT32_MAX, _UINT64_MAX = 2**32 - 1, 2**64 - 1
+
+
+def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank: Optional[int] = None,
+           world_size: Optional[int] = None, local_rank: Optional[int] = None, group: Optional[str] = None,
+           framework: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None, epoch: int = 0,
+           step: int = 0, fingerprint: Optional[str] = None, held_max: int = 0, timeout: Optional[float] = None,
+           reconnect: Optional[float] = None, reader: int = 0, readers: int = 1, private: bool = True) -> Loader:
+    """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
+
+    pipeline: a dict with the keys of a pipeline file (relative uris: from the current directory), the path of a file
+        that ends in .toml (relative uris: from its folder), or the name of a pipeline that the daemon's operator set up.
+    rank, world_size: both or neither; by default from torchrun, Slurm or MPI, else 0 of 1.
+    local_rank: by default from the launcher, or 0 where rank and world_size are given.
+    group: one training job; by default from the launcher, else this process alone. Ranks of a job that were started
+        otherwise must give the same one.
+    framework: what batch["name"] gives: "torch", "numpy", "jax", "cupy" (a copy on its GPU) or "raw" (spdld.Tensor); by
+        default torch where it is already imported, else numpy.
+    socket: the daemon's; by default $SPDLD_SOCKET, else the system's daemon, else this user's private one.
+    epoch, step: where to begin. fingerprint: of the run they belong to (loader.info.fingerprint), to be compared.
+    held_max: batches to hold at once; 0: as the pipeline says.
+    timeout: seconds for attaching as a whole; by default 30 minutes, since listing a large data set takes long.
+    reconnect: seconds that a loader waits for a daemon that went away; by default 30, 0: not at all.
+    reader, readers: this process is one of several that all see the batches of this rank.
+    private: whether a private daemon may be started where none runs.
+
+    Raises InvalidError (all faults of a pipeline at once, a line each), NotFoundError, DeniedError, ConflictError (the
+    rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError, VersionError;
+    ImportError where the framework is not installed. Ctrl-C interrupts it.
+    """
+    name, convert = converter(framework)
+    if (rank is None) != (world_size is None):
+        raise InvalidError("rank and world_size belong together: give both, or neither")
+    if world_size is not None and operator.index(world_size) < 1:
+        raise InvalidError(f"world_size is {world_size}, and is at least 1")
+    text = folder = spec = None
+    if isinstance(pipeline, Mapping):
+        spec, folder = _json(pipeline), os.getcwd()
+    else:
+        text = os.fspath(pipeline)
+        if not isinstance(pipeline, str) and not text.endswith(".toml"):
+            raise InvalidError(f"a pipeline's file ends in .toml, unlike {text}")
+    return _spdld.attach(
+        pipeline=text, spec=spec, spec_folder=folder, rank=_number("rank", rank or 0, _UINT32_MAX),
+        world_size=_number("world_size", world_size or 0, _UINT32_MAX),
+        local_rank=_number("local_rank", local_rank or 0, _UINT32_MAX), group=group,
+        socket=None if socket is None else os.fspath(socket), epoch=_number("epoch", epoch, _UINT64_MAX),
+        step=_number("step", step, _UINT64_MAX), fingerprint=fingerprint,
+        held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
+        reader=_number("reader", reader, _UINT32_MAX), readers=_number("readers", readers, _UINT32_MAX),
+        private=bool(private), framework=name, convert=convert)
+
+
+def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None,
+          timeout: float = 5.0) -> Any:
+    """What a running daemon tells of itself, as dicts, lists, texts and numbers; starts none.
+
+    topic: "ping", "status", "list", "describe" (argument: a pipeline's name), "errors" (the same, or none) or "samples"
+        (argument: "NAME id id ..."). timeout: seconds.
+    Raises NoDaemonError, NotFoundError, InvalidError, DeniedError, TimeoutError.
+    """
+    return json.loads(_spdld.query(topic, argument, None if socket is None else os.fspath(socket), timeout))
+
+
+def _number(name: str, value: int, largest: int) -> int:
+    number = operator.index(value)
+    if not 0 <= number <= largest:
+        raise InvalidError(f"{name} is {number}, and is from 0 to {largest}")
+    return number
+
+
+def _json(spec: Mapping[str, Any]) -> str:
+    def path(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return dict(value)
+        if isinstance(value, os.PathLike):
+            return os.fspath(value)
+        raise TypeError(f"it has texts, numbers, truth values, lists and dicts, and no {type(value).__name__}: {value!r}")
+    try:
+        return json.dumps(dict(spec), default=path, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"the pipeline cannot be written as JSON: {error}") from error

@@ -1,0 +1,109 @@
+#include "client/python/src/batch.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "client/python/src/errors.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace spdld::python {
+
+Batch::Batch(spdld::Batch lease, nb::object convert)
+    : lease_(std::move(lease)), convert_(std::move(convert)), info_(lease_.info()) {
+  names_.reserve(info_.tensors);
+  tensors_.reserve(info_.tensors);
+  for (uint32_t i = 0; i < info_.tensors; ++i) {
+    tensors_.push_back(lease_.tensor(i));
+    names_.emplace_back(tensors_.back().name);
+  }
+}
+
+bool Batch::has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
+
+Tensor Batch::tensor(const std::string& name) const {
+  if (!lease_) raise(SPDLD_INVALID, "this batch was released: take its tensors before");
+  spdld_tensor tensor{};
+  const spdld_result result = spdld_batch_find(lease_.get(), name.c_str(), &tensor);
+  if (result == SPDLD_NOT_FOUND) throw nb::key_error(spdld_last_error());
+  if (result != SPDLD_OK) raise_last(result);
+  return Tensor(lease_, tensor);
+}
+
+nb::object Batch::array(const std::string& name) const {
+  nb::object tensor = nb::cast(this->tensor(name));
+  return convert_.is_none() ? tensor : convert_(tensor);
+}
+
+nb::list Batch::arrays() const {
+  nb::list arrays;
+  for (const std::string& name : names_) arrays.append(array(name));
+  return arrays;
+}
+
+nb::list Batch::items() const {
+  nb::list items;
+  for (const std::string& name : names_) items.append(nb::make_tuple(name, array(name)));
+  return items;
+}
+
+std::string Batch::describe() const {
+  std::string text = "epoch " + std::to_string(info_.epoch) + " step " + std::to_string(info_.step);
+  if (!lease_) return text + ", released";
+  const char* separator = ": ";
+  for (const spdld_tensor& tensor : tensors_) {  // not by the library, which refuses in a forked child
+    text += separator + std::string(tensor.name) + " " + Tensor(lease_, tensor).describe();
+    separator = ", ";
+  }
+  return text;
+}
+
+void bind_batch(nb::module_& module) {
+  nb::class_<Batch>(
+      module, "Batch",
+      "A batch: a mapping from a tensor's name to an array of the loader's framework, whose memory is the "
+      "daemon's (nothing is copied). It may be written to. The batch is given back, and its memory filled "
+      "anew, when neither this object nor anything made of it lives; that may be on any thread.")
+      .def_prop_ro("epoch", [](const Batch& self) { return self.info().epoch; })
+      .def_prop_ro(
+          "step", [](const Batch& self) { return self.info().step; }, "Its step within the epoch, from 0.")
+      .def_prop_ro(
+          "valid", [](const Batch& self) { return self.info().valid; },
+          "Samples in it: the first size of every tensor. Less than the batch size in a short last step, where a "
+          "rank may have none.")
+      .def_prop_ro(
+          "first", [](const Batch& self) { return self.info().first; },
+          "The position within the epoch of its first sample.")
+      .def_prop_ro(
+          "substituted", [](const Batch& self) { return self.info().substituted; },
+          "Samples whose content was bad and was replaced by another's.")
+      .def_prop_ro(
+          "masked", [](const Batch& self) { return self.info().masked; },
+          "Samples whose content was bad and was zeroed: the tensor \"mask\" tells which.")
+      .def("__getitem__", &Batch::array, "name"_a,
+           "The tensor as the loader's framework has it. KeyError where there is none of this name; InvalidError (a "
+           "ValueError) after release().")
+      .def("tensor", &Batch::tensor, "name"_a, "The tensor as a spdld.Tensor, for any consumer of DLPack.")
+      .def("__contains__",
+           [](const Batch& self, nb::handle name) {
+             return nb::isinstance<nb::str>(name) && self.has(nb::cast<std::string>(name));
+           })
+      .def(
+          "__len__", [](const Batch& self) { return self.names().size(); }, "The number of tensors.")
+      .def("__iter__", [](const Batch& self) { return nb::iter(nb::cast(self.names())); })
+      .def("keys", &Batch::names, "The tensors' names, in the pipeline's order.")
+      .def("values", &Batch::arrays)
+      .def("items", &Batch::items)
+      .def("release", &Batch::release,
+           "Gives up this object's hold at once, where a variable would keep it. The memory goes back to the daemon "
+           "when no "
+           "tensor made of the batch lives.")
+      .def("__repr__", [](const Batch& self) { return "<spdld.Batch " + self.describe() + ">"; })
+      .attr("__module__") = "spdld";
+}
+
+}  // namespace spdld::python

@@ -1,0 +1,41 @@
+// A batch in Python. With the GIL; the memory outlives this object while a tensor made of it lives.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <spdld.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/python/src/tensor.h"
+
+namespace spdld::python {
+
+class Batch {
+ public:
+  // `convert` makes what the user's framework works with of a Tensor; None: the Tensor itself.
+  Batch(spdld::Batch lease, nanobind::object convert);
+
+  const spdld_batch_info& info() const { return info_; }
+  const std::vector<std::string>& names() const { return names_; }
+  bool has(std::string_view name) const;
+  // KeyError where there is none of this name; InvalidError after release().
+  Tensor tensor(const std::string& name) const;
+  nanobind::object array(const std::string& name) const;
+  nanobind::list arrays() const;
+  nanobind::list items() const;
+  void release() { lease_.release(); }
+  std::string describe() const;
+
+ private:
+  spdld::Batch lease_;
+  nanobind::object convert_;
+  spdld_batch_info info_;
+  std::vector<std::string> names_;
+  std::vector<spdld_tensor> tensors_;  // in the same order; valid while lease_ holds the batch
+};
+
+void bind_batch(nanobind::module_& module);
+
+}  // namespace spdld::python

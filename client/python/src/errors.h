@@ -1,0 +1,17 @@
+// From the library's results to Python's exceptions. With the GIL.
+#pragma once
+
+#include <spdld.h>
+
+#include <string>
+
+namespace spdld::python {
+
+// Throws nanobind's python_error: the class of spdld._errors that stands for this result.
+[[noreturn]] void raise(spdld_result result, const std::string& sentence);
+// Of the calling thread's last failed call.
+[[noreturn]] void raise_last(spdld_result result);
+// Runs Python's signal handlers; throws what they raise (KeyboardInterrupt).
+void check_signals();
+
+}  // namespace spdld::python

@@ -1,0 +1,184 @@
+#include "client/python/src/loader.h"
+
+#include <unistd.h>
+
+#include <memory>
+
+namespace nb = nanobind;
+
+namespace spdld::python {
+
+namespace {
+
+constexpr const char* kClosed = "this loader is closed: attach anew";
+
+// Gives up the wait when a signal's handler has raised.
+int look_after_signals(void*, const char*, uint64_t, uint64_t) {
+  const nb::gil_scoped_acquire gil;
+  return PyErr_CheckSignals();
+}
+
+LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool has_timeout) {
+  options.progress = &look_after_signals;
+  for (;;) {  // a signal whose handler raises nothing interrupts an attempt, and another follows
+    // 0 stands for the library's own time-out.
+    options.timeout_ms = has_timeout ? patience.left_ms() : 0;
+    if (has_timeout && options.timeout_ms == 0) options.timeout_ms = 1;
+    LoaderHandle loader;
+    spdld_result result = SPDLD_OK;
+    std::string sentence;
+    {
+      const nb::gil_scoped_release released;
+      spdld_loader* handle = nullptr;
+      result = spdld_attach(&options, &handle);
+      loader.reset(handle);
+      if (result != SPDLD_OK) sentence = spdld_last_error();
+    }
+    if (loader) return loader;
+    if (PyErr_Occurred()) throw nb::python_error();
+    check_signals();
+    if (result != SPDLD_INTERRUPTED || (has_timeout && patience.has_ended())) {
+      raise(result == SPDLD_INTERRUPTED ? SPDLD_TIMEOUT : result, sentence);
+    }
+  }
+}
+
+Info read_info(const spdld_loader* loader) {
+  spdld_info info{};
+  info.struct_size = sizeof info;
+  const spdld_result result = spdld_get_info(loader, &info);
+  if (result != SPDLD_OK) raise_last(result);
+  return {info.pipeline,   info.fingerprint, info.daemon,      info.group,      info.rank,
+          info.world_size, info.batch_size,  info.global_size, info.samples,    info.steps_per_epoch,
+          info.epochs,     info.seed,        info.slot_bytes,  info.slot_count, info.writable != 0};
+}
+
+}  // namespace
+
+Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
+               nb::object convert)
+    : owner_(::getpid()), framework_(std::move(framework)), convert_(std::move(convert)) {
+  loader_ = attach(options, Patience(timeout_s), timeout_s.has_value());
+  info_ = read_info(loader_.get());
+  const spdld_result result = spdld_tell(loader_.get(), &position_.first, &position_.second);
+  if (result != SPDLD_OK) raise_last(result);
+}
+
+std::pair<uint64_t, uint64_t> Loader::position() const {
+  if (::getpid() != owner_) return position_;  // nobody else is here who could have the mutex, or give it back
+  const std::lock_guard lock(position_mutex_);
+  return position_;
+}
+
+void Loader::set_position(uint64_t epoch, uint64_t step) {
+  const std::lock_guard lock(position_mutex_);
+  position_ = {epoch, step};
+}
+
+void Loader::step_on(const spdld::Batch& batch) {
+  const spdld_batch_info info = batch.info();
+  end_of_epoch_due_ = info.step + 1 >= info_.steps_per_epoch;
+  if (end_of_epoch_due_) {
+    set_position(info.epoch + 1, 0);
+  } else {
+    set_position(info.epoch, info.step + 1);
+  }
+}
+
+void Loader::refuse_in_forked_child() const {
+  // Asked before the lock is: another thread may have held it when this process was forked.
+  if (::getpid() == owner_) return;
+  raise(SPDLD_FORKED, "this loader belongs to the process that was forked: attach anew in this one");
+}
+
+std::unique_lock<std::timed_mutex> Loader::take_turn() {
+  refuse_in_forked_child();
+  std::unique_lock turn(turn_, std::try_to_lock);
+  while (!turn) {  // the other thread's slices end soon, or it hears of a closing
+    {
+      const nb::gil_scoped_release released;
+      turn.try_lock_for(std::chrono::milliseconds(kSlice_ms));
+    }
+    if (!turn) check_signals();
+  }
+  return turn;
+}
+
+Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
+  std::optional<nb::gil_scoped_release> released;  // a batch that is ready is not worth giving it away
+  if (wait_ms > 0) released.emplace();
+  const std::unique_lock turn(turn_, std::chrono::milliseconds(wait_ms));
+  if (closing_) return {SPDLD_INVALID, {}, kClosed};
+  if (!turn) return {SPDLD_TIMEOUT, {}, "another thread waits for this loader's next batch"};
+  spdld_batch* batch = nullptr;
+  const spdld_result result = spdld_next(loader_.get(), wait_ms, &batch);
+  if (batch) {
+    Attempt attempt{result, spdld::Batch(batch), {}};
+    step_on(attempt.batch);
+    return attempt;
+  }
+  if (result == SPDLD_END_OF_EPOCH) end_of_epoch_due_ = false;
+  const bool ended = result == SPDLD_END_OF_EPOCH || result == SPDLD_END;
+  return {result, {}, ended ? "" : spdld_last_error()};
+}
+
+nb::object Loader::next(std::optional<double> timeout_s) {
+  refuse_in_forked_child();
+  const Patience patience(timeout_s);
+  for (bool first = true;; first = false) {
+    Attempt attempt = attempt_next(first ? 0 : patience.slice_ms());
+    if (attempt.result == SPDLD_OK) return nb::cast(Batch(std::move(attempt.batch), convert_));
+    if (attempt.result == SPDLD_END_OF_EPOCH || attempt.result == SPDLD_END) return nb::none();
+    if (attempt.result < 0) raise(attempt.result, attempt.sentence);
+    check_signals();
+    if (patience.has_ended()) raise(SPDLD_TIMEOUT, attempt.sentence);
+  }
+}
+
+void Loader::begin_iteration() {
+  const std::unique_lock turn = take_turn();
+  if (closing_) raise(SPDLD_INVALID, kClosed);
+  if (!end_of_epoch_due_) return;
+  spdld_batch* none = nullptr;
+  spdld_next(loader_.get(), 0, &none);  // says SPDLD_END_OF_EPOCH, and that once
+  end_of_epoch_due_ = false;
+}
+
+void Loader::seek(uint64_t epoch, uint64_t step) {
+  const std::unique_lock turn = take_turn();
+  if (closing_) raise(SPDLD_INVALID, kClosed);
+  const spdld_result result = spdld_seek(loader_.get(), epoch, step);
+  if (result != SPDLD_OK) raise_last(result);
+  end_of_epoch_due_ = false;
+  spdld_tell(loader_.get(), &epoch, &step);
+  set_position(epoch, step);
+}
+
+void Loader::set_epoch(uint64_t epoch) {
+  begin_iteration();
+  if (position() != std::pair<uint64_t, uint64_t>(epoch, 0)) seek(epoch, 0);
+}
+
+void Loader::close() {
+  closing_ = true;
+  if (::getpid() != owner_) return;
+  const std::unique_lock turn = take_turn();
+  loader_.reset();
+}
+
+std::string Loader::describe() const {
+  std::string text = info_.pipeline + " rank " + std::to_string(info_.rank) + " of " + std::to_string(info_.world_size);
+  if (closing_) return text + ", closed";
+  const auto [epoch, step] = position();
+  return text + ", at epoch " + std::to_string(epoch) + " step " + std::to_string(step) + " of " +
+         std::to_string(info_.steps_per_epoch);
+}
+
+nb::object EpochIterator::next() {
+  nb::object batch = ended_ ? nb::none() : nb::cast<Loader&>(loader_).next(std::nullopt);
+  ended_ = batch.is_none();
+  if (ended_) throw nb::stop_iteration();
+  return batch;
+}
+
+}  // namespace spdld::python

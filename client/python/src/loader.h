@@ -1,0 +1,98 @@
+// A loader in Python: the library's, one call at a time, with the GIL released while it waits and signals looked after.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <spdld.hpp>
+#include <string>
+#include <utility>
+
+#include "client/python/src/batch.h"
+#include "client/python/src/patience.h"
+
+namespace spdld::python {
+
+// spdld_info, with its own texts: readable after the loader was closed.
+struct Info {
+  std::string pipeline, fingerprint, daemon, group;
+  uint32_t rank = 0, world_size = 1;
+  uint64_t batch_size = 0, global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0, slot_bytes = 0;
+  uint32_t slot_count = 0;
+  bool writable = false;
+};
+
+struct Detach {
+  void operator()(spdld_loader* loader) const { spdld_detach(loader); }
+};
+using LoaderHandle = std::unique_ptr<spdld_loader, Detach>;
+
+class Loader {
+ public:
+  // As spdld_attach, until it is answered; `options` without timeout and progress.
+  Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
+         nanobind::object convert);
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // None: an epoch ends here, and the next call gives the next epoch's first batch; after the last epoch, always None.
+  nanobind::object next(std::optional<double> timeout_s);
+  // Goes on to the next epoch where all batches of this one were handed out, and only its end was not.
+  void begin_iteration();
+  void seek(uint64_t epoch, uint64_t step);
+  void set_epoch(uint64_t epoch);
+  void close();
+
+  const Info& info() const { return info_; }
+  const std::string& framework() const { return framework_; }
+  std::pair<uint64_t, uint64_t> position() const;
+  std::string describe() const;
+
+ private:
+  struct Attempt {
+    spdld_result result;
+    spdld::Batch batch;
+    std::string sentence;  // when it failed
+  };
+  Attempt attempt_next(int64_t wait_ms);
+  // Both under turn_.
+  void step_on(const spdld::Batch& batch);
+  void set_position(uint64_t epoch, uint64_t step);
+  // The loader's turn, or an exception. The GIL is released while another thread has it.
+  std::unique_lock<std::timed_mutex> take_turn();
+  void refuse_in_forked_child() const;
+
+  const pid_t owner_;
+  const std::string framework_;
+  const nanobind::object convert_;
+  Info info_;
+
+  // Never waited for with the GIL; Python code never runs under it (a signal's handler may call in here again).
+  std::timed_mutex turn_;
+  std::atomic<bool> closing_{false};
+  LoaderHandle loader_;            // under turn_
+  bool end_of_epoch_due_ = false;  // under turn_
+
+  mutable std::mutex position_mutex_;  // held for no more than a copy: turn_ is held while waiting
+  std::pair<uint64_t, uint64_t> position_;
+};
+
+// `for batch in loader`: the rest of one epoch.
+class EpochIterator {
+ public:
+  explicit EpochIterator(nanobind::object loader) : loader_(std::move(loader)) {}
+  nanobind::object next();
+
+ private:
+  nanobind::object loader_;
+  bool ended_ = false;
+};
+
+void bind_loader(nanobind::module_& module);
+
+}  // namespace spdld::python

@@ -1,0 +1,87 @@
+// What Python sees of a loader.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "client/python/src/loader.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace spdld::python {
+
+namespace {
+
+void bind_info(nb::module_& module) {
+  nb::class_<Info>(module, "Info", "What a loader is attached to. It stays the same, over every restart of the daemon.")
+      .def_ro("pipeline", &Info::pipeline)
+      .def_ro("fingerprint", &Info::fingerprint, "Of the data set's listing and of all that decides the bytes.")
+      .def_ro("daemon", &Info::daemon, "Its name and version.")
+      .def_ro("group", &Info::group, "The training job that this rank belongs to.")
+      .def_ro("rank", &Info::rank)
+      .def_ro("world_size", &Info::world_size)
+      .def_ro("batch_size", &Info::batch_size, "Samples of this rank in a full step.")
+      .def_ro("global_size", &Info::global_size, "Samples of all ranks in a full step.")
+      .def_ro("samples", &Info::samples, "Samples of the data set.")
+      .def_ro("steps_per_epoch", &Info::steps_per_epoch)
+      .def_ro("epochs", &Info::epochs, "0: endless.")
+      .def_ro("seed", &Info::seed)
+      .def_ro("slot_bytes", &Info::slot_bytes, "Bytes of one batch's memory.")
+      .def_ro("slot_count", &Info::slot_count, "Batches that have memory: being filled, ready or held.")
+      .def_ro(
+          "writable", &Info::writable,
+          "True: the batches' memory is this process's alone. False: readers share it, and a page is copied when it is "
+          "written to.")
+      .def("__repr__",
+           [](const Info& self) {
+             return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
+                    std::to_string(self.batch_size) + " of " + std::to_string(self.global_size) + ", " +
+                    std::to_string(self.steps_per_epoch) + " steps, fingerprint " + self.fingerprint + ">";
+           })
+      .attr("__module__") = "spdld";
+}
+
+}  // namespace
+
+void bind_loader(nb::module_& module) {
+  bind_info(module);
+  nb::class_<EpochIterator>(module, "EpochIterator")
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", &EpochIterator::next);
+  nb::class_<Loader>(
+      module, "Loader",
+      "One rank's batches, in order. `for batch in loader` gives the rest of the current epoch, the next `for` "
+      "the next epoch; after the last epoch it gives nothing. Several threads may call it: they take turns. "
+      "In a forked child every call raises ForkedError.")
+      .def("__iter__",
+           [](nb::handle_t<Loader> self) {
+             nb::cast<Loader&>(self).begin_iteration();
+             return EpochIterator(nb::borrow(self));
+           })
+      .def(
+          "__len__", [](const Loader& self) { return self.info().steps_per_epoch; }, "Steps (batches) of an epoch.")
+      .def(
+          "next", &Loader::next, "timeout"_a = nb::none(),
+          "The next batch; None where an epoch ends (the call after it gives the next epoch's first batch), and always "
+          "after the last epoch. timeout: seconds, 0: only what is ready now, None: as long as it takes. Raises "
+          "TimeoutError; NoDaemonError when the daemon went away and was not back within `reconnect`; FailedError; "
+          "LimitError when all batches that may be held are held.")
+      .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0, "Goes on at another place. Batches in use stay valid.")
+      .def("set_epoch", &Loader::set_epoch, "epoch"_a,
+           "Goes to the beginning of an epoch; nothing happens where the loader stands there already.")
+      .def_prop_ro("position", &Loader::position, "(epoch, step) of the next batch.")
+      .def_prop_ro(
+          "epochs", [](const Loader& self) { return self.info().epochs; }, "The pipeline's epochs; 0: endless.")
+      .def_prop_ro("info", &Loader::info, nb::rv_policy::copy)
+      .def_prop_ro("framework", &Loader::framework, "\"torch\", \"numpy\", \"jax\", \"cupy\" or \"raw\".")
+      .def("close", &Loader::close,
+           "Gives the rank back to the daemon, for others to take. Batches in use stay valid until they are dropped.")
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def(
+          "__exit__", [](Loader& self, nb::handle, nb::handle, nb::handle) { self.close(); }, "type"_a = nb::none(),
+          "value"_a = nb::none(), "traceback"_a = nb::none())
+      .def("__repr__", [](const Loader& self) { return "<spdld.Loader " + self.describe() + ">"; })
+      .attr("__module__") = "spdld";
+}
+
+}  // namespace spdld::python

@@ -1,0 +1,100 @@
+// The extension module spdld._spdld: over the client library, which is linked in, and whose C ABI alone it uses.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <spdld.hpp>
+#include <string>
+#include <utility>
+
+#include "client/python/src/errors.h"
+#include "client/python/src/loader.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace spdld::python {
+
+namespace {
+
+using Text = std::optional<std::string>;
+
+const char* pointer_to(const Text& text) { return text ? text->c_str() : nullptr; }
+
+// In the library 0 stands for its own default, and a negative number for "not at all".
+int64_t reconnect_ms(std::optional<double> reconnect_s) {
+  if (!reconnect_s) return 0;
+  if (!(*reconnect_s >= 0)) raise(SPDLD_INVALID, "reconnect is a number of seconds from 0, or None");
+  if (*reconnect_s == 0) return -1;
+  return std::max<int64_t>(1, std::llround(std::min(*reconnect_s, 2 * kEndless_s) * 1000));
+}
+
+std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Text& spec_folder, uint32_t rank,
+                               uint32_t world_size, uint32_t local_rank, const Text& group, const Text& socket,
+                               uint64_t epoch, uint64_t step, const Text& fingerprint, uint32_t held_max,
+                               std::optional<double> timeout_s, std::optional<double> reconnect_s, uint32_t reader,
+                               uint32_t readers, bool may_start, std::string framework, nb::object convert) {
+  spdld::AttachOptions options;
+  options.socket = pointer_to(socket);
+  options.pipeline = pointer_to(pipeline);
+  options.spec = pointer_to(spec);
+  options.spec_is_json = 1;
+  options.spec_folder = pointer_to(spec_folder);
+  options.group = pointer_to(group);
+  options.rank = rank;
+  options.world_size = world_size;
+  options.local_rank = local_rank;
+  options.reader = reader;
+  options.readers = readers;
+  options.epoch = epoch;
+  options.step = step;
+  options.fingerprint = pointer_to(fingerprint);
+  options.held_max = held_max;
+  options.reconnect_ms = reconnect_ms(reconnect_s);
+  options.no_private_daemon = may_start ? 0 : 1;
+  options.client_name = "python";
+  return std::make_unique<Loader>(options, timeout_s, std::move(framework), std::move(convert));
+}
+
+nb::str query(const std::string& topic, const Text& argument, const Text& socket, double timeout_s) {
+  const int64_t timeout_ms = Patience(timeout_s).left_ms();
+  char* json = nullptr;
+  spdld_result result = SPDLD_OK;
+  std::string sentence;
+  {
+    const nb::gil_scoped_release released;
+    result = spdld_query(pointer_to(socket), topic.c_str(), pointer_to(argument), timeout_ms, &json);
+    if (result != SPDLD_OK) sentence = spdld_last_error();
+  }
+  const std::unique_ptr<char, void (*)(char*)> held(json, [](char* text) { spdld_free(text); });
+  if (result == SPDLD_INTERRUPTED) check_signals();
+  if (result != SPDLD_OK) raise(result, sentence);
+  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(json, static_cast<Py_ssize_t>(std::strlen(json)), "replace"));
+  if (!text.is_valid()) throw nb::python_error();
+  return nb::borrow<nb::str>(text);
+}
+
+}  // namespace
+
+}  // namespace spdld::python
+
+NB_MODULE(_spdld, module) {
+  using namespace spdld::python;  // NOLINT: names of this module alone
+  // Tensors may live on in other libraries until the interpreter has ended: that is no leak.
+  nb::set_leak_warnings(false);
+  bind_tensor(module);
+  bind_batch(module);
+  bind_loader(module);
+  module.def("attach", &attach, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(), "rank"_a,
+             "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
+             "fingerprint"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(), "reader"_a, "readers"_a,
+             "private"_a, "framework"_a, "convert"_a.none());
+  module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
+  module.def("version", [] { return spdld_version(); });
+}

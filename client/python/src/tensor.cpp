@@ -1,0 +1,164 @@
+#include "client/python/src/tensor.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+#include "client/python/src/errors.h"
+#include "client/python/src/exported.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace spdld::python {
+
+namespace {
+
+constexpr const char* kPlain = "dltensor";
+constexpr const char* kVersioned = "dltensor_versioned";
+
+// A consumer renames the capsule it takes; one that nobody took is freed here.
+template <typename Managed>
+void free_untaken(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;
+  auto* const managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+template <typename Managed>
+nb::object capsule_of(Managed* managed, const char* name, PyCapsule_Destructor destructor) {
+  PyObject* const capsule = PyCapsule_New(managed, name, destructor);
+  if (!capsule) {
+    managed->deleter(managed);
+    throw nb::python_error();
+  }
+  return nb::steal(capsule);
+}
+
+nb::tuple tuple_of(const int64_t* numbers, uint32_t count, int64_t factor = 1) {
+  nb::list list;
+  for (uint32_t i = 0; i < count; ++i) list.append(numbers[i] * factor);
+  return nb::tuple(list);
+}
+
+const char* array_type(spdld_dtype dtype) {  // as numpy's array interface, version 3, spells it
+  switch (dtype) {
+    case SPDLD_UINT8:
+      return "|u1";
+    case SPDLD_INT32:
+      return "<i4";
+    case SPDLD_INT64:
+      return "<i8";
+    case SPDLD_FLOAT16:
+      return "<f2";
+    case SPDLD_FLOAT32:
+      return "<f4";
+    case SPDLD_BFLOAT16:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* Tensor::dtype() const {
+  switch (tensor_.dtype) {
+    case SPDLD_UINT8:
+      return "uint8";
+    case SPDLD_INT32:
+      return "int32";
+    case SPDLD_INT64:
+      return "int64";
+    case SPDLD_FLOAT16:
+      return "float16";
+    case SPDLD_BFLOAT16:
+      return "bfloat16";
+    case SPDLD_FLOAT32:
+      return "float32";
+  }
+  return "unknown";
+}
+
+nb::tuple Tensor::shape() const { return tuple_of(tensor_.shape, tensor_.rank); }
+nb::tuple Tensor::strides() const { return tuple_of(tensor_.strides, tensor_.rank); }
+
+int64_t Tensor::size() const {
+  int64_t elements = 1;
+  for (uint32_t i = 0; i < tensor_.rank; ++i) elements *= tensor_.shape[i];
+  return elements;
+}
+
+int64_t Tensor::bytes() const { return size() * static_cast<int64_t>(bytes_of(tensor_.dtype)); }
+
+nb::object Tensor::dlpack(std::optional<std::pair<int, int>> version_max, std::optional<std::pair<int, int>> device,
+                          std::optional<bool> copy) const {
+  if (device && *device != std::pair<int, int>(dlpack::kCpu, 0)) {
+    throw nb::buffer_error("this tensor lies in host memory, DLPack device (1, 0), and is not moved to another device");
+  }
+  auto exported = std::make_unique<Exported>(batch_, tensor_);
+  if (copy.value_or(false)) exported->copy();
+  if (version_max && version_max->first >= 1) {
+    return capsule_of(Exported::hand_over_versioned(std::move(exported)), kVersioned,
+                      [](PyObject* capsule) { free_untaken<dlpack::ManagedVersioned>(capsule, kVersioned); });
+  }
+  return capsule_of(Exported::hand_over(std::move(exported)), kPlain,
+                    [](PyObject* capsule) { free_untaken<dlpack::Managed>(capsule, kPlain); });
+}
+
+nb::dict Tensor::array_interface() const {
+  const char* const type = array_type(tensor_.dtype);
+  if (!type) {
+    raise(SPDLD_UNSUPPORTED, "the tensor \"" + name() + "\" is bfloat16, which numpy does not have: use " +
+                                 "framework=\"torch\", or dtype = \"float16\" or \"float32\" in the pipeline");
+  }
+  nb::dict interface;
+  interface["version"] = 3;
+  interface["typestr"] = type;
+  interface["shape"] = shape();
+  interface["strides"] = tuple_of(tensor_.strides, tensor_.rank, static_cast<int64_t>(bytes_of(tensor_.dtype)));
+  interface["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(tensor_.address), false);
+  return interface;
+}
+
+std::string Tensor::describe() const {
+  std::string text = std::string(dtype()) + " [";
+  for (uint32_t i = 0; i < tensor_.rank; ++i) text += (i ? ", " : "") + std::to_string(tensor_.shape[i]);
+  return text + "]";
+}
+
+void bind_tensor(nb::module_& module) {
+  nb::class_<Tensor>(
+      module, "Tensor",
+      "One tensor of a batch, in host memory. Any library that takes DLPack or numpy's array interface can "
+      "use its memory without a copy, and write to it; the batch is held until all of them are gone.")
+      .def_prop_ro("name", &Tensor::name)
+      .def_prop_ro("dtype", &Tensor::dtype,
+                   "\"uint8\", \"int32\", \"int64\", \"float16\", \"bfloat16\" or \"float32\".")
+      .def_prop_ro("shape", &Tensor::shape, "Sizes; the first is the number of samples that are valid.")
+      .def_prop_ro("strides", &Tensor::strides, "Steps in elements (not bytes).")
+      .def_prop_ro("nbytes", &Tensor::bytes, "Bytes of all its elements.")
+      .def(
+          "__dlpack__",
+          // Host memory needs no stream to wait for.
+          [](const Tensor& self, nb::handle, std::optional<std::pair<int, int>> version_max,
+             std::optional<std::pair<int, int>> device,
+             std::optional<bool> copy) { return self.dlpack(version_max, device, copy); },
+          nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
+          "copy"_a = nb::none(),
+          "A DLPack capsule: versioned where max_version is (1, 0) or later. BufferError for a device other than the "
+          "CPU.")
+      .def("__dlpack_device__", [](const Tensor&) { return std::pair<int, int>(dlpack::kCpu, 0); })
+      .def_prop_ro("__array_interface__", &Tensor::array_interface,
+                   "numpy's array interface, version 3. UnsupportedError for bfloat16.")
+      .def("__len__",
+           [](const Tensor& self) {
+             const nb::tuple shape = self.shape();
+             return nb::cast<int64_t>(shape[0]);
+           })
+      .def("__repr__", [](const Tensor& self) { return "<spdld.Tensor " + self.name() + ": " + self.describe() + ">"; })
+      .attr("__module__") = "spdld";
+}
+
+}  // namespace spdld::python

@@ -1,0 +1,179 @@
+#include "client/src/attaching.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "proto/seqpacket.h"
+
+namespace spdld::client {
+
+namespace {
+
+constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
+constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
+constexpr size_t kTextBytesMax = 4096;
+
+// A refusal as the daemon worded it. Stopping is being away: the caller may try again.
+Outcome refusal(const Connection& connection, proto::ErrorCode code, std::string_view message) {
+  std::string text(message);
+  if (text.empty())
+    text = "the daemon at " + connection.path() + " refused (" + std::string(proto::name_of(code)) + ")";
+  return failure(result_of(code), std::move(text));
+}
+
+Outcome with_version_advice(Outcome outcome) {
+  if (outcome.result == SPDLD_VERSION) {
+    outcome.text += " (this is libspdld " SPDLD_VERSION_TEXT ", protocol " + std::to_string(proto::kVersionMin) +
+                    " to " + std::to_string(proto::kVersionMax) + ": install the same release on both sides)";
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Outcome Greeting::connect(Deadline deadline) {
+  UniqueFd socket;
+  if (!start_) {
+    socket = proto::connect_to(endpoint_.path);
+    const bool absent = !socket && (errno == ENOENT || errno == ECONNREFUSED);
+    if (!socket && !(absent && endpoint_.is_private() && may_start_)) return connect_failure(endpoint_, errno);
+    if (!socket) start_.emplace(endpoint_);
+  }
+  if (!socket) {
+    const Outcome outcome = start_->advance(deadline, socket);
+    if (!outcome.ok()) return outcome;
+  }
+  connection_ = std::make_shared<Connection>(std::move(socket), endpoint_.path);
+  return {};
+}
+
+Outcome Greeting::say_hello() {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto client = builder.CreateString(client_name_);
+  const auto body = proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid());
+  const UniqueFd self = proto::open_pidfd(::getpid());
+  if (!self) {
+    return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + std::generic_category().message(errno) +
+                                          "): the daemon needs it to see this process end; Linux 5.3 has it");
+  }
+  const int fds[] = {self.get()};
+  if (connection_->send(proto::finish(builder, proto::Body::Hello, body), fds)) return {};
+  lost_ = true;
+  return failure(SPDLD_NO_DAEMON, "the daemon at " + endpoint_.path + " closed the connection at once");
+}
+
+Outcome Greeting::read_welcome() {
+  const proto::Message& message = connection_->message();
+  if (const auto* error = message.body_as_ErrorReply()) {
+    lost_ = error->code() == proto::ErrorCode::stopping;
+    return with_version_advice(refusal(*connection_, error->code(), proto::text_of(error->message())));
+  }
+  if (const auto* goodbye = message.body_as_Goodbye()) {
+    lost_ = true;
+    return refusal(*connection_, proto::ErrorCode::stopping, proto::text_of(goodbye->message()));
+  }
+  const auto* welcome = message.body_as_Welcome();
+  if (!welcome) return protocol_failure(*connection_, "it did not answer HELLO with WELCOME");
+  daemon_ = proto::text_of(welcome->daemon(), kTextBytesMax);
+  if (welcome->version() < proto::kVersionMin || welcome->version() > proto::kVersionMax) {
+    return with_version_advice(failure(SPDLD_VERSION, "the daemon at " + endpoint_.path + " (" + daemon_ +
+                                                          ") speaks protocol " + std::to_string(welcome->version())));
+  }
+  welcomed_ = true;
+  return {};
+}
+
+Outcome Greeting::advance(Deadline deadline) {
+  if (!connection_) {
+    Outcome outcome = connect(deadline);
+    if (outcome.ok()) outcome = say_hello();
+    if (!outcome.ok()) return outcome;
+  }
+  if (welcomed_) return {};
+  const Outcome outcome = connection_->receive(deadline);
+  if (outcome.result == SPDLD_NO_DAEMON) lost_ = true;
+  return outcome.ok() ? read_welcome() : outcome;
+}
+
+Outcome Attaching::ask() {
+  const bool in_fd = request_.spec.size() > kInlineSpecBytes;
+  UniqueFd memory;
+  if (in_fd) {
+    memory = proto::text_to_memfd(request_.spec, "spdld-spec");
+    if (!memory) {
+      return failure(SPDLD_INVALID, "the spec of " + std::to_string(request_.spec.size()) + " bytes cannot be sent (" +
+                                        std::generic_category().message(errno) + ")");
+    }
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = [&builder](const std::string& value) {
+    return value.empty() ? flatbuffers::Offset<flatbuffers::String>() : builder.CreateString(value);
+  };
+  const auto pipeline = text(request_.pipeline);
+  const auto spec = in_fd ? flatbuffers::Offset<flatbuffers::String>() : text(request_.spec);
+  const auto folder = text(request_.spec_folder);
+  const auto group = text(request_.group);
+  const auto fingerprint = text(request_.fingerprint);
+  const auto position = proto::CreatePosition(builder, request_.place.epoch, request_.place.step);
+  const auto body = proto::CreateAttach(builder, kRequest, pipeline, spec, in_fd,
+                                        request_.spec_is_json ? proto::SpecFormat::json : proto::SpecFormat::toml,
+                                        folder, group, request_.rank, request_.world_size, request_.local_rank,
+                                        request_.reader, request_.readers, position, fingerprint, request_.held_max);
+  const int fds[] = {memory.get()};
+  const auto bytes = proto::finish(builder, proto::Body::Attach, body);
+  asked_ = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});
+  if (asked_) return {};
+  lost_ = true;
+  return failure(SPDLD_NO_DAEMON, "the daemon at " + greeting_.connection()->path() + " closed the connection");
+}
+
+// SPDLD_TIMEOUT: not the answer yet.
+Outcome Attaching::read_answer() {
+  Connection& connection = *greeting_.connection();
+  const proto::Message& message = connection.message();
+  if (const auto* preparing = message.body_as_Preparing()) {
+    progress_ = {std::string(proto::text_of(preparing->what(), kTextBytesMax)), preparing->done(), preparing->total(),
+                 progress_.messages + 1};
+    return failure(SPDLD_TIMEOUT, {});
+  }
+  if (const auto* error = message.body_as_ErrorReply()) {
+    lost_ = error->code() == proto::ErrorCode::stopping;
+    return refusal(connection, error->code(), proto::text_of(error->message()));
+  }
+  if (const auto* goodbye = message.body_as_Goodbye()) {
+    lost_ = true;
+    return refusal(connection, proto::ErrorCode::stopping, proto::text_of(goodbye->message()));
+  }
+  const auto* attached = message.body_as_Attached();
+  if (!attached || attached->request() != kRequest) {
+    return protocol_failure(connection, "it did not answer ATTACH with ATTACHED");
+  }
+  auto ring = std::make_shared<Ring>();
+  Outcome outcome = ring->adopt(greeting_.connection(), *attached, connection.fds());
+  if (outcome.ok()) ring_ = std::move(ring);
+  return outcome;
+}
+
+Outcome Attaching::advance(Deadline deadline) {
+  if (!asked_) {
+    Outcome outcome = greeting_.advance(deadline);
+    if (outcome.ok()) outcome = ask();
+    if (!outcome.ok()) return outcome;
+    progress_.what = "waiting";
+  }
+  for (;;) {  // each turn waits, at most until the deadline
+    Outcome outcome = greeting_.connection()->receive(deadline);
+    if (outcome.result == SPDLD_NO_DAEMON) lost_ = true;
+    if (!outcome.ok()) return outcome;
+    outcome = read_answer();
+    if (outcome.result != SPDLD_TIMEOUT) return outcome;
+    if (deadline.passed()) {
+      return failure(SPDLD_TIMEOUT, "the daemon is still " + progress_.what + " (" + std::to_string(progress_.done) +
+                                        (progress_.total ? " of " + std::to_string(progress_.total) : "") + ")");
+    }
+  }
+}
+
+}  // namespace spdld::client

@@ -1,0 +1,70 @@
+// A batch as it lies in a slot: what its descriptor says, checked, and the lease that keeps the slot from being filled
+// anew.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/src/ring.h"
+
+namespace spdld::client {
+
+inline constexpr size_t kTensorsMax = 64;
+inline constexpr size_t kRankMax = 8;
+inline constexpr size_t kTensorNameBytesMax = 128;
+inline constexpr uint64_t kAlignment = 128;
+
+struct Tensor {
+  std::string name;
+  spdld_dtype dtype = SPDLD_UINT8;
+  uint32_t rank = 0;
+  std::array<int64_t, kRankMax> shape = {};    // the first: valid samples
+  std::array<int64_t, kRankMax> strides = {};  // in elements
+  void* address = nullptr;
+};
+
+// What a READY says, as far as it is true: every byte of every tensor lies within its slot.
+struct Content {
+  Place place;
+  uint64_t valid = 0;
+  uint64_t first = 0;
+  uint32_t substituted = 0;
+  uint32_t masked = 0;
+  std::vector<Tensor> tensors;
+};
+
+// Reads a descriptor against the slot that it speaks of. nullptr, or what is wrong with it.
+const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::byte* slot, uint64_t slot_bytes,
+                         Content& content);
+
+// Counted by hand, since its handle crosses a C border. Counting: any thread.
+class Batch {
+ public:
+  // The slot is taken already: from here on the batch gives it back.
+  Batch(std::shared_ptr<Ring> ring, uint32_t slot, uint64_t generation, Content content)
+      : ring_(std::move(ring)), slot_(slot), generation_(generation), content_(std::move(content)) {}
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+  ~Batch() { ring_->give_back(slot_, generation_); }
+
+  const Content& content() const { return content_; }
+  const Tensor* find(std::string_view name) const;
+
+  void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
+  // True: that was the last one, and the batch is the caller's to destroy.
+  bool drop() { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+ private:
+  std::shared_ptr<Ring> ring_;
+  const uint32_t slot_;
+  const uint64_t generation_;
+  const Content content_;
+  std::atomic<uint32_t> count_{1};
+};
+
+}  // namespace spdld::client

@@ -1,0 +1,295 @@
+// The C border: no exception crosses it, every failure leaves a sentence, and a forked child touches nothing.
+#include <spdld.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "client/src/loader.h"
+#include "client/src/options.h"
+#include "client/src/query.h"
+
+using namespace spdld::client;  // NOLINT: this file is the border of that namespace
+
+struct spdld_loader {
+  explicit spdld_loader(LoaderSettings settings) : loader(std::move(settings)) {}
+  const pid_t owner = ::getpid();
+  Loader loader;
+};
+
+struct spdld_batch {
+  explicit spdld_batch(std::unique_ptr<Batch> content) : batch(std::move(content)) {}
+  const pid_t owner = ::getpid();
+  const std::unique_ptr<Batch> batch;
+};
+
+namespace {
+
+constexpr int64_t kAttachDefault_ms = 30 * 60 * 1000;
+
+thread_local std::string last_error;
+
+spdld_result report(spdld_result result, const char* text) noexcept {
+  try {
+    last_error = text;
+  } catch (...) {
+    last_error.clear();  // out of memory: the result alone must do
+  }
+  return result;
+}
+
+// Runs a call's body, which gives an Outcome.
+template <typename Body>
+spdld_result guarded(Body&& body) noexcept {
+  try {
+    const Outcome outcome = body();
+    return outcome.ok() ? SPDLD_OK : report(outcome.result, outcome.text.c_str());
+  } catch (const std::exception& error) {
+    return report(SPDLD_INTERNAL, error.what());
+  } catch (...) {
+    return report(SPDLD_INTERNAL, "an unknown exception");
+  }
+}
+
+Outcome missing(const char* what) { return failure(SPDLD_INVALID, std::string(what) + " is NULL"); }
+
+template <typename Handle>
+Outcome usable(const Handle* handle, const char* what) {
+  if (!handle) return missing(what);
+  if (handle->owner == ::getpid()) return {};
+  return failure(SPDLD_FORKED,
+                 std::string("this ") + what + " belongs to the process that was forked: attach anew here");
+}
+
+// Fills as many bytes as the caller's structure has; its struct_size stays.
+template <typename Struct>
+Outcome fill(Struct value, Struct* target) {
+  if (!target) return missing("info");
+  if (target->struct_size <= sizeof(size_t)) return failure(SPDLD_INVALID, "struct_size is not set");
+  value.struct_size = target->struct_size;
+  std::memcpy(target, &value, std::min(sizeof value, target->struct_size));
+  return {};
+}
+
+void describe(const Tensor& tensor, spdld_tensor* target) {
+  *target = {tensor.name.c_str(), tensor.dtype,          tensor.rank,
+             tensor.shape.data(), tensor.strides.data(), tensor.address};
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* spdld_version(void) { return SPDLD_VERSION_TEXT; }
+
+const char* spdld_last_error(void) { return last_error.c_str(); }
+
+const char* spdld_result_name(spdld_result result) {
+  switch (result) {
+    case SPDLD_OK:
+      return "SPDLD_OK";
+    case SPDLD_END_OF_EPOCH:
+      return "SPDLD_END_OF_EPOCH";
+    case SPDLD_END:
+      return "SPDLD_END";
+    case SPDLD_TIMEOUT:
+      return "SPDLD_TIMEOUT";
+    case SPDLD_INTERRUPTED:
+      return "SPDLD_INTERRUPTED";
+    case SPDLD_INVALID:
+      return "SPDLD_INVALID";
+    case SPDLD_NO_DAEMON:
+      return "SPDLD_NO_DAEMON";
+    case SPDLD_DENIED:
+      return "SPDLD_DENIED";
+    case SPDLD_NOT_FOUND:
+      return "SPDLD_NOT_FOUND";
+    case SPDLD_CONFLICT:
+      return "SPDLD_CONFLICT";
+    case SPDLD_CHANGED:
+      return "SPDLD_CHANGED";
+    case SPDLD_LIMIT:
+      return "SPDLD_LIMIT";
+    case SPDLD_VERSION:
+      return "SPDLD_VERSION";
+    case SPDLD_FAILED:
+      return "SPDLD_FAILED";
+    case SPDLD_UNSUPPORTED:
+      return "SPDLD_UNSUPPORTED";
+    case SPDLD_FORKED:
+      return "SPDLD_FORKED";
+    case SPDLD_INTERNAL:
+      return "SPDLD_INTERNAL";
+  }
+  return "unknown";
+}
+
+spdld_result spdld_attach(const spdld_attach_options* given, spdld_loader** loader) {
+  return guarded([&]() -> Outcome {
+    if (!loader) return missing("loader");
+    *loader = nullptr;
+    spdld_attach_options options;
+    Outcome outcome = copy_options(given, options);
+    if (!outcome.ok()) return outcome;
+    const Deadline deadline = Deadline::after_ms(options.timeout_ms == 0 ? kAttachDefault_ms : options.timeout_ms);
+    LoaderSettings settings;
+    outcome = settings_from(options, settings);
+    if (!outcome.ok()) return outcome;
+    auto attached = std::make_unique<spdld_loader>(std::move(settings));
+    outcome = attached->loader.attach(deadline, options.progress, options.progress_user);
+    if (outcome.ok()) *loader = attached.release();
+    return outcome;
+  });
+}
+
+void spdld_detach(spdld_loader* loader) {
+  if (!loader || loader->owner != ::getpid()) return;
+  guarded([&]() -> Outcome {
+    const std::unique_ptr<spdld_loader> last(loader);
+    return {};
+  });
+}
+
+spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(handle, "loader");
+    if (!outcome.ok()) return outcome;
+    const Loader& loader = handle->loader;
+    const Terms& terms = loader.terms();
+    spdld_info info = {};
+    info.pipeline = terms.pipeline.c_str();
+    info.fingerprint = terms.fingerprint.c_str();
+    info.daemon = loader.daemon().c_str();
+    info.group = loader.request().group.c_str();
+    info.rank = loader.request().rank;
+    info.world_size = loader.request().world_size;
+    info.batch_size = terms.batch_size;
+    info.global_size = terms.global_size;
+    info.samples = terms.samples;
+    info.steps_per_epoch = terms.steps_per_epoch;
+    info.epochs = terms.epochs;
+    info.seed = terms.seed;
+    info.slot_bytes = loader.slot_bytes();
+    info.slot_count = loader.slot_count();
+    info.writable = terms.writable ? 1 : 0;
+    return fill(info, target);
+  });
+}
+
+spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch) {
+  return guarded([&]() -> Outcome {
+    if (!batch) return missing("batch");
+    *batch = nullptr;
+    Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    std::unique_ptr<Batch> next;
+    outcome = loader->loader.next(Deadline::after_ms(timeout_ms), next);
+    if (outcome.ok()) *batch = std::make_unique<spdld_batch>(std::move(next)).release();
+    return outcome;
+  });
+}
+
+spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(loader, "loader");
+    return outcome.ok() ? loader->loader.seek({epoch, step}) : outcome;
+  });
+}
+
+spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    if (!epoch || !step) return missing("epoch or step");
+    const Place place = loader->loader.tell();
+    *epoch = place.epoch;
+    *step = place.step;
+    return {};
+  });
+}
+
+int spdld_poll_fd(const spdld_loader* loader) {
+  return loader && loader->owner == ::getpid() ? loader->loader.poll_fd() : -1;
+}
+
+spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* target) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(batch, "batch");
+    if (!outcome.ok()) return outcome;
+    const Content& content = batch->batch->content();
+    spdld_batch_info info = {};
+    info.epoch = content.place.epoch;
+    info.step = content.place.step;
+    info.valid = content.valid;
+    info.first = content.first;
+    info.tensors = static_cast<uint32_t>(content.tensors.size());
+    info.substituted = content.substituted;
+    info.masked = content.masked;
+    return fill(info, target);
+  });
+}
+
+spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_tensor* tensor) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(batch, "batch");
+    if (!outcome.ok()) return outcome;
+    if (!tensor) return missing("tensor");
+    const auto& tensors = batch->batch->content().tensors;
+    if (index >= tensors.size()) {
+      return failure(SPDLD_INVALID, "the batch has " + std::to_string(tensors.size()) + " tensors, none of index " +
+                                        std::to_string(index));
+    }
+    describe(tensors[index], tensor);
+    return {};
+  });
+}
+
+spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_tensor* tensor) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(batch, "batch");
+    if (!outcome.ok()) return outcome;
+    if (!name || !tensor) return missing(name ? "tensor" : "name");
+    const Tensor* found = batch->batch->find(name);
+    if (found) {
+      describe(*found, tensor);
+      return {};
+    }
+    std::string names;
+    for (const Tensor& known : batch->batch->content().tensors) names += (names.empty() ? "" : ", ") + known.name;
+    return failure(SPDLD_NOT_FOUND, "the batch has no tensor \"" + std::string(name) + "\", only " + names);
+  });
+}
+
+void spdld_batch_retain(spdld_batch* batch) {
+  if (batch && batch->owner == ::getpid()) batch->batch->retain();
+}
+
+void spdld_batch_release(spdld_batch* batch) {
+  if (!batch || batch->owner != ::getpid() || !batch->batch->drop()) return;
+  guarded([&]() -> Outcome {
+    const std::unique_ptr<spdld_batch> last(batch);
+    return {};
+  });
+}
+
+spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms, char** json) {
+  return guarded([&]() -> Outcome {
+    if (!json || !topic) return missing(json ? "topic" : "json");
+    *json = nullptr;
+    std::string text;
+    const Outcome outcome = query(socket, topic, argument ? argument : "", Deadline::after_ms(timeout_ms), text);
+    if (!outcome.ok()) return outcome;
+    *json = static_cast<char*>(std::malloc(text.size() + 1));
+    if (!*json) return failure(SPDLD_INTERNAL, "out of memory");
+    std::memcpy(*json, text.c_str(), text.size() + 1);
+    return {};
+  });
+}
+
+void spdld_free(void* memory) { std::free(memory); }
+
+}  // extern "C"

@@ -1,0 +1,66 @@
+// One session with a daemon: sending from any thread, receiving from one.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/src/deadline.h"
+#include "client/src/outcome.h"
+#include "proto/message.h"
+
+namespace spdld::client {
+
+struct ReleaseNote {
+  uint32_t attachment;
+  uint32_t slot;
+  uint64_t generation;
+  uint64_t taken;      // READYs that the loader has taken so far
+  uint64_t waited_us;  // how long it has waited for them in all
+};
+
+// Batches share it with their loader, since it carries their releases; it closes with the last of them, or by close().
+class Connection {
+ public:
+  Connection(UniqueFd socket, std::string path) : socket_(std::move(socket)), path_(std::move(path)) {}
+
+  // Any thread; never blocks. False: it could not be sent, now or ever.
+  bool send(std::span<const uint8_t> bytes, std::span<const int> fds = {});
+  // Any thread; never blocks. What the socket has no room for is kept (a ring's slots bound it) and goes out with the
+  // next call; dropped when the daemon is gone, since the lease is gone with it.
+  void release(const ReleaseNote& note);
+  bool flush();
+
+  // The loader's thread. OK: message() and fds() are the next message, until the next receive.
+  // SPDLD_TIMEOUT, SPDLD_INTERRUPTED; SPDLD_NO_DAEMON: closed; SPDLD_INTERNAL: what came is no message.
+  Outcome receive(Deadline deadline);
+  const proto::Message& message() const { return *message_; }
+  std::vector<UniqueFd>& fds() { return received_.fds; }
+  // How long receive has waited so far, in all.
+  uint64_t waited_us() const { return waited_us_; }
+
+  // The loader's thread: ends the session at once, with all its leases.
+  void close();
+  int poll_fd() const { return socket_.get(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  bool flush_locked();
+
+  std::mutex mutex_;  // of the sending side, and of the socket's closing
+  std::deque<std::vector<uint8_t>> unsent_;
+  bool closed_ = false;
+  UniqueFd socket_;  // changed by the loader's thread alone, under mutex_
+  const std::string path_;
+
+  proto::Received received_;
+  const proto::Message* message_ = nullptr;
+  uint64_t waited_us_ = 0;
+};
+
+// "the daemon at PATH broke the protocol: ..."
+Outcome protocol_failure(const Connection& connection, const std::string& what);
+
+}  // namespace spdld::client

@@ -1,0 +1,68 @@
+#include "client/src/endpoint.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+
+#include "proto/seqpacket.h"
+
+namespace spdld::client {
+
+namespace {
+
+std::string text_of_errno(int error) { return std::generic_category().message(error); }
+
+// Makes the folder if it is absent. Whoever owns it could put his own daemon there: only this user may.
+Outcome secure_folder(const std::string& folder) {
+  const int made = ::mkdir(folder.c_str(), 0700);
+  if (made != 0 && errno != EEXIST) {
+    return failure(SPDLD_NO_DAEMON, "cannot make the folder " + folder + " of the private daemon (" +
+                                        text_of_errno(errno) + "): set XDG_RUNTIME_DIR to a folder of yours");
+  }
+  struct stat status = {};
+  if (::lstat(folder.c_str(), &status) != 0) {
+    return failure(SPDLD_NO_DAEMON, "cannot look at " + folder + ": " + text_of_errno(errno));
+  }
+  const bool own = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+  if (!own || (status.st_mode & 077) != 0) {
+    return failure(SPDLD_DENIED, folder +
+                                     (own ? " is open to others: chmod 700 it" : " is not a folder of this user's") +
+                                     ", or set XDG_RUNTIME_DIR to another place");
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome find_endpoint(const char* socket, Endpoint& endpoint) {
+  if (!socket || !*socket) socket = std::getenv("SPDLD_SOCKET");
+  if (socket && *socket) {
+    endpoint = {socket, ""};
+    return {};
+  }
+  if (proto::connect_to(kSystemSocket)) {
+    endpoint = {kSystemSocket, ""};
+    return {};
+  }
+  const char* base = std::getenv("XDG_RUNTIME_DIR");
+  const std::string folder =
+      std::string(base && *base == '/' ? base : "/tmp") + "/spdld-" + std::to_string(::geteuid());
+  endpoint = {folder + "/private.sock", folder};
+  return secure_folder(folder);
+}
+
+Outcome connect_failure(const Endpoint& endpoint, int error) {
+  const spdld_result result = error == EACCES || error == EPERM ? SPDLD_DENIED : SPDLD_NO_DAEMON;
+  std::string text = "no daemon answers at " + endpoint.path + " (" + text_of_errno(error) + ")";
+  if (error == EACCES || error == EPERM) {
+    text = "this user may not connect to the daemon at " + endpoint.path + " (" + text_of_errno(error) + ")";
+  } else if (endpoint.is_private()) {
+    text += ", and none at " + std::string(kSystemSocket);
+  }
+  return failure(result, std::move(text));
+}
+
+}  // namespace spdld::client

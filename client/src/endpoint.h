@@ -1,0 +1,26 @@
+// Where the daemon is looked for.
+#pragma once
+
+#include <string>
+
+#include "client/src/outcome.h"
+
+namespace spdld::client {
+
+struct Endpoint {
+  std::string path;
+  std::string folder;  // of a private daemon: its socket, lock and log; empty for all others
+
+  bool is_private() const { return !folder.empty(); }
+};
+
+inline constexpr const char* kSystemSocket = "/run/spdld/spdld.sock";
+
+// `socket` if given, else $SPDLD_SOCKET, else the system's daemon if it answers, else this user's private one (whose
+// folder is made, and refused where it belongs to somebody else).
+Outcome find_endpoint(const char* socket, Endpoint& endpoint);
+
+// "no daemon answers at PATH: ..." for a connect() that failed with this errno.
+Outcome connect_failure(const Endpoint& endpoint, int error);
+
+}  // namespace spdld::client

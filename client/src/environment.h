@@ -1,0 +1,21 @@
+// What the launcher of a training job says of this process: torchrun, Slurm or Open MPI, in this order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "client/src/outcome.h"
+
+namespace spdld::client {
+
+struct Launch {
+  std::string group;  // of the whole job, the same after a restart of its ranks; "pid:<pid>" without a launcher
+  uint32_t rank = 0;
+  uint32_t world_size = 1;
+  uint32_t local_rank = 0;
+};
+
+// SPDLD_INVALID where a variable is not a number, or a rank is not below its world size.
+Outcome read_launch(Launch& launch);
+
+}  // namespace spdld::client

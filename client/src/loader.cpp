@@ -1,0 +1,320 @@
+#include "client/src/loader.h"
+
+#include <algorithm>
+
+namespace spdld::client {
+
+namespace {
+
+constexpr int64_t kProgress_ms = 200;
+constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was just going down
+constexpr int64_t kBackoffMin_ms = 5;
+constexpr int64_t kBackoffMax_ms = 500;
+constexpr int kMessagesMax = 512;  // taken by one call that has no time left
+
+}  // namespace
+
+Loader::Loader(LoaderSettings settings) : settings_(std::move(settings)) {}
+
+Loader::~Loader() {
+  if (!ring_) return;
+  drop_ready_batches();
+  if (ring_) ring_->detach();
+}
+
+Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
+  Deadline lost_until = Deadline::never();
+  for (;;) {  // each turn waits, at most until the deadline
+    if (!attaching_) attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
+    const Outcome outcome = attaching_->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
+    const Progress seen = attaching_->progress();
+    if (outcome.ok()) return accept(*attaching_);
+    if (attaching_->was_lost()) {  // a daemon that just ends: the next one answers soon, or none does
+      if (lost_until.is_never()) lost_until = Deadline::after_ms(kLostRetry_ms);
+      attaching_.reset();
+      if (lost_until.passed()) return outcome;
+      if (wait_for(-1, 0, deadline.or_earlier(Deadline::after_ms(kBackoffMin_ms))) == Wake::kSignal) {
+        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
+      }
+    } else if (outcome.result != SPDLD_TIMEOUT) {
+      return outcome;
+    }
+    if (deadline.passed()) return failure(SPDLD_TIMEOUT, outcome.text);
+    if (progress && progress(progress_user, seen.what.c_str(), seen.done, seen.total) != 0) {
+      return failure(SPDLD_INTERRUPTED, "the caller gave up waiting for the daemon");
+    }
+  }
+}
+
+Outcome Loader::accept(const Attaching& attaching) {
+  const std::shared_ptr<Ring> ring = attaching.ring();
+  const Terms& terms = ring->terms();
+  const bool first = daemon_.empty();
+  if (first) {
+    terms_ = terms;
+    place_ = ring->first();
+    slot_bytes_ = ring->slots().slot_bytes();
+    slot_count_ = ring->slots().count();
+    daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
+    settings_.request.fingerprint = terms.fingerprint;
+  } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
+             terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
+             terms.epochs != terms_.epochs || terms.seed != terms_.seed) {
+    return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
+                                      terms.fingerprint + ", before " + terms_.fingerprint +
+                                      "): attach anew to begin with it");
+  } else if (place_ < ring->first()) {
+    return failure(SPDLD_FAILED, "the other readers of this rank have gone on beyond epoch " +
+                                     std::to_string(place_.epoch) + ", step " + std::to_string(place_.step));
+  }
+  ring_ = ring;
+  run_ = 0;
+  away_ = false;
+  attaching_.reset();
+  return {};
+}
+
+Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
+  if (end_of_epoch_due_) {
+    end_of_epoch_due_ = false;
+    return {SPDLD_END_OF_EPOCH, {}};
+  }
+  if (terms_.epochs != 0 && place_.epoch >= terms_.epochs) return {SPDLD_END, {}};
+  for (int messages = 0; messages < kMessagesMax || !deadline.passed();) {
+    if (!failed_.ok()) return failed_;
+    if (!ring_) {
+      const Outcome outcome = attach_again(deadline);
+      if (!outcome.ok()) return outcome;
+    }
+    const Outcome outcome = receive_batch(deadline, batch);
+    if (batch || !outcome.ok()) return outcome;
+    ++messages;
+  }
+  return failure(SPDLD_TIMEOUT, "the daemon sent many messages but no batch within the time given");
+}
+
+// OK without a batch: go on.
+Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) {
+  Connection& connection = ring_->connection();
+  connection.flush();
+  if (ring_->all_held()) {
+    return failure(SPDLD_LIMIT, "all " + std::to_string(ring_->slots().count()) +
+                                    " batches of the ring are held by this process, so that no further one can be "
+                                    "filled: release one (in Python, drop it and every tensor made of it), or raise "
+                                    "prefetch_depth or held_max");
+  }
+  Outcome outcome = connection.receive(deadline);
+  if (outcome.ok()) {
+    try {
+      outcome = take_message(batch);
+    } catch (...) {  // out of memory: the batch is fetched anew
+      lose_ring({});
+      throw;
+    }
+  } else if (outcome.result == SPDLD_NO_DAEMON) {
+    lose_ring(outcome);
+    return {};
+  }
+  if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
+  return outcome;
+}
+
+// A daemon that breaks the protocol is not asked again.
+void Loader::distrust(const Outcome& fault) {
+  lose_ring(fault);
+  failed_ = fault;
+}
+
+Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
+  const proto::Message& message = ring_->connection().message();
+  switch (message.body_type()) {
+    case proto::Body::Ready:
+      return take_ready(*message.body_as_Ready(), batch);
+    case proto::Body::Failed: {
+      const proto::Failed& failed = *message.body_as_Failed();
+      if (failed.attachment() != ring_->attachment()) return {};
+      failed_ = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
+                        std::string(proto::text_of(failed.message())));
+      if (failed_.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
+        const Outcome reason = std::exchange(failed_, {});
+        lose_ring(reason);
+      } else if (failed_.text.empty()) {
+        failed_.text = "the pipeline failed, and the daemon did not say why";
+      }
+      return {};
+    }
+    case proto::Body::ErrorReply:
+      note_complaint(*message.body_as_ErrorReply());
+      return {};
+    case proto::Body::Goodbye:
+      lose_ring(failure(SPDLD_NO_DAEMON,
+                        "the daemon shuts down: " + std::string(proto::text_of(message.body_as_Goodbye()->message()))));
+      return {};
+    case proto::Body::Preparing:
+    case proto::Body::Answer:
+      return {};  // of no request that is still open
+    default:
+      return protocol_failure(ring_->connection(), "a message that a client does not expect here");
+  }
+}
+
+Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch) {
+  Connection& connection = ring_->connection();
+  if (ready.attachment() != ring_->attachment() || ready.slot() >= ring_->slots().count() || !ready.position()) {
+    return protocol_failure(connection, "a batch of another ring, slot or place");
+  }
+  ring_->note_taken();
+  const Place place{ready.position()->epoch(), ready.position()->step()};
+  if (ready.run() < run_ || (ready.run() == run_ && place < place_)) {  // void since a seek, or seen before a restart
+    ring_->release_unseen(ready.slot(), ready.generation());
+    return {};
+  }
+  if (ready.run() != run_ || !(place == place_)) {
+    return protocol_failure(connection, "a batch of epoch " + std::to_string(place.epoch) + ", step " +
+                                            std::to_string(place.step) + " where " + std::to_string(place_.epoch) +
+                                            ", " + std::to_string(place_.step) + " comes next");
+  }
+  Content content;
+  const char* fault =
+      read_content(ready, terms_.batch_size, ring_->slots().at(ready.slot()), ring_->slots().slot_bytes(), content);
+  if (fault) return protocol_failure(connection, fault);
+  if (!ring_->slots().drop_copies(ready.slot())) {
+    return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");
+  }
+  if (!ring_->take(ready.slot(), ready.generation())) {
+    return protocol_failure(connection, "a batch in a slot that this process still holds");
+  }
+  batch = std::make_unique<Batch>(ring_, ready.slot(), ready.generation(), std::move(content));
+  step_on();
+  return {};
+}
+
+void Loader::step_on() {
+  if (++place_.step < terms_.steps_per_epoch) return;
+  place_ = {place_.epoch + 1, 0};
+  end_of_epoch_due_ = true;
+}
+
+Outcome Loader::seek(Place place) {
+  if (place.step == terms_.steps_per_epoch) place = {place.epoch + 1, 0};
+  const bool beyond_epochs = terms_.epochs != 0 && Place{terms_.epochs, 0} < place;
+  if (place.step > terms_.steps_per_epoch || beyond_epochs) {
+    const std::string epochs = terms_.epochs == 0 ? "endless epochs" : std::to_string(terms_.epochs) + " epochs";
+    return failure(SPDLD_INVALID, "cannot seek to epoch " + std::to_string(place.epoch) + ", step " +
+                                      std::to_string(place.step) + ": there are " + epochs + " of " +
+                                      std::to_string(terms_.steps_per_epoch) + " steps");
+  }
+  if (!failed_.ok()) return failed_;
+  end_of_epoch_due_ = false;
+  if (place == place_) return {};  // what is being filled is what is wanted
+  if (settings_.request.readers > 1) {
+    return failure(SPDLD_UNSUPPORTED,
+                   "a rank with several readers cannot seek, since its readers must all see the same batches");
+  }
+  place_ = place;
+  attaching_.reset();  // it asked for the old place
+  if (ring_) drop_ready_batches();
+  if (!failed_.ok()) return failed_;
+  if (!ring_) return {};
+  flatbuffers::FlatBufferBuilder builder(256);
+  const auto position = proto::CreatePosition(builder, place.epoch, place.step);
+  const auto body = proto::CreateSeek(builder, ring_->attachment(), ++run_, position);
+  if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
+    lose_ring(failure(SPDLD_NO_DAEMON, "the daemon at " + ring_->connection().path() + " takes no messages"));
+  }
+  return {};
+}
+
+// Gives back what lies in the socket unseen, so that the daemon can fill those slots for the new place at once.
+void Loader::drop_ready_batches() {
+  const Deadline now = Deadline::after_ms(0);
+  for (int i = 0; i < kMessagesMax && ring_; ++i) {
+    const Outcome outcome = ring_->connection().receive(now);
+    if (outcome.result == SPDLD_NO_DAEMON) lose_ring(outcome);
+    if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
+    if (!outcome.ok()) return;
+    const proto::Ready* ready = ring_->connection().message().body_as_Ready();
+    if (ready) {
+      ring_->note_taken();
+      ring_->release_unseen(ready->slot(), ready->generation());
+      continue;
+    }
+    std::unique_ptr<Batch> none;
+    const Outcome other = take_message(none);
+    if (!other.ok()) distrust(other);
+  }
+}
+
+void Loader::note_complaint(const proto::ErrorReply& error) {
+  complaint_ = "; it had said: " + std::string(proto::text_of(error.message()));
+}
+
+void Loader::lose_ring(const Outcome& reason) {
+  // Closed at once, even while batches are held: the rank must be free when it is attached again.
+  if (ring_) ring_->connection().close();
+  ring_.reset();
+  away_reason_ = reason;
+  away_reason_.text += complaint_;
+  complaint_.clear();
+}
+
+bool Loader::may_pass(const Outcome& outcome) {
+  return outcome.result == SPDLD_NO_DAEMON || outcome.result == SPDLD_CONFLICT || outcome.result == SPDLD_LIMIT;
+}
+
+Outcome Loader::give_up() {
+  away_ = false;
+  attaching_.reset();
+  std::string text = away_reason_.text;
+  text += settings_.reconnect_ms == 0
+              ? "; it is not waited for"
+              : "; it did not come back within " + std::to_string(settings_.reconnect_ms) + " ms";
+  return failure(away_reason_.result == SPDLD_CONFLICT || away_reason_.result == SPDLD_LIMIT ? away_reason_.result
+                                                                                             : SPDLD_NO_DAEMON,
+                 std::move(text));
+}
+
+Outcome Loader::attach_again(Deadline deadline) {
+  if (!away_) {
+    away_ = true;
+    away_until_ = Deadline::after_ms(settings_.reconnect_ms);
+    retry_at_ = Deadline::after_ms(0);
+    backoff_ms_ = kBackoffMin_ms;
+    progress_seen_ = 0;
+  }
+  for (;;) {  // each turn waits, at most until the deadline or the end of the outage's bound
+    if (settings_.reconnect_ms == 0) return give_up();
+    if (!attaching_) {
+      if (!retry_at_.passed() &&
+          wait_for(-1, 0, deadline.or_earlier(retry_at_).or_earlier(away_until_)) == Wake::kSignal) {
+        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
+      }
+      if (away_until_.passed()) return give_up();
+      if (!retry_at_.passed()) return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
+      settings_.request.place = place_;
+      attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
+      progress_seen_ = 0;
+    }
+    Outcome outcome = attaching_->advance(deadline.or_earlier(away_until_));
+    if (outcome.ok()) outcome = accept(*attaching_);
+    if (outcome.ok() || outcome.result == SPDLD_INTERRUPTED) return outcome;
+    if (outcome.result == SPDLD_TIMEOUT) {
+      const bool lives = attaching_->progress().messages != progress_seen_;
+      progress_seen_ = attaching_->progress().messages;
+      if (lives) away_until_ = Deadline::after_ms(settings_.reconnect_ms);
+      if (away_until_.passed()) return give_up();
+      if (deadline.passed()) return outcome;
+      continue;
+    }
+    attaching_.reset();
+    if (!may_pass(outcome)) {
+      away_ = false;
+      return outcome;
+    }
+    away_reason_ = outcome;
+    retry_at_ = Deadline::after_ms(backoff_ms_);
+    backoff_ms_ = std::min(kBackoffMax_ms, backoff_ms_ * 2);
+  }
+}
+
+}  // namespace spdld::client

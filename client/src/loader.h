@@ -1,0 +1,78 @@
+// One rank's way through its epochs: attaches, hands out the batches in order, and attaches anew where its daemon went
+// away, so that no batch is lost or comes twice. One thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/src/attaching.h"
+#include "client/src/batch.h"
+
+namespace spdld::client {
+
+struct LoaderSettings {
+  Endpoint endpoint;
+  AttachRequest request;
+  int64_t reconnect_ms = 30'000;  // 0: not at all
+};
+
+class Loader {
+ public:
+  explicit Loader(LoaderSettings settings);
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+  ~Loader();
+
+  // `progress` may be nullptr.
+  Outcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
+  // OK: `batch` is the next. SPDLD_END_OF_EPOCH, SPDLD_END: there is none here.
+  Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
+  Outcome seek(Place place);
+  Place tell() const { return place_; }
+  int poll_fd() const { return ring_ ? ring_->connection().poll_fd() : -1; }
+
+  const Terms& terms() const { return terms_; }
+  const std::string& daemon() const { return daemon_; }
+  const AttachRequest& request() const { return settings_.request; }
+  uint64_t slot_bytes() const { return slot_bytes_; }
+  uint32_t slot_count() const { return slot_count_; }
+
+ private:
+  Outcome receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch);
+  Outcome take_message(std::unique_ptr<Batch>& batch);
+  Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
+  void step_on();
+
+  Outcome attach_again(Deadline deadline);
+  Outcome give_up();
+  Outcome accept(const Attaching& attaching);
+  // Whether another attempt may succeed after this refusal, since what stands in the way may pass.
+  static bool may_pass(const Outcome& outcome);
+  void lose_ring(const Outcome& reason);
+  void distrust(const Outcome& fault);
+  void note_complaint(const proto::ErrorReply& error);
+  void drop_ready_batches();
+
+  LoaderSettings settings_;
+  Terms terms_;
+  std::string daemon_;
+  uint64_t slot_bytes_ = 0;
+  uint32_t slot_count_ = 0;
+
+  Place place_;
+  bool end_of_epoch_due_ = false;
+  uint32_t run_ = 0;
+  std::shared_ptr<Ring> ring_;  // none while the daemon is away
+  Outcome failed_;              // the ring's end, by FAILED or by a broken daemon
+  std::string complaint_;       // the daemon's last word on a message of ours
+
+  std::unique_ptr<Attaching> attaching_;  // the attempt under way
+  uint64_t progress_seen_ = 0;
+  bool away_ = false;  // an outage runs, and has a bound
+  Deadline away_until_ = Deadline::never();
+  Deadline retry_at_ = Deadline::never();
+  int64_t backoff_ms_ = 0;
+  Outcome away_reason_;
+};
+
+}  // namespace spdld::client

@@ -1,0 +1,85 @@
+#include "client/src/options.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "client/src/environment.h"
+#include "client/src/spec_file.h"
+
+namespace spdld::client {
+
+namespace {
+
+constexpr size_t kGroupBytesMax = 128;
+constexpr size_t kFingerprintBytesMax = 4096;
+constexpr size_t kClientNameBytesMax = 128;
+constexpr size_t kStructBytesMax = 4096;
+constexpr int64_t kReconnectDefault_ms = 30'000;
+
+Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request) {
+  Launch launch;
+  const bool asked = options.world_size == 0 || !options.group || !*options.group;
+  const Outcome outcome = asked ? read_launch(launch) : Outcome{};
+  // With ranks given, variables that make no sense are no concern: only the group comes from there.
+  if (options.world_size == 0 && !outcome.ok()) return outcome;
+  if (options.world_size == 0) {
+    if (options.rank != 0) return failure(SPDLD_INVALID, "rank is given without world_size: give both, or neither");
+    request.rank = launch.rank;
+    request.world_size = launch.world_size;
+    request.local_rank = options.local_rank != 0 ? options.local_rank : launch.local_rank;
+  } else {
+    request.rank = options.rank;
+    request.world_size = options.world_size;
+    request.local_rank = options.local_rank;
+  }
+  request.reader = options.reader;
+  request.readers = std::max<uint32_t>(1, options.readers);
+  request.group = options.group && *options.group ? options.group : launch.group;
+  if (request.group.size() > kGroupBytesMax) return failure(SPDLD_INVALID, "the group is longer than 128 bytes");
+  if (request.rank >= request.world_size) {
+    return failure(SPDLD_INVALID, "rank " + std::to_string(request.rank) + " is not below world_size " +
+                                      std::to_string(request.world_size));
+  }
+  if (request.reader >= request.readers) {
+    return failure(SPDLD_INVALID, "reader " + std::to_string(request.reader) + " is not below readers " +
+                                      std::to_string(request.readers));
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options) {
+  options = {};
+  if (!given) return failure(SPDLD_INVALID, "attach wants options");
+  const size_t size = given->struct_size;
+  if (size < offsetof(spdld_attach_options, spec) || size > kStructBytesMax) {
+    return failure(SPDLD_INVALID, "struct_size is not set: it is sizeof(spdld_attach_options)");
+  }
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(given);
+  const auto is_set = [](unsigned char byte) { return byte != 0; };
+  if (size > sizeof options && std::any_of(bytes + sizeof options, bytes + size, is_set)) {
+    return failure(SPDLD_UNSUPPORTED, "an option is set that libspdld " SPDLD_VERSION_TEXT " does not know: update it");
+  }
+  std::memcpy(&options, given, std::min(size, sizeof options));
+  return {};
+}
+
+Outcome settings_from(const spdld_attach_options& options, LoaderSettings& settings) {
+  AttachRequest& request = settings.request;
+  const std::string_view name = options.client_name && *options.client_name ? options.client_name : "c";
+  request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name.substr(0, kClientNameBytesMax)) + ")";
+  request.may_start = options.no_private_daemon == 0;
+  request.place = {options.epoch, options.step};
+  request.held_max = options.held_max;
+  if (options.fingerprint) request.fingerprint = options.fingerprint;
+  if (request.fingerprint.size() > kFingerprintBytesMax) return failure(SPDLD_INVALID, "the fingerprint is too long");
+  settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
+  Outcome outcome = set_ranks(options, request);
+  if (outcome.ok()) outcome = read_pipeline(options, request);
+  if (outcome.ok()) outcome = find_endpoint(options.socket, settings.endpoint);
+  return outcome;
+}
+
+}  // namespace spdld::client

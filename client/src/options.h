@@ -1,0 +1,14 @@
+// spdld_attach_options as a caller of any age filled them, checked, with every default decided.
+#pragma once
+
+#include "client/src/loader.h"
+
+namespace spdld::client {
+
+// Copies as many fields as both sides know. SPDLD_UNSUPPORTED: a newer caller set one that this library does not know.
+Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options);
+
+// Reads the environment, the pipeline's file, and finds the socket.
+Outcome settings_from(const spdld_attach_options& options, LoaderSettings& settings);
+
+}  // namespace spdld::client

@@ -1,0 +1,234 @@
+#include "client/src/private_daemon.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "proto/seqpacket.h"
+
+namespace spdld::client {
+
+namespace {
+
+constexpr int64_t kRetry_ms = 20;
+constexpr int64_t kAnswer_ms = 30'000;
+constexpr size_t kLogTailBytes = 4096;
+
+std::string text_of_errno(int error) { return std::generic_category().message(error); }
+
+// Daemons that this process started and that have not been waited for: a daemon that ends while its starter lives would
+// stay in the process table. Atomics, since any thread may start one.
+std::array<std::atomic<pid_t>, 16> started_daemons;
+
+void reap_ended_daemons() {
+  for (std::atomic<pid_t>& entry : started_daemons) {
+    pid_t pid = entry.load();
+    if (pid <= 0) continue;
+    const pid_t ended = ::waitpid(pid, nullptr, WNOHANG);
+    if (ended == pid || (ended < 0 && errno == ECHILD)) entry.compare_exchange_strong(pid, 0);
+  }
+}
+
+void remember_daemon(pid_t pid) {
+  for (std::atomic<pid_t>& entry : started_daemons) {
+    pid_t free = 0;
+    if (entry.compare_exchange_strong(free, pid)) return;
+  }
+}
+
+bool is_executable(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// The environment without what a service manager meant for this process alone.
+std::vector<char*> daemon_environment() {
+  std::vector<char*> environment;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text(*entry);
+    bool mine = true;
+    for (std::string_view prefix : {"LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES=", "NOTIFY_SOCKET=", "WATCHDOG_"}) {
+      mine = mine && text.substr(0, prefix.size()) != prefix;
+    }
+    if (mine) environment.push_back(*entry);
+  }
+  environment.push_back(nullptr);
+  return environment;
+}
+
+// posix_spawn's two records, freed with their owner. The first error of the set-up is kept.
+class SpawnSettings {
+ public:
+  SpawnSettings() {
+    note(::posix_spawn_file_actions_init(&actions));
+    note(::posix_spawnattr_init(&attributes));
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+
+  void detach_from_this_process(const std::string& log) {
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    note(::posix_spawnattr_setsigmask(&attributes, &none));
+    note(::posix_spawnattr_setsigdefault(&attributes, &all));
+    note(::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+    note(::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0));
+    note(::posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    note(::posix_spawn_file_actions_adddup2(&actions, 1, 2));
+    note(::posix_spawn_file_actions_addclosefrom_np(&actions, 3));
+    note(::posix_spawn_file_actions_addchdir_np(&actions, "/"));
+  }
+
+  int error() const { return error_; }
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+
+ private:
+  void note(int error) {
+    if (error_ == 0) error_ = error;
+  }
+  int error_ = 0;
+};
+
+std::string last_line_of(const std::string& path, off_t from) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status = {};
+  if (!file || ::fstat(file.get(), &status) != 0) return {};
+  const off_t start = std::max(from, status.st_size - static_cast<off_t>(kLogTailBytes));
+  std::string tail(kLogTailBytes, '\0');
+  const ssize_t count = ::pread(file.get(), tail.data(), tail.size(), start);
+  tail.resize(count < 0 ? 0 : static_cast<size_t>(count));
+  while (!tail.empty() && (tail.back() == '\n' || tail.back() == ' ')) tail.pop_back();
+  return tail.substr(tail.rfind('\n') + 1);
+}
+
+}  // namespace
+
+std::string find_daemon_binary(std::string& looked_at) {
+  looked_at.clear();
+  std::vector<std::string> places;
+  const char* explicit_path = std::getenv("SPDLD_DAEMON");
+  if (explicit_path && *explicit_path) {
+    places.emplace_back(explicit_path);
+  } else {
+    Dl_info self = {};
+    if (::dladdr(reinterpret_cast<const void*>(&find_daemon_binary), &self) != 0 && self.dli_fname) {
+      const std::string library(self.dli_fname);
+      const size_t slash = library.rfind('/');
+      const std::string folder = slash == std::string::npos ? "." : library.substr(0, slash);
+      for (const char* place : {"/spdld", "/bin/spdld", "/../bin/spdld", "/../libexec/spdld"}) {
+        places.push_back(folder + place);
+      }
+    }
+    const char* path = std::getenv("PATH");
+    std::string_view rest(path ? path : "/usr/local/bin:/usr/bin:/bin");
+    for (int i = 0; i < 256 && !rest.empty(); ++i) {
+      const std::string_view folder = rest.substr(0, rest.find(':'));
+      rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+      if (!folder.empty()) places.push_back(std::string(folder) + "/spdld");
+    }
+  }
+  for (const std::string& place : places) {
+    if (is_executable(place)) return place;
+    looked_at += (looked_at.empty() ? "" : ", ") + place;
+  }
+  return {};
+}
+
+PrivateDaemonStart::~PrivateDaemonStart() {
+  // Unlocked, not only closed: a child forked meanwhile may have a copy of the descriptor.
+  if (lock_) ::flock(lock_.get(), LOCK_UN);
+}
+
+Outcome PrivateDaemonStart::spawn() {
+  std::string looked_at;
+  const std::string binary = find_daemon_binary(looked_at);
+  if (binary.empty()) {
+    return failure(SPDLD_NO_DAEMON, "no daemon runs and none can be started: there is no spdld at " + looked_at +
+                                        "; install it, or set SPDLD_DAEMON to its binary");
+  }
+  const std::string log = endpoint_.folder + "/private.log";
+  struct stat status = {};
+  log_start_ = ::stat(log.c_str(), &status) == 0 ? status.st_size : 0;
+
+  SpawnSettings settings;
+  settings.detach_from_this_process(log);
+  std::string arguments[] = {binary, "--private", "--socket", endpoint_.path};
+  char* pointers[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(), nullptr};
+  std::vector<char*> environment = daemon_environment();
+  pid_t pid = 0;
+  int error = settings.error();
+  if (error == 0) {
+    error = ::posix_spawn(&pid, binary.c_str(), &settings.actions, &settings.attributes, pointers, environment.data());
+  }
+  if (error != 0) return failure(SPDLD_NO_DAEMON, "cannot start " + binary + ": " + text_of_errno(error));
+  child_ = proto::open_pidfd(pid);
+  remember_daemon(pid);
+  answer_before_ = Deadline::after_ms(kAnswer_ms);
+  return {};
+}
+
+Outcome PrivateDaemonStart::describe_end() const {
+  const std::string log = endpoint_.folder + "/private.log";
+  const std::string line = last_line_of(log, log_start_);
+  return failure(SPDLD_NO_DAEMON, "the private daemon ended before it answered: " +
+                                      (line.empty() ? "it wrote nothing to " + log : line + " (" + log + ")"));
+}
+
+Outcome PrivateDaemonStart::advance(Deadline deadline, UniqueFd& socket) {
+  reap_ended_daemons();
+  for (;;) {  // each turn waits, at most until the deadline
+    const bool has_ended = child_ && proto::process_has_ended(child_.get());  // looked at before the socket
+    socket = proto::connect_to(endpoint_.path);
+    if (socket) return {};
+    if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN) return connect_failure(endpoint_, errno);
+    if (has_ended) {
+      reap_ended_daemons();
+      return describe_end();
+    }
+    if (answer_before_.passed()) {
+      return failure(SPDLD_NO_DAEMON, "the private daemon was started but does not answer at " + endpoint_.path +
+                                          ": see " + endpoint_.folder + "/private.log");
+    }
+    if (!lock_) {
+      const std::string path = endpoint_.folder + "/private.lock";
+      UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+      if (!lock) return failure(SPDLD_NO_DAEMON, "cannot open " + path + ": " + text_of_errno(errno));
+      if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+        lock_ = std::move(lock);
+        continue;  // the holder before this one may just have succeeded: look once more before starting
+      }
+    } else if (answer_before_.is_never()) {
+      const Outcome outcome = spawn();
+      if (!outcome.ok()) return outcome;
+    }
+    const Wake wake = wait_for(child_.get(), POLLIN, deadline.or_earlier(Deadline::after_ms(kRetry_ms)));
+    if (wake == Wake::kSignal) return failure(SPDLD_INTERRUPTED, "interrupted while the private daemon was starting");
+    if (deadline.passed()) {
+      return failure(SPDLD_TIMEOUT, "the private daemon does not answer yet at " + endpoint_.path);
+    }
+  }
+}
+
+}  // namespace spdld::client

@@ -1,0 +1,40 @@
+// Starts this user's private daemon where none runs: one for all processes, whoever of them asks first.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "client/src/deadline.h"
+#include "client/src/endpoint.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::client {
+
+// One start, which may take several calls. The holder of the folder's lock starts; the others wait for its socket.
+// The daemon outlives this process: own session, no inherited descriptors, no parent-death signal. One thread.
+class PrivateDaemonStart {
+ public:
+  explicit PrivateDaemonStart(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
+  PrivateDaemonStart(const PrivateDaemonStart&) = delete;
+  PrivateDaemonStart& operator=(const PrivateDaemonStart&) = delete;
+  ~PrivateDaemonStart();
+
+  // OK: `socket` is connected. SPDLD_TIMEOUT, SPDLD_INTERRUPTED: call again. Else the start has failed.
+  Outcome advance(Deadline deadline, UniqueFd& socket);
+
+ private:
+  Outcome spawn();
+  Outcome describe_end() const;
+
+  Endpoint endpoint_;
+  UniqueFd lock_;        // held from the election until the daemon answers
+  UniqueFd child_;       // a pidfd of the daemon, when this process started it
+  off_t log_start_ = 0;  // where this daemon's lines begin in the log
+  Deadline answer_before_ = Deadline::never();
+};
+
+// $SPDLD_DAEMON, else beside this library, else in PATH. Empty: `looked_at` lists the places.
+std::string find_daemon_binary(std::string& looked_at);
+
+}  // namespace spdld::client

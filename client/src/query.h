@@ -1,0 +1,16 @@
+// Asks a daemon for one JSON document, over a session of its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/src/deadline.h"
+#include "client/src/outcome.h"
+
+namespace spdld::client {
+
+// Never starts a daemon. `socket` as in find_endpoint.
+Outcome query(const char* socket, std::string_view topic, const std::string& argument, Deadline deadline,
+              std::string& json);
+
+}  // namespace spdld::client

@@ -1,0 +1,82 @@
+#include "client/src/spec_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "proto/seqpacket.h"
+
+namespace spdld::client {
+
+namespace {
+
+constexpr size_t kNameBytesMax = 4096;
+constexpr std::string_view kSuffix = ".toml";
+
+Outcome read_file(const std::string& path, std::string& text) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status = {};
+  if (!file || ::fstat(file.get(), &status) != 0) {
+    const spdld_result result = errno == EACCES ? SPDLD_DENIED : SPDLD_NOT_FOUND;
+    return failure(result, "cannot open the pipeline file " + path + ": " + std::generic_category().message(errno));
+  }
+  if (!S_ISREG(status.st_mode)) return failure(SPDLD_INVALID, path + " is not a regular file");
+  if (status.st_size > static_cast<off_t>(proto::kTextBytesMax)) {
+    return failure(SPDLD_INVALID, "the pipeline file " + path + " is larger than 16 MiB");
+  }
+  text.resize(static_cast<size_t>(status.st_size));
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::pread(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return failure(SPDLD_NOT_FOUND, "cannot read " + path + ": " + std::generic_category().message(errno));
+    if (count == 0) break;  // it has become shorter
+    done += static_cast<size_t>(count);
+  }
+  text.resize(done);
+  return {};
+}
+
+Outcome make_absolute(const std::string& path, std::string& absolute) {
+  std::error_code error;
+  absolute = std::filesystem::absolute(path, error).lexically_normal().string();
+  if (error) return failure(SPDLD_INVALID, "the current directory is gone, so that " + path + " means nothing");
+  if (absolute.size() > kNameBytesMax) return failure(SPDLD_INVALID, "the path of the spec's folder is too long");
+  return {};
+}
+
+}  // namespace
+
+Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& request) {
+  const std::string_view pipeline = options.pipeline ? options.pipeline : "";
+  if (pipeline.empty() == (options.spec == nullptr)) {
+    return failure(SPDLD_INVALID, "attach wants either a pipeline (a name, or a path ending in .toml) or a spec");
+  }
+  if (pipeline.size() > kNameBytesMax) return failure(SPDLD_INVALID, "the name of the pipeline is too long");
+  if (options.spec) {
+    request.spec = options.spec;
+    request.spec_is_json = options.spec_is_json != 0;
+    if (request.spec.empty()) return failure(SPDLD_INVALID, "the spec is empty");
+    if (request.spec.size() > proto::kTextBytesMax) return failure(SPDLD_INVALID, "the spec is larger than 16 MiB");
+    return make_absolute(options.spec_folder && *options.spec_folder ? options.spec_folder : ".", request.spec_folder);
+  }
+  const bool is_file = pipeline.size() > kSuffix.size() && pipeline.substr(pipeline.size() - kSuffix.size()) == kSuffix;
+  if (!is_file) {
+    request.pipeline = pipeline;
+    return {};
+  }
+  const std::string path(pipeline);
+  const Outcome outcome = read_file(path, request.spec);
+  if (!outcome.ok()) return outcome;
+  if (request.spec.empty()) return failure(SPDLD_INVALID, "the pipeline file " + path + " is empty");
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return make_absolute(folder.empty() ? "." : folder, request.spec_folder);
+}
+
+}  // namespace spdld::client

@@ -1,0 +1,12 @@
+// What spdld_attach is given as a pipeline: a name, a text, or a file that holds the text.
+#pragma once
+
+#include "client/src/attaching.h"
+
+namespace spdld::client {
+
+// Fills the pipeline or the spec of a request, with its folder as an absolute path. Arguments as in
+// spdld_attach_options; relative paths are taken from the current directory.
+Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& request);
+
+}  // namespace spdld::client

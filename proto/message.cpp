@@ -1,0 +1,59 @@
+#include "proto/message.h"
+
+#include <cstdint>
+
+namespace spdld::proto {
+
+namespace {
+
+// Deeper or larger than any message of the schema.
+constexpr flatbuffers::uoffset_t kDepthMax = 8;
+constexpr flatbuffers::uoffset_t kTablesMax = 4096;
+
+}  // namespace
+
+const Message* parse(std::span<const uint8_t> bytes) {
+  // FlatBuffers reads through aligned pointers, and before its verifier looks: the start must be aligned as well.
+  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) == 0;
+  const size_t header_bytes = sizeof(flatbuffers::uoffset_t) + flatbuffers::kFileIdentifierLength;
+  if (!aligned || bytes.size() < header_bytes || bytes.size() > kMessageBytesMax) return nullptr;
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), kDepthMax, kTablesMax);
+  if (!verifier.VerifyBuffer<Message>(MessageIdentifier())) return nullptr;
+  const Message* message = flatbuffers::GetRoot<Message>(bytes.data());
+  // The verifier lets union members of a newer schema pass unread.
+  if (message->body_type() == Body::NONE || message->body_type() > Body::MAX || !message->body()) return nullptr;
+  return message;
+}
+
+std::string_view text_of(const flatbuffers::String* field, size_t bytes_max) {
+  if (!field) return {};
+  return std::string_view(field->c_str(), field->size()).substr(0, bytes_max);
+}
+
+std::string_view name_of(ErrorCode code) {
+  const char* name = code > ErrorCode::MAX ? "" : EnumNameErrorCode(code);
+  return *name ? name : "unknown";
+}
+
+std::string_view name_of(DType dtype) {
+  const char* name = dtype > DType::MAX ? "" : EnumNameDType(dtype);
+  return *name ? name : "unknown";
+}
+
+size_t bytes_of(DType dtype) {
+  switch (dtype) {
+    case DType::uint8:
+      return 1;
+    case DType::float16:
+    case DType::bfloat16:
+      return 2;
+    case DType::int32:
+    case DType::float32:
+      return 4;
+    case DType::int64:
+      return 8;
+  }
+  return 0;
+}
+
+}  // namespace spdld::proto

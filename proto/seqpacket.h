@@ -1,0 +1,61 @@
+// Messages and file descriptors over a Unix SOCK_SEQPACKET socket, and the memfds that carry what does not fit. No
+// thread of its own: the caller serialises calls on one socket per direction (sendmsg and recvmsg of one message are
+// atomic).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/unique_fd.h"
+
+namespace spdld::proto {
+
+inline constexpr size_t kMessageBytesMax = 64 * 1024;
+inline constexpr size_t kFdsMax = 253;              // the kernel's SCM_MAX_FD
+inline constexpr size_t kTextBytesMax = 16u << 20;  // in a memfd: a spec, an answer
+
+enum class IoStatus : uint8_t {
+  kOk,
+  kWouldBlock,  // not now: wait for POLLIN or POLLOUT
+  kClosed,      // the other side is gone
+  kTooLarge,    // received: truncated, and so dropped; to send: over kMessageBytesMax or kFdsMax
+  kFailed,      // errno says why
+};
+
+struct Received {
+  std::vector<uint8_t> bytes;  // reused between calls
+  std::vector<UniqueFd> fds;
+};
+
+// Both never block (MSG_DONTWAIT) and never raise SIGPIPE. fds are sent as copies: the caller keeps its own.
+IoStatus send_message(int socket, std::span<const uint8_t> bytes, std::span<const int> fds = {});
+IoStatus receive_message(int socket, Received& received);
+
+// Sockets; all are close-on-exec and non-blocking. An empty UniqueFd: errno says why.
+UniqueFd connect_to(const std::string& path);
+UniqueFd listen_at(const std::string& path, unsigned mode);  // removes a stale socket file, never one that is answered
+std::pair<UniqueFd, UniqueFd> socket_pair();
+
+// Who is at the other end, as the kernel says it.
+struct PeerCredentials {
+  pid_t pid = 0;
+  uid_t uid = 65534;
+  gid_t gid = 65534;
+};
+PeerCredentials peer_credentials(int socket);
+
+// A pidfd of a process (pidfd_open); readable once it has ended. Empty: errno says why.
+UniqueFd open_pidfd(pid_t pid);
+bool is_pidfd(int fd);
+bool process_has_ended(int pidfd);
+
+// A text in a memfd, sealed against every change; reading verifies the seals and the size. false/empty: errno says why.
+UniqueFd text_to_memfd(std::string_view text, const char* name);
+bool text_from_memfd(int fd, size_t bytes_max, std::string& text);
+
+}  // namespace spdld::proto

@@ -1,0 +1,176 @@
+#include "tests/client/session.h"
+
+using namespace spdld;
+using namespace spdld::test;
+
+namespace {
+
+// The first session ends after seven batches; the daemon goes on.
+FakeScript ending(FakeScript::End end) {
+  FakeScript script;
+  script.end_after = 7;
+  script.end = end;
+  return script;
+}
+
+}  // namespace
+
+TEST_CASE("a session that ends costs no batch and repeats none") {
+  Attached attached(ending(FakeScript::End::kClose));
+  CHECK(numbers_to_the_end(attached.loader) == count_from(0, 10));
+  CHECK(attached.daemon.counts().attaches == 2);
+}
+
+TEST_CASE("a hundred sessions that end cost no batch and repeat none") {
+  FakeScript script = ending(FakeScript::End::kClose);
+  script.steps_per_epoch = 400;
+  script.end_sessions = 100;
+  Attached attached(script);
+  CHECK(numbers_to_the_end(attached.loader) == count_from(0, 800));
+  CHECK(attached.daemon.counts().attaches == 101);
+}
+
+TEST_CASE("after GOODBYE the loader comes back by itself") {
+  Attached attached(ending(FakeScript::End::kGoodbye));
+  CHECK(numbers_to_the_end(attached.loader) == count_from(0, 10));
+  CHECK(attached.daemon.counts().attaches == 2);
+}
+
+TEST_CASE("a ring that begins before the loader's place gives nothing twice") {
+  FakeScript script = ending(FakeScript::End::kClose);
+  script.behind_steps = 2;
+  Attached attached(script);
+  CHECK(numbers_to_the_end(attached.loader) == count_from(0, 10));
+}
+
+TEST_CASE("a daemon that is killed and started anew is found again, with the batches in hand still valid") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  const Loader loader = attach(options_for(socket));
+  const Batch held = next(loader);
+  daemon.reset();
+  std::thread starter([&] { daemon = std::make_unique<FakeDaemon>(socket, FakeScript{}); });
+  const std::vector<int64_t> numbers = numbers_to_the_end(loader);
+  starter.join();
+  CHECK(numbers == count_from(1, 10));
+  CHECK(number_of(held) == 0);
+  CHECK(daemon->counts().attaches == 1);
+}
+
+TEST_CASE("a daemon that was killed and does not return is reported within the bound") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  spdld_attach_options options = options_for(socket);
+  options.reconnect_ms = 200;
+  const Loader loader = attach(options);
+  std::vector<Batch> held;
+  held.push_back(next(loader));
+  daemon.reset();
+  const Stopwatch stopwatch;
+  spdld_result result = SPDLD_OK;
+  for (int i = 0; i < 3 && result == SPDLD_OK; ++i) result = next_result(loader, -1);  // what was ready comes first
+  CHECK(result == SPDLD_NO_DAEMON);
+  CHECK(stopwatch.ms() < 3000);
+  CHECK(std::string(spdld_last_error()).find("within 200 ms") != std::string::npos);
+  const Stopwatch again;
+  CHECK(next_result(loader, 50) == SPDLD_TIMEOUT);
+  CHECK(again.ms() < 3000);
+  CHECK(spdld_poll_fd(loader.get()) == -1);
+  CHECK(spdld_seek(loader.get(), 1, 0) == SPDLD_OK);
+  const FakeDaemon late(socket, {});
+  CHECK(numbers_to_the_end(loader) == count_from(5, 10));
+}
+
+TEST_CASE("who does not want to wait for a daemon is told at once") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  spdld_attach_options options = options_for(socket);
+  options.reconnect_ms = -1;
+  const Loader loader = attach(options);
+  daemon.reset();
+  spdld_result result = SPDLD_OK;
+  for (int i = 0; i < 4 && result == SPDLD_OK; ++i) result = next_result(loader, -1);
+  CHECK(result == SPDLD_NO_DAEMON);
+}
+
+TEST_CASE("a rank that the daemon still thinks held is asked for again") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  const Loader loader = attach(options_for(socket));
+  CHECK(number_of(next(loader)) == 0);
+  daemon.reset();
+  FakeScript script;
+  script.attach_error = proto::ErrorCode::conflict;
+  script.attach_errors = 3;
+  const FakeDaemon second(socket, script);
+  CHECK(numbers_to_the_end(loader) == count_from(1, 10));
+  CHECK(second.counts().attaches == 4);
+}
+
+TEST_CASE("a daemon that comes back with other data is refused") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  spdld_attach_options options = options_for(socket);
+  options.reconnect_ms = 200;
+  const Loader loader = attach(options);
+  daemon.reset();
+  FakeScript script;
+  script.fingerprint = "f2";
+  const FakeDaemon second(socket, script);
+  spdld_result result = SPDLD_OK;
+  for (int i = 0; i < 4 && result == SPDLD_OK; ++i) result = next_result(loader, -1);
+  CHECK(result == SPDLD_CHANGED);
+  CHECK(std::string(spdld_last_error()).find("another pipeline") != std::string::npos);
+}
+
+TEST_CASE("short waits make progress over an outage") {
+  FakeScript script = ending(FakeScript::End::kClose);
+  Attached attached(script);
+  std::vector<int64_t> numbers;
+  spdld_result result = SPDLD_OK;
+  const Stopwatch stopwatch;
+  while (result != SPDLD_END && stopwatch.ms() < 10'000) {
+    spdld_batch* raw = nullptr;
+    result = spdld_next(attached.loader.get(), 0, &raw);
+    const Batch batch(raw);
+    if (result == SPDLD_OK) numbers.push_back(number_of(batch));
+    if (result < 0) break;
+  }
+  CHECK(result == SPDLD_END);
+  CHECK(numbers == count_from(0, 10));
+}
+
+TEST_CASE("FAILED comes after the batches that were ready, and stays") {
+  Attached attached(ending(FakeScript::End::kFailed));
+  std::vector<int64_t> numbers;
+  for (int i = 0; i < 8; ++i) {
+    spdld_batch* raw = nullptr;
+    if (spdld_next(attached.loader.get(), 5000, &raw) == SPDLD_OK) numbers.push_back(number_of(Batch(raw)));
+  }
+  CHECK(numbers == count_from(0, 7));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(next_result(attached.loader) == SPDLD_FAILED);
+    CHECK(std::string(spdld_last_error()) == "because the script says so");
+  }
+  CHECK(spdld_seek(attached.loader.get(), 0, 0) == SPDLD_FAILED);
+}
+
+TEST_CASE("what the daemon complained of is told when it then goes") {
+  FakeScript script = ending(FakeScript::End::kComplain);
+  script.end_sessions = 1000;
+  script.end_after = 1;
+  Folder folder;
+  const std::string socket = folder.socket();
+  const FakeDaemon daemon(socket, script);
+  spdld_attach_options options = options_for(socket);
+  options.reconnect_ms = -1;
+  const Loader loader = attach(options);
+  next(loader);
+  CHECK(next_result(loader, 5000) == SPDLD_NO_DAEMON);
+  CHECK(std::string(spdld_last_error()).find("it had said: that was wrong") != std::string::npos);
+}

@@ -1,0 +1,84 @@
+// Arbitrary descriptors as READY: whatever the client accepts lies within the slot, to the last element. The bytes are
+// the descriptor's numbers, since arbitrary bytes would hardly ever be a message.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "client/src/batch.h"
+
+namespace {
+
+using namespace spdld;
+
+constexpr uint64_t kBatchSize = 4;
+
+class Numbers {
+ public:
+  Numbers(const uint8_t* bytes, size_t size) : bytes_(bytes), left_(size) {}
+  // Small ones, large ones, and those around the slot's size; zeros at the end.
+  uint64_t next() {
+    if (left_ == 0) return 0;
+    const uint8_t kind = take(1)[0];
+    uint64_t number = 0;
+    const size_t count = kind % 9;
+    std::memcpy(&number, take(count).data(), count);
+    return kind & 0x80 ? ~number : kind & 0x40 ? number << 32 : number;
+  }
+  std::vector<uint64_t> some(size_t count_max) {
+    std::vector<uint64_t> numbers(next() % (count_max + 1));
+    for (uint64_t& number : numbers) number = next();
+    return numbers;
+  }
+
+ private:
+  std::vector<uint8_t> take(size_t count) {
+    std::vector<uint8_t> taken(count);
+    const size_t there = count < left_ ? count : left_;
+    if (there > 0) std::memcpy(taken.data(), bytes_, there);
+    bytes_ += there, left_ -= there;
+    taken.resize(count + 1);
+    return taken;
+  }
+  const uint8_t* bytes_;
+  size_t left_;
+};
+
+void touch(const client::Tensor& tensor) {
+  uint64_t last = 0;
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.shape[i] < 0 || tensor.strides[i] < 0) std::abort();
+    if (tensor.shape[i] == 0) return;
+    last += static_cast<uint64_t>(tensor.shape[i] - 1) * static_cast<uint64_t>(tensor.strides[i]);
+  }
+  const size_t element_bytes = proto::bytes_of(static_cast<proto::DType>(tensor.dtype));
+  const auto* start = static_cast<const std::byte*>(tensor.address);
+  volatile std::byte sink = start[0];
+  sink = start[last * element_bytes + element_bytes - 1];  // ASan watches the slot's end
+  (void)sink;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  static std::vector<std::byte> slot(4096);
+  Numbers numbers(bytes, size);
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<proto::TensorDescriptor>> tensors(numbers.next() % 4);
+  for (auto& tensor : tensors) {
+    const auto dtype = static_cast<proto::DType>(numbers.next() % 7);
+    const std::vector<uint64_t> shape = numbers.some(9), strides = numbers.some(9);
+    const uint64_t offset = numbers.next() * (numbers.next() % 2 == 0 ? client::kAlignment : 1);
+    tensor = proto::CreateTensorDescriptorDirect(builder, "t", dtype, &shape, &strides, offset);
+  }
+  const uint64_t valid = numbers.next();
+  const auto vector = builder.CreateVector(tensors);
+  const auto position = proto::CreatePosition(builder, 1, 2);
+  const auto body = proto::CreateReady(builder, 1, 0, 0, 1, position, valid, vector);
+  const proto::Message* message = proto::parse(proto::finish(builder, proto::Body::Ready, body));
+  if (!message) return 0;
+  client::Content content;
+  if (client::read_content(*message->body_as_Ready(), kBatchSize, slot.data(), slot.size(), content)) return 0;
+  for (const client::Tensor& tensor : content.tensors) touch(tensor);
+  return 0;
+}

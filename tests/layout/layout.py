@@ -1,0 +1,119 @@
+"""The order of the house, as one table, and a look at every source file whether it keeps to it."""
+import re
+from pathlib import Path
+
+LOWEST = ("proto", "config")
+SIBLINGS = ("source", "sampler", "decode", "transform", "memory")
+BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/batch")
+
+# Room (a folder) -> the rooms whose headers it may include, beside its own. The longest folder that fits a file is its room.
+ROOMS = {
+    "proto": (),
+    "config": (),
+    "daemon/base": LOWEST,
+    **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
+    "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
+    "daemon/pipeline": (*BELOW_PIPELINE,),
+    "daemon/delivery": (*BELOW_PIPELINE,),
+    "daemon/control": (*BELOW_PIPELINE, "daemon/delivery"),
+    "daemon/node": (*LOWEST, "daemon"),
+    "daemon": (*LOWEST, "daemon"),  # main.cpp
+    "client/include": (),
+    "client/src": ("proto", "client/include"),
+    "client/python": ("client/include",),
+    "client/cli": ("proto", "config", "client/include"),
+    "tests": ("proto", "config", "daemon", "client", "tests"),
+    "bench": ("proto", "config", "daemon", "client", "bench"),
+    "deploy": (),
+}
+
+# Header (how its name begins) -> the files (how their paths begin) that alone may include it.
+LIBRARIES = {
+    "jpeglib.h": ("daemon/decode/jpeg/", "tests/", "bench/"),
+    "toml++": ("config/document.cpp",),
+    "hwy/": ("daemon/transform/", "tests/transform/"),
+    "boost/asio": ("daemon/control/", "daemon/node/", "daemon/main.cpp", "tests/"),
+    "spdlog/": ("daemon/",),
+    "CLI/": ("client/cli/", "daemon/main.cpp", "tests/cli/"),
+    "nanobind/": ("client/python/",),
+    "systemd/": ("daemon/node/", "daemon/main.cpp"),
+}
+
+SOURCES = (".cpp", ".h", ".hpp", ".c", ".py")
+LINES_MAX, LINES_WARNED = 500, 400
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+# Comments, texts and characters: what `new` in them says is not code. A ' between digits is no character's.
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"([^()\\ \n]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'',
+                      re.DOTALL)
+BARE_NEW = re.compile(r"(?<!operator )\bnew\b\s*(?:\(\s*std::nothrow\s*\)\s*)?[A-Za-z_:]")
+BARE_DELETE = re.compile(r"(?<!operator )(?<!= )(?<!=)\bdelete\b\s*(?:\[\s*\])?\s*[A-Za-z_:(*]")
+
+
+def room_of(path):
+    """The room of a file (a path from the root), or None."""
+    fitting = [room for room in ROOMS if path.startswith(room + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def may_include(room, target):
+    """Whether files of `room` may include the file `target` (a path from the root)."""
+    own = target.startswith(room + "/") and room_of(target) == room
+    return own or any(target.startswith(allowed + "/") for allowed in ROOMS[room])
+
+
+def include_faults(root, path, text):
+    room = room_of(path)
+    for kind, target in INCLUDE.findall(text):
+        if kind == "<":
+            for header, allowed in LIBRARIES.items():
+                if target.startswith(header) and not path.startswith(allowed):
+                    yield f"{path}: includes <{target}>, which only {', '.join(allowed)} may"
+        elif target.endswith("_generated.h"):
+            if not may_include(room, target):
+                yield f'{path}: includes "{target}", which {room} must not: it is not below it'
+        elif not (root / target).is_file():
+            yield f'{path}: includes "{target}", which is no path from the root'
+        elif not may_include(room, target):
+            yield f'{path}: includes "{target}", which {room} must not: it is not below it'
+
+
+def blank(text):
+    """The text with what is not code taken out."""
+    return NOT_CODE.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+
+
+def memory_faults(path, text):
+    for number, line in enumerate(blank(INCLUDE.sub("", text)).splitlines(), 1):
+        for pattern, word in ((BARE_NEW, "new"), (BARE_DELETE, "delete")):
+            if pattern.search(line):
+                yield f"{path}:{number}: bare {word}; use std::make_unique, a container or a handle"
+
+
+def files_of(root):
+    tops = sorted({room.split("/")[0] for room in ROOMS})
+    for path in sorted(file for top in tops for file in (root / top).rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.suffix in SOURCES and path.is_file() and not any(part.startswith(".") or part == "build" for part in parts):
+            yield "/".join(parts)
+
+
+def look_at(root):
+    """(faults, warnings), each a list of sentences; and how many files were looked at."""
+    faults, warnings, seen = [], [], 0
+    for path in files_of(root):
+        seen += 1
+        text = (root / path).read_text()
+        lines = text.count("\n")
+        if lines > LINES_MAX:
+            faults.append(f"{path}: {lines} lines, at most {LINES_MAX} are allowed: it holds more than one thing")
+        elif lines > LINES_WARNED:
+            warnings.append(f"{path}: {lines} lines, {LINES_WARNED} would be enough")
+        if path.endswith(".py"):
+            continue
+        if room_of(path) is None:
+            faults.append(f"{path}: belongs to no room of tests/layout/layout.py")
+            continue
+        faults += include_faults(root, path, text)
+        faults += memory_faults(path, text)
+    return faults, warnings, seen

@@ -1,0 +1,119 @@
+// A daemon for tests of the client: a thread of this process that speaks the real protocol over a real socket, with
+// real memfds, and misbehaves as its script says. Its batches count: sample_id[i] = (epoch * steps_per_epoch + step) *
+// batch_size + i, and image[i][c] = the low byte of sample_id[i] plus c.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proto/message.h"
+
+namespace spdld::test {
+
+struct FakeTensor {
+  std::string name;
+  proto::DType dtype;
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> strides;
+  uint64_t offset;
+};
+
+struct FakeReady {
+  uint32_t attachment, run, slot;
+  uint64_t generation, epoch, step, valid;
+  bool has_position = true;
+  std::vector<FakeTensor> tensors;
+};
+
+struct FakeScript {
+  uint32_t slot_count = 3;
+  uint64_t slot_bytes = 4096;
+  uint64_t batch_size = 4;
+  uint64_t steps_per_epoch = 5;
+  uint64_t epochs = 2;
+  uint64_t valid_in_last_step = 4;
+  proto::Access access = proto::Access::writable;
+  proto::MemoryKind memory = proto::MemoryKind::host;
+  std::string fingerprint = "f1";
+  uint16_t version = 1;
+  bool answers_hello = true;
+  bool answers_attach = true;
+  bool answers_query = true;
+  bool sends_batches = true;
+  proto::ErrorCode hello_error = proto::ErrorCode::none;
+  proto::ErrorCode attach_error = proto::ErrorCode::none;
+  uint32_t attach_errors = ~0u;  // so many ATTACHs get it
+  uint32_t preparing = 0;        // messages before ATTACHED
+  uint64_t end_after = 0;        // READYs of a session, after which `end` comes; 0: never
+  enum class End { kClose, kGoodbye, kFailed, kComplain, kGarbage } end = End::kClose;
+  uint32_t end_sessions = 1;  // so many sessions end so
+  bool seals_slots = true;
+  bool forgets_a_slot = false;
+  uint64_t slot_file_bytes = 0;  // 0: slot_bytes
+  uint64_t behind_steps = 0;     // a re-attached ring begins so many steps before the place asked for
+  std::string answer_json = "{\"pid\":1}";
+  bool answer_in_fd = false;
+  std::function<void(FakeReady&)> tamper;
+};
+
+// What was seen, over all sessions.
+struct FakeCounts {
+  uint64_t hellos = 0, pidfds = 0, attaches = 0, batches = 0, releases = 0, wrong_releases = 0, seeks = 0;
+  uint64_t detaches = 0, kept_leases = 0, ended_sessions = 0, open_sessions = 0;
+  std::string last_spec, last_folder, last_group, last_client;
+  uint32_t last_rank = 0, last_world_size = 0, last_local_rank = 0;
+};
+
+class FakeDaemon {
+ public:
+  FakeDaemon(std::string path, FakeScript script);
+  FakeDaemon(const FakeDaemon&) = delete;
+  FakeDaemon& operator=(const FakeDaemon&) = delete;
+  ~FakeDaemon();  // as a killed daemon: every socket closes, without a word
+
+  FakeCounts counts() const;
+  // Waits until the counts satisfy it; false: not within five seconds.
+  bool wait_until(const std::function<bool(const FakeCounts&)>& reached) const;
+
+ private:
+  struct Session;
+  void run();
+  void accept_one();
+  bool serve(Session& session);  // false: the session is over
+  bool serve_message(Session& session, const proto::Message& message, std::vector<UniqueFd>& fds);
+  bool answer_hello(Session& session, const proto::Hello& hello, const std::vector<UniqueFd>& fds);
+  bool answer_attach(Session& session, const proto::Attach& attach, std::vector<UniqueFd>& fds);
+  bool answer_query(Session& session, const proto::Query& query);
+  void make_slots(Session& session);
+  void take_release(Session& session, const proto::Release& release);
+  void take_detach(Session& session, const proto::Detach& detach);
+  bool send_batches(Session& session);
+  void send_ready(Session& session, uint32_t slot);
+  bool end(Session& session);
+  template <typename Change>
+  void count(Change&& change) {
+    const std::lock_guard lock(mutex_);
+    change(counts_);
+    changed_.notify_all();
+  }
+
+  const std::string path_;
+  const FakeScript script_;
+  UniqueFd listener_;
+  UniqueFd stop_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  uint32_t refused_attaches_ = 0;
+  uint32_t ended_ = 0;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  FakeCounts counts_;
+  std::thread thread_;
+};
+
+}  // namespace spdld::test

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Runs one test program and ends its output with `cases: P passed, F failed, S skipped`.
+
+    meson test --wrapper "tests/support/one_test.py REPORTS" ...
+
+A Catch2 program is run with its JUnit reporter, into REPORTS; any other program may print that line itself, and counts as
+one case where it does not. A program that ends by a signal or without a report has failed. Exit code 77: skipped (Meson's
+own rule).
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+CATCH_MARK = b"Run with -? for options"  # a text of Catch2's console reporter
+CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
+SKIPPED = 77
+SHOWN_MAX = 20000  # characters of one failure
+
+
+def is_catch_program(path):
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return False
+    return content.startswith(b"\x7fELF") and CATCH_MARK in content
+
+
+def count_junit(report):
+    """(passed, failed, skipped) of a JUnit file; prints what failed. None: not a whole report."""
+    try:
+        tree = ElementTree.parse(report)
+    except (OSError, ElementTree.ParseError):
+        return None
+    passed = failed = skipped = 0
+    for case in tree.iter("testcase"):
+        troubles = [entry for entry in case if entry.tag in ("failure", "error")]
+        if troubles:
+            failed += 1
+            for trouble in troubles:
+                text = "\n".join(filter(None, (trouble.get("message"), (trouble.text or "").strip())))
+                print(f"FAILED {case.get('classname')}: {case.get('name')}\n{text[:SHOWN_MAX]}")
+        elif case.find("skipped") is not None:
+            skipped += 1
+        else:
+            passed += 1
+    return passed, failed, skipped
+
+
+def run(command, **options):
+    """The exit code; a signal's name is told. SIGTERM (Meson's time-out) goes on to the program."""
+    process = subprocess.Popen(command, **options)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    code = process.wait()
+    if code < 0:
+        print(f"{command[0]} ended by {signal.Signals(-code).name}", flush=True)
+    return code
+
+
+def run_catch(command, reports):
+    fd, report = tempfile.mkstemp(prefix=Path(command[0]).name + "-", suffix=".xml", dir=reports)
+    os.close(fd)
+    code = run([*command, "-r", "junit", "-o", report])
+    counts = count_junit(report)
+    if counts is None:
+        print(f"{command[0]} left no whole report (exit code {code})")
+        counts = (0, 1, 0)
+    elif code != 0 and counts[1] == 0:
+        print(f"all cases passed, and yet the exit code is {code}")
+        counts = (counts[0], 1, counts[2])
+    return code, counts
+
+
+def run_other(command):
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        code = run(command, stdout=output, stderr=subprocess.STDOUT)
+        output.seek(0)
+        text = output.read()
+    print(CASES.sub("", text), end="" if text.endswith("\n") else "\n")
+    told = CASES.findall(text)
+    counts = tuple(map(int, told[-1])) if told else (int(code == 0), int(code not in (0, SKIPPED)), int(code == SKIPPED))
+    if code not in (0, SKIPPED) and counts[1] == 0:
+        print(f"no case failed, and yet the exit code is {code}")
+        counts = (counts[0], 1, counts[2])
+    return code, counts
+
+
+def main():
+    reports, *command = sys.argv[1:]
+    Path(reports).mkdir(parents=True, exist_ok=True)
+    code, counts = run_catch(command, reports) if is_catch_program(command[0]) else run_other(command)
+    print("cases: {} passed, {} failed, {} skipped".format(*counts))
+    if counts[1] > 0 and code == 0:
+        code = 1
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

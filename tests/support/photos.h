@@ -1,0 +1,25 @@
+// A small image folder for tests: photos/<class>/<index>.jpg, the same every time.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace spdld::test {
+
+// Writes `count` pictures in `classes` classes below `folder`; every second one is 4:4:4.
+void make_photos(const std::filesystem::path& folder, int count, int classes, int width = 96, int height = 72);
+
+// The spec of a pipeline over it, with a random resized crop to 32 x 32 as float32 and the label.
+struct PhotoSpec {
+  std::string name = "photos";
+  int batch_size = 4;
+  int epochs = 1;
+  std::string last = "short";
+  std::string on_bad = "substitute";
+  int seed = 11;
+  int prefetch_depth = 3;
+  std::string extra_batch;  // further lines of [batch]
+  std::string toml(const std::filesystem::path& folder) const;
+};
+
+}  // namespace spdld::test
