@@ -1,0 +1,49 @@
+// Accepts clients and keeps their sessions. Control thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "daemon/control/service.h"
+#include "daemon/control/session.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::control {
+
+class Server {
+ public:
+  // `listener` is a listening SOCK_SEQPACKET socket. `emptied` is called whenever the last session has ended.
+  Server(asio::io_context& context, UniqueFd listener, uint32_t sessions_max, Service& service,
+         std::function<void()> emptied);
+
+  // May this client connect at all? (A private daemon serves its own uid and root.)
+  void admit_only(uid_t uid) { only_uid_ = uid; }
+  void set_sessions_max(uint32_t sessions_max) { sessions_max_ = sessions_max; }
+  // No further client; GOODBYE to those that are here.
+  void stop(const std::string& message);
+
+  const std::map<uint64_t, std::shared_ptr<Session>>& sessions() const { return sessions_; }
+
+ private:
+  void wait();
+  void accept_all();
+  void take(UniqueFd socket);
+
+  asio::io_context& context_;
+  asio::posix::stream_descriptor listener_;
+  asio::steady_timer pause_;  // after a failed accept (no descriptors left)
+  uint32_t sessions_max_;
+  Service& service_;
+  std::function<void()> emptied_;
+  std::optional<uid_t> only_uid_;
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, std::shared_ptr<Session>> sessions_;
+};
+
+}  // namespace spdld::control

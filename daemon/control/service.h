@@ -1,0 +1,93 @@
+// What the control room asks of the node behind it. Control thread only; nothing here blocks.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/delivery/ring.h"
+#include "daemon/sampler/sharding.h"
+
+namespace spdld::control {
+
+// Who is at the other end of a session, as the kernel says it.
+struct Client {
+  uint64_t session = 0;
+  pid_t pid = 0;
+  uid_t uid = 65534;
+  gid_t gid = 65534;
+  std::string name;  // what it calls itself
+};
+
+struct AttachRequest {
+  std::string pipeline;  // a named pipeline, where there is no spec
+  std::string spec;
+  bool spec_is_json = false;
+  std::string spec_folder;
+  std::string group;
+  uint32_t rank = 0, world_size = 1, local_rank = 0;
+  uint32_t reader = 0, readers = 1;
+  sampler::Position position;
+  std::string fingerprint;  // empty: not compared
+  uint32_t held_max = 0;    // 0: as the pipeline says
+};
+
+// A session's hold on a ring; ending it gives all its leases back.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+  // false: there is no such lease.
+  virtual bool release(const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) = 0;
+  // No further batch comes, and the rank is free for another; the leases named go on.
+  virtual void dismiss(std::span<const delivery::LeaseId> keeps) = 0;
+  virtual bool holds_leases() const = 0;
+  virtual Status seek(uint32_t run, sampler::Position to) = 0;
+};
+
+// What ATTACHED tells. Descriptors are the node's; they are sent as copies.
+struct AttachedInfo {
+  std::string pipeline;
+  memory::Kind memory = memory::Kind::kHost;
+  memory::Access access = memory::Access::kWritable;
+  std::vector<int> slot_fds;
+  uint64_t slot_bytes = 0;
+  const batch::Layout* layout = nullptr;  // lives as long as the attachment
+  uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;
+  sampler::Position position;
+  std::string fingerprint;
+};
+
+// How the node answers an attach, once, after any number of preparing(). The session may have ended in between: then
+// attached() drops what it is given.
+class AttachReply {
+ public:
+  virtual ~AttachReply() = default;
+  virtual void preparing(std::string_view what, uint64_t done, uint64_t total) = 0;
+  virtual void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) = 0;
+  virtual void refused(const Error& error) = 0;
+  // Where the ring's batches and its failure go, valid as long as the attachment.
+  virtual delivery::Reader& reader() = 0;
+  virtual void failed(const Error& error) = 0;  // after attached: the ring gives no further batch
+  // Whether the client has gone, although the news of it may still be on its way.
+  virtual bool client_gone() const = 0;
+};
+
+class Service {
+ public:
+  virtual void attach(const Client& client, AttachRequest request, std::shared_ptr<AttachReply> reply) = 0;
+  // A JSON document (PROTOCOL.md, "Documents").
+  virtual Result<std::string> query(const Client& client, std::string_view topic, std::string_view argument) = 0;
+  virtual std::string_view daemon_id() const = 0;
+
+ protected:
+  ~Service() = default;
+};
+
+}  // namespace spdld::control

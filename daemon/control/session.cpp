@@ -1,0 +1,273 @@
+#include "daemon/control/session.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "daemon/base/cpu.h"
+#include "daemon/control/commands.h"
+#include "daemon/control/session_reply.h"
+
+namespace spdld::control {
+namespace {
+
+constexpr int kMessagesAtOnce = 64;  // of one client before others have their turn
+constexpr size_t kNameBytesMax = 128;
+
+}  // namespace
+
+Session::Session(Socket socket, uint64_t id, Service& service, std::function<void()> ended)
+    : socket_(std::move(socket)),
+      service_(service),
+      ended_(std::move(ended)),
+      outbox_(socket_.native_handle()),
+      started_ns_(monotonic_ns()),
+      hello_timer_(socket_.get_executor()),
+      process_(socket_.get_executor()) {
+  const auto peer = proto::peer_credentials(socket_.native_handle());
+  client_ = {id, peer.pid, peer.uid, peer.gid, {}};
+}
+
+Session::~Session() = default;
+
+double Session::age_s() const { return static_cast<double>(monotonic_ns() - started_ns_) * 1e-9; }
+
+void Session::start() {
+  hello_timer_.expires_after(kHelloTimeout);
+  hello_timer_.async_wait([self = shared_from_this()](boost::system::error_code error) {
+    if (!error && self->state_ == State::kNew) self->end("it said no HELLO in time");
+  });
+  wait_readable();
+}
+
+void Session::end(std::string_view why) {
+  if (state_ == State::kEnded) return;
+  state_ = State::kEnded;
+  spdlog::debug("session {} ({}, pid {}, uid {}) ends: {}{}", client_.session, client_.name, client_.pid, client_.uid,
+                why, bad_messages_ ? "; bad messages: " + std::to_string(bad_messages_) : "");
+  // Not now: this may be called from within one of the attachments that go with it.
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->attachments_.clear();
+    self->pending_.clear();
+    boost::system::error_code ignored;
+    self->hello_timer_.cancel();
+    self->process_.close(ignored);
+    self->socket_.close(ignored);
+    if (self->ended_) std::exchange(self->ended_, nullptr)();
+  });
+}
+
+bool Session::client_gone() const {
+  if (state_ == State::kEnded) return true;
+  pollfd watched{const_cast<Socket&>(socket_).native_handle(), POLLRDHUP, 0};
+  if (poll(&watched, 1, 0) > 0 && (watched.revents & (POLLRDHUP | POLLHUP | POLLERR))) return true;
+  return process_.is_open() &&
+         proto::process_has_ended(const_cast<asio::posix::stream_descriptor&>(process_).native_handle());
+}
+
+void Session::say_goodbye(std::string_view message) {
+  if (state_ != State::kGreeted) return end("the daemon stops");
+  builder_.Clear();
+  const auto text = builder_.CreateString(message);
+  send(proto::finish(builder_, proto::Body::Goodbye, proto::CreateGoodbye(builder_, text)));
+  end("the daemon stops");
+}
+
+void Session::wait_readable() {
+  if (reading_) return;
+  reading_ = true;
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](boost::system::error_code error) {
+    self->reading_ = false;
+    if (error || self->state_ == State::kEnded) return;
+    self->on_readable();
+  });
+}
+
+void Session::wait_writable() {
+  if (writing_) return;
+  writing_ = true;
+  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](boost::system::error_code error) {
+    self->writing_ = false;
+    if (error || self->state_ == State::kEnded) return;
+    if (!self->outbox_.flush()) return self->end("its socket is gone");
+    if (!self->outbox_.empty()) return self->wait_writable();
+    self->wait_readable();
+  });
+}
+
+void Session::on_readable() {
+  for (int i = 0; i < kMessagesAtOnce && outbox_.empty(); i++) {
+    const auto status = proto::receive_message(socket_.native_handle(), received_);
+    if (status == proto::IoStatus::kWouldBlock) break;
+    if (status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed) return end("its socket was closed");
+    if (status == proto::IoStatus::kTooLarge)
+      refuse_message(proto::ErrorCode::malformed, "a message of more than 64 KiB or 253 descriptors was dropped");
+    else
+      take_message(received_);
+    received_.fds.clear();
+    if (state_ == State::kEnded) return;
+  }
+  // A client that does not read its answers is not read from: wait_writable() reads on.
+  if (outbox_.empty()) wait_readable();
+}
+
+void Session::take_message(const proto::Received& received) {
+  const proto::Message* message = proto::parse(received.bytes);
+  if (!message) return refuse_message(proto::ErrorCode::malformed, "this is no message of spdld's control protocol");
+  const Command* command = Command::find(message->body_type());
+  if (!command)
+    return refuse_message(proto::ErrorCode::unexpected,
+                          std::string(proto::EnumNameBody(message->body_type())) + " is not for clients to send");
+  if (command->needs_hello != (state_ == State::kGreeted))
+    return refuse_message(proto::ErrorCode::unexpected,
+                          state_ == State::kNew ? "the first message must be HELLO" : "HELLO was said already");
+  (this->*command->handle)(*message);
+}
+
+void Session::send(std::span<const uint8_t> bytes, std::span<const int> fds) {
+  if (state_ == State::kEnded) return;
+  if (!outbox_.send(bytes, fds)) return end("it is gone, or does not read what it is sent");
+  if (!outbox_.empty()) wait_writable();
+}
+
+void Session::send_error(uint32_t request, const Error& error) { send_error(request, error, code_of(error.trouble)); }
+
+void Session::send_error(uint32_t request, const Error& error, proto::ErrorCode code) {
+  builder_.Clear();
+  const auto text = builder_.CreateString(error.message.substr(0, proto::kMessageBytesMax / 2));
+  send(proto::finish(builder_, proto::Body::ErrorReply, proto::CreateErrorReply(builder_, request, code, text)));
+}
+
+void Session::refuse_message(proto::ErrorCode code, const std::string& message, uint32_t request) {
+  if (++bad_messages_ <= kBadMessagesLogged)
+    spdlog::warn("session {} (pid {}, uid {}): bad message: {}", client_.session, client_.pid, client_.uid, message);
+  send_error(request, {Trouble::kUsage, message}, code);
+}
+
+void Session::on_hello(const proto::Message& message) {
+  const auto& hello = *message.body_as_Hello();
+  if (hello.version_max() < proto::kVersionMin || hello.version_min() > proto::kVersionMax) {
+    refuse_message(proto::ErrorCode::version,
+                   "this spdld speaks protocol version " + std::to_string(proto::kVersionMin) + " to " +
+                       std::to_string(proto::kVersionMax) + ", the client " + std::to_string(hello.version_min()) +
+                       " to " + std::to_string(hello.version_max()) +
+                       ": install a client and a daemon of the same release");
+    return;
+  }
+  if (received_.fds.size() != 1 || !proto::is_pidfd(received_.fds.front().get()))
+    return refuse_message(proto::ErrorCode::malformed, "HELLO needs one descriptor: a pidfd of the client's process");
+  client_.name = proto::text_of(hello.client(), kNameBytesMax);
+  watch_process(std::move(received_.fds.front()));
+  hello_timer_.cancel();
+  state_ = State::kGreeted;
+
+  builder_.Clear();
+  const auto daemon = builder_.CreateString("spdld " SPDLD_VERSION);
+  const auto daemon_id = builder_.CreateString(service_.daemon_id());
+  const uint16_t version = std::min(hello.version_max(), proto::kVersionMax);
+  send(proto::finish(builder_, proto::Body::Welcome,
+                     proto::CreateWelcome(builder_, version, daemon, daemon_id, getpid())));
+}
+
+void Session::watch_process(UniqueFd pidfd) {
+  process_.assign(pidfd.release());
+  process_.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [self = shared_from_this()](boost::system::error_code error) {
+                        if (!error) self->end("its process has ended");
+                      });
+}
+
+bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
+  const uint32_t number = attach.request();
+  request.spec = proto::text_of(attach.spec());
+  if (attach.spec_in_fd()) {
+    if (received_.fds.size() != 1 ||
+        !proto::text_from_memfd(received_.fds.front().get(), proto::kTextBytesMax, request.spec)) {
+      refuse_message(proto::ErrorCode::malformed, "ATTACH with spec_in_fd needs one sealed memfd with the spec",
+                     number);
+      return false;
+    }
+  }
+  request.pipeline = proto::text_of(attach.pipeline(), kNameBytesMax);
+  request.spec_is_json = attach.spec_format() == proto::SpecFormat::json;
+  request.spec_folder = proto::text_of(attach.spec_folder(), 4096);
+  request.group = proto::text_of(attach.group(), kNameBytesMax);
+  request.rank = attach.rank(), request.world_size = attach.world_size(), request.local_rank = attach.local_rank();
+  request.reader = attach.reader(), request.readers = attach.readers();
+  if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
+  request.fingerprint = proto::text_of(attach.fingerprint(), 256);
+  request.held_max = attach.held_max();
+  return true;
+}
+
+void Session::on_attach(const proto::Message& message) {
+  const auto& attach = *message.body_as_Attach();
+  const uint32_t number = attach.request();
+  AttachRequest request;
+  if (!read_attach(attach, request)) return;
+  if (attachments_.size() + pending_.size() >= kAttachmentsMax || pending_.contains(number))
+    return refuse_message(proto::ErrorCode::limit, "this session has too many attachments, or this request is pending",
+                          number);
+  auto reply = std::make_shared<SessionReply>(weak_from_this(), number);
+  pending_[number] = reply;
+  service_.attach(client_, std::move(request), std::move(reply));
+}
+
+void Session::on_release(const proto::Message& message) {
+  const auto& release = *message.body_as_Release();
+  const auto at = attachments_.find(release.attachment());
+  if (at == attachments_.end())
+    return refuse_message(
+        proto::ErrorCode::not_found,
+        "RELEASE names attachment " + std::to_string(release.attachment()) + ", which this session does not have");
+  const delivery::LeaseId lease{release.slot(), release.generation()};
+  if (!at->second.attachment->release(lease, release.taken(), release.waited_us()))
+    return refuse_message(proto::ErrorCode::not_found, "RELEASE of slot " + std::to_string(release.slot()) +
+                                                           ", generation " + std::to_string(release.generation()) +
+                                                           ": no such lease");
+  if (at->second.dismissed && !at->second.attachment->holds_leases()) attachments_.erase(at);
+}
+
+void Session::on_seek(const proto::Message& message) {
+  const auto& seek = *message.body_as_Seek();
+  const auto at = attachments_.find(seek.attachment());
+  if (at == attachments_.end() || !seek.position())
+    return refuse_message(proto::ErrorCode::not_found, "SEEK names attachment " + std::to_string(seek.attachment()) +
+                                                           ", which this session does not have, or no position");
+  const Status status = at->second.attachment->seek(seek.run(), {seek.position()->epoch(), seek.position()->step()});
+  if (!status) refuse_message(code_of(status.error().trouble), status.error().message);
+}
+
+void Session::on_detach(const proto::Message& message) {
+  const auto& detach = *message.body_as_Detach();
+  const auto at = attachments_.find(detach.attachment());
+  if (at == attachments_.end() || at->second.dismissed)
+    return refuse_message(proto::ErrorCode::not_found, "DETACH names an attachment that this session does not have");
+  std::vector<delivery::LeaseId> keeps;
+  if (detach.keeps())
+    for (const proto::LeaseId* lease : *detach.keeps()) keeps.push_back({lease->slot(), lease->generation()});
+  at->second.attachment->dismiss(keeps);
+  at->second.dismissed = true;
+  if (!at->second.attachment->holds_leases()) attachments_.erase(at);
+}
+
+void Session::on_query(const proto::Message& message) {
+  const auto& query = *message.body_as_Query();
+  const auto topic = query.topic() <= proto::Topic::MAX ? proto::EnumNameTopic(query.topic()) : "";
+  const auto answer = service_.query(client_, topic, proto::text_of(query.argument()));
+  if (!answer) return send_error(query.request(), answer.error());
+  builder_.Clear();
+  if (answer->size() < proto::kMessageBytesMax / 2) {
+    const auto text = builder_.CreateString(*answer);
+    return send(proto::finish(builder_, proto::Body::Answer,
+                              proto::CreateAnswer(builder_, query.request(), text, false, answer->size())));
+  }
+  const UniqueFd fd = proto::text_to_memfd(*answer, "spdld-answer");
+  if (!fd) return send_error(query.request(), {Trouble::kInternal, "the answer found no memory"});
+  const std::array<int, 1> fds = {fd.get()};
+  send(proto::finish(builder_, proto::Body::Answer,
+                     proto::CreateAnswer(builder_, query.request(), 0, true, answer->size())),
+       fds);
+}
+
+}  // namespace spdld::control

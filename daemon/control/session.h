@@ -1,0 +1,96 @@
+// One client's session: reads its messages, looks each up in the table of commands, answers. It ends with the socket or
+// with the client's process (the pidfd of HELLO), whichever is first: a socket can live on in a forked child. Every bad
+// message gets a typed ErrorReply and changes nothing. Control thread only.
+#pragma once
+
+#include <boost/asio/generic/seq_packet_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "daemon/control/outbox.h"
+#include "daemon/control/service.h"
+
+namespace spdld::control {
+
+namespace asio = boost::asio;
+
+class SessionReply;
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using Socket = asio::generic::seq_packet_protocol::socket;
+  static constexpr auto kHelloTimeout = std::chrono::seconds(10);
+  static constexpr size_t kAttachmentsMax = 64;
+  static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; the rest is counted
+
+  // `ended` is called once, when the session has let go of everything.
+  Session(Socket socket, uint64_t id, Service& service, std::function<void()> ended);
+  ~Session();
+
+  void start();
+  // Says GOODBYE; the client keeps what it has and comes back later.
+  void say_goodbye(std::string_view message);
+  void end(std::string_view why);
+
+  // Whether the client's process or its end of the socket has gone, although the news of it may still be on its way
+  // here.
+  bool client_gone() const;
+
+  const Client& client() const { return client_; }
+  size_t attachments() const { return attachments_.size(); }
+  double age_s() const;
+
+ private:
+  friend class SessionReply;
+  friend struct Command;
+
+  enum class State : uint8_t { kNew, kGreeted, kEnded };
+
+  void wait_readable();
+  void wait_writable();
+  void on_readable();
+  void take_message(const proto::Received& received);
+  void send(std::span<const uint8_t> bytes, std::span<const int> fds = {});
+  void send_error(uint32_t request, const Error& error, proto::ErrorCode code);
+  void send_error(uint32_t request, const Error& error);
+  void refuse_message(proto::ErrorCode code, const std::string& message, uint32_t request = 0);
+
+  // The commands. A returned error is answered by the caller.
+  void on_hello(const proto::Message& message);
+  void on_attach(const proto::Message& message);
+  void on_release(const proto::Message& message);
+  void on_seek(const proto::Message& message);
+  void on_detach(const proto::Message& message);
+  void on_query(const proto::Message& message);
+  void watch_process(UniqueFd pidfd);
+  bool read_attach(const proto::Attach& attach, AttachRequest& request);
+
+  struct Held {
+    std::shared_ptr<SessionReply> reply;  // outlives the attachment, which sends through it
+    std::unique_ptr<Attachment> attachment;
+    bool dismissed = false;  // DETACH was said, and leases are kept
+  };
+
+  Socket socket_;
+  Service& service_;
+  std::function<void()> ended_;
+  Client client_;
+  Outbox outbox_;
+  State state_ = State::kNew;
+  bool reading_ = false, writing_ = false;  // a wait is under way
+  uint64_t bad_messages_ = 0;
+  uint64_t started_ns_;
+  uint32_t next_attachment_ = 1;
+  std::map<uint32_t, Held> attachments_;
+  std::map<uint32_t, std::weak_ptr<SessionReply>> pending_;  // attaches that are being prepared, by request
+  asio::steady_timer hello_timer_;
+  asio::posix::stream_descriptor process_;
+  proto::Received received_;
+  flatbuffers::FlatBufferBuilder builder_;
+};
+
+}  // namespace spdld::control

@@ -1,0 +1,165 @@
+#include "daemon/control/session_reply.h"
+
+namespace spdld::control {
+
+using flatbuffers::FlatBufferBuilder;
+using proto::Body;
+
+proto::ErrorCode code_of(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::kContent:
+    case Trouble::kTransient:
+      return proto::ErrorCode::failed;
+    case Trouble::kUsage:
+      return proto::ErrorCode::invalid;
+    case Trouble::kNotFound:
+      return proto::ErrorCode::not_found;
+    case Trouble::kDenied:
+      return proto::ErrorCode::denied;
+    case Trouble::kLimit:
+      return proto::ErrorCode::limit;
+    case Trouble::kConflict:
+      return proto::ErrorCode::conflict;
+    case Trouble::kChanged:
+      return proto::ErrorCode::changed;
+    case Trouble::kStopping:
+      return proto::ErrorCode::stopping;
+    case Trouble::kInternal:
+      break;
+  }
+  return proto::ErrorCode::internal;
+}
+
+proto::DType dtype_of(config::DType dtype) {
+  switch (dtype) {
+    case config::DType::kUint8:
+      return proto::DType::uint8;
+    case config::DType::kInt32:
+      return proto::DType::int32;
+    case config::DType::kInt64:
+      return proto::DType::int64;
+    case config::DType::kFloat16:
+      return proto::DType::float16;
+    case config::DType::kBfloat16:
+      return proto::DType::bfloat16;
+    case config::DType::kFloat32:
+      break;
+  }
+  return proto::DType::float32;
+}
+
+namespace {
+
+flatbuffers::Offset<flatbuffers::Vector<uint64_t>> shape_of(FlatBufferBuilder& builder,
+                                                            const batch::TensorPlace& tensor,
+                                                            const uint64_t* batch_size) {
+  std::vector<uint64_t> shape;
+  if (batch_size) shape.push_back(*batch_size);
+  for (int64_t n : tensor.sample_shape) shape.push_back(static_cast<uint64_t>(n));
+  return builder.CreateVector(shape);
+}
+
+}  // namespace
+
+void SessionReply::preparing(std::string_view what, uint64_t done, uint64_t total) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  auto& builder = session->builder_;
+  builder.Clear();
+  const auto text = builder.CreateString(what);
+  session->send(proto::finish(builder, Body::Preparing, proto::CreatePreparing(builder, request_, text, done, total)));
+}
+
+bool SessionReply::client_gone() const {
+  const auto session = session_.lock();
+  return !session || session->client_gone();
+}
+
+void SessionReply::refused(const Error& error) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  session->pending_.erase(request_);
+  session->send_error(request_, error);
+}
+
+void SessionReply::attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  session->pending_.erase(request_);
+  attachment_ = session->next_attachment_++;
+  layout_ = info.layout;
+
+  auto& builder = session->builder_;
+  builder.Clear();
+  std::vector<flatbuffers::Offset<proto::OutputSchema>> outputs;
+  for (const auto& tensor : info.layout->tensors()) {
+    const auto name = builder.CreateString(tensor.name);
+    const auto shape = shape_of(builder, tensor, nullptr);
+    outputs.push_back(proto::CreateOutputSchema(builder, name, dtype_of(tensor.dtype), shape));
+  }
+  const auto pipeline = builder.CreateString(info.pipeline);
+  const auto position = proto::CreatePosition(builder, info.position.epoch, info.position.step);
+  const auto fingerprint = builder.CreateString(info.fingerprint);
+  const auto schema = builder.CreateVector(outputs);
+  proto::AttachedBuilder message(builder);
+  message.add_request(request_);
+  message.add_attachment(attachment_);
+  message.add_pipeline(pipeline);
+  message.add_memory(proto::MemoryKind::host);
+  message.add_access(info.access == memory::Access::kWritable ? proto::Access::writable : proto::Access::copy_on_write);
+  message.add_slot_count(static_cast<uint32_t>(info.slot_fds.size()));
+  message.add_slot_bytes(info.slot_bytes);
+  message.add_batch_size(info.layout->batch_size());
+  message.add_global_size(info.global_size);
+  message.add_samples(info.samples);
+  message.add_steps_per_epoch(info.steps_per_epoch);
+  message.add_epochs(info.epochs);
+  message.add_seed(info.seed);
+  message.add_position(position);
+  message.add_fingerprint(fingerprint);
+  message.add_outputs(schema);
+  const auto bytes = proto::finish(builder, Body::Attached, message.Finish());
+  session->attachments_[attachment_] = {shared_from_this(), std::move(attachment), false};
+  session->send(bytes, info.slot_fds);
+}
+
+void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  auto& builder = session->builder_;
+  builder.Clear();
+  const uint64_t batch_size = layout_->batch_size();
+  std::vector<flatbuffers::Offset<proto::TensorDescriptor>> tensors;
+  for (const auto& tensor : layout_->tensors()) {
+    const auto name = builder.CreateString(tensor.name);
+    const auto shape = shape_of(builder, tensor, &batch_size);
+    tensors.push_back(proto::CreateTensorDescriptor(builder, name, dtype_of(tensor.dtype), shape, 0, tensor.offset));
+  }
+  const auto described = builder.CreateVector(tensors);
+  const auto position = proto::CreatePosition(builder, batch.position.epoch, batch.position.step);
+  const proto::SampleRange range(batch.slice.first, batch.slice.count);
+  proto::ReadyBuilder message(builder);
+  message.add_attachment(attachment_);
+  message.add_run(batch.run);
+  message.add_slot(batch.slot->index);
+  message.add_generation(generation);
+  message.add_position(position);
+  message.add_valid(batch.slice.count);
+  message.add_tensors(described);
+  message.add_range(&range);
+  message.add_substituted(batch.substituted);
+  message.add_masked(batch.masked);
+  session->send(proto::finish(builder, Body::Ready, message.Finish()));
+}
+
+void SessionReply::failed(const Error& error) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  auto& builder = session->builder_;
+  builder.Clear();
+  const auto text = builder.CreateString(error.message);
+  session->send(
+      proto::finish(builder, Body::Failed, proto::CreateFailed(builder, attachment_, code_of(error.trouble), text)));
+}
+
+}  // namespace spdld::control

@@ -1,0 +1,37 @@
+// The way back from the node to one attach of one session: PREPARING, ATTACHED, then READYs and perhaps FAILED. It may
+// outlive its session, and then drops what it is given. Control thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "daemon/control/session.h"
+
+namespace spdld::control {
+
+class SessionReply final : public AttachReply,
+                           public delivery::Reader,
+                           public std::enable_shared_from_this<SessionReply> {
+ public:
+  SessionReply(std::weak_ptr<Session> session, uint32_t request) : session_(std::move(session)), request_(request) {}
+
+  void preparing(std::string_view what, uint64_t done, uint64_t total) override;
+  void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) override;
+  void refused(const Error& error) override;
+  delivery::Reader& reader() override { return *this; }
+  void failed(const Error& error) override;
+  bool client_gone() const override;
+  void on_ready(const batch::Batch& batch, uint64_t generation) override;
+
+ private:
+  std::weak_ptr<Session> session_;
+  const uint32_t request_;
+  uint32_t attachment_ = 0;
+  const batch::Layout* layout_ = nullptr;
+};
+
+proto::ErrorCode code_of(Trouble trouble);
+proto::DType dtype_of(config::DType dtype);
+
+}  // namespace spdld::control

@@ -1,0 +1,98 @@
+// spdld: arguments -> settings -> Node -> wait.
+#include <sched.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "config/load.h"
+#include "daemon/node/node.h"
+
+namespace {
+
+constexpr const char* kDefaultConfig = "/etc/spdld/spdld.toml";
+
+struct Arguments {
+  std::string config;
+  std::string socket;
+  std::string log_level;
+  bool is_private = false;
+  uint32_t linger_ms = 10'000;
+};
+
+void declare(CLI::App& app, Arguments& arguments) {
+  app.add_option("-c,--config", arguments.config,
+                 std::string("settings file; default ") + kDefaultConfig + " where there is one");
+  app.add_option("-s,--socket", arguments.socket, "listen at this path instead of the settings' one");
+  app.add_option("-l,--log-level", arguments.log_level, "trace, debug, info, warn or error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
+  app.add_flag("--private", arguments.is_private,
+               "serve this user alone, and end when nobody is connected any more (see --linger-ms)");
+  app.add_option("--linger-ms", arguments.linger_ms, "how long a private daemon waits for another client")
+      ->check(CLI::Range(0, 86'400'000));
+  app.set_version_flag("--version", "spdld " SPDLD_VERSION);
+  app.footer(
+      "SIGHUP reads the settings anew; SIGTERM stops in good order. Trainers keep the batches they hold, and go on\n"
+      "with the next one when a daemon runs again. See spdlctl(1) to look inside.");
+}
+
+// A private daemon serves all ranks of a run, so it must not stay on the cores of the one that happened to start it.
+void forget_affinity() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
+  sched_setaffinity(0, sizeof all, &all);  // the kernel keeps to what the cgroup allows
+}
+
+// Returns false after it has told what is wrong.
+bool load(const Arguments& arguments, spdld::node::Options& options) {
+  std::error_code ignored;
+  std::filesystem::path file = arguments.config;
+  if (file.empty() && !arguments.is_private && std::filesystem::exists(kDefaultConfig, ignored)) file = kDefaultConfig;
+  if (!file.empty()) {
+    auto loaded = spdld::config::load_daemon_file(file);
+    if (!loaded) {
+      std::fprintf(stderr, "%s\n", loaded.sentences().c_str());
+      return false;
+    }
+    options.settings = std::move(*loaded.value);
+    options.config_file = std::filesystem::absolute(file);
+  }
+  if (!arguments.socket.empty()) options.settings.socket_path = arguments.socket;
+  if (!arguments.log_level.empty()) options.settings.log_level = arguments.log_level;
+  if (arguments.is_private) options.settings.socket_mode = 0600;
+  options.is_private = arguments.is_private;
+  options.linger_ms = arguments.linger_ms;
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "spdld, the data-loading daemon: fetches, decodes and batches training data, and hands the batches to\n"
+      "trainer processes in shared memory.");
+  Arguments arguments;
+  declare(app, arguments);
+  CLI11_PARSE(app, argc, argv);
+
+  std::signal(SIGPIPE, SIG_IGN);
+  if (arguments.is_private) forget_affinity();
+  auto log = spdlog::stderr_color_mt("spdld");
+  spdlog::set_default_logger(log);
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  try {
+    spdld::node::Options options;
+    if (!load(arguments, options)) return 2;
+    spdlog::set_level(spdlog::level::from_str(options.settings.log_level));
+    spdld::node::Node node(std::move(options));
+    node.run();
+    return 0;
+  } catch (const std::exception& e) {
+    spdlog::critical("{}", e.what());
+    return 1;
+  }
+}

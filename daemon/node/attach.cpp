@@ -1,0 +1,238 @@
+// How the node answers an attach: spec -> pipeline (listed once) -> feed -> seat.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "config/load.h"
+#include "daemon/node/access.h"
+#include "daemon/node/node.h"
+
+namespace spdld::node {
+namespace {
+
+constexpr uint32_t kReadersMax = 64;
+constexpr uint32_t kWorldSizeMax = 1u << 20;
+constexpr size_t kSlotsMax = 64;
+
+// A trainer's hold on its seat.
+class Hold final : public control::Attachment {
+ public:
+  Hold(Node& node, std::shared_ptr<Feed> feed, delivery::ReaderId id) : node_(node), feed_(std::move(feed)), id_(id) {}
+  ~Hold() override { node_.leave(feed_, id_); }
+
+  bool release(const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) override {
+    return feed_->release(id_, lease, taken, waited_us);
+  }
+  void dismiss(std::span<const delivery::LeaseId> keeps) override { node_.leave(feed_, id_, keeps); }
+  bool holds_leases() const override { return feed_->ring().leases(id_) > 0; }
+  Status seek(uint32_t run, sampler::Position to) override { return feed_->seek(run, to); }
+
+ private:
+  Node& node_;
+  const std::shared_ptr<Feed> feed_;
+  const delivery::ReaderId id_;
+};
+
+void check_request(const control::AttachRequest& request) {
+  const auto refuse = [](const std::string& what) { throw SetupError(Trouble::kUsage, what); };
+  if (request.pipeline.empty() == request.spec.empty()) refuse("ATTACH needs a pipeline's name or a spec, not both");
+  if (request.group.empty()) refuse("ATTACH needs a group: the id of the training job");
+  if (request.world_size == 0 || request.world_size > kWorldSizeMax || request.rank >= request.world_size)
+    refuse("rank " + std::to_string(request.rank) + " does not fit world_size " + std::to_string(request.world_size));
+  if (request.readers == 0 || request.readers > kReadersMax || request.reader >= request.readers)
+    refuse("reader " + std::to_string(request.reader) + " does not fit " + std::to_string(request.readers) +
+           " readers (at most " + std::to_string(kReadersMax) + ")");
+}
+
+std::string holder_of(const Feed& feed, uint32_t reader) {
+  const auto seat = feed.seats().find(reader);
+  if (seat == feed.seats().end()) return "somebody else";
+  const auto& client = seat->second.client;
+  return client.name + ", pid " + std::to_string(client.pid) + " of user " + user_name(client.uid);
+}
+
+}  // namespace
+
+void Node::attach(const control::Client& client, control::AttachRequest request,
+                  std::shared_ptr<control::AttachReply> reply) {
+  if (draining_) return reply->refused({Trouble::kStopping, "this spdld is stopping"});
+  try {
+    check_request(request);
+  } catch (const SetupError& e) {
+    return reply->refused(e.error());
+  }
+  const auto spec = resolve_spec(client, request);
+  if (!spec) return reply->refused(spec.error());
+
+  Opening opening;
+  opening.on_progress = [reply](uint64_t done, uint64_t total) { reply->preparing("listing", done, total); };
+  opening.on_open = [this, client, request, reply](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
+    if (!opened) return reply->refused(opened.error());
+    try {
+      take_seat(client, request, reply, *opened);
+    } catch (const SetupError& e) {
+      reply->refused(e.error());
+    } catch (const std::exception& e) {
+      reply->refused({Trouble::kInternal, e.what()});
+    }
+  };
+  const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
+  const Status status = pipelines_.open(*spec, client.uid, !request.pipeline.empty(), per_user_max, std::move(opening));
+  if (!status) reply->refused(status.error());
+}
+
+Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
+                                                const control::AttachRequest& request) const {
+  const auto& settings = options_.settings;
+  config::Loaded<config::PipelineSpec> loaded;
+  if (!request.spec.empty()) {
+    if (!is_owner(client.uid))
+      return Error{Trouble::kDenied, "user " + user_name(client.uid) +
+                                         " may not send specs to this spdld, which runs as " + user_name(geteuid()) +
+                                         ": use a named pipeline of the operator's (spdlctl ls)"};
+    loaded = request.spec_is_json ? config::load_pipeline_json(request.spec, "spec", request.spec_folder)
+                                  : config::load_pipeline_toml(request.spec, "spec", request.spec_folder);
+  } else {
+    const std::string& name = request.pipeline;
+    const bool sound = name.find('/') == std::string::npos && name.front() != '.';
+    const auto file = settings.pipelines_dir / (name + ".toml");
+    std::error_code ignored;
+    if (!sound || settings.pipelines_dir.empty() || !std::filesystem::exists(file, ignored))
+      return Error{Trouble::kNotFound,
+                   "there is no pipeline '" + name + "' here" +
+                       (settings.pipelines_dir.empty() ? " (this spdld has no folder of named pipelines)"
+                                                       : " (" + file.string() + ")")};
+    if (!may_use(settings, name, client.uid, client.gid))
+      return Error{Trouble::kDenied, "user " + user_name(client.uid) + " may not use pipeline '" + name +
+                                         "': the operator allows it under [pipelines.access." + name + "]"};
+    loaded = config::load_pipeline_file(file);
+  }
+  if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
+  if (!in_data_roots(settings, loaded.value->source.uri))
+    return Error{Trouble::kDenied, loaded.value->source.uri + " lies outside the data roots that the operator allows"};
+  return std::move(*loaded.value);
+}
+
+void Node::take_seat(const control::Client& client, const control::AttachRequest& request,
+                     const std::shared_ptr<control::AttachReply>& reply,
+                     const std::shared_ptr<pipeline::Pipeline>& pipeline) {
+  const FeedKey key{client.uid, request.group, request.rank};
+  const sampler::Sharding sharding(pipeline->listing().size(), pipeline->spec().batch, request.rank,
+                                   request.world_size);
+  const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
+  if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
+    throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
+                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint) + " differs");
+  evict_gone(*pipeline, key);
+  check_group(*pipeline, request, client.uid);
+  std::shared_ptr<Feed> feed = find_feed(*pipeline, key);
+  if (feed && feed->setting().readers != request.readers)
+    throw SetupError(Trouble::kConflict, "rank " + std::to_string(request.rank) + " of group '" + request.group +
+                                             "' has " + std::to_string(feed->setting().readers) + " readers, not " +
+                                             std::to_string(request.readers));
+  if (feed && feed->seats().contains(request.reader))
+    throw SetupError(Trouble::kConflict, "rank " + std::to_string(request.rank) + " of group '" + request.group +
+                                             "' is held by " + holder_of(*feed, request.reader) +
+                                             ": give this job another group, or end that process");
+  if (!feed) feed = make_feed(client, request, pipeline, sharding);
+  const control::AttachedInfo info = feed->describe_to_client();
+  const delivery::ReaderId id = feed->join(request.reader, client, reply);
+  reply->attached(std::make_unique<Hold>(*this, feed, id), info);
+  spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}", request.rank,
+                request.world_size, request.group, pipeline->spec().name, info.position.epoch, info.position.step);
+}
+
+std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const {
+  const auto feeds = feeds_.find(&pipeline);
+  if (feeds == feeds_.end()) return nullptr;
+  const auto at = feeds->second.find(key);
+  return at == feeds->second.end() ? nullptr : at->second;
+}
+
+void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const {
+  const auto feeds = feeds_.find(&pipeline);
+  if (feeds == feeds_.end()) return;
+  for (const auto& [key, feed] : feeds->second)
+    if (key.uid == uid && key.group == request.group && feed->setting().world_size != request.world_size)
+      throw SetupError(Trouble::kConflict, "rank " + std::to_string(key.rank) + " of group '" + request.group +
+                                               "' is here with world_size " +
+                                               std::to_string(feed->setting().world_size) + ", not " +
+                                               std::to_string(request.world_size));
+}
+
+std::shared_ptr<Feed> Node::make_feed(const control::Client& client, const control::AttachRequest& request,
+                                      const std::shared_ptr<pipeline::Pipeline>& pipeline,
+                                      const sampler::Sharding& sharding) {
+  const config::PipelineSpec& spec = pipeline->spec();
+  sampler::Position start = request.position;
+  if (start.step == sharding.steps()) start = {start.epoch + 1, 0};
+  if (start.step > sharding.steps() || (spec.order.epochs && start.epoch > spec.order.epochs))
+    throw SetupError(Trouble::kUsage,
+                     "epoch " + std::to_string(start.epoch) + ", step " + std::to_string(start.step) +
+                         " is past the end: an epoch has " + std::to_string(sharding.steps()) + " steps" +
+                         (spec.order.epochs ? ", the run " + std::to_string(spec.order.epochs) + " epochs" : ""));
+  const size_t held_max = request.held_max ? request.held_max : spec.batch.held_max;
+  const size_t slots = std::min<size_t>(spec.batch.prefetch_depth + held_max, kSlotsMax);
+  const batch::Layout layout(pipeline->plan().tensors(), sharding.batch_size(), options_.settings.slot_bytes_max);
+  check_quota(client.uid, layout.slot_bytes() * slots);
+  const FeedKey key{client.uid, request.group, request.rank};
+  const Feed::Setting setting{key, request.world_size, request.readers, slots, start};
+  auto feed = std::make_shared<Feed>(context_, pipeline, sharding, layout, setting);
+  feeds_[pipeline.get()][key] = feed;
+  pipelines_.set_in_use(*pipeline, true);
+  return feed;
+}
+
+void Node::check_quota(uid_t uid, uint64_t bytes) const {
+  const auto& settings = options_.settings;
+  uint64_t of_user = 0;
+  const uint64_t in_all = view().slot_bytes;
+  for (const auto& [pipeline, feeds] : feeds_)
+    for (const auto& [key, feed] : feeds) of_user += key.uid == uid ? feed->bytes() : 0;
+  if (bytes > settings.slot_bytes_max - std::min(in_all, settings.slot_bytes_max))
+    throw SetupError(Trouble::kLimit,
+                     "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and " +
+                         std::to_string(in_all) + " of " + std::to_string(settings.slot_bytes_max) +
+                         " are taken (limits.slot_bytes_max): lower batch.size or batch.prefetch_depth");
+  const uint64_t user_max = settings.slot_bytes_per_user_max;
+  if (uid != 0 && uid != geteuid() && bytes > user_max - std::min(of_user, user_max))
+    throw SetupError(Trouble::kLimit, "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and user " +
+                                          user_name(uid) + " has " + std::to_string(of_user) + " of " +
+                                          std::to_string(user_max) + " (limits.slot_bytes_per_user_max)");
+}
+
+// A trainer that was killed and started again at once may ask for its seat before the news of its death has come.
+void Node::evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key) {
+  const std::shared_ptr<Feed> feed = find_feed(pipeline, key);
+  if (!feed) return;
+  const auto seats = feed->seats();
+  for (const auto& [reader, seat] : seats)
+    if (seat.reply->client_gone()) leave(feed, seat.id);
+}
+
+void Node::leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {
+  feed->leave(id, keeps);
+  if (!feed->seats().empty()) return;
+  const auto feeds = feeds_.find(&feed->pipeline());
+  if (feeds == feeds_.end()) return;
+  const auto at = feeds->second.find(feed->setting().key);
+  if (at == feeds->second.end() || at->second != feed) return;
+  feeds->second.erase(at);
+  if (feeds->second.empty()) {
+    feeds_.erase(feeds);
+    pipelines_.set_in_use(feed->pipeline(), false);
+  }
+  retire(feed);
+}
+
+void Node::retire(std::shared_ptr<Feed> feed) {
+  closing_.insert(feed);
+  Feed& stopped = *feed;
+  stopped.stop([this, feed = std::move(feed)] {
+    closing_.erase(feed);
+    if (draining_ && at_rest()) context_.stop();
+  });
+}
+
+}  // namespace spdld::node

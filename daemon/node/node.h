@@ -1,0 +1,107 @@
+// The node: owns everything, in the order in which data flows, and answers what the control room asks. Lives on the
+// control thread, which is the one that calls run().
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "config/daemon_settings.h"
+#include "daemon/base/cpu.h"
+#include "daemon/control/server.h"
+#include "daemon/control/service.h"
+#include "daemon/node/feed.h"
+#include "daemon/node/pipelines.h"
+#include "daemon/node/service_supervisor.h"
+
+namespace spdld::node {
+
+struct Options {
+  config::DaemonSettings settings;
+  std::filesystem::path config_file;  // read again on SIGHUP; empty: there is none
+  bool is_private = false;            // ends itself `linger_ms` after its last session
+  uint32_t linger_ms = 10'000;
+};
+
+class Node final : public control::Service {
+ public:
+  // Takes the socket (systemd's, or its own) and starts the threads. Throws SetupError.
+  explicit Node(Options options);
+  ~Node();
+
+  // Serves until SIGTERM, SIGINT, or a private daemon's linger. Everything is given back when it returns.
+  void run();
+
+  void attach(const control::Client& client, control::AttachRequest request,
+              std::shared_ptr<control::AttachReply> reply) override;
+  Result<std::string> query(const control::Client& client, std::string_view topic, std::string_view argument) override;
+  std::string_view daemon_id() const override { return daemon_id_; }
+
+  // Of a feed's reader: called by its Attachment.
+  void leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps = {});
+
+  using Feeds = std::map<FeedKey, std::shared_ptr<Feed>>;
+
+  // What the reports read.
+  struct View {
+    const Options& options;
+    const CpuLimit& cpu_limit;
+    const FairPool& pool;
+    const Pipelines& pipelines;
+    const std::map<const pipeline::Pipeline*, Feeds>& feeds;
+    const control::Server& server;
+    const std::string& daemon_id;
+    double uptime_s;
+    bool draining;
+    uint64_t slot_bytes;
+  };
+  View view() const;
+
+ private:
+  Result<config::PipelineSpec> resolve_spec(const control::Client& client, const control::AttachRequest& request) const;
+  void take_seat(const control::Client& client, const control::AttachRequest& request,
+                 const std::shared_ptr<control::AttachReply>& reply,
+                 const std::shared_ptr<pipeline::Pipeline>& pipeline);
+  std::shared_ptr<Feed> find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const;
+  std::shared_ptr<Feed> make_feed(const control::Client& client, const control::AttachRequest& request,
+                                  const std::shared_ptr<pipeline::Pipeline>& pipeline,
+                                  const sampler::Sharding& sharding);
+  void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const;
+  void check_quota(uid_t uid, uint64_t bytes) const;
+  void evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key);
+  void retire(std::shared_ptr<Feed> feed);
+
+  void on_emptied();
+  void wait_for_signals();
+  void tick();
+  void reload();
+  void drain(std::string_view why);
+  bool at_rest() const { return closing_.empty() && server_->sessions().empty(); }
+
+  Options options_;
+  const std::string daemon_id_;
+  const uint64_t started_ns_;
+  const CpuLimit cpu_limit_;
+  std::unique_ptr<source::Fetcher> fetcher_;
+  FairPool pool_;
+  std::vector<pipeline::DecodeContext> contexts_;
+  boost::asio::io_context
+      context_;  // below the pool: handlers that are left in it hold feeds, which need the pool to end
+  Pipelines pipelines_;
+  std::map<const pipeline::Pipeline*, Feeds> feeds_;
+  std::set<std::shared_ptr<Feed>> closing_;  // stopped, but something still touches their slots
+  ServiceSupervisor supervisor_;
+  bool socket_is_own_ = false;  // not the service manager's
+  std::unique_ptr<control::Server> server_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer tick_, linger_, drain_limit_;
+  bool draining_ = false;
+};
+
+}  // namespace spdld::node

@@ -1,0 +1,160 @@
+#include "daemon/node/pipelines.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "daemon/base/cpu.h"
+
+namespace spdld::node {
+
+Pipelines::Pipelines(boost::asio::io_context& context, const pipeline::Resources& resources)
+    : context_(context), resources_(resources) {
+  for (unsigned i = 0; i < kListingThreads; i++)
+    threads_.emplace_back([this, i](const std::stop_token& stop) {
+      name_thread("listing", i);
+      listing_thread(stop);
+    });
+}
+
+Pipelines::~Pipelines() = default;
+
+Status Pipelines::open(const config::PipelineSpec& spec, uid_t uid, bool named, size_t per_user_max, Opening opening) {
+  const std::string key = (named ? std::string("named") : std::to_string(uid)) + " " + config::full_json(spec);
+  if (const auto at = entries_.find(key); at != entries_.end()) {
+    Entry& entry = *at->second;
+    if (!entry.listing && !entry.idle_since_ns) {
+      opening.on_open(entry.pipeline);
+      return Done{};
+    }
+    entry.waiting.push_back(std::move(opening));
+    if (!entry.listing) list(entry);
+    return Done{};
+  }
+  size_t in_use = 0, same_name = 0;
+  for (const auto& [other_key, entry] : entries_) {
+    in_use += entry->uid == uid && !entry->named && !entry->idle_since_ns;
+    same_name += entry->spec.name == spec.name;
+  }
+  if (!named && in_use >= per_user_max)
+    return Error{Trouble::kLimit,
+                 "this user has " + std::to_string(in_use) +
+                     " pipelines in use already (limits.pipelines_per_user_max): detach from one first"};
+  auto entry = std::make_unique<Entry>();
+  entry->key = key;
+  entry->shown_name = same_name ? spec.name + "#" + std::to_string(same_name + 1) : spec.name;
+  entry->spec = spec;
+  entry->uid = uid;
+  entry->named = named;
+  entry->waiting.push_back(std::move(opening));
+  spdlog::info("pipeline {}: listing {}", entry->shown_name, spec.source.uri);
+  list(*entry);
+  entries_.emplace(key, std::move(entry));
+  return Done{};
+}
+
+void Pipelines::list(Entry& entry) {
+  entry.listing = true;
+  {
+    std::lock_guard lock(mutex_);
+    to_list_.push_back({entry.key, entry.spec.source, entry.pipeline});
+  }
+  wake_.notify_one();
+}
+
+void Pipelines::listing_thread(const std::stop_token& stop) {
+  for (;;) {
+    ToList next;
+    {
+      std::unique_lock lock(mutex_);
+      if (!wake_.wait(lock, stop, [this] { return !to_list_.empty(); })) return;
+      next = std::move(to_list_.front());
+      to_list_.pop_front();
+    }
+    const auto outcome = std::make_shared<Outcome>(list_now(next, stop));
+    boost::asio::post(context_, [this, key = next.key, outcome] { on_listed(key, std::move(*outcome)); });
+  }
+}
+
+Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token& stop) {
+  Outcome outcome;
+  if (what.held && what.held->listing().unchanged()) return outcome;
+  const auto progress = [this, key = what.key](uint64_t done, uint64_t total) {
+    boost::asio::post(context_, [this, key, done, total] {
+      const auto at = entries_.find(key);
+      if (at == entries_.end()) return;
+      at->second->listed = done, at->second->to_list = total;
+      for (const auto& waiting : at->second->waiting) waiting.on_progress(done, total);
+    });
+  };
+  const uint64_t start_ns = monotonic_ns();
+  try {
+    outcome.listing = source::open_listing(what.source, progress, stop);
+  } catch (const SetupError& e) {
+    outcome.error = e.error();
+  } catch (const std::exception& e) {
+    outcome.error = Error{Trouble::kInternal, std::string("listing failed: ") + e.what()};
+  }
+  outcome.seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
+  return outcome;
+}
+
+Result<std::shared_ptr<pipeline::Pipeline>> Pipelines::settle(Entry& entry, Outcome outcome) {
+  if (outcome.error) return *outcome.error;
+  if (!outcome.listing) return entry.pipeline;
+  try {
+    entry.pipeline =
+        std::make_shared<pipeline::Pipeline>(entry.spec, std::move(outcome.listing), outcome.seconds, resources_);
+  } catch (const SetupError& e) {
+    return e.error();
+  }
+  spdlog::info("pipeline {}: {} samples listed in {:.2f} s", entry.shown_name, entry.pipeline->listing().size(),
+               outcome.seconds);
+  return entry.pipeline;
+}
+
+void Pipelines::on_listed(const std::string& key, Outcome outcome) {
+  const auto at = entries_.find(key);
+  if (at == entries_.end()) return;
+  Entry& entry = *at->second;
+  entry.listing = false;
+  entry.idle_since_ns = monotonic_ns();  // until a feed comes
+  const std::vector<Opening> waiting = std::exchange(entry.waiting, {});
+  const auto settled = settle(entry, std::move(outcome));
+  if (!settled) {
+    spdlog::warn("pipeline {} can't be opened: {}", entry.shown_name, settled.error().message);
+    entries_.erase(at);
+  }
+  for (const auto& one : waiting) one.on_open(settled);
+}
+
+const Pipelines::Entry* Pipelines::find(const pipeline::Pipeline& pipeline) const {
+  for (const auto& [key, entry] : entries_)
+    if (entry->pipeline.get() == &pipeline) return entry.get();
+  return nullptr;
+}
+
+void Pipelines::set_in_use(const pipeline::Pipeline& pipeline, bool in_use) {
+  for (auto& [key, entry] : entries_)
+    if (entry->pipeline.get() == &pipeline) entry->idle_since_ns = in_use ? 0 : monotonic_ns();
+}
+
+void Pipelines::close_idle() {
+  std::vector<Entry*> idle;
+  for (const auto& [key, entry] : entries_)
+    if (!entry->listing && entry->idle_since_ns) idle.push_back(entry.get());
+  std::sort(idle.begin(), idle.end(),
+            [](const Entry* a, const Entry* b) { return a->idle_since_ns > b->idle_since_ns; });
+  const uint64_t now_ns = monotonic_ns();
+  for (size_t i = 0; i < idle.size(); i++)
+    if (i >= kIdleMax || now_ns - idle[i]->idle_since_ns > kIdleNsMax) entries_.erase(std::string(idle[i]->key));
+}
+
+void Pipelines::close_all() {
+  for (auto& thread : threads_) thread.request_stop();
+  threads_.clear();  // joins
+  entries_.clear();
+}
+
+}  // namespace spdld::node

@@ -1,0 +1,93 @@
+// The pipelines that are open on this node, or being opened: listing a data set may take minutes and happens on a
+// thread of its own, while everybody who wants the pipeline waits and hears of the progress. A pipeline stays open for
+// a while after its last trainer has left, so that the next one starts at once. Control thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/base/result.h"
+#include "daemon/pipeline/pipeline.h"
+
+namespace spdld::node {
+
+// Told to those who wait for a pipeline.
+struct Opening {
+  std::function<void(uint64_t done, uint64_t total)> on_progress;
+  std::function<void(const Result<std::shared_ptr<pipeline::Pipeline>>&)> on_open;
+};
+
+class Pipelines {
+ public:
+  static constexpr uint64_t kIdleNsMax = 600ull * 1'000'000'000;
+  static constexpr size_t kIdleMax = 8;
+  static constexpr unsigned kListingThreads = 2;
+
+  struct Entry {
+    std::string key;         // whose it is and what it is
+    std::string shown_name;  // unique among the open ones: a second "train" is "train#2"
+    config::PipelineSpec spec;
+    uid_t uid = 0;
+    bool named = false;                            // the operator's
+    std::shared_ptr<pipeline::Pipeline> pipeline;  // none while it is being listed for the first time
+    bool listing = false;                          // or looking whether the listing still holds
+    std::vector<Opening> waiting;
+    uint64_t listed = 0, to_list = 0;
+    uint64_t idle_since_ns = 0;  // 0: in use
+  };
+
+  Pipelines(boost::asio::io_context& context, const pipeline::Resources& resources);
+  ~Pipelines();  // stops what is being listed
+
+  // `opening.on_open` is called on the control thread: at once where the pipeline is open, never where the daemon stops
+  // first. kLimit: this uid has `per_user_max` pipelines in use already.
+  Status open(const config::PipelineSpec& spec, uid_t uid, bool named, size_t per_user_max, Opening opening);
+  // Called when a pipeline's feeds have come or gone.
+  void set_in_use(const pipeline::Pipeline& pipeline, bool in_use);
+  // Closes those that are idle for long, or too many.
+  void close_idle();
+  void close_all();
+
+  const std::map<std::string, std::unique_ptr<Entry>>& entries() const { return entries_; }
+  const Entry* find(const pipeline::Pipeline& pipeline) const;
+
+ private:
+  struct ToList {
+    std::string key;
+    config::SourceSpec source;
+    std::shared_ptr<pipeline::Pipeline> held;  // whose listing may still hold
+  };
+  // What the listing thread found. Shared, because a posted handler must be copyable.
+  struct Outcome {
+    std::unique_ptr<source::Listing> listing;  // none and no error: the one held still holds
+    std::optional<Error> error;
+    double seconds = 0;
+  };
+
+  void list(Entry& entry);
+  void listing_thread(const std::stop_token& stop);
+  Outcome list_now(const ToList& what, const std::stop_token& stop);
+  void on_listed(const std::string& key, Outcome outcome);
+  Result<std::shared_ptr<pipeline::Pipeline>> settle(Entry& entry, Outcome outcome);
+
+  boost::asio::io_context& context_;
+  const pipeline::Resources resources_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_;
+
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<ToList> to_list_;  // guarded by mutex_
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace spdld::node

@@ -1,0 +1,293 @@
+#include "daemon/node/reports.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "daemon/node/access.h"
+
+namespace spdld::node {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kSampleIdsMax = 1000;
+
+double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+double microseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-3; }
+
+std::string iso_time(std::chrono::system_clock::time_point time) {
+  const std::time_t at = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  gmtime_r(&at, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
+}
+
+// JSON must be UTF-8; file names need not be.
+std::string dump(const json& document) { return document.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+bool may_see(const Node::View& view, const control::Client& client, const Pipelines::Entry& entry) {
+  if (is_owner(client.uid) || entry.uid == client.uid) return true;
+  return entry.named && may_use(view.options.settings, entry.spec.name, client.uid, client.gid);
+}
+
+const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry) {
+  static const Node::Feeds kNone;
+  const auto at = view.feeds.find(entry.pipeline.get());
+  return at == view.feeds.end() ? kNone : at->second;
+}
+
+struct StateOf {
+  const char* state;
+  std::string reason;
+};
+
+StateOf state_of(const Node::View& view, const Pipelines::Entry& entry) {
+  if (!entry.pipeline || entry.listing) return {"listing", {}};
+  const auto& feeds = feeds_of(view, entry);
+  for (const auto& [key, feed] : feeds)
+    if (!feed->failure().empty()) return {"failed", feed->failure()};
+  if (entry.pipeline->statistics().waiting_out_faults.value() > 0)
+    return {"degraded", "samples wait for the source to recover"};
+  return {feeds.empty() ? "ready" : "running", {}};
+}
+
+json ping_document(const Node::View& view) {
+  return {{"daemon", "spdld " SPDLD_VERSION},
+          {"daemon_id", view.daemon_id},
+          {"pid", getpid()},
+          {"uptime_s", view.uptime_s}};
+}
+
+json summary(const Node::View& view, const Pipelines::Entry& entry) {
+  const StateOf state = state_of(view, entry);
+  json out = {{"name", entry.shown_name},
+              {"state", state.state},
+              {"reason", state.reason},
+              {"uid", entry.uid},
+              {"samples", 0},
+              {"rings", 0},
+              {"batches", 0},
+              {"samples_delivered", 0},
+              {"bad", 0}};
+  if (!entry.pipeline) return out;
+  const auto& statistics = entry.pipeline->statistics();
+  out["samples"] = entry.pipeline->listing().size();
+  out["rings"] = feeds_of(view, entry).size();
+  out["batches"] = statistics.batches.value();
+  out["samples_delivered"] = statistics.samples.value();
+  out["bad"] = entry.pipeline->errors().total();
+  return out;
+}
+
+// The operator's pipelines that nobody has opened.
+std::set<std::string> available(const Node::View& view, const control::Client& client) {
+  std::set<std::string> names;
+  const auto& folder = view.options.settings.pipelines_dir;
+  std::error_code error;
+  if (folder.empty()) return names;
+  for (const auto& file : std::filesystem::directory_iterator(folder, error))
+    if (file.path().extension() == ".toml" &&
+        may_use(view.options.settings, file.path().stem(), client.uid, client.gid))
+      names.insert(file.path().stem());
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (entry->named) names.erase(entry->spec.name);
+  return names;
+}
+
+json list_document(const Node::View& view, const control::Client& client) {
+  json pipelines = json::array();
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (may_see(view, client, *entry)) pipelines.push_back(summary(view, *entry));
+  for (const auto& name : available(view, client))
+    pipelines.push_back({{"name", name},
+                         {"state", "available"},
+                         {"reason", ""},
+                         {"uid", geteuid()},
+                         {"samples", 0},
+                         {"rings", 0},
+                         {"batches", 0},
+                         {"samples_delivered", 0},
+                         {"bad", 0}});
+  return {{"pipelines", pipelines}};
+}
+
+json status_document(const Node::View& view, const control::Client& client) {
+  json out = ping_document(view);
+  const auto& settings = view.options.settings;
+  out["private"] = view.options.is_private;
+  out["socket"] = settings.socket_path.string();
+  out["state"] = view.draining ? "draining" : "running";
+  out["cpu"] = {{"budget", view.pool.threads()},
+                {"cores", view.cpu_limit.cores},
+                {"limited_by", settings.cpu_budget ? "setting" : std::string(view.cpu_limit.limited_by)},
+                {"used_s", seconds(process_cpu_ns())},
+                {"decode_busy_s", seconds(view.pool.busy_ns().value())}};
+  out["memory"] = {
+      {"pss_bytes", own_pss_bytes()}, {"slot_bytes", view.slot_bytes}, {"slot_bytes_max", settings.slot_bytes_max}};
+  json sessions = json::array();
+  for (const auto& [id, session] : view.server.sessions())
+    sessions.push_back({{"id", id},
+                        {"client", session->client().name},
+                        {"pid", session->client().pid},
+                        {"uid", session->client().uid},
+                        {"since_s", session->age_s()},
+                        {"attachments", session->attachments()}});
+  out["sessions"] = sessions;
+  out.update(list_document(view, client));
+  return out;
+}
+
+json stage(const char* name, const pipeline::StageStatistics& statistics, double busy_s, unsigned lanes) {
+  const auto& duration = statistics.duration_ns;
+  return {{"name", name},
+          {"samples", statistics.samples.value()},
+          {"bytes", statistics.bytes.value()},
+          {"failures", statistics.failures.value()},
+          {"lanes", lanes},
+          {"busy_s", busy_s},
+          {"mean_us", duration.mean() * 1e-3},
+          {"p50_us", microseconds(duration.quantile(0.5))},
+          {"p99_us", microseconds(duration.quantile(0.99))}};
+}
+
+json ring_document(const FeedKey& key, const Feed& feed) {
+  const auto& ring = feed.ring();
+  const auto levels = ring.levels();
+  const auto& statistics = ring.statistics();
+  json pids = json::array();
+  for (const auto& [reader, seat] : feed.seats()) pids.push_back(seat.client.pid);
+  return {{"group", key.group},
+          {"rank", key.rank},
+          {"world_size", feed.setting().world_size},
+          {"readers", ring.readers()},
+          {"pids", pids},
+          {"uid", key.uid},
+          {"memory", "host"},
+          {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},
+          {"slots", ring.slots().size()},
+          {"slot_bytes", feed.layout().slot_bytes()},
+          {"free", levels.free},
+          {"filling", levels.filling},
+          {"ready", levels.ready},
+          {"held", levels.held},
+          {"epoch", ring.last().epoch},
+          {"step", ring.last().step},
+          {"steps_per_epoch", feed.sharding().steps()},
+          {"batches", statistics.batches},
+          {"starved_s", seconds(statistics.starved_ns)},
+          {"full_s", seconds(ring.full_ns())},
+          {"fill_p50_us", microseconds(statistics.fill_ns.quantile(0.5))},
+          {"fill_p99_us", microseconds(statistics.fill_ns.quantile(0.99))},
+          {"held_p50_us", microseconds(statistics.held_ns.quantile(0.5))},
+          {"ready_mean", ring.ready_mean()}};
+}
+
+json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
+  const StateOf state = state_of(view, entry);
+  json out = {{"name", entry.shown_name},
+              {"state", state.state},
+              {"reason", state.reason},
+              {"uid", entry.uid},
+              {"spec", json::parse(config::full_json(entry.spec))}};
+  out["fingerprint"] = "", out["samples"] = 0, out["stages"] = json::array(), out["rings"] = json::array();
+  out["bad"] = {{"substituted", 0}, {"masked", 0}};
+  out["listing"] = {{"seconds", 0.0},    {"bytes", 0},           {"classes", 0},          {"remarks", json::array()},
+                    {"remark_count", 0}, {"done", entry.listed}, {"total", entry.to_list}};
+  if (!entry.pipeline) return out;
+  const auto& pipeline = *entry.pipeline;
+  const auto& listing = pipeline.listing();
+  const auto& statistics = pipeline.statistics();
+  out["fingerprint"] = listing.fingerprint();
+  out["samples"] = listing.size();
+  out["listing"] = {{"seconds", pipeline.listing_s()},
+                    {"bytes", listing.memory_bytes()},
+                    {"classes", listing.classes().size()},
+                    {"remarks", std::vector<std::string>(listing.remarks().begin(), listing.remarks().end())},
+                    {"remark_count", listing.remark_count()},
+                    {"done", listing.size()},
+                    {"total", listing.size()}};
+  out["stages"] = {stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()),
+                         view.options.settings.fetch_concurrency),
+                   stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.pool.threads())};
+  out["bad"] = {{"substituted", statistics.substituted.value()}, {"masked", statistics.masked.value()}};
+  for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(key, *feed));
+  return out;
+}
+
+json errors_document(const Node::View& view, const control::Client& client, std::string_view name) {
+  struct Line {
+    std::chrono::system_clock::time_point time;
+    json line;
+  };
+  std::vector<Line> lines;
+  uint64_t total = 0;
+  for (const auto& [key, entry] : view.pipelines.entries()) {
+    if (!entry->pipeline || !may_see(view, client, *entry) || (!name.empty() && entry->shown_name != name)) continue;
+    total += entry->pipeline->errors().total();
+    for (const auto& bad : entry->pipeline->errors().entries())
+      lines.push_back({bad.time,
+                       {{"time", iso_time(bad.time)},
+                        {"pipeline", entry->shown_name},
+                        {"sample", bad.sample},
+                        {"name", bad.name},
+                        {"reason", bad.reason},
+                        {"epoch", bad.epoch},
+                        {"count", bad.count}}});
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.time < b.time; });
+  const size_t skip = lines.size() - std::min(lines.size(), pipeline::ErrorLog::kEntriesMax);
+  json errors = json::array();
+  for (size_t i = skip; i < lines.size(); i++) errors.push_back(std::move(lines[i].line));
+  return {{"total", total}, {"errors", errors}};
+}
+
+Result<std::string> samples_document(const Pipelines::Entry& entry, std::istringstream& ids) {
+  json samples = json::array();
+  for (std::string word; ids >> word;) {
+    uint64_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size() || id >= entry.pipeline->listing().size())
+      return Error{Trouble::kUsage, "'" + word + "' is no sample of pipeline " + entry.shown_name + ", which has " +
+                                        std::to_string(entry.pipeline->listing().size())};
+    if (samples.size() == kSampleIdsMax) return Error{Trouble::kLimit, "at most 1000 samples can be asked for at once"};
+    samples.push_back({{"id", id}, {"name", entry.pipeline->listing().name(id)}});
+  }
+  return dump({{"samples", samples}});
+}
+
+}  // namespace
+
+Result<std::string> report(const Node::View& view, const control::Client& client, std::string_view topic,
+                           std::string_view argument) {
+  if (topic == "ping") return dump(ping_document(view));
+  if (topic == "status") return dump(status_document(view, client));
+  if (topic == "list") return dump(list_document(view, client));
+
+  std::istringstream words{std::string(argument)};
+  std::string name;
+  words >> name;
+  const Pipelines::Entry* found = nullptr;
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (entry->shown_name == name && may_see(view, client, *entry)) found = entry.get();
+  if (topic == "errors" && (name.empty() || found)) return dump(errors_document(view, client, name));
+  if (!found) {
+    if (available(view, client).contains(name))
+      return Error{Trouble::kNotFound, "pipeline '" + name + "' is available, but nobody has opened it yet"};
+    return Error{Trouble::kNotFound, "no pipeline '" + name + "' is open here: see spdlctl ls"};
+  }
+  if (topic == "describe") return dump(describe_document(view, *found));
+  if (topic == "samples") {
+    if (!found->pipeline) return Error{Trouble::kNotFound, "pipeline '" + name + "' is still being listed"};
+    return samples_document(*found, words);
+  }
+  return Error{Trouble::kUsage, "there is no such topic to ask about"};
+}
+
+}  // namespace spdld::node

@@ -1,0 +1,26 @@
+// The service manager (systemd), where there is one: passed sockets, readiness, the watchdog. Without libsystemd, or
+// when not started by it, every call does nothing. Control thread only.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "proto/unique_fd.h"
+
+namespace spdld::node {
+
+class ServiceSupervisor {
+ public:
+  // The listening SOCK_SEQPACKET socket of socket activation. Throws SetupError when what was passed is something else.
+  UniqueFd passed_socket() const;
+
+  void ready(const std::string& status) const;
+  void reloading() const;
+  void stopping() const;
+  void alive() const;  // to be called at least every watchdog_period()
+  // Half of what systemd waits for; none: it does not watch.
+  std::optional<std::chrono::microseconds> watchdog_period() const;
+};
+
+}  // namespace spdld::node

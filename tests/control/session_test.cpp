@@ -1,0 +1,360 @@
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "daemon/memory/host/host_slot.h"
+#include "tests/control/raw_client.h"
+
+using namespace spdld;
+using proto::ErrorCode;
+using test::RawClient;
+using test::Served;
+
+namespace {
+
+// An attachment that notes what it is told.
+struct Notes {
+  std::vector<delivery::LeaseId> released, kept;
+  std::vector<sampler::Position> sought;
+  int ended = 0;
+  // Of the leases kept by DETACH, those given back since.
+  size_t released_after_detach() const {
+    return static_cast<size_t>(std::count_if(kept.begin(), kept.end(), [&](const delivery::LeaseId& lease) {
+      return std::find(released.begin(), released.end(), lease) != released.end();
+    }));
+  }
+};
+
+class NotingAttachment final : public control::Attachment {
+ public:
+  explicit NotingAttachment(Notes& notes) : notes_(notes) {}
+  ~NotingAttachment() override { notes_.ended++; }
+  bool release(const delivery::LeaseId& lease, uint64_t, uint64_t) override {
+    notes_.released.push_back(lease);
+    return lease.generation != 99;
+  }
+  void dismiss(std::span<const delivery::LeaseId> keeps) override { notes_.kept.assign(keeps.begin(), keeps.end()); }
+  bool holds_leases() const override { return notes_.kept.size() > notes_.released_after_detach(); }
+  Status seek(uint32_t, sampler::Position to) override {
+    notes_.sought.push_back(to);
+    if (to.step == 77) return Error{Trouble::kUsage, "there is no step 77"};
+    return Done{};
+  }
+
+ private:
+  Notes& notes_;
+};
+
+struct OneRing {
+  memory::HostSlot memory{8192, memory::Access::kWritable};
+  batch::Layout layout{{{"value", config::DType::kInt64, {}, 8, 0}}, 4, 1 << 20};
+  control::AttachedInfo info() const {
+    control::AttachedInfo info;
+    info.pipeline = "p";
+    info.slot_fds = {memory.shared_fd()};
+    info.slot_bytes = 8192;
+    info.layout = &layout;
+    info.global_size = 4, info.samples = 40, info.steps_per_epoch = 10, info.epochs = 1;
+    info.fingerprint = "f";
+    return info;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the handshake") {
+  Served served;
+  const UniqueFd pidfd = proto::open_pidfd(getpid());
+
+  SECTION("versions are agreed on") {
+    RawClient client(served.path());
+    client.send_hello(1, 7, {pidfd.get()});
+    const auto heard = client.hear();
+    REQUIRE(heard);
+    const auto* welcome = heard->message().body_as_Welcome();
+    REQUIRE(welcome);
+    CHECK(welcome->version() == 1);
+    CHECK(proto::text_of(welcome->daemon_id()) == "test-daemon");
+  }
+  SECTION("no common version: a sentence that names both") {
+    RawClient client(served.path());
+    client.send_hello(2, 7, {pidfd.get()});
+    const auto [code, text] = client.hear_error();
+    CHECK(code == ErrorCode::version);
+    CHECK_THAT(text, Catch::Contains("2 to 7") && Catch::Contains("same release"));
+    client.hello();  // and it may try again
+  }
+  SECTION("anything before HELLO, HELLO without a pidfd, HELLO twice") {
+    RawClient client(served.path());
+    client.send_query(1, proto::Topic::ping);
+    CHECK(client.hear_error().first == ErrorCode::unexpected);
+    client.send_hello(1, 1, {});
+    CHECK(client.hear_error().first == ErrorCode::malformed);
+    client.send_hello(1, 1, {STDIN_FILENO});
+    CHECK(client.hear_error().first == ErrorCode::malformed);
+    client.hello();
+    client.send_hello(1, 1, {pidfd.get()});
+    CHECK(client.hear_error().first == ErrorCode::unexpected);
+  }
+  SECTION("messages that only daemons send") {
+    RawClient client(served.path());
+    client.hello();
+    flatbuffers::FlatBufferBuilder builder;
+    client.send(proto::finish(builder, proto::Body::Goodbye, proto::CreateGoodbye(builder)));
+    CHECK(client.hear_error().first == ErrorCode::unexpected);
+  }
+}
+
+TEST_CASE("10,000 malformed messages get 10,000 answers, and others notice nothing") {
+  Served served;
+  served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
+  RawClient bad(served.path()), good(served.path());
+  bad.hello();
+  good.hello();
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = builder.CreateString("pipeline");
+  const auto whole =
+      proto::finish(builder, proto::Body::Query, proto::CreateQuery(builder, 1, proto::Topic::ping, text));
+  std::mt19937 random(3);
+  size_t answers = 0;
+  for (int i = 0; i < 10'000; i++) {
+    std::vector<uint8_t> bytes(whole.begin(), whole.end());
+    switch (random() % 3) {
+      case 0:
+        bytes.resize(1 + random() % 8);
+        break;  // cut
+      case 1:
+        bytes[0] = 0xff, bytes[1] = 0xff;
+        break;  // an offset out of the message
+      case 2:
+        std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<uint8_t>(random()); });
+        break;
+    }
+    bad.send(bytes);
+    const auto heard = bad.hear();
+    REQUIRE(heard);
+    REQUIRE(heard->message().body_as_ErrorReply());
+    REQUIRE(proto::text_of(heard->message().body_as_ErrorReply()->message()).size() > 10);
+    answers++;
+    if (i % 1000 == 0) {
+      good.send_query(5, proto::Topic::ping);
+      REQUIRE(good.hear()->message().body_as_Answer());
+    }
+  }
+  CHECK(answers == 10'000);
+  bad.send_query(6, proto::Topic::ping);  // even this one may go on
+  CHECK(bad.hear()->message().body_as_Answer());
+}
+
+TEST_CASE("descriptors that a message does not call for are closed") {
+  Served served;
+  served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
+  RawClient client(served.path());
+  client.hello();
+  int pipe_ends[2];
+  REQUIRE(pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) == 0);
+  const UniqueFd read_end(pipe_ends[0]);
+  UniqueFd write_end(pipe_ends[1]);
+  flatbuffers::FlatBufferBuilder builder;
+  client.send(proto::finish(builder, proto::Body::Query, proto::CreateQuery(builder, 1, proto::Topic::ping)),
+              {write_end.get(), write_end.get()});
+  REQUIRE(client.hear());
+  client.send_query(2, proto::Topic::ping);
+  REQUIRE(client.hear());
+  write_end.reset();
+  char byte = 0;
+  CHECK(read(read_end.get(), &byte, 1) == 0);  // no writer is left
+}
+
+TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  std::shared_ptr<control::AttachReply> reply;
+  uid_t told_uid = 0;  // assertions are this thread's alone
+  std::string told_pipeline;
+  batch::Slot slot{0, nullptr};
+  served.service.on_attach = [&](const control::Client& client, control::AttachRequest request,
+                                 std::shared_ptr<control::AttachReply> to) {
+    told_uid = client.uid, told_pipeline = request.pipeline;
+    reply = to;
+    to->preparing("listing", 3, 0);
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+    to->reader().on_ready({&slot, 0, {0, 4}, {16, 3}, 1, 0, 0}, 12);
+  };
+  RawClient client(served.path());
+  client.hello();
+  client.send_attach(9, "p");
+
+  auto heard = client.hear();
+  REQUIRE(heard->message().body_as_Preparing());
+  CHECK(heard->message().body_as_Preparing()->done() == 3);
+  heard = client.hear();
+  const auto* attached = heard->message().body_as_Attached();
+  REQUIRE(attached);
+  CHECK(attached->request() == 9);
+  CHECK(attached->slot_count() == 1);
+  REQUIRE(heard->raw.fds.size() == 1);
+  CHECK(lseek(heard->raw.fds[0].get(), 0, SEEK_END) == 8192);
+  const uint32_t number = attached->attachment();
+  heard = client.hear();
+  const auto* ready = heard->message().body_as_Ready();
+  REQUIRE(ready);
+  CHECK(ready->attachment() == number);
+  CHECK(ready->generation() == 12);
+  CHECK(ready->position()->step() == 4);
+  CHECK(ready->valid() == 3);
+  CHECK(ready->substituted() == 1);
+  CHECK(ready->tensors()->Get(0)->shape()->Get(0) == 4);
+
+  client.send_release(number, 0, 12);
+  client.send_release(number, 0, 99);  // no such lease
+  CHECK(client.hear_error().first == ErrorCode::not_found);
+  client.send_release(number + 1, 0, 12);  // no such attachment
+  CHECK(client.hear_error().first == ErrorCode::not_found);
+  client.send_seek(number, 1, 2, 3);
+  client.send_seek(number, 2, 2, 77);
+  CHECK_THAT(client.hear_error().second, Catch::Contains("77"));
+  served.on_control([&] { reply->failed({Trouble::kContent, "the pipeline broke"}); });
+  heard = client.hear();
+  REQUIRE(heard->message().body_as_Failed());
+  CHECK(heard->message().body_as_Failed()->code() == ErrorCode::failed);
+  client.send_detach(number);
+  client.send_detach(number);
+  CHECK(client.hear_error().first == ErrorCode::not_found);
+  served.on_control([&] { reply.reset(); });
+  CHECK(told_uid == getuid());
+  CHECK(told_pipeline == "p");
+  CHECK(notes.released.size() == 2);
+  CHECK(notes.sought.size() == 2);
+  CHECK(notes.ended == 1);
+}
+
+TEST_CASE("an attach that is answered after its client has gone is given back at once") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  std::shared_ptr<control::AttachReply> reply;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) { reply = to; };
+  {
+    RawClient client(served.path());
+    client.hello();
+    client.send_attach(1, "p");
+    while (true) {
+      bool come = false;
+      served.on_control([&] { come = reply != nullptr; });
+      if (come) break;
+    }
+  }
+  served.wait_for_sessions(0);
+  bool gone = false;
+  served.on_control([&] {
+    gone = reply->client_gone();
+    reply->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+    reply.reset();
+  });
+  CHECK(gone);
+  CHECK(notes.ended == 1);
+}
+
+TEST_CASE("a session ends with its client's process, even where a forked child still holds the socket") {
+  Served served;
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  RawClient client(served.path());  // this process goes on holding the socket, as a forked child would
+  client.hello(child);
+  served.wait_for_sessions(1);
+  kill(child, SIGKILL);
+  served.wait_for_sessions(0);
+  CHECK(served.emptied == 1);
+  waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("a spec in a memfd must be sealed") {
+  Served served;
+  std::string got;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest request,
+                                 std::shared_ptr<control::AttachReply> reply) {
+    got = request.spec;
+    reply->refused({Trouble::kUsage, "no"});
+  };
+  RawClient client(served.path());
+  client.hello();
+  const auto attach = [&](int fd) {
+    flatbuffers::FlatBufferBuilder builder;
+    proto::AttachBuilder message(builder);
+    message.add_request(1);
+    message.add_spec_in_fd(true);
+    client.send(proto::finish(builder, proto::Body::Attach, message.Finish()), {fd});
+    return client.hear_error();
+  };
+  const std::string text(200'000, 'x');
+  const UniqueFd sealed = proto::text_to_memfd(text, "spec");
+  CHECK(attach(sealed.get()).second == "no");
+  CHECK(got == text);
+  int pipe_ends[2];
+  REQUIRE(pipe2(pipe_ends, O_CLOEXEC) == 0);
+  const UniqueFd read_end(pipe_ends[0]), write_end(pipe_ends[1]);
+  CHECK(attach(read_end.get()).first == ErrorCode::malformed);
+}
+
+TEST_CASE("a long answer travels in a sealed memfd") {
+  Served served;
+  const std::string text = "{\"x\":\"" + std::string(300'000, 'y') + "\"}";
+  served.service.on_query = [&](std::string_view topic, std::string_view argument) {
+    return topic == "describe" && argument == "name" ? text : std::string();
+  };
+  RawClient client(served.path());
+  client.hello();
+  client.send_query(3, proto::Topic::describe, "name");
+  const auto heard = client.hear();
+  const auto* answer = heard->message().body_as_Answer();
+  REQUIRE(answer);
+  CHECK(answer->request() == 3);
+  REQUIRE(answer->in_fd());
+  std::string read;
+  REQUIRE(proto::text_from_memfd(heard->raw.fds.at(0).get(), proto::kTextBytesMax, read));
+  CHECK(read == text);
+}
+
+TEST_CASE("a lease that DETACH keeps goes on until its release, and nothing else of the attachment does") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) {
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+  };
+  served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
+  RawClient client(served.path());
+  client.hello();
+  client.send_attach(1, "p");
+  const auto heard = client.hear();
+  REQUIRE(heard->message().body_as_Attached());
+  const uint32_t number = heard->message().body_as_Attached()->attachment();
+  const auto ended = [&] {
+    client.send_query(2, proto::Topic::ping);  // so that what was sent before has been taken
+    REQUIRE(client.hear()->message().body_as_Answer());
+    int count = 0;
+    served.on_control([&] { count = notes.ended; });
+    return count;
+  };
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<proto::LeaseId> keeps = {proto::LeaseId(7, 0)};
+  const auto kept = builder.CreateVectorOfStructs(keeps);
+  client.send(proto::finish(builder, proto::Body::Detach, proto::CreateDetach(builder, number, kept)));
+  CHECK(ended() == 0);
+  client.send_detach(number);  // twice
+  CHECK(client.hear_error().first == ErrorCode::not_found);
+  client.send_release(number, 0, 7);
+  CHECK(ended() == 1);
+}

@@ -1,0 +1,158 @@
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/trainer.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/jpeg_maker.h"
+#include "tests/support/photos.h"
+
+using namespace spdld;
+using namespace spdld::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write(const fs::path& file, const std::vector<uint8_t>& bytes) {
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::vector<uint8_t> text(const std::string& words) { return {words.begin(), words.end()}; }
+
+// A sound header that says 65,000 x 65,000: SOF0's height and width are replaced.
+std::vector<uint8_t> huge_header() {
+  auto bytes = make_jpeg(32, 32);
+  for (size_t i = 0; i + 9 < bytes.size(); i++)
+    if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) {
+      bytes[i + 5] = 0xfd, bytes[i + 6] = 0xe8, bytes[i + 7] = 0xfd, bytes[i + 8] = 0xe8;
+      break;
+    }
+  return bytes;
+}
+
+// Four bad files among good ones, in class-0.
+void add_bad_files(const fs::path& folder) {
+  auto cut = make_jpeg(200, 150);
+  cut.resize(cut.size() / 2);
+  write(folder / "class-0/bad-cut.jpg", cut);
+  write(folder / "class-0/bad-text.jpg", text("this is no picture\n"));
+  write(folder / "class-0/bad-empty.jpg", {});
+  write(folder / "class-0/bad-huge.jpg", huge_header());
+}
+
+std::string refusal(const Job& job) {
+  try {
+    attach(job);
+  } catch (const Exception& e) {
+    return e.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("bad pictures are substituted by default, counted, and named in errors; nothing else stops") {
+  DaemonProcess daemon;
+  const fs::path photos = daemon.dir() / "photos";
+  make_photos(photos, 40, 2);
+  add_bad_files(photos);
+  const std::string socket = daemon.socket();
+  PhotoSpec spec;
+  spec.epochs = 2;
+
+  SECTION("substitute: the same ones every time") {
+    std::vector<std::vector<Seen>> runs;
+    for (int run = 0; run < 2; run++) {
+      Loader loader = attach({.socket = socket, .spec = spec.toml(photos)});
+      runs.push_back(take_all(loader));
+    }
+    CHECK(runs[0].size() == 22);
+    CHECK(runs[0] == runs[1]);
+    const auto errors = nlohmann::json::parse(query("errors", "photos", socket.c_str()));
+    CHECK(errors["errors"].size() == 4);
+    std::string names;
+    for (const auto& error : errors["errors"]) {
+      names += error["name"].get<std::string>() + " ";
+      CHECK(error["reason"].get<std::string>().size() > 10);
+      CHECK(error["count"] >= 4);  // two runs of two epochs; more where it was itself drawn as a substitute
+    }
+    for (const char* name : {"bad-cut", "bad-text", "bad-empty", "bad-huge"}) CHECK_THAT(names, Contains(name));
+  }
+  SECTION("mask: zeros and a mark") {
+    spec.on_bad = "mask";
+    Loader loader = attach({.socket = socket, .spec = spec.toml(photos)});
+    size_t masked = 0, marked = 0;
+    for (;;) {
+      const auto next = loader.next(20'000);
+      if (next.result == SPDLD_END) break;
+      if (next.result != SPDLD_OK) continue;
+      masked += next.batch.info().masked;
+      const auto mask = next.batch["mask"];
+      for (uint64_t i = 0; i < next.batch.info().valid; i++) marked += static_cast<uint8_t*>(mask.address)[i] == 0;
+    }
+    CHECK(masked == 8);
+    CHECK(marked == 8);
+  }
+  SECTION("fail: one sentence with the sample's name") {
+    spec.on_bad = "fail";
+    Loader loader = attach({.socket = socket, .spec = spec.toml(photos)});
+    std::string why;
+    try {
+      take_all(loader);
+    } catch (const Exception& e) {
+      CHECK(e.result() == SPDLD_FAILED);
+      why = e.what();
+    }
+    CHECK_THAT(why, Contains("bad-") && Contains("on_bad"));
+  }
+}
+
+TEST_CASE("what can't be opened is refused with a sentence") {
+  DaemonProcess daemon;
+  const fs::path dir = daemon.dir();
+  make_photos(dir / "photos", 8, 2);
+  fs::create_directories(dir / "empty");
+  fs::create_directories(dir / "classes-only/a");
+  const auto of = [&](const std::string& spec) { return refusal({.socket = daemon.socket(), .spec = spec}); };
+  const PhotoSpec spec;
+  CHECK_THAT(of(spec.toml(dir / "missing")), Contains("missing"));
+  CHECK_THAT(of(spec.toml(dir / "empty")), Contains("empty"));
+  CHECK_THAT(of(spec.toml(dir / "classes-only")), Contains("classes-only"));
+  CHECK_THAT(of(spec.toml(dir / "photos") + "[nonsense]\nx = 1\n"), Contains("nonsense"));
+  std::string unknown = spec.toml(dir / "photos");
+  unknown.replace(unknown.find("random-resized-crop"), 19, "random-resized-crip");
+  CHECK_THAT(of(unknown), Contains("random-resized-crip") && Contains("random-resized-crop"));
+  std::string field = spec.toml(dir / "photos");
+  field.replace(field.find("from = \"image\""), 14, "from = \"imgae\"");
+  CHECK_THAT(of(field), Contains("imgae"));
+  CHECK_THAT(of("this is no TOML ["), Contains("spec"));
+  CHECK_THAT(refusal({.socket = daemon.socket(), .pipeline = "nobody-made-this"}), Contains("nobody-made-this"));
+  // And the daemon serves on.
+  Loader loader = attach({.socket = daemon.socket(), .spec = spec.toml(dir / "photos")});
+  CHECK(take_all(loader).size() == 2);
+}
+
+TEST_CASE("a tar that is cut in the middle gives the samples before the cut, and says so") {
+  DaemonProcess daemon;
+  const fs::path dir = daemon.dir();
+  make_photos(dir / "photos", 9, 1);
+  const std::string make = "cd " + (dir / "photos/class-0").string() + " && tar cf ../../whole.tar *.jpg && head -c " +
+                           "$(($(stat -c %s ../../whole.tar) * 6 / 10)) ../../whole.tar > ../../cut.tar";
+  REQUIRE(system(make.c_str()) == 0);
+  std::string spec = PhotoSpec{}.toml(dir / "cut.tar");
+  spec.replace(spec.find("image-folder"), 12, "webdataset");
+  spec.replace(spec.find("from = \"image\""), 14, "from = \"jpg\"");
+  spec.replace(spec.find("name = \"label\"\nfrom = \"class\""), 29,
+               "name = \"label\"\nfrom = \"path\"\nops = [{ op = \"pad-bytes\", length = 64 }]");
+  Loader loader = attach({.socket = daemon.socket(), .spec = spec});
+  CHECK(loader.info().samples >= 3);
+  CHECK(loader.info().samples < 9);
+  const auto described = nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()));
+  REQUIRE(described["listing"]["remark_count"] >= 1);
+  CHECK_THAT(described["listing"]["remarks"][0].get<std::string>(), Contains("cut.tar"));
+}

@@ -1,0 +1,160 @@
+// What the operator of a shared daemon sets: named pipelines, who may use them, limits, reload, stop.
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/integration/trainer.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/photos.h"
+
+using namespace spdld;
+using namespace spdld::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr uid_t kStranger = 12345;
+
+// An error's code and text; SPDLD_OK where there was none.
+struct Outcome {
+  spdld_result result = SPDLD_OK;
+  std::string text;
+};
+
+Outcome try_attach(const Job& job) {
+  try {
+    attach(job);
+  } catch (const Exception& e) {
+    return {e.result(), e.what()};
+  }
+  return {};
+}
+
+// The same as another user, in a process of its own: 0 where the result is the one expected and the text holds `words`.
+int as_stranger(const Job& job, spdld_result expected, const std::string& words) {
+  return wait_for(in_child([&] {
+    if (setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
+    const Outcome outcome = try_attach(job);
+    if (outcome.result != expected) std::fprintf(stderr, "%d: %s\n", outcome.result, outcome.text.c_str());
+    return outcome.result == expected && outcome.text.find(words) != std::string::npos ? 0 : 1;
+  }));
+}
+
+void wait_for_log(const DaemonProcess& daemon, const std::string& words) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (daemon.log().find(words) == std::string::npos) {
+    if (std::chrono::steady_clock::now() > until) FAIL("the log never says: " << words);
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("named pipelines: those whom the operator allows may use them, and specs of strangers are refused") {
+  TempDir dir;
+  chmod(dir.path().c_str(), 0755);
+  make_photos(dir.path() / "photos", 12, 2);
+  for (const char* name : {"open", "closed"}) {
+    PhotoSpec spec;
+    spec.name = name;
+    std::filesystem::create_directories(dir.path() / "pipelines");
+    std::ofstream(dir.path() / "pipelines" / (std::string(name) + ".toml")) << spec.toml(dir.path() / "photos");
+  }
+  DaemonProcess daemon("[socket]\nmode = \"0666\"\n[pipelines]\ndir = \"" + (dir.path() / "pipelines").string() +
+                       "\"\n[pipelines.access.open]\nusers = [\"" + std::to_string(kStranger) + "\"]\n");
+  chmod(daemon.dir().c_str(), 0755);
+  Loader own = attach({.socket = daemon.socket(), .pipeline = "closed"});
+  CHECK(take_all(own).size() == 3);
+  CHECK_THAT(try_attach({.socket = daemon.socket(), .pipeline = "../pipelines/open"}).text, Contains("no pipeline"));
+  const auto listed = nlohmann::json::parse(query("list", nullptr, daemon.socket().c_str()));
+  CHECK(listed["pipelines"].size() == 2);
+
+  if (geteuid() != 0) return;  // only root can be somebody else
+  CHECK(as_stranger({.socket = daemon.socket(), .pipeline = "open"}, SPDLD_OK, "") == 0);
+  CHECK(as_stranger({.socket = daemon.socket(), .pipeline = "closed"}, SPDLD_DENIED, "pipelines.access.closed") == 0);
+  CHECK(as_stranger({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(dir.path() / "photos")}, SPDLD_DENIED,
+                    "may not send specs") == 0);
+}
+
+TEST_CASE("data roots and quotas hold") {
+  TempDir dir;
+  make_photos(dir.path() / "inside/photos", 12, 2);
+  make_photos(dir.path() / "outside", 12, 2);
+  std::filesystem::create_directory_symlink(dir.path() / "outside", dir.path() / "inside/link");
+  DaemonProcess daemon("[data]\nroots = [\"" + (dir.path() / "inside").string() +
+                       "\"]\n[limits]\nslot_bytes_max = \"1 MiB\"\n" + "slot_bytes_per_user_max = \"1 MiB\"\n");
+  const auto of = [&](const std::filesystem::path& folder, int batch_size = 4) {
+    PhotoSpec spec;
+    spec.batch_size = batch_size;
+    return try_attach({.socket = daemon.socket(), .spec = spec.toml(folder)});
+  };
+  CHECK(of(dir.path() / "inside/photos").result == SPDLD_OK);
+  CHECK(of(dir.path() / "outside").result == SPDLD_DENIED);
+  CHECK(of(dir.path() / "inside/link").result == SPDLD_DENIED);
+  CHECK(of(dir.path() / "inside/../outside").result == SPDLD_DENIED);
+  const Outcome large = of(dir.path() / "inside/photos", 40);  // 40 pictures of 12 KiB, five slots
+  CHECK(large.result == SPDLD_LIMIT);
+  CHECK_THAT(large.text, Contains("slot_bytes_max") && Contains("batch.size"));
+}
+
+TEST_CASE("SIGHUP takes good settings, and keeps the old ones where the file has errors") {
+  TempDir dir;
+  make_photos(dir.path() / "photos", 12, 2);
+  const std::string spec = PhotoSpec{}.toml(dir.path() / "photos");
+  const auto roots = [&](const std::string& root) { return "[data]\nroots = [\"" + root + "\"]\n"; };
+  DaemonProcess daemon(roots(dir.path().string()));
+  CHECK(try_attach({.socket = daemon.socket(), .spec = spec}).result == SPDLD_OK);
+  daemon.rewrite_settings("[data]\nrots = 3\n");
+  kill(daemon.pid(), SIGHUP);
+  wait_for_log(daemon, "has errors, the settings of before stay");
+  CHECK_THAT(daemon.log(), Contains("rots"));
+  CHECK(try_attach({.socket = daemon.socket(), .spec = spec}).result == SPDLD_OK);
+  daemon.rewrite_settings(roots("/nowhere"));
+  kill(daemon.pid(), SIGHUP);
+  wait_for_log(daemon, "was read anew");
+  CHECK(try_attach({.socket = daemon.socket(), .spec = spec}).result == SPDLD_DENIED);
+}
+
+TEST_CASE("SIGTERM stops in good order, whatever goes on") {
+  DaemonProcess daemon;
+  make_photos(daemon.dir() / "photos", 40, 2);
+  PhotoSpec spec;
+  spec.epochs = 0;
+  Loader loader = attach({.socket = daemon.socket(), .spec = spec.toml(daemon.dir() / "photos"), .reconnect_ms = 300});
+  const Batch batch = loader.next(20'000).batch;
+  const Seen seen = look(batch);
+  const int status = daemon.stop(SIGTERM);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK(look(batch) == seen);
+  CHECK_FALSE(std::filesystem::exists(daemon.socket()));
+}
+
+TEST_CASE("a second daemon does not take a socket that is answered, and takes a stale one") {
+  DaemonProcess daemon;
+  const std::string second =
+      std::string(SPDLD_DAEMON_BUILT) + " --socket " + daemon.socket() + " 2> " + (daemon.dir() / "second").string();
+  const int status = system(second.c_str());
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 1));
+  std::string said;
+  std::getline(std::ifstream(daemon.dir() / "second"), said);
+  CHECK_THAT(said, Contains("another spdld answers there"));
+  daemon.stop(SIGKILL);
+  daemon.start();
+  CHECK_THAT(query("ping", nullptr, daemon.socket().c_str()), Contains("daemon_id"));
+}
+
+TEST_CASE("a private daemon serves its user alone and ends after its last session") {
+  DaemonProcess daemon("", {"--private", "--linger-ms", "300"});
+  CHECK_THAT(query("ping", nullptr, daemon.socket().c_str()), Contains("daemon_id"));
+  int status = 0;
+  CHECK(waitpid(daemon.pid(), &status, 0) == daemon.pid());
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  daemon.start();  // so that the destructor has something to end
+}

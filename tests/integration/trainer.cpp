@@ -1,0 +1,85 @@
+#include "tests/integration/trainer.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstring>
+
+namespace spdld::test {
+
+Loader attach(const Job& job) {
+  AttachOptions options;
+  options.socket = job.socket.c_str();
+  if (!job.spec.empty()) options.spec = job.spec.c_str();
+  if (!job.pipeline.empty()) options.pipeline = job.pipeline.c_str();
+  options.group = job.group.c_str();
+  options.rank = job.rank, options.world_size = job.world_size;
+  options.reader = job.reader, options.readers = job.readers;
+  options.epoch = job.epoch, options.step = job.step;
+  options.timeout_ms = job.timeout_ms, options.reconnect_ms = job.reconnect_ms;
+  options.held_max = job.held_max;
+  options.no_private_daemon = 1;
+  return Loader(options);
+}
+
+namespace {
+
+uint64_t digest(const void* bytes, size_t count, uint64_t hash) {
+  const auto* at = static_cast<const uint8_t*>(bytes);
+  for (size_t i = 0; i < count; i++) hash = (hash ^ at[i]) * 0x100000001b3ull;
+  return hash;
+}
+
+std::vector<int64_t> integers(const spdld_tensor& tensor, uint64_t valid) {
+  std::vector<int64_t> values(valid);
+  if (valid) std::memcpy(values.data(), tensor.address, valid * sizeof(int64_t));
+  return values;
+}
+
+}  // namespace
+
+Seen look(const Batch& batch) {
+  const spdld_batch_info info = batch.info();
+  Seen seen{info.epoch, info.step, info.valid, 0xcbf29ce484222325ull, {}, {}};
+  const spdld_tensor image = batch["image"];
+  size_t bytes = sizeof(float);
+  for (uint32_t i = 0; i < image.rank; i++) bytes *= static_cast<size_t>(image.shape[i]);
+  seen.digest = digest(image.address, bytes, seen.digest);
+  seen.ids = integers(batch["sample_id"], info.valid);
+  seen.labels = integers(batch["label"], info.valid);
+  return seen;
+}
+
+std::vector<Seen> take_all(Loader& loader, size_t batches_max) {
+  std::vector<Seen> all;
+  while (all.size() < batches_max) {
+    const auto next = loader.next(20'000);
+    if (next.result == SPDLD_END) break;
+    if (next.result == SPDLD_END_OF_EPOCH) continue;
+    if (next.result != SPDLD_OK) throw Exception(next.result, "no batch in time");
+    all.push_back(look(next.batch));
+  }
+  return all;
+}
+
+pid_t in_child(const std::function<int()>& what) {
+  const pid_t child = fork();
+  if (child) return child;
+  int code = 99;
+  try {
+    code = what();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "trainer %d: %s\n", getpid(), e.what());
+  }
+  _exit(code);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+}  // namespace spdld::test

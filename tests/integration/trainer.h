@@ -1,0 +1,40 @@
+// What trainers do, for tests: attach, step, keep a digest of every batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client/include/spdld.hpp"
+
+namespace spdld::test {
+
+struct Job {
+  std::string socket = {}, spec = {}, pipeline = {};  // a spec or a named pipeline
+  std::string group = "job";
+  uint32_t rank = 0, world_size = 1, reader = 0, readers = 1;
+  uint64_t epoch = 0, step = 0;
+  int64_t timeout_ms = 20'000, reconnect_ms = 20'000;
+  uint32_t held_max = 0;
+};
+
+Loader attach(const Job& job);
+
+// One batch as a trainer saw it.
+struct Seen {
+  uint64_t epoch = 0, step = 0, valid = 0, digest = 0;
+  std::vector<int64_t> ids, labels;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+Seen look(const Batch& batch);
+
+// All batches to the end of the run (or `batches_max`).
+std::vector<Seen> take_all(Loader& loader, size_t batches_max = SIZE_MAX);
+
+// Runs `what` in a forked process; its return value is the exit code (an exception is 99).
+pid_t in_child(const std::function<int()>& what);
+int wait_for(pid_t child);  // the exit code, or -signal
+
+}  // namespace spdld::test
