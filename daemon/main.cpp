@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -47,6 +48,14 @@ void forget_affinity() {
   sched_setaffinity(0, sizeof all, &all);  // the kernel keeps to what the cgroup allows
 }
 
+// A slot is a descriptor, and so is a client: the usual soft limit of 1,024 is for programs that use select().
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Returns false after it has told what is wrong.
 bool load(const Arguments& arguments, spdld::node::Options& options) {
   std::error_code ignored;
@@ -80,6 +89,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
   if (arguments.is_private) forget_affinity();
   auto log = spdlog::stderr_color_mt("spdld");
   spdlog::set_default_logger(log);

@@ -77,13 +77,15 @@ bool is_owner(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
 bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, uid_t uid, gid_t gid) {
   if (is_owner(uid)) return true;
-  if (uid == kNobody) return false;
   auto access = settings.access.find(pipeline);
   if (access == settings.access.end()) access = settings.access.find("*");
   if (access == settings.access.end()) return false;
+  const auto& users = access->second.users;
+  if (std::find(users.begin(), users.end(), "*") != users.end()) return true;
+  if (uid == kNobody) return false;
   const std::string name = user_name(uid), number = std::to_string(uid);
-  for (const auto& user : access->second.users)
-    if (user == "*" || user == name || user == number) return true;
+  if (std::any_of(users.begin(), users.end(), [&](const auto& user) { return user == name || user == number; }))
+    return true;
   if (access->second.groups.empty()) return false;
   const auto gids = groups_of(uid, gid);
   for (const auto& wanted : access->second.groups)

@@ -5,15 +5,11 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 
 import spdld
 from case import BATCH, SAMPLES, STEPS, DaemonCase
-
-try:
-    import torch
-except ImportError:
-    torch = None
 
 
 def places(batches):
@@ -242,7 +238,6 @@ class Tensors(DaemonCase):
             self.assertEqual(image.dtype, torch.bfloat16)
             self.assertTrue(bool(torch.isfinite(image.float()).all()) and float(image.float().std()) > 0.1)
 
-    @unittest.skipUnless(torch, "torch is not installed")
     def test_torch(self):
         loader = self.attach(group="torch", framework="torch")
         batch = loader.next()
