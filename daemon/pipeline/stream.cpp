@@ -1,6 +1,8 @@
 #include "daemon/pipeline/stream.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "daemon/base/cpu.h"
@@ -14,7 +16,9 @@ size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) 
   return std::clamp<size_t>(wanted, 1, std::max<size_t>(batch_size * slots, 1));
 }
 
-constexpr size_t kKeptBytesMax = 4u << 20;  // a task's buffer above this is given back after use
+// Buffers above these are given back after use: of a task's bytes, of a thread's decoded pixels.
+constexpr size_t kKeptBytesMax = 4u << 20;
+constexpr size_t kKeptPixelBytesMax = 16u << 20;
 
 }  // namespace
 
@@ -115,12 +119,9 @@ void Stream::on_fetched(source::FetchRequest& request) {
 void Stream::process(Task& task, unsigned thread) {
   if (task.open->abandoned.load(std::memory_order_relaxed)) return finish(task);
   if (!task.ok) return on_bad(task, task.error);
-  const auto& batch = task.open->batch;
-  const Draws draws{order_.seed, batch.position.epoch, task.sample};
-  const uint64_t start_ns = monotonic_ns();
-  const Status status = pipeline_->plan().run(*task.listing, task, draws, pipeline_->resources().contexts[thread],
-                                              {layout_, batch.slot->memory->fill_address(), task.index});
   auto& decode = pipeline_->statistics().decode;
+  const uint64_t start_ns = monotonic_ns();
+  const Status status = decode_sample(task, pipeline_->resources().contexts[thread]);
   decode.duration_ns.record(monotonic_ns() - start_ns);
   if (!status) {
     decode.failures.add();
@@ -128,6 +129,20 @@ void Stream::process(Task& task, unsigned thread) {
   }
   decode.samples.add();
   finish(task);
+}
+
+// An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
+Status Stream::decode_sample(const Task& task, DecodeContext& context) try {
+  const batch::Batch& batch = task.open->batch;
+  const Draws draws{order_.seed, batch.position.epoch, task.sample};
+  Status status = pipeline_->plan().run(*task.listing, task, draws, context,
+                                        {layout_, batch.slot->memory->fill_address(), task.index});
+  context.rows.memory.shrink(kKeptPixelBytesMax);
+  return status;
+} catch (const std::bad_alloc&) {
+  return Error{Trouble::kTransient, "there is not enough memory to decode " + pipeline_->listing().name(task.sample)};
+} catch (const std::exception& e) {
+  return Error{Trouble::kInternal, "decoding " + pipeline_->listing().name(task.sample) + " failed: " + e.what()};
 }
 
 void Stream::on_bad(Task& task, const Error& error) {

@@ -79,8 +79,8 @@ class Served {
 
   ScriptedService service;
   std::atomic<int> emptied{0};
-  std::unique_ptr<control::Server> server;
   boost::asio::io_context context;
+  std::unique_ptr<control::Server> server;  // ends before the context that it waits with
 
  private:
   TempDir dir_;

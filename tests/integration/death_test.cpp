@@ -82,7 +82,8 @@ TEST_CASE("200 trainers are killed while they hold slots: everything comes back,
   CHECK(soon([&] { return daemon.open_fds() == fds; }));
   CHECK(soon([&] { return daemon.memfd_mappings() == mappings; }));
   CHECK(daemon.threads() == threads);
-  CHECK(daemon.pss_bytes() < pss_after_first + (4u << 20));
+  // A sanitizer keeps what was freed, to see whether it is used again: its heap tells nothing of ours.
+  if (!SPDLD_SANITIZED) CHECK(daemon.pss_bytes() < pss_after_first + (4u << 20));
 }
 
 TEST_CASE("a trainer's seat is free as soon as it is dead, also where its forked child lives on") {

@@ -2,11 +2,13 @@
 // 10 * i.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -23,7 +25,12 @@ class FakeListing final : public source::Listing {
   uint64_t size() const override { return size_; }
   std::span<const source::Field> fields() const override { return fields_; }
   source::Extent locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
-  int64_t integer(uint64_t sample, source::FieldId) const override { return static_cast<int64_t>(sample) % 7; }
+  int64_t integer(uint64_t sample, source::FieldId) const override {
+    if (sample == short_at_ && shortages_.fetch_sub(1) > 0) throw std::bad_alloc();
+    return static_cast<int64_t>(sample) % 7;
+  }
+  // The next `times` times that sample's class is asked for, there is no memory.
+  void run_short(uint64_t sample, int times) { short_at_ = sample, shortages_ = times; }
   std::string name(uint64_t sample) const override { return "sample-" + std::to_string(sample); }
   const std::string& fingerprint() const override { return fingerprint_; }
   uint64_t memory_bytes() const override { return 0; }
@@ -34,6 +41,8 @@ class FakeListing final : public source::Listing {
 
  private:
   uint64_t size_;
+  uint64_t short_at_ = UINT64_MAX;
+  mutable std::atomic<int> shortages_{0};
   std::vector<source::Field> fields_ = {{"text", source::FieldKind::kFetched},
                                         {"class", source::FieldKind::kInteger},
                                         {"path", source::FieldKind::kText}};

@@ -32,7 +32,14 @@ struct Given {
   bool shuffle = true;
   unsigned threads = 2;
   size_t slots = 3;
+  uint64_t short_of_memory_at = UINT64_MAX;  // twice
 };
+
+std::unique_ptr<FakeListing> make_listing(const Given& given) {
+  auto listing = std::make_unique<FakeListing>(given.samples);
+  listing->run_short(given.short_of_memory_at, 2);
+  return listing;
+}
 
 struct Received {
   batch::Batch batch;
@@ -48,8 +55,8 @@ class Rig final : public pipeline::StreamObserver {
         pool_(given.threads),
         contexts_(given.threads),
         pipeline(std::make_shared<pipeline::Pipeline>(
-            make_spec(given.batch_size, given.epochs, given.on_bad, given.shuffle),
-            std::make_unique<FakeListing>(given.samples), 0.0, pipeline::Resources{pool_, fetcher, contexts_})),
+            make_spec(given.batch_size, given.epochs, given.on_bad, given.shuffle), make_listing(given), 0.0,
+            pipeline::Resources{pool_, fetcher, contexts_})),
         sharding_(given.samples, pipeline->spec().batch, 0, 1),
         layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
         stream(
@@ -264,6 +271,19 @@ TEST_CASE("a store that is down is waited for, not substituted") {
     CHECK(got.batch.substituted == 0);
   }
   CHECK(rig.pipeline->statistics().waiting_out_faults.value() == 0);
+}
+
+TEST_CASE("memory that is short for a while is waited for, and ends nothing") {
+  Given given;
+  given.shuffle = false, given.short_of_memory_at = 5;
+  Rig rig(given);
+  rig.fill_all();
+  while (rig.pipeline->statistics().waiting_out_faults.value() < 1) std::this_thread::yield();
+  rig.stream->tick();  // it is short twice
+  while (rig.pipeline->statistics().waiting_out_faults.value() < 1) std::this_thread::yield();
+  rig.stream->tick();
+  for (uint64_t step = 0; step < 5; step++) CHECK(rig.take().ids.front() == static_cast<int64_t>(4 * step));
+  CHECK(rig.pipeline->statistics().substituted.value() == 0);
 }
 
 TEST_CASE("stopping while a store is down leaves nothing behind") {
