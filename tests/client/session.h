@@ -14,27 +14,14 @@
 #include <vector>
 
 #include "tests/support/fake_daemon.h"
+#include "tests/support/temp_dir.h"
 
 namespace spdld::test {
 
-class Folder {
+class Folder : public TempDir {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spdld-client-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string path() const { return path_; }
-  std::string socket() const { return path_ + "/s"; }
-
- private:
-  std::string path_;
+  std::string path() const { return TempDir::path().string(); }
+  std::string socket() const { return path() + "/s"; }
 };
 
 struct Detach {

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -7,6 +5,7 @@
 
 #include "config/catalogue.h"
 #include "tests/config/expect.h"
+#include "tests/support/temp_dir.h"
 
 namespace spdld::config {
 namespace {
@@ -26,27 +25,12 @@ bool names_key(const std::string& text, const std::string& key) {
          ("\n" + text).find("\n# " + key + " = ") != std::string::npos;
 }
 
-class TemporaryFolder {
+class TemporaryFolder : public spdld::test::TempDir {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spdld-config-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
   std::filesystem::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path_ / name;
+    std::ofstream(path() / name, std::ios::binary) << text;
+    return path() / name;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/support/temp_dir.h"
+
 using namespace spdld;
 using namespace spdld::proto;
 
@@ -26,12 +28,8 @@ size_t count_fds() {
   return count;
 }
 
-struct Folder {
-  Folder() : path((std::filesystem::temp_directory_path() / "spdld-proto-XXXXXX").string()) {
-    REQUIRE(::mkdtemp(path.data()));
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
+struct Folder : spdld::test::TempDir {
+  const std::string path = TempDir::path().string();
 };
 
 }  // namespace

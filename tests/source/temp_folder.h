@@ -1,46 +1,29 @@
 // A folder that is there for one test, and how tests open listings. One thread.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 
 #include "daemon/base/result.h"
 #include "daemon/source/listing.h"
+#include "tests/support/temp_dir.h"
 
 namespace spdld::test {
 
-class TempFolder {
+class TempFolder : public TempDir {
  public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spdld-source-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  void folder(const std::string& name) const { std::filesystem::create_directories(path_ / name); }
+  std::string operator/(const std::string& name) const { return (path() / name).string(); }
+  void folder(const std::string& name) const { std::filesystem::create_directories(path() / name); }
   void file(const std::string& name, const std::string& content = "x") const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << content;
+    std::filesystem::create_directories((path() / name).parent_path());
+    std::ofstream(path() / name, std::ios::binary) << content;
   }
   void link(const std::string& target, const std::string& name) const {
-    std::filesystem::create_symlink(target, path_ / name);
+    std::filesystem::create_symlink(target, path() / name);
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline std::unique_ptr<source::Listing> open(const std::string& type, const std::string& uri,

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace spdld::test {
 
