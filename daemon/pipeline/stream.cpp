@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "daemon/base/cpu.h"
 
@@ -79,7 +80,7 @@ std::vector<Stream::Task*> Stream::assign_idle() {
 
 bool Stream::assign(Task& task) {
   const auto open = std::find_if(in_order_.begin(), in_order_.end(),
-                                 [](const OpenBatch* o) { return !o->abandoned && o->next < o->batch.slice.count; });
+                                 [](const OpenBatch* o) { return o->next < o->batch.slice.count; });
   if (open == in_order_.end()) return false;
   task.open = *open;
   task.index = task.open->next++;
@@ -234,10 +235,7 @@ void Stream::finish(Task& task) {
 }
 
 void Stream::settle(OpenBatch& open) {
-  if (open.abandoned) {
-    std::erase(in_order_, &open);
-    return observer_.on_abandoned(*open.batch.slot);
-  }
+  if (open.abandoned) return observer_.on_abandoned(*open.batch.slot);
   open.batch.fill_ns = monotonic_ns() - open.start_ns;
   while (!in_order_.empty() && in_order_.front()->remaining == 0) {
     const batch::Batch& batch = in_order_.front()->batch;
@@ -248,10 +246,10 @@ void Stream::settle(OpenBatch& open) {
   }
 }
 
+// What is abandoned leaves the order at once, so that nothing after it waits for it; its slot comes back when its last
+// task has ended.
 void Stream::abandon_all() {
-  const std::deque<OpenBatch*> opens = in_order_;
-  for (OpenBatch* open : opens) {
-    if (open->abandoned) continue;
+  for (OpenBatch* open : std::exchange(in_order_, {})) {
     open->abandoned = true;
     open->remaining -= open->batch.slice.count - open->next;
     open->next = open->batch.slice.count;
@@ -291,11 +289,6 @@ void Stream::tell_if_quiet() {
   if (!stopped_ || quiet_told_ || idle_.size() != tasks_.size()) return;
   quiet_told_ = true;
   observer_.on_quiet();
-}
-
-size_t Stream::filling() const {
-  std::lock_guard lock(mutex_);
-  return in_order_.size();
 }
 
 }  // namespace spdld::pipeline

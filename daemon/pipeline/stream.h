@@ -53,8 +53,6 @@ class Stream final : private source::FetchObserver {
   // Called some times a second: tries again what a transient fault holds up.
   void tick();
 
-  size_t filling() const;  // slots being filled
-
  private:
   struct OpenBatch {
     batch::Batch batch;
@@ -100,9 +98,9 @@ class Stream final : private source::FetchObserver {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<Task*> idle_;
-  std::vector<Task*> parked_;                                             // waiting out a transient fault
-  std::vector<OpenBatch> opens_;                                          // by slot index
-  std::deque<OpenBatch*> in_order_;                                       // open batches by step
+  std::vector<Task*> parked_;        // waiting out a transient fault
+  std::vector<OpenBatch> opens_;     // by slot index
+  std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
   std::optional<std::pair<uint64_t, sampler::Permutation>> permutation_;  // of the epoch asked for last
   sampler::Position next_;
   uint32_t run_ = 0;

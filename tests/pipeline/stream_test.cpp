@@ -321,6 +321,21 @@ TEST_CASE("a seek abandons what is being filled and goes on elsewhere, under a n
   }
 }
 
+TEST_CASE("what is abandoned holds up nothing that comes after it") {
+  Given given;
+  given.shuffle = false;
+  Rig rig(given);
+  rig.fetcher.hold(1);
+  rig.stream->fill(rig.slots[0]);  // stays with a task that does not end
+  rig.stream->seek(1, {0, 2});
+  rig.stream->fill(rig.slots[1]);
+  const Received got = rig.take(false);
+  CHECK(got.batch.run == 1);
+  CHECK(got.batch.position == sampler::Position{0, 2});
+  rig.fetcher.let_go(1);
+  rig.wait([&] { return rig.abandoned == 1; });
+}
+
 TEST_CASE("what is fetched ahead is bounded by the window, not by the slots") {
   Given given;
   given.samples = 4000, given.batch_size = 1000, given.slots = 4;
