@@ -65,17 +65,19 @@ json ping_document(const Node::View& view) {
           {"uptime_s", view.uptime_s}};
 }
 
+// What every document says of a pipeline first.
+json heading(const std::string& name, const StateOf& state, uid_t uid) {
+  return {{"name", name}, {"state", state.state}, {"reason", state.reason}, {"uid", uid}, {"samples", 0}};
+}
+
+json summary(const std::string& name, const StateOf& state, uid_t uid) {
+  json out = heading(name, state, uid);
+  out.update({{"rings", 0}, {"batches", 0}, {"samples_delivered", 0}, {"bad", 0}});
+  return out;
+}
+
 json summary(const Node::View& view, const Pipelines::Entry& entry) {
-  const StateOf state = state_of(view, entry);
-  json out = {{"name", entry.shown_name},
-              {"state", state.state},
-              {"reason", state.reason},
-              {"uid", entry.uid},
-              {"samples", 0},
-              {"rings", 0},
-              {"batches", 0},
-              {"samples_delivered", 0},
-              {"bad", 0}};
+  json out = summary(entry.shown_name, state_of(view, entry), entry.uid);
   if (!entry.pipeline) return out;
   const auto& statistics = entry.pipeline->statistics();
   out["samples"] = entry.pipeline->listing().size();
@@ -105,16 +107,7 @@ json list_document(const Node::View& view, const control::Client& client) {
   json pipelines = json::array();
   for (const auto& [key, entry] : view.pipelines.entries())
     if (may_see(view, client, *entry)) pipelines.push_back(summary(view, *entry));
-  for (const auto& name : available(view, client))
-    pipelines.push_back({{"name", name},
-                         {"state", "available"},
-                         {"reason", ""},
-                         {"uid", geteuid()},
-                         {"samples", 0},
-                         {"rings", 0},
-                         {"batches", 0},
-                         {"samples_delivered", 0},
-                         {"bad", 0}});
+  for (const auto& name : available(view, client)) pipelines.push_back(summary(name, {"available", {}}, geteuid()));
   return {{"pipelines", pipelines}};
 }
 
@@ -190,13 +183,9 @@ json ring_document(const FeedKey& key, const Feed& feed) {
 }
 
 json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
-  const StateOf state = state_of(view, entry);
-  json out = {{"name", entry.shown_name},
-              {"state", state.state},
-              {"reason", state.reason},
-              {"uid", entry.uid},
-              {"spec", json::parse(config::full_json(entry.spec))}};
-  out["fingerprint"] = "", out["samples"] = 0, out["stages"] = json::array(), out["rings"] = json::array();
+  json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
+  out["spec"] = json::parse(config::full_json(entry.spec));
+  out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}};
   out["listing"] = {{"seconds", 0.0},    {"bytes", 0},           {"classes", 0},          {"remarks", json::array()},
                     {"remark_count", 0}, {"done", entry.listed}, {"total", entry.to_list}};
