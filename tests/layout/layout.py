@@ -2,13 +2,15 @@
 import re
 from pathlib import Path
 
-LOWEST = ("proto", "config")
+LOWEST = ("proto", "proto/cuda", "config")
 SIBLINGS = ("source", "sampler", "decode", "transform", "memory")
 BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/batch")
 
-# Room (a folder) -> the rooms whose headers it may include, beside its own. The longest folder that fits a file is its room.
+# Room (a folder) -> the rooms whose headers it may include, beside its own; "NAME/" stands for all rooms below NAME. The
+# longest folder that fits a file is its room.
 ROOMS = {
     "proto": (),
+    "proto/cuda": ("proto",),
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
@@ -16,19 +18,21 @@ ROOMS = {
     "daemon/pipeline": (*BELOW_PIPELINE,),
     "daemon/delivery": (*BELOW_PIPELINE,),
     "daemon/control": (*BELOW_PIPELINE, "daemon/delivery"),
-    "daemon/node": (*LOWEST, "daemon"),
-    "daemon": (*LOWEST, "daemon"),  # main.cpp
+    "daemon/node": (*LOWEST, "daemon/"),
+    "daemon": (*LOWEST, "daemon/"),  # main.cpp
     "client/include": (),
-    "client/src": ("proto", "client/include"),
+    "client/src": ("proto", "proto/cuda", "client/include"),
     "client/python": ("client/include",),
     "client/cli": ("proto", "config", "client/include"),
-    "tests": ("proto", "config", "daemon", "client", "tests"),
-    "bench": ("proto", "config", "daemon", "client", "bench"),
+    "tests": ("proto/", "config/", "daemon/", "client/", "tests/"),
+    "bench": ("proto/", "config/", "daemon/", "client/", "bench/"),
     "deploy": (),
 }
 
 # Header (how its name begins) -> the files (how their paths begin) that alone may include it.
 LIBRARIES = {
+    "cuda": ("tests/cuda/",),
+    "nvml.h": (),
     "jpeglib.h": ("daemon/decode/jpeg/", "tests/", "bench/"),
     "toml++": ("config/document.cpp",),
     "hwy/": ("daemon/transform/", "tests/transform/"),
@@ -58,8 +62,8 @@ def room_of(path):
 
 def may_include(room, target):
     """Whether files of `room` may include the file `target` (a path from the root)."""
-    own = target.startswith(room + "/") and room_of(target) == room
-    return own or any(target.startswith(allowed + "/") for allowed in ROOMS[room])
+    return any(target.startswith(allowed) if allowed.endswith("/") else room_of(target) == allowed
+               for allowed in (room, *ROOMS[room]))
 
 
 def include_faults(root, path, text):

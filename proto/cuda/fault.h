@@ -1,0 +1,54 @@
+// What can go wrong with a GPU, by name. Every sentence for people begins with the name of its cause and says what to
+// do: "exclusive-process: GPU 0 (...) ...". The names are the user's to search for, and never change.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "proto/cuda/abi.h"
+
+namespace spdld::cuda {
+
+enum class Cause : uint8_t {
+  kNoDriver,          // no libcuda.so.1 here, or one that can't start
+  kDriverTooOld,      // it lacks an entry
+  kNoGpu,             // a driver, and no GPU that this process may see
+  kGpuNotVisible,     // this GPU is not among those that the process sees
+  kExclusiveProcess,  // the GPU takes one process alone
+  kOutOfMemory,       // of the GPU, or pinned memory
+  kOtherNamespace,    // daemon and trainer share no IPC or PID namespace
+  kOtherUser,         // daemon and trainer are different users
+  kMig,               // a slice of a GPU (MIG), which can't do this
+  kSameProcess,       // exporter and importer are one process
+  kForked,            // CUDA had been initialised before this process was forked
+  kContextLost,       // an error after which the driver refuses all further work on this GPU
+  kUnsupported,       // this GPU or driver can't do it
+  kFailed,            // anything else
+};
+
+// "no-driver", "driver-too-old", "no-gpu", "gpu-not-visible", "exclusive-process", "out-of-memory", "other-namespace",
+// "other-user", "mig", "same-process", "forked", "context-lost", "unsupported", "failed".
+std::string_view name_of(Cause cause);
+// What to do, where the cause alone tells; else empty.
+std::string_view advice_of(Cause cause);
+
+// Of a call's result, as far as the number alone tells.
+Cause cause_of(abi::Result code);
+// After these every further call on the context fails with the same.
+bool is_sticky(abi::Result code);
+
+// Set-up's exception.
+class Fault : public std::runtime_error {
+ public:
+  // what(): "<cause>: <sentence>", and "; <advice>" where the cause has one: `sentence` need not say it.
+  Fault(Cause cause, const std::string& sentence, abi::Result code = abi::kSuccess);
+  Cause cause() const { return cause_; }
+  abi::Result code() const { return code_; }
+
+ private:
+  Cause cause_;
+  abi::Result code_;
+};
+
+}  // namespace spdld::cuda

@@ -1,0 +1,132 @@
+#include "proto/cuda/objects.h"
+
+namespace spdld::cuda {
+namespace {
+
+std::string text_of(const Device& device) {
+  return "GPU " + std::to_string(device.ordinal) + " (" + device.name + ", " + to_text(device.uuid) + ")";
+}
+
+// Processes share the GPU through MPS: exclusive-process then means MPS's own process.
+bool uses_mps(const Driver& driver, const Device& device) {
+  int value = 0;
+  return driver.call().cuDeviceGetAttribute(&value, abi::kAttributeMps, device.handle) == abi::kSuccess && value == 1;
+}
+
+void refuse_modes(const Driver& driver, const Device& device) {
+  int mode = 0;
+  driver.check(driver.call().cuDeviceGetAttribute(&mode, abi::kAttributeComputeMode, device.handle),
+               text_of(device) + " does not tell its compute mode");
+  if (mode == abi::kComputeModeProhibited)
+    throw Fault(
+        Cause::kUnsupported,
+        text_of(device) + " is in compute mode prohibited, and takes no process; allow them with nvidia-smi -c 0");
+  if (mode == abi::kComputeModeExclusiveProcess && !uses_mps(driver, device))
+    throw Fault(Cause::kExclusiveProcess,
+                text_of(device) + " is in compute mode exclusive-process, and takes one process alone");
+}
+
+// A call on a context, for which that is current.
+template <class Call>
+abi::Result within(const Context& context, Call&& call) {
+  const Current current(context);
+  return current.result() == abi::kSuccess ? call(context.driver().call()) : current.result();
+}
+
+}  // namespace
+
+Context::Context(const Device& device) : driver_(Driver::get()), device_(device) {
+  refuse_modes(driver_, device_);
+  driver_.check(driver_.call().cuDevicePrimaryCtxRetain(&handle_, device_.handle),
+                text_of(device_) + " gives no context");
+}
+
+std::shared_ptr<Context> Context::retain(const Device& device) {
+  struct Retained : Context {  // lets make_shared reach the constructor
+    explicit Retained(const Device& of) : Context(of) {}
+  };
+  return std::make_shared<Retained>(device);
+}
+
+Context::~Context() {
+  if (!lost()) driver_.call().cuDevicePrimaryCtxRelease(device_.handle);
+}
+
+void Context::reset() {
+  if (lost() || lost_.exchange(true)) return;
+  // A reset does not undo the retain, which would keep the next context alive for ever; it can't be undone before it.
+  driver_.call().cuDevicePrimaryCtxReset(device_.handle);
+  driver_.call().cuDevicePrimaryCtxRelease(device_.handle);
+}
+
+Current::Current(const Context& context) : context_(context) {
+  result_ = context.lost() ? abi::kContextDestroyed : context.driver().call().cuCtxPushCurrent(context.handle());
+}
+
+Current::~Current() {
+  abi::Context popped = nullptr;
+  if (result_ == abi::kSuccess) context_.driver().call().cuCtxPopCurrent(&popped);
+}
+
+MemoryLevels memory_levels(const Context& context) {
+  size_t free_bytes = 0, total_bytes = 0;
+  context.driver().check(
+      within(context, [&](const abi::Entries& call) { return call.cuMemGetInfo(&free_bytes, &total_bytes); }),
+      text_of(context.device()) + " does not tell how much memory is free");
+  return {free_bytes, total_bytes};
+}
+
+Stream::Stream(ContextRef context) : context_(std::move(context)) {
+  context_->driver().check(
+      within(*context_,
+             [&](const abi::Entries& call) { return call.cuStreamCreate(&handle_, abi::kStreamNonBlocking); }),
+      "a stream can't be made on " + text_of(context_->device()));
+}
+
+Stream::~Stream() {
+  within(*context_, [&](const abi::Entries& call) { return call.cuStreamDestroy(handle_); });
+}
+
+Event::Event(ContextRef context, Reach reach) : context_(std::move(context)) {
+  const unsigned shared = reach == Reach::kInterprocess ? abi::kEventInterprocess : 0;
+  const unsigned flags = abi::kEventBlockingSync | abi::kEventDisableTiming | shared;
+  context_->driver().check(
+      within(*context_, [&](const abi::Entries& call) { return call.cuEventCreate(&handle_, flags); }),
+      "an event can't be made on " + text_of(context_->device()));
+}
+
+Event::Event(ContextRef context, const abi::IpcEventHandle& shared) : context_(std::move(context)) {
+  context_->driver().check(
+      within(*context_, [&](const abi::Entries& call) { return call.cuIpcOpenEventHandle(&handle_, shared); }),
+      "another process's event can't be opened on " + text_of(context_->device()));
+}
+
+Event::~Event() {
+  within(*context_, [&](const abi::Entries& call) { return call.cuEventDestroy(handle_); });
+}
+
+abi::IpcEventHandle Event::share() const {
+  abi::IpcEventHandle shared = {};
+  context_->driver().check(
+      within(*context_, [&](const abi::Entries& call) { return call.cuIpcGetEventHandle(&shared, handle_); }),
+      "an event can't be shared from " + text_of(context_->device()));
+  return shared;
+}
+
+abi::Result Event::record(abi::Stream stream) {
+  return within(*context_, [&](const abi::Entries& call) { return call.cuEventRecord(handle_, stream); });
+}
+
+abi::Result Event::make_wait(abi::Stream stream) {
+  return within(*context_, [&](const abi::Entries& call) { return call.cuStreamWaitEvent(stream, handle_, 0); });
+}
+
+abi::Result Event::query() const {
+  return within(*context_, [&](const abi::Entries& call) { return call.cuEventQuery(handle_); });
+}
+
+abi::Result Event::wait() const {
+  return within(*context_, [&](const abi::Entries& call) { return call.cuEventSynchronize(handle_); });
+}
+
+}  // namespace spdld::cuda

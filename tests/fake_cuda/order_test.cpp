@@ -1,0 +1,264 @@
+// Copies are asynchronous, streams keep order, and what breaks it is written down.
+#include <sys/mman.h>
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "tests/fake_cuda/child.h"
+
+namespace spdld::test {
+
+namespace {
+
+constexpr uint64_t kBytes = 2u << 20;
+constexpr unsigned kInterprocess = abi::kEventInterprocess | abi::kEventDisableTiming;
+
+unsigned char* at(abi::DevicePtr address) { return reinterpret_cast<unsigned char*>(static_cast<uintptr_t>(address)); }
+
+// So slow that on a busy machine, too, a process does what it wants to do while a copy is under way.
+FakeCudaOptions slow(uint32_t copy_us = 400'000) {
+  FakeCudaOptions options;
+  options.copy_us = copy_us;
+  return options;
+}
+
+// Pages of its own, as registered memory has to be.
+struct Host {
+  unsigned char* bytes;
+  explicit Host(int value) {
+    void* mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(mapped != MAP_FAILED);
+    bytes = static_cast<unsigned char*>(mapped);
+    std::memset(bytes, value, kBytes);
+  }
+  ~Host() { ::munmap(bytes, kBytes); }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+};
+
+struct Fixture {
+  const Loaded& driver;
+  abi::DevicePtr device = 0;
+  abi::Stream stream = nullptr, other = nullptr;
+  abi::Event event = nullptr;
+  explicit Fixture(const Loaded& loaded) : driver(loaded) {
+    driver.start();
+    GOOD(driver.cuMemAlloc(&device, kBytes));
+    GOOD(driver.cuStreamCreate(&stream, abi::kStreamNonBlocking));
+    GOOD(driver.cuStreamCreate(&other, abi::kStreamNonBlocking));
+    GOOD(driver.cuEventCreate(&event, abi::kEventDisableTiming));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a copy from registered memory returns before it is done") {
+  const FakeCuda cuda(slow());
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    const Host host(7);
+    GOOD(driver.cuMemHostRegister(host.bytes, kBytes, abi::kHostRegisterPortable));
+    GOOD(driver.cuEventQuery(on.event));  // never recorded
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    GOOD(driver.cuEventRecord(on.event, on.stream));
+    GIVES(abi::kNotReady, driver.cuEventQuery(on.event));
+    MUST(at(on.device)[0] == 0xEE && at(on.device)[kBytes - 1] == 0xEE);
+    GOOD(driver.cuEventSynchronize(on.event));
+    MUST(at(on.device)[0] == 7 && at(on.device)[kBytes - 1] == 7);
+    GOOD(driver.cuEventQuery(on.event));
+    GOOD(driver.cuMemHostUnregister(host.bytes));
+  }));
+  CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("a copy from other memory is done when it returns") {
+  const FakeCuda cuda(slow(1000));
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    const Host host(7);
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    MUST(at(on.device)[kBytes - 1] == 7);
+  }));
+}
+
+TEST_CASE("streams wait for each other's events, and read before they write") {
+  const FakeCuda cuda(slow(20'000));
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    const Host first(7), second(9), back(0);
+    for (const Host* host : {&first, &second, &back}) GOOD(driver.cuMemHostRegister(host->bytes, kBytes, 0));
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, first.bytes, kBytes, on.stream));
+    GOOD(driver.cuEventRecord(on.event, on.stream));
+    GOOD(driver.cuStreamWaitEvent(on.other, on.event, 0));
+    GOOD(driver.cuMemcpyDtoHAsync(back.bytes, on.device, kBytes, on.other));
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, second.bytes, kBytes, on.other));
+    GOOD(driver.cuStreamSynchronize(on.other));
+    MUST(back.bytes[0] == 7 && back.bytes[kBytes - 1] == 7);
+    MUST(at(on.device)[0] == 9);
+  }));
+  CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("staging changed while its copy was under way") {
+  const FakeCuda cuda(slow());
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    const Host host(7);
+    GOOD(driver.cuMemHostRegister(host.bytes, kBytes, 0));
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    host.bytes[kBytes / 2] = 8;
+    GOOD(driver.cuStreamSynchronize(on.stream));
+  }));
+  CHECK_THAT(only_violation(cuda), Catch::EndsWith("cuMemcpyHtoDAsync: staging changed while its copy was under way"));
+}
+
+TEST_CASE("staging unregistered, or gone, while its copy was under way") {
+  const FakeCuda cuda(slow());
+  const bool gone = GENERATE(false, true);
+  CHECK(runs_well(cuda, [&](const Loaded& driver) {
+    const Fixture on(driver);
+    auto host = std::make_unique<Host>(7);
+    GOOD(driver.cuMemHostRegister(host->bytes, kBytes, 0));
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, host->bytes, kBytes, on.stream));
+    if (gone)
+      host.reset();
+    else
+      GOOD(driver.cuMemHostUnregister(host->bytes));
+    GOOD(driver.cuStreamSynchronize(on.stream));
+  }));
+  CHECK_THAT(only_violation(cuda), Catch::Contains(gone ? "staging unmapped while" : "staging unregistered while"));
+}
+
+TEST_CASE("a slot overwritten while an importer's stream still uses it") {
+  const FakeCuda cuda(slow());
+  const bool waits = GENERATE(true, false);
+  Child exporter(cuda, [&](const Loaded& driver, Channel& channel) {
+    const Fixture on(driver);
+    const Host host(7);  // not registered: overwritten at once, and again when the copy is over
+    abi::IpcMemHandle handle;
+    GOOD(driver.cuIpcGetMemHandle(&handle, on.device));
+    channel.tell(handle);
+    channel.await();
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    channel.await();
+  });
+  Child importer(cuda, [&](const Loaded& driver, Channel& channel) {
+    driver.start();
+    const Host host(0);
+    const auto handle = channel.hear<abi::IpcMemHandle>();
+    abi::DevicePtr address = 0;
+    GOOD(driver.cuIpcOpenMemHandle(&address, handle, abi::kIpcLazyEnablePeerAccess));
+    GOOD(driver.cuMemHostRegister(host.bytes, kBytes, 0));
+    GOOD(driver.cuMemcpyDtoHAsync(host.bytes, address, kBytes, abi::legacy_stream()));
+    if (waits) GOOD(driver.cuStreamSynchronize(abi::legacy_stream()));
+    channel.go();
+    if (!waits) GOOD(driver.cuStreamSynchronize(abi::legacy_stream()));
+    GOOD(driver.cuIpcCloseMemHandle(address));
+    channel.go();
+  });
+  importer.channel().tell(exporter.channel().hear<abi::IpcMemHandle>());
+  importer.channel().await();
+  exporter.channel().go();
+  importer.channel().await();
+  exporter.channel().go();
+  CHECK(importer.ends_well());
+  CHECK(exporter.ends_well());
+  if (waits)
+    CHECK(cuda.violations().empty());
+  else
+    CHECK_THAT(only_violation(cuda),
+               Catch::StartsWith("pid ") && Catch::EndsWith("overwritten while a stream still read it"));
+}
+
+TEST_CASE("an event of another process") {
+  const FakeCuda cuda(slow());
+  const bool by_stream = GENERATE(false, true), killed = GENERATE(false, true);
+  Child exporter(cuda, [&](const Loaded& driver, Channel& channel) {
+    const Fixture on(driver);
+    abi::Event event = nullptr;
+    GIVES(abi::kInvalidValue, driver.cuEventCreate(&event, abi::kEventInterprocess));
+    GOOD(driver.cuEventCreate(&event, kInterprocess));
+    abi::IpcEventHandle handle;
+    GOOD(driver.cuIpcGetEventHandle(&handle, event));
+    abi::Event opened = nullptr;
+    GIVES(abi::kInvalidContext, driver.cuIpcOpenEventHandle(&opened, handle));
+    const Host host(7);
+    GOOD(driver.cuMemHostRegister(host.bytes, kBytes, 0));
+    for (int i = 0; i < (killed ? 100 : 1); ++i)
+      GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    GOOD(driver.cuEventRecord(event, on.stream));
+    channel.tell(handle);
+    channel.await();
+  });
+  Child importer(cuda, [&](const Loaded& driver, Channel& channel) {
+    driver.start();
+    const auto handle = channel.hear<abi::IpcEventHandle>();
+    abi::Event event = nullptr;
+    GOOD(driver.cuIpcOpenEventHandle(&event, handle));
+    GIVES(abi::kNotReady, driver.cuEventQuery(event));
+    channel.go();
+    if (by_stream) {
+      GOOD(driver.cuStreamWaitEvent(abi::legacy_stream(), event, 0));
+      GOOD(driver.cuStreamSynchronize(abi::legacy_stream()));
+    } else {
+      GOOD(driver.cuEventSynchronize(event));
+    }
+    GOOD(driver.cuEventQuery(event));
+    GOOD(driver.cuEventDestroy(event));
+  });
+  importer.channel().tell(exporter.channel().hear<abi::IpcEventHandle>());
+  importer.channel().await();
+  if (killed) exporter.kill();
+  CHECK(importer.ends_well());
+  if (!killed) {
+    exporter.channel().go();
+    CHECK(exporter.ends_well());
+  }
+  CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("a driver's call inside a host function") {
+  const FakeCuda cuda;
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    struct Seen {
+      const Loaded* driver;
+      abi::Event event;
+      std::atomic<int> code{-1};
+    } seen{&driver, on.event, {}};
+    seen.code.store(-1);
+    GOOD(driver.cuLaunchHostFunc(
+        on.stream,
+        [](void* argument) {
+          auto& told = *static_cast<Seen*>(argument);
+          told.code.store(told.driver->cuEventQuery(told.event));
+        },
+        &seen));
+    GOOD(driver.cuStreamSynchronize(on.stream));
+    MUST(seen.code.load() == abi::kNotPermitted);
+    GOOD(driver.cuEventQuery(on.event));  // outside it may
+  }));
+  CHECK_THAT(only_violation(cuda), Catch::EndsWith("cuEventQuery: called inside a host function"));
+}
+
+TEST_CASE("an event recorded on a stream that is capturing") {
+  const FakeCuda cuda;
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    int status = -1;
+    driver.set_capturing(on.stream, true);
+    GOOD(driver.cuStreamIsCapturing(on.stream, &status));
+    MUST(status == abi::kCaptureActive);
+    GIVES(abi::kStreamCaptureUnsupported, driver.cuEventRecord(on.event, on.stream));
+    driver.set_capturing(on.stream, false);
+    GOOD(driver.cuStreamIsCapturing(on.stream, &status));
+    MUST(status == abi::kCaptureNone);
+    GOOD(driver.cuEventRecord(on.event, on.stream));
+  }));
+  CHECK_THAT(only_violation(cuda), Catch::EndsWith("an event recorded on a stream that is capturing"));
+}
+
+}  // namespace spdld::test

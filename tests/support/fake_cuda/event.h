@@ -1,0 +1,71 @@
+// An event's state: a page of this process, or one that processes share. Waiting is a futex on the page. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "proto/unique_fd.h"
+#include "tests/support/fake_cuda/ledger.h"
+
+namespace spdld::test::fake {
+
+struct Context;
+
+struct EventPage {
+  std::atomic<uint64_t> id;                   // of a shared one: file descriptors' numbers come again
+  std::atomic<uint64_t> recorded, completed;  // tickets: how often it was recorded, and the last that is through
+  std::atomic<uint32_t> bell;                 // rung at each completion
+  std::atomic<uint32_t> destroyed;            // by its maker
+};
+
+// What the 64 bytes of an exported event or allocation say.
+struct ShareNote {
+  uint64_t magic;
+  ProcessKey exporter;
+  int32_t fd, device;
+  uint64_t id, bytes;
+};
+static_assert(sizeof(ShareNote) <= 64);
+inline constexpr uint64_t kEventMagic = 0x6576656e74, kMemoryMagic = 0x6d656d6f7279;
+
+// The exporter's file descriptor, opened here: -EACCES, -ENOENT ... where that can't be.
+int open_shared(const ShareNote& note);
+
+class Event {
+ public:
+  Event(std::shared_ptr<Context> context, unsigned flags);
+  // Another process's; `fd` is the page. Throws std::system_error where it is not the one meant.
+  Event(std::shared_ptr<Context> context, const ShareNote& note, UniqueFd fd);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  const std::shared_ptr<Context>& context() const { return context_; }
+  bool is_shared() const { return static_cast<bool>(fd_); }
+  bool is_foreign() const { return exporter_.pid != 0; }
+  // Its maker destroyed it while this process has it open.
+  bool is_orphaned() const { return is_foreign() && page_->destroyed.load() != 0; }
+  ShareNote note() const;
+
+  uint64_t record() { return page_->recorded.fetch_add(1) + 1; }
+  void complete(uint64_t ticket);
+  uint64_t last_ticket() const { return page_->recorded.load(); }
+  bool is_through(uint64_t ticket) const { return page_->completed.load() >= ticket; }
+  // Nothing will complete it any more, nor is anything under way.
+  bool is_abandoned() const { return is_foreign() && !is_alive(exporter_); }
+  // Until `ticket` is through, `stop` says so, or the process that made the event is dead.
+  void wait(uint64_t ticket, const std::function<bool()>& stop) const;
+  void wake() const;  // so that those who wait ask `stop`
+  void mark_destroyed();
+
+ private:
+  const std::shared_ptr<Context> context_;
+  const ProcessKey exporter_;
+  UniqueFd fd_;
+  std::unique_ptr<EventPage> own_page_;
+  EventPage* page_;
+};
+
+}  // namespace spdld::test::fake

@@ -1,0 +1,73 @@
+// A test's side of the fake driver: a libcuda.so.1 (and a libnvidia-ml.so.1) over memfds, for machines without a GPU.
+// It has the entries of proto/cuda/abi.h, in this process and in every process that inherits its environment; they
+// share one folder of state. It really is asynchronous (a thread a stream, copies take a while, what is not yet copied
+// reads as 0xEE), it keeps a ledger of what each process has, and it writes down every breach of the rules:
+//   freed before closed, opened after it was freed, staging changed, unregistered or unmapped while its copy was under
+//   way, a slot overwritten while an importer's stream still uses it, an event, stream or context used after its end,
+//   an event recorded on a capturing stream, a driver's call inside a host function, double frees.
+// libcuda.so.1 has one entry more, int spdld_fake_cuda_set_capturing(CUstream, int): what cuStreamIsCapturing() tells.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spdld::test {
+
+struct FakeCudaOptions {
+  int devices = 1;  // 0: a driver without a GPU
+  uint64_t device_bytes = 1ull << 30;
+  bool exclusive_process = false;
+  bool mig = false;         // the devices are slices: neither transport works
+  bool shares_fds = true;   // false: no VMM file descriptors
+  bool old_driver = false;  // CUDA 11.0: a library of its own, without cuGetProcAddress and cuDeviceGetUuid_v2
+  uint32_t copy_us = 200;   // how long a copy takes
+};
+
+// What living processes have; a killed process's things are the kernel's, not a leak.
+struct FakeCudaLive {
+  uint64_t contexts = 0, streams = 0, events = 0, allocations = 0, imports = 0, registrations = 0, device_bytes = 0;
+};
+
+class FakeCuda {
+ public:
+  // Makes the folder; nothing of this process's environment changes.
+  explicit FakeCuda(const FakeCudaOptions& options = {});
+  ~FakeCuda();  // removes it
+  FakeCuda(const FakeCuda&) = delete;
+  FakeCuda& operator=(const FakeCuda&) = delete;
+
+  // For a process that is to have the fake driver: LD_LIBRARY_PATH and SPDLD_FAKE_CUDA (the folder).
+  std::map<std::string, std::string> environment() const;
+  // The same for this process, before its first use of the driver: once a process. For a child after fork(), or a test
+  // program that talks to one fake driver all its life.
+  void use_here() const;
+  const std::filesystem::path& folder() const { return folder_; }
+
+  // From now on the call number `nth` (from 1, counted from now) of `symbol` ("cuMemAlloc") fails with `code` in
+  // process `pid` (0: in any); `ever_after`: and all calls of it that follow. Sticky codes poison the context until it
+  // is reset.
+  void inject(std::string_view symbol, int code, uint64_t nth = 1, bool ever_after = false, pid_t pid = 0);
+  void clear_faults();
+  // How often the faults injected so far have struck.
+  uint64_t struck() const;
+
+  // Calls of `symbol` so far, over all processes.
+  uint64_t calls(std::string_view symbol) const;
+  FakeCudaLive live(pid_t pid = 0) const;       // of one process, or of all that live
+  uint64_t used_bytes(int device = 0) const;    // what cuMemGetInfo counts as used
+  std::vector<std::string> violations() const;  // a sentence each, with the pid and the entry
+
+ private:
+  struct State;
+  std::filesystem::path folder_;
+  std::unique_ptr<State> state_;  // the shared ledger, mapped
+};
+
+}  // namespace spdld::test

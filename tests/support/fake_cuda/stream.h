@@ -1,0 +1,80 @@
+// A stream: a queue and a thread, which begins with the first work. Any thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "tests/support/fake_cuda/memory.h"
+
+namespace spdld::test::fake {
+
+class Stream;
+
+// A device's primary context in this process, from the first retain to the last release or a reset.
+struct Context {
+  enum class State : int { kAlive, kReleased, kReset };
+  int ordinal = 0, device = 0;  // as the process counts, and as the ledger does
+  uint64_t handle = 0;
+  std::atomic<int> sticky{0};  // what every call on it gives
+  std::atomic<State> state{State::kAlive};
+  std::shared_ptr<Stream> legacy;  // under the process's lock
+
+  bool is_alive() const { return state.load() == State::kAlive; }
+  bool is_usable() const { return is_alive() && sticky.load() == 0; }
+};
+
+// What a piece of work writes; none: `physical` is null.
+struct Touched {
+  const Physical* physical = nullptr;
+  uint64_t offset = 0, bytes = 0;
+  bool overlaps(const Touched& other) const {
+    return physical && other.physical && physical->id == other.physical->id && offset < other.offset + other.bytes &&
+           other.offset < offset + bytes;
+  }
+};
+
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  struct Work {
+    std::function<void()> run;
+    Touched writes;       // of a copy to the device
+    bool orders = false;  // what comes behind relies on its coming first
+  };
+
+  explicit Stream(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  const std::shared_ptr<Context>& context() const { return context_; }
+
+  // Waits while the queue is full. Returns the work's number.
+  uint64_t put(Work work);
+  // Whether nothing that is under way may still rely on what is there.
+  bool is_free(const Touched& place);
+  void wait_for(uint64_t number);
+  void wait_idle();
+  // No more work comes; what is there is done first.
+  void close();
+  // The time that a copy takes; ends early when the context does.
+  void pause(uint32_t us);
+  void wake();
+
+  std::atomic<bool> capturing{false};
+
+ private:
+  static void serve(const std::shared_ptr<Stream>& stream);
+
+  static constexpr size_t kQueueMax = 1024;
+  const std::shared_ptr<Context> context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> queue_;  // the first is under way
+  uint64_t put_ = 0, done_ = 0;
+  bool started_ = false, closed_ = false;
+};
+
+// Whether this thread is in a function that cuLaunchHostFunc() put into a stream.
+bool& in_host_function();
+
+}  // namespace spdld::test::fake
