@@ -42,9 +42,9 @@ struct Section {
 };
 
 // In the order of the file. The defaults are DaemonSettings' own.
-const std::array<Section, 6>& sections() {
+const std::array<Section, 7>& sections() {
   static const DaemonSettings defaults;
-  static const std::array<Section, 6> table = {{
+  static const std::array<Section, 7> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
@@ -56,6 +56,13 @@ const std::array<Section, 6>& sections() {
         size_key("slot_bytes_per_user_max", "of one user's rings", defaults.slot_bytes_per_user_max),
         count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
         count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536)}},
+      {"gpu",
+       {{.name = "enabled",
+         .type = Type::kFlag,
+         .help = "whether batches may be handed over on GPUs",
+         .fallback = Value(defaults.gpu_enabled)},
+        size_key("slot_bytes_max", "of one GPU's memory", defaults.gpu_slot_bytes_max),
+        size_key("staging_bytes_max", "pinned memory for copies to one GPU", defaults.gpu_staging_bytes_max)}},
       {"data", {texts_key("roots", "folders a source must lie in")}},
       {"pipelines", {text_key("dir", "folder of the named pipelines")}},
       {"pipelines.access.NAME", {texts_key("users", "who may use NAME"), texts_key("groups", "who may use NAME")}},
@@ -129,6 +136,14 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.slot_bytes_per_user_max = settings.slot_bytes_max;
 }
 
+void check_gpu(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "gpu", keys_of("gpu"), complaints);
+  reader.refuse_unknown();
+  settings.gpu_enabled = reader.flag("enabled");
+  settings.gpu_slot_bytes_max = static_cast<uint64_t>(reader.integer("slot_bytes_max"));
+  settings.gpu_staging_bytes_max = static_cast<uint64_t>(reader.integer("staging_bytes_max"));
+}
+
 void check_data(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "data", keys_of("data"), complaints);
   reader.refuse_unknown();
@@ -186,11 +201,12 @@ std::vector<std::string> daemon_keys() {
 Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin) {
   Complaints complaints(origin);
   TableReader reader(root, "", {}, complaints);
-  const std::array<std::string_view, 5> tables = {"socket", "limits", "data", "pipelines", "log"};
+  const std::array<std::string_view, 6> tables = {"socket", "limits", "gpu", "data", "pipelines", "log"};
   reader.refuse_unknown(tables);
   DaemonSettings settings;
   check_socket(section_node(root, "socket"), settings, complaints);
   check_limits(section_node(root, "limits"), settings, complaints);
+  check_gpu(section_node(root, "gpu"), settings, complaints);
   check_data(section_node(root, "data"), settings, complaints);
   check_pipelines(section_node(root, "pipelines"), settings, complaints);
   TableReader log(section_node(root, "log"), "log", keys_of("log"), complaints);

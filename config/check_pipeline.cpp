@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "config/check.h"
+#include "config/device.h"
 
 namespace spdld::config {
 namespace {
@@ -317,16 +318,6 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source
 
 // --- [batch] and the whole ---
 
-// The one place that knows which devices this build can hand over on.
-std::string device_error(const std::string& device) {
-  if (device == "auto" || device == "cpu") return "";
-  const bool cuda = device.starts_with("cuda:") && device.size() <= 7 && is_digits(std::string_view(device).substr(5));
-  if (device == "pinned" || cuda) {
-    return in_quotes(device) + " needs a build with GPU support: use \"auto\" or \"cpu\"";
-  }
-  return "must be \"auto\", \"cpu\", \"pinned\" or \"cuda:N\" (N from 0 to 99), not " + in_quotes(device);
-}
-
 BatchSpec check_batch(const Node& node, Complaints& complaints) {
   TableReader reader(node, "batch", batch_keys(), complaints);
   reader.refuse_unknown();
@@ -345,7 +336,9 @@ BatchSpec check_batch(const Node& node, Complaints& complaints) {
   batch.held_max = static_cast<uint32_t>(reader.integer("held_max"));
   if (const auto device = reader.given_text("device")) {
     batch.device = *device;
-    if (const auto error = device_error(batch.device); !error.empty()) reader.complain("device", error);
+    if (!parse_device(*device)) {
+      reader.complain("device", "must be " + std::string(kDeviceSyntax) + ", not " + in_quotes(*device));
+    }
   }
   return batch;
 }

@@ -28,6 +28,10 @@ struct DaemonSettings {
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
 
+  bool gpu_enabled = true;
+  uint64_t gpu_slot_bytes_max = 4ull << 30;     // of one GPU's memory, for the slots of all rings on it
+  uint64_t gpu_staging_bytes_max = 1ull << 30;  // of pinned host memory, for the copies to one GPU
+
   std::vector<std::filesystem::path>
       data_roots;                       // a source must lie in one of them; empty: anywhere the daemon can read
   std::filesystem::path pipelines_dir;  // NAME.toml is the named pipeline NAME; empty: none

@@ -82,7 +82,7 @@ struct BatchSpec {
   LastBatch last = LastBatch::kShort;
   uint32_t prefetch_depth = 4;  // batches being filled or ready, beyond those the trainer holds
   uint32_t held_max = 2;        // batches a trainer may hold at once; a ring has prefetch_depth + held_max slots
-  std::string device = "auto";  // "auto", "cpu", "pinned", "cuda:N"
+  std::string device = "auto";  // as config/device.h reads it
 };
 
 struct PipelineSpec {

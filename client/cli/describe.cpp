@@ -83,6 +83,13 @@ std::string stages_text(const Json& describe, bool colour) {
   return table.text(colour);
 }
 
+std::string memory_text(const Json& ring) {
+  const std::string gpu = text_at(ring, "gpu");
+  const std::string memory = text_at(ring, "memory");
+  if (gpu.empty()) return memory + ", " + text_at(ring, "access");
+  return memory + ", " + gpu + (ring.value("ready_early", false) ? ", ready early" : "");
+}
+
 std::string rings_text(const Json& describe, bool colour) {
   // SLOTS: free, being filled, ready, held by the trainer, in this order.
   Table table({{"GROUP"},
@@ -109,10 +116,9 @@ std::string rings_text(const Json& describe, bool colour) {
     const bool hungry = starved_s > number_at(ring, "full_s");
     table.add({text_at(ring, "group"),
                std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), pids,
-               text_at(ring, "memory") + ", " + text_at(ring, "access"), bytes_text(number_at(ring, "slot_bytes")),
-               std::to_string(count_at(ring, "free")), std::to_string(count_at(ring, "filling")),
-               std::to_string(count_at(ring, "ready")), std::to_string(count_at(ring, "held")),
-               std::to_string(count_at(ring, "epoch")),
+               memory_text(ring), bytes_text(number_at(ring, "slot_bytes")), std::to_string(count_at(ring, "free")),
+               std::to_string(count_at(ring, "filling")), std::to_string(count_at(ring, "ready")),
+               std::to_string(count_at(ring, "held")), std::to_string(count_at(ring, "epoch")),
                std::to_string(count_at(ring, "step")) + "/" + std::to_string(count_at(ring, "steps_per_epoch")),
                count_text(count_at(ring, "batches")),
                Cell(duration_text(starved_s), hungry ? Style::kWarning : Style::kPlain),

@@ -47,6 +47,31 @@ std::string sessions_text(const Json& sessions, bool colour) {
   return table.empty() ? "no sessions\n" : table.text(colour);
 }
 
+// One line a GPU; where there is none the facts say why.
+std::string gpus_text(const Json& gpus, bool colour) {
+  Table table({{"GPU"},
+               {"NAME"},
+               {"STATE"},
+               {"SLOTS", Align::kRight},
+               {"IN THEM", Align::kRight},
+               {"QUARANTINE", Align::kRight},
+               {"STAGING", Align::kRight},
+               {"CONTEXT", Align::kRight},
+               {"COPIED", Align::kRight},
+               {"PER SECOND", Align::kRight},
+               {"REASON"}});
+  for (const auto& gpu : list_at(gpus, "devices")) {
+    const std::string state = text_at(gpu, "state");
+    const double busy_s = number_at(gpu, "copy_busy_s"), copied = number_at(gpu, "copied_bytes");
+    table.add({text_at(gpu, "uuid"), text_at(gpu, "name"), Cell(state, state_style(state)),
+               count_text(count_at(gpu, "slots")), bytes_text(number_at(gpu, "slot_bytes")),
+               bytes_text(number_at(gpu, "quarantined_bytes")), bytes_text(number_at(gpu, "staging_bytes")),
+               bytes_text(number_at(gpu, "context_bytes")), bytes_text(copied),
+               busy_s > 0 ? bytes_text(copied / busy_s) : std::string("-"), text_at(gpu, "reason")});
+  }
+  return table.empty() ? "" : table.text(colour) + "\n";
+}
+
 ExitCode status(const Globals& globals) {
   const Json document = ask(globals, "status");
   if (globals.json()) {
@@ -70,9 +95,13 @@ ExitCode status(const Globals& globals) {
   facts.add("memory", bytes_text(number_at(memory, "pss_bytes")) + "; slots " +
                           bytes_text(number_at(memory, "slot_bytes")) + " of at most " +
                           bytes_text(number_at(memory, "slot_bytes_max")));
+  const Json& gpus = table_at(document, "gpus");
+  const std::string driver = text_at(gpus, "driver"), reason = text_at(gpus, "reason");
+  facts.add("gpus", driver.empty() ? (reason.empty() ? "not looked for yet" : "none (" + reason + ")")
+                                   : count_text(list_at(gpus, "devices").size()) + ", driver for CUDA " + driver);
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
-  print(facts.text(colour) + "\n" + sessions_text(list_at(document, "sessions"), colour) + "\n" +
-        (pipelines.empty() ? "no pipelines\n" : pipelines.text(colour)));
+  print(facts.text(colour) + "\n" + gpus_text(gpus, colour) + sessions_text(list_at(document, "sessions"), colour) +
+        "\n" + (pipelines.empty() ? "no pipelines\n" : pipelines.text(colour)));
   return kFine;
 }
 

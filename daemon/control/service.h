@@ -13,7 +13,9 @@
 
 #include "daemon/base/result.h"
 #include "daemon/delivery/ring.h"
+#include "daemon/memory/cuda/gpus.h"
 #include "daemon/sampler/sharding.h"
+#include "proto/unique_fd.h"
 
 namespace spdld::control {
 
@@ -23,7 +25,14 @@ struct Client {
   pid_t pid = 0;
   uid_t uid = 65534;
   gid_t gid = 65534;
-  std::string name;  // what it calls itself
+  std::string name;                         // what it calls itself
+  std::shared_ptr<const UniqueFd> process;  // its pidfd; none before HELLO
+};
+
+// A GPU that the client's process sees.
+struct ClientGpu {
+  memory::GpuUuid uuid = {};
+  bool shares_fds = false;
 };
 
 struct AttachRequest {
@@ -37,6 +46,10 @@ struct AttachRequest {
   sampler::Position position;
   std::string fingerprint;  // empty: not compared
   uint32_t held_max = 0;    // 0: as the pipeline says
+  std::string device;       // empty: as the pipeline says
+  std::vector<ClientGpu> gpus;
+  memory::Transport transport = memory::Transport::kAuto;
+  bool ready_early = false;
 };
 
 // A session's hold on a ring; ending it gives all its leases back.
@@ -56,7 +69,9 @@ struct AttachedInfo {
   std::string pipeline;
   memory::Kind memory = memory::Kind::kHost;
   memory::Access access = memory::Access::kWritable;
-  std::vector<int> slot_fds;
+  std::vector<memory::Shared> slots;
+  memory::GpuUuid gpu = {};
+  bool ready_early = false;
   uint64_t slot_bytes = 0;
   const batch::Layout* layout = nullptr;  // lives as long as the attachment
   uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;

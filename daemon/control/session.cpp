@@ -1,8 +1,11 @@
 #include "daemon/control/session.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "daemon/base/cpu.h"
 #include "daemon/control/commands.h"
@@ -25,7 +28,7 @@ Session::Session(Socket socket, uint64_t id, Service& service, std::function<voi
       hello_timer_(socket_.get_executor()),
       process_(socket_.get_executor()) {
   const auto peer = proto::peer_credentials(socket_.native_handle());
-  client_ = {id, peer.pid, peer.uid, peer.gid, {}};
+  client_ = {id, peer.pid, peer.uid, peer.gid, {}, {}};
 }
 
 Session::~Session() = default;
@@ -170,6 +173,8 @@ void Session::on_hello(const proto::Message& message) {
 }
 
 void Session::watch_process(UniqueFd pidfd) {
+  // A second one for the node, which may have to watch the process for longer than this session lasts.
+  client_.process = std::make_shared<const UniqueFd>(fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 0));
   process_.assign(pidfd.release());
   process_.async_wait(asio::posix::stream_descriptor::wait_read,
                       [self = shared_from_this()](boost::system::error_code error) {
@@ -197,6 +202,26 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
   request.fingerprint = proto::text_of(attach.fingerprint(), 256);
   request.held_max = attach.held_max();
+  return read_gpus(attach, request);
+}
+
+bool Session::read_gpus(const proto::Attach& attach, AttachRequest& request) {
+  request.device = proto::text_of(attach.device(), kNameBytesMax);
+  request.ready_early = attach.ready_early();
+  const auto refuse = [&](const char* what) {
+    refuse_message(proto::ErrorCode::malformed, what, attach.request());
+    return false;
+  };
+  if (attach.transport() > proto::Transport::MAX) return refuse("ATTACH names a transport that is not defined");
+  request.transport = static_cast<memory::Transport>(attach.transport());
+  if (!attach.gpus()) return true;
+  if (attach.gpus()->size() > kGpusMax) return refuse("ATTACH lists more than 64 GPUs");
+  for (const proto::Gpu* gpu : *attach.gpus()) {
+    ClientGpu& seen = request.gpus.emplace_back();
+    if (!gpu->uuid() || gpu->uuid()->size() != seen.uuid.size()) return refuse("a GPU's UUID has 16 bytes");
+    std::copy(gpu->uuid()->begin(), gpu->uuid()->end(), seen.uuid.begin());
+    seen.shares_fds = gpu->shares_fds();
+  }
   return true;
 }
 

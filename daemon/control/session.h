@@ -25,6 +25,7 @@ class Session : public std::enable_shared_from_this<Session> {
   using Socket = asio::generic::seq_packet_protocol::socket;
   static constexpr auto kHelloTimeout = std::chrono::seconds(10);
   static constexpr size_t kAttachmentsMax = 64;
+  static constexpr size_t kGpusMax = 64;              // of one client
   static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; the rest is counted
 
   // `ended` is called once, when the session has let go of everything.
@@ -68,6 +69,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_query(const proto::Message& message);
   void watch_process(UniqueFd pidfd);
   bool read_attach(const proto::Attach& attach, AttachRequest& request);
+  bool read_gpus(const proto::Attach& attach, AttachRequest& request);
 
   struct Held {
     std::shared_ptr<SessionReply> reply;  // outlives the attachment, which sends through it

@@ -1,5 +1,7 @@
 #include "daemon/control/session_reply.h"
 
+#include <sys/stat.h>
+
 namespace spdld::control {
 
 using flatbuffers::FlatBufferBuilder;
@@ -24,6 +26,8 @@ proto::ErrorCode code_of(Trouble trouble) {
       return proto::ErrorCode::changed;
     case Trouble::kStopping:
       return proto::ErrorCode::stopping;
+    case Trouble::kUnsupported:
+      return proto::ErrorCode::unsupported;
     case Trouble::kInternal:
       break;
   }
@@ -57,6 +61,46 @@ flatbuffers::Offset<flatbuffers::Vector<uint64_t>> shape_of(FlatBufferBuilder& b
   if (batch_size) shape.push_back(*batch_size);
   for (int64_t n : tensor.sample_shape) shape.push_back(static_cast<uint64_t>(n));
   return builder.CreateVector(shape);
+}
+
+proto::MemoryKind kind_of(memory::Kind kind) {
+  switch (kind) {
+    case memory::Kind::kHost:
+      return proto::MemoryKind::host;
+    case memory::Kind::kPinned:
+      return proto::MemoryKind::pinned;
+    case memory::Kind::kCudaIpc:
+      return proto::MemoryKind::cuda_ipc;
+    case memory::Kind::kCudaVmm:
+      break;
+  }
+  return proto::MemoryKind::cuda_vmm;
+}
+
+// Its inode number tells whether another process has the same.
+uint64_t namespace_of(const char* file) {
+  struct stat status {};
+  return stat(file, &status) == 0 ? status.st_ino : 0;
+}
+
+using DeviceSlots = flatbuffers::Vector<flatbuffers::Offset<proto::DeviceSlot>>;
+
+flatbuffers::Offset<DeviceSlots> device_slots_of(FlatBufferBuilder& builder, const AttachedInfo& info) {
+  if (!memory::on_gpu(info.memory)) return 0;
+  std::vector<flatbuffers::Offset<proto::DeviceSlot>> slots;
+  for (const memory::Shared& slot : info.slots) {
+    const auto handle = builder.CreateVector(slot.handle);
+    const auto copied = builder.CreateVector(slot.copied);
+    slots.push_back(proto::CreateDeviceSlot(builder, slot.bytes, handle, slot.offset, copied));
+  }
+  return builder.CreateVector(slots);
+}
+
+std::vector<int> fds_of(const AttachedInfo& info) {
+  std::vector<int> fds;
+  for (const memory::Shared& slot : info.slots)
+    if (slot.fd >= 0) fds.push_back(slot.fd);
+  return fds;
 }
 
 }  // namespace
@@ -101,13 +145,16 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   const auto position = proto::CreatePosition(builder, info.position.epoch, info.position.step);
   const auto fingerprint = builder.CreateString(info.fingerprint);
   const auto schema = builder.CreateVector(outputs);
+  const bool on_gpu = memory::on_gpu(info.memory);
+  const auto gpu = on_gpu ? builder.CreateVector(info.gpu.data(), info.gpu.size()) : 0;
+  const auto device_slots = device_slots_of(builder, info);
   proto::AttachedBuilder message(builder);
   message.add_request(request_);
   message.add_attachment(attachment_);
   message.add_pipeline(pipeline);
-  message.add_memory(proto::MemoryKind::host);
+  message.add_memory(kind_of(info.memory));
   message.add_access(info.access == memory::Access::kWritable ? proto::Access::writable : proto::Access::copy_on_write);
-  message.add_slot_count(static_cast<uint32_t>(info.slot_fds.size()));
+  message.add_slot_count(static_cast<uint32_t>(info.slots.size()));
   message.add_slot_bytes(info.slot_bytes);
   message.add_batch_size(info.layout->batch_size());
   message.add_global_size(info.global_size);
@@ -118,9 +165,16 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_position(position);
   message.add_fingerprint(fingerprint);
   message.add_outputs(schema);
+  if (on_gpu) {
+    message.add_gpu(gpu);
+    message.add_device_slots(device_slots);
+    message.add_ready_early(info.ready_early);
+    message.add_ipc_namespace(namespace_of("/proc/self/ns/ipc"));
+    message.add_pid_namespace(namespace_of("/proc/self/ns/pid"));
+  }
   const auto bytes = proto::finish(builder, Body::Attached, message.Finish());
   session->attachments_[attachment_] = {shared_from_this(), std::move(attachment), false};
-  session->send(bytes, info.slot_fds);
+  session->send(bytes, fds_of(info));
 }
 
 void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {

@@ -64,10 +64,14 @@ void Ring::dismiss(ReaderId reader, std::span<const LeaseId> keeps) {
   watch_fullness();
 }
 
-size_t Ring::leases(ReaderId reader) const {
-  return static_cast<size_t>(std::count_if(places_.begin(), places_.end(), [&](const Place& place) {
-    return std::find(place.holders.begin(), place.holders.end(), reader) != place.holders.end();
-  }));
+std::vector<LeaseId> Ring::leases_of(ReaderId reader) const {
+  std::vector<LeaseId> leases;
+  for (uint32_t slot = 0; slot < places_.size(); slot++) {
+    const auto& holders = places_[slot].holders;
+    if (std::find(holders.begin(), holders.end(), reader) != holders.end())
+      leases.push_back({slot, places_[slot].generation});
+  }
+  return leases;
 }
 
 bool Ring::release(ReaderId reader, const LeaseId& lease) {

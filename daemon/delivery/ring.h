@@ -62,7 +62,8 @@ class Ring {
   void leave(ReaderId reader);  // all its leases end
   // No further batch; the leases named go on until they are released, or until leave().
   void dismiss(ReaderId reader, std::span<const LeaseId> keeps);
-  size_t leases(ReaderId reader) const;
+  size_t leases(ReaderId reader) const { return leases_of(reader).size(); }
+  std::vector<LeaseId> leases_of(ReaderId reader) const;
   // false: no such lease (an old generation, a slot it does not hold).
   bool release(ReaderId reader, const LeaseId& lease);
   // What a reader tells with its releases: batches that next() has handed out so far, and how long it waited in all.

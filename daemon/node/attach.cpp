@@ -2,9 +2,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <fstream>
 
 #include "config/load.h"
+#include "daemon/memory/host/host_slot.h"
 #include "daemon/node/access.h"
 #include "daemon/node/node.h"
 
@@ -18,13 +20,20 @@ constexpr size_t kSlotsMax = 64;
 // A trainer's hold on its seat.
 class Hold final : public control::Attachment {
  public:
-  Hold(Node& node, std::shared_ptr<Feed> feed, delivery::ReaderId id) : node_(node), feed_(std::move(feed)), id_(id) {}
-  ~Hold() override { node_.leave(feed_, id_); }
+  Hold(Node& node, std::shared_ptr<Feed> feed, delivery::ReaderId id, const control::Client& client)
+      : node_(node), feed_(std::move(feed)), id_(id), client_(client) {}
+  ~Hold() override { node_.leave(feed_, id_, closed_ ? nullptr : &client_); }
 
   bool release(const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) override {
-    return feed_->release(id_, lease, taken, waited_us);
+    if (!feed_->release(id_, lease, taken, waited_us)) return false;
+    closed_ = dismissed_ && !holds_leases();
+    return true;
   }
-  void dismiss(std::span<const delivery::LeaseId> keeps) override { node_.leave(feed_, id_, keeps); }
+  void dismiss(std::span<const delivery::LeaseId> keeps) override {
+    dismissed_ = true;
+    node_.dismiss(feed_, id_, keeps);
+    closed_ = !holds_leases();
+  }
   bool holds_leases() const override { return feed_->ring().leases(id_) > 0; }
   Status seek(uint32_t run, sampler::Position to) override { return feed_->seek(run, to); }
 
@@ -32,6 +41,9 @@ class Hold final : public control::Attachment {
   Node& node_;
   const std::shared_ptr<Feed> feed_;
   const delivery::ReaderId id_;
+  const control::Client client_;
+  bool dismissed_ = false;
+  bool closed_ = false;  // the client has said itself that nothing of the ring is open there
 };
 
 void check_request(const control::AttachRequest& request) {
@@ -50,6 +62,27 @@ std::string holder_of(const Feed& feed, uint32_t reader) {
   if (seat == feed.seats().end()) return "somebody else";
   const auto& client = seat->second.client;
   return client.name + ", pid " + std::to_string(client.pid) + " of user " + user_name(client.uid);
+}
+
+// Whether this request may take a seat of a ring that is there.
+void check_joins(const Feed& feed, const Newcomer& newcomer) {
+  const auto& request = newcomer.request;
+  const auto& wanted = newcomer.placement;
+  const auto refuse = [&](const std::string& what) {
+    throw SetupError(Trouble::kConflict,
+                     "rank " + std::to_string(request.rank) + " of group '" + request.group + "' " + what);
+  };
+  if (feed.setting().readers != request.readers)
+    refuse("has " + std::to_string(feed.setting().readers) + " readers, not " + std::to_string(request.readers));
+  if (feed.seats().contains(request.reader))
+    refuse("is held by " + holder_of(feed, request.reader) + ": give this job another group, or end that process");
+  const bool on_gpu = wanted.place == Placement::Place::kGpu;
+  if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
+    refuse("has readers elsewhere: all readers of a rank share the memory of one device");
+  if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
+    refuse("has readers that disagree on ready_early");
+  if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
+    refuse("has its batches on the GPU by file descriptors, which this reader can't take: use transport \"handle\"");
 }
 
 }  // namespace
@@ -117,30 +150,64 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
 void Node::take_seat(const control::Client& client, const control::AttachRequest& request,
                      const std::shared_ptr<control::AttachReply>& reply,
                      const std::shared_ptr<pipeline::Pipeline>& pipeline) {
-  const FeedKey key{client.uid, request.group, request.rank};
   const sampler::Sharding sharding(pipeline->listing().size(), pipeline->spec().batch, request.rank,
                                    request.world_size);
   const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
                                             pipeline::Pipeline::differs(fingerprint, request.fingerprint) + " differs");
+  auto placement = place(pipeline->spec().batch.device, request);
+  if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
+  const Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
+  const FeedKey key{client.uid, request.group, request.rank};
   evict_gone(*pipeline, key);
   check_group(*pipeline, request, client.uid);
-  std::shared_ptr<Feed> feed = find_feed(*pipeline, key);
-  if (feed && feed->setting().readers != request.readers)
-    throw SetupError(Trouble::kConflict, "rank " + std::to_string(request.rank) + " of group '" + request.group +
-                                             "' has " + std::to_string(feed->setting().readers) + " readers, not " +
-                                             std::to_string(request.readers));
-  if (feed && feed->seats().contains(request.reader))
-    throw SetupError(Trouble::kConflict, "rank " + std::to_string(request.rank) + " of group '" + request.group +
-                                             "' is held by " + holder_of(*feed, request.reader) +
-                                             ": give this job another group, or end that process");
-  if (!feed) feed = make_feed(client, request, pipeline, sharding);
+  if (const auto feed = find_feed(*pipeline, key)) return join(newcomer, feed);
+
+  const RingPlan plan = plan_ring(newcomer);
+  if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
+  check_quota(client.uid, plan.layout.slot_bytes() * plan.slots);
+  const auto kind = placement->place == Placement::Place::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
+  const auto access = request.readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
+  memory::SlotMemories memories;
+  for (size_t i = 0; i < plan.slots; i++)
+    memories.push_back(std::make_unique<memory::HostSlot>(plan.layout.slot_bytes(), access, kind));
+  join(newcomer, open_feed(newcomer, plan, std::move(memories)));
+}
+
+// Device memory takes its time, on the set-up thread of the GPUs; the seat is looked at anew when it is there.
+void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
+  memory::DeviceRing ring = newcomer.placement.ring;
+  ring.owner = newcomer.client.uid;
+  ring.slots = plan.slots;
+  ring.slot_bytes = plan.layout.slot_bytes();
+  gpus_.make_slots(ring, [this, newcomer, plan](Result<memory::SlotMemories> made) {
+    // Shared, because a posted handler must be copyable.
+    auto memories = std::make_shared<Result<memory::SlotMemories>>(std::move(made));
+    boost::asio::post(context_, [this, newcomer, plan, memories = std::move(memories)] {
+      try {
+        if (!*memories) throw SetupError(memories->error().trouble, memories->error().message);
+        if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
+        const auto& request = newcomer.request;
+        check_group(*newcomer.pipeline, request, newcomer.client.uid);
+        auto feed = find_feed(*newcomer.pipeline, {newcomer.client.uid, request.group, request.rank});
+        join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(**memories)));
+      } catch (const SetupError& e) {
+        newcomer.reply->refused(e.error());
+      }
+    });
+  });
+}
+
+void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
+  const auto& request = newcomer.request;
+  check_joins(*feed, newcomer);
   const control::AttachedInfo info = feed->describe_to_client();
-  const delivery::ReaderId id = feed->join(request.reader, client, reply);
-  reply->attached(std::make_unique<Hold>(*this, feed, id), info);
+  const delivery::ReaderId id = feed->join(request.reader, newcomer.client, newcomer.reply);
+  newcomer.reply->attached(std::make_unique<Hold>(*this, feed, id, newcomer.client), info);
   spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}", request.rank,
-                request.world_size, request.group, pipeline->spec().name, info.position.epoch, info.position.step);
+                request.world_size, request.group, newcomer.pipeline->spec().name, info.position.epoch,
+                info.position.step);
 }
 
 std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const {
@@ -161,9 +228,8 @@ void Node::check_group(const pipeline::Pipeline& pipeline, const control::Attach
                                                std::to_string(request.world_size));
 }
 
-std::shared_ptr<Feed> Node::make_feed(const control::Client& client, const control::AttachRequest& request,
-                                      const std::shared_ptr<pipeline::Pipeline>& pipeline,
-                                      const sampler::Sharding& sharding) {
+RingPlan Node::plan_ring(const Newcomer& newcomer) const {
+  const auto& [client, request, reply, pipeline, sharding, placement] = newcomer;
   const config::PipelineSpec& spec = pipeline->spec();
   sampler::Position start = request.position;
   if (start.step == sharding.steps()) start = {start.epoch + 1, 0};
@@ -174,11 +240,17 @@ std::shared_ptr<Feed> Node::make_feed(const control::Client& client, const contr
                          (spec.order.epochs ? ", the run " + std::to_string(spec.order.epochs) + " epochs" : ""));
   const size_t held_max = request.held_max ? request.held_max : spec.batch.held_max;
   const size_t slots = std::min<size_t>(spec.batch.prefetch_depth + held_max, kSlotsMax);
-  const batch::Layout layout(pipeline->plan().tensors(), sharding.batch_size(), options_.settings.slot_bytes_max);
-  check_quota(client.uid, layout.slot_bytes() * slots);
+  const uint64_t bytes_max = placement.place == Placement::Place::kGpu ? options_.settings.gpu_slot_bytes_max
+                                                                       : options_.settings.slot_bytes_max;
+  return {start, slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
+}
+
+std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories) {
+  const auto& [client, request, reply, pipeline, sharding, placement] = newcomer;
   const FeedKey key{client.uid, request.group, request.rank};
-  const Feed::Setting setting{key, request.world_size, request.readers, slots, start};
-  auto feed = std::make_shared<Feed>(context_, pipeline, sharding, layout, setting);
+  const Feed::Setting setting{key,        request.world_size, request.readers,
+                              plan.start, placement.ring.gpu, placement.ring.ready_early};
+  auto feed = std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories));
   feeds_[pipeline.get()][key] = feed;
   pipelines_.set_in_use(*pipeline, true);
   return feed;
@@ -187,9 +259,9 @@ std::shared_ptr<Feed> Node::make_feed(const control::Client& client, const contr
 void Node::check_quota(uid_t uid, uint64_t bytes) const {
   const auto& settings = options_.settings;
   uint64_t of_user = 0;
-  const uint64_t in_all = view().slot_bytes;
+  const uint64_t in_all = slot_bytes();
   for (const auto& [pipeline, feeds] : feeds_)
-    for (const auto& [key, feed] : feeds) of_user += key.uid == uid ? feed->bytes() : 0;
+    for (const auto& [key, feed] : feeds) of_user += key.uid == uid ? feed->host_bytes() : 0;
   if (bytes > settings.slot_bytes_max - std::min(in_all, settings.slot_bytes_max))
     throw SetupError(Trouble::kLimit,
                      "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and " +
@@ -208,11 +280,28 @@ void Node::evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key) {
   if (!feed) return;
   const auto seats = feed->seats();
   for (const auto& [reader, seat] : seats)
-    if (seat.reply->client_gone()) leave(feed, seat.id);
+    if (seat.reply->client_gone()) leave(feed, seat.id, &seat.client);
 }
 
-void Node::leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {
+void Node::dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {
   feed->leave(id, keeps);
+  close_if_empty(feed);
+}
+
+void Node::leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, const control::Client* unclosed) {
+  if (quarantine_.holds(*feed, id)) return;
+  const bool may_touch = unclosed && memory::on_gpu(feed->kind()) && unclosed->process && *unclosed->process &&
+                         !proto::process_has_ended(unclosed->process->get());
+  if (may_touch) {
+    feed->vacate(id);
+    quarantine_.hold(*unclosed, feed, id, [feed, id] { feed->leave(id); });
+  } else {
+    feed->leave(id);
+  }
+  close_if_empty(feed);
+}
+
+void Node::close_if_empty(const std::shared_ptr<Feed>& feed) {
   if (!feed->seats().empty()) return;
   const auto feeds = feeds_.find(&feed->pipeline());
   if (feeds == feeds_.end()) return;

@@ -2,9 +2,10 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 
-#include "daemon/memory/host/host_slot.h"
+#include "proto/cuda/driver.h"
 
 namespace spdld::node {
 namespace {
@@ -13,25 +14,24 @@ memory::Access access_for(uint32_t readers) {
   return readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
 }
 
-std::vector<batch::Slot> make_slots(size_t count, uint64_t bytes, uint32_t readers) {
+std::vector<batch::Slot> slots_of(memory::SlotMemories memories) {
   std::vector<batch::Slot> slots;
-  for (uint32_t i = 0; i < count; i++)
-    slots.push_back({i, std::make_unique<memory::HostSlot>(bytes, access_for(readers))});
+  for (uint32_t i = 0; i < memories.size(); i++) slots.push_back({i, std::move(memories[i])});
   return slots;
 }
 
 }  // namespace
 
 Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
-           const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting)
+           const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting,
+           memory::SlotMemories memories)
     : context_(context),
       pipeline_(std::move(pipeline)),
       sharding_(sharding),
       layout_(layout),
       setting_(setting),
-      ring_(make_slots(setting.slots, layout.slot_bytes(), setting.readers), access_for(setting.readers),
-            setting.readers),
-      stream_(pipeline_, sharding_, layout_, setting.slots, setting.start, *this) {}
+      ring_(slots_of(std::move(memories)), access_for(setting.readers), setting.readers),
+      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this) {}
 
 delivery::ReaderId Feed::join(uint32_t reader, const control::Client& client,
                               std::shared_ptr<control::AttachReply> reply) {
@@ -48,6 +48,12 @@ void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps
     ring_.leave(id);
   else
     ring_.dismiss(id, keeps);
+  fill_free_slots();
+}
+
+void Feed::vacate(delivery::ReaderId id) {
+  std::erase_if(seats_, [&](const auto& seat) { return seat.second.id == id; });
+  ring_.dismiss(id, ring_.leases_of(id));
   fill_free_slots();
 }
 
@@ -78,23 +84,53 @@ void Feed::stop(std::function<void()> quiet) {
   stream_.stop();
 }
 
+void Feed::tick() {
+  stream_.tick();
+  if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && failure_.empty()) give_up(*trouble);
+}
+
 void Feed::fill_free_slots() {
-  if (!begun_ || stopping_ || seats_.empty()) return;
+  if (!begun_ || stopping_ || waits_for_room_ || !failure_.empty() || seats_.empty()) return;
   while (batch::Slot* slot = ring_.take_free()) {
-    if (stream_.fill(*slot)) continue;
+    if (begin_fill(*slot)) continue;
     ring_.given_back(*slot);
     return;
   }
 }
 
+bool Feed::begin_fill(batch::Slot& slot) {
+  const auto begun = slot.memory->begin_fill([&context = context_, weak = weak_from_this()] {
+    boost::asio::post(context, [weak] {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->waits_for_room_ = false;
+      self->fill_free_slots();
+    });
+  });
+  if (!begun) {
+    give_up(begun.error());
+    return false;
+  }
+  waits_for_room_ = !*begun;
+  if (waits_for_room_) return false;
+  if (stream_.fill(slot)) return true;
+  slot.memory->abandon();
+  return false;
+}
+
 void Feed::on_batch(const batch::Batch& batch) {
-  boost::asio::post(context_, [self = shared_from_this(), batch] {
-    self->ring_.filled(batch);
-    self->fill_free_slots();  // where nobody wanted the batch any more
+  batch.slot->memory->publish([self = shared_from_this(), batch](const Status& published) {
+    boost::asio::post(self->context_, [self, batch, published] {
+      if (!published) self->give_up(published.error());
+      if (!self->failure_.empty()) return self->ring_.given_back(*batch.slot);  // those behind a lost one as well
+      self->ring_.filled(batch);
+      self->fill_free_slots();  // where nobody wanted the batch any more
+    });
   });
 }
 
 void Feed::on_abandoned(batch::Slot& slot) {
+  slot.memory->abandon();
   boost::asio::post(context_, [self = shared_from_this(), &slot] {
     self->ring_.given_back(slot);
     self->fill_free_slots();
@@ -102,18 +138,29 @@ void Feed::on_abandoned(batch::Slot& slot) {
 }
 
 void Feed::on_failed(const Error& error) {
-  boost::asio::post(context_, [self = shared_from_this(), error] {
-    spdlog::error("pipeline {}, group {}, rank {} failed: {}", self->pipeline_->spec().name, self->setting_.key.group,
-                  self->setting_.key.rank, error.message);
-    self->failure_ = error.message;
-    for (const auto& [reader, seat] : self->seats_) seat.reply->failed(error);
-  });
+  boost::asio::post(context_, [self = shared_from_this(), error] { self->give_up(error); });
+}
+
+void Feed::give_up(const Error& error) {
+  if (!failure_.empty()) return;
+  spdlog::error("pipeline {}, group {}, rank {} failed: {}", pipeline_->spec().name, setting_.key.group,
+                setting_.key.rank, error.message);
+  failure_ = error.message;
+  const auto seats = seats_;  // what they are told may end them
+  for (const auto& [reader, seat] : seats) seat.reply->failed(error);
 }
 
 void Feed::on_quiet() {
   boost::asio::post(context_, [self = shared_from_this()] {
     if (self->quiet_) std::exchange(self->quiet_, nullptr)();
   });
+}
+
+std::string Feed::gpu() const {
+  if (!memory::on_gpu(kind())) return {};
+  cuda::abi::Uuid uuid;
+  std::copy(setting_.gpu.begin(), setting_.gpu.end(), uuid.bytes.begin());
+  return cuda::to_text(uuid);
 }
 
 // Of a reader that joins now.
@@ -127,9 +174,11 @@ sampler::Position Feed::next_to_come() const {
 control::AttachedInfo Feed::describe_to_client() const {
   control::AttachedInfo info;
   info.pipeline = pipeline_->spec().name;
-  info.memory = memory::Kind::kHost;
+  info.memory = kind();
   info.access = ring_.access();
-  for (const auto& slot : ring_.slots()) info.slot_fds.push_back(slot.memory->shared_fd());
+  for (const auto& slot : ring_.slots()) info.slots.push_back(slot.memory->shared());
+  info.gpu = setting_.gpu;
+  info.ready_early = setting_.ready_early;
   info.slot_bytes = layout_.slot_bytes();
   info.layout = &layout_;
   info.global_size = sharding_.global_size();

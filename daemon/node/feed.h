@@ -1,8 +1,9 @@
 // One rank of one group on one pipeline: its ring, the stream that fills it, and the readers that empty it.
 //
-//   stream --on_batch--> ring --READY--> readers --RELEASE--> ring --free slot--> stream
+//   stream --on_batch--> publish --> ring --READY--> readers --RELEASE--> ring --free slot--> begin_fill --> stream
 //
-// Control thread, but for the stream's news, which come on pool threads and are posted.
+// Between stream and ring a batch is published: at once in host memory, by a copy on a GPU.
+// Control thread, but for the news of streams and slots, which come on other threads and are posted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -29,23 +30,29 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   struct Setting {
     FeedKey key;
     uint32_t world_size = 1, readers = 1;
-    size_t slots = 0;
     sampler::Position start;
+    memory::GpuUuid gpu = {};  // of slots on a GPU
+    bool ready_early = false;
   };
 
-  // Throws SetupError where the slots can't be had.
+  // `memories`: one a slot, at least one, all of a kind.
   Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
-       const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting);
+       const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting,
+       memory::SlotMemories memories);
 
   // A reader takes its seat; once all seats are taken, the stream begins.
   delivery::ReaderId join(uint32_t reader, const control::Client& client, std::shared_ptr<control::AttachReply> reply);
   // Its seat is free, and all its leases end but those named.
   void leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps = {});
+  // Its seat is free, and all its leases stay until leave().
+  void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
   Status seek(uint32_t run, sampler::Position to);
   // Ends it; `quiet` is called on the control thread when nothing touches the slots any more.
   void stop(std::function<void()> quiet);
-  void tick() { stream_.tick(); }
+  void tick();
+  // Tells every reader, and fills nothing any more.
+  void give_up(const Error& error);
 
   struct Seat {
     control::Client client;
@@ -59,7 +66,10 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const sampler::Sharding& sharding() const { return sharding_; }
   const pipeline::Pipeline& pipeline() const { return *pipeline_; }
   const std::shared_ptr<pipeline::Pipeline>& shared_pipeline() const { return pipeline_; }
-  uint64_t bytes() const { return layout_.slot_bytes() * setting_.slots; }
+  memory::Kind kind() const { return ring_.slots().front().memory->kind(); }
+  std::string gpu() const;  // its UUID as text; empty for host memory
+  uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : slot_bytes(); }
+  uint64_t device_bytes() const { return memory::on_gpu(kind()) ? slot_bytes() : 0; }
   const std::string& failure() const { return failure_; }
   control::AttachedInfo describe_to_client() const;
 
@@ -69,6 +79,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void on_failed(const Error& error) override;
   void on_quiet() override;
   void fill_free_slots();
+  bool begin_fill(batch::Slot& slot);
+  uint64_t slot_bytes() const { return layout_.slot_bytes() * ring_.slots().size(); }
   sampler::Position next_to_come() const;
 
   boost::asio::io_context& context_;
@@ -80,6 +92,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   pipeline::Stream stream_;
   std::map<uint32_t, Seat> seats_;
   bool begun_ = false, stopping_ = false;
+  bool waits_for_room_ = false;  // of staging memory
   std::string failure_;
   std::function<void()> quiet_;
 };

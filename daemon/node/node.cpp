@@ -55,7 +55,10 @@ Node::Node(Options options)
       fetcher_(std::make_unique<source::LocalFetcher>(options_.settings.fetch_concurrency)),
       pool_(budget(options_.settings, cpu_limit_)),
       contexts_(pool_.threads()),
+      gpus_({options_.settings.gpu_enabled, options_.settings.gpu_slot_bytes_max,
+             options_.settings.gpu_staging_bytes_max}),
       pipelines_(context_, {pool_, *fetcher_, contexts_}),
+      quarantine_(context_),
       server_(std::make_unique<control::Server>(context_, listen(options_.settings, supervisor_, socket_is_own_),
                                                 options_.settings.sessions_max, *this, [this] { on_emptied(); })),
       signals_(context_, SIGTERM, SIGINT, SIGHUP),
@@ -65,7 +68,9 @@ Node::Node(Options options)
   if (options_.is_private) server_->admit_only(geteuid());
 }
 
-Node::~Node() = default;
+Node::~Node() {
+  gpus_.stop();  // before the context goes, which its threads post to
+}
 
 void Node::run() {
   wait_for_signals();
@@ -97,6 +102,7 @@ void Node::tick() {
     if (error) return;
     for (const auto& [pipeline, feeds] : feeds_)
       for (const auto& [key, feed] : feeds) feed->tick();
+    quarantine_.tick();
     pipelines_.close_idle();
     supervisor_.alive();
     tick();
@@ -135,14 +141,18 @@ void Node::reload() {
   if (loaded) {
     const config::DaemonSettings before = options_.settings;
     options_.settings = *loaded.value;
-    // What the threads and the socket were made from can't change under them.
+    // What the threads, the socket and the GPUs were made from can't change under them.
     options_.settings.socket_path = before.socket_path;
     options_.settings.cpu_budget = before.cpu_budget;
     options_.settings.fetch_concurrency = before.fetch_concurrency;
+    options_.settings.gpu_enabled = before.gpu_enabled;
+    options_.settings.gpu_slot_bytes_max = before.gpu_slot_bytes_max;
+    options_.settings.gpu_staging_bytes_max = before.gpu_staging_bytes_max;
     server_->set_sessions_max(options_.settings.sessions_max);
     spdlog::set_level(spdlog::level::from_str(options_.settings.log_level));
-    spdlog::info("SIGHUP: {} was read anew (socket, cpu_budget and fetch_concurrency change with a restart only)",
-                 options_.config_file.string());
+    spdlog::info(
+        "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency and [gpu] change with a restart only)",
+        options_.config_file.string());
   } else {
     spdlog::error("SIGHUP: {} has errors, the settings of before stay:\n{}", options_.config_file.string(),
                   loaded.sentences());
@@ -150,14 +160,18 @@ void Node::reload() {
   supervisor_.ready("listening at " + options_.settings.socket_path.string());
 }
 
-Node::View Node::view() const {
-  uint64_t slot_bytes = 0;
+uint64_t Node::slot_bytes() const {
+  uint64_t bytes = 0;
   for (const auto& [pipeline, feeds] : feeds_)
-    for (const auto& [key, feed] : feeds) slot_bytes += feed->bytes();
-  for (const auto& feed : closing_) slot_bytes += feed->bytes();
-  return {options_,  cpu_limit_, pool_,      pipelines_,
-          feeds_,    *server_,   daemon_id_, static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
-          draining_, slot_bytes};
+    for (const auto& [key, feed] : feeds) bytes += feed->host_bytes();
+  for (const auto& feed : closing_) bytes += feed->host_bytes();
+  return bytes;
+}
+
+Node::View Node::view() const {
+  return {options_,  cpu_limit_,   pool_,      pipelines_,
+          feeds_,    *server_,     daemon_id_, static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
+          draining_, slot_bytes(), gpus_,      quarantine_};
 }
 
 Result<std::string> Node::query(const control::Client& client, std::string_view topic, std::string_view argument) {

@@ -16,8 +16,11 @@
 #include "daemon/base/cpu.h"
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
+#include "daemon/memory/cuda/gpus.h"
 #include "daemon/node/feed.h"
 #include "daemon/node/pipelines.h"
+#include "daemon/node/placement.h"
+#include "daemon/node/quarantine.h"
 #include "daemon/node/service_supervisor.h"
 
 namespace spdld::node {
@@ -27,6 +30,23 @@ struct Options {
   std::filesystem::path config_file;  // read again on SIGHUP; empty: there is none
   bool is_private = false;            // ends itself `linger_ms` after its last session
   uint32_t linger_ms = 10'000;
+};
+
+// Who wants a seat, and where.
+struct Newcomer {
+  control::Client client;
+  control::AttachRequest request;
+  std::shared_ptr<control::AttachReply> reply;
+  std::shared_ptr<pipeline::Pipeline> pipeline;
+  sampler::Sharding sharding;
+  Placement placement;
+};
+
+// The ring that it needs where there is none.
+struct RingPlan {
+  sampler::Position start;
+  size_t slots = 0;
+  batch::Layout layout;
 };
 
 class Node final : public control::Service {
@@ -43,8 +63,11 @@ class Node final : public control::Service {
   Result<std::string> query(const control::Client& client, std::string_view topic, std::string_view argument) override;
   std::string_view daemon_id() const override { return daemon_id_; }
 
-  // Of a feed's reader: called by its Attachment.
-  void leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps = {});
+  // Of a feed's reader: called by its Attachment. The seat is free, the leases named go on.
+  void dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps);
+  // All leases end: of device memory only when nothing of it is open there any more. `unclosed`: the client, where it
+  // has not said so itself.
+  void leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, const control::Client* unclosed);
 
   using Feeds = std::map<FeedKey, std::shared_ptr<Feed>>;
 
@@ -59,7 +82,9 @@ class Node final : public control::Service {
     const std::string& daemon_id;
     double uptime_s;
     bool draining;
-    uint64_t slot_bytes;
+    uint64_t slot_bytes;  // of host memory
+    const memory::Gpus& gpus;
+    const Quarantine& quarantine;
   };
   View view() const;
 
@@ -69,13 +94,16 @@ class Node final : public control::Service {
                  const std::shared_ptr<control::AttachReply>& reply,
                  const std::shared_ptr<pipeline::Pipeline>& pipeline);
   std::shared_ptr<Feed> find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const;
-  std::shared_ptr<Feed> make_feed(const control::Client& client, const control::AttachRequest& request,
-                                  const std::shared_ptr<pipeline::Pipeline>& pipeline,
-                                  const sampler::Sharding& sharding);
+  RingPlan plan_ring(const Newcomer& newcomer) const;
+  void make_device_slots(const Newcomer& newcomer, const RingPlan& plan);
+  std::shared_ptr<Feed> open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories);
+  void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const;
   void check_quota(uid_t uid, uint64_t bytes) const;
   void evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key);
+  void close_if_empty(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
+  uint64_t slot_bytes() const;
 
   void on_emptied();
   void wait_for_signals();
@@ -91,11 +119,13 @@ class Node final : public control::Service {
   std::unique_ptr<source::Fetcher> fetcher_;
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
+  memory::Gpus gpus_;  // outlives every slot
   boost::asio::io_context
       context_;  // below the pool: handlers that are left in it hold feeds, which need the pool to end
   Pipelines pipelines_;
   std::map<const pipeline::Pipeline*, Feeds> feeds_;
   std::set<std::shared_ptr<Feed>> closing_;  // stopped, but something still touches their slots
+  Quarantine quarantine_;
   ServiceSupervisor supervisor_;
   bool socket_is_own_ = false;  // not the service manager's
   std::unique_ptr<control::Server> server_;

@@ -111,6 +111,29 @@ json list_document(const Node::View& view, const control::Client& client) {
   return {{"pipelines", pipelines}};
 }
 
+json gpus_document(const Node::View& view) {
+  const memory::GpusReport report = view.gpus.report();
+  json devices = json::array();
+  for (const auto& gpu : report.gpus)
+    devices.push_back({{"uuid", gpu.uuid},
+                       {"name", gpu.name},
+                       {"state", gpu.state},
+                       {"reason", gpu.reason},
+                       {"total_bytes", gpu.total_bytes},
+                       {"free_bytes", gpu.free_bytes},
+                       {"context_bytes", gpu.context_bytes},
+                       {"slots", gpu.slots},
+                       {"slot_bytes", gpu.slot_bytes},
+                       {"quarantined_bytes", view.quarantine.bytes_on(gpu.uuid)},
+                       {"staging_bytes", gpu.staging_bytes},
+                       {"staging_used_bytes", gpu.staging_used_bytes},
+                       {"copies", gpu.copies},
+                       {"copied_bytes", gpu.copied_bytes},
+                       {"copy_busy_s", seconds(gpu.copy_busy_ns)},
+                       {"resets", gpu.resets}});
+  return {{"driver", report.driver}, {"reason", report.reason}, {"devices", devices}};
+}
+
 json status_document(const Node::View& view, const control::Client& client) {
   json out = ping_document(view);
   const auto& settings = view.options.settings;
@@ -124,6 +147,7 @@ json status_document(const Node::View& view, const control::Client& client) {
                 {"decode_busy_s", seconds(view.pool.busy_ns().value())}};
   out["memory"] = {
       {"pss_bytes", own_pss_bytes()}, {"slot_bytes", view.slot_bytes}, {"slot_bytes_max", settings.slot_bytes_max}};
+  out["gpus"] = gpus_document(view);
   json sessions = json::array();
   for (const auto& [id, session] : view.server.sessions())
     sessions.push_back({{"id", id},
@@ -150,6 +174,20 @@ json stage(const char* name, const pipeline::StageStatistics& statistics, double
           {"p99_us", microseconds(duration.quantile(0.99))}};
 }
 
+const char* name_of(memory::Kind kind) {
+  switch (kind) {
+    case memory::Kind::kHost:
+      return "host";
+    case memory::Kind::kPinned:
+      return "pinned";
+    case memory::Kind::kCudaIpc:
+      return "cuda_ipc";
+    case memory::Kind::kCudaVmm:
+      break;
+  }
+  return "cuda_vmm";
+}
+
 json ring_document(const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
   const auto levels = ring.levels();
@@ -162,7 +200,9 @@ json ring_document(const FeedKey& key, const Feed& feed) {
           {"readers", ring.readers()},
           {"pids", pids},
           {"uid", key.uid},
-          {"memory", "host"},
+          {"memory", name_of(feed.kind())},
+          {"gpu", feed.gpu()},
+          {"ready_early", feed.setting().ready_early},
           {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},
           {"slots", ring.slots().size()},
           {"slot_bytes", feed.layout().slot_bytes()},

@@ -24,6 +24,9 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.slot_bytes_per_user_max == 4ull << 30);
   CHECK(settings.pipelines_per_user_max == 16);
   CHECK(settings.sessions_max == 256);
+  CHECK(settings.gpu_enabled);
+  CHECK(settings.gpu_slot_bytes_max == 4ull << 30);
+  CHECK(settings.gpu_staging_bytes_max == 1ull << 30);
   CHECK(settings.data_roots.empty());
   CHECK(settings.pipelines_dir.empty());
   CHECK(settings.access.empty());
@@ -42,6 +45,10 @@ slot_bytes_max = "1.5 GiB"
 slot_bytes_per_user_max = 1048576
 pipelines_per_user_max = 2
 sessions_max = 3
+[gpu]
+enabled = false
+slot_bytes_max = "16 GiB"
+staging_bytes_max = 2097152
 [data]
 roots = ["/data", "/mnt"]
 [pipelines]
@@ -66,6 +73,9 @@ level = "debug"
   CHECK(settings.slot_bytes_per_user_max == 1048576);
   CHECK(settings.pipelines_per_user_max == 2);
   CHECK(settings.sessions_max == 3);
+  CHECK_FALSE(settings.gpu_enabled);
+  CHECK(settings.gpu_slot_bytes_max == 16ull << 30);
+  CHECK(settings.gpu_staging_bytes_max == 2097152);
   CHECK(settings.data_roots == std::vector<std::filesystem::path>{"/data", "/mnt"});
   CHECK(settings.pipelines_dir == "/etc/spdld/pipelines");
   REQUIRE(settings.access.size() == 2);
@@ -149,7 +159,7 @@ TEST_CASE("all errors of a daemon file come at once", "[config]") {
                      {4, "limits.cpu", "not a key that is known here"},
                      {5, "limits.sessions_max", "from 1"},
                      {7, "socket.mode", "octal"},
-                     {8, "extra", "known are socket, limits, data, pipelines, log"}});
+                     {8, "extra", "known are socket, limits, gpu, data, pipelines, log"}});
 }
 
 TEST_CASE("every key that is listed is a key that is known", "[config]") {

@@ -77,6 +77,9 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   CHECK(loaded.value->slot_bytes_per_user_max == defaults.slot_bytes_per_user_max);
   CHECK(loaded.value->pipelines_per_user_max == defaults.pipelines_per_user_max);
   CHECK(loaded.value->sessions_max == defaults.sessions_max);
+  CHECK(loaded.value->gpu_enabled == defaults.gpu_enabled);
+  CHECK(loaded.value->gpu_slot_bytes_max == defaults.gpu_slot_bytes_max);
+  CHECK(loaded.value->gpu_staging_bytes_max == defaults.gpu_staging_bytes_max);
   CHECK(loaded.value->log_level == defaults.log_level);
 }
 

@@ -47,6 +47,8 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
   CHECK(load_with_line(13, "global_size = 1").value->batch.global_size == 1);
   CHECK(load_with_line(13, "size = 1\nlast = \"drop\"").value->batch.last == LastBatch::kDrop);
   CHECK(load_with_line(13, "size = 1\nprefetch_depth = 16\nheld_max = 16\ndevice = \"cpu\""));
+  for (const char* device : {"auto", "pinned", "cuda", "cuda:0", "cuda:99"})
+    CHECK(load_with_line(13, "size = 1\ndevice = \"" + std::string(device) + "\"").value->batch.device == device);
 }
 
 TEST_CASE("one error in a plain pipeline is found at its key and line", "[config]") {
@@ -92,8 +94,8 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {13, "size = 8\nheld_max = 0", {14, "batch.held_max", "from 1 to 16"}},
       {13, "size = 8\ndevice = \"gpu\"", {14, "batch.device", "\"cuda:N\""}},
       {13, "size = 8\ndevice = \"cuda:x\"", {14, "batch.device", "\"cuda:N\" (N from 0 to 99), not"}},
-      {13, "size = 8\ndevice = \"cuda:0\"", {14, "batch.device", "needs a build with GPU support"}},
-      {13, "size = 8\ndevice = \"pinned\"", {14, "batch.device", "use \"auto\" or \"cpu\""}},
+      {13, "size = 8\ndevice = \"cuda:100\"", {14, "batch.device", "(N from 0 to 99), not"}},
+      {13, "size = 8\ndevice = \"cuda:\"", {14, "batch.device", "\"pinned\", \"cuda\" or"}},
   };
   for (const auto& one : cases) {
     if (one.line == 12) continue;
@@ -235,7 +237,7 @@ name = "image"
 from = "klass"
 [batch]
 size = -1
-device = "cuda:1"
+device = "gpu:1"
 )",
                                          "bad.toml");
   expect_complaints(loaded, {{1, "name", "letters"},
@@ -249,7 +251,7 @@ device = "cuda:1"
                              {17, "output[1].name", "already"},
                              {18, "output[1].from", "not a field of image-folder"},
                              {20, "batch.size", "from 1"},
-                             {21, "batch.device", "GPU support"}});
+                             {21, "batch.device", "not \"gpu:1\""}});
   CHECK(loaded.complaints[0].sentence() ==
         "bad.toml:1: name: must be 1 to 64 letters, digits, \"_\", \".\" or \"-\" and begin with a letter or digit");
   CHECK(loaded.sentences().find("\nbad.toml:21: batch.device: ") != std::string::npos);

@@ -56,7 +56,7 @@ struct OneRing {
   control::AttachedInfo info() const {
     control::AttachedInfo info;
     info.pipeline = "p";
-    info.slot_fds = {memory.shared_fd()};
+    info.slots = {memory.shared()};
     info.slot_bytes = 8192;
     info.layout = &layout;
     info.global_size = 4, info.samples = 40, info.steps_per_epoch = 10, info.epochs = 1;

@@ -24,7 +24,7 @@ size_t open_fds() {
 }
 
 void* map(const HostSlot& slot, int protection, int flags) {
-  return mmap(nullptr, slot.bytes(), protection, flags, slot.shared_fd(), 0);
+  return mmap(nullptr, slot.bytes(), protection, flags, slot.shared().fd, 0);
 }
 
 }  // namespace
@@ -38,9 +38,9 @@ TEST_CASE("what is written is what another mapping sees, and the size can't chan
   CHECK(seen[kBytes - 1] == 7);
   seen[5] = 8;  // the only reader may change its batch in place
   CHECK(slot.fill_address()[5] == 8);
-  CHECK(ftruncate(slot.shared_fd(), 0) == -1);
-  CHECK(ftruncate(slot.shared_fd(), 2 * kBytes) == -1);
-  CHECK(fcntl(slot.shared_fd(), F_ADD_SEALS, F_SEAL_WRITE) == -1);
+  CHECK(ftruncate(slot.shared().fd, 0) == -1);
+  CHECK(ftruncate(slot.shared().fd, 2 * kBytes) == -1);
+  CHECK(fcntl(slot.shared().fd, F_ADD_SEALS, F_SEAL_WRITE) == -1);
   munmap(seen, kBytes);
 }
 
@@ -67,4 +67,18 @@ TEST_CASE("nothing is left behind") {
 
 TEST_CASE("memory that can't be had is one sentence that says what to lower") {
   CHECK_THROWS_WITH(HostSlot(1ull << 60, Access::kWritable), Catch::Contains("batch.size"));
+}
+
+TEST_CASE("a host slot has no way to go to be published") {
+  HostSlot slot(kBytes, Access::kWritable, spdld::memory::Kind::kPinned);
+  CHECK(slot.kind() == spdld::memory::Kind::kPinned);
+  CHECK(HostSlot(kBytes, Access::kWritable).kind() == spdld::memory::Kind::kHost);
+  CHECK(slot.shared().bytes == kBytes);
+  const auto begun = slot.begin_fill([] {});
+  REQUIRE(begun);
+  CHECK(*begun);
+  bool is_published = false;
+  slot.publish([&](const spdld::Status& status) { is_published = bool(status); });
+  CHECK(is_published);
+  CHECK(!slot.trouble());
 }

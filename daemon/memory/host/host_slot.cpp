@@ -48,8 +48,8 @@ ipc::mapped_region map(int fd, uint64_t bytes) {
 
 }  // namespace
 
-HostSlot::HostSlot(uint64_t bytes, Access access)
-    : bytes_(bytes), fd_(make_memfd(bytes)), region_(map(fd_.get(), bytes)) {
+HostSlot::HostSlot(uint64_t bytes, Access access, Kind kind)
+    : kind_(kind), bytes_(bytes), fd_(make_memfd(bytes)), region_(map(fd_.get(), bytes)) {
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (access == Access::kCopyOnWrite) seals |= F_SEAL_FUTURE_WRITE;
   if (fcntl(fd_.get(), F_ADD_SEALS, seals) != 0) give_up("F_ADD_SEALS", bytes);

@@ -13,16 +13,26 @@ namespace spdld::memory {
 
 class HostSlot : public SlotMemory {
  public:
-  // Throws SetupError (kLimit) where the memory can't be had.
-  HostSlot(uint64_t bytes, Access access);
+  // `kind`: kHost, or kPinned, which the trainer registers with its driver. Throws SetupError (kLimit) where the memory
+  // can't be had.
+  HostSlot(uint64_t bytes, Access access, Kind kind = Kind::kHost);
 
-  Kind kind() const override { return Kind::kHost; }
+  Kind kind() const override { return kind_; }
   uint64_t bytes() const override { return bytes_; }
+  Shared shared() const override {
+    Shared shared;
+    shared.fd = fd_.get();
+    shared.bytes = bytes_;
+    return shared;
+  }
+  Result<bool> begin_fill(const std::function<void()>&) override { return true; }
   uint8_t* fill_address() const override { return static_cast<uint8_t*>(region_.get_address()); }
-  int shared_fd() const override { return fd_.get(); }
+  void publish(Published published) override { published(Done{}); }
+  void abandon() override {}
 
  private:
-  uint64_t bytes_;
+  const Kind kind_;
+  const uint64_t bytes_;
   UniqueFd fd_;
   boost::interprocess::mapped_region region_;
 };

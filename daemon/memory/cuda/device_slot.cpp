@@ -1,0 +1,56 @@
+#include "daemon/memory/cuda/device_slot.h"
+
+#include <utility>
+
+namespace spdld::memory {
+
+DeviceSlot::Target::~Target() {
+  const std::shared_ptr<Inbox> inbox = allocation->ring().gpu->inbox();  // the allocation may have the last hold on it
+  inbox->give(std::move(allocation));
+}
+
+DeviceSlot::DeviceSlot(std::unique_ptr<DeviceAllocation> allocation)
+    : target_(std::make_shared<Target>(std::move(allocation))) {}
+
+DeviceSlot::~DeviceSlot() {
+  ring().staging.forget(this);
+  abandon();
+}
+
+Kind DeviceSlot::kind() const { return ring().kind; }
+
+uint64_t DeviceSlot::bytes() const { return ring().slot_bytes; }
+
+Shared DeviceSlot::shared() const { return target_->allocation->shared(); }
+
+Result<bool> DeviceSlot::begin_fill(const std::function<void()>& room) {
+  Result<StagingBufferPtr> taken = ring().staging.take(this, room);
+  if (!taken) return taken.error();
+  staging_ = std::move(*taken);
+  return staging_ != nullptr;
+}
+
+uint8_t* DeviceSlot::fill_address() const { return staging_ ? staging_->address() : nullptr; }
+
+void DeviceSlot::publish(Published published) {
+  Copy copy;
+  copy.to = target_->allocation->address();
+  copy.bytes = ring().slot_bytes;
+  copy.copied = &target_->allocation->copied();
+  copy.ready_early = ring().ready_early;
+  copy.keep = target_;
+  copy.staging = std::move(staging_);
+  copy.published = std::move(published);
+  ring().gpu->put(std::move(copy));
+}
+
+void DeviceSlot::abandon() {
+  if (staging_) ring().gpu->staging()->give_back(std::move(staging_));
+}
+
+std::optional<Error> DeviceSlot::trouble() const {
+  if (const auto refusal = ring().staging.refusal()) return refusal;
+  return ring().gpu->trouble();
+}
+
+}  // namespace spdld::memory

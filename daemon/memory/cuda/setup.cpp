@@ -1,0 +1,286 @@
+#include "daemon/memory/cuda/setup.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "daemon/memory/cuda/device_slot.h"
+#include "daemon/memory/cuda/faults.h"
+
+namespace spdld::memory {
+namespace {
+
+using cuda::Cause;
+using cuda::Fault;
+
+constexpr size_t kJobsMax = 64;  // rings that wait to be made
+
+Error stopping() { return {Trouble::kStopping, "spdld is stopping"}; }
+
+std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+cuda::abi::Uuid driver_uuid(const GpuUuid& uuid) {
+  cuda::abi::Uuid same = {};
+  std::memcpy(same.bytes.data(), uuid.data(), same.bytes.size());
+  return same;
+}
+
+Kind choose_kind(const DeviceRing& ring, const Gpu& gpu, const cuda::Device& device) {
+  if (ring.transport == Transport::kHandle) return Kind::kCudaIpc;
+  if (device.shares_fds && ring.client_shares_fds) return Kind::kCudaVmm;
+  if (ring.transport == Transport::kAuto) return Kind::kCudaIpc;
+  const std::string side = device.shares_fds ? "the trainer's side" : "the daemon's side (" + gpu.text() + ")";
+  throw Fault(Cause::kUnsupported,
+              "the fd transport was asked for, and " + side +
+                  " can't share GPU memory as file descriptors; use the handle transport, or auto");
+}
+
+}  // namespace
+
+Gpus::Setup::Setup(const Settings& settings) : settings_(settings) {
+  no_driver_ = settings_.enabled ? "the driver is still being looked for" : "GPUs are turned off (gpu.enabled = false)";
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "spdld-gpus");
+}
+
+Gpus::Setup::~Setup() { stop(); }
+
+void Gpus::Setup::make_slots(const DeviceRing& ring, Done done) {
+  std::optional<Error> refusal;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_ || is_stopping_) {
+      refusal = stopping();
+    } else if (jobs_.size() >= kJobsMax) {
+      refusal = Error{Trouble::kLimit, std::to_string(kJobsMax) + " rings wait already to be made on GPUs: try again"};
+    } else {
+      jobs_.push_back({ring, std::move(done)});
+    }
+  }
+  if (refusal) {
+    done(std::move(*refusal));
+  } else {
+    inbox_->wake();
+  }
+}
+
+void Gpus::Setup::stop() {
+  std::call_once(stopped_, [this] {
+    is_stopping_ = true;
+    inbox_->wake();
+    thread_.join();
+  });
+}
+
+GpusReport Gpus::Setup::report() {
+  GpusReport report;
+  {
+    const std::lock_guard lock(mutex_);
+    report.driver = driver_;
+    report.reason = no_driver_;
+    for (const Seat& seat : seats_) {
+      GpuReport& one = report.gpus.emplace_back();
+      one.uuid = cuda::to_text(seat.device.uuid);
+      one.name = seat.device.name;
+      one.total_bytes = seat.device.bytes;
+      one.reason = seat.reason;
+      one.resets = seat.resets;
+      one.state = seat.is_open ? "open" : seat.has_failed ? "failed" : "closed";
+      if (!seat.gpu) continue;
+      const std::optional<Error> trouble = seat.gpu->trouble();
+      if (trouble) one.state = "failed", one.reason = trouble->message;
+      seat.gpu->report(one);
+    }
+  }
+  // What is free is as of the last report: looking may take the driver long.
+  if (!is_measure_wanted_.exchange(true)) inbox_->wake();
+  return report;
+}
+
+void Gpus::Setup::run() {
+  look();
+  std::optional<Inbox::Clock::time_point> until = Inbox::Clock::now();
+  while (!is_stopping_) {
+    Inbox::Returned returned = inbox_->wait(until);
+    tend();  // first: what lies on a lost context is not given back piece by piece
+    returned.clear();
+    if (const std::optional<Job> job = next_job()) {
+      Result<SlotMemories> made = make(job->ring);
+      job->done(std::move(made));
+      inbox_->wake();  // there may be more
+    }
+    until = tend();
+  }
+  wind_down();
+}
+
+void Gpus::Setup::look() {
+  if (!settings_.enabled) return;
+  std::string why;
+  const cuda::Driver* const driver = cuda::Driver::find(&why);
+  const std::lock_guard lock(mutex_);
+  no_driver_ = why;
+  if (!driver) return;
+  driver_ = version_text(driver->version());
+  for (const cuda::Device& device : driver->devices()) seats_.emplace_back().device = device;
+}
+
+std::optional<Gpus::Setup::Job> Gpus::Setup::next_job() {
+  const std::lock_guard lock(mutex_);
+  if (jobs_.empty()) return std::nullopt;
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  return job;
+}
+
+Result<SlotMemories> Gpus::Setup::make(const DeviceRing& ring) {
+  try {
+    if (!settings_.enabled)
+      throw Fault(Cause::kUnsupported,
+                  "the daemon's settings keep GPUs out (gpu.enabled = false): turn them on, or use "
+                  "host memory (device = \"cpu\")");
+    cuda::Driver::get();
+    Seat& seat = seat_of(ring.gpu);
+    SlotMemories slots = make_on(seat, ring);
+    if (is_stopping_) return stopping();
+    if (const auto trouble = seat.gpu->trouble()) return *trouble;
+    return slots;
+  } catch (const Fault& fault) {
+    return error_of(fault);
+  } catch (const SetupError& error) {
+    return error.error();
+  } catch (const std::bad_alloc&) {
+    return Error{Trouble::kLimit, "there is not enough host memory for a ring on a GPU"};
+  } catch (const std::exception& error) {
+    return Error{Trouble::kInternal, std::string("a ring can't be made on a GPU: ") + error.what()};
+  }
+}
+
+Gpus::Setup::Seat& Gpus::Setup::seat_of(const GpuUuid& uuid) {
+  const cuda::abi::Uuid wanted = driver_uuid(uuid);
+  std::string seen;
+  for (Seat& seat : seats_) {
+    if (seat.device.uuid.bytes == wanted.bytes) return seat;
+    seen += (seen.empty() ? "" : ", ") + cuda::to_text(seat.device.uuid);
+  }
+  throw Fault(Cause::kGpuNotVisible,
+              "the trainer's GPU " + cuda::to_text(wanted) + " is not among those that spdld sees (" + seen + ")");
+}
+
+SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
+  if (seat.device.is_slice)
+    throw Fault(Cause::kMig, "GPU " + std::to_string(seat.device.ordinal) + " (" + seat.device.name +
+                                 ") is a slice of a GPU (MIG), whose memory can't be shared between processes");
+  // As checked, this can't overflow.
+  if (ring.slot_bytes > settings_.staging_bytes_max || cuda::round_up(ring.slot_bytes) > settings_.staging_bytes_max)
+    throw SetupError(Trouble::kLimit, "a slot of " + mebibytes(ring.slot_bytes) +
+                                          " is larger than all memory for copies (" +
+                                          mebibytes(settings_.staging_bytes_max) +
+                                          ", gpu.staging_bytes_max): lower batch.size, or raise that");
+  const std::shared_ptr<Gpu> gpu = open(seat);
+  std::vector<std::unique_ptr<DeviceAllocation>> made;
+  try {
+    const Kind kind = choose_kind(ring, *gpu, seat.device);
+    refuse_too_much(seat, ring, cuda::round_up(ring.slot_bytes));
+    const StagingKind staging = {cuda::round_up(ring.slot_bytes), ring.owner};
+    gpu->staging()->ensure(staging);
+    const auto part = std::make_shared<DeviceRingPart>(gpu, kind, ring.slot_bytes, ring.ready_early, staging);
+    SlotMemories slots;
+    while (made.size() < ring.slots && !is_stopping_) made.push_back(std::make_unique<DeviceAllocation>(part));
+    for (auto& allocation : made) slots.push_back(std::make_unique<DeviceSlot>(std::move(allocation)));
+    gpu->measure();
+    return slots;
+  } catch (const Fault& fault) {
+    if (loses_context(fault.code())) gpu->fail(fault.code(), "the making of a ring");
+    for (auto& allocation : made) inbox_->give(std::move(allocation));
+    throw;
+  }
+}
+
+std::shared_ptr<Gpu> Gpus::Setup::open(Seat& seat) {
+  if (seat.gpu && !seat.gpu->trouble()) return seat.gpu;
+  if (seat.gpu) close(seat, stopping());
+  std::shared_ptr<Gpu> gpu = Gpu::open(seat.device, settings_.staging_bytes_max, inbox_);
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(seat.has_failed, false)) seat.resets++;
+  seat.empty_since = Inbox::Clock::now();
+  seat.gpu = gpu;
+  seat.is_open = true;
+  return gpu;
+}
+
+void Gpus::Setup::refuse_too_much(const Seat& seat, const DeviceRing& ring, uint64_t bytes) const {
+  const uint64_t taken = std::min(seat.gpu->slot_bytes(), settings_.slot_bytes_max);
+  if (ring.slots <= (settings_.slot_bytes_max - taken) / std::max<uint64_t>(bytes, 1)) return;
+  throw SetupError(Trouble::kLimit, seat.gpu->text() + " has " + mebibytes(taken) + " of at most " +
+                                        mebibytes(settings_.slot_bytes_max) + " (gpu.slot_bytes_max) taken by " +
+                                        std::to_string(seat.gpu->slots()) + " slots, and " +
+                                        std::to_string(ring.slots) + " of " + mebibytes(bytes) +
+                                        " are asked for: lower batch.size or prefetch_depth, or raise that");
+}
+
+// Looks after the GPUs that are open. When to do so again, at the latest.
+std::optional<Inbox::Clock::time_point> Gpus::Setup::tend() {
+  std::optional<Inbox::Clock::time_point> until;
+  const auto again_at = [&](Inbox::Clock::time_point at) { until = until ? std::min(*until, at) : at; };
+  const bool is_measure_wanted = is_measure_wanted_.exchange(false);
+  const auto now = Inbox::Clock::now();
+  for (Seat& seat : seats_) {
+    if (!seat.gpu) continue;
+    if (const auto next = seat.gpu->tick()) again_at(*next);
+    if (is_measure_wanted) seat.gpu->measure();
+    if (seat.gpu->trouble()) {
+      close(seat, stopping());
+      continue;
+    }
+    if (seat.gpu->slots() > 0) {
+      seat.empty_since = now;
+      continue;
+    }
+    const auto close_at = seat.empty_since + std::chrono::milliseconds(settings_.idle_ms);
+    if (close_at <= now) {
+      close(seat, stopping());
+    } else {
+      again_at(close_at);
+    }
+  }
+  return until;
+}
+
+// `reason` is heard by those who have something under way, where nothing is wrong with the GPU.
+void Gpus::Setup::close(Seat& seat, const Error& reason) {
+  seat.gpu->close(reason);
+  const std::optional<Error> trouble = seat.gpu->trouble();
+  std::shared_ptr<Gpu> closed;
+  {
+    const std::lock_guard lock(mutex_);
+    closed.swap(seat.gpu);
+  }
+  closed.reset();  // takes the driver a while
+  const std::lock_guard lock(mutex_);
+  seat.is_open = false;
+  if (trouble) seat.has_failed = true, seat.reason = trouble->message;
+}
+
+void Gpus::Setup::wind_down() {
+  std::deque<Job> left;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    left.swap(jobs_);
+  }
+  for (const Job& job : left) job.done(stopping());
+  for (Seat& seat : seats_)
+    if (seat.gpu) close(seat, stopping());
+  inbox_->close().clear();
+}
+
+}  // namespace spdld::memory

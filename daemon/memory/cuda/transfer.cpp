@@ -1,0 +1,202 @@
+#include "daemon/memory/cuda/transfer.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "daemon/memory/cuda/faults.h"
+
+namespace spdld::memory {
+namespace {
+
+using cuda::abi::Result;  // of a driver's call
+
+uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+}  // namespace
+
+std::shared_ptr<Transfer> Transfer::start(cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed) {
+  auto made = std::make_shared<Transfer>(Key(), std::move(context), std::move(staging), std::move(failed));
+  // The thread has its own hold: a driver that never comes back must not find the object gone.
+  made->thread_ = std::thread([made] { made->run(); });
+  pthread_setname_np(made->thread_.native_handle(), "spdld-copy");
+  return made;
+}
+
+Transfer::Transfer(Key, cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed)
+    : context_(std::move(context)), staging_(std::move(staging)), failed_(std::move(failed)), stream_(context_) {}
+
+void Transfer::answer(Copy& copy, const Status& status) {
+  if (copy.staging) staging_->give_back(std::move(copy.staging));
+  if (copy.published) copy.published(status);
+}
+
+void Transfer::put(Copy copy) {
+  std::unique_lock lock(mutex_);
+  if (ended_ || given_up_) {
+    const Error reason = failure_ ? *failure_ : *ending_;
+    lock.unlock();
+    answer(copy, reason);
+    return;
+  }
+  queue_.push_back(std::move(copy));
+  wake_.notify_one();
+}
+
+void Transfer::fail(const Error& reason) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = reason;
+  wake_.notify_one();
+}
+
+bool Transfer::end(const Error& reason, uint32_t drain_ms) {
+  std::vector<SlotMemory::Published> unanswered;
+  {
+    std::unique_lock lock(mutex_);
+    if (given_up_) return false;
+    if (!ending_) ending_ = reason;
+    wake_.notify_one();
+    if (!ended_wake_.wait_for(lock, std::chrono::milliseconds(drain_ms), [this] { return ended_; })) {
+      given_up_ = true;
+      for (Issued& issued : in_flight_) unanswered.push_back(std::exchange(issued.copy.published, nullptr));
+      for (Copy& copy : queue_) unanswered.push_back(std::exchange(copy.published, nullptr));
+    }
+  }
+  const bool has_given_up = given_up_;  // this thread alone sets it
+  if (thread_.joinable() && !has_given_up) thread_.join();
+  if (thread_.joinable()) thread_.detach();
+  for (const SlotMemory::Published& published : unanswered)
+    if (published) published(reason);
+  return !has_given_up;
+}
+
+bool Transfer::keep_if_given_up(std::shared_ptr<const void> memory) {
+  const std::lock_guard lock(mutex_);
+  if (given_up_) kept_.push_back(std::move(memory));
+  return given_up_;
+}
+
+void Transfer::run() {
+  for (;;) {
+    switch (wait_for_work()) {
+      case Next::kCopies:
+        issue_all();
+        finish_oldest();
+        break;
+      case Next::kAnswer:
+        answer_next();
+        break;
+      case Next::kEnd:
+        return;
+    }
+  }
+}
+
+Transfer::Next Transfer::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return !queue_.empty() || !in_flight_.empty() || failure_ || ending_ || given_up_; });
+  if (given_up_) return Next::kEnd;
+  const bool has_copies = !queue_.empty() || !in_flight_.empty();
+  if (failure_ || (ending_ && in_flight_.empty())) {
+    if (has_copies) return Next::kAnswer;
+    ended_ = true;
+    ended_wake_.notify_all();
+    return Next::kEnd;
+  }
+  return Next::kCopies;
+}
+
+void Transfer::issue_all() {
+  std::unique_lock lock(mutex_);
+  // What comes behind a copy that could not be issued waits until that is answered: the order of put() holds.
+  const auto is_behind_failed = [this] { return !in_flight_.empty() && in_flight_.back().code != cuda::abi::kSuccess; };
+  while (!queue_.empty() && !is_behind_failed() && !failure_ && !ending_ && !given_up_) {
+    in_flight_.push_back({std::move(queue_.front()), cuda::abi::kSuccess, now_ns()});
+    queue_.pop_front();
+    Issued& issued = in_flight_.back();
+    lock.unlock();
+    issued.code = issue(issued.copy);
+    lock.lock();
+    if (issued.code != cuda::abi::kSuccess || !issued.copy.ready_early) continue;
+    const SlotMemory::Published published = std::exchange(issued.copy.published, nullptr);
+    lock.unlock();
+    if (published) published(Done{});
+    lock.lock();
+  }
+}
+
+Result Transfer::issue(const Copy& copy) {
+  const cuda::Current current(*context_);
+  Result code = current.result();
+  if (code == cuda::abi::kSuccess)
+    code = context_->driver().call().cuMemcpyHtoDAsync(copy.to, copy.staging->address(), copy.bytes, stream_.handle());
+  return code == cuda::abi::kSuccess ? copy.copied->record(stream_.handle()) : code;
+}
+
+Result Transfer::wait_for_all() const {
+  const cuda::Current current(*context_);
+  if (current.result() != cuda::abi::kSuccess) return current.result();
+  return context_->driver().call().cuStreamSynchronize(stream_.handle());
+}
+
+void Transfer::finish_oldest() {
+  Issued* oldest = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (in_flight_.empty() || given_up_) return;
+    oldest = &in_flight_.front();
+  }
+  Result code = oldest->code;
+  if (code == cuda::abi::kSuccess) code = oldest->copy.copied->wait();
+  // An error that says nothing of the context: what was issued is under way all the same.
+  if (code != cuda::abi::kSuccess && !loses_context(code)) code = wait_for_all();
+  if (code != cuda::abi::kSuccess) {
+    failed_(code, "a copy");
+    return;
+  }
+
+  Issued finished;
+  {
+    const std::lock_guard lock(mutex_);
+    if (given_up_) return;
+    finished = std::move(in_flight_.front());
+    in_flight_.pop_front();
+  }
+  const uint64_t now = now_ns();
+  busy_ns_.add(now - std::max(finished.since_ns, idle_since_ns_));
+  idle_since_ns_ = now;
+  if (finished.code == cuda::abi::kSuccess) {
+    copies_.add();
+    copied_bytes_.add(finished.copy.bytes);
+    answer(finished.copy, Done{});
+  } else {
+    const cuda::Fault fault(cuda::cause_of(finished.code), "a batch can't be copied to GPU " +
+                                                               std::to_string(context_->device().ordinal) + " (" +
+                                                               context_->driver().describe(finished.code) + ")");
+    answer(finished.copy, error_of(fault));
+  }
+}
+
+// What is in flight comes before what is queued.
+void Transfer::answer_next() {
+  std::unique_lock lock(mutex_);
+  if (given_up_) return;
+  const Error reason = failure_ ? *failure_ : *ending_;
+  Copy copy;
+  if (!in_flight_.empty()) {
+    copy = std::move(in_flight_.front().copy);
+    in_flight_.pop_front();
+  } else if (!queue_.empty()) {
+    copy = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  lock.unlock();
+  answer(copy, reason);
+}
+
+}  // namespace spdld::memory

@@ -1,0 +1,96 @@
+// The copies to one GPU: one stream, and one thread that issues them in order and waits for their events. Staging goes
+// back once its copy has completed, and not before.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/base/statistics.h"
+#include "daemon/memory/cuda/staging.h"
+#include "daemon/memory/slot_memory.h"
+
+namespace spdld::memory {
+
+struct Copy {
+  cuda::abi::DevicePtr to = 0;
+  uint64_t bytes = 0;
+  cuda::Event* copied = nullptr;     // is recorded behind the copy
+  bool ready_early = false;          // `published` need not wait for it
+  std::shared_ptr<const void> keep;  // has the memory and the event
+  StagingBufferPtr staging;
+  SlotMemory::Published published;  // called once, in the order of put(), without a lock held
+};
+
+class Transfer : public std::enable_shared_from_this<Transfer> {
+ public:
+  // The context is lost, or what the stream still does can't be known. Is to call fail().
+  using Failed = std::function<void(cuda::abi::Result code, const std::string& what)>;
+
+  // Throws cuda::Fault. end() must be called.
+  static std::shared_ptr<Transfer> start(cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed);
+
+  // Any thread; never blocks. There are never more copies than staging buffers.
+  void put(Copy copy);
+  // Any thread: all copies, and later ones, are answered with this, and the thread ends.
+  void fail(const Error& reason);
+
+  // Set-up thread. What was issued is waited for, the rest and what comes later gets this answer. False: the driver has
+  // not come back in time; then all is answered, and what the GPU may still use is kept until the process ends.
+  bool end(const Error& reason, uint32_t drain_ms);
+  // Where end() gave up: takes what must be kept.
+  bool keep_if_given_up(std::shared_ptr<const void> memory);
+
+  const Counter& copies() const { return copies_; }
+  const Counter& copied_bytes() const { return copied_bytes_; }
+  const Counter& busy_ns() const { return busy_ns_; }
+
+ private:
+  struct Key {};
+
+ public:
+  Transfer(Key, cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed);
+
+ private:
+  struct Issued {
+    Copy copy;
+    cuda::abi::Result code = cuda::abi::kSuccess;  // of the issue; the transfer thread's
+    uint64_t since_ns = 0;
+  };
+  enum class Next : uint8_t { kCopies, kAnswer, kEnd };
+
+  void run();
+  Next wait_for_work();
+  void issue_all();
+  cuda::abi::Result issue(const Copy& copy);
+  void finish_oldest();
+  void answer_next();
+  cuda::abi::Result wait_for_all() const;
+  void answer(Copy& copy, const Status& status);  // of a copy that no one else sees any more
+
+  const cuda::ContextRef context_;
+  const std::shared_ptr<Staging> staging_;
+  const Failed failed_;
+  cuda::Stream stream_;
+  uint64_t idle_since_ns_ = 0;  // the transfer thread's
+
+  std::mutex mutex_;
+  std::condition_variable wake_, ended_wake_;
+  std::deque<Copy> queue_;        // guarded by mutex_, as are the following
+  std::deque<Issued> in_flight_;  // grows and shrinks on the transfer thread alone
+  std::optional<Error> failure_, ending_;
+  bool ended_ = false, given_up_ = false;
+  std::vector<std::shared_ptr<const void>> kept_;
+
+  Counter copies_, copied_bytes_, busy_ns_;
+  std::thread thread_;  // the set-up thread's
+};
+
+}  // namespace spdld::memory

@@ -1,0 +1,25 @@
+// Where a ring's slots are to lie, by what the pipeline, the trainer and its launcher say. A pure function; whether the
+// daemon has that GPU is found out when its slots are made.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "daemon/base/result.h"
+#include "daemon/control/service.h"
+#include "daemon/memory/cuda/gpus.h"
+
+namespace spdld::node {
+
+struct Placement {
+  enum class Place : uint8_t { kHost, kPinned, kGpu };
+  Place place = Place::kHost;
+  // Of kGpu: which one and how. Its numbers of slots and bytes are not filled in.
+  memory::DeviceRing ring;
+};
+
+// `device`: the pipeline's own, which the request's replaces where it has one. Errors say what to do: kUsage,
+// kUnsupported.
+Result<Placement> place(const std::string& device, const control::AttachRequest& request);
+
+}  // namespace spdld::node

@@ -1,0 +1,56 @@
+#include "daemon/node/quarantine.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "daemon/base/cpu.h"
+
+namespace spdld::node {
+
+void Quarantine::hold(const control::Client& client, std::shared_ptr<Feed> feed, delivery::ReaderId id,
+                      std::function<void()> ended) {
+  spdlog::info("pipeline {}: pid {} of user {} left its batches on the GPU open; they are kept until it has ended",
+               feed->pipeline().spec().name, client.pid, client.uid);
+  entries_.emplace_back(context_, fcntl(client.process->get(), F_DUPFD_CLOEXEC, 0));
+  const auto at = std::prev(entries_.end());
+  at->feed = std::move(feed);
+  at->id = id;
+  at->since_ns = monotonic_ns();
+  at->process.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [this, at, ended = std::move(ended)](boost::system::error_code error) {
+                           if (error) return;
+                           const std::shared_ptr<Feed> held = std::move(at->feed);
+                           entries_.erase(at);
+                           ended();
+                         });
+}
+
+bool Quarantine::holds(const Feed& feed, delivery::ReaderId id) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return entry.feed.get() == &feed && entry.id == id; });
+}
+
+void Quarantine::tick() {
+  const uint64_t now_ns = monotonic_ns();
+  for (const Entry& entry : entries_) {
+    if (now_ns - entry.since_ns < kStuckNsMax || entry.feed->seats().empty()) continue;
+    if (entry.feed->ring().leases(entry.id) == 0) continue;
+    entry.feed->give_up({Trouble::kStopping,
+                         "another reader of this rank left batches on the GPU open and lives on: this ring ends, and "
+                         "attaching anew gives one with other memory"});
+  }
+}
+
+uint64_t Quarantine::bytes_on(const std::string& uuid) const {
+  std::set<const Feed*> counted;
+  uint64_t bytes = 0;
+  for (const Entry& entry : entries_)
+    if (entry.feed->gpu() == uuid && counted.insert(entry.feed.get()).second) bytes += entry.feed->device_bytes();
+  return bytes;
+}
+
+}  // namespace spdld::node

@@ -1,0 +1,46 @@
+// Device memory whose reader has gone without closing it, while its process still lives: its GPU may work on it yet, so
+// that it is neither filled nor freed until the process has ended (its pidfd says so). Control thread only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "daemon/node/feed.h"
+
+namespace spdld::node {
+
+class Quarantine {
+ public:
+  // A ring whose other readers wait for a slot that stays here longer is given up.
+  static constexpr uint64_t kStuckNsMax = 5ull * 1'000'000'000;
+
+  explicit Quarantine(boost::asio::io_context& context) : context_(context) {}
+
+  // Holds the leases of reader `id`, and `feed` with its memory. `ended` is called once the process has.
+  void hold(const control::Client& client, std::shared_ptr<Feed> feed, delivery::ReaderId id,
+            std::function<void()> ended);
+  bool holds(const Feed& feed, delivery::ReaderId id) const;
+  // Called some times a second: gives up rings that are stuck.
+  void tick();
+  // What lies in it, of rings on the GPU of this UUID.
+  uint64_t bytes_on(const std::string& uuid) const;
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    Entry(boost::asio::io_context& context, int pidfd) : process(context, pidfd) {}
+    boost::asio::posix::stream_descriptor process;
+    std::shared_ptr<Feed> feed;
+    delivery::ReaderId id = 0;
+    uint64_t since_ns = 0;
+  };
+
+  boost::asio::io_context& context_;
+  std::list<Entry> entries_;
+};
+
+}  // namespace spdld::node

@@ -1,0 +1,237 @@
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/memory/cuda/transfer.h"
+#include "tests/memory/gpus_fixture.h"
+
+namespace spdld::memory {
+namespace {
+
+using test::FakeCuda;
+using test::FakeCudaOptions;
+using test::fill;
+using test::in_child;
+using test::is_clean;
+using test::kMiB;
+using test::make_ring;
+using test::ring_of;
+
+const std::vector<std::string> kNone;
+
+TEST_CASE("what is published is what another process sees, by both transports") {
+  for (const Transport transport : {Transport::kHandle, Transport::kFd}) {
+    FakeCuda fake;
+    test::Links links;
+    test::Child reader(fake, [&] { test::Reader::serve(links.other); });
+    CHECK(in_child(fake, [&] {
+            test::Reader other(links.one);
+            Gpus gpus({});
+            const SlotMemories ring = make_ring(gpus, ring_of(3, 3 * kMiB + 77, transport));
+            for (const auto& slot : ring) EXPECT(other.sees(*slot, 0));
+            for (uint8_t round = 1; round < 12; ++round) {
+              SlotMemory& slot = *ring[round % 3];
+              EXPECT(fill(slot, round));
+              EXPECT(slot.fill_address() == nullptr);
+              EXPECT(other.sees(slot, round));
+            }
+            other.dismiss();
+          }) == "");
+    CHECK(reader.outcome() == "");
+    CHECK(fake.violations() == kNone);
+    CHECK(is_clean(fake.live()));
+  }
+}
+
+TEST_CASE("batches of a ring are published in order, also where none waits for another") {
+  for (const bool early : {false, true}) {
+    FakeCuda fake;
+    CHECK(in_child(fake, [early] {
+            Gpus gpus({});
+            DeviceRing wanted = ring_of(6, kMiB);
+            wanted.ready_early = early;
+            const SlotMemories ring = make_ring(gpus, wanted);
+            std::vector<size_t> order;
+            test::Signal published;
+            for (const auto& slot : ring) EXPECT(test::begin(*slot));
+            for (const size_t index : {3, 1, 5, 0, 2, 4})
+              ring[index]->publish([&, index](const Status& status) {
+                EXPECT(bool(status));
+                order.push_back(index);
+                published.raise();
+              });
+            published.wait(6);
+            EXPECT((order == std::vector<size_t>{3, 1, 5, 0, 2, 4}));
+          }) == "");
+    CHECK(fake.violations() == kNone);
+  }
+}
+
+TEST_CASE("a batch that is ready early comes with the event to wait on, and its staging waits for that, too") {
+  FakeCudaOptions options;
+  options.copy_us = 100'000;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [] {
+          Gpus gpus({});
+          DeviceRing wanted = ring_of(2, kMiB);
+          EXPECT(make_ring(gpus, wanted)[0]->shared().copied.empty());
+          wanted.ready_early = true;
+          const SlotMemories ring = make_ring(gpus, wanted);
+          EXPECT(ring[0]->shared().copied.size() == 64);
+          EXPECT(fill(*ring[0], 1));
+          EXPECT(gpus.report().gpus[0].staging_used_bytes == 2 * kMiB);
+          EXPECT(gpus.report().gpus[0].copies == 0);
+          EXPECT(test::becomes_true([&] { return gpus.report().gpus[0].staging_used_bytes == 0; }));
+          EXPECT(gpus.report().gpus[0].copies == 1);
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("rings of several sizes share little staging memory, and each comes forward") {
+  FakeCudaOptions options;
+  options.copy_us = 50;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&fake] {
+          Gpus::Settings settings;
+          settings.staging_bytes_max = 6 * kMiB;
+          Gpus gpus(settings);
+          std::vector<std::thread> trainers;
+          std::atomic<int> done{0};
+          std::vector<SlotMemories> rings;
+          for (const uint64_t bytes : {kMiB, 2 * kMiB, 3 * kMiB, 6 * kMiB})
+            rings.push_back(make_ring(gpus, ring_of(2, bytes)));
+          for (SlotMemories& ring : rings)
+            trainers.emplace_back([&ring, &done] {
+              try {
+                for (size_t batch = 0; batch < 12; ++batch)
+                  if (fill(*ring[batch % 2], 5)) done++;
+              } catch (const std::exception&) {  // it hangs: `done` tells
+              }
+            });
+          for (std::thread& trainer : trainers) trainer.join();
+          EXPECT(done == 48);
+          EXPECT(gpus.report().gpus[0].staging_bytes <= 6 * kMiB);
+          EXPECT(gpus.report().gpus[0].staging_used_bytes == 0);
+          EXPECT(gpus.report().gpus[0].copies == 48);
+          rings.clear();
+          gpus.stop();
+          EXPECT(is_clean(fake.live(getpid())));
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("a slot may go while its copy is under way, or while it is filled or waits") {
+  FakeCudaOptions options;
+  options.copy_us = 50'000;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&fake] {
+          Gpus::Settings settings;
+          settings.staging_bytes_max = 4 * kMiB;
+          settings.idle_ms = 0;
+          Gpus gpus(settings);
+          SlotMemories ring = make_ring(gpus, ring_of(3, 2 * kMiB));
+          test::Signal published, room;
+          EXPECT(test::begin(*ring[0]));
+          EXPECT(test::begin(*ring[1]));
+          const Result<bool> begun = ring[2]->begin_fill([&] { room.raise(); });
+          EXPECT(begun && !*begun);
+          ring[0]->publish([&](const Status& status) {
+            EXPECT(bool(status));
+            published.raise();
+          });
+          ring.pop_back();
+          ring.clear();
+          published.wait(1);
+          EXPECT(test::becomes_true([&] { return is_clean(fake.live(getpid())); }));
+          EXPECT(room.count() == 0);
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+// Rings come and go, batches are published, abandoned and looked at, from many threads: for ThreadSanitizer.
+TEST_CASE("many threads at once") {
+  FakeCudaOptions options;
+  options.copy_us = 20;
+  options.devices = 2;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&fake] {
+          Gpus::Settings settings;
+          settings.staging_bytes_max = 4 * kMiB;
+          settings.idle_ms = 1;
+          Gpus gpus(settings);
+          std::atomic<bool> is_over{false};
+          std::atomic<int> filled{0};
+          std::thread looker([&] {
+            while (!is_over) gpus.report();
+          });
+          const auto train = [&](unsigned number) {
+            for (unsigned life = 0; life < 4; ++life) {
+              DeviceRing wanted = ring_of(2, (1 + number % 2) * 2 * kMiB);
+              wanted.gpu = test::uuid_of(number % 2);
+              wanted.transport = life % 2 ? Transport::kHandle : Transport::kFd;
+              wanted.ready_early = life % 3 == 0;
+              wanted.owner = number / 3;
+              const SlotMemories ring = make_ring(gpus, wanted);
+              for (unsigned batch = 0; batch < 6; ++batch) {
+                SlotMemory& slot = *ring[batch % 2];
+                if (batch % 3 == 2 && test::begin(slot)) slot.abandon();
+                if (fill(slot, static_cast<uint8_t>(number))) filled++;
+                if (slot.trouble()) throw std::runtime_error(slot.trouble()->message);
+              }
+            }
+          };
+          std::vector<std::thread> trainers;
+          for (unsigned number = 0; number < 4; ++number)
+            trainers.emplace_back([&train, number] {
+              try {
+                train(number);
+              } catch (const std::exception&) {  // `filled` tells
+              }
+            });
+          for (std::thread& trainer : trainers) trainer.join();
+          is_over = true;
+          looker.join();
+          EXPECT(filled == 4 * 4 * 6);
+          gpus.stop();
+          EXPECT(is_clean(fake.live(getpid())));
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("a driver that does not come back is given up, and what it may still use is kept") {
+  FakeCudaOptions options;
+  options.copy_us = 2'000'000;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&fake] {
+          const cuda::ContextRef context = cuda::Context::retain(cuda::Driver::get().devices().at(0));
+          const auto staging = std::make_shared<Staging>(context, 4 * kMiB, [] {});
+          Staging::User user(staging, {2 * kMiB, 0});
+          staging->ensure({2 * kMiB, 0});
+          const auto memory = std::make_shared<cuda::HandleMemory>(context, 2 * kMiB);
+          cuda::Event copied(context, cuda::Event::Reach::kProcess);
+          const auto transfer = Transfer::start(context, staging, [](cuda::abi::Result, const std::string&) {});
+          test::Signal answered;
+          Copy copy;
+          copy.to = memory->address(), copy.bytes = kMiB, copy.copied = &copied, copy.keep = memory;
+          copy.staging = std::move(*user.take(&user, [] {}));
+          copy.published = [&](const Status& status) {
+            EXPECT(!status && status.error().message == "the end");
+            answered.raise();
+          };
+          transfer->put(std::move(copy));
+          EXPECT(test::becomes_true([&] { return fake.calls("cuEventSynchronize") == 1; }));
+          EXPECT(!transfer->end({Trouble::kStopping, "the end"}, 50));
+          EXPECT(answered.count() == 1);
+          EXPECT(transfer->keep_if_given_up(memory));
+          EXPECT(!transfer->end({Trouble::kStopping, "the end"}, 50));
+          EXPECT(answered.count() == 1);
+          EXPECT(staging->levels().used_bytes == 2 * kMiB);
+        }) == "");
+}
+
+}  // namespace
+}  // namespace spdld::memory
