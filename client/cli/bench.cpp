@@ -27,6 +27,7 @@ struct Wishes {
   uint64_t batches = 0;
   uint32_t world_size = 1;
   std::string group;
+  std::string device;
 };
 
 // One for all ranks, and another one at every run.
@@ -51,6 +52,7 @@ BenchPlan plan_of(const Globals& globals, const Wishes& wishes) {
   plan.pipeline = wishes.target;
   plan.socket = globals.socket;
   plan.group = wishes.group.empty() ? fresh_group() : wishes.group;
+  plan.device = wishes.device;
   plan.world_size = wishes.world_size;
   plan.epochs = wishes.epochs;
   plan.batches_max = wishes.batches;
@@ -91,6 +93,10 @@ void declare_bench(CLI::App& command, const Globals& globals, Run& run) {
       ->check(CLI::Range(uint32_t{1}, kWorldSizeMax).description(""))
       ->capture_default_str();
   command.add_option("--group", wishes->group, "the training job's id (default: a new one)")->type_name("G");
+  command
+      .add_option("--device", wishes->device,
+                  "where batches are taken: cpu, pinned, cuda, cuda:N (default: as the pipeline says)")
+      ->type_name("D");
   run = [&globals, wishes] { return bench(globals, *wishes); };
 }
 

@@ -14,6 +14,7 @@ struct BenchPlan {
   std::string spec_folder;  // relative uris are taken from here
   std::string socket;       // empty: as the library looks for it
   std::string group;
+  std::string device;  // empty: as the pipeline says
   uint32_t world_size = 1;
   uint64_t epochs = 1;
   uint64_t batches_max = 0;  // of each rank; 0: to the end of the epochs

@@ -93,6 +93,7 @@ class Rank {
       options.spec_folder = plan_.spec_folder.c_str();
     }
     options.group = plan_.group.c_str();
+    options.device = plan_.device.empty() ? nullptr : plan_.device.c_str();
     options.rank = rank_;
     options.local_rank = rank_;
     options.world_size = plan_.world_size;

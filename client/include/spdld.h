@@ -3,11 +3,18 @@
  * A loader is one rank's attachment to a pipeline. Its batches lie in memory that the daemon filled and this process maps:
  * nothing is copied. A batch is a lease: it stays valid, and its slot is not filled anew, until spdld_batch_release.
  *
- * Threads: one thread at a time may call into one loader (next, seek, detach); spdld_batch_release and
- * spdld_batch_retain may be called from any thread at any time, also after the loader is gone. Different loaders are
+ * Threads: one thread at a time may call into one loader (next, seek, detach); spdld_batch_release, spdld_batch_retain
+ * and spdld_batch_use may be called from any thread at any time, also after the loader is gone. Different loaders are
  * independent. The library starts no thread.
  *
  * Forks: in a forked child every call returns SPDLD_FORKED, and releasing does nothing: the batches are its parent's.
+ *
+ * GPUs: a batch may lie in GPU memory; the tensors' addresses are then device addresses, valid in this process's primary
+ * context of that device (the one of the CUDA runtime, torch and jax). The driver, libcuda.so.1, is loaded at run time and
+ * only where a pipeline may be handed over on a GPU. A stream is a CUstream or cudaStream_t; NULL is the legacy default
+ * stream. Releasing follows the GPU's work: the slot goes back to the daemon when everything that was put on the streams
+ * which the batch was used on (spdld_batch_use) before the release has completed; the calling thread does not wait. No
+ * call changes the thread's current context.
  *
  * Errors: every call that can fail returns an spdld_result; spdld_last_error() gives one sentence for people, of the
  * calling thread's last failed call, valid until that thread's next call.
@@ -53,6 +60,14 @@ typedef enum spdld_dtype {
   SPDLD_FLOAT32 = 5
 } spdld_dtype;
 
+/* Where batches lie. */
+typedef enum spdld_memory {
+  SPDLD_HOST = 0,
+  SPDLD_PINNED = 1,      /* host memory that is registered with this process's GPU: it can be copied from asynchronously */
+  SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle: the daemon's end makes it invalid */
+  SPDLD_CUDA_FD = 3      /* GPU memory, mapped by a file descriptor: it outlives the daemon */
+} spdld_memory;
+
 typedef struct spdld_loader spdld_loader;
 typedef struct spdld_batch spdld_batch;
 
@@ -67,7 +82,7 @@ typedef struct spdld_attach_options {
   const char* spec;           /* the text of a spec */
   int spec_is_json;           /* else TOML */
   const char* spec_folder;    /* relative uris in spec are taken from here; NULL: the current directory */
-  const char* group;          /* one training job; NULL: from torchrun's or Slurm's variables, else "pid:<pid>" */
+  const char* group;          /* one training job; NULL: from torchrun's or Slurm's variables, else this process alone */
   uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1 */
   uint32_t local_rank;
   uint32_t reader, readers;   /* replicas that see the same batches; readers 0: 1 */
@@ -80,6 +95,12 @@ typedef struct spdld_attach_options {
   spdld_progress progress;
   void* progress_user;
   const char* client_name;    /* for people: "python"; NULL: "c" */
+  const char* device;         /* in place of the pipeline's: "cpu" (no driver is loaded), "pinned", "cuda" (local_rank's
+                                 GPU), "cuda:N" (the N-th that this process sees), "auto" (local_rank's GPU where this
+                                 process sees one, else "cpu"); NULL: as the pipeline says */
+  const char* transport;      /* of GPU batches: "fd", "handle" or "auto" (fd where both sides can); NULL: "auto" */
+  int ready_early;            /* 1: a GPU batch is handed out while it is still being copied: only streams named with
+                                 spdld_batch_use, and what follows spdld_batch_wait, may read it */
 } spdld_attach_options;
 
 typedef struct spdld_info {
@@ -93,6 +114,10 @@ typedef struct spdld_info {
   uint64_t slot_bytes;
   uint32_t slot_count;
   int writable; /* 1: the slots are this process's alone to change; 0: pages are copied when written */
+  spdld_memory memory;
+  int device;        /* of SPDLD_PINNED and SPDLD_CUDA_*: the CUDA ordinal in this process; else -1 */
+  const char* gpu;   /* its UUID ("GPU-..."); "" for host memory */
+  int ready_early;
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -101,7 +126,7 @@ typedef struct spdld_tensor {
   uint32_t rank;           /* number of dimensions, at most 8 */
   const int64_t* shape;    /* the first is the batch: valid samples (a short batch is short here as well) */
   const int64_t* strides;  /* in elements */
-  void* address;           /* aligned to 128 bytes */
+  void* address;           /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
 } spdld_tensor;
 
 typedef struct spdld_batch_info {
@@ -112,6 +137,8 @@ typedef struct spdld_batch_info {
   uint32_t tensors;
   uint32_t substituted;  /* samples whose content was bad and replaced */
   uint32_t masked;       /* ... or zeroed: see the tensor "mask" */
+  spdld_memory memory;
+  int device;            /* as in spdld_info */
 } spdld_batch_info;
 
 SPDLD_API const char* spdld_version(void);
@@ -119,7 +146,8 @@ SPDLD_API const char* spdld_last_error(void);
 SPDLD_API const char* spdld_result_name(spdld_result result);
 
 SPDLD_API spdld_result spdld_attach(const spdld_attach_options* options, spdld_loader** loader);
-/* Gives everything back; batches still held stay valid until they are released. NULL is allowed. */
+/* Gives everything back; batches still held stay valid until they are released. Of GPU and pinned batches it waits, at most
+ * 10 s, for the work on those released before, as does the last release of one after it. NULL is allowed. */
 SPDLD_API void spdld_detach(spdld_loader* loader);
 SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* info);
 
@@ -140,7 +168,17 @@ SPDLD_API spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t ind
 SPDLD_API spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_tensor* tensor);
 /* A batch is counted: attach's next gives it with a count of one; it goes back to the daemon when the count is zero. */
 SPDLD_API void spdld_batch_retain(spdld_batch* batch);
+/* Of pinned and GPU batches: at the last release the slot goes back once the work that was put on its streams so far is
+ * done; where no stream was named, on the legacy default stream (which other streams' work may not wait for: name
+ * non-blocking ones). A stream that is being captured into a graph is asked again at the next call, when it no longer is:
+ * a graph that reads a slot must be replayed before the batch's last release. */
 SPDLD_API void spdld_batch_release(spdld_batch* batch);
+/* Says that `stream` works on this batch's memory, from now until the batch's last release; so long it must live. With
+ * ready_early the stream waits for the copy from here on; one that is being captured cannot (SPDLD_UNSUPPORTED: call
+ * spdld_batch_wait before the capture). At most 64 streams a batch (SPDLD_LIMIT). Of host batches: does nothing. */
+SPDLD_API spdld_result spdld_batch_use(spdld_batch* batch, void* stream);
+/* Blocks until the batch's copy is done: at once, unless ready_early. SPDLD_TIMEOUT: not within 10 s. */
+SPDLD_API spdld_result spdld_batch_wait(spdld_batch* batch);
 
 /* Asks a daemon for a JSON document: topic is "ping", "status", "list", "describe", "errors" or "samples". Never starts a
  * daemon. *json is freed with spdld_free. socket NULL: as in attach. */

@@ -36,6 +36,9 @@ class Batch {
   explicit operator bool() const { return static_cast<bool>(batch_); }
   spdld_batch* get() const { return batch_.get(); }
   void release() { batch_.reset(); }
+  // Before a stream reads or writes the batch on a GPU, or copies from a pinned one.
+  void use(void* stream) const { check(spdld_batch_use(batch_.get(), stream)); }
+  void wait() const { check(spdld_batch_wait(batch_.get())); }
 
   spdld_batch_info info() const {
     spdld_batch_info info{};

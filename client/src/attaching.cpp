@@ -31,6 +31,19 @@ Outcome with_version_advice(Outcome outcome) {
   return outcome;
 }
 
+// Those that this process sees, in its own order.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::Gpu>>> describe_gpus(
+    flatbuffers::FlatBufferBuilder& builder, const GpuRequest& request) {
+  if (!request.driver) return {};
+  std::vector<flatbuffers::Offset<proto::Gpu>> gpus;
+  for (const cuda::Device& device : request.driver->devices()) {
+    if (gpus.size() == kGpusMax) break;
+    const std::vector<uint8_t> uuid(device.uuid.bytes.begin(), device.uuid.bytes.end());
+    gpus.push_back(proto::CreateGpuDirect(builder, &uuid, device.shares_fds));
+  }
+  return builder.CreateVector(gpus);
+}
+
 }  // namespace
 
 Outcome Greeting::connect(Deadline deadline) {
@@ -117,10 +130,13 @@ Outcome Attaching::ask() {
   const auto group = text(request_.group);
   const auto fingerprint = text(request_.fingerprint);
   const auto position = proto::CreatePosition(builder, request_.place.epoch, request_.place.step);
+  const auto device = text(request_.gpus.device);
+  const auto gpus = describe_gpus(builder, request_.gpus);
   const auto body = proto::CreateAttach(builder, kRequest, pipeline, spec, in_fd,
                                         request_.spec_is_json ? proto::SpecFormat::json : proto::SpecFormat::toml,
-                                        folder, group, request_.rank, request_.world_size, request_.local_rank,
-                                        request_.reader, request_.readers, position, fingerprint, request_.held_max);
+                                        folder, group, request_.rank, request_.world_size, request_.gpus.local_rank,
+                                        request_.reader, request_.readers, position, fingerprint, request_.held_max,
+                                        device, gpus, request_.gpus.transport, request_.gpus.ready_early);
   const int fds[] = {memory.get()};
   const auto bytes = proto::finish(builder, proto::Body::Attach, body);
   asked_ = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});
@@ -151,7 +167,7 @@ Outcome Attaching::read_answer() {
     return protocol_failure(connection, "it did not answer ATTACH with ATTACHED");
   }
   auto ring = std::make_shared<Ring>();
-  Outcome outcome = ring->adopt(greeting_.connection(), *attached, connection.fds());
+  Outcome outcome = ring->adopt(greeting_.connection(), *attached, connection.fds(), request_.gpus);
   if (outcome.ok()) ring_ = std::move(ring);
   return outcome;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "client/src/gpu_request.h"
 #include "client/src/private_daemon.h"
 #include "client/src/ring.h"
 
@@ -50,12 +51,12 @@ struct AttachRequest {
   std::string group;
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  uint32_t local_rank = 0;
   uint32_t reader = 0;
   uint32_t readers = 1;
   Place place;
   std::string fingerprint;
   uint32_t held_max = 0;
+  GpuRequest gpus;
 };
 
 struct Progress {

@@ -89,6 +89,28 @@ const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::by
   return nullptr;
 }
 
+Outcome Batch::use(void* handle) {
+  if (!ring().follows_streams()) return {};
+  const cuda::abi::Stream stream = handle ? static_cast<cuda::abi::Stream>(handle) : cuda::abi::legacy_stream();
+  const std::lock_guard lock(mutex_);
+  std::vector<cuda::abi::Stream>& streams = lease_.front().streams;
+  if (std::find(streams.begin(), streams.end(), stream) != streams.end()) return {};
+  if (streams.size() == kStreamsMax) {
+    return failure(SPDLD_LIMIT, "the batch is used on " + std::to_string(kStreamsMax) +
+                                    " streams already, which is as many as one batch may be");
+  }
+  const Outcome outcome = copied_ ? Outcome{} : ring().make_wait(lease_.front().slot, stream);
+  if (outcome.ok()) streams.push_back(stream);
+  return outcome;
+}
+
+Outcome Batch::wait() {
+  if (copied_) return {};
+  const Outcome outcome = Ring::wait_for_copy(lease_.front().ring, lease_.front().slot);
+  if (outcome.ok()) copied_ = true;
+  return outcome;
+}
+
 const Tensor* Batch::find(std::string_view name) const {
   for (const Tensor& tensor : content_.tensors) {
     if (tensor.name == name) return &tensor;

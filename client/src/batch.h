@@ -5,7 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +17,7 @@ namespace spdld::client {
 inline constexpr size_t kTensorsMax = 64;
 inline constexpr size_t kRankMax = 8;
 inline constexpr size_t kTensorNameBytesMax = 128;
-inline constexpr uint64_t kAlignment = 128;
+inline constexpr size_t kStreamsMax = 64;  // that one batch is used on
 
 struct Tensor {
   std::string name;
@@ -42,27 +42,35 @@ struct Content {
 const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::byte* slot, uint64_t slot_bytes,
                          Content& content);
 
-// Counted by hand, since its handle crosses a C border. Counting: any thread.
+// Counted by hand, since its handle crosses a C border. Counting, use and wait: any thread.
 class Batch {
  public:
-  // The slot is taken already: from here on the batch gives it back.
-  Batch(std::shared_ptr<Ring> ring, uint32_t slot, uint64_t generation, Content content)
-      : ring_(std::move(ring)), slot_(slot), generation_(generation), content_(std::move(content)) {}
+  // The lease is taken already: from here on the batch gives it back.
+  Batch(LeaseList lease, Content content)
+      : lease_(std::move(lease)), copied_(!ring().placement().ready_early), content_(std::move(content)) {}
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
-  ~Batch() { ring_->give_back(slot_, generation_); }
+  ~Batch() { Ring::give_back(std::move(lease_)); }
 
   const Content& content() const { return content_; }
   const Tensor* find(std::string_view name) const;
+  const Placement& placement() const { return ring().placement(); }
+
+  // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it.
+  Outcome use(void* stream);
+  // Until the copy into the slot is done.
+  Outcome wait();
 
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
   // True: that was the last one, and the batch is the caller's to destroy.
   bool drop() { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
-  std::shared_ptr<Ring> ring_;
-  const uint32_t slot_;
-  const uint64_t generation_;
+  Ring& ring() const { return *lease_.front().ring; }
+
+  LeaseList lease_;   // of one
+  std::mutex mutex_;  // of the lease's streams
+  std::atomic<bool> copied_;
   const Content content_;
   std::atomic<uint32_t> count_{1};
 };

@@ -12,6 +12,7 @@
 #include "client/src/loader.h"
 #include "client/src/options.h"
 #include "client/src/query.h"
+#include "client/src/returns.h"
 
 using namespace spdld::client;  // NOLINT: this file is the border of that namespace
 
@@ -46,6 +47,7 @@ spdld_result report(spdld_result result, const char* text) noexcept {
 template <typename Body>
 spdld_result guarded(Body&& body) noexcept {
   try {
+    Returns::of_process().attend();
     const Outcome outcome = body();
     return outcome.ok() ? SPDLD_OK : report(outcome.result, outcome.text.c_str());
   } catch (const std::exception& error) {
@@ -175,6 +177,11 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.seed = terms.seed;
     info.slot_bytes = loader.slot_bytes();
     info.slot_count = loader.slot_count();
+    const Placement& placement = loader.placement();
+    info.memory = placement.memory;
+    info.device = placement.device;
+    info.gpu = placement.gpu.c_str();
+    info.ready_early = placement.ready_early ? 1 : 0;
     info.writable = terms.writable ? 1 : 0;
     return fill(info, target);
   });
@@ -229,6 +236,8 @@ spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* ta
     info.tensors = static_cast<uint32_t>(content.tensors.size());
     info.substituted = content.substituted;
     info.masked = content.masked;
+    info.memory = batch->batch->placement().memory;
+    info.device = batch->batch->placement().device;
     return fill(info, target);
   });
 }
@@ -273,6 +282,20 @@ void spdld_batch_release(spdld_batch* batch) {
   guarded([&]() -> Outcome {
     const std::unique_ptr<spdld_batch> last(batch);
     return {};
+  });
+}
+
+spdld_result spdld_batch_use(spdld_batch* batch, void* stream) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(batch, "batch");
+    return outcome.ok() ? batch->batch->use(stream) : outcome;
+  });
+}
+
+spdld_result spdld_batch_wait(spdld_batch* batch) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(batch, "batch");
+    return outcome.ok() ? batch->batch->wait() : outcome;
   });
 }
 

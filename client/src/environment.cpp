@@ -1,5 +1,6 @@
 #include "client/src/environment.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -60,6 +61,13 @@ std::string mpi_group() {
   return "mpi:" + std::to_string(::getppid());  // the launcher of all the node's ranks
 }
 
+// A job of its own. The first process of every container is number 1: their PID namespaces tell them apart.
+std::string process_group() {
+  struct stat space = {};
+  const bool known = ::stat("/proc/self/ns/pid", &space) == 0;
+  return "pid:" + std::to_string(::getpid()) + (known ? "@" + std::to_string(space.st_ino) : "");
+}
+
 }  // namespace
 
 Outcome read_launch(Launch& launch) {
@@ -71,7 +79,7 @@ Outcome read_launch(Launch& launch) {
   const bool in_slurm_step = !variable("SLURM_JOB_ID").empty() && !variable("SLURM_STEP_ID").empty();
 
   launch = {};
-  launch.group = "pid:" + std::to_string(::getpid());
+  launch.group = process_group();
   if (!variable("TORCHELASTIC_RUN_ID").empty()) {
     launch.group = torchrun_group();
   } else if (in_slurm_step) {

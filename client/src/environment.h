@@ -9,7 +9,7 @@
 namespace spdld::client {
 
 struct Launch {
-  std::string group;  // of the whole job, the same after a restart of its ranks; "pid:<pid>" without a launcher
+  std::string group;  // of the whole job, the same after a restart of its ranks; "pid:<pid>@<namespace>" without one
   uint32_t rank = 0;
   uint32_t world_size = 1;
   uint32_t local_rank = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/src/returns.h"
+
 namespace spdld::client {
 
 namespace {
@@ -10,7 +12,13 @@ constexpr int64_t kProgress_ms = 200;
 constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was just going down
 constexpr int64_t kBackoffMin_ms = 5;
 constexpr int64_t kBackoffMax_ms = 500;
+constexpr int64_t kTurn_ms = 100;  // of a wait while a GPU's work may give slots back
 constexpr int kMessagesMax = 512;  // taken by one call that has no time left
+
+std::string text_of(const Placement& placement) {
+  if (placement.memory == SPDLD_HOST) return "host memory";
+  return (placement.memory == SPDLD_PINNED ? "host memory pinned for " : "the memory of ") + placement.gpu;
+}
 
 }  // namespace
 
@@ -53,6 +61,7 @@ Outcome Loader::accept(const Attaching& attaching) {
   if (first) {
     terms_ = terms;
     place_ = ring->first();
+    placement_ = ring->placement();
     slot_bytes_ = ring->slots().slot_bytes();
     slot_count_ = ring->slots().count();
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
@@ -63,10 +72,15 @@ Outcome Loader::accept(const Attaching& attaching) {
     return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
                                       terms.fingerprint + ", before " + terms_.fingerprint +
                                       "): attach anew to begin with it");
+  } else if (!ring->placement().is_like(placement_)) {
+    return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
+                                      ", which were in " + text_of(placement_) + ": attach anew to take them there");
   } else if (place_ < ring->first()) {
     return failure(SPDLD_FAILED, "the other readers of this rank have gone on beyond epoch " +
                                      std::to_string(place_.epoch) + ", step " + std::to_string(place_.step));
   }
+  placement_.memory = ring->placement().memory;  // the transport may be another one
+  placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
   run_ = 0;
   away_ = false;
@@ -97,13 +111,15 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
 Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) {
   Connection& connection = ring_->connection();
   connection.flush();
-  if (ring_->all_held()) {
-    return failure(SPDLD_LIMIT, "all " + std::to_string(ring_->slots().count()) +
-                                    " batches of the ring are held by this process, so that no further one can be "
-                                    "filled: release one (in Python, drop it and every tensor made of it), or raise "
-                                    "prefetch_depth or held_max");
+  Outcome outcome = ring_->trouble();
+  if (outcome.ok()) outcome = ring_->room();
+  if (!outcome.ok()) return outcome;
+  const bool by_turns = ring_->follows_streams();
+  outcome = connection.receive(by_turns ? deadline.or_earlier(Deadline::after_ms(kTurn_ms)) : deadline);
+  if (by_turns && outcome.result == SPDLD_TIMEOUT && !deadline.passed()) {  // leases put off may come back, or be lost
+    Returns::of_process().attend();
+    return {};
   }
-  Outcome outcome = connection.receive(deadline);
   if (outcome.ok()) {
     try {
       outcome = take_message(batch);
@@ -184,7 +200,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   if (!ring_->take(ready.slot(), ready.generation())) {
     return protocol_failure(connection, "a batch in a slot that this process still holds");
   }
-  batch = std::make_unique<Batch>(ring_, ready.slot(), ready.generation(), std::move(content));
+  batch = std::make_unique<Batch>(make_lease(ring_, ready.slot(), ready.generation()), std::move(content));
   step_on();
   return {};
 }

@@ -34,6 +34,7 @@ class Loader {
   const Terms& terms() const { return terms_; }
   const std::string& daemon() const { return daemon_; }
   const AttachRequest& request() const { return settings_.request; }
+  const Placement& placement() const { return placement_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint32_t slot_count() const { return slot_count_; }
 
@@ -56,6 +57,7 @@ class Loader {
   LoaderSettings settings_;
   Terms terms_;
   std::string daemon_;
+  Placement placement_;
   uint64_t slot_bytes_ = 0;
   uint32_t slot_count_ = 0;
 

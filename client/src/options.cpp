@@ -17,7 +17,7 @@ constexpr size_t kClientNameBytesMax = 128;
 constexpr size_t kStructBytesMax = 4096;
 constexpr int64_t kReconnectDefault_ms = 30'000;
 
-Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request) {
+Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank) {
   Launch launch;
   const bool asked = options.world_size == 0 || !options.group || !*options.group;
   const Outcome outcome = asked ? read_launch(launch) : Outcome{};
@@ -27,11 +27,11 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request) {
     if (options.rank != 0) return failure(SPDLD_INVALID, "rank is given without world_size: give both, or neither");
     request.rank = launch.rank;
     request.world_size = launch.world_size;
-    request.local_rank = options.local_rank != 0 ? options.local_rank : launch.local_rank;
+    local_rank = options.local_rank != 0 ? options.local_rank : launch.local_rank;
   } else {
     request.rank = options.rank;
     request.world_size = options.world_size;
-    request.local_rank = options.local_rank;
+    local_rank = options.local_rank;
   }
   request.reader = options.reader;
   request.readers = std::max<uint32_t>(1, options.readers);
@@ -76,8 +76,10 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   if (options.fingerprint) request.fingerprint = options.fingerprint;
   if (request.fingerprint.size() > kFingerprintBytesMax) return failure(SPDLD_INVALID, "the fingerprint is too long");
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
-  Outcome outcome = set_ranks(options, request);
+  uint32_t local_rank = 0;
+  Outcome outcome = set_ranks(options, request, local_rank);
   if (outcome.ok()) outcome = read_pipeline(options, request);
+  if (outcome.ok()) outcome = read_gpu_request(options, local_rank, request.gpus);
   if (outcome.ok()) outcome = find_endpoint(options.socket, settings.endpoint);
   return outcome;
 }

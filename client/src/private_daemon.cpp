@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -56,16 +57,26 @@ bool is_executable(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// The environment without what a service manager meant for this process alone.
+// Meant for this process alone, by a service manager or by whoever started the training: the daemon serves all ranks of
+// the node, each with GPUs of its own, so that it must see them all, and how this rank is watched or slowed for
+// debugging is not for it. What leads to the driver and to NVIDIA's MPS stays.
+constexpr std::string_view kOwnVariables[] = {"LISTEN_FDS=",
+                                              "LISTEN_PID=",
+                                              "LISTEN_FDNAMES=",
+                                              "NOTIFY_SOCKET=",
+                                              "WATCHDOG_",
+                                              "CUDA_VISIBLE_DEVICES=",
+                                              "CUDA_LAUNCH_BLOCKING=",
+                                              "CUDA_INJECTION64_PATH=",
+                                              "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="};
+
 std::vector<char*> daemon_environment() {
   std::vector<char*> environment;
   for (char** entry = environ; entry && *entry; ++entry) {
     const std::string_view text(*entry);
-    bool mine = true;
-    for (std::string_view prefix : {"LISTEN_FDS=", "LISTEN_PID=", "LISTEN_FDNAMES=", "NOTIFY_SOCKET=", "WATCHDOG_"}) {
-      mine = mine && text.substr(0, prefix.size()) != prefix;
-    }
-    if (mine) environment.push_back(*entry);
+    const bool is_own = std::any_of(std::begin(kOwnVariables), std::end(kOwnVariables),
+                                    [text](std::string_view own) { return text.substr(0, own.size()) == own; });
+    if (!is_own) environment.push_back(*entry);
   }
   environment.push_back(nullptr);
   return environment;

@@ -1,5 +1,9 @@
 #include "client/src/ring.h"
 
+#include "client/src/gpu_fault.h"
+#include "client/src/returns.h"
+#include "client/src/slot_import.h"
+
 namespace spdld::client {
 
 namespace {
@@ -12,8 +16,13 @@ Place place_of(const proto::Position* position) {
 
 }  // namespace
 
+bool Placement::is_like(const Placement& other) const {
+  const auto is_plain = [](spdld_memory kind) { return kind == SPDLD_HOST || kind == SPDLD_PINNED; };
+  return gpu == other.gpu && (memory == other.memory || (!is_plain(memory) && !is_plain(other.memory)));
+}
+
 Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer,
-                    std::vector<UniqueFd>& memory) {
+                    std::vector<UniqueFd>& memory, const GpuRequest& gpus) {
   connection_ = std::move(connection);
   waited_before_us_ = connection_->waited_us();
   attachment_ = answer.attachment();
@@ -27,41 +36,36 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.epochs = answer.epochs();
   terms_.seed = answer.seed();
   terms_.writable = answer.access() == proto::Access::writable;
-  if (answer.memory() != proto::MemoryKind::host) {
-    return failure(SPDLD_UNSUPPORTED,
-                   "the daemon offers batches in GPU memory, which this library cannot take: use "
-                   "device = \"cpu\" in the pipeline, or a newer libspdld");
-  }
   if (answer.access() > proto::Access::MAX) return protocol_failure(*connection_, "an access it does not define");
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
-  if (!counted || memory.size() != answer.slot_count() || answer.slot_bytes() == 0) {
-    return protocol_failure(*connection_, "ATTACHED does not have one memfd a slot");
-  }
+  if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
   const bool finite = terms_.epochs == 0 || !(Place{terms_.epochs, 0} < first_);
   if (terms_.steps_per_epoch == 0 || first_.step >= terms_.steps_per_epoch || !finite) {
     return protocol_failure(*connection_, "ATTACHED names a position that its epochs do not have");
   }
-  leases_.resize(answer.slot_count());
-  const Outcome mapped = slots_.map(memory, answer.slot_bytes(), !terms_.writable);
+  holds_.resize(answer.slot_count());
+  Outcome imported = import_slots(*connection_, answer, memory, gpus, slots_);
   memory.clear();  // the mappings keep what they need
-  return mapped;
+  if (!imported.ok()) return imported;
+  placement_.memory = slots_->memory();
+  const std::shared_ptr<cuda::Context> context = slots_->context();
+  if (!context) return {};
+  placement_.device = context->device().ordinal;
+  placement_.gpu = cuda::to_text(context->device().uuid);
+  placement_.ready_early = slots_->copied(0) != nullptr;
+  try {
+    work_ = std::make_unique<StreamWork>(context, slots_->count());
+  } catch (const cuda::Fault& fault) {
+    return outcome_of(fault);
+  }
+  return {};
 }
 
 bool Ring::take(uint32_t slot, uint64_t generation) {
   const std::lock_guard lock(mutex_);
-  if (leases_[slot].held) return false;
-  leases_[slot] = {true, generation};
-  ++held_count_;
+  if (holds_[slot].state != State::kFree) return false;
+  holds_[slot] = {State::kHeld, generation};
   return true;
-}
-
-void Ring::give_back(uint32_t slot, uint64_t generation) {
-  {
-    const std::lock_guard lock(mutex_);
-    leases_[slot].held = false;
-    --held_count_;
-  }
-  release(slot, generation);
 }
 
 void Ring::note_taken() {
@@ -74,18 +78,44 @@ void Ring::release(uint32_t slot, uint64_t generation) {
                         waited_us_.load(std::memory_order_relaxed)});
 }
 
-bool Ring::all_held() const {
-  const std::lock_guard lock(mutex_);
-  return held_count_ == leases_.size();
+Outcome Ring::room() const {
+  size_t held = 0, put_off = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Hold& hold : holds_) {
+      held += hold.state == State::kHeld ? 1 : 0;
+      put_off += hold.state == State::kPutOff ? 1 : 0;
+    }
+  }
+  if (held + put_off < holds_.size()) return {};
+  std::string text = "all " + std::to_string(holds_.size()) + " batches of the ring are held by this process";
+  if (put_off > 0) text += " (" + std::to_string(put_off) + " until the capture of a stream that used them has ended)";
+  return failure(SPDLD_LIMIT, text +
+                                  ", so that no further one can be filled: release one (in Python, drop it and every "
+                                  "tensor made of it), or raise prefetch_depth or held_max");
 }
 
 void Ring::detach() {
-  std::vector<proto::LeaseId> kept;
   {
     const std::lock_guard lock(mutex_);
-    for (uint32_t slot = 0; slot < leases_.size(); ++slot) {
-      if (leases_[slot].held) kept.emplace_back(leases_[slot].generation, slot);
+    detached_ = true;
+  }
+  if (work_) wait_for_streams();
+  std::vector<proto::LeaseId> kept;
+  std::vector<uint32_t> free;
+  {
+    const std::lock_guard lock(mutex_);
+    for (uint32_t slot = 0; slot < holds_.size(); ++slot) {
+      if (holds_[slot].state != State::kFree) {
+        kept.emplace_back(holds_[slot].generation, slot);
+      } else {
+        free.push_back(slot);
+      }
     }
+  }
+  // The daemon may free them as soon as it reads DETACH; without one it keeps them until this process has ended.
+  for (const uint32_t slot : free) {
+    if (!slots_->close(slot)) return connection_->close();
   }
   flatbuffers::FlatBufferBuilder builder;
   const auto keeps = builder.CreateVectorOfStructs(kept);

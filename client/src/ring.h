@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "client/src/connection.h"
+#include "client/src/gpu_request.h"
+#include "client/src/lease.h"
 #include "client/src/slots.h"
+#include "client/src/stream_work.h"
 
 namespace spdld::client {
 
@@ -35,49 +38,106 @@ struct Terms {
   bool writable = true;
 };
 
-// Shared by the loader and its batches. take and give_back: any thread.
+// Where the batches lie.
+struct Placement {
+  spdld_memory memory = SPDLD_HOST;
+  int device = -1;  // CUDA's ordinal in this process
+  std::string gpu;  // its UUID; empty for host memory
+  bool ready_early = false;
+
+  // A training run goes on over a change of transport, not over one of this.
+  bool is_like(const Placement& other) const;
+};
+
+// Shared by the loader and its batches. Of slots that a GPU works on, a lease ends behind that work: it is under way,
+// and goes back by a function that the driver calls. take, give_back, use, wait_for_copy: any thread.
 class Ring {
  public:
+  Ring() = default;
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
   // `answer` is the connection's message; on a failure the ring is of no use.
-  Outcome adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer, std::vector<UniqueFd>& memory);
+  Outcome adopt(std::shared_ptr<Connection> connection, const proto::Attached& answer, std::vector<UniqueFd>& memory,
+                const GpuRequest& gpus);
 
   Connection& connection() const { return *connection_; }
-  Slots& slots() { return slots_; }
-  const Slots& slots() const { return slots_; }
+  Slots& slots() const { return *slots_; }
   uint32_t attachment() const { return attachment_; }
   const Terms& terms() const { return terms_; }
+  const Placement& placement() const { return placement_; }
   Place first() const { return first_; }  // of the first batch that comes
 
   // False: this slot is held already, so the daemon must not have filled it.
   bool take(uint32_t slot, uint64_t generation);
-  void give_back(uint32_t slot, uint64_t generation);
+  // A lease whose batch is gone.
+  static void give_back(LeaseList lease);
   // The loader's thread: a READY was taken, to be handed out or to be released unseen, and what it was waited for.
   void note_taken();
   void release_unseen(uint32_t slot, uint64_t generation) { release(slot, generation); }
-  bool all_held() const;
-  // Ends the attachment; the batches that are held stay leased until they are given back.
+  // An error where no slot can come back by itself: all are held by batches of this process, or wait for a capture's
+  // end.
+  Outcome room() const;
+  // Ends the attachment; the batches that are held stay leased until they are given back. Waits for those under way.
   void detach();
 
+  // Whether streams work on the slots, and releases follow them.
+  bool follows_streams() const { return work_ != nullptr; }
+  // Makes the stream wait for the slot's copy.
+  Outcome make_wait(uint32_t slot, cuda::abi::Stream stream);
+  static Outcome wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot);
+  // What a GPU's error left of the ring, found while leases are under way. OK: it goes on.
+  Outcome trouble();
+
  private:
-  struct Lease {
-    bool held = false;
+  friend class Returns;
+  enum class State : uint8_t {
+    kFree,
+    kHeld,
+    kUnderWay,  // its batch is gone, and the GPU works on
+    kPutOff,    // the same, with a stream that is being captured
+    kLost,      // an error keeps the lease
+  };
+  struct Hold {
+    State state = State::kFree;
     uint64_t generation = 0;
+    Deadline look_at = Deadline::never();  // when work under way is looked after
   };
 
   void release(uint32_t slot, uint64_t generation);
 
+  StreamWork& work() { return *work_; }
+  void note_returning(uint32_t slot);
+  void note_put_off(uint32_t slot);
+  // In a host function: ends the lease, unless the slot's memory must be closed first.
+  void finish(uint32_t slot, uint64_t generation) noexcept;
+  // On a caller's thread: what finish did not do.
+  void settle(uint32_t slot, uint64_t generation);
+  void lose(const Lease& lease, cuda::abi::Result code);
+  void note_lost(uint32_t slot, cuda::abi::Result code);
+  bool is_detached() const;
+  // Whether any of the work under way will still end as it should.
+  bool work_lives();
+  void wait_for_streams();
+
   std::shared_ptr<Connection> connection_;
-  Slots slots_;
+  std::unique_ptr<Slots> slots_;
+  std::unique_ptr<StreamWork>
+      work_;  // goes before the slots, and they before the connection: memory is closed, then said
   uint32_t attachment_ = 0;
   Terms terms_;
+  Placement placement_;
   Place first_;
   uint64_t waited_before_us_ = 0;  // for the attachment itself
   std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> waited_us_{0};
 
   mutable std::mutex mutex_;
-  std::vector<Lease> leases_;  // one a slot
-  uint32_t held_count_ = 0;
+  std::vector<Hold> holds_;  // one a slot
+  bool detached_ = false;
+  Outcome trouble_;
+
+  uint32_t under_way_ = 0;  // leases that the driver has; Returns' to change, under its mutex
 };
 
 }  // namespace spdld::client

@@ -9,12 +9,11 @@
 
 namespace spdld::client {
 
-Slots::~Slots() {
+HostSlots::~HostSlots() {
   for (const Region& region : regions_) ::munmap(region.start, region.bytes);
 }
 
-Outcome Slots::map(const std::vector<UniqueFd>& memory, uint64_t slot_bytes, bool copy_on_write) {
-  slot_bytes_ = slot_bytes;
+Outcome HostSlots::map(const std::vector<UniqueFd>& memory, bool copy_on_write) {
   copy_on_write_ = copy_on_write;
   regions_.reserve(memory.size());
   for (const UniqueFd& fd : memory) {
@@ -23,7 +22,7 @@ Outcome Slots::map(const std::vector<UniqueFd>& memory, uint64_t slot_bytes, boo
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd.get(), &status) != 0) {
       return failure(SPDLD_INTERNAL, "the daemon broke the protocol: a slot is not a memfd sealed against shrinking");
     }
-    if (status.st_size <= 0 || static_cast<uint64_t>(status.st_size) < slot_bytes) {
+    if (status.st_size <= 0 || static_cast<uint64_t>(status.st_size) < slot_bytes()) {
       return failure(SPDLD_INTERNAL, "the daemon broke the protocol: a slot is smaller than it says");
     }
     const size_t bytes = static_cast<size_t>(status.st_size);
@@ -38,7 +37,7 @@ Outcome Slots::map(const std::vector<UniqueFd>& memory, uint64_t slot_bytes, boo
   return {};
 }
 
-bool Slots::drop_copies(uint32_t slot) {
+bool HostSlots::drop_copies(uint32_t slot) {
   if (!copy_on_write_) return true;
   return ::madvise(regions_[slot].start, regions_[slot].bytes, MADV_DONTNEED) == 0;
 }

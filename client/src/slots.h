@@ -1,30 +1,65 @@
-// The mapped memory of a ring. Shared by its batches: it outlives the loader, the connection and the daemon.
+// The memory of a ring as this process sees it. Shared by its batches: it outlives the loader, the connection and the
+// daemon.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "client/src/outcome.h"
 #include "proto/unique_fd.h"
 
+namespace spdld::cuda {
+class Context;
+class Event;
+}  // namespace spdld::cuda
+
 namespace spdld::client {
+
+inline constexpr uint64_t kAlignment = 128;  // of every tensor, from its slot's start
 
 class Slots {
  public:
-  Slots() = default;
+  explicit Slots(uint64_t slot_bytes) : slot_bytes_(slot_bytes) {}
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
-  ~Slots();
+  virtual ~Slots() = default;
 
-  // Maps one memfd a slot, after checking that none is smaller than `slot_bytes` or could become so (a read would be a
-  // SIGBUS). Copy-on-write: what the process writes stays its own.
-  Outcome map(const std::vector<UniqueFd>& memory, uint64_t slot_bytes, bool copy_on_write);
-
-  uint32_t count() const { return static_cast<uint32_t>(regions_.size()); }
   uint64_t slot_bytes() const { return slot_bytes_; }
-  std::byte* at(uint32_t slot) const { return regions_[slot].start; }
+  virtual uint32_t count() const = 0;
+  virtual spdld_memory memory() const = 0;
+  // Where the slot lies; for GPU memory a device address, not to be read.
+  virtual std::byte* at(uint32_t slot) const = 0;
+  // Of the GPU that has it or reads it; none for plain host memory.
+  virtual std::shared_ptr<cuda::Context> context() const { return nullptr; }
   // Before a new content is looked at: copy-on-write pages of an earlier lease would hide it. False: errno says why.
-  bool drop_copies(uint32_t slot);
+  virtual bool drop_copies(uint32_t) { return true; }
+  // Completes with the copy into this slot; nullptr: what READY names is there.
+  virtual cuda::Event* copied(uint32_t) const { return nullptr; }
+  // Gives up this process's hold on a GPU's memory, so that the daemon may free it; may be called again. False: the
+  // driver keeps it open here until the process ends. Not in a host function. Nobody uses the slot any more.
+  virtual bool close(uint32_t) { return true; }
+
+ private:
+  const uint64_t slot_bytes_;
+};
+
+class HostSlots : public Slots {
+ public:
+  explicit HostSlots(uint64_t slot_bytes) : Slots(slot_bytes) {}
+  ~HostSlots() override;
+
+  // Maps one memfd a slot, after checking that none is smaller than slot_bytes or could become so (a read would be a
+  // SIGBUS). Copy-on-write: what the process writes stays its own.
+  Outcome map(const std::vector<UniqueFd>& memory, bool copy_on_write);
+
+  uint32_t count() const override { return static_cast<uint32_t>(regions_.size()); }
+  spdld_memory memory() const override { return SPDLD_HOST; }
+  std::byte* at(uint32_t slot) const override { return regions_[slot].start; }
+  bool drop_copies(uint32_t slot) override;
+
+ protected:
+  uint64_t region_bytes(uint32_t slot) const { return regions_[slot].bytes; }
 
  private:
   struct Region {
@@ -32,7 +67,6 @@ class Slots {
     size_t bytes;
   };
   std::vector<Region> regions_;
-  uint64_t slot_bytes_ = 0;
   bool copy_on_write_ = false;
 };
 

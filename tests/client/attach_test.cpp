@@ -64,13 +64,12 @@ TEST_CASE("a protocol version that is not common is named") {
 
 TEST_CASE("every refusal of the daemon has its own result and keeps its words") {
   const std::pair<proto::ErrorCode, spdld_result> expected[] = {
-      {proto::ErrorCode::malformed, SPDLD_INTERNAL}, {proto::ErrorCode::unexpected, SPDLD_INTERNAL},
-      {proto::ErrorCode::denied, SPDLD_DENIED},      {proto::ErrorCode::not_found, SPDLD_NOT_FOUND},
-      {proto::ErrorCode::invalid, SPDLD_INVALID},    {proto::ErrorCode::limit, SPDLD_LIMIT},
-      {proto::ErrorCode::conflict, SPDLD_CONFLICT},  {proto::ErrorCode::changed, SPDLD_CHANGED},
-       {proto::ErrorCode::unsupported, SPDLD_UNSUPPORTED},
-      {proto::ErrorCode::failed, SPDLD_FAILED},      {proto::ErrorCode::internal, SPDLD_INTERNAL},
-      {proto::ErrorCode::version, SPDLD_VERSION}};
+      {proto::ErrorCode::malformed, SPDLD_INTERNAL},      {proto::ErrorCode::unexpected, SPDLD_INTERNAL},
+      {proto::ErrorCode::denied, SPDLD_DENIED},           {proto::ErrorCode::not_found, SPDLD_NOT_FOUND},
+      {proto::ErrorCode::invalid, SPDLD_INVALID},         {proto::ErrorCode::limit, SPDLD_LIMIT},
+      {proto::ErrorCode::conflict, SPDLD_CONFLICT},       {proto::ErrorCode::changed, SPDLD_CHANGED},
+      {proto::ErrorCode::unsupported, SPDLD_UNSUPPORTED}, {proto::ErrorCode::failed, SPDLD_FAILED},
+      {proto::ErrorCode::internal, SPDLD_INTERNAL},       {proto::ErrorCode::version, SPDLD_VERSION}};
   for (const auto& [code, result] : expected) {
     FakeScript script;
     script.attach_error = code;
@@ -97,9 +96,9 @@ TEST_CASE("slots that could break this process are refused") {
   CHECK(last_error().find("broke the protocol") != std::string::npos);
 }
 
-TEST_CASE("GPU memory is not for this library") {
+TEST_CASE("a kind of memory that is not known is refused") {
   FakeScript script;
-  script.memory = proto::MemoryKind::cuda_ipc;
+  script.memory = static_cast<proto::MemoryKind>(4);
   CHECK(attach_to(script) == SPDLD_UNSUPPORTED);
 }
 

@@ -65,7 +65,9 @@ std::string make_script(const Folder& folder, const std::string& body) {
 TEST_CASE("without a launcher a process is a job of its own") {
   const Environment environment({});
   const FakeCounts counts = launched();
-  CHECK(counts.last_group == "pid:" + std::to_string(::getpid()));
+  struct stat space = {};
+  REQUIRE(::stat("/proc/self/ns/pid", &space) == 0);  // two containers' first processes are two jobs
+  CHECK(counts.last_group == "pid:" + std::to_string(::getpid()) + "@" + std::to_string(space.st_ino));
   check_ranks(counts, 0, 1, 0);
 }
 
@@ -151,25 +153,28 @@ TEST_CASE("a private daemon is started where none runs") {
     CHECK(std::string(spdld_last_error()).find("the last word") != std::string::npos);
   }
   SECTION("it gets its socket, and nothing of this process") {
-    const std::string script = make_script(folder,
-                                           "echo \"$@\"; ls /proc/self/fd | wc -w; cut -d' ' -f6 /proc/self/stat; pwd; "
-                                           "echo $$; echo \"[$NOTIFY_SOCKET]\"");
+    const std::string script =
+        make_script(folder,
+                    "echo \"$@\"; ls /proc/self/fd | wc -w; cut -d' ' -f6 /proc/self/stat; pwd; "
+                    "echo $$; echo \"[$NOTIFY_SOCKET$CUDA_VISIBLE_DEVICES]$CUDA_MPS_PIPE_DIRECTORY\"");
     const Variable binary("SPDLD_DAEMON", script.c_str());
     const Variable notify("NOTIFY_SOCKET", "/run/notify");
+    const Variable devices("CUDA_VISIBLE_DEVICES", "1");  // this rank's alone
+    const Variable mps("CUDA_MPS_PIPE_DIRECTORY", "/run/mps");
     CHECK(spdld_attach(&options, &loader) == SPDLD_NO_DAEMON);
     std::ifstream log(place + "/private.log");
-    std::string arguments, fds, session, folder_of_daemon, pid, notify_seen;
+    std::string arguments, fds, session, folder_of_daemon, pid, variables;
     std::getline(log, arguments);
     std::getline(log, fds);
     std::getline(log, session);
     std::getline(log, folder_of_daemon);
     std::getline(log, pid);
-    std::getline(log, notify_seen);
+    std::getline(log, variables);
     CHECK(arguments == "--private --socket " + place + "/private.sock");
     CHECK(std::stoi(fds) == 4);  // the three of every process, and the folder that ls reads
     CHECK(session == pid);
     CHECK(folder_of_daemon == "/");
-    CHECK(notify_seen == "[]");
+    CHECK(variables == "[]/run/mps");
   }
   SECTION("one that never answers is given up in time") {
     const std::string script = make_script(folder, "exec sleep 5");

@@ -1,0 +1,37 @@
+// A batch's hold on its slot. It lives in a list of one, which is moved from owner to owner on its way back: nothing is
+// allocated there, where a failure could not be told.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "proto/cuda/abi.h"
+
+namespace spdld::client {
+
+class Ring;
+struct Lease;
+using LeaseList = std::list<Lease>;
+
+struct Lease {
+  std::shared_ptr<Ring> ring;
+  uint32_t slot = 0;
+  uint64_t generation = 0;
+  std::vector<cuda::abi::Stream> streams = {};  // that work on it; none: the legacy default stream
+  std::shared_ptr<bool> copied = nullptr;       // no lease, but a mark in the slot's stream: set when it is reached
+  LeaseList::iterator self = {};                // itself, in whichever list
+};
+
+inline LeaseList make_lease(std::shared_ptr<Ring> ring, uint32_t slot, uint64_t generation) {
+  LeaseList one;
+  Lease& lease = one.emplace_back();
+  lease.ring = std::move(ring);
+  lease.slot = slot;
+  lease.generation = generation;
+  lease.self = one.begin();
+  return one;
+}
+
+}  // namespace spdld::client
