@@ -250,7 +250,7 @@ class Tensors(DaemonCase):
         np.testing.assert_array_equal(np.asarray(batch.tensor("image")), self.batch["image"] + np.uint8(1))
 
     def test_the_default_framework(self):
-        code = "import sys; {} import spdld; from spdld._frameworks import converter; print(converter(None)[0])"
+        code = "import sys; {} import spdld; from spdld._frameworks import framework_of; print(framework_of(None).name)"
         for first, name in (("", "numpy"), ("import torch;", "torch")):
             if first and not torch:
                 continue

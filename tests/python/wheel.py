@@ -34,7 +34,7 @@ class Wheel(unittest.TestCase):
         extension, = [name for name in names if name.endswith(".so")]
         self.assertTrue(extension.startswith("spdld/_spdld."))
         self.assertEqual(set(names) - {extension}, {f"spdld/{name}" for name in (
-            "__init__.py", "_errors.py", "_frameworks.py", "_spdld.pyi", "py.typed")})
+            "__init__.py", "_devices.py", "_errors.py", "_frameworks.py", "_spdld.pyi", "py.typed")})
 
     def test_it_runs(self):
         with zipfile.ZipFile(self.wheel) as wheel:

@@ -14,9 +14,10 @@ import os
 from typing import Any, Mapping, Optional, Union
 
 from spdld import _spdld
+from spdld._devices import device_for
 from spdld._errors import (ChangedError, ConflictError, DeniedError, Error, FailedError, ForkedError, InvalidError,
                            LimitError, NoDaemonError, NotFoundError, TimeoutError, UnsupportedError, VersionError)
-from spdld._frameworks import converter
+from spdld._frameworks import framework_of
 from spdld._spdld import Batch, Info, Loader, Tensor
 
 __all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Info", "Error", "InvalidError", "NoDaemonError",
@@ -30,9 +31,11 @@ _UINT32_MAX, _UINT64_MAX = 2**32 - 1, 2**64 - 1
 
 def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank: Optional[int] = None,
            world_size: Optional[int] = None, local_rank: Optional[int] = None, group: Optional[str] = None,
-           framework: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None, epoch: int = 0,
-           step: int = 0, fingerprint: Optional[str] = None, held_max: int = 0, timeout: Optional[float] = None,
-           reconnect: Optional[float] = None, reader: int = 0, readers: int = 1, private: bool = True) -> Loader:
+           framework: Optional[str] = None, device: Any = None, transport: Optional[str] = None,
+           ready_early: bool = False, socket: Union[str, "os.PathLike[str]", None] = None,
+           epoch: int = 0, step: int = 0, fingerprint: Optional[str] = None, held_max: int = 0,
+           timeout: Optional[float] = None, reconnect: Optional[float] = None, reader: int = 0, readers: int = 1,
+           private: bool = True) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
 
     pipeline: a dict with the keys of a pipeline file (relative uris: from the current directory), the path of a file
@@ -41,8 +44,17 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     local_rank: by default from the launcher, or 0 where rank and world_size are given.
     group: one training job; by default from the launcher, else this process alone. Ranks of a job that were started
         otherwise must give the same one.
-    framework: what batch["name"] gives: "torch", "numpy", "jax", "cupy" (a copy on its GPU) or "raw" (spdld.Tensor); by
-        default torch where it is already imported, else numpy.
+    framework: what batch["name"] gives: "torch", "numpy", "jax", "cupy" (of host memory: a copy on its GPU) or "raw"
+        (spdld.Tensor); by default torch where it is already imported, else numpy.
+    device: where batches lie, in place of what the pipeline says: "cpu", "pinned" (host memory registered with the GPU,
+        for those who copy it there themselves), "cuda" (the GPU of local_rank), "cuda:N" (the N-th that this process
+        sees) or "auto" (the GPU of local_rank where there is one, else "cpu"); also a number, a torch.device or a
+        device of jax. By default as the pipeline says, and "cpu" where the framework has no use for a GPU's memory
+        (numpy; a torch, jax or cupy that finds no GPU), so that no driver is loaded.
+    transport: how batches in GPU memory get here: "fd" (memory by file descriptors, which stays valid when the daemon
+        ends), "handle" (CUDA IPC) or "auto", by default: fd where both sides can. loader.info.memory tells which it is.
+    ready_early: batches in GPU memory are handed out while they are still being copied. A framework's stream waits for
+        that by itself; any other work needs batch.use(stream) or batch.wait() first.
     socket: the daemon's; by default $SPDLD_SOCKET, else the system's daemon, else this user's private one.
     epoch, step: where to begin. fingerprint: of the run they belong to (loader.info.fingerprint), to be compared.
     held_max: batches to hold at once; 0: as the pipeline says.
@@ -52,10 +64,11 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     private: whether a private daemon may be started where none runs.
 
     Raises InvalidError (all faults of a pipeline at once, a line each), NotFoundError, DeniedError, ConflictError (the
-    rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError, VersionError;
-    ImportError where the framework is not installed. Ctrl-C interrupts it.
+    rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError,
+    VersionError, UnsupportedError, ForkedError; ImportError where the framework is not installed. Of a GPU the sentence
+    begins with the name of the cause, such as no-driver or gpu-not-visible. Ctrl-C interrupts it.
     """
-    name, convert = converter(framework)
+    arrays = framework_of(framework)
     if (rank is None) != (world_size is None):
         raise InvalidError("rank and world_size belong together: give both, or neither")
     if world_size is not None and operator.index(world_size) < 1:
@@ -75,7 +88,8 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         step=_number("step", step, _UINT64_MAX), fingerprint=fingerprint,
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
         reader=_number("reader", reader, _UINT32_MAX), readers=_number("readers", readers, _UINT32_MAX),
-        private=bool(private), framework=name, convert=convert)
+        private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),
+        framework=arrays.name, converter=arrays.converter)
 
 
 def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None,

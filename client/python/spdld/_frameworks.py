@@ -1,52 +1,153 @@
 """From spdld.Tensor to the arrays of a framework, which is imported only when it is asked for."""
 import importlib
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple, Type
 
-from spdld._errors import InvalidError
+from spdld._errors import InvalidError, UnsupportedError
 from spdld._spdld import Tensor
 
 Converter = Optional[Callable[[Tensor], Any]]
+# None, or what makes the legacy default stream wait for all that the framework has been given to do so far. With it,
+# what the framework lets go of is given back to the daemon after that, with the loader's next call.
+Order = Optional[Callable[[], None]]
 
 
-def _module(framework: str, name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(f'framework="{framework}" needs {name}, which cannot be imported: {error}') from error
+class Framework:
+    """One framework, imported."""
+
+    name: str
+
+    def _module(self, name: str) -> Any:
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            raise ImportError(f'framework="{self.name}" needs {name}, which cannot be imported: {error}') from error
+
+    def refuses_gpus(self) -> Optional[str]:
+        """Why it cannot take batches in GPU memory, as the end of a sentence; None: it can."""
+        raise NotImplementedError
+
+    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+        """What makes its array of a Tensor (None: the Tensor itself), and its order. memory, device: as in Info."""
+        raise NotImplementedError
 
 
-def _torch() -> Converter:
-    from_dlpack: Callable[[Tensor], Any] = _module("torch", "torch").from_dlpack
-    return from_dlpack
+class _Torch(Framework):
+    name = "torch"
+
+    def __init__(self) -> None:
+        self._torch = self._module("torch")
+
+    def refuses_gpus(self) -> Optional[str]:
+        torch = self._torch
+        if torch.version.cuda is None:
+            return (f'this torch ({torch.__version__}) is built without CUDA: install one with it, or use device="cpu" '
+                    'or framework="raw"')
+        if not torch.cuda.is_available():
+            return 'torch.cuda.is_available() is false: see why torch finds no GPU, or use device="cpu"'
+        return None
+
+    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+        # Of GPU memory it gives its current stream by itself.
+        from_dlpack: Callable[[Tensor], Any] = self._torch.from_dlpack
+        if memory != "pinned" or self.refuses_gpus() is not None:
+            return from_dlpack, None
+        current_stream = self._torch.cuda.current_stream
+
+        def convert(tensor: Tensor) -> Any:
+            # Where .to("cuda", non_blocking=True) copies from it, the memory is not filled anew before that is done.
+            tensor.use(current_stream(device))
+            return from_dlpack(tensor)
+        return convert, None
 
 
-def _numpy() -> Converter:
-    # By its array interface: of DLPack numpy 1 makes read-only arrays.
-    asarray: Callable[[Tensor], Any] = _module("numpy", "numpy").asarray
-    return asarray
+class _Numpy(Framework):
+    name = "numpy"
+
+    def __init__(self) -> None:
+        # By its array interface: of DLPack numpy 1 makes read-only arrays.
+        self._asarray: Callable[[Tensor], Any] = self._module("numpy").asarray
+
+    def refuses_gpus(self) -> Optional[str]:
+        return 'numpy has arrays in host memory alone: use device="cpu", or framework="torch", "cupy", "jax" or "raw"'
+
+    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+        return self._asarray, None
 
 
-def _jax() -> Converter:
-    from_dlpack: Callable[[Tensor], Any] = _module("jax", "jax.dlpack").from_dlpack
-    return from_dlpack
+class _Jax(Framework):
+    name = "jax"
+
+    def __init__(self) -> None:
+        self._jax = self._module("jax")
+        self._from_dlpack: Callable[[Tensor], Any] = self._module("jax.dlpack").from_dlpack
+
+    def refuses_gpus(self) -> Optional[str]:
+        try:
+            if self._jax.local_devices(backend="cuda"):
+                return None
+        except RuntimeError:  # so it says that it has no such platform
+            pass
+        return ('jax has no CUDA device (jax.local_devices(backend="cuda")): install jax with CUDA, or use device="cpu" '
+                'or framework="raw"')
+
+    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+        return self._from_dlpack, self._order(device) if memory.startswith("cuda") else None
+
+    def _order(self, device: Optional[int]) -> Callable[[], None]:
+        """Computations on one GPU follow one another on a stream of XLA's, of which dlpack names another."""
+        jax = self._jax
+        gpus = [gpu for gpu in jax.local_devices(backend="cuda") if gpu.local_hardware_id == device]
+        if not gpus:
+            raise UnsupportedError(f"the batches lie on GPU {device} of this process, which jax leaves out "
+                                   '(jax.local_devices()): let jax see it, or use another device')
+        before = jax.device_put(jax.numpy.zeros((), "uint8"), gpus[0])
+        # Compiled, so that it is run at once where a function is being traced.
+        last = jax.jit(lambda number: number + 1).lower(before).compile()
+
+        def order() -> None:
+            last(before).__dlpack__(stream=1)
+        return order
 
 
-def _cupy() -> Converter:
-    asarray: Callable[[Any], Any] = _module("cupy", "cupy").asarray
-    as_host = _module("cupy", "numpy").asarray
-    return lambda tensor: asarray(as_host(tensor))
+class _Cupy(Framework):
+    name = "cupy"
+
+    def __init__(self) -> None:
+        self._cupy = self._module("cupy")
+        self._as_host: Callable[[Tensor], Any] = self._module("numpy").asarray
+
+    def refuses_gpus(self) -> Optional[str]:
+        if self._cupy.cuda.is_available():
+            return None
+        return 'cupy.cuda.is_available() is false: see why cupy finds no GPU'
+
+    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+        if memory.startswith("cuda"):
+            from_dlpack: Callable[[Tensor], Any] = self._cupy.from_dlpack
+            return from_dlpack, None
+        asarray, as_host = self._cupy.asarray, self._as_host
+        return (lambda tensor: asarray(as_host(tensor))), None
 
 
-_CONVERTERS: Dict[str, Callable[[], Converter]] = {
-    "torch": _torch, "numpy": _numpy, "jax": _jax, "cupy": _cupy, "raw": lambda: None}
+class _Raw(Framework):
+    name = "raw"
+
+    def refuses_gpus(self) -> Optional[str]:
+        return None
+
+    def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
+        return None, None
 
 
-def converter(framework: Optional[str]) -> Tuple[str, Converter]:
-    """The framework's name, and what makes its array of a Tensor. None: torch where it is imported, else numpy."""
-    if framework is None:
-        framework = "torch" if "torch" in sys.modules else "numpy"
-    make = _CONVERTERS.get(framework)
-    if make is None:
-        raise InvalidError(f"framework={framework!r} is not known; it is one of {', '.join(_CONVERTERS)}")
-    return framework, make()
+_FRAMEWORKS: Dict[str, Type[Framework]] = {kind.name: kind for kind in (_Torch, _Numpy, _Jax, _Cupy, _Raw)}
+
+
+def framework_of(name: Optional[str]) -> Framework:
+    """None: torch where it is imported, else numpy."""
+    if name is None:
+        name = "torch" if "torch" in sys.modules else "numpy"
+    kind = _FRAMEWORKS.get(name)
+    if kind is None:
+        raise InvalidError(f"framework={name!r} is not known; it is one of {', '.join(_FRAMEWORKS)}")
+    return kind()

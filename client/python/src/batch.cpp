@@ -7,14 +7,15 @@
 #include <utility>
 
 #include "client/python/src/errors.h"
+#include "client/python/src/stream.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace spdld::python {
 
-Batch::Batch(spdld::Batch lease, nb::object convert)
-    : lease_(std::move(lease)), convert_(std::move(convert)), info_(lease_.info()) {
+Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> parked)
+    : lease_(std::move(lease)), convert_(std::move(convert)), parked_(std::move(parked)), info_(lease_.info()) {
   names_.reserve(info_.tensors);
   tensors_.reserve(info_.tensors);
   for (uint32_t i = 0; i < info_.tensors; ++i) {
@@ -31,7 +32,7 @@ Tensor Batch::tensor(const std::string& name) const {
   const spdld_result result = spdld_batch_find(lease_.get(), name.c_str(), &tensor);
   if (result == SPDLD_NOT_FOUND) throw nb::key_error(spdld_last_error());
   if (result != SPDLD_OK) raise_last(result);
-  return Tensor(lease_, tensor);
+  return tensor_of(tensor);
 }
 
 nb::object Batch::array(const std::string& name) const {
@@ -51,16 +52,52 @@ nb::list Batch::items() const {
   return items;
 }
 
+void Batch::release(nb::handle stream) {
+  if (!stream.is_none()) use(stream);
+  lease_.release();
+}
+
+void Batch::use(nb::handle stream) const { python::use(lease_, stream_of(stream)); }
+void Batch::wait() const { python::wait(lease_); }
+
+Tensor Batch::tensor_of(const spdld_tensor& tensor) const {
+  const bool on_gpu = info_.memory == SPDLD_CUDA_HANDLE || info_.memory == SPDLD_CUDA_FD;
+  const dlpack::Device place = on_gpu ? dlpack::Device{dlpack::kCuda, info_.device} : dlpack::Device{dlpack::kCpu, 0};
+  return {lease_, tensor, place, parked_};
+}
+
 std::string Batch::describe() const {
   std::string text = "epoch " + std::to_string(info_.epoch) + " step " + std::to_string(info_.step);
   if (!lease_) return text + ", released";
   const char* separator = ": ";
   for (const spdld_tensor& tensor : tensors_) {  // not by the library, which refuses in a forked child
-    text += separator + std::string(tensor.name) + " " + Tensor(lease_, tensor).describe();
+    text += separator + std::string(tensor.name) + " " + tensor_of(tensor).describe();
     separator = ", ";
   }
   return text;
 }
+
+namespace {
+
+constexpr const char* kUse =
+    "Says that a stream works on the batch in GPU or pinned memory: the memory is filled anew only after what was put "
+    "on the "
+    "stream before the batch was given back; and with ready_early, what is put on it from here on waits for the copy. "
+    "The "
+    "streams on which torch, cupy and jax take a tensor are known without it; other streams are to be named:\n\n"
+    "    image = batch[\"image\"]\n"
+    "    batch.use(side)                  # a torch.cuda.Stream, a stream of cupy or CUDA Python, or its number\n"
+    "    with torch.cuda.stream(side):\n"
+    "        features = model(image)\n\n"
+    "A captured graph reads the addresses that it was captured with, and the next batch lies elsewhere: capture it "
+    "over "
+    "tensors of your own, and copy each batch into them. Or keep the batch until its graph's last replay was put on "
+    "the "
+    "stream.\n\n"
+    "    static.copy_(batch[\"image\"], non_blocking=True)\n"
+    "    graph.replay()\n";
+
+}  // namespace
 
 void bind_batch(nb::module_& module) {
   nb::class_<Batch>(
@@ -98,10 +135,14 @@ void bind_batch(nb::module_& module) {
       .def("keys", &Batch::names, "The tensors' names, in the pipeline's order.")
       .def("values", &Batch::arrays)
       .def("items", &Batch::items)
-      .def("release", &Batch::release,
+      .def("use", &Batch::use, "stream"_a, kUse)
+      .def("wait", &Batch::wait,
+           "Blocks until the batch's copy to the GPU is done: at once, unless the loader is attached with ready_early.")
+      .def("release", &Batch::release, "stream"_a = nb::none(),
            "Gives up this object's hold at once, where a variable would keep it. The memory goes back to the daemon "
-           "when no "
-           "tensor made of the batch lives.")
+           "when no tensor made of the batch lives, and the GPU has done what was put before on the streams that the "
+           "batch "
+           "is used on. stream: one of them, as in use().")
       .def("__repr__", [](const Batch& self) { return "<spdld.Batch " + self.describe() + ">"; })
       .attr("__module__") = "spdld";
 }

@@ -15,7 +15,8 @@ namespace spdld::python {
 class Batch {
  public:
   // `convert` makes what the user's framework works with of a Tensor; None: the Tensor itself.
-  Batch(spdld::Batch lease, nanobind::object convert);
+  // `parked`: as Tensor has it.
+  Batch(spdld::Batch lease, nanobind::object convert, std::shared_ptr<Parked> parked);
 
   const spdld_batch_info& info() const { return info_; }
   const std::vector<std::string>& names() const { return names_; }
@@ -25,12 +26,18 @@ class Batch {
   nanobind::object array(const std::string& name) const;
   nanobind::list arrays() const;
   nanobind::list items() const;
-  void release() { lease_.release(); }
+  // `stream`: one that works on it up to here; None: none beside those that are known.
+  void release(nanobind::handle stream);
+  void use(nanobind::handle stream) const;
+  void wait() const;
   std::string describe() const;
 
  private:
+  Tensor tensor_of(const spdld_tensor& tensor) const;
+
   spdld::Batch lease_;
   nanobind::object convert_;
+  std::shared_ptr<Parked> parked_;
   spdld_batch_info info_;
   std::vector<std::string> names_;
   std::vector<spdld_tensor> tensors_;  // in the same order; valid while lease_ holds the batch

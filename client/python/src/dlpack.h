@@ -7,7 +7,10 @@
 
 namespace spdld::python::dlpack {
 
-inline constexpr int32_t kCpu = 1;  // DLDeviceType
+// DLDeviceType. Registered (pinned) host memory crosses as kCpu, not as kDLCUDAHost (3): numpy refuses that, and torch
+// and jax find out by the address.
+inline constexpr int32_t kCpu = 1;
+inline constexpr int32_t kCuda = 2;
 
 enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4 };
 

@@ -30,18 +30,18 @@ dlpack::DataType dlpack_type(spdld_dtype dtype) {
 
 size_t bytes_of(spdld_dtype dtype) { return dlpack_type(dtype).bits / 8; }
 
-Exported::Exported(spdld::Batch batch, const spdld_tensor& tensor)
-    : batch_(std::move(batch)), element_bytes_(bytes_of(tensor.dtype)) {
+Exported::Exported(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Device device,
+                   std::shared_ptr<Parked> parked)
+    : batch_(std::move(batch)), parked_(std::move(parked)), element_bytes_(bytes_of(tensor.dtype)) {
   const size_t rank = std::min<size_t>(tensor.rank, kRankMax);
   std::copy_n(tensor.shape, rank, shape_.begin());
   std::copy_n(tensor.strides, rank, strides_.begin());
-  tensor_ = {tensor.address,
-             {dlpack::kCpu, 0},
-             static_cast<int32_t>(rank),
-             dlpack_type(tensor.dtype),
-             shape_.data(),
-             strides_.data(),
-             0};
+  tensor_ = {tensor.address,  device, static_cast<int32_t>(rank), dlpack_type(tensor.dtype), shape_.data(),
+             strides_.data(), 0};
+}
+
+Exported::~Exported() {
+  if (parked_ && batch_) parked_->put(std::move(batch_));
 }
 
 void Exported::copy() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/python/src/dlpack.h"
+#include "client/python/src/parked.h"
 
 namespace spdld::python {
 
@@ -18,11 +19,13 @@ size_t bytes_of(spdld_dtype dtype);
 // What a DLPack consumer holds: the lease of a batch, or a copy of one tensor. Freed by its deleter.
 class Exported {
  public:
-  Exported(spdld::Batch batch, const spdld_tensor& tensor);
+  // `parked`: where the batch goes afterwards; none: it is given back.
+  Exported(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Device device, std::shared_ptr<Parked> parked);
+  ~Exported();
   Exported(const Exported&) = delete;
   Exported& operator=(const Exported&) = delete;
 
-  // From here on the tensor is a copy of its own, dense, and holds the batch no longer.
+  // Host memory alone: from here on the tensor is a copy of its own, dense, and holds the batch no longer.
   void copy();
 
   // The structure belongs to `exported`, which is the consumer's by this call: its deleter frees both.
@@ -31,6 +34,7 @@ class Exported {
 
  private:
   spdld::Batch batch_;
+  std::shared_ptr<Parked> parked_;
   std::vector<std::max_align_t> copy_;
   size_t element_bytes_;
   std::array<int64_t, kRankMax> shape_ = {};

@@ -1,8 +1,13 @@
 #include "client/python/src/loader.h"
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <unistd.h>
 
 #include <memory>
+#include <vector>
+
+#include "client/python/src/stream.h"
 
 namespace nb = nanobind;
 
@@ -43,25 +48,85 @@ LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool
   }
 }
 
+const char* name_of(spdld_memory memory) {
+  switch (memory) {
+    case SPDLD_PINNED:
+      return "pinned";
+    case SPDLD_CUDA_HANDLE:
+      return "cuda-handle";
+    case SPDLD_CUDA_FD:
+      return "cuda-fd";
+    case SPDLD_HOST:
+      break;
+  }
+  return "host";
+}
+
 Info read_info(const spdld_loader* loader) {
   spdld_info info{};
   info.struct_size = sizeof info;
   const spdld_result result = spdld_get_info(loader, &info);
   if (result != SPDLD_OK) raise_last(result);
-  return {info.pipeline,   info.fingerprint, info.daemon,      info.group,      info.rank,
-          info.world_size, info.batch_size,  info.global_size, info.samples,    info.steps_per_epoch,
-          info.epochs,     info.seed,        info.slot_bytes,  info.slot_count, info.writable != 0};
+  const bool on_host = info.memory == SPDLD_HOST;
+  return {info.pipeline,
+          info.fingerprint,
+          info.daemon,
+          info.group,
+          info.rank,
+          info.world_size,
+          info.batch_size,
+          info.global_size,
+          info.samples,
+          info.steps_per_epoch,
+          info.epochs,
+          info.seed,
+          info.slot_bytes,
+          info.slot_count,
+          info.writable != 0,
+          name_of(info.memory),
+          on_host ? std::nullopt : std::optional(info.device),
+          on_host || !info.gpu ? std::nullopt : std::optional<std::string>(info.gpu),
+          info.ready_early != 0};
 }
 
 }  // namespace
 
 Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
-               nb::object convert)
-    : owner_(::getpid()), framework_(std::move(framework)), convert_(std::move(convert)) {
+               const nb::object& converter)
+    : owner_(::getpid()), framework_(std::move(framework)) {
   loader_ = attach(options, Patience(timeout_s), timeout_s.has_value());
   info_ = read_info(loader_.get());
+  const nb::object made = converter(info_.memory, info_.device);
+  convert_ = made[0];
+  order_ = made[1];
+  if (!order_.is_none()) parked_ = std::make_shared<Parked>();
   const spdld_result result = spdld_tell(loader_.get(), &position_.first, &position_.second);
   if (result != SPDLD_OK) raise_last(result);
+}
+
+Loader::~Loader() {
+  if (::getpid() != owner_ || !nb::is_alive()) return;
+  try {
+    give_back_parked();
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("spdld.Loader");
+  }
+  const nb::gil_scoped_release released;  // as in close()
+  loader_.reset();
+  if (parked_) parked_->close();
+}
+
+void Loader::give_back_parked() {
+  if (!parked_) return;
+  std::vector<spdld::Batch> batches = parked_->take();
+  if (batches.empty()) return;
+  try {
+    order_();
+    for (const spdld::Batch& batch : batches) use(batch, nullptr);
+  } catch (...) {  // later, perhaps
+    for (spdld::Batch& batch : batches) parked_->put(std::move(batch));
+    throw;
+  }
 }
 
 std::pair<uint64_t, uint64_t> Loader::position() const {
@@ -126,8 +191,9 @@ nb::object Loader::next(std::optional<double> timeout_s) {
   refuse_in_forked_child();
   const Patience patience(timeout_s);
   for (bool first = true;; first = false) {
+    give_back_parked();
     Attempt attempt = attempt_next(first ? 0 : patience.slice_ms());
-    if (attempt.result == SPDLD_OK) return nb::cast(Batch(std::move(attempt.batch), convert_));
+    if (attempt.result == SPDLD_OK) return nb::cast(Batch(std::move(attempt.batch), convert_, parked_));
     if (attempt.result == SPDLD_END_OF_EPOCH || attempt.result == SPDLD_END) return nb::none();
     if (attempt.result < 0) raise(attempt.result, attempt.sentence);
     check_signals();
@@ -162,7 +228,9 @@ void Loader::set_epoch(uint64_t epoch) {
 void Loader::close() {
   closing_ = true;
   if (::getpid() != owner_) return;
+  give_back_parked();  // what is parked from here on waits for this object's end
   const std::unique_lock turn = take_turn();
+  const nb::gil_scoped_release released;  // it may wait for a GPU's work, and that for a function of Python's
   loader_.reset();
 }
 

@@ -25,6 +25,10 @@ struct Info {
   uint64_t batch_size = 0, global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0, slot_bytes = 0;
   uint32_t slot_count = 0;
   bool writable = false;
+  std::string memory;  // "host", "pinned", "cuda-handle", "cuda-fd"
+  std::optional<int> device;
+  std::optional<std::string> gpu;
+  bool ready_early = false;
 };
 
 struct Detach {
@@ -34,9 +38,11 @@ using LoaderHandle = std::unique_ptr<spdld_loader, Detach>;
 
 class Loader {
  public:
-  // As spdld_attach, until it is answered; `options` without timeout and progress.
+  // As spdld_attach, until it is answered; `options` without timeout and progress. `converter`: called once, with where
+  // the batches lie (Info's memory and device); what it gives makes the framework's array of a Tensor, or is None.
   Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
-         nanobind::object convert);
+         const nanobind::object& converter);
+  ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
@@ -66,10 +72,13 @@ class Loader {
   // The loader's turn, or an exception. The GIL is released while another thread has it.
   std::unique_lock<std::timed_mutex> take_turn();
   void refuse_in_forked_child() const;
+  // Python code runs in it.
+  void give_back_parked();
 
   const pid_t owner_;
   const std::string framework_;
-  const nanobind::object convert_;
+  nanobind::object convert_, order_;
+  std::shared_ptr<Parked> parked_;  // where there is an order_
   Info info_;
 
   // Never waited for with the GIL; Python code never runs under it (a signal's handler may call in here again).

@@ -32,11 +32,19 @@ void bind_info(nb::module_& module) {
           "writable", &Info::writable,
           "True: the batches' memory is this process's alone. False: readers share it, and a page is copied when it is "
           "written to.")
+      .def_ro(
+          "memory", &Info::memory,
+          "Where batches lie: \"host\"; \"pinned\" (host memory registered with the GPU); \"cuda-fd\" (GPU memory that "
+          "stays valid when the daemon ends) or \"cuda-handle\" (GPU memory that does not).")
+      .def_ro("device", &Info::device, "The GPU's number in this process, of pinned and GPU memory; else None.")
+      .def_ro("gpu", &Info::gpu, "The GPU's UUID (\"GPU-...\"), of pinned and GPU memory; else None.")
+      .def_ro("ready_early", &Info::ready_early, "True: batches are handed out while they are still being copied.")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
                     std::to_string(self.batch_size) + " of " + std::to_string(self.global_size) + ", " +
-                    std::to_string(self.steps_per_epoch) + " steps, fingerprint " + self.fingerprint + ">";
+                    std::to_string(self.steps_per_epoch) + " steps, " + self.memory + " memory, fingerprint " +
+                    self.fingerprint + ">";
            })
       .attr("__module__") = "spdld";
 }

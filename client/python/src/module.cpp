@@ -39,7 +39,8 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
                                uint32_t world_size, uint32_t local_rank, const Text& group, const Text& socket,
                                uint64_t epoch, uint64_t step, const Text& fingerprint, uint32_t held_max,
                                std::optional<double> timeout_s, std::optional<double> reconnect_s, uint32_t reader,
-                               uint32_t readers, bool may_start, std::string framework, nb::object convert) {
+                               uint32_t readers, bool may_start, const Text& device, const Text& transport,
+                               bool ready_early, std::string framework, const nb::object& converter) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -59,7 +60,10 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
   options.reconnect_ms = reconnect_ms(reconnect_s);
   options.no_private_daemon = may_start ? 0 : 1;
   options.client_name = "python";
-  return std::make_unique<Loader>(options, timeout_s, std::move(framework), std::move(convert));
+  options.device = pointer_to(device);
+  options.transport = pointer_to(transport);
+  options.ready_early = ready_early ? 1 : 0;
+  return std::make_unique<Loader>(options, timeout_s, std::move(framework), converter);
 }
 
 nb::str query(const std::string& topic, const Text& argument, const Text& socket, double timeout_s) {
@@ -94,7 +98,7 @@ NB_MODULE(_spdld, module) {
   module.def("attach", &attach, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(), "rank"_a,
              "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(), "reader"_a, "readers"_a,
-             "private"_a, "framework"_a, "convert"_a.none());
+             "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a, "framework"_a, "converter"_a);
   module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   module.def("version", [] { return spdld_version(); });
 }

@@ -8,6 +8,7 @@
 
 #include "client/python/src/errors.h"
 #include "client/python/src/exported.h"
+#include "client/python/src/stream.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -92,12 +93,23 @@ int64_t Tensor::size() const {
 
 int64_t Tensor::bytes() const { return size() * static_cast<int64_t>(bytes_of(tensor_.dtype)); }
 
-nb::object Tensor::dlpack(std::optional<std::pair<int, int>> version_max, std::optional<std::pair<int, int>> device,
-                          std::optional<bool> copy) const {
-  if (device && *device != std::pair<int, int>(dlpack::kCpu, 0)) {
-    throw nb::buffer_error("this tensor lies in host memory, DLPack device (1, 0), and is not moved to another device");
+nb::object Tensor::dlpack(nb::handle stream, std::optional<std::pair<int, int>> version_max,
+                          std::optional<std::pair<int, int>> device, std::optional<bool> copy) const {
+  if (device && *device != dlpack_device()) {
+    const std::string where = on_gpu() ? "on GPU " + std::to_string(place_.id) : std::string("in host memory");
+    throw nb::buffer_error(("this tensor lies " + where + ", DLPack device (" + std::to_string(place_.type) + ", " +
+                            std::to_string(place_.id) + "), and is not moved to another device")
+                               .c_str());
   }
-  auto exported = std::make_unique<Exported>(batch_, tensor_);
+  if (on_gpu()) {
+    if (copy.value_or(false)) {
+      throw nb::buffer_error(
+          "this tensor lies in GPU memory, and is not copied there: take it as it is, and copy it with "
+          "the framework that took it");
+    }
+    prepare_for_consumer(batch_, stream);  // host memory needs no stream to wait for
+  }
+  auto exported = std::make_unique<Exported>(batch_, tensor_, place_, parked_);
   if (copy.value_or(false)) exported->copy();
   if (version_max && version_max->first >= 1) {
     return capsule_of(Exported::hand_over_versioned(std::move(exported)), kVersioned,
@@ -107,20 +119,47 @@ nb::object Tensor::dlpack(std::optional<std::pair<int, int>> version_max, std::o
                     [](PyObject* capsule) { free_untaken<dlpack::Managed>(capsule, kPlain); });
 }
 
-nb::dict Tensor::array_interface() const {
+bool Tensor::is_dense() const {
+  int64_t stride = 1;
+  for (uint32_t i = tensor_.rank; i-- > 0;) {
+    if (tensor_.strides[i] != stride && tensor_.shape[i] > 1) return false;
+    stride *= tensor_.shape[i];
+  }
+  return true;
+}
+
+nb::dict Tensor::interface_of_both() const {
   const char* const type = array_type(tensor_.dtype);
   if (!type) {
-    raise(SPDLD_UNSUPPORTED, "the tensor \"" + name() + "\" is bfloat16, which numpy does not have: use " +
-                                 "framework=\"torch\", or dtype = \"float16\" or \"float32\" in the pipeline");
+    raise(SPDLD_UNSUPPORTED, "the tensor \"" + name() + "\" is bfloat16, which numpy and the array interfaces do not " +
+                                 "have: use framework=\"torch\" or DLPack, or dtype = \"float16\" or \"float32\" in " +
+                                 "the pipeline");
   }
   nb::dict interface;
   interface["version"] = 3;
   interface["typestr"] = type;
   interface["shape"] = shape();
-  interface["strides"] = tuple_of(tensor_.strides, tensor_.rank, static_cast<int64_t>(bytes_of(tensor_.dtype)));
+  const auto element_bytes = static_cast<int64_t>(bytes_of(tensor_.dtype));
+  interface["strides"] = is_dense() ? nb::none() : nb::object(tuple_of(tensor_.strides, tensor_.rank, element_bytes));
   interface["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(tensor_.address), false);
   return interface;
 }
+
+nb::dict Tensor::array_interface() const {
+  if (on_gpu()) throw nb::attribute_error("__array_interface__: this tensor lies in GPU memory");
+  return interface_of_both();
+}
+
+nb::dict Tensor::cuda_array_interface() const {
+  if (!on_gpu()) throw nb::attribute_error("__cuda_array_interface__: this tensor lies in host memory");
+  nb::dict interface = interface_of_both();
+  if (size() == 0) interface["data"] = nb::make_tuple(0, false);
+  python::use(batch_, nullptr);
+  interface["stream"] = 1;  // the legacy default stream, which the consumer is to wait for
+  return interface;
+}
+
+void Tensor::use(nb::handle stream) const { python::use(batch_, stream_of(stream)); }
 
 std::string Tensor::describe() const {
   std::string text = std::string(dtype()) + " [";
@@ -128,30 +167,50 @@ std::string Tensor::describe() const {
   return text + "]";
 }
 
+namespace {
+
+// Of GPU memory: what numpy calls where there is no array interface; without it, it would make an array of objects.
+nb::object refuse_numpy(const Tensor& tensor) {
+  if (!tensor.on_gpu()) throw nb::attribute_error("__array__: see __array_interface__");
+  return nb::cpp_function([](const nb::args&, const nb::kwargs&) {
+    raise(SPDLD_UNSUPPORTED,
+          "this tensor lies in GPU memory, which numpy does not have: attach with device=\"cpu\", or take it by torch, "
+          "cupy or jax");
+  });
+}
+
+}  // namespace
+
 void bind_tensor(nb::module_& module) {
-  nb::class_<Tensor>(
-      module, "Tensor",
-      "One tensor of a batch, in host memory. Any library that takes DLPack or numpy's array interface can "
-      "use its memory without a copy, and write to it; the batch is held until all of them are gone.")
+  nb::class_<Tensor>(module, "Tensor",
+                     "One tensor of a batch, in host or GPU memory. Any library that takes DLPack, numpy's array "
+                     "interface or CUDA's can "
+                     "use its memory without a copy, and write to it; the batch is held until all of them are gone.")
       .def_prop_ro("name", &Tensor::name)
       .def_prop_ro("dtype", &Tensor::dtype,
                    "\"uint8\", \"int32\", \"int64\", \"float16\", \"bfloat16\" or \"float32\".")
       .def_prop_ro("shape", &Tensor::shape, "Sizes; the first is the number of samples that are valid.")
       .def_prop_ro("strides", &Tensor::strides, "Steps in elements (not bytes).")
       .def_prop_ro("nbytes", &Tensor::bytes, "Bytes of all its elements.")
+      .def("use", &Tensor::use, "stream"_a, "As Batch.use, for those who have the tensor alone.")
       .def(
-          "__dlpack__",
-          // Host memory needs no stream to wait for.
-          [](const Tensor& self, nb::handle, std::optional<std::pair<int, int>> version_max,
-             std::optional<std::pair<int, int>> device,
-             std::optional<bool> copy) { return self.dlpack(version_max, device, copy); },
-          nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(), "dl_device"_a = nb::none(),
-          "copy"_a = nb::none(),
-          "A DLPack capsule: versioned where max_version is (1, 0) or later. BufferError for a device other than the "
-          "CPU.")
-      .def("__dlpack_device__", [](const Tensor&) { return std::pair<int, int>(dlpack::kCpu, 0); })
+          "__dlpack__", &Tensor::dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
+          "dl_device"_a = nb::none(), "copy"_a = nb::none(),
+          "A DLPack capsule: versioned where max_version is (1, 0) or later. stream, of GPU memory: the consumer's, as "
+          "the Python array API standard has it (None and 1: the legacy default stream, 2: the calling thread's, -1: "
+          "none, for a consumer that orders its work by itself); its work is ordered after the copy to the GPU, and "
+          "the "
+          "memory is filled anew after its work. BufferError for another device than the tensor's own, and for "
+          "copy=True in GPU memory.")
+      .def("__dlpack_device__", &Tensor::dlpack_device,
+           "(1, 0): host memory, also where it is registered with a GPU; (2, N): GPU N.")
       .def_prop_ro("__array_interface__", &Tensor::array_interface,
-                   "numpy's array interface, version 3. UnsupportedError for bfloat16.")
+                   "numpy's array interface, version 3; none of GPU memory. UnsupportedError for bfloat16.")
+      .def_prop_ro("__cuda_array_interface__", &Tensor::cuda_array_interface,
+                   "CUDA's array interface, version 3, of GPU memory alone; its stream is the legacy default one. A "
+                   "consumer that works on a non-blocking stream is to be named with use(). UnsupportedError for "
+                   "bfloat16.")
+      .def_prop_ro("__array__", &refuse_numpy)
       .def("__len__",
            [](const Tensor& self) {
              const nb::tuple shape = self.shape();

@@ -1,19 +1,25 @@
-// One tensor of a batch, as other libraries take it: by DLPack or by numpy's array interface. With the GIL.
+// One tensor of a batch, as other libraries take it: by DLPack, numpy's array interface or CUDA's. With the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <optional>
 #include <spdld.hpp>
 #include <string>
 #include <utility>
 
+#include "client/python/src/dlpack.h"
+#include "client/python/src/parked.h"
+
 namespace spdld::python {
 
 class Tensor {
  public:
-  // Holds the batch: its memory stays as long as this object or anything exported from it.
-  Tensor(spdld::Batch batch, const spdld_tensor& tensor) : batch_(std::move(batch)), tensor_(tensor) {}
+  // Holds the batch: its memory stays as long as this object or anything exported from it. `place`: of the batch.
+  // `parked`: where consumers' references go; none: they are given back.
+  Tensor(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Device place, std::shared_ptr<Parked> parked)
+      : batch_(std::move(batch)), tensor_(tensor), place_(place), parked_(std::move(parked)) {}
 
   std::string name() const { return tensor_.name; }
   const char* dtype() const;
@@ -22,18 +28,27 @@ class Tensor {
   int64_t size() const;             // elements
   int64_t bytes() const;
 
-  // A capsule: "dltensor_versioned" where the consumer takes DLPack 1.0 and later, else "dltensor".
-  // BufferError for another device than the CPU.
-  nanobind::object dlpack(std::optional<std::pair<int, int>> version_max, std::optional<std::pair<int, int>> device,
-                          std::optional<bool> copy) const;
-  // UnsupportedError for bfloat16, which numpy lacks.
+  // A capsule: "dltensor_versioned" where the consumer takes DLPack 1.0 and later, else "dltensor". `stream`: the
+  // consumer's, of GPU memory. BufferError for another device than its own, and for a copy on a GPU.
+  nanobind::object dlpack(nanobind::handle stream, std::optional<std::pair<int, int>> version_max,
+                          std::optional<std::pair<int, int>> device, std::optional<bool> copy) const;
+  std::pair<int, int> dlpack_device() const { return {place_.type, place_.id}; }
+  // AttributeError where the memory is not of their kind; UnsupportedError for bfloat16, which they lack.
   nanobind::dict array_interface() const;
+  nanobind::dict cuda_array_interface() const;
+  void use(nanobind::handle stream) const;
   // "float32 [64, 3, 224, 224]"
   std::string describe() const;
+  bool on_gpu() const { return place_.type == dlpack::kCuda; }
 
  private:
+  nanobind::dict interface_of_both() const;  // what both array interfaces share
+  bool is_dense() const;
+
   spdld::Batch batch_;
   spdld_tensor tensor_;  // what it points at lies in the batch
+  dlpack::Device place_;
+  std::shared_ptr<Parked> parked_;
 };
 
 void bind_tensor(nanobind::module_& module);

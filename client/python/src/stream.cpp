@@ -1,0 +1,82 @@
+#include "client/python/src/stream.h"
+
+#include <cstdint>
+#include <string>
+
+#include "client/python/src/errors.h"
+
+namespace nb = nanobind;
+
+namespace spdld::python {
+
+namespace {
+
+constexpr const char* kReleased = "this batch was released: name its streams before";
+
+int64_t number_of(nb::handle stream) {
+  const nb::object index = nb::steal(PyNumber_Index(stream.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  const int64_t number = PyLong_AsLongLong(index.ptr());
+  if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+  return number;
+}
+
+void* stream_at(int64_t number) {
+  if (number < 0) raise(SPDLD_INVALID, "a stream is the number of a CUstream, and not " + std::to_string(number));
+  return number == 1 ? nullptr : reinterpret_cast<void*>(static_cast<uintptr_t>(number));
+}
+
+}  // namespace
+
+void* stream_of(nb::handle stream) {
+  if (PyIndex_Check(stream.ptr())) return stream_at(number_of(stream));
+  if (nb::hasattr(stream, "__cuda_stream__")) {
+    const nb::object answer = stream.attr("__cuda_stream__")();
+    if (!nb::isinstance<nb::tuple>(answer) || nb::len(answer) != 2) {
+      raise(SPDLD_INVALID, "__cuda_stream__() is to give a version and a stream's number");
+    }
+    const nb::object number = answer[1];
+    return stream_at(number_of(number));
+  }
+  for (const char* name : {"cuda_stream", "ptr"}) {
+    if (nb::hasattr(stream, name)) return stream_at(number_of(stream.attr(name)));
+  }
+  raise(SPDLD_INVALID,
+        "a stream is a number, or an object of torch, cupy or CUDA Python that has __cuda_stream__(), cuda_stream or "
+        "ptr, and no " +
+            std::string(nb::type_name(stream.type()).c_str()));
+}
+
+void prepare_for_consumer(const spdld::Batch& batch, nb::handle stream) {
+  if (stream.is_none()) return use(batch, nullptr);
+  const int64_t number = number_of(stream);
+  if (number == 0) {
+    raise(SPDLD_INVALID,
+          "__dlpack__ takes no stream 0, which may be one of two: 1 is the legacy default stream, 2 the "
+          "calling thread's");
+  }
+  // -1: the consumer orders its work by itself; it can do so only after a copy that has ended.
+  if (number == -1) return wait(batch);
+  use(batch, stream_at(number));
+}
+
+void use(const spdld::Batch& batch, void* stream) {
+  if (!batch) raise(SPDLD_INVALID, kReleased);
+  const spdld_result result = spdld_batch_use(batch.get(), stream);
+  if (result != SPDLD_OK) raise_last(result);
+}
+
+void wait(const spdld::Batch& batch) {
+  if (!batch) raise(SPDLD_INVALID, kReleased);
+  const spdld::Batch held = batch;  // another thread may release it meanwhile
+  spdld_result result = SPDLD_OK;
+  std::string sentence;
+  {
+    const nb::gil_scoped_release released;
+    result = spdld_batch_wait(held.get());
+    if (result != SPDLD_OK) sentence = spdld_last_error();
+  }
+  if (result != SPDLD_OK) raise(result, sentence);
+}
+
+}  // namespace spdld::python
