@@ -20,6 +20,9 @@ Loader attach(const Job& job) {
   options.epoch = job.epoch, options.step = job.step;
   options.timeout_ms = job.timeout_ms, options.reconnect_ms = job.reconnect_ms;
   options.held_max = job.held_max;
+  if (!job.device.empty()) options.device = job.device.c_str();
+  if (!job.transport.empty()) options.transport = job.transport.c_str();
+  options.ready_early = job.ready_early ? 1 : 0;
   options.no_private_daemon = 1;
   return Loader(options);
 }
@@ -41,6 +44,7 @@ std::vector<int64_t> integers(const spdld_tensor& tensor, uint64_t valid) {
 }  // namespace
 
 Seen look(const Batch& batch) {
+  batch.wait();
   const spdld_batch_info info = batch.info();
   Seen seen{info.epoch, info.step, info.valid, 0xcbf29ce484222325ull, {}, {}};
   const spdld_tensor image = batch["image"];

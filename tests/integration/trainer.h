@@ -18,6 +18,8 @@ struct Job {
   uint64_t epoch = 0, step = 0;
   int64_t timeout_ms = 20'000, reconnect_ms = 20'000;
   uint32_t held_max = 0;
+  std::string device = {}, transport = {};
+  bool ready_early = false;
 };
 
 Loader attach(const Job& job);
@@ -28,6 +30,7 @@ struct Seen {
   std::vector<int64_t> ids, labels;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
+// On a GPU of the fake driver as well, whose addresses can be read.
 Seen look(const Batch& batch);
 
 // All batches to the end of the run (or `batches_max`).

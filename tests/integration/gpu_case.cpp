@@ -1,0 +1,115 @@
+#include "tests/integration/gpu_case.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+namespace spdld::test {
+
+using Clock = std::chrono::steady_clock;
+
+GpuCase::Environment::Environment(const FakeCuda& fake) {
+  for (const auto& [name, value] : fake.environment()) setenv(name.c_str(), value.c_str(), 1);
+}
+
+GpuCase::Environment::~Environment() { unsetenv("SPDLD_FAKE_CUDA"); }
+
+GpuCase::GpuCase(const FakeCudaOptions& options, int photos, const std::string& settings)
+    : fake_(options), environment_(fake_), daemon_(std::make_unique<DaemonProcess>(settings)) {
+  make_photos(daemon_->dir() / "photos", photos, 2);
+}
+
+Job GpuCase::job(const std::string& device, const std::string& transport, int epochs) const {
+  PhotoSpec spec;
+  spec.epochs = epochs;
+  Job job;
+  job.socket = daemon_->socket();
+  job.spec = spec.toml(daemon_->dir() / "photos");
+  job.device = device, job.transport = transport;
+  return job;
+}
+
+nlohmann::json GpuCase::status() const {
+  return nlohmann::json::parse(query("status", nullptr, daemon_->socket().c_str()));
+}
+
+nlohmann::json GpuCase::ring(size_t index) const {
+  return nlohmann::json::parse(query("describe", "photos", daemon_->socket().c_str()))["rings"].at(index);
+}
+
+Pipe::Pipe() {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  reader_.reset(ends[0]);
+  writer_.reset(ends[1]);
+}
+
+void Pipe::write(const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(writer_.get(), text.data() + done, text.size() - done);
+    if (count <= 0) _exit(98);
+    done += static_cast<size_t>(count);
+  }
+}
+
+bool Pipe::read_byte() {
+  char byte = 0;
+  return ::read(reader_.get(), &byte, 1) == 1;
+}
+
+std::string Pipe::read_line() {
+  std::string line;
+  for (char byte = 0; ::read(reader_.get(), &byte, 1) == 1 && byte != '\n';) line += byte;
+  return line;
+}
+
+std::string Pipe::read_all() {
+  std::string text;
+  char bytes[4096];
+  for (ssize_t count = 0; (count = ::read(reader_.get(), bytes, sizeof bytes)) > 0;)
+    text.append(bytes, static_cast<size_t>(count));
+  return text;
+}
+
+Run run_trainer(const Job& job, size_t batches_max) {
+  Pipe told;
+  const auto start = Clock::now();
+  const pid_t trainer = in_child([&] {
+    try {
+      Loader loader = attach(job);
+      for (const Seen& seen : take_all(loader, batches_max)) told.write(std::to_string(seen.digest) + "\n");
+    } catch (const Exception& e) {
+      told.write(std::string("!") + e.what() + "\n");
+    }
+    return 0;
+  });
+  told.close_writer();
+  std::istringstream lines(told.read_all());
+  Run run;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("!"))
+      run.error = line.substr(1);
+    else
+      run.digests.push_back(std::stoull(line));
+  }
+  CHECK(wait_for(trainer) == 0);
+  run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return run;
+}
+
+bool soon(const std::function<bool()>& holds) {
+  const auto start = Clock::now();
+  while (!holds()) {
+    if (Clock::now() - start > std::chrono::seconds(20)) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace spdld::test

@@ -1,0 +1,67 @@
+// A real daemon with the fake driver, for tests whose own process never loads it: trainers are forked from here, and
+// CUDA does not work in the child of a process that uses it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "proto/unique_fd.h"
+#include "tests/integration/trainer.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/fake_cuda/fake_cuda.h"
+#include "tests/support/photos.h"
+
+namespace spdld::test {
+
+class GpuCase {
+ public:
+  explicit GpuCase(const FakeCudaOptions& options = {}, int photos = 24, const std::string& settings = "");
+
+  FakeCuda& fake() { return fake_; }
+  DaemonProcess& daemon() { return *daemon_; }
+  // A job over the pictures; `epochs` 0: endless.
+  Job job(const std::string& device, const std::string& transport = "", int epochs = 1) const;
+  nlohmann::json status() const;
+  nlohmann::json gpu() const { return status()["gpus"]["devices"].at(0); }
+  nlohmann::json ring(size_t index = 0) const;  // of the one pipeline that is open
+
+ private:
+  // Sets what processes that are started from here inherit, before the daemon is.
+  struct Environment {
+    explicit Environment(const FakeCuda& fake);
+    ~Environment();
+  };
+  FakeCuda fake_;
+  Environment environment_;
+  std::unique_ptr<DaemonProcess> daemon_;
+};
+
+// What a forked trainer tells the test: text, read to its end.
+class Pipe {
+ public:
+  Pipe();
+  void write(const std::string& text);  // the child's side
+  void close_writer() { writer_.reset(); }
+  int reader() const { return reader_.get(); }
+  bool read_byte();         // blocks; false at the end
+  std::string read_line();  // blocks; empty at the end
+  std::string read_all();
+
+ private:
+  UniqueFd reader_, writer_;
+};
+
+// How a forked trainer's run ended: the digests of its batches, or the sentence of its error.
+struct Run {
+  std::vector<uint64_t> digests;
+  std::string error;
+  double seconds = 0;
+};
+Run run_trainer(const Job& job, size_t batches_max = SIZE_MAX);
+
+bool soon(const std::function<bool()>& holds);
+
+}  // namespace spdld::test

@@ -1,0 +1,211 @@
+// Batches on the GPU of the fake driver: a real daemon, real trainers, every transport.
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/gpu_case.h"
+
+using namespace spdld;
+using namespace spdld::test;
+
+namespace {
+
+// A trainer that attaches, takes a batch, says so, does `then`, says so again, and waits to be killed.
+pid_t holding_trainer(const Job& job, Pipe& told, const std::function<void(Loader&, Batch&)>& then = {}) {
+  const pid_t trainer = in_child([&] {
+    Loader loader = attach(job);
+    Batch batch = loader.next(20'000).batch;
+    told.write(std::to_string(look(batch).digest) + "\n");
+    if (then) then(loader, batch);
+    told.write("done\n");
+    pause();
+    return 0;
+  });
+  told.close_writer();
+  return trainer;
+}
+
+void kill_trainer(pid_t trainer) {
+  kill(trainer, SIGKILL);
+  REQUIRE(wait_for(trainer) == -SIGKILL);
+}
+
+}  // namespace
+
+TEST_CASE("on each way to the GPU the pixels are the host's, bit for bit") {
+  GpuCase gpu;
+  const Run host = run_trainer(gpu.job("cpu"));
+  REQUIRE(host.error.empty());
+  REQUIRE(host.digests.size() == 6);
+  for (const char* transport : {"fd", "handle", "auto"}) {
+    for (const bool ready_early : {false, true}) {
+      Job job = gpu.job("cuda", transport);
+      job.ready_early = ready_early;
+      const Run run = run_trainer(job);
+      INFO(transport << (ready_early ? ", ready early: " : ": ") << run.error);
+      CHECK(run.digests == host.digests);
+    }
+  }
+  CHECK(run_trainer(gpu.job("pinned")).digests == host.digests);
+  CHECK(run_trainer(gpu.job("auto")).digests == host.digests);
+  CHECK(gpu.gpu()["copies"].get<int>() >= 7 * 6);
+  CHECK(gpu.fake().violations() == std::vector<std::string>{});
+  CHECK(soon([&] { return gpu.fake().live(gpu.daemon().pid()).allocations == 0; }));
+}
+
+TEST_CASE("describe and status tell where a ring lies and what the GPU does") {
+  GpuCase gpu;
+  for (const auto& [transport, memory] : {std::pair("fd", "cuda_vmm"), std::pair("handle", "cuda_ipc")}) {
+    Pipe told;
+    const pid_t trainer = holding_trainer(gpu.job("cuda:0", transport, 0), told);
+    told.read_line();
+    told.read_line();
+    const auto ring = gpu.ring();
+    CHECK(ring["memory"] == memory);
+    CHECK_THAT(ring["gpu"].get<std::string>(), Catch::StartsWith("GPU-"));
+    const auto device = gpu.gpu();
+    CHECK(device["uuid"] == ring["gpu"]);
+    CHECK(device["state"] == "open");
+    CHECK(device["slots"] == 5);
+    CHECK(device["slot_bytes"] == 5 * (2 << 20));
+    CHECK(device["context_bytes"].get<uint64_t>() > 0);
+    CHECK(device["copied_bytes"].get<uint64_t>() >= device["copies"].get<uint64_t>() * 4 * 3 * 32 * 32);
+    CHECK(gpu.status()["memory"]["slot_bytes"] == 0);
+    kill_trainer(trainer);
+    CHECK(soon([&] { return gpu.gpu()["slots"] == 0; }));
+  }
+}
+
+TEST_CASE("auto without a GPU is host memory, and says why there is none") {
+  FakeCudaOptions options;
+  options.devices = 0;
+  GpuCase gpu(options);
+  CHECK(run_trainer(gpu.job("auto")).digests.size() == 6);
+  CHECK_THAT(run_trainer(gpu.job("cuda")).error, Catch::Contains("no-gpu: "));
+  CHECK_THAT(run_trainer(gpu.job("pinned")).error, Catch::Contains("no-gpu: "));
+}
+
+TEST_CASE("what can't be had is refused by name, and host pipelines go on") {
+  const auto refusal = [](const FakeCudaOptions& options, const char* transport, const std::string& settings = "") {
+    GpuCase gpu(options, 24, settings);
+    const Run run = run_trainer(gpu.job("cuda", transport));
+    CHECK(run_trainer(gpu.job("cpu")).digests.size() == 6);
+    CHECK(gpu.fake().violations() == std::vector<std::string>{});
+    CHECK(run.digests.empty());
+    return run.error;
+  };
+  FakeCudaOptions exclusive, slice, without_fds, old;
+  exclusive.exclusive_process = true;
+  slice.mig = true;
+  without_fds.shares_fds = false;
+  old.old_driver = true;
+  CHECK_THAT(refusal(exclusive, "auto"), Catch::Contains("exclusive-process: "));
+  CHECK_THAT(refusal(slice, "auto"), Catch::Contains("mig: "));
+  CHECK_THAT(refusal(without_fds, "fd"), Catch::Contains("unsupported: "));
+  CHECK_THAT(refusal(old, "auto"), Catch::Contains("driver-too-old: "));
+  CHECK_THAT(refusal({}, "auto", "gpu.enabled = false"), Catch::Contains("gpu.enabled"));
+  CHECK_THAT(refusal({}, "auto", "gpu.slot_bytes_max = \"4 MiB\""), Catch::Contains("gpu.slot_bytes_max"));
+  GpuCase gpu(without_fds);
+  CHECK(run_trainer(gpu.job("cuda", "auto")).digests.size() == 6);  // by handles
+}
+
+TEST_CASE("a trainer that hides its GPUs is told so") {
+  FakeCudaOptions options;
+  options.devices = 2;
+  GpuCase gpu(options);
+  CHECK_THAT(run_trainer(gpu.job("cuda:2")).error, Catch::Contains("gpu-not-visible: "));
+  Job job = gpu.job("cuda:1");
+  CHECK(run_trainer(job).digests.size() == 6);
+  setenv("CUDA_VISIBLE_DEVICES", "1", 1);  // the trainer's, not the daemon's, which runs
+  const Run one = run_trainer(gpu.job("cuda:0"));
+  CHECK_THAT(run_trainer(job).error, Catch::Contains("gpu-not-visible: "));
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  CHECK(one.digests.size() == 6);
+  CHECK(gpu.status()["gpus"]["devices"].at(1)["copies"] == 12);
+}
+
+TEST_CASE("a session that ends while its process lives leaves its slots in quarantine until that has ended") {
+  GpuCase gpu;
+  for (const char* transport : {"fd", "handle"}) {
+    Pipe told;
+    const pid_t trainer = holding_trainer(gpu.job("cuda", transport, 0), told, [](Loader& loader, Batch&) {
+      shutdown(spdld_poll_fd(loader.get()), SHUT_RDWR);  // as a trainer that has run wild would
+    });
+    told.read_line();
+    told.read_line();
+    CHECK(soon([&] { return gpu.gpu()["quarantined_bytes"].get<uint64_t>() > 0; }));
+    CHECK(gpu.fake().live(gpu.daemon().pid()).allocations == 5);
+    CHECK(run_trainer(gpu.job("cuda", transport)).digests.size() == 6);  // the rank is free, on other slots
+    kill_trainer(trainer);
+    CHECK(soon([&] { return gpu.gpu()["slots"] == 0; }));
+    CHECK(gpu.gpu()["quarantined_bytes"] == 0);
+    CHECK(gpu.fake().violations() == std::vector<std::string>{});
+  }
+}
+
+TEST_CASE("where a reader keeps slots open for long, its replicas get a ring of other slots") {
+  GpuCase gpu;
+  Job job = gpu.job("cuda", "fd", 0);
+  job.readers = 2;
+  const pid_t wild = in_child([&] {
+    Loader loader = attach(job);
+    std::vector<Batch> held;
+    while (held.size() < 5) held.push_back(loader.next(20'000).batch);
+    shutdown(spdld_poll_fd(loader.get()), SHUT_RDWR);
+    pause();
+    return 0;
+  });
+  const pid_t steady = in_child([&] {
+    Job second = job;
+    second.reader = 1;
+    Loader loader = attach(second);
+    for (uint64_t step = 0; step < 30;) {
+      const auto next = loader.next(30'000);
+      if (next.result == SPDLD_END_OF_EPOCH) continue;
+      if (next.result != SPDLD_OK || next.batch.info().epoch * 6 + next.batch.info().step != step) return 1;
+      step++;
+    }
+    return 0;
+  });
+  CHECK(soon([&] { return gpu.gpu()["quarantined_bytes"].get<uint64_t>() > 0; }));
+  // Its ring ends, and it attaches to one that waits for the other reader.
+  CHECK(soon([&] { return gpu.gpu()["slots"] == 10 && gpu.ring()["batches"] == 0; }));
+  const Run again = run_trainer(job, 3);
+  CHECK(again.error == "");
+  CHECK(again.digests.size() == 3);
+  CHECK(wait_for(steady) == 0);
+  kill_trainer(wild);
+  CHECK(soon([&] { return gpu.gpu()["slots"] == 0; }));
+  CHECK(gpu.fake().violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("a trainer outlives its daemon: by descriptors its batch stays, and the next call attaches anew") {
+  for (const char* transport : {"fd", "handle"}) {
+    GpuCase gpu;
+    Pipe told, go;
+    const Job job = gpu.job("cuda", transport, 0);
+    const pid_t trainer = in_child([&] {
+      Loader loader = attach(job);
+      const Batch held = loader.next(20'000).batch;
+      const uint64_t before = look(held).digest;
+      told.write("holds\n");
+      go.read_line();
+      if (std::string(transport) == "fd" && look(held).digest != before) return 1;
+      for (uint64_t step = 1; step < 6; step++) {
+        const auto next = loader.next(20'000);
+        if (next.result != SPDLD_OK || next.batch.info().step != step) return 2;
+      }
+      return 0;
+    });
+    told.close_writer();
+    CHECK(told.read_line() == "holds");
+    gpu.daemon().stop(SIGKILL);
+    gpu.daemon().start();
+    go.write("on\n");
+    INFO(transport);
+    CHECK(wait_for(trainer) == 0);
+    CHECK(gpu.fake().violations() == std::vector<std::string>{});
+  }
+}
