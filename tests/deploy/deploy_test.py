@@ -76,6 +76,35 @@ class Installed(unittest.TestCase):
         exposure = float(re.search(r"exposure level for spdld.service: ([0-9.]+)", done.stdout)[1])
         self.assertLessEqual(exposure, EXPOSURE_MAX)
 
+    def gpu_service(self, folder):
+        """The service with the drop-in for GPUs."""
+        service, _ = self.units(folder)
+        (folder / "spdld.service.d").mkdir()
+        shutil.copy(self.one("spdld-gpu.conf"), folder / "spdld.service.d/gpu.conf")
+        return service
+
+    def test_systemd_takes_the_drop_in_for_gpus(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("systemd-analyze", "verify", "--man=no", self.gpu_service(Path(folder)))
+        self.assertEqual([line for line in done.stderr.splitlines() if "gpu.conf" in line], [])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_service_with_gpus_opens_what_the_driver_needs_and_stays_tight(self):
+        with tempfile.TemporaryDirectory() as folder:
+            service = self.gpu_service(Path(folder))
+            done = run("systemd-analyze", "security", "--offline=true", "--no-pager", service)
+        exposure = float(re.search(r"exposure level for spdld.service: ([0-9.]+)", done.stdout)[1])
+        self.assertLessEqual(exposure, EXPOSURE_MAX)
+        opened = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("\u2717")}
+        for option in ("PrivateDevices=", "MemoryDenyWriteExecute=", "ProcSubset=", "PrivateNetwork=",
+                       "SystemCallFilter=~@resources", "DeviceAllow="):
+            self.assertIn(option, opened)
+        # Neither more rights nor a network come with a GPU.
+        for option in ("NoNewPrivileges=", "IPAddressDeny=", "RestrictAddressFamilies=~AF_(INET|INET6)", "ProtectSystem="):
+            self.assertNotIn(option, opened)
+        for device in ("char-nvidia:rw", "char-nvidiactl:rw", "char-nvidia-uvm:rw"):
+            self.assertIn(device, done.stdout)
+
     def test_the_service_keeps_what_the_daemon_needs(self):
         service = self.one("spdld.service").read_text()
         # Behind a user namespace of its own, every client's uid would read as 65534.

@@ -1,0 +1,86 @@
+"""Where things lie: a packed folder (see `pack`), or a build given on the command line.
+
+    run.py *.py          the script and its parts
+    bin/                 spdld, spdlctl
+    lib/                 the Debian libraries they use; lib/glibc/: its loader and C library, for a machine with an older one
+    python/cp312/spdld/  the Python package, built for each version of Python
+    tests/               programs that need a GPU, and libspdld
+    corpus/              class folders of .jpg files
+    bundle.json          what was packed, and from which commit
+"""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+START_S = 20
+
+
+class Program:
+    """How a packed program is started: its command so far, and the library path that it needs."""
+
+    def __init__(self, command, library_path=None, by="this system's loader"):
+        self.command, self.library_path, self.by = [str(word) for word in command], library_path, by
+
+    def environment(self):
+        return {**os.environ, "LD_LIBRARY_PATH": self.library_path} if self.library_path else dict(os.environ)
+
+    def works(self):
+        try:
+            return subprocess.run([*self.command, "--version"], env=self.environment(), stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, timeout=START_S).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+
+    def to_json(self):
+        return {"command": self.command, "library_path": self.library_path, "by": self.by}
+
+
+def packed_program(folder, path):
+    """This system's loader first: the driver was made for it. The packed one where its C library is too old, or another."""
+    lib, inherited = folder / "lib", os.environ.get("LD_LIBRARY_PATH", "")
+    def path_of(*folders):
+        return ":".join([*map(str, folders), *filter(None, [inherited])])
+
+    program = Program([folder / path], path_of(lib))
+    if program.works():
+        return program
+    loader = lib / "glibc" / "ld-linux-x86-64.so.2"
+    # It takes the path from its argument, and finds the driver by this machine's ld.so.cache.
+    return Program([loader, "--library-path", path_of(lib / "glibc", lib), folder / path], by="the packed loader")
+
+
+def python_folder(folder):
+    """The package for the Python that runs this; None: it was not packed."""
+    found = folder / "python" / f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return found if (found / "spdld").is_dir() else None
+
+
+class Bundle:
+    """Attributes: folder, daemon and ctl (Program), corpus, python (folder or None: as it is installed), packed (dict)."""
+
+    def __init__(self, folder, daemon=None, ctl=None, corpus=None):
+        self.folder = Path(folder).resolve()
+        about = self.folder / "bundle.json"
+        self.packed = json.loads(about.read_text()) if about.is_file() else {}
+        self.daemon = Program([Path(daemon).resolve()]) if daemon else packed_program(self.folder, "bin/spdld")
+        self.ctl = Program([Path(ctl).resolve()]) if ctl else packed_program(self.folder, "bin/spdlctl")
+        self.corpus = Path(corpus).resolve() if corpus else self.folder / "corpus"
+        self.python = python_folder(self.folder)
+
+    def fault(self):
+        """Why nothing can be run, as a sentence; None: it can."""
+        for name, program in (("spdld", self.daemon), ("spdlctl", self.ctl)):
+            if not program.works():
+                return f"{name} does not start ({' '.join(program.command)}); pack a bundle, or give --{program_option(name)}"
+        if not any(self.corpus.glob("*/*.jpg")):
+            return f"{self.corpus} has no pictures; give --corpus a folder of class folders with .jpg files"
+        if self.packed and self.python is None:
+            return (f"the bundle has no package for Python {sys.version_info.major}.{sys.version_info.minor}, but for "
+                    f"{', '.join(self.packed.get('pythons', [])) or 'none'}; run it by one of these")
+        return None
+
+
+def program_option(name):
+    return {"spdld": "daemon", "spdlctl": "ctl"}[name]

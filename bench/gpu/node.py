@@ -1,0 +1,165 @@
+"""What a job has: the context that run.py wrote, a daemon of its own, and pipelines over the corpus."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import spdld
+
+WAIT_S = 30
+SETTINGS = """\
+[limits]
+cpu_budget = {threads}
+fetch_concurrency = 16
+slot_bytes_max = "16 GiB"
+slot_bytes_per_user_max = "16 GiB"
+[gpu]
+enabled = {gpu}
+slot_bytes_max = "16 GiB"
+staging_bytes_max = "4 GiB"
+[log]
+level = "warn"
+"""
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+class Context:
+    """Attributes: device ("cuda" or "cpu"), quick, cores, corpus, daemon (dict of a Program), python, jobs, scripts."""
+
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+    @staticmethod
+    def load(file):
+        return Context(**json.loads(Path(file).read_text()))
+
+    def scaled(self, full, quick):
+        return quick if self.quick else full
+
+    def pipeline(self, name, dtype="uint8", batch=32, epochs=0, size=224, **batching):
+        """A pipeline over the corpus: crop, flip, and for floats normalised, NCHW. Endless unless epochs is given."""
+        ops = [{"op": "decode-image"}, {"op": "random-resized-crop", "size": size}, {"op": "horizontal-flip"}]
+        if dtype != "uint8":
+            ops.append({"op": "normalize", "mean": MEAN, "std": STD, "dtype": dtype})
+        return {"name": name, "seed": 7, "source": {"type": "image-folder", "uri": str(self.corpus)},
+                "order": {"epochs": epochs}, "batch": {"size": batch, **batching},
+                "output": [{"name": "image", "from": "image", "ops": ops}, {"name": "label", "from": "class"}]}
+
+
+class Daemon:
+    """A daemon in a temporary folder: `with Daemon(context) as daemon`. Attributes: folder, socket, process."""
+
+    def __init__(self, context, threads=None, more="", open_to_all=False):
+        self.context, self.open_to_all = context, open_to_all
+        self.folder = Path(tempfile.mkdtemp(prefix="spdld-gpu-"))
+        self.socket = str(self.folder / "spdld.sock")
+        gpu = "true" if context.device == "cuda" else "false"
+        (self.folder / "spdld.toml").write_text(SETTINGS.format(threads=threads or context.cores, gpu=gpu) +
+                                                more.replace("@FOLDER@", str(self.folder)))
+        if open_to_all:
+            self.folder.chmod(0o755)
+        self.process = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(WAIT_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self):
+        program = self.context.daemon
+        environment = {**os.environ, **({"LD_LIBRARY_PATH": program["library_path"]} if program["library_path"] else {})}
+        self.process = subprocess.Popen([*program["command"], "--config", self.folder / "spdld.toml", "--socket", self.socket],
+                                        env=environment)
+        until = time.monotonic() + WAIT_S
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"spdld ended with code {self.process.returncode} at once")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+                try:
+                    probe.connect(self.socket)
+                    break
+                except (FileNotFoundError, ConnectionRefusedError):
+                    time.sleep(0.01)
+        else:
+            raise RuntimeError(f"spdld does not listen within {WAIT_S} s")
+        if self.open_to_all:
+            os.chmod(self.socket, 0o666)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(WAIT_S)
+
+    def attach(self, spec, **options):
+        """spdld.attach to this daemon alone. `way`: one of WAYS."""
+        options = {**way_options(options.pop("way", "cpu")), "framework": "raw", "timeout": 60, **options}
+        return spdld.attach(spec, socket=self.socket, private=False, **options)
+
+    def status(self):
+        return spdld.query("status", socket=self.socket)
+
+    def gpu(self):
+        """status' word on the first GPU that is open, else on the first."""
+        gpus = self.status()["gpus"]
+        devices = sorted(gpus["devices"], key=lambda device: device["state"] != "open")
+        if not devices:
+            raise RuntimeError(f"the daemon has no GPU: {gpus['reason']}")
+        return devices[0]
+
+    def ring(self, name):
+        """describe's word on the one ring of a pipeline."""
+        return spdld.query("describe", name, socket=self.socket)["rings"][0]
+
+
+# How batches reach the trainer: a name -> keywords of attach.
+WAYS = {
+    "cpu": {"device": "cpu"},
+    "pinned": {"device": "pinned"},
+    "fd": {"device": "cuda", "transport": "fd"},
+    "handle": {"device": "cuda", "transport": "handle"},
+    "fd early": {"device": "cuda", "transport": "fd", "ready_early": True},
+    "handle early": {"device": "cuda", "transport": "handle", "ready_early": True},
+}
+MEMORY = {"cpu": "host", "pinned": "pinned", "fd": "cuda-fd", "handle": "cuda-handle", "fd early": "cuda-fd",
+          "handle early": "cuda-handle"}
+
+
+def way_options(way):
+    """Keywords of attach; of "cuda:N" as well."""
+    return dict(WAYS[way]) if way in WAYS else {"device": way}
+
+
+def until(condition, limit_s, every_s=0.05):
+    """Waits for condition() to be true, at most limit_s; returns whether it was."""
+    end = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(every_s)
+    return True
+
+
+def next_batch(loader, limit_s=WAIT_S):
+    """The next batch, over the ends of epochs."""
+    for _ in range(3):
+        batch = loader.next(timeout=limit_s)
+        if batch is not None:
+            return batch
+    raise RuntimeError("the loader gives no batch: its epochs have ended")

@@ -1,0 +1,82 @@
+"""The trainer's tensors beside the host path's, bit for bit: every framework, type and way of hand-over."""
+import numpy as np
+
+from arrays import Arrays, address_of
+from jobs import Job
+from node import MEMORY, Daemon, next_batch
+
+DTYPES = ("uint8", "float16", "float32")
+BATCHES = 4
+GPU_WAYS = ("fd", "handle", "fd early", "handle early", "pinned")
+
+
+def row_name(framework, way):
+    return f"equal in {framework}: {way}"
+
+
+def jobs(device):
+    if device == "cuda":
+        return [Job(f"equal in {framework}", "rows_equal:compare", tuple(row_name(framework, way) for way in GPU_WAYS), 100,
+                    given=(framework, *GPU_WAYS)) for framework in ("torch", "cupy", "jax")]
+    return [Job(f"equal in {framework}", "rows_equal:compare", (row_name(framework, "cpu"),), 60, (), (framework, "cpu"))
+            for framework in ("torch", "numpy")]
+
+
+def taken(loader, to_numpy):
+    """Copies of the first batches' images and labels."""
+    batches = []
+    for _ in range(BATCHES):
+        batch = next_batch(loader)
+        batches.append((np.array(to_numpy(batch["image"])), np.array(to_numpy(batch["label"]))))
+        del batch
+    return batches
+
+
+def host_path(daemon, spec):
+    with daemon.attach(spec, framework="numpy", group="host") as loader:
+        return taken(loader, lambda array: array)
+
+
+def same_bits(one, other):
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def compare_way(context, daemon, arrays, way):
+    """What differs, as sentences; and how many of the tensors are the slot's memory itself."""
+    faults, in_place = [], 0
+    for dtype in DTYPES:
+        spec = context.pipeline(f"equal-{dtype}", dtype, context.scaled(32, 4))
+        expected = host_path(daemon, spec)
+        with daemon.attach(spec, framework=arrays.framework, way=way, group=way) as loader:
+            if loader.info.memory != MEMORY[way]:
+                faults.append(f"{dtype} lies in {loader.info.memory} memory")
+            for step, pair in enumerate(expected):
+                batch = next_batch(loader)
+                for name, wanted in zip(("image", "label"), pair):
+                    array = batch[name]
+                    if not same_bits(np.asarray(arrays.to_numpy(array)), wanted):
+                        faults.append(f"{dtype} {name} of step {step} differs")
+                    in_place += arrays.address(array) == address_of(batch.tensor(name), way)
+                    del array
+                del batch
+    return faults, in_place
+
+
+def compare(context, report, framework, *ways):
+    arrays = Arrays(framework)
+    if context.device == "cuda":
+        arrays.require_gpu()
+    tensors = 2 * BATCHES * len(DTYPES)
+    with Daemon(context) as daemon:
+        for way in ways:
+            try:
+                faults, in_place = compare_way(context, daemon, arrays, way)
+            except Exception as error:  # one way's failure says nothing of the next
+                report.check(row_name(framework, way), False, remark=f"{type(error).__name__}: {error}")
+                continue
+            # cupy has no arrays in host memory, and jax may copy them: that is theirs to decide.
+            copies_allowed = way == "pinned" and framework != "torch"
+            fine = not faults and (copies_allowed or in_place == tensors)
+            report.check(row_name(framework, way), fine, f"{tensors} tensors, {in_place} of them the slot's own memory",
+                         "bit for bit, no copy" if not copies_allowed else "bit for bit",
+                         "; ".join(faults[:3]) or ", ".join(DTYPES), faults=faults, in_place=in_place)

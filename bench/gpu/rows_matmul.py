@@ -1,0 +1,99 @@
+"""What the daemon's copies cost a trainer that only computes: a loop of matrix products, with and without batches."""
+import statistics
+import time
+
+from arrays import torch_with_gpu
+from jobs import Job
+from node import Daemon, next_batch
+
+FEED_BYTES_PER_S = 3e9
+FEED_SHARE_MIN = 0.97  # of the above, to count as fed
+LOSS_MAX = 0.03
+ROUNDS, ROUND_S = 4, 3.0
+SIZE = 8192
+WAYS = ("fd", "handle")
+
+
+def row_name(way):
+    return f"matrix products while fed 3 GB/s: {way}"
+
+
+def jobs(device):
+    if device != "cuda":
+        return []
+    return [Job(f"matrix products, {way}", "rows_matmul:loss", (row_name(way),), 75, given=(way,)) for way in WAYS]
+
+
+class Products:
+    """bf16 matrix products, never more than two rounds of them queued, so that the GPU is busy and the host in step."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.left, self.right = (torch.randn(SIZE, SIZE, device="cuda").bfloat16() for _ in range(2))
+        self.out = torch.empty_like(self.left)
+
+    def queue(self, count):
+        for _ in range(count):
+            self.torch.mm(self.left, self.right, out=self.out)
+        event = self.torch.cuda.Event()
+        event.record()
+        return event
+
+    def run(self, count, seconds, between):
+        """Products a second; `between` is called once every `count` products."""
+        self.torch.cuda.synchronize()
+        began, products, waiting = time.perf_counter(), 0, []
+        while time.perf_counter() - began < seconds:
+            waiting.append(self.queue(count))
+            products += count
+            between()
+            if len(waiting) > 2:
+                waiting.pop(0).synchronize()
+        self.torch.cuda.synchronize()
+        return products / (time.perf_counter() - began)
+
+
+class Feed:
+    """Takes a batch a call, and counts its bytes."""
+
+    def __init__(self, torch, loader):
+        self.torch, self.loader, self.bytes = torch, loader, 0
+
+    def __call__(self):
+        batch = next_batch(self.loader)
+        image = batch["image"]
+        self.bytes += image.nbytes
+        image.reshape(-1)[:1].clone()  # a look at it, on the stream of the products
+        del image, batch
+
+
+def loss(context, report, way):
+    torch = torch_with_gpu()
+    products = Products(torch)
+    products.run(10, 2.0, lambda: None)  # clocks settle
+    speed = products.run(10, 2.0, lambda: None)
+    with Daemon(context) as daemon:
+        spec = context.pipeline("feed", "float32", 64, prefetch_depth=8)
+        with daemon.attach(spec, framework="torch", way=way) as loader:
+            first = next_batch(loader)
+            size = first["image"].nbytes
+            del first
+            count = max(1, int(size / FEED_BYTES_PER_S * speed))  # rather a little more than 3 GB/s
+            idle, fed, rates = [], [], []
+            for _ in range(ROUNDS):  # by turns, so that heat and clocks meet both alike
+                idle.append(products.run(count, ROUND_S, lambda: None))
+                feed = Feed(torch, loader)
+                began = time.perf_counter()
+                fed.append(products.run(count, ROUND_S, feed))
+                rates.append(feed.bytes / (time.perf_counter() - began))
+            gpu = daemon.gpu()
+    without, with_daemon, rate = (statistics.median(values) for values in (idle, fed, rates))
+    share = 1 - with_daemon / without
+    teraflops = 2 * SIZE**3 / 1e12
+    enough = rate >= FEED_BYTES_PER_S * FEED_SHARE_MIN
+    report.check(row_name(way), share <= LOSS_MAX and enough, f"{100 * share:.1f} % lost at {rate / 1e9:.2f} GB/s",
+                 f"at most {100 * LOSS_MAX:.0f} % at 3 GB/s",
+                 f"{without * teraflops:.0f} TFLOP/s with an idle daemon, {with_daemon * teraflops:.0f} fed; "
+                 f"{SIZE}x{SIZE} bf16, batches of {size / 1e6:.0f} MB"
+                 + ("" if enough else "; the daemon could not feed as much"),
+                 loss=share, bytes_per_s=rate, idle=idle, fed=fed, rates=rates, gpu=gpu)

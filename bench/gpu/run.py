@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tests and measures spdld's batches on a GPU, on a machine that has an NVIDIA driver and a Python with torch.
+
+    python3 run.py [--out FOLDER]              in a folder that bench/gpu/pack made; about 8 minutes
+    run.py --device cpu --daemon build/daemon/spdld --ctl build/client/cli/spdlctl --corpus PICTURES    out of a build
+
+Ends with a table: a row for everything that is to be shown, each with its outcome:
+    pass, fail      against what is wanted
+    measured        a figure without a bound
+    not possible    this machine cannot do it; the remark says why
+    not tried       it needs something else, such as root
+Writes table.md and result.json into --out. Exit code 1: a row failed; 2: nothing could be run. Nothing is installed, no
+setting of the GPU is changed, and what it writes elsewhere is in temporary folders that it removes.
+"""
+import argparse
+import importlib
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import jobs
+import machine
+import report
+from bundle import Bundle
+
+HERE = Path(__file__).resolve().parent
+# In the order of the table. They import spdld, so they are imported when it is known where that lies.
+PARTS = ("rows_tests", "rows_equal", "rows_speed", "rows_matmul", "rows_death", "rows_release", "rows_sharing")
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder for table.md and result.json; made if it is not there")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda",
+                        help="cpu: only what makes sense without a GPU (default %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="small numbers, to see that everything runs")
+    parser.add_argument("--only", metavar="TEXT", help="only jobs whose name has TEXT in it")
+    parser.add_argument("--limit", type=float, default=465, metavar="S", help="seconds for all of it (default %(default)s)")
+    parser.add_argument("--daemon", help="spdld, instead of the packed one")
+    parser.add_argument("--ctl", help="spdlctl, likewise")
+    parser.add_argument("--corpus", help="class folders of .jpg files, likewise")
+    return parser.parse_args()
+
+
+def chosen_jobs(options, bundle):
+    """The GPU's jobs are listed without one as well: their rows say why they could not be run."""
+    if bundle.python:
+        sys.path.insert(0, str(bundle.python))
+    parts = [importlib.import_module(part) for part in PARTS]
+    found = [job for part in parts for job in part.jobs("cuda")]
+    if options.device == "cpu":
+        found = [job for part in parts for job in part.jobs("cpu")] + [job for job in found if "cuda" in job.needs]
+    return [job for job in found if options.only is None or options.only in job.name]
+
+
+def environment_of(bundle, folder):
+    """Of every job: the packed package first, and temporary files in one folder, which goes whatever becomes of the job."""
+    paths = [str(HERE), *([str(bundle.python)] if bundle.python else []), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                   "TMPDIR": folder}
+    environment.pop("SPDLD_SOCKET", None)
+    return environment
+
+
+def write_context(file, options, bundle, facts, chosen):
+    file.write_text(json.dumps({
+        "device": options.device, "quick": options.quick, "cores": facts["cores"], "corpus": str(bundle.corpus),
+        "folder": str(bundle.folder), "daemon": bundle.daemon.to_json(), "ctl": bundle.ctl.to_json(),
+        "jobs": [{"function": job.function, "given": job.given, "rows": job.rows} for job in chosen]}))
+
+
+def run_all(options, bundle, facts, chosen):
+    absent = {}
+    if options.device == "cpu":
+        absent["cuda"] = "no GPU: --device cpu"
+    elif not facts["gpus"]:
+        absent["cuda"] = f"no GPU: {facts['why_no_gpu']}"
+    if facts["uid"] != 0:
+        absent["root"] = "needs root"
+    end, rows = time.monotonic() + options.limit, []
+    with tempfile.TemporaryDirectory(prefix="spdld-gpu-bench-") as folder:
+        os.chmod(folder, 0o755)  # another user's trainer finds its socket below
+        context_file = Path(folder) / "context.json"
+        write_context(context_file, options, bundle, facts, chosen)
+        for job in chosen:
+            print(f"== {job.name}", flush=True)
+            began = time.monotonic()
+            found = jobs.run(job, context_file, environment_of(bundle, folder), end - began, absent)
+            for row in found:
+                print(f"   {row['outcome']}: {row['row']}: {report.plain(row['measured'] or row['remark'])}", flush=True)
+            print(f"   {time.monotonic() - began:.1f} s", flush=True)
+            rows += found
+    return rows
+
+
+def written(options, bundle, facts, rows, took_s):
+    about = machine.sentences(facts)
+    packed = f"packed from {bundle.packed['commit']}, {bundle.packed['build']}" if bundle.packed else "out of a build"
+    about.append(f"spdld {packed}; started by {bundle.daemon.by}")
+    text = "\n".join(["# spdld's batches on a GPU", "", *(f"- {line}" for line in about), "", report.table(rows), "",
+                      f"{report.totals(rows)}; {took_s:.0f} s", ""])
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "table.md").write_text(text)
+        (options.out / "result.json").write_text(json.dumps(
+            {"machine": facts, "packed": bundle.packed, "loader": bundle.daemon.by, "seconds": round(took_s, 1),
+             "device": options.device, "rows": rows}, indent=1) + "\n")
+    return text
+
+
+def main():
+    options = parsed()
+    began = time.monotonic()
+    bundle = Bundle(HERE, options.daemon, options.ctl, options.corpus)
+    fault = bundle.fault()
+    try:
+        chosen = [] if fault else chosen_jobs(options, bundle)
+    except ImportError as error:
+        fault = f"the package spdld, or numpy, cannot be imported by {sys.executable}: {error}"
+    if fault:
+        print(f"run.py: {fault}.", file=sys.stderr)
+        sys.exit(2)
+    facts = machine.facts()
+    rows = run_all(options, bundle, facts, chosen)
+    print("\n" + written(options, bundle, facts, rows, time.monotonic() - began))
+    sys.exit(1 if any(row["outcome"] == report.FAIL for row in rows) or not rows else 0)
+
+
+if __name__ == "__main__":
+    main()
