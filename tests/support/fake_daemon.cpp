@@ -45,7 +45,8 @@ struct FakeDaemon::Session {
   explicit Session(UniqueFd accepted) : socket(std::move(accepted)) {}
   UniqueFd socket;
   std::vector<Slot> slots;
-  bool attached = false;
+  std::unique_ptr<FakeSlots> device;  // in place of the slots' own memory
+  bool attached = false, detached = false;
   uint64_t epoch = 0, step = 0, sent = 0, next_generation = 1;
   uint32_t run = 0;
 };
@@ -165,6 +166,15 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
     counts.last_rank = attach.rank();
     counts.last_world_size = attach.world_size();
     counts.last_local_rank = attach.local_rank();
+    counts.last_device = proto::text_of(attach.device());
+    counts.last_transport = attach.transport();
+    counts.last_ready_early = attach.ready_early();
+    counts.last_gpus.clear(), counts.last_fd_gpus = 0;
+    for (uint32_t i = 0; attach.gpus() && i < attach.gpus()->size(); ++i) {
+      const proto::Gpu& gpu = *attach.gpus()->Get(i);
+      counts.last_gpus.emplace_back(gpu.uuid()->begin(), gpu.uuid()->end());
+      counts.last_fd_gpus += gpu.shares_fds() ? 1 : 0;
+    }
   });
   if (!script_.answers_attach) return true;
   const int socket = session.socket.get();
@@ -178,22 +188,42 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
     proto::send_message(socket, proto::finish(builder, proto::Body::Preparing,
                                               proto::CreatePreparing(builder, attach.request(), what, i, 10)));
   }
+  if (script_.make_slots) session.device = script_.make_slots(script_, attach);
   make_slots(session);
   session.attached = true;
   session.epoch = attach.position()->epoch();
   session.step = attach.position()->step() - std::min(script_.behind_steps, attach.position()->step());
+  return send_attached(session, attach);
+}
+
+bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
+  FakeDevice device;
+  std::vector<int> memory;
+  if (session.device) {
+    session.device->describe(device);
+    memory = session.device->fds();
+  } else if (!script_.tamper_device || script_.memory == proto::MemoryKind::cuda_vmm) {
+    for (const Slot& slot : session.slots) memory.push_back(slot.memory.get());
+  }
+  if (script_.tamper_device) script_.tamper_device(device, attach);
+  if (script_.forgets_a_slot) memory.pop_back();
+
   flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<proto::DeviceSlot>> slots;
+  for (const FakeDeviceSlot& slot : device.slots) {
+    slots.push_back(proto::CreateDeviceSlotDirect(builder, slot.bytes, &slot.memory, slot.offset, &slot.copied));
+  }
   const auto pipeline = builder.CreateString("p");
   const auto fingerprint = builder.CreateString(script_.fingerprint);
   const auto position = proto::CreatePosition(builder, session.epoch, session.step);
-  const auto body = proto::CreateAttached(builder, attach.request(), kAttachment, pipeline, script_.memory,
-                                          script_.access, script_.slot_count, script_.slot_bytes, script_.batch_size,
-                                          script_.batch_size, script_.steps_per_epoch * script_.batch_size,
-                                          script_.steps_per_epoch, script_.epochs, 17, position, fingerprint);
-  std::vector<int> memory;
-  for (const Slot& slot : session.slots) memory.push_back(slot.memory.get());
-  if (script_.forgets_a_slot) memory.pop_back();
-  return proto::send_message(socket, proto::finish(builder, proto::Body::Attached, body), memory) ==
+  const auto gpu = builder.CreateVector(device.gpu);
+  const auto described = builder.CreateVector(slots);
+  const auto body = proto::CreateAttached(
+      builder, attach.request(), kAttachment, pipeline, script_.memory, script_.access, script_.slot_count,
+      script_.slot_bytes, script_.batch_size, script_.batch_size, script_.steps_per_epoch * script_.batch_size,
+      script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0, false, gpu, described, device.ready_early,
+      device.ipc_namespace, device.pid_namespace);
+  return proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Attached, body), memory) ==
          proto::IoStatus::kOk;
 }
 
@@ -229,16 +259,21 @@ void FakeDaemon::take_release(Session& session, const proto::Release& release) {
   const bool right =
       known && session.slots[release.slot()].leased && session.slots[release.slot()].generation == release.generation();
   if (right) session.slots[release.slot()].leased = false;
+  if (right && session.detached && session.device) session.device->free(release.slot());
   count([&](FakeCounts& counts) { ++(right ? counts.releases : counts.wrong_releases); });
 }
 
 void FakeDaemon::take_detach(Session& session, const proto::Detach& detach) {
   session.attached = false;
   const uint64_t kept = detach.keeps() ? detach.keeps()->size() : 0;
+  session.detached = true;
   for (Slot& slot : session.slots) slot.leased = false;
   for (uint64_t i = 0; i < kept; ++i) {
     const proto::LeaseId* lease = detach.keeps()->Get(static_cast<flatbuffers::uoffset_t>(i));
     session.slots.at(lease->slot()).leased = true;
+  }
+  for (uint32_t slot = 0; session.device && slot < session.slots.size(); ++slot) {
+    if (!session.slots[slot].leased) session.device->free(slot);
   }
   count([&](FakeCounts& counts) { ++counts.detaches, counts.kept_leases += kept; });
 }
@@ -262,12 +297,14 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
   slot.leased = true;
   slot.generation = session.next_generation++;
   const uint64_t size = script_.batch_size;
+  unsigned char* const start = session.device ? session.device->fill_address(index) : slot.start;
   for (uint64_t i = 0; i < size; ++i) {
     const uint64_t id = (session.epoch * script_.steps_per_epoch + session.step) * size + i;
     if (128 + 3 * size > slot.bytes) break;
-    std::memcpy(slot.start + 8 * i, &id, 8);
-    for (uint64_t c = 0; c < 3; ++c) slot.start[128 + 3 * i + c] = static_cast<unsigned char>(id + c);
+    std::memcpy(start + 8 * i, &id, 8);
+    for (uint64_t c = 0; c < 3; ++c) start[128 + 3 * i + c] = static_cast<unsigned char>(id + c);
   }
+  if (session.device) session.device->publish(index);
   const bool last = session.step + 1 == script_.steps_per_epoch;
   FakeReady ready{
       kAttachment,

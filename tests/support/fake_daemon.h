@@ -30,6 +30,34 @@ struct FakeReady {
   std::vector<FakeTensor> tensors;
 };
 
+struct FakeDeviceSlot {
+  uint64_t bytes = 0;
+  std::vector<uint8_t> memory;
+  uint64_t offset = 0;
+  std::vector<uint8_t> copied;
+};
+
+// What ATTACHED says of slots on a GPU, true or not.
+struct FakeDevice {
+  std::vector<uint8_t> gpu;
+  std::vector<FakeDeviceSlot> slots;
+  bool ready_early = false;
+  uint64_t ipc_namespace = 0, pid_namespace = 0;
+};
+
+// Slots in other memory than memfds. The daemon's thread alone.
+class FakeSlots {
+ public:
+  virtual ~FakeSlots() = default;
+  virtual void describe(FakeDevice& device) = 0;
+  virtual std::vector<int> fds() const = 0;  // its own
+  virtual unsigned char* fill_address(uint32_t slot) = 0;
+  virtual void publish(uint32_t slot) = 0;  // what was filled becomes the trainer's to see
+  virtual void free(uint32_t slot) = 0;     // may be called again
+};
+
+struct FakeCounts;
+
 struct FakeScript {
   uint32_t slot_count = 3;
   uint64_t slot_bytes = 4096;
@@ -59,6 +87,9 @@ struct FakeScript {
   std::string answer_json = "{\"pid\":1}";
   bool answer_in_fd = false;
   std::function<void(FakeReady&)> tamper;
+  std::function<std::unique_ptr<FakeSlots>(const FakeScript&, const proto::Attach&)> make_slots;
+  std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // with it, memory of a GPU is made up
+  std::function<void(const FakeCounts&)> on_change;                      // with every count, on the daemon's thread
 };
 
 // What was seen, over all sessions.
@@ -67,6 +98,11 @@ struct FakeCounts {
   uint64_t detaches = 0, kept_leases = 0, ended_sessions = 0, open_sessions = 0;
   std::string last_spec, last_folder, last_group, last_client;
   uint32_t last_rank = 0, last_world_size = 0, last_local_rank = 0;
+  std::string last_device;
+  std::vector<std::vector<uint8_t>> last_gpus;
+  uint64_t last_fd_gpus = 0;  // of them, that take file descriptors
+  proto::Transport last_transport = proto::Transport::automatic;
+  bool last_ready_early = false;
 };
 
 class FakeDaemon {
@@ -88,6 +124,7 @@ class FakeDaemon {
   bool serve_message(Session& session, const proto::Message& message, std::vector<UniqueFd>& fds);
   bool answer_hello(Session& session, const proto::Hello& hello, const std::vector<UniqueFd>& fds);
   bool answer_attach(Session& session, const proto::Attach& attach, std::vector<UniqueFd>& fds);
+  bool send_attached(Session& session, const proto::Attach& attach);
   bool answer_query(Session& session, const proto::Query& query);
   void make_slots(Session& session);
   void take_release(Session& session, const proto::Release& release);
@@ -99,6 +136,7 @@ class FakeDaemon {
   void count(Change&& change) {
     const std::lock_guard lock(mutex_);
     change(counts_);
+    if (script_.on_change) script_.on_change(counts_);
     changed_.notify_all();
   }
 
