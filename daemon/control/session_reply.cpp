@@ -52,17 +52,6 @@ proto::DType dtype_of(config::DType dtype) {
   return proto::DType::float32;
 }
 
-namespace {
-
-flatbuffers::Offset<flatbuffers::Vector<uint64_t>> shape_of(FlatBufferBuilder& builder,
-                                                            const batch::TensorPlace& tensor,
-                                                            const uint64_t* batch_size) {
-  std::vector<uint64_t> shape;
-  if (batch_size) shape.push_back(*batch_size);
-  for (int64_t n : tensor.sample_shape) shape.push_back(static_cast<uint64_t>(n));
-  return builder.CreateVector(shape);
-}
-
 proto::MemoryKind kind_of(memory::Kind kind) {
   switch (kind) {
     case memory::Kind::kHost:
@@ -75,6 +64,17 @@ proto::MemoryKind kind_of(memory::Kind kind) {
       break;
   }
   return proto::MemoryKind::cuda_vmm;
+}
+
+namespace {
+
+flatbuffers::Offset<flatbuffers::Vector<uint64_t>> shape_of(FlatBufferBuilder& builder,
+                                                            const batch::TensorPlace& tensor,
+                                                            const uint64_t* batch_size) {
+  std::vector<uint64_t> shape;
+  if (batch_size) shape.push_back(*batch_size);
+  for (int64_t n : tensor.sample_shape) shape.push_back(static_cast<uint64_t>(n));
+  return builder.CreateVector(shape);
 }
 
 // Its inode number tells whether another process has the same.

@@ -33,5 +33,6 @@ class SessionReply final : public AttachReply,
 
 proto::ErrorCode code_of(Trouble trouble);
 proto::DType dtype_of(config::DType dtype);
+proto::MemoryKind kind_of(memory::Kind kind);
 
 }  // namespace spdld::control

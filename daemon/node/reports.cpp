@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "daemon/control/session_reply.h"
 #include "daemon/node/access.h"
 
 namespace spdld::node {
@@ -174,20 +175,6 @@ json stage(const char* name, const pipeline::StageStatistics& statistics, double
           {"p99_us", microseconds(duration.quantile(0.99))}};
 }
 
-const char* name_of(memory::Kind kind) {
-  switch (kind) {
-    case memory::Kind::kHost:
-      return "host";
-    case memory::Kind::kPinned:
-      return "pinned";
-    case memory::Kind::kCudaIpc:
-      return "cuda_ipc";
-    case memory::Kind::kCudaVmm:
-      break;
-  }
-  return "cuda_vmm";
-}
-
 json ring_document(const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
   const auto levels = ring.levels();
@@ -200,7 +187,7 @@ json ring_document(const FeedKey& key, const Feed& feed) {
           {"readers", ring.readers()},
           {"pids", pids},
           {"uid", key.uid},
-          {"memory", name_of(feed.kind())},
+          {"memory", proto::EnumNameMemoryKind(control::kind_of(feed.kind()))},
           {"gpu", feed.gpu()},
           {"ready_early", feed.setting().ready_early},
           {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},

@@ -35,8 +35,8 @@ constexpr Entry kCauses[] = {
      "start this process with the spawn start method (multiprocessing.set_start_method(\"spawn\")), or first use CUDA "
      "after the fork"},
     {Cause::kContextLost, "context-lost",
-     "attach again, or restart the trainer where its own CUDA calls fail; the kernel's log (dmesg: NVRM Xid) says "
-     "more"},
+     "attach again; where that gives the same, restart spdld (jobs outlive that), or the trainer where its own CUDA "
+     "calls fail; the kernel's log (dmesg: NVRM Xid) says more"},
     {Cause::kUnsupported, "unsupported", ""},
     {Cause::kFailed, "failed", ""},
 };

@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-LOWEST = ("proto", "proto/cuda", "config")
+LOWEST = ("proto", "config")
 SIBLINGS = ("source", "sampler", "decode", "transform", "memory")
 BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/batch")
 
@@ -14,11 +14,12 @@ ROOMS = {
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
+    "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
     "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
     "daemon/pipeline": (*BELOW_PIPELINE,),
     "daemon/delivery": (*BELOW_PIPELINE,),
     "daemon/control": (*BELOW_PIPELINE, "daemon/delivery"),
-    "daemon/node": (*LOWEST, "daemon/"),
+    "daemon/node": (*LOWEST, "proto/cuda", "daemon/"),
     "daemon": (*LOWEST, "daemon/"),  # main.cpp
     "client/include": (),
     "client/src": ("proto", "proto/cuda", "client/include"),

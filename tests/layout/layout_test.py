@@ -31,7 +31,7 @@ class AMadeUpTree(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = Path(self.folder.name)
-        for name in ("proto/message.h", "config/spec.h", "daemon/base/result.h", "daemon/source/listing.h",
+        for name in ("proto/message.h", "proto/cuda/driver.h", "config/spec.h", "daemon/base/result.h", "daemon/source/listing.h",
                      "daemon/memory/host/slot.h", "daemon/batch/slot.h", "daemon/pipeline/plan.h",
                      "daemon/delivery/ring.h", "daemon/control/server.h", "daemon/node/node.h", "client/src/batch.h",
                      "client/cli/table.h"):
@@ -68,13 +68,17 @@ class AMadeUpTree(unittest.TestCase):
                              ("daemon/delivery/x.cpp", "daemon/batch/slot.h"),
                              ("daemon/control/x.cpp", "daemon/delivery/ring.h"),
                              ("daemon/node/x.cpp", "daemon/pipeline/plan.h"), ("daemon/main.cpp", "daemon/node/node.h"),
-                             ("client/src/x.cpp", "proto/message.h"), ("client/cli/x.cpp", "config/spec.h"),
+                             ("client/src/x.cpp", "proto/message.h"), ("client/src/x.cpp", "proto/cuda/driver.h"),
+                             ("daemon/memory/cuda/x.cpp", "proto/cuda/driver.h"), ("proto/cuda/x.cpp", "proto/message.h"),
+                             ("client/cli/x.cpp", "config/spec.h"),
                              ("tests/node/x.cpp", "daemon/node/node.h")):
             with self.subTest(name=name, target=target):
                 self.assert_include(name, target, allowed=True)
 
     def test_includes_never_point_upward(self):
         for name, target in (("proto/x.cpp", "daemon/base/result.h"), ("proto/x.cpp", "config/spec.h"),
+                             ("proto/x.cpp", "proto/cuda/driver.h"), ("daemon/source/x.cpp", "proto/cuda/driver.h"),
+                             ("client/cli/x.cpp", "proto/cuda/driver.h"),
                              ("config/x.cpp", "proto/message.h"), ("daemon/base/x.cpp", "daemon/source/listing.h"),
                              ("daemon/source/x.cpp", "daemon/memory/host/slot.h"),
                              ("daemon/memory/host/x.cpp", "daemon/batch/slot.h"),
@@ -94,6 +98,8 @@ class AMadeUpTree(unittest.TestCase):
         for header, inside, outside in (("jpeglib.h", "daemon/decode/jpeg/x.cpp", "daemon/transform/x.cpp"),
                                         ("toml++/toml.h", "config/document.cpp", "config/x.cpp"),
                                         ("boost/asio.hpp", "daemon/control/x.cpp", "daemon/pipeline/x.cpp"),
+                                        ("cuda.h", "tests/cuda/x.cpp", "proto/cuda/x.cpp"),
+                                        ("cuda_runtime.h", "tests/cuda/x.cpp", "daemon/memory/cuda/x.cpp"),
                                         ("hwy/highway.h", "daemon/transform/x.cpp", "daemon/base/x.cpp")):
             with self.subTest(header=header):
                 self.assertEqual(self.faults(inside, f"#include <{header}>\n"), [])
