@@ -306,7 +306,9 @@ Outcome Loader::attach_again(Deadline deadline) {
         return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
       }
       if (away_until_.passed()) return give_up();
-      if (!retry_at_.passed()) return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
+      if (deadline.passed() && !retry_at_.passed())
+        return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
+      if (!retry_at_.passed()) continue;
       settings_.request.place = place_;
       attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
       progress_seen_ = 0;

@@ -137,12 +137,15 @@ TEST_CASE("a slot overwritten while an importer's stream still uses it") {
   const bool waits = GENERATE(true, false);
   Child exporter(cuda, [&](const Loaded& driver, Channel& channel) {
     const Fixture on(driver);
-    const Host host(7);  // not registered: overwritten at once, and again when the copy is over
+    const Host host(7), other(8);  // not registered: overwritten at once, and again when the copy is over
     abi::IpcMemHandle handle;
     GOOD(driver.cuIpcGetMemHandle(&handle, on.device));
     channel.tell(handle);
     channel.await();
     GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    // More than once, since it is not known when the importer's copy begins.
+    for (int i = 0; i < 4 && !waits; ++i)
+      GOOD(driver.cuMemcpyHtoDAsync(on.device, (i % 2 ? host : other).bytes, kBytes, on.stream));
     channel.await();
   });
   Child importer(cuda, [&](const Loaded& driver, Channel& channel) {

@@ -39,7 +39,8 @@ nlohmann::json GpuCase::status() const {
 }
 
 nlohmann::json GpuCase::ring(size_t index) const {
-  return nlohmann::json::parse(query("describe", "photos", daemon_->socket().c_str()))["rings"].at(index);
+  const auto rings = nlohmann::json::parse(query("describe", "photos", daemon_->socket().c_str()))["rings"];
+  return index < rings.size() ? rings[index] : nlohmann::json::object();
 }
 
 Pipe::Pipe() {
@@ -107,7 +108,7 @@ bool soon(const std::function<bool()>& holds) {
   const auto start = Clock::now();
   while (!holds()) {
     if (Clock::now() - start > std::chrono::seconds(20)) return false;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // each look keeps the daemon busy
   }
   return true;
 }

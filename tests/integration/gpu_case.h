@@ -26,7 +26,7 @@ class GpuCase {
   Job job(const std::string& device, const std::string& transport = "", int epochs = 1) const;
   nlohmann::json status() const;
   nlohmann::json gpu() const { return status()["gpus"]["devices"].at(0); }
-  nlohmann::json ring(size_t index = 0) const;  // of the one pipeline that is open
+  nlohmann::json ring(size_t index = 0) const;  // of the one pipeline that is open; empty: none
 
  private:
   // Sets what processes that are started from here inherit, before the daemon is.

@@ -157,27 +157,65 @@ TEST_CASE("where a reader keeps slots open for long, its replicas get a ring of 
     pause();
     return 0;
   });
+  Pipe told;
   const pid_t steady = in_child([&] {
-    Job second = job;
-    second.reader = 1;
-    Loader loader = attach(second);
-    for (uint64_t step = 0; step < 30;) {
-      const auto next = loader.next(30'000);
-      if (next.result == SPDLD_END_OF_EPOCH) continue;
-      if (next.result != SPDLD_OK || next.batch.info().epoch * 6 + next.batch.info().step != step) return 1;
-      step++;
+    try {
+      Job second = job;
+      second.reader = 1;
+      Loader loader = attach(second);
+      for (uint64_t step = 0; step < 30;) {
+        const auto next = loader.next(30'000);
+        if (next.result == SPDLD_END_OF_EPOCH) continue;
+        if (next.result != SPDLD_OK) throw Exception(next.result, "no batch in time");
+        const spdld_batch_info info = next.batch.info();
+        if (info.epoch * 6 + info.step != step++) told.write("another batch than number " + std::to_string(step));
+      }
+    } catch (const Exception& e) {
+      told.write(e.what());
     }
     return 0;
   });
+  told.close_writer();
   CHECK(soon([&] { return gpu.gpu()["quarantined_bytes"].get<uint64_t>() > 0; }));
   // Its ring ends, and it attaches to one that waits for the other reader.
   CHECK(soon([&] { return gpu.gpu()["slots"] == 10 && gpu.ring()["batches"] == 0; }));
   const Run again = run_trainer(job, 3);
   CHECK(again.error == "");
   CHECK(again.digests.size() == 3);
+  CHECK(told.read_all() == "");
   CHECK(wait_for(steady) == 0);
   kill_trainer(wild);
   CHECK(soon([&] { return gpu.gpu()["slots"] == 0; }));
+  CHECK(gpu.fake().violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("readers of a rank come and go beside one that stays") {
+  GpuCase gpu;
+  Job job = gpu.job("cuda", "fd", 0);
+  job.readers = 2;
+  Pipe told;
+  const pid_t steady = in_child([&] {
+    try {
+      Job second = job;
+      second.reader = 1;
+      Loader loader = attach(second);
+      for (;;) {
+        const auto next = loader.next(5'000);
+        if (next.result == SPDLD_TIMEOUT) throw Exception(next.result, "no batch in time");
+      }
+    } catch (const Exception& e) {
+      told.write(e.what());
+    }
+    return 0;
+  });
+  told.close_writer();
+  for (int i = 0; i < 100; i++) {
+    const Run again = run_trainer(job, 3);
+    REQUIRE(again.error == "");
+    CHECK(again.digests.size() == 3);
+  }
+  kill_trainer(steady);
+  CHECK(told.read_all() == "");
   CHECK(gpu.fake().violations() == std::vector<std::string>{});
 }
 

@@ -47,7 +47,7 @@ struct CopyIn {
   void run() const {
     name_entry(Symbol::cuMemcpyHtoDAsync);
     if (stream->context()->is_usable()) {
-      if (!spoiled) to.physical->fill(to.offset, bytes, kNotYetCopied);
+      if (!spoiled) to.physical->fill(to.offset, bytes, not_yet_copied());
       stream->pause(ledger()->options().copy_us);
     }
     if (stream->context()->is_usable()) {
@@ -71,7 +71,7 @@ struct CopyOut {
     name_entry(Symbol::cuMemcpyDtoHAsync);
     if (stream->context()->is_usable()) {
       const uint64_t before = from.physical->checksum(from.offset, bytes);
-      stream->pause(ledger()->options().copy_us);
+      stream->pause(2 * ledger()->options().copy_us);  // a copy that begins meanwhile ends meanwhile
       if (stream->context()->is_usable() && from.physical->checksum(from.offset, bytes) != before)
         breach("device memory overwritten while a stream still read it");
     }
@@ -153,7 +153,7 @@ Result cuMemcpyHtoDAsync_v2(abi::DevicePtr target, const void* source, size_t by
   // At once, where nothing under way may still rely on what is there: who reads too early shall see it.
   const Touched writes = {to.physical.get(), to.offset, bytes};
   const bool spoiled = found.object->is_free(writes);
-  if (spoiled) to.physical->fill(to.offset, bytes, kNotYetCopied);
+  if (spoiled) to.physical->fill(to.offset, bytes, not_yet_copied());
   const CopyIn copy{found.object, to, source, bytes, checksum_of(source, bytes), registration, spoiled};
   const uint64_t number = found.object->put({[copy] { copy.run(); }, writes, false});
   if (!registration) found.object->wait_for(number);

@@ -13,7 +13,8 @@
 namespace spdld::test::fake {
 
 inline constexpr uint64_t kGranularity = 2u << 20;
-inline constexpr unsigned char kNotYetCopied = 0xEE;
+// What memory holds until its copy is done: another value each time, so that none is taken for the one before.
+unsigned char not_yet_copied();
 
 // The memory itself, for as long as this process has it mapped or work on it is under way.
 class Physical {
