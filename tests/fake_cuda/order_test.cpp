@@ -65,7 +65,7 @@ TEST_CASE("a copy from registered memory returns before it is done") {
     GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
     GOOD(driver.cuEventRecord(on.event, on.stream));
     GIVES(abi::kNotReady, driver.cuEventQuery(on.event));
-    MUST(at(on.device)[0] == 0xEE && at(on.device)[kBytes - 1] == 0xEE);
+    MUST(at(on.device)[0] >= 0xC0 && at(on.device)[kBytes - 1] >= 0xC0);
     GOOD(driver.cuEventSynchronize(on.event));
     MUST(at(on.device)[0] == 7 && at(on.device)[kBytes - 1] == 7);
     GOOD(driver.cuEventQuery(on.event));
