@@ -1,7 +1,7 @@
 // A test's side of the fake driver: a libcuda.so.1 (and a libnvidia-ml.so.1) over memfds, for machines without a GPU.
 // It has the entries of proto/cuda/abi.h, in this process and in every process that inherits its environment; they
 // share one folder of state. It really is asynchronous (a thread a stream, copies take a while, what is not yet copied
-// reads as 0xEE), it keeps a ledger of what each process has, and it writes down every breach of the rules:
+// reads as 0xC0 to 0xFF), it keeps a ledger of what each process has, and it writes down every breach of the rules:
 //   freed before closed, opened after it was freed, staging changed, unregistered or unmapped while its copy was under
 //   way, a slot overwritten while an importer's stream still uses it, an event, stream or context used after its end,
 //   an event recorded on a capturing stream, a driver's call inside a host function, double frees.
