@@ -282,6 +282,11 @@ std::string parameters_text(const std::vector<Parameter>& parameters) {
 }  // namespace
 
 std::string allowed(const Parameter& parameter) {
+  if (!parameter.word.empty()) {
+    Parameter other = parameter;
+    other.word = {};
+    return "\"" + std::string(parameter.word) + "\" or " + allowed(other);
+  }
   switch (parameter.type) {
     case Type::kFlag:
       return "true or false";

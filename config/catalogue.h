@@ -28,6 +28,7 @@ struct Parameter {
   std::vector<std::string_view> choices = {};  // of a kChoice
   bool whole = false;                          // of a kNumbers: each must be a whole number
   bool above_min = false;                      // min itself is not allowed
+  std::string_view word = {};                  // of a kInteger or kSize: a text that may stand there instead ("auto")
 };
 
 // "one or two whole numbers from 1 to 16384": what may be written there, for complaints and help.

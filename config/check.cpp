@@ -120,6 +120,7 @@ std::optional<Value> convert_numbers(const Parameter& parameter, const Node& nod
 std::optional<Value> convert(const Parameter& parameter, const Node& node) {
   const auto number = number_of(node);
   const auto* text = node.text();
+  if (text != nullptr && !parameter.word.empty() && *text == parameter.word) return *text;
   switch (parameter.type) {
     case Type::kFlag:
       if (const auto* flag = std::get_if<bool>(&node.value)) return *flag;
@@ -274,6 +275,12 @@ Value TableReader::value(std::string_view name) const {
     return stand_in(parameter);
   }
   throw std::logic_error("no such parameter: " + key(name));
+}
+
+std::optional<int64_t> TableReader::integer_or_word(std::string_view name) const {
+  const Value read = value(name);
+  const auto* number = std::get_if<int64_t>(&read);
+  return number == nullptr ? std::nullopt : std::optional<int64_t>(*number);
 }
 
 std::optional<std::string> TableReader::given_text(std::string_view name) const {

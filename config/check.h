@@ -60,6 +60,8 @@ class TableReader {
   bool flag(std::string_view name) const { return std::get<bool>(value(name)); }
   int64_t integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
   std::string text(std::string_view name) const { return std::get<std::string>(value(name)); }
+  // None: the parameter's word stands there ("auto").
+  std::optional<int64_t> integer_or_word(std::string_view name) const;
   // None where it is missing or was complained about: there is nothing to check further.
   std::optional<std::string> given_text(std::string_view name) const;
   // Of a kTexts. Elements that are no texts or not plain are complained about and left out.

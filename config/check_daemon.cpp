@@ -10,9 +10,10 @@ namespace {
 
 using Type = ParameterType;
 
-constexpr double kSlotBytesMin = 1u << 20;
-constexpr double kSlotBytesMax = 0x1p50;
-constexpr size_t kSocketPathMax = 107;  // sockaddr_un::sun_path less its terminating zero
+constexpr double kSizeMin = 1u << 20;
+constexpr double kSizeMax = 0x1p50;
+constexpr double kDecodeMax = 1024, kFetchMax = 64, kDepthMax = 16;  // threads, reads, batches
+constexpr size_t kSocketPathMax = 107;                               // sockaddr_un::sun_path less its terminating zero
 
 Parameter text_key(std::string_view name, std::string_view help, const std::string& fallback = "") {
   return {.name = name, .type = Type::kText, .help = help, .fallback = Value(fallback)};
@@ -28,8 +29,19 @@ Parameter size_key(std::string_view name, std::string_view help, uint64_t fallba
           .type = Type::kSize,
           .help = help,
           .fallback = Value(static_cast<int64_t>(fallback)),
-          .min = kSlotBytesMin,
-          .max = kSlotBytesMax};
+          .min = kSizeMin,
+          .max = kSizeMax};
+}
+
+// Without a number what is measured decides.
+Parameter pin_key(std::string_view name, std::string_view help, double max) {
+  return {.name = name,
+          .type = Type::kInteger,
+          .help = help,
+          .fallback = Value(std::string("auto")),
+          .min = 1,
+          .max = max,
+          .word = "auto"};
 }
 
 Parameter texts_key(std::string_view name, std::string_view help) {
@@ -42,20 +54,40 @@ struct Section {
 };
 
 // In the order of the file. The defaults are DaemonSettings' own.
-const std::array<Section, 7>& sections() {
+const std::array<Section, 10>& sections() {
   static const DaemonSettings defaults;
-  static const std::array<Section, 7> table = {{
+  static const std::array<Section, 10> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
         text_key("group", "the socket's group", defaults.socket_group)}},
       {"limits",
-       {count_key("cpu_budget", "decode threads; 0: the cores this process may use", defaults.cpu_budget, 0, 1024),
-        count_key("fetch_concurrency", "local reads at once", defaults.fetch_concurrency, 1, 64),
+       {count_key("cpu_budget", "decode threads; 0: the cores this process may use", defaults.cpu_budget, 0,
+                  kDecodeMax),
+        count_key("fetch_concurrency", "the most of local reads at once", defaults.fetch_concurrency, 1, kFetchMax),
         size_key("slot_bytes_max", "of all rings together", defaults.slot_bytes_max),
         size_key("slot_bytes_per_user_max", "of one user's rings", defaults.slot_bytes_per_user_max),
         count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
         count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536)}},
+      {"cache",
+       {{.name = "ram_bytes_max",
+         .type = Type::kSize,
+         .help = "memory for samples that were read; 0: none",
+         .fallback = Value(std::string("auto")),
+         .min = 0,
+         .max = kSizeMax,
+         .word = "auto"},
+        text_key("folder", "on a local disk, for what memory has no room for"),
+        size_key("disk_bytes_max", "of that folder", defaults.cache_disk_bytes_max)}},
+      {"state", {text_key("folder", "where listings are kept over restarts", "auto")}},
+      {"tuning",
+       {{.name = "enabled",
+         .type = Type::kFlag,
+         .help = "whether what follows is chosen by what is measured",
+         .fallback = Value(defaults.tuning_enabled)},
+        pin_key("decode", "decode threads", kDecodeMax),
+        pin_key("fetch", "local reads at once", kFetchMax),
+        pin_key("depth", "batches ahead of a trainer", kDepthMax)}},
       {"gpu",
        {{.name = "enabled",
          .type = Type::kFlag,
@@ -136,6 +168,47 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.slot_bytes_per_user_max = settings.slot_bytes_max;
 }
 
+void check_cache(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "cache", keys_of("cache"), complaints);
+  reader.refuse_unknown();
+  if (const auto bytes = reader.integer_or_word("ram_bytes_max")) {
+    settings.cache_ram_bytes_max = static_cast<uint64_t>(*bytes);
+  }
+  settings.cache_folder = reader.text("folder");
+  if (!settings.cache_folder.empty() && !settings.cache_folder.is_absolute()) {
+    reader.complain("folder", "must be an absolute path, or left out: then nothing is kept on disk");
+  }
+  settings.cache_disk_bytes_max = static_cast<uint64_t>(reader.integer("disk_bytes_max"));
+}
+
+void check_state(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "state", keys_of("state"), complaints);
+  reader.refuse_unknown();
+  const std::string folder = reader.text("folder");
+  settings.state_kept = folder != "off";
+  if (folder == "auto" || folder == "off") return;
+  settings.state_folder = folder;
+  if (!settings.state_folder.is_absolute()) {
+    reader.complain("folder", "must be an absolute path, \"auto\" or \"off\", not " + in_quotes(folder));
+  }
+}
+
+// After [limits]: what is pinned must be within them.
+void check_tuning(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "tuning", keys_of("tuning"), complaints);
+  reader.refuse_unknown();
+  settings.tuning_enabled = reader.flag("enabled");
+  const auto pinned = [&](std::string_view name, std::string_view limit, uint32_t max) {
+    const auto count = static_cast<uint32_t>(reader.integer_or_word(name).value_or(0));
+    if (max == 0 || count <= max) return count;
+    reader.complain(name, "must not be above limits." + std::string(limit) + ", which is " + std::to_string(max));
+    return max;
+  };
+  settings.tuning_decode = pinned("decode", "cpu_budget", settings.cpu_budget);
+  settings.tuning_fetch = pinned("fetch", "fetch_concurrency", settings.fetch_concurrency);
+  settings.tuning_depth = pinned("depth", "", 0);
+}
+
 void check_gpu(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "gpu", keys_of("gpu"), complaints);
   reader.refuse_unknown();
@@ -201,11 +274,15 @@ std::vector<std::string> daemon_keys() {
 Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin) {
   Complaints complaints(origin);
   TableReader reader(root, "", {}, complaints);
-  const std::array<std::string_view, 6> tables = {"socket", "limits", "gpu", "data", "pipelines", "log"};
+  const std::array<std::string_view, 9> tables = {"socket", "limits", "cache",     "state", "tuning",
+                                                  "gpu",    "data",   "pipelines", "log"};
   reader.refuse_unknown(tables);
   DaemonSettings settings;
   check_socket(section_node(root, "socket"), settings, complaints);
   check_limits(section_node(root, "limits"), settings, complaints);
+  check_cache(section_node(root, "cache"), settings, complaints);
+  check_state(section_node(root, "state"), settings, complaints);
+  check_tuning(section_node(root, "tuning"), settings, complaints);
   check_gpu(section_node(root, "gpu"), settings, complaints);
   check_data(section_node(root, "data"), settings, complaints);
   check_pipelines(section_node(root, "pipelines"), settings, complaints);

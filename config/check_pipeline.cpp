@@ -27,6 +27,11 @@ const std::vector<Parameter>& top_keys() {
        .help = "what happens to content that can't be decoded",
        .fallback = Value(std::string("substitute")),
        .choices = {"substitute", "mask", "fail"}},
+      {.name = "cache",
+       .type = Type::kChoice,
+       .help = "what the node keeps of the samples that were read",
+       .fallback = Value(std::string("auto")),
+       .choices = {"auto", "off", "encoded", "decoded"}},
   };
   return keys;
 }
@@ -72,7 +77,7 @@ const std::vector<Parameter>& batch_keys() {
        .choices = {"short", "drop"}},
       {.name = "prefetch_depth",
        .type = Type::kInteger,
-       .help = "batches ahead of the trainer",
+       .help = "the most of batches ahead of the trainer",
        .fallback = Value(int64_t{4}),
        .min = 1,
        .max = 16},
@@ -318,6 +323,13 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source
 
 // --- [batch] and the whole ---
 
+CacheForm cache_form_named(std::string_view name) {
+  for (const auto form : {CacheForm::kOff, CacheForm::kEncoded, CacheForm::kDecoded}) {
+    if (cache_form_name(form) == name) return form;
+  }
+  return CacheForm::kAuto;
+}
+
 BatchSpec check_batch(const Node& node, Complaints& complaints) {
   TableReader reader(node, "batch", batch_keys(), complaints);
   reader.refuse_unknown();
@@ -362,6 +374,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   spec.seed = static_cast<uint64_t>(reader.integer("seed"));
   const std::string on_bad = reader.text("on_bad");
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
+  spec.cache = cache_form_named(reader.text("cache"));
 
   if (const Node* source = root.find("source")) {
     spec.source = check_source(*source, folder, complaints);

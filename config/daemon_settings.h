@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,29 @@ struct DaemonSettings {
   std::string socket_group;  // empty: the daemon's own
 
   uint32_t cpu_budget = 0;               // decode threads of the node; 0: the cores this process may use
-  uint32_t fetch_concurrency = 4;        // local reads at once
+  uint32_t fetch_concurrency = 16;       // the most of local reads at once
   uint64_t slot_bytes_max = 8ull << 30;  // of all rings together
   // Of one uid's rings; the daemon's own uid and root are held to the former alone. Never above slot_bytes_max.
   uint64_t slot_bytes_per_user_max = 4ull << 30;
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
+
+  // The node's cache of samples that were read.
+  std::optional<uint64_t> cache_ram_bytes_max;  // 0: none; nothing: a quarter of the memory this daemon may use
+  std::filesystem::path cache_folder;           // on a local disk; empty: memory alone
+  uint64_t cache_disk_bytes_max = 64ull << 30;  // of cache_folder; without one it says nothing
+
+  // Where listings are kept over restarts. Empty: the daemon looks for a place, $CACHE_DIRECTORY (systemd's), else
+  // $XDG_CACHE_HOME/spdld, else ~/.cache/spdld.
+  bool state_kept = true;
+  std::filesystem::path state_folder;
+
+  // Whether concurrency and prefetching follow what is measured, up to cpu_budget, fetch_concurrency and a pipeline's
+  // prefetch_depth; false: they stand at these. What is pinned stands at its number either way.
+  bool tuning_enabled = true;
+  uint32_t tuning_decode = 0;  // decode threads, never above a cpu_budget that is given; 0: not pinned
+  uint32_t tuning_fetch = 0;   // reads at once, never above fetch_concurrency; 0: not pinned
+  uint32_t tuning_depth = 0;   // batches ahead of a trainer, as far as its prefetch_depth allows; 0: not pinned
 
   bool gpu_enabled = true;
   uint64_t gpu_slot_bytes_max = 4ull << 30;     // of one GPU's memory, for the slots of all rings on it

@@ -123,11 +123,26 @@ const std::vector<double>& OperationSpec::numbers(std::string_view name) const {
   return get<std::vector<double>>(*this, name);
 }
 
+std::string_view cache_form_name(CacheForm form) {
+  switch (form) {
+    case CacheForm::kAuto:
+      return "auto";
+    case CacheForm::kOff:
+      return "off";
+    case CacheForm::kEncoded:
+      return "encoded";
+    case CacheForm::kDecoded:
+      return "decoded";
+  }
+  return "";
+}
+
 std::string canonical_json(const PipelineSpec& spec) { return deciding_json(spec).dump(); }
 
 std::string full_json(const PipelineSpec& spec) {
   auto root = deciding_json(spec);
   root["name"] = spec.name;
+  root["cache"] = cache_form_name(spec.cache);
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

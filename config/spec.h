@@ -68,6 +68,16 @@ struct SourceSpec {
 // What happens to content that can't be decoded. A transient fault is never treated so: it is waited for.
 enum class OnBad : uint8_t { kSubstitute, kMask, kFail };
 
+// What of the samples that were read the node's cache keeps for later epochs and other jobs. The pixels are the same
+// from every form: it does not decide which bytes come out.
+enum class CacheForm : uint8_t {
+  kAuto,     // the daemon chooses, by what fits
+  kOff,      // nothing
+  kEncoded,  // bytes as fetched
+  kDecoded   // pictures as their planes, before any random operation; everything else as fetched
+};
+std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "decoded"
+
 struct OrderSpec {
   bool shuffle = true;
   uint64_t epochs = 1;  // 0: endless
@@ -80,7 +90,7 @@ struct BatchSpec {
   uint64_t size = 0;         // a rank's samples a step; exactly one of size and global_size is not 0
   uint64_t global_size = 0;  // the job's samples a step
   LastBatch last = LastBatch::kShort;
-  uint32_t prefetch_depth = 4;  // batches being filled or ready, beyond those the trainer holds
+  uint32_t prefetch_depth = 4;  // the most of batches being filled or ready, beyond those the trainer holds
   uint32_t held_max = 2;        // batches a trainer may hold at once; a ring has prefetch_depth + held_max slots
   std::string device = "auto";  // as config/device.h reads it
 };
@@ -89,6 +99,7 @@ struct PipelineSpec {
   std::string name;
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
+  CacheForm cache = CacheForm::kAuto;
   SourceSpec source;
   OrderSpec order;
   std::vector<OutputSpec> outputs;
@@ -97,7 +108,8 @@ struct PipelineSpec {
 };
 
 // A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that
-// says the same; keys sorted, defaults written out, `name`, `prefetch_depth`, `held_max`, `device` and places left out.
+// says the same; keys sorted, defaults written out, `name`, `cache`, `prefetch_depth`, `held_max`, `device` and places
+// left out.
 std::string canonical_json(const PipelineSpec& spec);
 // The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
 // spec.

@@ -1,6 +1,12 @@
-// A picture's way from decoded rows to its tensor, by the size of the box that was drawn.
+// A picture's way from decoded rows, or from planes (4:2:0), to its tensor: by the side of the box (an argument of 0: a
+// random-resized-crop of 530 x 400 pixels). Warm: one picture and one tensor, both in the caches. Cold: pictures and
+// tensors take turns that no cache outlasts, as the node's cache and a ring of batches do.
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,41 +17,94 @@ namespace {
 
 using namespace spdld;
 
-transform::ImageProgram train_program(const std::string& dtype) {
+constexpr size_t kColdBytes = size_t{160} << 20;  // of all pictures, and of all tensors
+
+struct Case {
+  const char* dtype;
+  bool planes, cold;
+};
+
+transform::ImageProgram train_program(const std::string& first, const std::string& dtype) {
   const auto spec = config::load_pipeline_toml(
       "name = \"bench\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = "
       "\"image\"\n"
-      "from = \"image\"\nops = [{ op = \"decode-image\" }, { op = \"resize\", size = [224, 224] }, { op = "
-      "\"horizontal-flip\" },"
-      "{ op = \"normalize\", mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2], dtype = \"" +
+      "from = \"image\"\nops = [{ op = \"decode-image\" }, { op = \"" +
+          first +
+          "\", size = [224, 224] }, { op = \"horizontal-flip\" },"
+          "{ op = \"normalize\", mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2], dtype = \"" +
           dtype + "\" }]\n",
       "bench.toml");
   return transform::ImageProgram(spec.value->outputs.front());
 }
 
-void render(benchmark::State& state, const std::string& dtype) {
+void fill(uint8_t* to, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(i * 2654435761u >> 13);
+}
+
+// Pieces of memory of the same size that are used in turn; in huge pages where there are any, as the node's cache is.
+class Turns {
+ public:
+  Turns(size_t bytes, bool cold)
+      : stride_((bytes + 127) / 64 * 64), count_(cold ? std::max<size_t>(1, kColdBytes / bytes) : 1) {
+    constexpr size_t kHugePage = 2 << 20;
+    const size_t all = (stride_ * count_ + kHugePage - 1) / kHugePage * kHugePage;
+    memory_.reset(static_cast<uint8_t*>(std::aligned_alloc(kHugePage, all)));
+    madvise(memory_.get(), all, MADV_HUGEPAGE);
+    fill(memory_.get(), all);
+  }
+  uint8_t* next() { return memory_.get() + stride_ * (turn_++ % count_); }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+  size_t stride_, count_, turn_ = 0;
+  std::unique_ptr<uint8_t, Free> memory_;
+};
+
+void render(benchmark::State& state, Case how) {
   const auto side = static_cast<int>(state.range(0));
+  const Size picture = side == 0 ? Size{530, 400} : Size{side, side};
+  const PlanesShape shape{picture, 2, 2, false};
+  const PlanesLayout layout(shape);
   PixelRows rows;
-  rows.covers = {0, 0, side, side};
-  rows.picture = {side, side};
-  rows.stride_bytes = static_cast<size_t>(side) * 3;
-  const size_t bytes = rows.stride_bytes * static_cast<size_t>(side) + PixelRows::kSlackBytes;
-  uint8_t* pixels = rows.memory.resize(bytes);
-  for (size_t i = 0; i < bytes; ++i) pixels[i] = static_cast<uint8_t>(i * 2654435761u >> 13);
-  const auto program = train_program(dtype);
-  std::vector<uint8_t> tensor(program.tensor().bytes());
+  rows.covers = {0, 0, picture.width, picture.height};
+  rows.picture = picture;
+  rows.stride_bytes = static_cast<size_t>(picture.width) * 3;
+  const size_t row_bytes = rows.stride_bytes * static_cast<size_t>(picture.height) + PixelRows::kSlackBytes;
+  const auto program = train_program(side == 0 ? "random-resized-crop" : "resize", how.dtype);
+  // Rows are always warm: a decoder has just written them.
+  fill(rows.memory.resize(row_bytes), row_bytes);
+  Turns pictures(layout.bytes, how.cold), tensors(program.tensor().bytes(), how.cold);
   transform::Scratch scratch;
   transform::Geometry geometry;
   uint64_t sample = 0;
   for (auto _ : state) {
-    program.resolve(rows.picture, {1, 1, sample++}, geometry);
-    program.render(rows, geometry, scratch, tensor.data());
-    benchmark::DoNotOptimize(tensor.data());
+    program.resolve(picture, {1, 1, sample++}, geometry);
+    uint8_t* tensor = tensors.next();
+    if (how.planes) {
+      uint8_t* memory = pictures.next();
+      PlanesView view{shape, {}, layout.stride_bytes};
+      for (size_t i = 0; i < 3; ++i) view.plane[i] = memory + layout.offset[i];
+      program.render(view, geometry, scratch, tensor);
+    } else {
+      program.render(rows, geometry, scratch, tensor);
+    }
+    benchmark::DoNotOptimize(tensor);
   }
 }
 
-BENCHMARK_CAPTURE(render, float32, "float32")->Arg(120)->Arg(300)->Arg(600)->Arg(2000)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(render, float16, "float16")->Arg(300)->Unit(benchmark::kMicrosecond);
+void sides(benchmark::internal::Benchmark* bench) {
+  for (const int side : {0, 120, 300, 600, 2000}) bench->Arg(side);
+  bench->Unit(benchmark::kMicrosecond);
+}
+
+BENCHMARK_CAPTURE(render, rows, Case{"float32", false, false})->Apply(sides);
+BENCHMARK_CAPTURE(render, rows_cold, Case{"float32", false, true})->Apply(sides);
+BENCHMARK_CAPTURE(render, planes, Case{"float32", true, false})->Apply(sides);
+BENCHMARK_CAPTURE(render, planes_cold, Case{"float32", true, true})->Apply(sides);
+BENCHMARK_CAPTURE(render, rows_float16, Case{"float16", false, true})->Arg(0)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(render, planes_float16, Case{"float16", true, true})->Arg(0)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 

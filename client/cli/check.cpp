@@ -40,13 +40,27 @@ std::string summary(const config::PipelineSpec& spec) {
                                                    : std::to_string(batch.size) + " a rank");
   if (batch.last == config::LastBatch::kDrop) text += ", an incomplete last one dropped";
   text += spec.order.shuffle ? "; shuffled, " : "; in order, ";
-  return safe_text(text +
-                   (spec.order.epochs > 0 ? counted(spec.order.epochs, "epoch") : std::string("endless epochs")));
+  text += spec.order.epochs > 0 ? counted(spec.order.epochs, "epoch") : std::string("endless epochs");
+  return safe_text(text + "; cache " + std::string(config::cache_form_name(spec.cache)));
+}
+
+std::string cache_summary(const config::DaemonSettings& settings) {
+  std::string text;
+  if (!settings.cache_ram_bytes_max) {
+    text = "a quarter of the memory";
+  } else if (*settings.cache_ram_bytes_max > 0) {
+    text = bytes_text(static_cast<double>(*settings.cache_ram_bytes_max));
+  }
+  if (!settings.cache_folder.empty()) {
+    text += (text.empty() ? "" : " and ") + bytes_text(static_cast<double>(settings.cache_disk_bytes_max)) + " in " +
+            settings.cache_folder.string();
+  }
+  return text.empty() ? "no cache" : "a cache of at most " + text;
 }
 
 std::string summary(const config::DaemonSettings& settings) {
   return safe_text("the daemon's file: socket " + settings.socket_path.string() + ", slots of at most " +
-                   bytes_text(static_cast<double>(settings.slot_bytes_max)) +
+                   bytes_text(static_cast<double>(settings.slot_bytes_max)) + ", " + cache_summary(settings) +
                    (settings.pipelines_dir.empty() ? std::string(", no named pipelines")
                                                    : ", pipelines in " + settings.pipelines_dir.string()));
 }

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "client/cli/bottleneck.h"
+#include "client/cli/cache_text.h"
 #include "client/cli/query.h"
 #include "client/cli/table.h"
 #include "config/daemon_settings.h"
@@ -156,8 +157,11 @@ ExitCode describe(const Globals& globals, const std::string& pipeline) {
   const Style style = bottleneck.part == "trainer" ? Style::kGood
                       : bottleneck.part == "none"  ? Style::kPlain
                                                    : Style::kWarning;
+  add_cache(facts, document);
+  add_tuning(facts, document);
   facts.add("bottleneck", Cell(bottleneck.part + " (" + bottleneck.why + ")", style));
-  print(facts.text(colour) + "\n" + stages_text(document, colour) + "\n" + rings_text(document, colour));
+  print(facts.text(colour) + "\n" + stages_text(document, colour) + "\n" + cached_fields_text(document, colour) +
+        tuning_text(document, colour) + rings_text(document, colour));
   return kFine;
 }
 

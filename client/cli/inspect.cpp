@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 
+#include "client/cli/cache_text.h"
 #include "client/cli/query.h"
 #include "client/cli/table.h"
 
@@ -92,16 +93,19 @@ ExitCode status(const Globals& globals) {
                        counted(count_at(cpu, "cores"), "core") + " (set by: " + text_at(cpu, "limited_by") +
                        "), used " + duration_text(number_at(cpu, "used_s")) + ", of it decoding " +
                        duration_text(number_at(cpu, "decode_busy_s")));
+  add_cpu_limits(facts, document);
   facts.add("memory", bytes_text(number_at(memory, "pss_bytes")) + "; slots " +
                           bytes_text(number_at(memory, "slot_bytes")) + " of at most " +
                           bytes_text(number_at(memory, "slot_bytes_max")));
+  add_cache_limits(facts, document);
   const Json& gpus = table_at(document, "gpus");
   const std::string driver = text_at(gpus, "driver"), reason = text_at(gpus, "reason");
   facts.add("gpus", driver.empty() ? (reason.empty() ? "not looked for yet" : "none (" + reason + ")")
                                    : count_text(list_at(gpus, "devices").size()) + ", driver for CUDA " + driver);
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
-  print(facts.text(colour) + "\n" + gpus_text(gpus, colour) + sessions_text(list_at(document, "sessions"), colour) +
-        "\n" + (pipelines.empty() ? "no pipelines\n" : pipelines.text(colour)));
+  print(facts.text(colour) + "\n" + shelves_text(document, colour) + gpus_text(gpus, colour) +
+        sessions_text(list_at(document, "sessions"), colour) + "\n" +
+        (pipelines.empty() ? "no pipelines\n" : pipelines.text(colour)));
   return kFine;
 }
 

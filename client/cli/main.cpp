@@ -37,11 +37,15 @@ constexpr std::array<Command, 8> kCommands = {{
      "Needs no daemon. Exit code 1 when any file has an error.\n\nExample:\n  spdlctl check /etc/spdld/spdld.toml "
      "train.toml",
      &declare_check},
-    {"describe", "show one pipeline: listing, stages, rings, and its bottleneck",
+    {"describe", "show one pipeline: listing, stages, cache, tuning, rings, and its bottleneck",
      "The bottleneck is \"trainer\" when batches waited longer for trainers than trainers for batches (the loader "
      "keeps up),\nelse the stage, fetch or decode, whose lanes were the busiest.\n\n"
      "STARVED: the trainer had room but no batch was ready. FULL: all slots were ready or held (back-pressure).\n"
-     "READY MEAN: batches that were ready, on average.",
+     "READY MEAN: batches that were ready, on average.\n"
+     "HIT RATE: of the samples that were looked for in the node's cache. FROM DISK: of the hits. STALE: entries whose "
+     "file\nhad changed. REFUSED: entries for which there was no room.\n"
+     "TUNED: how much decodes, reads and is kept ready at once: as little as keeps the trainers from waiting, unless "
+     "it is pinned\n([tuning] in the daemon's file).",
      &declare_describe},
     {"errors", "list samples that could not be used, and why",
      "Equal errors of one sample are counted together; the last 1,000 are kept.", &declare_errors},
@@ -49,7 +53,11 @@ constexpr std::array<Command, 8> kCommands = {{
     {"ops", "list the operations and sources that a pipeline file may name, with their parameters", "Needs no daemon.",
      &declare_operations},
     {"ping", "see whether the daemon answers", "", &declare_ping},
-    {"status", "show the daemon: CPU, memory, sessions, pipelines", "", &declare_status},
+    {"status", "show the daemon: CPU, memory, cache, sessions, pipelines",
+     "The table CACHED has a line a field of each data set in the node's cache; USED: a pipeline has it open. One that "
+     "is "
+     "not used\nmakes room for those that are.",
+     &declare_status},
 }};
 
 constexpr const char* kFooter =

@@ -17,6 +17,12 @@ constexpr int64_t kTimeoutMs = 5000;
                             "--version`.");
 }
 
+// A document that is no table has no fields.
+const nlohmann::json* field_of(const nlohmann::json& document, const char* key) {
+  const auto found = document.find(key);
+  return found == document.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 ExitCode exit_code_of(spdld_result result) {
@@ -75,6 +81,38 @@ const nlohmann::json& list_at(const nlohmann::json& document, const char* key) {
   const auto found = document.find(key);
   if (found == document.end() || !found->is_array()) odd_answer(key, "list");
   return *found;
+}
+
+std::string text_or_empty(const nlohmann::json& document, const char* key) {
+  const auto* field = field_of(document, key);
+  return field != nullptr && field->is_string() ? safe_text(field->get_ref<const std::string&>()) : std::string();
+}
+
+double number_or_zero(const nlohmann::json& document, const char* key) {
+  const auto* field = field_of(document, key);
+  return field != nullptr && field->is_number() ? field->get<double>() : 0;
+}
+
+uint64_t count_or_zero(const nlohmann::json& document, const char* key) {
+  const auto* field = field_of(document, key);
+  return field != nullptr && field->is_number() ? count_at(document, key) : 0;
+}
+
+bool flag_or_false(const nlohmann::json& document, const char* key) {
+  const auto* field = field_of(document, key);
+  return field != nullptr && field->is_boolean() && field->get<bool>();
+}
+
+const nlohmann::json& table_or_empty(const nlohmann::json& document, const char* key) {
+  static const nlohmann::json none = nlohmann::json::object();
+  const auto* field = field_of(document, key);
+  return field != nullptr && field->is_object() ? *field : none;
+}
+
+const nlohmann::json& list_or_empty(const nlohmann::json& document, const char* key) {
+  static const nlohmann::json none = nlohmann::json::array();
+  const auto* field = field_of(document, key);
+  return field != nullptr && field->is_array() ? *field : none;
 }
 
 void print(const std::string& text) {

@@ -5,6 +5,12 @@
 #include "daemon/base/cpu.h"
 
 namespace spdld {
+namespace {
+
+// For how long a thread goes on with a lane before it charges what it used and looks whose turn it is.
+constexpr uint64_t kSliceNs = 1'000'000;
+
+}  // namespace
 
 FairPool::Lane::Lane(FairPool& pool, double weight) : pool_(pool), weight_(weight) {
   std::lock_guard lock(pool_.mutex_);
@@ -14,12 +20,13 @@ FairPool::Lane::Lane(FairPool& pool, double weight) : pool_(pool), weight_(weigh
 
 FairPool::Lane::~Lane() {
   std::unique_lock lock(pool_.mutex_);
-  pool_.quiet_.wait(lock, [this] { return !first_ && !running_; });
+  pool_.quiet_.wait(lock, [this] { return !first_ && !slices_; });
   pool_.lanes_.remove(this);
 }
 
-FairPool::FairPool(unsigned threads) {
-  for (unsigned i = 0; i < std::max(threads, 1u); i++)
+FairPool::FairPool(unsigned threads) : concurrency_(std::max(threads, 1u)), awake_(concurrency_) {
+  for (unsigned i = 0; i < concurrency_; i++) seats_.push_back(std::make_unique<Seat>());
+  for (unsigned i = 0; i < seats_.size(); i++)
     threads_.emplace_back([this, i] {
       name_thread("decode", i);
       serve(i);
@@ -30,9 +37,20 @@ FairPool::~FairPool() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
+    for (auto& seat : seats_) seat->call.notify_one();
   }
-  wake_.notify_all();
   for (auto& thread : threads_) thread.join();
+}
+
+void FairPool::set_concurrency(unsigned concurrency) {
+  std::lock_guard lock(mutex_);
+  concurrency_ = std::clamp(concurrency, 1u, threads());
+  call_for_waiting();
+}
+
+unsigned FairPool::concurrency() const {
+  std::lock_guard lock(mutex_);
+  return concurrency_;
 }
 
 void FairPool::submit(Lane& lane, FairTask& task) {
@@ -43,11 +61,25 @@ void FairPool::submit(Lane& lane, FairTask& task) {
   } else {
     lane.first_ = &task;
     // A lane that slept gains no credit for it: it starts at the time of those that did not.
-    if (!lane.running_) lane.virtual_ns_ = std::max(lane.virtual_ns_, virtual_now_ns_);
+    if (!lane.slices_) lane.virtual_ns_ = std::max(lane.virtual_ns_, virtual_now_ns_);
   }
   lane.last_ = &task;
+  waiting_++;
   // Under the lock: the task may be the last one, and its end the pool's.
-  if (idle_ > 0) wake_.notify_one();
+  call_for_waiting();
+}
+
+// Calls idle threads, the lowest first, until there is one on its way for every task that waits.
+void FairPool::call_for_waiting() {
+  for (unsigned i = 0; i < concurrency_ && coming_ < waiting() && awake_ < concurrency_; i++) {
+    Seat& seat = *seats_[i];
+    if (!seat.idle) continue;
+    seat.idle = false;
+    seat.called = true;
+    awake_++;
+    coming_++;
+    seat.call.notify_one();
+  }
 }
 
 FairPool::Lane* FairPool::least_served() {
@@ -57,34 +89,76 @@ FairPool::Lane* FairPool::least_served() {
   return least;
 }
 
+FairTask* FairPool::take(Lane& lane) {
+  FairTask* task = lane.first_;
+  lane.first_ = task->next_;
+  if (!lane.first_) lane.last_ = nullptr;
+  waiting_--;
+  return task;
+}
+
+void FairPool::enter(Slice& slice, Lane& lane) {
+  slice.lane = &lane;
+  slice.start_ns = monotonic_ns();
+  lane.slices_++;
+  virtual_now_ns_ = std::max(virtual_now_ns_, lane.virtual_ns_);
+}
+
+void FairPool::charge(Slice& slice, uint64_t cpu_now_ns) {
+  Lane& lane = *slice.lane;
+  const uint64_t used_ns = cpu_now_ns - slice.cpu_ns;
+  slice.cpu_ns = cpu_now_ns;
+  slice.lane = nullptr;
+  busy_ns_.add(used_ns);
+  lane.busy_ns_.add(used_ns);
+  lane.virtual_ns_ += static_cast<double>(used_ns) / lane.weight_;
+  lane.slices_--;
+  if (!lane.slices_ && !lane.first_) quiet_.notify_all();
+}
+
+// A thread beyond the concurrency leaves at the end of its task, and one below it takes over.
+bool FairPool::may_serve(unsigned thread) const { return thread < concurrency_ && awake_ <= concurrency_; }
+
+void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
+  Seat& seat = *seats_[thread];
+  seat.idle = true;
+  awake_--;
+  call_for_waiting();  // where this thread leaves tasks to another, which may be itself
+  seat.call.wait(lock, [&] { return seat.called || stopping_; });
+  if (!seat.called) {
+    seat.idle = false;
+    awake_++;
+    return;
+  }
+  seat.called = false;
+  coming_--;
+}
+
 void FairPool::serve(unsigned thread) {
+  Slice slice;
+  slice.cpu_ns = thread_cpu_ns();
   std::unique_lock lock(mutex_);
   for (;;) {
-    Lane* lane = least_served();
-    if (!lane) {
-      if (stopping_) return;
-      idle_++;
-      wake_.wait(lock);
-      idle_--;
+    // While its slice lasts the thread stays with its lane: what it used is not charged yet.
+    Lane* lane = slice.lane && slice.lane->first_ ? slice.lane : least_served();
+    if (slice.lane && (lane != slice.lane || !may_serve(thread))) {
+      charge(slice, thread_cpu_ns());
       continue;
     }
-    FairTask* task = lane->first_;
-    lane->first_ = task->next_;
-    if (!lane->first_) lane->last_ = nullptr;
-    lane->running_++;
-    virtual_now_ns_ = std::max(virtual_now_ns_, lane->virtual_ns_);
-
+    if (!lane && stopping_) return;
+    if (!lane || (!may_serve(thread) && !stopping_)) {
+      rest(thread, lock);
+      continue;
+    }
+    if (!slice.lane) enter(slice, *lane);
+    FairTask* task = take(*lane);
     lock.unlock();
-    const uint64_t start_ns = thread_cpu_ns();
     task->run(thread);
-    const uint64_t used_ns = thread_cpu_ns() - start_ns;
-    busy_ns_.add(used_ns);
+    // Where the thread will have nothing to do it charges now, not under the lock.
+    const bool over = waiting() == 0 || monotonic_ns() - slice.start_ns >= kSliceNs;
+    const uint64_t cpu_now_ns = over ? thread_cpu_ns() : 0;
     lock.lock();
-
-    lane->running_--;
-    lane->busy_ns_.add(used_ns);
-    lane->virtual_ns_ += static_cast<double>(used_ns) / lane->weight_;
-    if (!lane->running_ && !lane->first_) quiet_.notify_all();
+    if (over) charge(slice, cpu_now_ns);
   }
 }
 

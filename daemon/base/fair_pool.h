@@ -1,15 +1,22 @@
 // The node's decode threads, shared by every pipeline under one CPU budget. Each pipeline has a lane; a thread that is
 // free takes the next task of the lane that has used the least CPU time for its weight (virtual-time fair queueing, as
-// CFS does it), so that a pipeline of heavy pictures gets as much CPU, not as many pictures, as one of light ones. The
-// pool never idles while a task waits. Tasks are intrusive: nothing is allocated on submit. Any thread may submit.
+// CFS does it), so that a pipeline of heavy pictures gets as much CPU, not as many pictures, as one of light ones.
+//
+// How many threads serve is set while it runs: threads 0 .. concurrency()-1 do, the others sleep, and the lowest idle
+// one is woken first, so that the same few caches and decoders stay warm. No serving thread is idle while a task waits.
+//
+// CPU time is charged a slice at a time, of successive tasks of one lane on one thread: reading a thread's CPU clock is
+// a system call, which is much beside a task of some 50 us. Tasks are intrusive: nothing is allocated on submit.
+// Any thread may submit.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,14 +39,20 @@ class FairPool {
  public:
   class Lane;
 
+  // All threads serve until set_concurrency().
   explicit FairPool(unsigned threads);
   // Precondition: no lane is left. Joins the threads.
   ~FairPool();
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
-  unsigned threads() const { return static_cast<unsigned>(threads_.size()); }
-  const Counter& busy_ns() const { return busy_ns_; }  // CPU time of all tasks
+  unsigned threads() const { return static_cast<unsigned>(seats_.size()); }
+  // How many tasks run at once, brought to 1 .. threads(). Any thread, at once: tasks that run are not interrupted, and
+  // no further one is begun while more than that many run.
+  void set_concurrency(unsigned concurrency);
+  unsigned concurrency() const;
+  size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }  // tasks submitted and not begun
+  const Counter& busy_ns() const { return busy_ns_; }  // CPU time of all tasks, a slice (1 ms and a task) late at most
 
   // The task must stay until it has run; a task is in at most one lane at a time.
   void submit(Lane& lane, FairTask& task);
@@ -60,21 +73,43 @@ class FairPool {
     double virtual_ns_ = 0;  // guarded by the pool's mutex, as are the following
     FairTask* first_ = nullptr;
     FairTask* last_ = nullptr;
-    unsigned running_ = 0;
+    unsigned slices_ = 0;  // of threads that run its tasks and have not charged them yet
     Counter busy_ns_;
   };
 
  private:
+  // A thread's place: idle, or awake (from the moment it is called), and if so maybe on its way to its first task.
+  struct Seat {
+    std::condition_variable call;
+    bool idle = false, called = false;
+  };
+  // Successive tasks of one lane on one thread; no lane: none is open.
+  struct Slice {
+    Lane* lane = nullptr;
+    uint64_t start_ns = 0;  // monotonic
+    uint64_t cpu_ns = 0;    // the thread's CPU time at the last charge
+  };
+
   void serve(unsigned thread);
+  bool may_serve(unsigned thread) const;
+  void rest(unsigned thread, std::unique_lock<std::mutex>& lock);
+  FairTask* take(Lane& lane);
+  void enter(Slice& slice, Lane& lane);
+  void charge(Slice& slice, uint64_t cpu_now_ns);
+  void call_for_waiting();
   Lane* least_served();
 
-  std::mutex mutex_;
-  std::condition_variable wake_, quiet_;
+  mutable std::mutex mutex_;
+  std::condition_variable quiet_;
   std::list<Lane*> lanes_;
-  unsigned idle_ = 0;
+  std::atomic<size_t> waiting_{0};  // written under the mutex
+  unsigned concurrency_;
+  unsigned awake_ = 0;   // threads that are not idle
+  unsigned coming_ = 0;  // of them, called and not yet there: each will take a task
   bool stopping_ = false;
   double virtual_now_ns_ = 0;
   Counter busy_ns_;
+  std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<std::thread> threads_;
 };
 

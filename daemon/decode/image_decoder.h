@@ -1,12 +1,14 @@
-// Compressed pictures to pixels. One object a decode thread, reused for every picture: contexts, tables and scratch are kept.
-// This is the seam for other decoders: bytes + box -> rows.
+// Compressed pictures to pixels. One object a decode thread, reused for every picture: contexts, tables and scratch are
+// kept. This is the seam for other decoders: bytes + box -> rows.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "daemon/base/picture.h"
+#include "daemon/base/planes.h"
 #include "daemon/base/result.h"
 
 namespace spdld::decode {
@@ -15,14 +17,26 @@ class ImageDecoder {
  public:
   virtual ~ImageDecoder() = default;
 
-  // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are those
-  // of the oriented picture (EXIF orientation 1 to 8), else those of the stored one. Errors are kContent: no JPEG, no picture
-  // in it, more than kPixelsMax pixels, or cut off (no end-of-image marker after the scan's start).
+  // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are
+  // those of the oriented picture (EXIF orientation 1 to 8), else those of the stored one. Errors are kContent: no
+  // JPEG, no picture in it, more than kPixelsMax pixels, or cut off (no end-of-image marker after the scan's start).
   virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif) = 0;
 
-  // Decodes what `box` (inside the picture) needs: rows.covers contains box, its pixels are exactly those of a decoding of
-  // the whole picture. Errors are kContent: damaged data (libjpeg's warnings of damage are errors here).
+  // Decodes what `box` (inside the picture) needs: rows.covers contains box, its pixels are exactly those of a decoding
+  // of the whole picture. Errors are kContent: damaged data (libjpeg's warnings of damage are errors here).
   virtual Status decode(const Box& box, PixelRows& rows) = 0;
+
+  // The shape of the opened picture's planes; none where they would not carry it (CMYK, RGB, an EXIF turn that is asked
+  // for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey, other than 8 bits).
+  virtual std::optional<PlanesShape> planes() const = 0;
+  // Decodes the whole picture into planes: `memory` has PlanesLayout(*planes()).bytes bytes, aligned to
+  // PlanesLayout::kAlignment, and gets header, samples and zeroed slack. Instead of decode(), once after open(). The
+  // samples are those of libjpeg's raw output. Errors as of decode().
+  virtual Status decode_planes(uint8_t* memory) = 0;
+  // The same, but only what `box` (inside the picture) needs: its luma and chroma samples, and one chroma sample more
+  // to each side, have their values at their places in the whole picture's planes; the others are undefined. Faster
+  // than decode(): nothing is upsampled or converted. For planes that are rendered once and not kept.
+  virtual Status decode_planes(const Box& box, uint8_t* memory) = 0;
 
   static constexpr int64_t kPixelsMax = 178'956'970;  // Pillow's limit for decompression bombs
 };

@@ -6,10 +6,40 @@
 
 namespace spdld::delivery {
 
-Ring::Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers)
-    : slots_(std::move(slots)), places_(slots_.size()), access_(access), reader_count_(readers) {}
+Ring::Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers, uint32_t held_max)
+    : slots_(std::move(slots)),
+      places_(slots_.size()),
+      access_(access),
+      reader_count_(readers),
+      depth_(static_cast<uint32_t>(slots_.size())),
+      held_room_(std::max(held_max, 1u)) {}
+
+void Ring::set_depth(uint32_t depth) {
+  depth_ = std::clamp(depth, 1u, static_cast<uint32_t>(slots_.size()));
+  watch_fullness();
+}
+
+bool Ring::tick() {
+  if (std::exchange(released_, false) || has_room() || spare_room_ >= slots_.size()) return false;
+  spare_room_++;
+  watch_fullness();
+  return has_room();
+}
+
+// Leases of readers that have been dismissed don't count: those that are there may hold as much as ever.
+bool Ring::has_room() const {
+  size_t free = 0, taken_up = 0;
+  for (const auto& place : places_) {
+    free += place.state == State::kFree;
+    taken_up += place.state == State::kFilling ||
+                (place.state == State::kLeased && std::any_of(place.holders.begin(), place.holders.end(),
+                                                              [this](ReaderId id) { return readers_.at(id).at; }));
+  }
+  return free > 0 && taken_up < depth_ + held_room_ + spare_room_;
+}
 
 batch::Slot* Ring::take_free() {
+  if (!has_room()) return nullptr;
   // The lowest free slot: a trainer that is slower than the loader keeps few slots in the caches.
   for (size_t i = 0; i < places_.size(); i++) {
     if (places_[i].state != State::kFree) continue;
@@ -28,7 +58,9 @@ void Ring::filled(const batch::Batch& batch) {
   place.generation++;
   place.leased_at_ns = monotonic_ns();
   last_ = batch.position;
-  ready_sum_ += ready_count();
+  const size_t ready = ready_count();
+  ready_sum_ += ready;
+  ready_low_ = std::min(ready_low_, static_cast<uint32_t>(ready));
   statistics_.batches++;
   statistics_.samples += batch.slice.count;
   statistics_.fill_ns.record(batch.fill_ns);
@@ -80,6 +112,8 @@ bool Ring::release(ReaderId reader, const LeaseId& lease) {
   if (place.state != State::kLeased || place.generation != lease.generation) return false;
   if (std::find(place.holders.begin(), place.holders.end(), reader) == place.holders.end()) return false;
   end_lease(place, reader);
+  released_ = true;
+  spare_room_ = 0;
   watch_fullness();
   return true;
 }
@@ -95,15 +129,22 @@ void Ring::note_progress(ReaderId reader, uint64_t taken, uint64_t waited_us) {
   if (at == readers_.end()) return;
   Seat& seat = at->second;
   seat.taken = std::clamp(taken, seat.taken, seat.sent);
+  note_held(reader, seat);
   if (waited_us > seat.waited_us) {
     statistics_.starved_ns += (waited_us - seat.waited_us) * 1000;
     seat.waited_us = waited_us;
   }
 }
 
+void Ring::note_held(ReaderId reader, const Seat& seat) {
+  const size_t leased = leases(reader), ready = seat.sent - seat.taken;
+  held_room_ = std::max(held_room_, leased - std::min(leased, ready));
+}
+
 void Ring::watch_fullness() {
-  const bool full =
-      std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.state == State::kLeased; });
+  const bool filling =
+      std::any_of(places_.begin(), places_.end(), [](const Place& p) { return p.state == State::kFilling; });
+  const bool full = !filling && !has_room();
   if (full == (full_since_ns_ != 0)) return;
   const uint64_t now_ns = monotonic_ns();
   if (!full) full_ns_ += now_ns - full_since_ns_;

@@ -3,7 +3,9 @@
 //
 // A READY is a lease: it counts from the moment it is sent until the reader gives it back. A slot with several readers
 // is free once all of them have. Credit is simply a free slot: a reader that gives nothing back stops the stream, no
-// other. Generations tell a late release of an earlier lease from one of this.
+// other. A depth below the number of slots bounds what is filled ahead of the readers: the ring then behaves as if it
+// had only the slots of that depth and of what its readers may hold. Generations tell a late release of an earlier
+// lease from one of this.
 //
 // A reader may go and still hold batches: it is dismissed, gets no further batch, and keeps the leases it names.
 // Control thread only.
@@ -13,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/statistics.h"
@@ -47,7 +50,17 @@ struct RingStatistics {
 
 class Ring {
  public:
-  Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers);
+  // held_max: batches that a reader is expected to hold at once; it may hold more.
+  Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers, uint32_t held_max);
+
+  // At most this many batches, at least 1, are being filled or lie ready, beyond those that readers may hold: what
+  // next() has taken is known only from the release after it, so that room is kept for as many as readers are expected
+  // to hold or were seen to hold. At first: all slots.
+  void set_depth(uint32_t depth);
+  uint32_t depth() const { return depth_; }
+  // Called some times a second. true: there is more room. Readers that hold more than was ever seen, or wait for each
+  // other, look like those that are slow: where nothing is released for a tick, one more slot may be filled, up to all.
+  bool tick();
 
   // The filling side. The slot returned is the stream's until filled() or given_back(); nullptr: no credit.
   batch::Slot* take_free();
@@ -77,8 +90,10 @@ class Ring {
   memory::Access access() const { return access_; }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
-  uint64_t full_ns() const;   // every slot leased: the trainer is the slower side (backpressure)
+  uint64_t full_ns() const;  // nothing was being filled for want of room: the trainer is the slower side (backpressure)
   double ready_mean() const;  // batches that lay ready when the next one came, on average: the ring's occupancy
+  // The fewest that lay ready when the next one came, since this was called last; UINT32_MAX: none came.
+  uint32_t take_ready_low() { return std::exchange(ready_low_, UINT32_MAX); }
   sampler::Position last() const { return last_; }
 
  private:
@@ -94,6 +109,8 @@ class Ring {
     uint64_t sent = 0, taken = 0, waited_us = 0;
   };
   void end_lease(Place& place, ReaderId reader);
+  void note_held(ReaderId reader, const Seat& seat);
+  bool has_room() const;
   void watch_fullness();
   size_t ready_count() const;
 
@@ -104,8 +121,13 @@ class Ring {
   std::map<ReaderId, Seat> readers_;
   ReaderId next_reader_ = 1;
   uint32_t run_ = 0;
+  uint32_t depth_;
+  size_t held_room_;                          // slots kept for what readers hold
+  size_t spare_room_ = 0;                     // for what they may hold besides
+  bool released_ = true;                      // since the last tick
   uint64_t full_ns_ = 0, full_since_ns_ = 0;  // since: 0: not full
   uint64_t ready_sum_ = 0;
+  uint32_t ready_low_ = UINT32_MAX;
   sampler::Position last_;
   RingStatistics statistics_;
 };

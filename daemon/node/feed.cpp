@@ -20,6 +20,12 @@ std::vector<batch::Slot> slots_of(memory::SlotMemories memories) {
   return slots;
 }
 
+// A ring has prefetch_depth slots and those for what a reader holds, less where they would be too many.
+uint32_t depth_of(size_t slots, uint32_t prefetch_depth) {
+  const auto most = static_cast<uint32_t>(slots > 1 ? slots - 1 : 1);
+  return std::clamp(prefetch_depth, 1u, most);
+}
+
 }  // namespace
 
 Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
@@ -30,8 +36,18 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
       sharding_(sharding),
       layout_(layout),
       setting_(setting),
-      ring_(slots_of(std::move(memories)), access_for(setting.readers), setting.readers),
-      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this) {}
+      depth_max_(depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
+      held_max_(static_cast<uint32_t>(memories.size()) - std::min<uint32_t>(depth_max_, memories.size())),
+      ring_(slots_of(std::move(memories)), access_for(setting.readers), setting.readers, held_max_),
+      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this) {
+  ring_.set_depth(depth_max_);
+}
+
+void Feed::set_depth(uint32_t depth) {
+  if (depth == ring_.depth()) return;
+  ring_.set_depth(depth);
+  fill_free_slots();
+}
 
 delivery::ReaderId Feed::join(uint32_t reader, const control::Client& client,
                               std::shared_ptr<control::AttachReply> reply) {
@@ -86,6 +102,7 @@ void Feed::stop(std::function<void()> quiet) {
 
 void Feed::tick() {
   stream_.tick();
+  if (ring_.tick()) fill_free_slots();
   if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && failure_.empty()) give_up(*trouble);
 }
 

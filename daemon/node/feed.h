@@ -50,6 +50,11 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   Status seek(uint32_t run, sampler::Position to);
   // Ends it; `quiet` is called on the control thread when nothing touches the slots any more.
   void stop(std::function<void()> quiet);
+  // At most this many batches are being filled or lie ready; Ring::set_depth() says it exactly. At first: depth_max().
+  void set_depth(uint32_t depth);
+  uint32_t depth() const { return ring_.depth(); }
+  uint32_t depth_max() const { return depth_max_; }
+  uint32_t take_ready_low() { return ring_.take_ready_low(); }
   void tick();
   // Tells every reader, and fills nothing any more.
   void give_up(const Error& error);
@@ -88,6 +93,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
   const Setting setting_;
+  const uint32_t depth_max_, held_max_;  // a ring's slots
   delivery::Ring ring_;
   pipeline::Stream stream_;
   std::map<uint32_t, Seat> seats_;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
@@ -13,13 +14,14 @@
 
 #include "config/load.h"
 #include "daemon/node/access.h"
+#include "daemon/node/places.h"
 #include "daemon/node/reports.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::node {
 namespace {
 
-constexpr auto kTick = std::chrono::milliseconds(500);
+constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr auto kDrainLimit = std::chrono::seconds(10);
 
 std::string make_daemon_id() {
@@ -41,6 +43,15 @@ UniqueFd listen(const config::DaemonSettings& settings, const ServiceSupervisor&
   return socket;
 }
 
+cache::Settings cache_settings(const config::DaemonSettings& settings) {
+  return {cache_bytes_max(settings, usable_memory_bytes()), settings.cache_folder, settings.cache_disk_bytes_max};
+}
+
+std::filesystem::path listings_folder(const config::DaemonSettings& settings) {
+  const std::filesystem::path state = state_folder(settings);
+  return state.empty() ? state : state / "listings";
+}
+
 unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
   return settings.cpu_budget ? settings.cpu_budget : limit.cores;
 }
@@ -53,11 +64,14 @@ Node::Node(Options options)
       started_ns_(monotonic_ns()),
       cpu_limit_(usable_cores()),
       fetcher_(std::make_unique<source::LocalFetcher>(options_.settings.fetch_concurrency)),
+      cache_(std::make_unique<cache::Cache>(cache_settings(options_.settings))),
       pool_(budget(options_.settings, cpu_limit_)),
       contexts_(pool_.threads()),
+      tuning_(options_.settings, pool_, *fetcher_),
       gpus_({options_.settings.gpu_enabled, options_.settings.gpu_slot_bytes_max,
              options_.settings.gpu_staging_bytes_max}),
-      pipelines_(context_, {pool_, *fetcher_, contexts_}),
+      pipelines_(context_, {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency,
+                            listings_folder(options_.settings)}),
       quarantine_(context_),
       server_(std::make_unique<control::Server>(context_, listen(options_.settings, supervisor_, socket_is_own_),
                                                 options_.settings.sessions_max, *this, [this] { on_emptied(); })),
@@ -102,11 +116,23 @@ void Node::tick() {
     if (error) return;
     for (const auto& [pipeline, feeds] : feeds_)
       for (const auto& [key, feed] : feeds) feed->tick();
+    tune();
     quarantine_.tick();
     pipelines_.close_idle();
+    pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
+      return std::any_of(closing_.begin(), closing_.end(),
+                         [&](const auto& feed) { return &feed->pipeline() == &pipeline; });
+    });
     supervisor_.alive();
     tick();
   });
+}
+
+void Node::tune() {
+  std::vector<Feed*> feeds;
+  for (const auto& [pipeline, of_pipeline] : feeds_)
+    for (const auto& [key, feed] : of_pipeline) feeds.push_back(feed.get());
+  tuning_.look(feeds);
 }
 
 void Node::on_emptied() {
@@ -148,10 +174,17 @@ void Node::reload() {
     options_.settings.gpu_enabled = before.gpu_enabled;
     options_.settings.gpu_slot_bytes_max = before.gpu_slot_bytes_max;
     options_.settings.gpu_staging_bytes_max = before.gpu_staging_bytes_max;
+    options_.settings.cache_ram_bytes_max = before.cache_ram_bytes_max;
+    options_.settings.cache_folder = before.cache_folder;
+    options_.settings.cache_disk_bytes_max = before.cache_disk_bytes_max;
+    options_.settings.state_kept = before.state_kept;
+    options_.settings.state_folder = before.state_folder;
+    tuning_.set_settings(options_.settings);
     server_->set_sessions_max(options_.settings.sessions_max);
     spdlog::set_level(spdlog::level::from_str(options_.settings.log_level));
     spdlog::info(
-        "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency and [gpu] change with a restart only)",
+        "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency, [cache], [state] and [gpu] "
+        "change with a restart only)",
         options_.config_file.string());
   } else {
     spdlog::error("SIGHUP: {} has errors, the settings of before stay:\n{}", options_.config_file.string(),
@@ -171,7 +204,8 @@ uint64_t Node::slot_bytes() const {
 Node::View Node::view() const {
   return {options_,  cpu_limit_,   pool_,      pipelines_,
           feeds_,    *server_,     daemon_id_, static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
-          draining_, slot_bytes(), gpus_,      quarantine_};
+          draining_, slot_bytes(), gpus_,      quarantine_,
+          *cache_,   tuning_};
 }
 
 Result<std::string> Node::query(const control::Client& client, std::string_view topic, std::string_view argument) {

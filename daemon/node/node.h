@@ -14,6 +14,7 @@
 
 #include "config/daemon_settings.h"
 #include "daemon/base/cpu.h"
+#include "daemon/cache/cache.h"
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
@@ -22,6 +23,7 @@
 #include "daemon/node/placement.h"
 #include "daemon/node/quarantine.h"
 #include "daemon/node/service_supervisor.h"
+#include "daemon/node/tuning.h"
 
 namespace spdld::node {
 
@@ -85,6 +87,8 @@ class Node final : public control::Service {
     uint64_t slot_bytes;  // of host memory
     const memory::Gpus& gpus;
     const Quarantine& quarantine;
+    const cache::Cache& cache;
+    const Tuning& tuning;
   };
   View view() const;
 
@@ -108,6 +112,7 @@ class Node final : public control::Service {
   void on_emptied();
   void wait_for_signals();
   void tick();
+  void tune();
   void reload();
   void drain(std::string_view why);
   bool at_rest() const { return closing_.empty() && server_->sessions().empty(); }
@@ -116,9 +121,11 @@ class Node final : public control::Service {
   const std::string daemon_id_;
   const uint64_t started_ns_;
   const CpuLimit cpu_limit_;
-  std::unique_ptr<source::Fetcher> fetcher_;
+  std::unique_ptr<source::LocalFetcher> fetcher_;
+  std::unique_ptr<cache::Cache> cache_;
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
+  Tuning tuning_;
   memory::Gpus gpus_;  // outlives every slot
   boost::asio::io_context
       context_;  // below the pool: handlers that are left in it hold feeds, which need the pool to end

@@ -58,7 +58,7 @@ void Pipelines::list(Entry& entry) {
   entry.listing = true;
   {
     std::lock_guard lock(mutex_);
-    to_list_.push_back({entry.key, entry.spec.source, entry.pipeline});
+    to_list_.push_back({entry.key, entry.spec, entry.pipeline});
   }
   wake_.notify_one();
 }
@@ -72,14 +72,22 @@ void Pipelines::listing_thread(const std::stop_token& stop) {
       next = std::move(to_list_.front());
       to_list_.pop_front();
     }
-    const auto outcome = std::make_shared<Outcome>(list_now(next, stop));
-    boost::asio::post(context_, [this, key = next.key, outcome] { on_listed(key, std::move(*outcome)); });
+    boost::asio::post(context_, [this, key = next.key, outcome = list_now(next, stop)] { on_listed(key, outcome); });
   }
 }
 
-Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token& stop) {
-  Outcome outcome;
-  if (what.held && what.held->listing().unchanged()) return outcome;
+Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token& stop) try {
+  const bool holds = what.held && what.held->listing().unchanged();
+  const std::shared_ptr<pipeline::Pipeline> pipeline = holds ? what.held : list_anew(what, stop);
+  pipeline->open_cache();
+  return pipeline;
+} catch (const SetupError& e) {
+  return e.error();
+} catch (const std::exception& e) {
+  return Error{Trouble::kInternal, std::string("listing failed: ") + e.what()};
+}
+
+std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, const std::stop_token& stop) {
   const auto progress = [this, key = what.key](uint64_t done, uint64_t total) {
     boost::asio::post(context_, [this, key, done, total] {
       const auto at = entries_.find(key);
@@ -89,44 +97,29 @@ Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token
     });
   };
   const uint64_t start_ns = monotonic_ns();
-  try {
-    outcome.listing = source::open_listing(what.source, progress, stop);
-  } catch (const SetupError& e) {
-    outcome.error = e.error();
-  } catch (const std::exception& e) {
-    outcome.error = Error{Trouble::kInternal, std::string("listing failed: ") + e.what()};
-  }
-  outcome.seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
-  return outcome;
+  source::KeptUse kept;
+  auto listing = source::open_listing(what.spec.source, progress, stop, resources_.listings, &kept);
+  if (!kept.trouble.empty()) spdlog::warn("{}", kept.trouble);
+  const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
+  return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources_);
 }
 
-Result<std::shared_ptr<pipeline::Pipeline>> Pipelines::settle(Entry& entry, Outcome outcome) {
-  if (outcome.error) return *outcome.error;
-  if (!outcome.listing) return entry.pipeline;
-  try {
-    entry.pipeline =
-        std::make_shared<pipeline::Pipeline>(entry.spec, std::move(outcome.listing), outcome.seconds, resources_);
-  } catch (const SetupError& e) {
-    return e.error();
-  }
-  spdlog::info("pipeline {}: {} samples listed in {:.2f} s", entry.shown_name, entry.pipeline->listing().size(),
-               outcome.seconds);
-  return entry.pipeline;
-}
-
-void Pipelines::on_listed(const std::string& key, Outcome outcome) {
+void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
   const auto at = entries_.find(key);
   if (at == entries_.end()) return;
   Entry& entry = *at->second;
   entry.listing = false;
   entry.idle_since_ns = monotonic_ns();  // until a feed comes
   const std::vector<Opening> waiting = std::exchange(entry.waiting, {});
-  const auto settled = settle(entry, std::move(outcome));
-  if (!settled) {
-    spdlog::warn("pipeline {} can't be opened: {}", entry.shown_name, settled.error().message);
+  if (!outcome) {
+    spdlog::warn("pipeline {} can't be opened: {}", entry.shown_name, outcome.error().message);
     entries_.erase(at);
+  } else if (entry.pipeline != *outcome) {
+    entry.pipeline = *outcome;
+    spdlog::info("pipeline {}: {} samples listed in {:.2f} s", entry.shown_name, entry.pipeline->listing().size(),
+                 entry.pipeline->listing_s());
   }
-  for (const auto& one : waiting) one.on_open(settled);
+  for (const auto& one : waiting) one.on_open(outcome);
 }
 
 const Pipelines::Entry* Pipelines::find(const pipeline::Pipeline& pipeline) const {
@@ -138,6 +131,12 @@ const Pipelines::Entry* Pipelines::find(const pipeline::Pipeline& pipeline) cons
 void Pipelines::set_in_use(const pipeline::Pipeline& pipeline, bool in_use) {
   for (auto& [key, entry] : entries_)
     if (entry->pipeline.get() == &pipeline) entry->idle_since_ns = in_use ? 0 : monotonic_ns();
+}
+
+void Pipelines::release_caches(const std::function<bool(const pipeline::Pipeline&)>& is_stopping) {
+  for (const auto& [key, entry] : entries_)
+    if (entry->pipeline && !entry->listing && entry->idle_since_ns && !is_stopping(*entry->pipeline))
+      entry->pipeline->close_cache();
 }
 
 void Pipelines::close_idle() {

@@ -52,6 +52,8 @@ class Pipelines {
   // `opening.on_open` is called on the control thread: at once where the pipeline is open, never where the daemon stops
   // first. kLimit: this uid has `per_user_max` pipelines in use already.
   Status open(const config::PipelineSpec& spec, uid_t uid, bool named, size_t per_user_max, Opening opening);
+  // Lets go of what the cache keeps of idle pipelines, but for those that a stopping feed still fills.
+  void release_caches(const std::function<bool(const pipeline::Pipeline&)>& is_stopping);
   // Called when a pipeline's feeds have come or gone.
   void set_in_use(const pipeline::Pipeline& pipeline, bool in_use);
   // Closes those that are idle for long, or too many.
@@ -64,21 +66,17 @@ class Pipelines {
  private:
   struct ToList {
     std::string key;
-    config::SourceSpec source;
+    config::PipelineSpec spec;
     std::shared_ptr<pipeline::Pipeline> held;  // whose listing may still hold
   };
-  // What the listing thread found. Shared, because a posted handler must be copyable.
-  struct Outcome {
-    std::unique_ptr<source::Listing> listing;  // none and no error: the one held still holds
-    std::optional<Error> error;
-    double seconds = 0;
-  };
+  // Either: the pipeline, listed, and with what the cache keeps of it; or why not.
+  using Outcome = Result<std::shared_ptr<pipeline::Pipeline>>;
 
   void list(Entry& entry);
   void listing_thread(const std::stop_token& stop);
   Outcome list_now(const ToList& what, const std::stop_token& stop);
-  void on_listed(const std::string& key, Outcome outcome);
-  Result<std::shared_ptr<pipeline::Pipeline>> settle(Entry& entry, Outcome outcome);
+  std::shared_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
+  void on_listed(const std::string& key, const Outcome& outcome);
 
   boost::asio::io_context& context_;
   const pipeline::Resources resources_;

@@ -135,19 +135,80 @@ json gpus_document(const Node::View& view) {
   return {{"driver", report.driver}, {"reason", report.reason}, {"devices", devices}};
 }
 
+json shelf_document(const cache::ShelfReport& shelf) {
+  return {{"uri", shelf.key.uri},
+          {"field", shelf.key.field},
+          {"form", cache::form_name(shelf.key.form)},
+          {"in_use", shelf.in_use},
+          {"samples", shelf.samples},
+          {"memory_entries", shelf.memory_entries},
+          {"memory_bytes", shelf.memory_bytes},
+          {"disk_entries", shelf.disk_entries},
+          {"disk_bytes", shelf.disk_bytes},
+          {"memory_hits", shelf.memory_hits},
+          {"disk_hits", shelf.disk_hits},
+          {"misses", shelf.misses},
+          {"stale", shelf.stale},
+          {"refused", shelf.refused}};
+}
+
+// A shelf names a data set, which is its reader's own business; its sum is everybody's.
+json cache_document(const Node::View& view, const control::Client& client) {
+  const cache::Report report = view.cache.report();
+  json shelves = json::array();
+  if (is_owner(client.uid))
+    for (const auto& shelf : report.shelves) shelves.push_back(shelf_document(shelf));
+  return {{"ram_bytes", report.ram_bytes},   {"ram_bytes_max", report.ram_bytes_max},
+          {"disk_bytes", report.disk_bytes}, {"disk_bytes_max", report.disk_bytes_max},
+          {"folder", report.folder},         {"disk_trouble", report.disk_trouble},
+          {"damaged", report.damaged},       {"shelves", shelves}};
+}
+
+json caching_document(const pipeline::Pipeline& pipeline) {
+  json fields = json::array();
+  for (const auto& shelf : pipeline.caching().report()) fields.push_back(shelf_document(shelf));
+  const auto& choice = pipeline.caching().choice();
+  return {{"asked", config::cache_form_name(pipeline.spec().cache)},
+          {"form", config::cache_form_name(choice.form)},
+          {"why", choice.why},
+          {"fields", fields}};
+}
+
+json tuning_document(const Node::View& view) {
+  const pipeline::TunerLimits& limits = view.tuning.limits();
+  const pipeline::TunerDecision& decision = view.tuning.decision();
+  const auto knob = [](uint32_t now, uint32_t max, uint32_t pinned) {
+    return json{{"now", now}, {"max", max}, {"pinned", pinned != 0}};
+  };
+  return {{"enabled", view.options.settings.tuning_enabled},
+          {"decode", knob(decision.decode, limits.decode_max, limits.decode_pinned)},
+          {"fetch", knob(decision.fetch, limits.fetch_max, limits.fetch_pinned)},
+          {"depth", knob(decision.depth, limits.depth_max, limits.depth_pinned)},
+          {"reason", decision.reason},
+          {"changes", decision.changes}};
+}
+
 json status_document(const Node::View& view, const control::Client& client) {
   json out = ping_document(view);
   const auto& settings = view.options.settings;
   out["private"] = view.options.is_private;
   out["socket"] = settings.socket_path.string();
   out["state"] = view.draining ? "draining" : "running";
-  out["cpu"] = {{"budget", view.pool.threads()},
+  out["cpu"] = {{"text", text_of(view.cpu_limit)},
+                {"quota", view.cpu_limit.cgroup_quota},
+                {"affinity", view.cpu_limit.affinity},
+                {"machine", view.cpu_limit.machine},
+                {"numa_nodes", view.cpu_limit.numa_nodes},
+                {"decode_concurrency", view.tuning.decision().decode},
+                {"fetch_concurrency", view.tuning.decision().fetch},
+                {"budget", view.pool.threads()},
                 {"cores", view.cpu_limit.cores},
                 {"limited_by", settings.cpu_budget ? "setting" : std::string(view.cpu_limit.limited_by)},
                 {"used_s", seconds(process_cpu_ns())},
                 {"decode_busy_s", seconds(view.pool.busy_ns().value())}};
   out["memory"] = {
       {"pss_bytes", own_pss_bytes()}, {"slot_bytes", view.slot_bytes}, {"slot_bytes_max", settings.slot_bytes_max}};
+  out["cache"] = cache_document(view, client);
   out["gpus"] = gpus_document(view);
   json sessions = json::array();
   for (const auto& [id, session] : view.server.sessions())
@@ -218,6 +279,8 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
                     {"remark_count", 0}, {"done", entry.listed}, {"total", entry.to_list}};
   if (!entry.pipeline) return out;
   const auto& pipeline = *entry.pipeline;
+  if (!entry.listing) out["cache"] = caching_document(pipeline);
+  out["tuning"] = tuning_document(view);
   const auto& listing = pipeline.listing();
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
@@ -229,9 +292,9 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
                     {"remark_count", listing.remark_count()},
                     {"done", listing.size()},
                     {"total", listing.size()}};
-  out["stages"] = {stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()),
-                         view.options.settings.fetch_concurrency),
-                   stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.pool.threads())};
+  out["stages"] = {
+      stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()), view.tuning.decision().fetch),
+      stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.tuning.decision().decode)};
   out["bad"] = {{"substituted", statistics.substituted.value()}, {"masked", statistics.masked.value()}};
   for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(key, *feed));
   return out;

@@ -31,6 +31,7 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       listing_s_(listing_s),
       plan_(spec_, *listing_),
       resources_(resources),
+      caching_(resources.cache, spec_),
       lane_(resources.pool) {}
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {

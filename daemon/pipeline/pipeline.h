@@ -1,8 +1,9 @@
 // A spec with its data set listed: what all the streams of a pipeline (every group, every rank) share. Constant but for
-// its statistics; any thread. Ended on the control thread, after its streams.
+// its statistics and what the cache keeps of it; any thread. Ended on the control thread, after its streams.
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "config/spec.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/statistics.h"
+#include "daemon/pipeline/caching.h"
 #include "daemon/pipeline/error_log.h"
 #include "daemon/pipeline/plan.h"
 #include "daemon/source/fetcher.h"
@@ -21,6 +23,9 @@ struct Resources {
   FairPool& pool;
   source::Fetcher& fetcher;
   std::vector<DecodeContext>& contexts;  // one a pool thread
+  cache::Cache& cache;
+  uint32_t fetch_max = 0;               // reads at once, at the most
+  std::filesystem::path listings = {};  // where listings outlive the daemon; empty: nowhere
 };
 
 struct StageStatistics {
@@ -44,6 +49,11 @@ class Pipeline {
   const config::PipelineSpec& spec() const { return spec_; }
   const source::Listing& listing() const { return *listing_; }
   const Plan& plan() const { return plan_; }
+  // Takes hold of what the cache keeps of it: on a listing thread, before its first stream. And lets go: after its last
+  // one.
+  void open_cache() { caching_.open(*listing_, plan_.fetched(), resources_.fetcher); }
+  void close_cache() { caching_.close(); }
+  const Caching& caching() const { return caching_; }
   const Resources& resources() const { return resources_; }
   double listing_s() const { return listing_s_; }
   FairPool::Lane& lane() { return lane_; }
@@ -65,6 +75,7 @@ class Pipeline {
   const double listing_s_;
   const Plan plan_;
   const Resources resources_;
+  Caching caching_;
   PipelineStatistics statistics_;
   ErrorLog errors_;
   FairPool::Lane lane_;

@@ -26,6 +26,7 @@ void store(uint8_t* at, T value) {
 
 Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) {
   for (const auto& output : spec.outputs) outputs_.push_back(compile(output, listing));
+  note_pictures();
   sample_id_ = add_tensor("sample_id", config::DType::kInt64, {});
   if (spec.on_bad == config::OnBad::kMask) mask_ = add_tensor("mask", config::DType::kUint8, {});
 }
@@ -41,9 +42,10 @@ size_t Plan::add_tensor(const std::string& name, config::DType dtype, std::vecto
 }
 
 size_t Plan::fetch_index(source::FieldId field) {
-  const auto at = std::find(fetched_.begin(), fetched_.end(), field);
+  const auto at =
+      std::find_if(fetched_.begin(), fetched_.end(), [&](const FieldUse& use) { return use.field == field; });
   if (at != fetched_.end()) return static_cast<size_t>(at - fetched_.begin());
-  fetched_.push_back(field);
+  fetched_.push_back({field, false, true});
   return fetched_.size() - 1;
 }
 
@@ -80,32 +82,95 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing
                    "' needs an operation that makes a tensor of it: decode-image, parse-int or pad-bytes");
 }
 
-Status Plan::run(const source::Listing& listing, const source::FetchRequest& fetched, const Draws& draws,
-                 DecodeContext& context, const Target& target) const {
+// Planes stand for a field where every output decodes it in the same way.
+void Plan::note_pictures() {
+  for (size_t i = 0; i < fetched_.size(); i++) {
+    std::vector<bool> exif;
+    bool only_pictures = true;
+    for (const auto& output : outputs_) {
+      const auto* image = std::get_if<ImageOutput>(&output.kind);
+      if (image && image->fetched == i) exif.push_back(image->program.exif());
+      const auto uses = [i](const auto& kind) { return std::optional<size_t>(kind.fetched) == i; };
+      only_pictures &= image != nullptr || !std::visit(uses, output.kind);
+    }
+    const bool agree = !exif.empty() && std::equal(exif.begin() + 1, exif.end(), exif.begin());
+    fetched_[i].is_picture = only_pictures && agree;
+    if (!exif.empty()) fetched_[i].exif = exif.front();
+  }
+}
+
+Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
   for (const auto& output : outputs_) {
     Status status = Done{};
     if (const auto* image = std::get_if<ImageOutput>(&output.kind))
-      status = run_output(*image, output, fetched.bytes, draws, context, target);
+      status = run_output(*image, output, sample, draws, context, target);
     else if (const auto* integer = std::get_if<IntegerOutput>(&output.kind))
-      status = run_output(*integer, output, listing, fetched.sample, fetched.bytes, target);
+      status = run_output(*integer, output, sample, target);
     else
-      status = run_output(std::get<BytesOutput>(output.kind), output, listing, fetched.sample, fetched.bytes, target);
+      status = run_output(std::get<BytesOutput>(output.kind), output, sample, target);
     if (!status) return status;
   }
-  store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(fetched.sample));
+  store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
   if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;
   return Done{};
 }
 
-Status Plan::run_output(const ImageOutput& output, const Output& of, std::span<const ByteBuffer> bytes,
-                        const Draws& draws, DecodeContext& context, const Target& target) const {
-  const Result<Size> size = context.decoder->open(bytes[output.fetched].bytes(), output.program.exif());
-  if (!size) return size.error();
-  output.program.resolve(*size, draws, context.geometry);
-  const Status decoded = context.decoder->decode(context.geometry.decoded, context.rows);
-  if (!decoded) return decoded;
-  output.program.render(context.rows, context.geometry, context.scratch,
-                        target.layout.sample_at(target.slot, of.tensor, target.index));
+namespace {
+
+uint8_t* aligned(ByteBuffer& memory, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(memory.resize(bytes + PlanesLayout::kAlignment));
+  return reinterpret_cast<uint8_t*>((address + PlanesLayout::kAlignment - 1) / PlanesLayout::kAlignment *
+                                    PlanesLayout::kAlignment);
+}
+
+// Decodes the opened picture to planes: whole, where its shelf keeps them, which then stand for the field; else what
+// `box` needs. Empty: they can't be had (damage somewhere in the picture, which the part that is needed may not have).
+std::span<const uint8_t> make_planes(const PlanesShape& shape, const Box& box, uint64_t sample, FieldBytes& field,
+                                     decode::ImageDecoder& decoder, ByteBuffer& own) {
+  const size_t bytes = PlanesLayout(shape).bytes;
+  cache::Shelf* const shelf = field.planes_shelf;
+  cache::Shelf::Room room = shelf ? shelf->reserve(sample, bytes) : cache::Shelf::Room();
+  uint8_t* const memory = room ? room.memory() : aligned(own, bytes);
+  const bool whole = room || (shelf && shelf->has_disk_room(bytes));
+  if (!(whole ? decoder.decode_planes(memory) : decoder.decode_planes(box, memory))) return {};
+  if (room) room.keep(field.identity);
+  if (whole) {
+    shelf->put_on_disk(sample, field.identity, memory, bytes);
+    field.bytes = {memory, bytes};
+    field.form = cache::Form::kPlanes;
+  }
+  return {memory, bytes};
+}
+
+}  // namespace
+
+Status Plan::run_output(const ImageOutput& output, const Output& of, const Sample& sample, const Draws& draws,
+                        DecodeContext& context, const Target& target) const {
+  FieldBytes& field = sample.fields[output.fetched];
+  uint8_t* const out = target.layout.sample_at(target.slot, of.tensor, target.index);
+  std::span<const uint8_t> bytes = field.bytes;
+  if (field.form == cache::Form::kEncoded) {
+    const Result<Size> size = context.decoder->open(field.bytes, output.program.exif());
+    if (!size) return size.error();
+    output.program.resolve(*size, draws, context.geometry);
+    const auto shape = context.decoder->planes();
+    context.planes.resize(fetched_.size());
+    bytes = shape ? make_planes(*shape, context.geometry.decoded, sample.id, field, *context.decoder,
+                                context.planes[output.fetched])
+                  : std::span<const uint8_t>();
+    if (bytes.empty()) {
+      const Status done = render_rows(output, field.bytes, shape.has_value(), context, out);
+      if (!done) return done;
+    }
+  }
+  if (!bytes.empty()) {
+    PlanesView planes;
+    if (!view_planes(bytes.data(), bytes.size(), planes))
+      return Error{Trouble::kInternal,
+                   "what the cache keeps of sample " + std::to_string(sample.id) + " is no picture"};
+    output.program.resolve(planes.shape.picture, draws, context.geometry);
+    output.program.render(planes, context.geometry, context.scratch, out);
+  }
   if (output.box_tensor) {
     const Box& drawn = context.geometry.drawn;
     const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
@@ -114,11 +179,21 @@ Status Plan::run_output(const ImageOutput& output, const Output& of, std::span<c
   return Done{};
 }
 
-Status Plan::run_output(const IntegerOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
-                        std::span<const ByteBuffer> bytes, const Target& target) const {
+// Of pictures that have no planes, or none without damage. `again`: the decoder has had its turn with these bytes.
+Status Plan::render_rows(const ImageOutput& output, std::span<const uint8_t> bytes, bool again, DecodeContext& context,
+                         uint8_t* out) {
+  if (again)
+    if (const auto opened = context.decoder->open(bytes, output.program.exif()); !opened) return opened.error();
+  const Status decoded = context.decoder->decode(context.geometry.decoded, context.rows);
+  if (decoded) output.program.render(context.rows, context.geometry, context.scratch, out);
+  return decoded;
+}
+
+Status Plan::run_output(const IntegerOutput& output, const Output& of, const Sample& sample,
+                        const Target& target) const {
   int64_t value = 0;
   if (output.fetched) {
-    const auto held = bytes[*output.fetched].bytes();
+    const auto held = sample.fields[*output.fetched].bytes;
     const char* begin = reinterpret_cast<const char*>(held.data());
     const char* end = begin + held.size();
     while (begin < end && (*begin == ' ' || *begin == '\n')) begin++;
@@ -128,20 +203,19 @@ Status Plan::run_output(const IntegerOutput& output, const Output& of, const sou
       return Error{Trouble::kContent, "output '" + of.name + "': '" + std::string(begin, std::min(end, begin + 32)) +
                                           "' is no decimal number"};
   } else {
-    value = listing.integer(sample, output.field);
+    value = sample.listing.integer(sample.id, output.field);
   }
   store(target.layout.sample_at(target.slot, of.tensor, target.index), value);
   return Done{};
 }
 
-Status Plan::run_output(const BytesOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
-                        std::span<const ByteBuffer> bytes, const Target& target) const {
+Status Plan::run_output(const BytesOutput& output, const Output& of, const Sample& sample, const Target& target) const {
   std::string name;
   std::span<const uint8_t> held;
   if (output.fetched) {
-    held = bytes[*output.fetched].bytes();
+    held = sample.fields[*output.fetched].bytes;
   } else {
-    name = listing.name(sample);
+    name = sample.listing.name(sample.id);
     held = {reinterpret_cast<const uint8_t*>(name.data()), name.size()};
   }
   if (held.size() > output.length)

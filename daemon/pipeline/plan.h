@@ -14,7 +14,7 @@
 #include "daemon/base/result.h"
 #include "daemon/batch/layout.h"
 #include "daemon/decode/image_decoder.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/pipeline/caching.h"
 #include "daemon/source/listing.h"
 #include "daemon/transform/image_program.h"
 
@@ -26,6 +26,7 @@ struct DecodeContext {
 
   std::unique_ptr<decode::ImageDecoder> decoder;
   PixelRows rows;
+  std::vector<ByteBuffer> planes;  // by fetched field, of pictures that are not kept
   transform::Geometry geometry;
   transform::Scratch scratch;
 };
@@ -35,8 +36,8 @@ class Plan {
   // Throws SetupError: a field that the data set lacks, operations that do not fit the field, doubled tensor names.
   Plan(const config::PipelineSpec& spec, const source::Listing& listing);
 
-  // The fields whose bytes each sample needs, in the order of FetchRequest::bytes.
-  std::span<const source::FieldId> fetched() const { return fetched_; }
+  // The fields whose bytes each sample needs, in the order of FetchRequest::fields.
+  std::span<const FieldUse> fetched() const { return fetched_; }
   // The tensors of a sample, in the order that Layout takes: outputs, drawn boxes, "sample_id", "mask".
   std::vector<batch::TensorPlace> tensors() const { return tensors_; }
   bool has_mask() const { return mask_.has_value(); }
@@ -46,9 +47,13 @@ class Plan {
     uint8_t* slot;
     uint64_t index;  // of the sample in the batch
   };
+  struct Sample {
+    const source::Listing& listing;
+    uint64_t id;
+    std::span<FieldBytes> fields;  // as fetched(); what is decoded to planes on the way becomes planes here
+  };
   // Makes every tensor of a sample. kContent: the sample's bytes are bad (what was written is undefined).
-  Status run(const source::Listing& listing, const source::FetchRequest& fetched, const Draws& draws,
-             DecodeContext& context, const Target& target) const;
+  Status run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const;
   // Zeroes every tensor of a sample, with mask 0 and its id.
   void write_masked(uint64_t sample, const Target& target) const;
 
@@ -77,14 +82,15 @@ class Plan {
   size_t fetch_index(source::FieldId field);
   size_t add_tensor(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
 
-  Status run_output(const ImageOutput& output, const Output& of, std::span<const ByteBuffer> bytes, const Draws& draws,
+  Status run_output(const ImageOutput& output, const Output& of, const Sample& sample, const Draws& draws,
                     DecodeContext& context, const Target& target) const;
-  Status run_output(const IntegerOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
-                    std::span<const ByteBuffer> bytes, const Target& target) const;
-  Status run_output(const BytesOutput& output, const Output& of, const source::Listing& listing, uint64_t sample,
-                    std::span<const ByteBuffer> bytes, const Target& target) const;
+  static Status render_rows(const ImageOutput& output, std::span<const uint8_t> bytes, bool again,
+                            DecodeContext& context, uint8_t* out);
+  Status run_output(const IntegerOutput& output, const Output& of, const Sample& sample, const Target& target) const;
+  Status run_output(const BytesOutput& output, const Output& of, const Sample& sample, const Target& target) const;
+  void note_pictures();
 
-  std::vector<source::FieldId> fetched_;
+  std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
   size_t sample_id_ = 0;

@@ -11,9 +11,9 @@
 namespace spdld::pipeline {
 namespace {
 
-// Enough to keep every pool thread fed while as many samples again are being fetched.
+// Enough to keep every pool thread fed while as many samples again are being fetched, by as many reads as there may be.
 size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) {
-  const size_t wanted = 16 + 4 * resources.pool.threads();
+  const size_t wanted = 16 + 4 * resources.pool.threads() + resources.fetch_max;
   return std::clamp<size_t>(wanted, 1, std::max<size_t>(batch_size * slots, 1));
 }
 
@@ -39,7 +39,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     task->stream = this;
     task->observer = this;
     task->listing = &pipeline_->listing();
-    task->fields = pipeline_->plan().fetched();
+    for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
     idle_.push_back(task.get());
     tasks_.push_back(std::move(task));
   }
@@ -99,7 +99,7 @@ uint64_t Stream::sample_at(uint64_t epoch, uint64_t position) {
 }
 
 void Stream::launch(Task& task) {
-  if (!task.fields.empty()) return pipeline_->resources().fetcher.fetch(task);
+  if (pipeline_->caching().look_up(task, task.found)) return pipeline_->resources().fetcher.fetch(task);
   task.ok = true;
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
@@ -120,6 +120,7 @@ void Stream::on_fetched(source::FetchRequest& request) {
 void Stream::process(Task& task, unsigned thread) {
   if (task.open->abandoned.load(std::memory_order_relaxed)) return finish(task);
   if (!task.ok) return on_bad(task, task.error);
+  if (!pipeline_->caching().settle(task, task.found, task.held)) return pipeline_->resources().fetcher.fetch(task);
   auto& decode = pipeline_->statistics().decode;
   const uint64_t start_ns = monotonic_ns();
   const Status status = decode_sample(task, pipeline_->resources().contexts[thread]);
@@ -133,12 +134,13 @@ void Stream::process(Task& task, unsigned thread) {
 }
 
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
-Status Stream::decode_sample(const Task& task, DecodeContext& context) try {
+Status Stream::decode_sample(Task& task, DecodeContext& context) try {
   const batch::Batch& batch = task.open->batch;
   const Draws draws{order_.seed, batch.position.epoch, task.sample};
-  Status status = pipeline_->plan().run(*task.listing, task, draws, context,
+  Status status = pipeline_->plan().run({*task.listing, task.sample, task.held}, draws, context,
                                         {layout_, batch.slot->memory->fill_address(), task.index});
   context.rows.memory.shrink(kKeptPixelBytesMax);
+  for (auto& planes : context.planes) planes.shrink(kKeptPixelBytesMax);
   return status;
 } catch (const std::bad_alloc&) {
   return Error{Trouble::kTransient, "there is not enough memory to decode " + pipeline_->listing().name(task.sample)};

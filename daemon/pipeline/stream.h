@@ -65,15 +65,17 @@ class Stream final : private source::FetchObserver {
     void run(unsigned thread) override { stream->process(*this, thread); }
     Stream* stream = nullptr;
     OpenBatch* open = nullptr;
-    uint64_t index = 0;           // in the batch
-    uint64_t position = 0;        // in the epoch
-    uint32_t attempt = 0;         // 0: the sample itself; then substitutes
-    uint64_t fault_since_ns = 0;  // of the transient fault that this sample waits out; 0: none
+    uint64_t index = 0;               // in the batch
+    uint64_t position = 0;            // in the epoch
+    uint32_t attempt = 0;             // 0: the sample itself; then substitutes
+    uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
+    std::vector<cache::Found> found;  // by field: what the cache has of it
+    std::vector<FieldBytes> held;     // by field: what it is decoded from
   };
 
   void on_fetched(source::FetchRequest& request) override;
   void process(Task& task, unsigned thread);
-  Status decode_sample(const Task& task, DecodeContext& context);
+  Status decode_sample(Task& task, DecodeContext& context);
   void on_bad(Task& task, const Error& error);
   void on_bad_content(Task& task, const Error& error);
   void wait_out(Task& task, const Error& error);

@@ -78,14 +78,18 @@ const Field* Listing::find_field(std::string_view name, FieldId* id) const {
   return nullptr;
 }
 
-std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop) {
+std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
+                                      const std::filesystem::path& kept, KeptUse* use) {
   const std::string path = local_path(spec.uri);
+  KeptUse unwanted;
+  KeptUse& used = use == nullptr ? unwanted : *use;
+  used = {};
   if (spec.type == "image-folder") {
     const auto found = spec.parameters.find("extensions");
     const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
-    return open_image_folder(path, text == nullptr ? "jpg,jpeg" : *text, progress, stop);
+    return open_image_folder(path, text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used);
   }
-  if (spec.type == "webdataset") return open_webdataset(path, progress, stop);
+  if (spec.type == "webdataset") return open_webdataset(path, progress, stop, kept, used);
   refuse("source.type \"" + spec.type + "\" is not known: it is image-folder or webdataset.");
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -78,12 +79,25 @@ using Progress = std::function<void(uint64_t done, uint64_t total)>;
 // scheme, another machine in the uri, or a relative path.
 std::string local_path(const std::string& uri);
 
+// What keeping a listing gave.
+struct KeptUse {
+  uint64_t taken = 0;   // folders (archives) that were as they had been kept
+  uint64_t read = 0;    // those that were read
+  std::string trouble;  // a sentence: why this listing could not be kept; empty where it was, or need not be
+};
+
 // Lists `spec`: "image-folder" (image, class, path) or "webdataset" (the members' extensions, path). Symlinks are
 // followed. Throws SetupError with a sentence for a missing or empty folder, one without a picture, an archive that is
 // no tar. A tar cut in the middle gives the samples before the cut and a remark. `stop` ends it early with
 // Trouble::kStopping. image-folder reads the parameter `extensions` (text, "jpg,jpeg" if absent): comma-separated, in
 // any case. webdataset takes one archive, a folder whose *.tar it sorts by name, or a path with one range of numbers:
 // a-{000..127}.tar.
-std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop);
+//
+// `kept`: a folder (made where it is missing) in which listings outlive the daemon; empty: none. Folders and archives
+// that are as they were, by size, inode and times, are taken from there, and only the others are read; the listing is
+// the same as without. The folder may be shared by daemons of one user; damage to it costs time alone. Trouble with it
+// is no reason not to list: `use` says it.
+std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
+                                      const std::filesystem::path& kept = {}, KeptUse* use = nullptr);
 
 }  // namespace spdld::source

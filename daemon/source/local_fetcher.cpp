@@ -1,144 +1,80 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <new>
 #include <thread>
 
 #include "daemon/base/cpu.h"
 #include "daemon/source/fetcher.h"
-#include "daemon/source/trouble.h"
-#include "proto/unique_fd.h"
+#include "daemon/source/field_reader.h"
 
 namespace spdld::source {
 namespace {
 
-Error bad(const std::string& message) { return {Trouble::kContent, message}; }
-
-Error failed(const std::string& path, const char* doing, int error_number) {
-  return {content_trouble(error_number), path + " can't be " + doing + ": " + error_words(error_number) + "."};
-}
-
-// What part of an open file an extent means; checked against the file as it is now.
-struct Part {
-  uint64_t offset, size;
-};
-
-Result<Part> find_part(int fd, const Extent& extent, const std::string& path, uint64_t bytes_max) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0) return failed(path, "read", errno);
-  if (!S_ISREG(status.st_mode)) return bad(path + " is not a regular file.");
-  const auto file_size = static_cast<uint64_t>(status.st_size);
-  const bool whole = extent.length < 0;
-  const uint64_t size = !whole                       ? static_cast<uint64_t>(extent.length)
-                        : extent.offset <= file_size ? file_size - extent.offset
-                                                     : 0;
-  const std::string place = whole ? "" : ", byte " + std::to_string(extent.offset) + ",";
-  if (size == 0) return bad(path + place + " is empty.");
-  if (size > bytes_max) {
-    return bad(path + place + " has " + std::to_string(size) + " bytes, more than the limit of " +
-               std::to_string(bytes_max) + ".");
-  }
-  if (extent.offset > file_size || size > file_size - extent.offset) {
-    return bad(path + " is shorter than when it was listed: was it replaced?");
-  }
-  return Part{extent.offset, size};
-}
-
-Status read_extent(const Extent& extent, std::string& path, uint64_t bytes_max, ByteBuffer& bytes) {
-  path.assign(extent.folder).append(extent.path);
-  // Without O_NONBLOCK, opening a named pipe would wait for somebody to write to it.
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd) return failed(path, "opened", errno);
-  const Result<Part> part = find_part(fd.get(), extent, path, bytes_max);
-  if (!part) return part.error();
-  uint8_t* to = bytes.resize(part->size);
-  uint64_t got = 0;
-  while (got < part->size) {
-    const ssize_t n = ::pread(fd.get(), to + got, part->size - got, static_cast<off_t>(part->offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed(path, "read", errno);
-    if (n == 0) return bad(path + " became shorter while it was read.");
-    got += static_cast<uint64_t>(n);
-  }
-  return Done{};
+// What a thread that is not the fetcher's reads with.
+FieldReader& reader_of_thread(uint64_t bytes_max) {
+  thread_local uint64_t made_for = 0;
+  thread_local std::unique_ptr<FieldReader> reader;
+  if (!reader || made_for != bytes_max) reader = std::make_unique<FieldReader>(bytes_max), made_for = bytes_max;
+  return *reader;
 }
 
 }  // namespace
 
 struct LocalFetcher::Inside {
-  explicit Inside(uint64_t limit) : bytes_max(limit) {}
+  Inside(unsigned concurrency, uint64_t limit) : bytes_max(limit), allowed(concurrency) {}
 
-  void work() {
-    std::string path;  // kept for its memory
-    while (FetchRequest* request = take()) {
+  void work(unsigned number) {
+    FieldReader reader(bytes_max);
+    while (FetchRequest* request = take(number)) {
       const auto start = std::chrono::steady_clock::now();
-      read(*request, path);
-      const auto duration = std::chrono::steady_clock::now() - start;
-      request->duration_ns =
-          static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
-      statistics.duration_ns.record(request->duration_ns);
+      reader.read(*request);
+      record(*request, start);
       request->observer->on_fetched(*request);  // it may be gone or in use again after this
     }
   }
 
-  FetchRequest* take() {
+  // The next request for the thread of this number; none at the end.
+  FetchRequest* take(unsigned number) {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return !queue.empty() || closing; });
-    if (queue.empty()) return nullptr;
+    while (number >= allowed || queue.empty()) {
+      if (closing) return nullptr;  // what is outstanding is finished by those that are allowed to
+      (number < allowed ? wanted : resting).wait(lock);
+    }
     FetchRequest* request = queue.front();
     queue.pop_front();
     return request;
   }
 
-  void read(FetchRequest& request, std::string& path) {
-    request.ok = true;
-    request.error = {};
+  void record(FetchRequest& request, std::chrono::steady_clock::time_point start) {
+    const auto duration = std::chrono::steady_clock::now() - start;
+    request.duration_ns = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+    statistics.duration_ns.record(request.duration_ns);
+    if (!request.ok) return statistics.failures.add();
     uint64_t bytes = 0;
-    // More buffers than fields, from an earlier request, are kept for a later one.
-    request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));
-    for (size_t i = 0; i < request.fields.size() && request.ok; ++i) {
-      Status status = read_field(request, i, path);
-      if (!status) request.ok = false, request.error = std::move(status.error());
-      bytes += request.bytes[i].size();
-    }
-    if (request.ok) statistics.samples.add(), statistics.bytes.add(bytes);
-    if (!request.ok) statistics.failures.add();
-  }
-
-  Status read_field(FetchRequest& request, size_t i, std::string& path) try {
-    request.bytes[i].resize(0);
-    const Listing& listing = *request.listing;
-    const Extent extent = listing.locate(request.sample, request.fields[i]);
-    if (extent.path.empty()) {
-      return bad("the sample " + listing.name(request.sample) + " has no \"" +
-                 listing.fields()[request.fields[i]].name + "\".");
-    }
-    return read_extent(extent, path, bytes_max, request.bytes[i]);
-  } catch (const std::bad_alloc&) {
-    return Error{Trouble::kTransient, path + " can't be read: there is not enough memory."};
+    for (size_t i = 0; i < request.fields.size(); ++i) bytes += request.bytes[i].size();
+    statistics.samples.add();
+    statistics.bytes.add(bytes);
   }
 
   const uint64_t bytes_max;
   FetchStatistics statistics;
   std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<FetchRequest*> queue;  // under mutex; bounded by those who ask
-  bool closing = false;             // under mutex
+  std::condition_variable wanted;   // a request came, for those that may take it
+  std::condition_variable resting;  // the others
+  std::deque<FetchRequest*> queue;  // under mutex, as the following; bounded by those who ask
+  unsigned allowed;                 // threads of lower numbers take requests
+  bool closing = false;
   std::vector<std::jthread> threads;
 };
 
-LocalFetcher::LocalFetcher(unsigned concurrency, uint64_t bytes_max) : inside_(std::make_unique<Inside>(bytes_max)) {
+LocalFetcher::LocalFetcher(unsigned concurrency, uint64_t bytes_max)
+    : inside_(std::make_unique<Inside>(std::max(1u, concurrency), bytes_max)) {
   for (unsigned i = 0; i < std::max(1u, concurrency); ++i) {
     inside_->threads.emplace_back([inside = inside_.get(), i] {
       name_thread("fetch", i);
-      inside->work();
+      inside->work(i);
     });
   }
 }
@@ -147,15 +83,35 @@ LocalFetcher::~LocalFetcher() {
   {
     const std::scoped_lock lock(inside_->mutex);
     inside_->closing = true;
+    inside_->wanted.notify_all();
+    inside_->resting.notify_all();
   }
-  inside_->changed.notify_all();
   inside_->threads.clear();  // joins
 }
 
 void LocalFetcher::fetch(FetchRequest& request) {
   const std::scoped_lock lock(inside_->mutex);
   inside_->queue.push_back(&request);
-  inside_->changed.notify_one();  // under the lock: the request may be the last one, and its end the fetcher's
+  inside_->wanted.notify_one();  // under the lock: the request may be the last one, and its end the fetcher's
+}
+
+bool LocalFetcher::fetch_at_hand(FetchRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  if (!reader_of_thread(inside_->bytes_max).read_at_hand(request)) return false;
+  inside_->record(request, start);
+  return true;
+}
+
+void LocalFetcher::set_concurrency(unsigned concurrency) {
+  const std::scoped_lock lock(inside_->mutex);
+  inside_->allowed = std::clamp(concurrency, 1u, static_cast<unsigned>(inside_->threads.size()));
+  inside_->wanted.notify_all();  // each looks at its number again
+  inside_->resting.notify_all();
+}
+
+unsigned LocalFetcher::concurrency() const {
+  const std::scoped_lock lock(inside_->mutex);
+  return inside_->allowed;
 }
 
 const FetchStatistics& LocalFetcher::statistics() const { return inside_->statistics; }

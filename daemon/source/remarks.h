@@ -15,6 +15,8 @@ class Remarks {
     if (first_.size() < kKept) first_.push_back(std::move(sentence));
     ++count_;
   }
+  // `count` more, whose sentences are not known.
+  void add_uncited(uint64_t count) { count_ += count; }
   // Appends those of a later part of the listing.
   void add_all(Remarks&& later) {
     for (std::string& sentence : later.first_) {

@@ -14,6 +14,8 @@
 #include "daemon/base/result.h"
 #include "daemon/source/archive_index.h"
 #include "daemon/source/fingerprint.h"
+#include "daemon/source/kept_archives.h"
+#include "daemon/source/kept_file.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/stamps.h"
@@ -251,10 +253,70 @@ class WebDataset : public Listing {
   Stamps stamps_;  // of the archives, and of their folder where they were found in one
 };
 
+// ---- keeping
+
+// What indexing gave of each archive.
+struct Indexed {
+  ArchiveIndex index;
+  std::string_view taken;  // its record, where it is as it was kept
+  std::string record;      // else, if it is settled
+};
+
+Indexed index_one(const std::string& path, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done,
+                  const std::stop_token& stop) {
+  const int64_t now_ns = file_time_now_ns();  // before its state is asked for
+  KeptState state = kept_state(look_at_archive(path));
+  Indexed indexed;
+  indexed.taken = kept.find(path, state);
+  if (!indexed.taken.empty()) {
+    auto index = KeptArchives::index_of(indexed.taken);
+    if (index) {
+      indexed.index = std::move(*index);
+      done.fetch_add(state.size, std::memory_order_relaxed);
+      return indexed;
+    }
+    indexed.taken = {};
+  }
+  const UniqueFd fd = open_archive(path);
+  struct stat status;
+  const bool known = ::fstat(fd.get(), &status) == 0;
+  indexed.index = index_archive(fd.get(), path, base_name(path), done, stop);
+  if (known) state = kept_state(status);
+  if (keeping && known && is_settled(state, now_ns)) {
+    indexed.record = KeptArchives::record_of(path, state, indexed.index);
+  }
+  return indexed;
+}
+
+// Writes what the next listing can take, if that is another than what this one took.
+void keep(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, KeptUse& use) {
+  std::vector<std::string_view> records;
+  bool more = false;
+  for (const Indexed& one : all) {
+    ++(one.taken.empty() ? use.read : use.taken);
+    more = more || !one.record.empty();
+    records.push_back(one.taken.empty() ? one.record : one.taken);
+  }
+  if (more || use.taken != kept_before) {
+    use.trouble = file.write(records);
+  } else if (use.taken != 0) {
+    file.touch();
+  }
+}
+
+[[noreturn]] void refuse_without_sample(const std::vector<ArchiveIndex>& indexes, const std::string& path) {
+  std::string why;
+  for (const ArchiveIndex& index : indexes) {
+    if (why.empty() && !index.remarks.first().empty()) why = " (" + index.remarks.first().front() + ")";
+  }
+  refuse(Trouble::kUsage,
+         "the " + std::to_string(indexes.size()) + " archives of " + path + " hold no sample" + why + ".");
+}
+
 }  // namespace
 
-std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress& progress,
-                                         const std::stop_token& stop) {
+std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress& progress, const std::stop_token& stop,
+                                         const std::filesystem::path& kept_folder, KeptUse& use) {
   struct stat origin;
   const bool in_folder = ::stat(path.c_str(), &origin) == 0 && S_ISDIR(origin.st_mode);
   std::vector<std::string> paths = find_archives(path);
@@ -269,20 +331,18 @@ std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress
   }
   std::atomic<uint64_t> done{0};
   std::vector<ArchiveIndex> indexes(paths.size());
-  run_parts(
-      paths.size(),
-      [&](uint64_t i) {
-        const UniqueFd fd = open_archive(paths[i]);
-        indexes[i] = index_archive(fd.get(), paths[i], base_name(paths[i]), done, stop);
-      },
-      done, total, progress, stop);
+  {
+    KeptFile kept_file(kept_folder, "webdataset\n" + path);
+    const KeptArchives kept(kept_file.read());
+    std::vector<Indexed> all(paths.size());
+    run_parts(
+        paths.size(), [&](uint64_t i) { all[i] = index_one(paths[i], kept, kept_file.is_on(), done, stop); }, done,
+        total, progress, stop);
+    keep(kept_file, all, kept.size(), use);
+    for (size_t i = 0; i < all.size(); ++i) indexes[i] = std::move(all[i].index);
+  }
   if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {
-    std::string why;
-    for (const ArchiveIndex& index : indexes) {
-      if (why.empty() && !index.remarks.first().empty()) why = " (" + index.remarks.first().front() + ")";
-    }
-    refuse(Trouble::kUsage,
-           "the " + std::to_string(paths.size()) + " archives of " + path + " hold no sample" + why + ".");
+    refuse_without_sample(indexes, path);
   }
   return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), std::move(stamps), path);
 }

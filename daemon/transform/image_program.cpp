@@ -23,8 +23,9 @@ uint8_t* aligned(ByteBuffer& memory, size_t size) {
   return reinterpret_cast<uint8_t*>((address + kAligned - 1) / kAligned * kAligned);
 }
 
-// Pixels of one pass's source: those of `covers`, of which `first` is the first.
+// One pass's source: the planes of a whole picture; or else the pixels of `covers`, of which `first` is the first.
 struct Source {
+  const PlanesView* planes;
   const uint8_t* first;
   size_t stride_bytes;
   Box covers;
@@ -75,10 +76,11 @@ size_t SampleTensor::bytes() const {
 }
 
 struct Scratch::Inside {
-  AxisWeights horizontal, vertical;
-  ByteBuffer columns, turned;  // of resample_band
-  ByteBuffer band, padded;     // rows on their way out
-  ByteBuffer pictures[2];      // between passes, in turn
+  AxisWeights horizontal, vertical;                // of RGB, or luma
+  AxisWeights chroma_horizontal, chroma_vertical;  // where chroma is smaller
+  ByteBuffer columns, turned;                      // of resample_band
+  ByteBuffer band, padded;                         // rows on their way out
+  ByteBuffer pictures[2];                          // between passes, in turn
 };
 
 Scratch::Scratch() : inside_(std::make_unique<Inside>()) {}
@@ -88,14 +90,16 @@ namespace {
 
 using Memory = Scratch::Inside;
 
-// Runs one pass and gives its rows to sink(first_row, rows, rgb, stride_bytes), in order, each exactly once.
+// Runs one pass and gives its rows to sink(first_row, rows, RgbRows), in order, each exactly once; in planes only where
+// `planar` asks for them.
 template <typename Sink>
 class PassRun {
  public:
-  PassRun(const Source& source, const Pass& pass, Memory& memory, Sink& sink)
+  PassRun(const Source& source, const Pass& pass, Memory& memory, bool planar, Sink& sink)
       : source_(source), pass_(pass), inside_(inside_of(pass)), memory_(memory), sink_(sink) {
     width_bytes_ = static_cast<size_t>(pass.window.width) * 3;
     padded_ = inside_ != pass.window;
+    planar_ = planar && !padded_;
     const int left = inside_.x - pass.window.x, right = pass.window.width - inside_.width - left;
     left_bytes_ = static_cast<size_t>(pass.mirrored ? right : left) * 3;
     top_ = inside_.y - pass.window.y;
@@ -103,57 +107,128 @@ class PassRun {
 
   void run() {
     if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
-    for (int y = 0; y < top_; ++y) sink_(y, 1, memory_.padded.data(), size_t{0});
-    if (resamples(pass_)) {
+    for (int y = 0; y < top_; ++y) sink_(y, 1, padded_row());
+    if (resamples(pass_) || source_.planes != nullptr) {
       resample();
     } else {
       copy();
     }
     if (!padded_) return;
     std::memset(memory_.padded.data(), 0, width_bytes_);
-    for (int y = top_ + inside_.height; y < pass_.window.height; ++y) sink_(y, 1, memory_.padded.data(), size_t{0});
+    for (int y = top_ + inside_.height; y < pass_.window.height; ++y) sink_(y, 1, padded_row());
   }
 
  private:
+  RgbRows padded_row() const { return {memory_.padded.data(), 0, 0}; }
+
   // Rows of the inside, from its row `first`.
-  void emit(int first, int rows, const uint8_t* rgb, size_t stride_bytes) {
-    if (!padded_) return sink_(top_ + first, rows, rgb, stride_bytes);
-    for (int y = 0; y < rows; ++y, rgb += stride_bytes) {
-      std::memcpy(memory_.padded.data() + left_bytes_, rgb, static_cast<size_t>(inside_.width) * 3);
-      sink_(top_ + first + y, 1, memory_.padded.data(), size_t{0});
+  void emit(int first, int rows, const RgbRows& rgb) {
+    if (!padded_) return sink_(top_ + first, rows, rgb);
+    const uint8_t* row = rgb.first;
+    for (int y = 0; y < rows; ++y, row += rgb.stride_bytes) {
+      std::memcpy(memory_.padded.data() + left_bytes_, row, static_cast<size_t>(inside_.width) * 3);
+      sink_(top_ + first + y, 1, padded_row());
     }
   }
 
   void copy() {
     const uint8_t* first = source_.at(pass_.box.x + inside_.x, pass_.box.y + inside_.y);
-    if (!pass_.mirrored) return emit(0, inside_.height, first, source_.stride_bytes);
+    if (!pass_.mirrored) return emit(0, inside_.height, {first, source_.stride_bytes, 0});
     uint8_t* row = memory_.band.resize(static_cast<size_t>(inside_.width) * 3 + PixelRows::kSlackBytes);
     for (int y = 0; y < inside_.height; ++y, first += source_.stride_bytes) {
       mirror_row(first, inside_.width, row);
-      emit(y, 1, row, 0);
+      emit(y, 1, {row, 0, 0});
     }
   }
 
-  void resample() {
-    memory_.horizontal.fill(
-        {pass_.box.width, pass_.size.width, inside_.x, inside_.width, pass_.mirrored, pass_.antialias});
-    memory_.vertical.fill({pass_.box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias});
+  // Asks for the first band's rows, which come while the weights are computed; the kernel asks for those of the others.
+  void prefetch_planes(const PlanesView& view, const SourceRange& across, const SourceRange& down) const {
+    constexpr int kLine = 64, kRowsMax = 4 * kBandRows;
+    for (int i = 0; i < view.shape.planes(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const int narrower = i == 0 ? 1 : view.shape.chroma_across, lower = i == 0 ? 1 : view.shape.chroma_down;
+      const int rows = std::min((down.end - down.first) * kBandRows / inside_.height + 2, kRowsMax) / lower;
+      const int x = (pass_.box.x + across.first) / narrower, width = (across.end - across.first) / narrower;
+      const size_t y = static_cast<size_t>(pass_.box.y + down.first) / static_cast<size_t>(lower);
+      const uint8_t* row = view.plane[at] + view.stride_bytes[at] * y + x;
+      for (int n = 0; n < rows; ++n, row += view.stride_bytes[at]) {
+        for (int byte = 0; byte < width + kLine; byte += kLine) __builtin_prefetch(row + byte);
+      }
+    }
+  }
+
+  void take_rows(Band& band) {
     const SourceRange across = memory_.horizontal.range(), down = memory_.vertical.range();
+    const uint8_t* first = source_.at(pass_.box.x + across.first, pass_.box.y + down.first);
+    band.sources[0] = {first, source_.stride_bytes, &memory_.vertical, &memory_.horizontal, nullptr};
+    const size_t size = BandSource::columns_size(band.sources[0].width() * 3);
+    band.sources[0].columns = reinterpret_cast<int16_t*>(aligned(memory_.columns, size * sizeof(int16_t)));
+  }
+
+  void take_planes(const PlanesView& view, Band& band) {
+    band.colours = view.shape.grey ? Band::Colours::kGrey : Band::Colours::kYcc;
+    const auto [across, down] = chroma_axes(view.shape);
+    size_t size = 0;
+    for (int i = 0; i < view.shape.planes(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      BandSource& from = band.sources[at];
+      from.horizontal = i == 0 ? &memory_.horizontal : across;
+      from.vertical = i == 0 ? &memory_.vertical : down;
+      from.stride_bytes = view.stride_bytes[at];
+      // Weights that were made for luma are in the box's pixels.
+      const int x = from.horizontal->range().first + (from.horizontal == &memory_.horizontal ? pass_.box.x : 0);
+      const int y = from.vertical->range().first + (from.vertical == &memory_.vertical ? pass_.box.y : 0);
+      from.first = view.plane[at] + from.stride_bytes * static_cast<size_t>(y) + x;
+      size += BandSource::columns_size(from.width());
+    }
+    auto* columns = reinterpret_cast<int16_t*>(aligned(memory_.columns, size * sizeof(int16_t)));
+    for (BandSource& from : band.sources) {
+      if (from.first == nullptr) break;
+      from.columns = columns;
+      columns += BandSource::columns_size(from.width());
+    }
+  }
+
+  // Chroma's weights across and down: luma's, or its own where it has half the samples. libjpeg does not smooth chroma
+  // of at most two columns that it widens (jdsample.c, jinit_upsampler).
+  std::pair<const AxisWeights*, const AxisWeights*> chroma_axes(const PlanesShape& shape) {
+    std::pair<const AxisWeights*, const AxisWeights*> axes(&memory_.horizontal, &memory_.vertical);
+    if (shape.grey) return axes;
+    const Size chroma = shape.plane(1);
+    const bool smooth = shape.chroma_across == 1 || chroma.width > 2;
+    if (shape.chroma_across == 2) {
+      memory_.chroma_horizontal.fill(memory_.horizontal, {chroma.width, pass_.box.x, smooth});
+      axes.first = &memory_.chroma_horizontal;
+    }
+    if (shape.chroma_down == 2) {
+      memory_.chroma_vertical.fill(memory_.vertical, {chroma.height, pass_.box.y, smooth});
+      axes.second = &memory_.chroma_vertical;
+    }
+    return axes;
+  }
+
+  void resample() {
+    const AxisRequest across{pass_.box.width, pass_.size.width, inside_.x,
+                             inside_.width,   pass_.mirrored,   pass_.antialias};
+    const AxisRequest down{pass_.box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias};
+    if (source_.planes != nullptr) prefetch_planes(*source_.planes, source_range(across), source_range(down));
+    memory_.horizontal.fill(across);
+    memory_.vertical.fill(down);
     Band band;
-    band.source = source_.at(pass_.box.x + across.first, pass_.box.y + down.first);
-    band.source_stride_bytes = source_.stride_bytes;
-    band.horizontal = &memory_.horizontal;
-    band.vertical = &memory_.vertical;
-    band.columns = reinterpret_cast<int16_t*>(
-        aligned(memory_.columns, Band::columns_size(across.end - across.first) * sizeof(int16_t)));
-    band.turned = aligned(memory_.turned, Band::turned_size(inside_.width));
-    band.out_stride_bytes = Band::row_bytes(inside_.width);
-    band.out = aligned(memory_.band, band.out_stride_bytes * kBandRows + PixelRows::kSlackBytes);
+    if (source_.planes == nullptr) {
+      take_rows(band);
+    } else {
+      take_planes(*source_.planes, band);
+    }
+    band.layout = {planar_, inside_.width};
+    const size_t row_bytes = band.layout.bytes();
+    band.turned = aligned(memory_.turned, row_bytes * kBandRows);
+    band.out = aligned(memory_.band, row_bytes * kBandRows + PixelRows::kSlackBytes);
     for (int y = 0; y < inside_.height; y += kBandRows) {
       band.first_row = y;
       band.rows = std::min(kBandRows, inside_.height - y);
       resample_band(band);
-      emit(y, band.rows, band.out, band.out_stride_bytes);
+      emit(y, band.rows, {band.out, row_bytes, band.layout.plane_bytes()});
     }
   }
 
@@ -164,19 +239,28 @@ class PassRun {
   Sink& sink_;
   size_t width_bytes_, left_bytes_;
   int top_;
-  bool padded_;
+  bool padded_, planar_;
 };
 
 // One pass into a picture of its own, for the next pass.
 Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteBuffer& picture) {
   const size_t stride = static_cast<size_t>(pass.window.width) * 3;
   uint8_t* out = picture.resize(stride * static_cast<size_t>(pass.window.height) + PixelRows::kSlackBytes);
-  auto sink = [&](int first, int rows, const uint8_t* rgb, size_t stride_bytes) {
-    for (int y = first; y < first + rows; ++y, rgb += stride_bytes)
-      std::memcpy(out + stride * static_cast<size_t>(y), rgb, stride);
+  auto sink = [&](int first, int rows, const RgbRows& rgb) {
+    for (int y = 0; y < rows; ++y)
+      std::memcpy(out + stride * static_cast<size_t>(first + y), rgb.first + rgb.stride_bytes * static_cast<size_t>(y),
+                  stride);
   };
-  PassRun(source, pass, memory, sink).run();
-  return {out, stride, {0, 0, pass.window.width, pass.window.height}};
+  PassRun(source, pass, memory, false, sink).run();
+  return {nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
+}
+
+void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
+  const size_t last = geometry.passes.size() - 1;
+  for (size_t i = 0; i < last; ++i) source = run_between(source, geometry.passes[i], memory, memory.pictures[i % 2]);
+  auto sink = [&](int first, int rows, const RgbRows& rgb) { write_rows(format, rgb, first, rows, out); };
+  PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();
+  flush_rows();
 }
 
 }  // namespace
@@ -217,14 +301,13 @@ void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& ge
 }
 
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
-  Memory& memory = scratch.inside();
-  Source source{rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};
-  const size_t last = geometry.passes.size() - 1;
-  for (size_t i = 0; i < last; ++i) source = run_between(source, geometry.passes[i], memory, memory.pictures[i % 2]);
-  auto sink = [&](int first, int count, const uint8_t* rgb, size_t stride_bytes) {
-    write_rows(inside_->format, rgb, stride_bytes, first, count, out);
-  };
-  PassRun(source, geometry.passes[last], memory, sink).run();
+  const Source source{nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};
+  run_passes(source, geometry, inside_->format, scratch.inside(), out);
+}
+
+void ImageProgram::render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
+  const Size& size = planes.shape.picture;
+  run_passes({&planes, nullptr, 0, {0, 0, size.width, size.height}}, geometry, inside_->format, scratch.inside(), out);
 }
 
 std::vector<std::string> image_operations() {

@@ -22,6 +22,7 @@
 
 #include "config/spec.h"
 #include "daemon/base/picture.h"
+#include "daemon/base/planes.h"
 #include "daemon/base/random.h"
 
 namespace spdld::transform {
@@ -78,6 +79,9 @@ class ImageProgram {
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
   // `rows` covers geometry.decoded (or more); `out` has tensor().bytes() bytes, aligned to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
+  // The same from the planes of the whole picture. The first pass resizes luma and chroma and converts at its own size;
+  // chroma's weights hold libjpeg's fancy upsampling, so that the pixels are those of render() within rounding.
+  void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
 
  private:
   struct Inside;

@@ -20,10 +20,20 @@ struct TensorFormat {
   std::array<float, 3> factor = {1, 1, 1}, offset = {0, 0, 0};
 };
 
-// `rows` rows of size.width pixels of interleaved RGB become the tensor's rows from `first_row`. `out` is the whole
-// tensor, aligned to its elements; nothing outside of these rows is written, 64 bytes behind the last pixel may be
-// read.
-void write_rows(const TensorFormat& format, const uint8_t* rgb, size_t stride_bytes, int first_row, int rows,
-                uint8_t* out);
+// Rows of pixels: interleaved RGB, or each row's red, green and blue values apart.
+struct RgbRows {
+  const uint8_t* first = nullptr;
+  size_t stride_bytes = 0;  // from row to row
+  size_t plane_bytes = 0;   // from a row's red values to its green ones, and on to its blue ones; 0: interleaved
+};
+
+// True: write_rows takes rows of planes, and needs less time for them.
+bool prefers_planes(const TensorFormat& format);
+
+// `rows` rows of size.width pixels become the tensor's rows from `first_row`. `out` is the whole tensor, aligned to its
+// elements; nothing outside of these rows is written, 64 bytes behind the last pixel may be read. Large tensors of
+// whole cache lines are written past the caches: flush_rows() before another thread reads.
+void write_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out);
+void flush_rows();
 
 }  // namespace spdld::transform

@@ -1,5 +1,6 @@
 // The weights of one axis of a resampling: Pillow's triangle filter (libImaging/Resample.c, precompute_coeffs), in
-// 16-bit fixed point. Reused from sample to sample by one decode thread.
+// 16-bit fixed point; for chroma of half the size joined with libjpeg's upsampling. Reused from sample to sample by one
+// decode thread.
 #pragma once
 
 #include <cstddef>
@@ -22,29 +23,48 @@ struct SourceRange {
 };
 SourceRange source_range(const AxisRequest& request);
 
+// One axis of a chroma plane that has half as many samples as the picture has pixels.
+struct HalvedAxis {
+  int samples = 1;    // of the plane
+  int box_first = 0;  // where the box of the request for luma begins, in the picture
+  // libjpeg's fancy upsampling (jdsample.c): a pixel is 3/4 of its own sample and 1/4 of the one next to it, at the
+  // picture's border of its own alone. Else always its own.
+  bool smooth = true;
+};
+
 class AxisWeights {
  public:
   void fill(const AxisRequest& request);
+  // The weights for chroma of what `luma` gives for luma, as if the whole plane were upsampled first; range() is in the
+  // plane's samples then.
+  void fill(const AxisWeights& luma, const HalvedAxis& axis);
 
   static constexpr int kOne = 1 << 15;  // a weight of 1 (a single tap has 1 - 2^-15: it would not fit)
 
   const SourceRange& range() const { return range_; }
-  int count() const { return static_cast<int>(taps_.size()); }
-  // The wanted pixel i is the sum of weights(i)[k] * source[range().first + start(i) + k], k < taps(i).
-  int start(int i) const { return taps_[static_cast<size_t>(i)].start; }
-  int taps(int i) const { return taps_[static_cast<size_t>(i)].count; }
-  const int16_t* weights(int i) const { return weights_.data() + taps_[static_cast<size_t>(i)].offset; }
+  int count() const { return static_cast<int>(count_); }
+  // The wanted pixel i is the sum of weight(i, k) * source[range().first + start(i) + k], k < taps(). All have as many
+  // taps, some of which may be 0: loops over them are then easy to predict.
+  int taps() const { return taps_; }
+  int start(int i) const { return starts_[static_cast<size_t>(i)]; }
+  int16_t weight(int i, int k) const { return weights(i)[static_cast<size_t>(k) * stride()]; }
+  const int16_t* weights(int i) const { return weights_.data() + static_cast<size_t>(i); }  // of tap 0
+  size_t stride() const { return starts_.size(); }                                          // from tap to tap
 
  private:
-  struct Taps {
-    int start, count;
-    size_t offset;  // into weights_
-  };
+  void resize(size_t count, int taps);
+  void fill_few(float support, float pixel);
+  void fill_one(size_t i, int64_t distance, int64_t support, int64_t pixel);
+  void halve(const AxisWeights& luma, int luma_first);
+  void halve_one(size_t i, const AxisWeights& luma, int begin, const HalvedAxis& axis);
 
   SourceRange range_;
-  std::vector<Taps> taps_;
-  std::vector<int16_t> weights_;
-  std::vector<double> exact_;
+  int taps_ = 0;
+  size_t count_ = 0;
+  std::vector<int> starts_;       // rounded up to whole blocks, as the weights of each tap
+  std::vector<int16_t> weights_;  // of all wanted pixels for tap 0, then for tap 1, ...
+  std::vector<int> distances_;    // from each wanted pixel's centre to its first tap's
+  std::vector<int64_t> parts_;    // of one wanted pixel
 };
 
 }  // namespace spdld::transform

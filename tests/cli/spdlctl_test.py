@@ -74,7 +74,18 @@ class WithoutDaemon(Case):
         lines = done.stdout.splitlines()
         self.assertEqual(len(lines), 2)
         self.assertTrue(lines[0].startswith(f"{file}: fine, pipeline small: image-folder /data/train"), lines[0])
+        self.assertTrue(lines[0].endswith("; cache auto"), lines[0])
         self.assertIn("spdld.toml: fine, the daemon's file", lines[1])
+        self.assertIn("a cache of at most a quarter of the memory", lines[1])
+
+    def test_check_says_how_the_cache_is_bounded(self):
+        for text, said in (('ram_bytes_max = "256 MiB"\nfolder = "/mnt/ssd"', "a cache of at most 256 MiB and 64.0 GiB in /mnt/ssd"),
+                           ('ram_bytes_max = 0\nfolder = "/mnt/ssd"', "a cache of at most 64.0 GiB in /mnt/ssd"),
+                           ("ram_bytes_max = 0", "no cache")):
+            with self.subTest(text=text):
+                done = spdlctl("check", self.write("spdld.toml", f"[cache]\n{text}\n"))
+                self.assert_code(done, FINE)
+                self.assertIn(f", {said}, ", done.stdout)
 
     def test_check_tells_every_error_with_its_line(self):
         text = pipeline_text("/data/train").replace('"resize"', '"resise"').replace("size = 4", "size = 0")

@@ -14,16 +14,24 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   INFO(loaded.sentences());
   REQUIRE(loaded);
   const auto& settings = *loaded.value;
-  const DaemonSettings defaults;
   CHECK(settings.socket_path == "/run/spdld/spdld.sock");
   CHECK(settings.socket_mode == 0660);
   CHECK(settings.socket_group.empty());
   CHECK(settings.cpu_budget == 0);
-  CHECK(settings.fetch_concurrency == defaults.fetch_concurrency);
+  CHECK(settings.fetch_concurrency == 16);
   CHECK(settings.slot_bytes_max == 8ull << 30);
   CHECK(settings.slot_bytes_per_user_max == 4ull << 30);
   CHECK(settings.pipelines_per_user_max == 16);
   CHECK(settings.sessions_max == 256);
+  CHECK_FALSE(settings.cache_ram_bytes_max.has_value());
+  CHECK(settings.cache_folder.empty());
+  CHECK(settings.cache_disk_bytes_max == 64ull << 30);
+  CHECK(settings.state_kept);
+  CHECK(settings.state_folder.empty());
+  CHECK(settings.tuning_enabled);
+  CHECK(settings.tuning_decode == 0);
+  CHECK(settings.tuning_fetch == 0);
+  CHECK(settings.tuning_depth == 0);
   CHECK(settings.gpu_enabled);
   CHECK(settings.gpu_slot_bytes_max == 4ull << 30);
   CHECK(settings.gpu_staging_bytes_max == 1ull << 30);
@@ -45,6 +53,17 @@ slot_bytes_max = "1.5 GiB"
 slot_bytes_per_user_max = 1048576
 pipelines_per_user_max = 2
 sessions_max = 3
+[cache]
+ram_bytes_max = "20 GiB"
+folder = "/mnt/ssd"
+disk_bytes_max = "1 TB"
+[state]
+folder = "/var/lib/x"
+[tuning]
+enabled = false
+decode = 12
+fetch = 63
+depth = 16
 [gpu]
 enabled = false
 slot_bytes_max = "16 GiB"
@@ -73,6 +92,15 @@ level = "debug"
   CHECK(settings.slot_bytes_per_user_max == 1048576);
   CHECK(settings.pipelines_per_user_max == 2);
   CHECK(settings.sessions_max == 3);
+  CHECK(settings.cache_ram_bytes_max == 20ull << 30);
+  CHECK(settings.cache_folder == "/mnt/ssd");
+  CHECK(settings.cache_disk_bytes_max == 1000000000000);
+  CHECK(settings.state_kept);
+  CHECK(settings.state_folder == "/var/lib/x");
+  CHECK_FALSE(settings.tuning_enabled);
+  CHECK(settings.tuning_decode == 12);
+  CHECK(settings.tuning_fetch == 63);
+  CHECK(settings.tuning_depth == 16);
   CHECK_FALSE(settings.gpu_enabled);
   CHECK(settings.gpu_slot_bytes_max == 16ull << 30);
   CHECK(settings.gpu_staging_bytes_max == 2097152);
@@ -99,6 +127,43 @@ TEST_CASE("sizes are bytes or texts with a unit", "[config]") {
   CHECK(bytes("\"8 GB\"") == 8000000000);
   // The limit of one user, where it is not written, follows the limit of all.
   CHECK(load("limits.slot_bytes_max = \"1 GiB\"").value->slot_bytes_per_user_max == 1ull << 30);
+}
+
+TEST_CASE("auto, off and 0 in a daemon file", "[config]") {
+  const auto loaded = load(R"([cache]
+ram_bytes_max = "auto"
+folder = ""
+[state]
+folder = "off"
+[tuning]
+decode = "auto"
+fetch = "auto"
+depth = "auto"
+)");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  CHECK_FALSE(loaded.value->cache_ram_bytes_max.has_value());
+  CHECK(loaded.value->cache_folder.empty());
+  CHECK_FALSE(loaded.value->state_kept);
+  CHECK(loaded.value->state_folder.empty());
+  CHECK(loaded.value->tuning_decode == 0);
+  CHECK(loaded.value->tuning_fetch == 0);
+  CHECK(loaded.value->tuning_depth == 0);
+  CHECK(load("cache.ram_bytes_max = 0").value->cache_ram_bytes_max == 0u);
+  CHECK(load("cache.ram_bytes_max = \"512 MiB\"").value->cache_ram_bytes_max == 512ull << 20);
+  const auto settled = load("state.folder = \"auto\"");
+  CHECK(settled.value->state_kept);
+  CHECK(settled.value->state_folder.empty());
+}
+
+TEST_CASE("what is pinned stays within the limits", "[config]") {
+  CHECK(load("tuning.decode = 1024").value->tuning_decode == 1024);  // a budget of 0 is known only where it runs
+  CHECK(load("limits.cpu_budget = 3\ntuning.decode = 3").value->tuning_decode == 3);
+  expect_complaints(load("limits.cpu_budget = 3\ntuning.decode = 4"),
+                    {{2, "tuning.decode", "must not be above limits.cpu_budget, which is 3"}});
+  CHECK(load("tuning.fetch = 16").value->tuning_fetch == 16);
+  expect_complaints(load("tuning.fetch = 17"),
+                    {{1, "tuning.fetch", "must not be above limits.fetch_concurrency, which is 16"}});
 }
 
 TEST_CASE("one error in a daemon file is found at its key and line", "[config]") {
@@ -134,6 +199,25 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
       {"[limits]\npipelines_per_user_max = 0", {2, "limits.pipelines_per_user_max", "from 1"}},
       {"[limits]\nsessions_max = \"many\"", {2, "limits.sessions_max", "an integer"}},
       {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},
+      {"cache = 1", {1, "cache", "must be a table, not an integer"}},
+      {"[cache]\nram_bytes_max = -1", {2, "cache.ram_bytes_max", "\"auto\" or a size such as \"8 GiB\", or bytes,"}},
+      {"[cache]\nram_bytes_max = \"Auto\"", {2, "cache.ram_bytes_max", "not \"Auto\""}},
+      {"[cache]\nram_bytes_max = true", {2, "cache.ram_bytes_max", "from 0 to 1125899906842624, not true"}},
+      {"[cache]\nram_bytes_max = \"2000 TiB\"", {2, "cache.ram_bytes_max", "not \"2000 TiB\""}},
+      {"[cache]\nram_byte_max = 1", {2, "cache.ram_byte_max", "did you mean \"ram_bytes_max\"?"}},
+      {"[cache]\nfolder = \"cache\"", {2, "cache.folder", "must be an absolute path"}},
+      {"[cache]\nfolder = false", {2, "cache.folder", "must be a text"}},
+      {"[cache]\ndisk_bytes_max = 0", {2, "cache.disk_bytes_max", "from 1048576"}},
+      {"[cache]\ndisk_bytes_max = \"auto\"", {2, "cache.disk_bytes_max", "a size"}},
+      {"[state]\nfolder = \"\"", {2, "state.folder", "must be an absolute path, \"auto\" or \"off\", not \"\""}},
+      {"[state]\nfolder = \"no\"", {2, "state.folder", "not \"no\""}},
+      {"[state]\nfolder = 0", {2, "state.folder", "must be a text"}},
+      {"[tuning]\nenabled = \"auto\"", {2, "tuning.enabled", "must be true or false"}},
+      {"[tuning]\ndecode = 0", {2, "tuning.decode", "must be \"auto\" or an integer from 1 to 1024, not 0"}},
+      {"[tuning]\ndecode = \"all\"", {2, "tuning.decode", "not \"all\""}},
+      {"[tuning]\nfetch = 65", {2, "tuning.fetch", "\"auto\" or an integer from 1 to 64"}},
+      {"[tuning]\ndepth = 17", {2, "tuning.depth", "\"auto\" or an integer from 1 to 16"}},
+      {"[tuning]\ndepths = 1", {2, "tuning.depths", "did you mean \"depth\"?"}},
       {"[data]\nroots = \"/data\"", {2, "data.roots", "must be a list of texts"}},
       {"[data]\nroots = [\"/data\",\n3]", {3, "data.roots[1]", "not 3"}},
       {"[data]\nroots = [\"data\"]", {2, "data.roots", "absolute paths, not \"data\""}},
@@ -159,7 +243,7 @@ TEST_CASE("all errors of a daemon file come at once", "[config]") {
                      {4, "limits.cpu", "not a key that is known here"},
                      {5, "limits.sessions_max", "from 1"},
                      {7, "socket.mode", "octal"},
-                     {8, "extra", "known are socket, limits, gpu, data, pipelines, log"}});
+                     {8, "extra", "known are socket, limits, cache, state, tuning, gpu, data, pipelines, log"}});
 }
 
 TEST_CASE("every key that is listed is a key that is known", "[config]") {

@@ -25,6 +25,15 @@ bool names_key(const std::string& text, const std::string& key) {
          ("\n" + text).find("\n# " + key + " = ") != std::string::npos;
 }
 
+// A section's lines, as they are or behind "# ", up to the next section; NAME stands for any name.
+std::string section_of(const std::string& text, std::string name) {
+  if (const size_t any = name.find(".NAME"); any != std::string::npos) name.erase(any + 1);
+  const size_t begin = text.find("[" + name);
+  if (begin == std::string::npos) return "";
+  const size_t body = text.find('\n', begin);
+  return text.substr(body, std::min(text.find("\n[", body), text.find("\n# [", body)) - body);
+}
+
 class TemporaryFolder : public spdld::test::TempDir {
  public:
   std::filesystem::path write(const std::string& name, const std::string& text) const {
@@ -64,7 +73,8 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   const std::string text = text_of(kExamples / "spdld.toml");
   for (const auto& key : daemon_keys()) {
     INFO(key);
-    CHECK(names_key(text, key.substr(key.rfind('.') + 1)));
+    const size_t dot = key.rfind('.');
+    CHECK(names_key(section_of(text, key.substr(0, dot)), key.substr(dot + 1)));
   }
   const auto loaded = load_daemon_file(kExamples / "spdld.toml");
   REQUIRE(loaded);
@@ -77,6 +87,15 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   CHECK(loaded.value->slot_bytes_per_user_max == defaults.slot_bytes_per_user_max);
   CHECK(loaded.value->pipelines_per_user_max == defaults.pipelines_per_user_max);
   CHECK(loaded.value->sessions_max == defaults.sessions_max);
+  CHECK(loaded.value->cache_ram_bytes_max == defaults.cache_ram_bytes_max);
+  CHECK(loaded.value->cache_folder == defaults.cache_folder);
+  CHECK(loaded.value->cache_disk_bytes_max == defaults.cache_disk_bytes_max);
+  CHECK(loaded.value->state_kept == defaults.state_kept);
+  CHECK(loaded.value->state_folder == defaults.state_folder);
+  CHECK(loaded.value->tuning_enabled == defaults.tuning_enabled);
+  CHECK(loaded.value->tuning_decode == defaults.tuning_decode);
+  CHECK(loaded.value->tuning_fetch == defaults.tuning_fetch);
+  CHECK(loaded.value->tuning_depth == defaults.tuning_depth);
   CHECK(loaded.value->gpu_enabled == defaults.gpu_enabled);
   CHECK(loaded.value->gpu_slot_bytes_max == defaults.gpu_slot_bytes_max);
   CHECK(loaded.value->gpu_staging_bytes_max == defaults.gpu_staging_bytes_max);
@@ -97,12 +116,13 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
   CHECK(loaded.value->data_roots.size() == 2);
   CHECK(loaded.value->access.size() == 2);
   CHECK(loaded.value->pipelines_dir == "/etc/spdld/pipelines");
+  CHECK(loaded.value->cache_folder == "/mnt/ssd/spdld");
 }
 
 TEST_CASE("the example of training names every key of a pipeline", "[config]") {
   const std::string text = text_of(kExamples / "imagenet-train.toml");
-  for (const char* key : {"name", "seed", "on_bad", "type", "uri", "extensions", "shuffle", "epochs", "from", "ops",
-                          "size", "global_size", "last", "prefetch_depth", "held_max", "device"}) {
+  for (const char* key : {"name", "seed", "on_bad", "cache", "type", "uri", "extensions", "shuffle", "epochs", "from",
+                          "ops", "size", "global_size", "last", "prefetch_depth", "held_max", "device"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }

@@ -10,6 +10,7 @@ TEST_CASE("a plain pipeline loads, with its defaults written out", "[config]") {
   CHECK(spec.name == "train");
   CHECK(spec.seed == 7);
   CHECK(spec.on_bad == OnBad::kSubstitute);
+  CHECK(spec.cache == CacheForm::kAuto);
   CHECK(spec.source.type == "image-folder");
   CHECK(spec.source.uri == "/data/train");
   CHECK(std::get<std::string>(spec.source.parameters.at("extensions")) == "jpg,jpeg");
@@ -42,6 +43,8 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
   CHECK(load_with_line(2, "seed = 9223372036854775807"));
   CHECK(load_with_line(2, "on_bad = \"mask\"").value->on_bad == OnBad::kMask);
   CHECK(load_with_line(2, "on_bad = \"fail\"").value->on_bad == OnBad::kFail);
+  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kDecoded})
+    CHECK(load_with_line(2, "cache = \"" + std::string(cache_form_name(form)) + "\"").value->cache == form);
   CHECK(load_with_line(7, "epochs = 0\nshuffle = false").value->order.epochs == 0);
   CHECK(load_with_line(13, "size = 65536").value->batch.size == 65536);
   CHECK(load_with_line(13, "global_size = 1").value->batch.global_size == 1);
@@ -70,6 +73,10 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {2, "sede = 1", {2, "sede", "did you mean \"seed\"?"}},
       {2, "on_bad = \"skip\"", {2, "on_bad", "\"substitute\", \"mask\" or \"fail\", not \"skip\""}},
       {2, "on_bad = \"masks\"", {2, "on_bad", "did you mean \"mask\"?"}},
+      {2, "cache = \"planes\"", {2, "cache", "\"auto\", \"off\", \"encoded\" or \"decoded\", not \"planes\""}},
+      {2, "cache = \"decode\"", {2, "cache", "did you mean \"decoded\"?"}},
+      {2, "cache = false", {2, "cache", "not false"}},
+      {2, "cach = \"off\"", {2, "cach", "did you mean \"cache\"?"}},
       {6, "[[order]]", {6, "order", "must be a table, not a list"}},
       {7, "epochs = -1", {7, "order.epochs", "from 0 to"}},
       {7, "shuffle = 1", {7, "order.shuffle", "must be true or false, not 1"}},

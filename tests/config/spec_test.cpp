@@ -11,6 +11,7 @@ const char* const kToml = R"(
 name = "a"
 seed = 9223372036854775807
 on_bad = "mask"
+cache = "encoded"
 [source]
 type = "webdataset"
 uri = "file:///d/a-{00..11}.tar"
@@ -35,7 +36,7 @@ device = "cpu"
 )";
 
 const char* const kJson = R"({"batch": {"device": "cpu", "held_max": 1, "prefetch_depth": 3, "last": "drop",
- "global_size": 512}, "name": "a", "on_bad": "mask", "seed": 9223372036854775807,
+ "global_size": 512}, "name": "a", "cache": "encoded", "on_bad": "mask", "seed": 9223372036854775807,
  "order": {"epochs": 0, "shuffle": false}, "source": {"uri": "/d/a-{00..11}.tar",
  "type": "webdataset"}, "output": [{"from": "jpg", "name": "image", "ops": [
  {"op": "decode-image", "exif": true}, {"op": "random-resized-crop", "size": [224], "scale": [0.1, 1.0], "box": "crop"},
@@ -84,6 +85,7 @@ TEST_CASE("full_json goes round", "[config]") {
   CHECK(full_json(*again.value) == full_json(*first.value));
   CHECK(canonical_json(*again.value) == canonical_json(*first.value));
   CHECK(again.value->name == "a");
+  CHECK(again.value->cache == CacheForm::kEncoded);
   CHECK(again.value->seed == 9223372036854775807u);
   CHECK(again.value->batch.held_max == 1);
 }
@@ -99,6 +101,10 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   other.where.line = 99;
   CHECK(canonical_json(other) == text);
   CHECK(full_json(other) != full_json(spec));
+  auto uncached = spec;
+  uncached.cache = CacheForm::kOff;
+  CHECK(canonical_json(uncached) == text);
+  CHECK(full_json(uncached) != full_json(spec));
   const auto changed = [&](auto change) {
     auto copy = spec;
     change(copy);

@@ -152,6 +152,46 @@ TEST_CASE("a progressive picture's scans are bounded", "[decode]") {
   check_still_works(*decoder);
 }
 
+Bytes without_segments(const Bytes& jpeg, uint8_t marker) {
+  Bytes rest(jpeg.begin(), jpeg.begin() + 2);
+  size_t at = 2;
+  while (jpeg[at + 1] != 0xDA) {
+    const size_t end = at + 2 + (static_cast<size_t>(jpeg[at + 2]) << 8 | jpeg[at + 3]);
+    if (jpeg[at + 1] != marker)
+      rest.insert(rest.end(), jpeg.begin() + static_cast<ptrdiff_t>(at), jpeg.begin() + static_cast<ptrdiff_t>(end));
+    at = end;
+  }
+  rest.insert(rest.end(), jpeg.begin() + static_cast<ptrdiff_t>(at), jpeg.end());
+  return rest;
+}
+
+TEST_CASE("a picture gets no tables from those before it", "[decode]") {
+  constexpr uint8_t kHuffmanTables = 0xC4, kQuantTables = 0xDB;
+  const auto baseline = test::make_jpeg(64, 48);
+  test::JpegOptions options;
+  options.progressive = true;
+  options.quality = 30;
+  const auto progressive = test::make_jpeg(64, 48, options);
+  const auto decode = [](decode::ImageDecoder& decoder, const Bytes& jpeg, Bytes& pixels) {
+    PixelRows rows;
+    const auto size = decoder.open(jpeg, true);
+    if (!size || !decoder.decode({0, 0, size->width, size->height}, rows)) return false;
+    pixels.assign(rows.row(0), rows.row(size->height - 1) + 3 * static_cast<ptrdiff_t>(size->width));
+    return true;
+  };
+  auto decoder = decode::make_jpeg_decoder();
+  Bytes pixels, again;
+  for (int round = 0; round < 2; ++round) {
+    CHECK_FALSE(decode(*decoder, without_segments(baseline, kQuantTables), pixels));
+    CHECK_FALSE(decode(*decoder, without_segments(progressive, kHuffmanTables), pixels));
+    // Motion JPEG's frames: the standard's own tables are meant, which make_jpeg uses.
+    REQUIRE(decode(*decoder, without_segments(baseline, kHuffmanTables), pixels));
+    REQUIRE(decode(*decoder, progressive, again));  // with tables of its own
+    REQUIRE(decode(*decoder, baseline, again));
+    CHECK(pixels == again);
+  }
+}
+
 TEST_CASE("random damage never does worse than an error", "[decode]") {
   auto decoder = decode::make_jpeg_decoder();
   uint32_t random = 1;

@@ -106,5 +106,16 @@ TEST_CASE("only what the box needs is decoded", "[decode]") {
         PixelRows::kSlackBytes);
 }
 
+// libjpeg-turbo's colour conversion writes rows that are aligned to 16 bytes (SSE2) or 32 (AVX2) past the cache.
+TEST_CASE("rows are not placed where libjpeg streams them past the cache", "[decode]") {
+  auto decoder = decode::make_jpeg_decoder();
+  PixelRows rows;
+  for (int width = 1; width < 100; width += 9) {
+    REQUIRE(decoder->open(test::make_jpeg(100, 20), true));
+    REQUIRE(decoder->decode({0, 0, width, 20}, rows));
+    for (int y = 0; y < 20; ++y) CHECK(reinterpret_cast<uintptr_t>(rows.row(y)) % 16 == 8);
+  }
+}
+
 }  // namespace
 }  // namespace spdld

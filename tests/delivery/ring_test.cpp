@@ -23,10 +23,10 @@ struct Trainer final : Reader {
   void on_ready(const Batch& batch, uint64_t generation) override { leases.push_back({batch.slot->index, generation}); }
 };
 
-Ring make_ring(uint32_t slots, uint32_t readers) {
+Ring make_ring(uint32_t slots, uint32_t readers, uint32_t held_max = 2) {
   std::vector<Slot> made;
   for (uint32_t i = 0; i < slots; i++) made.push_back({i, std::make_unique<HostSlot>(4096, Access::kWritable)});
-  return Ring(std::move(made), Access::kWritable, readers);
+  return Ring(std::move(made), Access::kWritable, readers, held_max);
 }
 
 bool fill(Ring& ring, uint64_t step, uint32_t run = 0) {

@@ -111,6 +111,11 @@ class Installed(unittest.TestCase):
         self.assertNotRegex(service, r"(?m)^PrivateUsers=(yes|true)")
         self.assertRegex(service, r"(?m)^RestrictAddressFamilies=.*AF_UNIX")
         self.assertRegex(service, r"(?m)^ExecReload=.*-HUP \$MAINPID")
+        # The one place it may write to, and nobody else may read: systemd makes it and names it in $CACHE_DIRECTORY.
+        self.assertRegex(service, r"(?m)^CacheDirectory=spdld$")
+        self.assertRegex(service, r"(?m)^CacheDirectoryMode=0700$")
+        self.assertRegex(service, r"(?m)^ProtectSystem=strict$")
+        self.assertNotRegex(service, r"(?m)^(ReadWritePaths|StateDirectory|LogsDirectory)=")
 
     def test_user_and_folder_are_taken(self):
         for program, file in (("systemd-sysusers", "sysusers.d/spdld.conf"), ("systemd-tmpfiles", "tmpfiles.d/spdld.conf")):

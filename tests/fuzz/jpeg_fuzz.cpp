@@ -1,5 +1,5 @@
-// Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose; and as an EXIF block. What can't be
-// decoded must be an error; what can must lie where it says.
+// Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes; and as an EXIF
+// block. What can't be decoded must be an error; what can must lie where it says, and a box must have what all has.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 
 #include "daemon/decode/image_decoder.h"
 #include "daemon/decode/jpeg/exif.h"
+#include "tests/decode/planes_memory.h"
 
 namespace {
 
@@ -40,6 +41,23 @@ void touch(const PixelRows& rows, const Box& box) {
   (void)sink;
 }
 
+// Whole planes, with all their bytes written, and those of a box.
+void check_planes(decode::ImageDecoder& decoder, const Box& box) {
+  if (!decoder.planes()) return;
+  const PlanesShape shape = *decoder.planes();
+  test::PlanesMemory whole(shape, 0xA5), again(shape, 0x5A), some(shape, 0);
+  const bool decoded = bool(decoder.decode_planes(whole.data()));
+  const bool decoded_box = bool(decoder.decode_planes(box, some.data()));
+  if (!decoded) return;
+  PlanesView whole_view, some_view;
+  if (!decoded_box || !decoder.decode_planes(again.data())) std::abort();
+  if (std::memcmp(whole.data(), again.data(), whole.size()) != 0) std::abort();
+  if (!view_planes(whole.data(), whole.size(), whole_view) || !view_planes(some.data(), some.size(), some_view)) {
+    std::abort();
+  }
+  if (!(whole_view.shape == shape) || !test::same_samples(some_view, whole_view, box)) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -62,5 +80,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     const auto status = decoder->decode(box, rows);
     if (status) touch(rows, box);
   }
+  check_planes(*decoder, choose_box(*picture, bytes));
   return 0;
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 LOWEST = ("proto", "config")
 SIBLINGS = ("source", "sampler", "decode", "transform", "memory")
-BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/batch")
+BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/batch", "daemon/cache")
 
 # Room (a folder) -> the rooms whose headers it may include, beside its own; "NAME/" stands for all rooms below NAME. The
 # longest folder that fits a file is its room.
@@ -15,6 +15,7 @@ ROOMS = {
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
     "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
+    "daemon/cache": (*LOWEST, "daemon/base", "daemon/source"),
     "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
     "daemon/pipeline": (*BELOW_PIPELINE,),
     "daemon/delivery": (*BELOW_PIPELINE,),
@@ -25,8 +26,9 @@ ROOMS = {
     "client/src": ("proto", "proto/cuda", "client/include"),
     "client/python": ("client/include",),
     "client/cli": ("proto", "config", "client/include"),
+    "tests/support": ("proto/", "config/", "daemon/", "client/", "tests/"),
     "tests": ("proto/", "config/", "daemon/", "client/", "tests/"),
-    "bench": ("proto/", "config/", "daemon/", "client/", "bench/"),
+    "bench": ("proto/", "config/", "daemon/", "client/", "bench/", "tests/support"),
     "deploy": (),
 }
 

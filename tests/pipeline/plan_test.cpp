@@ -29,12 +29,10 @@ Result<std::vector<uint8_t>> run(const config::OutputSpec& spec, const std::stri
   const pipeline::Plan plan(with({spec}), listing);
   const batch::Layout layout(plan.tensors(), 1, 1 << 20);
   std::vector<uint8_t> slot(layout.slot_bytes(), 0xff);
-  source::FetchRequest fetched;
-  fetched.sample = 3;
-  fetched.bytes.resize(1);
-  std::copy(text.begin(), text.end(), fetched.bytes[0].resize(text.size()));
+  pipeline::FieldBytes field;
+  field.bytes = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   pipeline::DecodeContext context;
-  const Status status = plan.run(listing, fetched, {}, context, {layout, slot.data(), 0});
+  const Status status = plan.run({listing, 3, {&field, 1}}, {}, context, {layout, slot.data(), 0});
   if (!status) return status.error();
   return std::vector<uint8_t>(slot.begin(), slot.begin() + static_cast<ptrdiff_t>(plan.tensors()[0].sample_bytes));
 }
@@ -70,6 +68,25 @@ TEST_CASE("sample_id is always there, mask only where it is chosen") {
   };
   CHECK(names(config::OnBad::kSubstitute) == std::vector<std::string>{"label", "sample_id"});
   CHECK(names(config::OnBad::kMask) == std::vector<std::string>{"label", "sample_id", "mask"});
+}
+
+TEST_CASE("planes may stand for a field that is only decoded as a picture, and always in the same way") {
+  const test::FakeListing listing(5);
+  const auto picture = [](const std::string& name, bool exif) {
+    config::OutputSpec spec = output(name, "text", "decode-image", {{"exif", exif}});
+    spec.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
+    return spec;
+  };
+  const auto is_picture = [&](std::vector<config::OutputSpec> outputs) {
+    const pipeline::Plan plan(with(std::move(outputs)), listing);
+    REQUIRE(plan.fetched().size() == 1);
+    return plan.fetched()[0].is_picture;
+  };
+  CHECK(is_picture({picture("a", true)}));
+  CHECK(is_picture({picture("a", false), picture("b", false)}));
+  CHECK_FALSE(is_picture({picture("a", false), picture("b", true)}));
+  CHECK_FALSE(is_picture({picture("a", true), output("raw", "text", "pad-bytes", {{"length", int64_t{6}}})}));
+  CHECK_FALSE(is_picture({output("n", "text", "parse-int")}));
 }
 
 TEST_CASE("numbers from text") {

@@ -56,7 +56,7 @@ class Rig final : public pipeline::StreamObserver {
         contexts_(given.threads),
         pipeline(std::make_shared<pipeline::Pipeline>(
             make_spec(given.batch_size, given.epochs, given.on_bad, given.shuffle), make_listing(given), 0.0,
-            pipeline::Resources{pool_, fetcher, contexts_})),
+            pipeline::Resources{pool_, fetcher, contexts_, cache_})),
         sharding_(given.samples, pipeline->spec().batch, 0, 1),
         layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
         stream(
@@ -100,6 +100,7 @@ class Rig final : public pipeline::StreamObserver {
  private:
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
+  cache::Cache cache_{cache::Settings{}};
 
  public:
   std::shared_ptr<pipeline::Pipeline> pipeline;

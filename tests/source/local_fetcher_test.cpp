@@ -4,13 +4,15 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "daemon/source/fetcher.h"
 #include "daemon/source/trouble.h"
+#include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
@@ -21,42 +23,10 @@ using Catch::Contains;
 
 namespace {
 
-class Waiter final : public FetchObserver {
- public:
-  void on_fetched(FetchRequest&) override {
-    const std::scoped_lock lock(mutex_);
-    ++count_;
-    changed_.notify_all();
-  }
-  bool wait(uint64_t count) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return count_ >= count; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t count_ = 0;
-};
-
-std::vector<FieldId> ids(const Listing& listing, const std::vector<std::string>& names) {
-  std::vector<FieldId> all(names.size());
-  for (size_t i = 0; i < names.size(); ++i) REQUIRE(listing.find_field(names[i], &all[i]) != nullptr);
-  return all;
-}
-
-std::string text(const ByteBuffer& bytes) { return {bytes.bytes().begin(), bytes.bytes().end()}; }
-
-// One request, fetched and waited for.
-FetchRequest fetch_one(Fetcher& fetcher, const Listing& listing, uint64_t sample, std::span<const FieldId> fields) {
-  Waiter waiter;
-  FetchRequest request;
-  request.listing = &listing;
-  request.sample = sample;
-  request.fields = fields;
-  request.observer = &waiter;
-  fetcher.fetch(request);
-  REQUIRE(waiter.wait(1));
+FetchRequest fetch_one(Fetcher& fetcher, const Listing& listing, uint64_t sample,
+                       const std::vector<FieldFetch>& fields) {
+  FetchRequest request = request_for(listing, sample, fields);
+  fetch_now(fetcher, request);
   return request;
 }
 
@@ -67,7 +37,7 @@ TEST_CASE("all samples of an image folder come, with their bytes") {
   for (int i = 0; i < 300; ++i)
     temp.file("c/" + std::to_string(1000 + i) + ".jpg", std::string(static_cast<size_t>(i * 37 + 1), 'a'));
   const auto listing = open("image-folder", temp.path().string());
-  const auto fields = ids(*listing, {"image"});
+  const auto fields = wanted(*listing, {"image"});
   Waiter waiter;
   LocalFetcher fetcher(4);
   std::deque<FetchRequest> requests(300);
@@ -97,7 +67,7 @@ TEST_CASE("several fields of a sample come from its archive") {
   TarWriter().file("1.jpg", "pixels").file("1.cls", "5").file("2.jpg", "more").end().save(temp.path() / "a.tar");
   const auto listing = open("webdataset", temp.path().string());
   LocalFetcher fetcher(1);
-  const auto fields = ids(*listing, {"cls", "jpg"});
+  const auto fields = wanted(*listing, {"cls", "jpg"});
   const FetchRequest both = fetch_one(fetcher, *listing, 0, fields);
   REQUIRE(both.ok);
   CHECK(text(both.bytes[0]) == "5");
@@ -115,7 +85,7 @@ TEST_CASE("buffers keep their memory between requests") {
   temp.file("c/1.jpg", std::string(5000, 'a'));
   temp.file("c/2.jpg", "small");
   const auto listing = open("image-folder", temp.path().string());
-  const auto fields = ids(*listing, {"image"});
+  const auto fields = wanted(*listing, {"image"});
   LocalFetcher fetcher(1);
   Waiter waiter;
   FetchRequest request;
@@ -146,7 +116,7 @@ TEST_CASE("bad content is told by a sentence that names the file") {
   temp.file("c/empty.jpg", "");
   temp.file("c/large.jpg", std::string(2000, 'a'));
   LocalFetcher fetcher(2, 1000);
-  const auto fields = ids(*listing, {"image"});
+  const auto fields = wanted(*listing, {"image"});
   const std::vector<std::string> words = {"is empty", "not a regular file",          "No such file",
                                           "",         "more than the limit of 1000", "not a regular file"};
   for (uint64_t i = 0; i < words.size(); ++i) {
@@ -165,7 +135,7 @@ TEST_CASE("an archive that was replaced by a shorter one is bad content") {
   const auto listing = open("webdataset", temp.path().string());
   std::filesystem::resize_file(temp.path() / "a.tar", 3000);
   LocalFetcher fetcher(1);
-  const auto fields = ids(*listing, {"jpg"});
+  const auto fields = wanted(*listing, {"jpg"});
   const FetchRequest request = fetch_one(fetcher, *listing, 0, fields);
   CHECK_FALSE(request.ok);
   CHECK(request.error.trouble == Trouble::kContent);
@@ -188,7 +158,7 @@ TEST_CASE("the destructor finishes what was asked for") {
   const TempFolder temp;
   for (int i = 0; i < 100; ++i) temp.file("c/" + std::to_string(100 + i) + ".jpg", "x");
   const auto listing = open("image-folder", temp.path().string());
-  const auto fields = ids(*listing, {"image"});
+  const auto fields = wanted(*listing, {"image"});
   Waiter waiter;
   std::deque<FetchRequest> requests(100);
   {
@@ -208,7 +178,7 @@ TEST_CASE("an observer may fetch again from its own call") {
   const TempFolder temp;
   for (int i = 0; i < 10; ++i) temp.file("c/" + std::to_string(i) + ".jpg", std::to_string(i));
   const auto listing = open("image-folder", temp.path().string());
-  const auto fields = ids(*listing, {"image"});
+  const auto fields = wanted(*listing, {"image"});
   struct Chain final : FetchObserver {
     void on_fetched(FetchRequest& request) override {
       seen += text(request.bytes[0]);
@@ -228,4 +198,59 @@ TEST_CASE("an observer may fetch again from its own call") {
   fetcher.fetch(request);
   REQUIRE(chain.waiter.wait(1));
   CHECK(chain.seen == "0123456789");
+}
+
+TEST_CASE("the number of threads that take requests changes while they do") {
+  const TempFolder temp;
+  for (int i = 0; i < 50; ++i) temp.file("c/" + std::to_string(100 + i) + ".jpg", std::to_string(100 + i));
+  const auto listing = open("image-folder", temp.path().string());
+  const auto fields = wanted(*listing, {"image"});
+  LocalFetcher fetcher(4);
+  CHECK(fetcher.concurrency() == 4);
+  for (uint64_t round = 0; round < 40; ++round) {
+    Waiter waiter;
+    std::deque<FetchRequest> requests(50);
+    std::jthread changing([&] {
+      for (unsigned i = 0; i < 20; ++i) fetcher.set_concurrency((i * 7 + static_cast<unsigned>(round)) % 6);
+    });
+    for (uint64_t i = 0; i < 50; ++i) {
+      requests[i] = request_for(*listing, i, fields);
+      requests[i].observer = &waiter;
+      fetcher.fetch(requests[i]);
+    }
+    REQUIRE(waiter.wait(50));
+    for (uint64_t i = 0; i < 50; ++i) REQUIRE(text(requests[i].bytes[0]) == std::to_string(100 + i));
+  }
+  fetcher.set_concurrency(0);
+  CHECK(fetcher.concurrency() == 1);
+  fetcher.set_concurrency(99);
+  CHECK(fetcher.concurrency() == 4);
+}
+
+TEST_CASE("with a concurrency of one, one read is under way at a time") {
+  const TempFolder temp;
+  for (int i = 0; i < 30; ++i) temp.file("c/" + std::to_string(100 + i) + ".jpg");
+  const auto listing = open("image-folder", temp.path().string());
+  struct Threads final : FetchObserver {
+    void on_fetched(FetchRequest& request) override {
+      {
+        const std::scoped_lock lock(mutex);
+        ids.insert(std::this_thread::get_id());
+      }
+      waiter.on_fetched(request);
+    }
+    std::mutex mutex;
+    std::set<std::thread::id> ids;
+    Waiter waiter;
+  } threads;
+  LocalFetcher fetcher(3);
+  fetcher.set_concurrency(1);
+  std::deque<FetchRequest> requests(30);
+  for (uint64_t i = 0; i < 30; ++i) {
+    requests[i] = request_for(*listing, i, wanted(*listing, {"image"}));
+    requests[i].observer = &threads;
+    fetcher.fetch(requests[i]);
+  }
+  REQUIRE(threads.waiter.wait(30));
+  CHECK(threads.ids.size() == 1);
 }

@@ -53,6 +53,8 @@ class Daemon:
     def __init__(self, program, config=""):
         self.folder = Path(tempfile.mkdtemp(prefix="spdld-test-"))
         self.socket = self.folder / "spdld.sock"
+        # Nothing of a test's is left behind where the user's own daemons keep theirs.
+        config += "" if "[state]" in config else '\n[state]\nfolder = "off"\n'
         (self.folder / "spdld.toml").write_text(config)
         self.log = open(self.folder / "log", "w")
         self.process = subprocess.Popen([program, "--config", self.folder / "spdld.toml", "--socket", self.socket],

@@ -46,7 +46,9 @@ DaemonProcess::~DaemonProcess() {
 }
 
 void DaemonProcess::rewrite_settings(const std::string& settings) {
-  std::ofstream(dir_.path() / "spdld.toml") << settings;
+  // Nothing of a test's is left behind where the user's own daemons keep theirs.
+  const bool says = settings.find("[state]") != std::string::npos;
+  std::ofstream(dir_.path() / "spdld.toml") << settings << (says ? "" : "\n[state]\nfolder = \"off\"\n");
 }
 
 void DaemonProcess::start() {

@@ -92,7 +92,9 @@ def run_other(command):
 def main():
     reports, *command = sys.argv[1:]
     Path(reports).mkdir(parents=True, exist_ok=True)
-    code, counts = run_catch(command, reports) if is_catch_program(command[0]) else run_other(command)
+    with tempfile.TemporaryDirectory(prefix="spdld-test-cache-") as cache:
+        os.environ["XDG_CACHE_HOME"] = cache  # of daemons that are started by themselves
+        code, counts = run_catch(command, reports) if is_catch_program(command[0]) else run_other(command)
     print("cases: {} passed, {} failed, {} skipped".format(*counts))
     if counts[1] > 0 and code == 0:
         code = 1

@@ -18,6 +18,7 @@ struct PhotoSpec {
   std::string on_bad = "substitute";
   int seed = 11;
   int prefetch_depth = 3;
+  std::string cache = "auto";
   std::string extra_batch;  // further lines of [batch]
   std::string toml(const std::filesystem::path& folder) const;
 };

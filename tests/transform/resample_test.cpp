@@ -14,6 +14,7 @@ namespace {
 using transform::AxisRequest;
 using transform::AxisWeights;
 using transform::Band;
+using transform::BandSource;
 using transform::kBandRows;
 
 // Pillow's triangle filter along one axis, straight from its definition: the weights of wanted pixel i.
@@ -117,9 +118,9 @@ TEST_CASE("weights sum to one and name only source pixels", "[transform]") {
     REQUIRE(weights.count() == request.count);
     for (int i = 0; i < request.count; ++i) {
       int sum = 0;
-      for (int k = 0; k < weights.taps(i); ++k) sum += weights.weights(i)[k];
+      for (int k = 0; k < weights.taps(); ++k) sum += weights.weight(i, k);
       const bool inside = weights.start(i) >= 0 && weights.range().first >= 0 && weights.range().end <= request.in &&
-                          weights.range().first + weights.start(i) + weights.taps(i) <= weights.range().end;
+                          weights.range().first + weights.start(i) + weights.taps() <= weights.range().end;
       if (!inside || sum < AxisWeights::kOne - 1 || sum > AxisWeights::kOne)
         FAIL("in " << request.in << " out " << request.out);
     }
@@ -131,26 +132,30 @@ T* aligned(std::vector<T>& memory) {
   return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
 
-std::vector<uint8_t> run_bands(const PixelRows& rows, const AxisWeights& vertical, const AxisWeights& horizontal) {
-  const size_t stride = Band::row_bytes(horizontal.count()), line = static_cast<size_t>(horizontal.count()) * 3;
-  std::vector<int16_t> columns(Band::columns_size(rows.picture.width) + 64);
-  std::vector<uint8_t> turned(Band::turned_size(horizontal.count()) + 64), out(stride * kBandRows + 64), picture;
+// Bands of `sources` one after another, as interleaved rows; whether they were made so or in planes.
+std::vector<uint8_t> run_bands(Band band, bool planar) {
+  const AxisWeights& vertical = *band.sources[0].vertical;
+  std::vector<std::vector<int16_t>> columns;
+  for (BandSource& from : band.sources) {
+    if (from.first == nullptr) continue;
+    columns.emplace_back(BandSource::columns_size(from.width() * 3) + 64);
+    from.columns = aligned(columns.back());
+  }
+  band.layout = {planar, band.sources[0].horizontal->count()};
+  const size_t stride = band.layout.bytes();
+  const auto plane = static_cast<ptrdiff_t>(band.layout.plane_bytes());
+  std::vector<uint8_t> turned(stride * kBandRows + 64), out(stride * kBandRows + 64), picture;
+  band.turned = aligned(turned);
+  band.out = out.data();
   for (int y = 0; y < vertical.count(); y += kBandRows) {
-    Band band;
-    band.source = rows.row(vertical.range().first) + 3 * horizontal.range().first;
-    band.source_stride_bytes = rows.stride_bytes;
-    band.vertical = &vertical;
-    band.horizontal = &horizontal;
     band.first_row = y;
     band.rows = std::min(kBandRows, vertical.count() - y);
-    band.columns = aligned(columns);
-    band.turned = aligned(turned);
-    band.out = out.data();
-    band.out_stride_bytes = stride;
     transform::resample_band(band);
     for (int r = 0; r < band.rows; ++r) {
       const auto row = out.begin() + static_cast<ptrdiff_t>(stride * static_cast<size_t>(r));
-      picture.insert(picture.end(), row, row + static_cast<ptrdiff_t>(line));
+      for (ptrdiff_t i = 0; i < 3 * band.layout.width; ++i) {
+        picture.push_back(planar ? row[i % 3 * plane + i / 3] : row[i]);
+      }
     }
   }
   return picture;
@@ -167,25 +172,56 @@ struct OnlyTarget {
   }
 };
 
-TEST_CASE("every instruction set gives the same bytes", "[transform]") {
+// Weights of a whole picture from size to size, and of its chroma where that is smaller.
+struct PictureWeights {
+  AxisWeights vertical, horizontal, chroma_vertical, chroma_horizontal;
+
+  PictureWeights(const Size& from, const Size& to, bool mirrored, bool antialias) {
+    vertical.fill({from.height, to.height, 0, to.height, false, antialias});
+    horizontal.fill({from.width, to.width, 0, to.width, mirrored, antialias});
+    chroma_vertical.fill(vertical, {(from.height + 1) / 2, 0, true});
+    chroma_horizontal.fill(horizontal, {(from.width + 1) / 2, 0, true});
+  }
+};
+
+Band band_of(Band::Colours colours, const PixelRows& rows, const PixelRows& chroma, const PictureWeights& weights) {
+  const auto at = [](const PixelRows& source, const AxisWeights& vertical, const AxisWeights& horizontal, int channels,
+                     int offset) {
+    const uint8_t* first = source.row(vertical.range().first) + channels * horizontal.range().first + offset;
+    return BandSource{first, source.stride_bytes, &vertical, &horizontal, nullptr};
+  };
+  Band band;
+  band.colours = colours;
+  band.sources[0] = at(rows, weights.vertical, weights.horizontal, colours == Band::Colours::kRgb ? 3 : 1, 0);
+  if (colours != Band::Colours::kYcc) return band;
+  // Cb lies beside Cr in the rows of `chroma`.
+  band.sources[1] = at(chroma, weights.chroma_vertical, weights.chroma_horizontal, 1, 0);
+  band.sources[2] = at(chroma, weights.chroma_vertical, weights.chroma_horizontal, 1, chroma.picture.width);
+  return band;
+}
+
+TEST_CASE("every instruction set gives the same bytes, interleaved and in planes", "[transform]") {
   const auto targets = hwy::SupportedAndGeneratedTargets();
   REQUIRE(targets.size() >= 2);  // the plain one and at least one other
+  const auto colours = GENERATE(Band::Colours::kRgb, Band::Colours::kYcc, Band::Colours::kGrey);
   std::mt19937 random(11);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 100; ++round) {
     const int wide = round % 10 == 0 ? 6 : 1;  // many taps
     const Size from{1 + static_cast<int>(random() % 180) * wide, 1 + static_cast<int>(random() % 120) * wide};
     const Size to{1 + static_cast<int>(random() % 90) / wide / wide, 1 + static_cast<int>(random() % 90) / wide / wide};
     const PixelRows rows = test::noise(from, static_cast<uint32_t>(round));
-    AxisWeights vertical, horizontal;
-    vertical.fill({from.height, to.height, 0, to.height, false, round % 3 != 0});
-    horizontal.fill({from.width, to.width, 0, to.width, round % 2 == 0, round % 3 != 0});
+    const PixelRows chroma = test::noise({(from.width + 1) / 2, (from.height + 1) / 2}, 1000);
+    const PictureWeights weights(from, to, round % 2 == 0, round % 3 != 0);
+    const Band band = band_of(colours, rows, chroma, weights);
     std::vector<uint8_t> first;
     for (const int64_t target : targets) {
       const OnlyTarget only(target);
-      const auto picture = run_bands(rows, vertical, horizontal);
-      if (first.empty()) first = picture;
-      CAPTURE(hwy::TargetName(target), from.width, from.height, to.width, to.height);
-      REQUIRE(picture == first);
+      for (const bool planar : {false, true}) {
+        const auto picture = run_bands(band, planar);
+        if (first.empty()) first = picture;
+        CAPTURE(hwy::TargetName(target), planar, from.width, from.height, to.width, to.height);
+        REQUIRE(picture == first);
+      }
     }
   }
 }

@@ -60,8 +60,8 @@ int wrong_elements(const TensorFormat& format, const PixelRows& rows) {
              bytes = elements * config::dtype_bytes(format.dtype);
   std::vector<uint8_t> tensor(bytes + 64, 0x5C);
   const int first_part = size.height / 2;
-  transform::write_rows(format, rows.row(0), rows.stride_bytes, 0, first_part, tensor.data());
-  transform::write_rows(format, rows.row(first_part), rows.stride_bytes, first_part, size.height - first_part,
+  transform::write_rows(format, {rows.row(0), rows.stride_bytes, 0}, 0, first_part, tensor.data());
+  transform::write_rows(format, {rows.row(first_part), rows.stride_bytes, 0}, first_part, size.height - first_part,
                         tensor.data());
   int wrong = 0;
   for (size_t i = bytes; i < tensor.size(); ++i) wrong += tensor[i] != 0x5C;
@@ -117,7 +117,7 @@ TEST_CASE("float16 of very small and very large values", "[transform]") {
     std::vector<uint8_t> tensor(480);
     for (const float factor : {1e-7f, 3e-7f, 1e-6f, -2e-7f}) {
       format.factor.fill(factor);
-      transform::write_rows(format, rows.row(0), rows.stride_bytes, 0, 2, tensor.data());
+      transform::write_rows(format, {rows.row(0), rows.stride_bytes, 0}, 0, 2, tensor.data());
       int wrong = 0;
       for (size_t i = 0; i < 240; ++i) {
         const double exact = rows.row(0)[i] * factor, error = element(DType::kFloat16, tensor.data(), i) - exact;
@@ -126,7 +126,7 @@ TEST_CASE("float16 of very small and very large values", "[transform]") {
       CHECK(wrong == 0);
     }
     format.factor.fill(1000);
-    transform::write_rows(format, rows.row(0), rows.stride_bytes, 0, 2, tensor.data());
+    transform::write_rows(format, {rows.row(0), rows.stride_bytes, 0}, 0, 2, tensor.data());
     int wrong = 0;
     for (size_t i = 0; i < 240; ++i) {
       const double exact = rows.row(0)[i] * 1000.0, got = element(DType::kFloat16, tensor.data(), i);

@@ -2,7 +2,9 @@
 
 #include <jerror.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "daemon/base/result.h"
 
@@ -164,7 +166,16 @@ Codec::~Codec() {
   jpeg_destroy_decompress(&jpeg_);
 }
 
-void Codec::abort() { jpeg_abort_decompress(&jpeg_); }
+void Codec::abort() {
+  jpeg_abort_decompress(&jpeg_);
+  // libjpeg keeps tables from picture to picture, for streams that define them once. Here a picture that lacks one
+  // would look as what was decoded before it decides.
+  std::fill(std::begin(jpeg_.quant_tbl_ptrs), std::end(jpeg_.quant_tbl_ptrs), nullptr);
+  std::fill(std::begin(jpeg_.dc_huff_tbl_ptrs), std::end(jpeg_.dc_huff_tbl_ptrs), nullptr);
+  std::fill(std::begin(jpeg_.ac_huff_tbl_ptrs), std::end(jpeg_.ac_huff_tbl_ptrs), nullptr);
+  jpeg_.src = nullptr;
+  codec_arena_.reset();
+}
 
 bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* context) {
   if (setjmp(escape_) != 0) return false;

@@ -38,7 +38,7 @@ class Codec {
         },
         &call);
   }
-  // Forgets the picture; its memory is kept.
+  // Forgets the picture, with its tables and its source; their memory is kept.
   void abort();
 
   std::string message() const { return message_; }
@@ -61,7 +61,7 @@ class Codec {
   jpeg_memory_mgr memory_{};               // our methods, in the place of
   jpeg_memory_mgr* own_memory_ = nullptr;  // libjpeg's own
   Arena picture_arena_{kMemoryMax, kMemoryKeptMax};
-  Arena codec_arena_{size_t{1} << 20, size_t{1} << 20};  // tables, allocated once
+  Arena codec_arena_{size_t{1} << 20, size_t{1} << 20};  // tables and source
   void* pending_arrays_ = nullptr;                       // virtual arrays that were requested and not yet realised
   std::jmp_buf escape_{};
   char message_[JMSG_LENGTH_MAX] = "";

@@ -6,6 +6,7 @@
 #include "daemon/decode/jpeg/codec.h"
 #include "daemon/decode/jpeg/exif.h"
 #include "daemon/decode/jpeg/orient.h"
+#include "daemon/decode/jpeg/raw_planes.h"
 #include "daemon/decode/jpeg/sniff.h"
 
 namespace spdld::decode {
@@ -38,16 +39,6 @@ struct Cut {
   JDIMENSION x, width;  // decoded: whole blocks around it
 };
 
-// A picture whose progressive coding stops before full accuracy is smoothed over neighbouring blocks, more than a cut's
-// margin holds.
-bool is_smoothed(const jpeg_decompress_struct& jpeg) {
-  if (!jpeg.progressive_mode || !jpeg.do_block_smoothing || jpeg.coef_bits == nullptr) return false;
-  for (int c = 0; c < jpeg.num_components; ++c) {
-    if (std::any_of(jpeg.coef_bits[c], jpeg.coef_bits[c] + DCTSIZE2, [](int bits) { return bits != 0; })) return true;
-  }
-  return false;
-}
-
 // Starts the decoder and moves it to the cut's first row, leaving out what is to its left, right and top. Chroma that
 // was sampled down is interpolated from the neighbouring chroma sample, so a cut's edge needs one more to be exact;
 // libjpeg itself takes care of the rows when whole rows of blocks are left out.
@@ -68,8 +59,9 @@ void start(jpeg_decompress_struct& jpeg, Cut& cut) {
     cut.x = first;
     cut.width = width;
   }
-  const JDIMENSION row_of_blocks = down * DCTSIZE;
-  const JDIMENSION skipped = static_cast<JDIMENSION>(cut.box.y) / row_of_blocks * row_of_blocks;
+  // libjpeg decodes one row of MCUs above the row that it skips to, for its first two lines to have their neighbours,
+  // unless those are skipped as well.
+  const JDIMENSION skipped = static_cast<JDIMENSION>(cut.box.y) / down * down;
   if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
 }
 
@@ -107,19 +99,32 @@ void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
   }
 }
 
+constexpr char kBadBox[] = "a box outside of the picture was to be decoded";
+
+bool is_inside(const Box& box, const Size& picture) {
+  return box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.width <= picture.width - box.x &&
+         box.height <= picture.height - box.y;
+}
+
 class JpegDecoder final : public ImageDecoder {
  public:
   Result<Size> open(std::span<const uint8_t> bytes, bool exif) override;
   Status decode(const Box& box, PixelRows& rows) override;
+  std::optional<PlanesShape> planes() const override { return planes_; }
+  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, memory); }
+  Status decode_planes(const Box& box, uint8_t* memory) override;
 
  private:
   std::string check_header();
   bool decode_stored(const Box& box, PixelRows& rows);
+  Status decode_some_planes(const std::optional<Box>& box, uint8_t* memory);
 
   Codec codec_;
   std::span<const uint8_t> bytes_;
   Size stored_;
   int orientation_ = 1;
+  std::optional<PlanesShape> planes_;
+  int raw_state_ = 0;       // see PlanesTarget
   bool at_header_ = false;  // the header was read and nothing after it
   PixelRows turned_;        // of pictures that are not stored upright
   ByteBuffer line_;
@@ -151,6 +156,7 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
   at_header_ = false;
   bytes_ = bytes;
   stored_ = {};
+  planes_.reset();
   if (!begins_like_jpeg(bytes)) return content_error(refusal_of(bytes));
   if (!codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
   std::string trouble = check_header();
@@ -158,27 +164,31 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
   at_header_ = true;
   stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
   orientation_ = exif ? exif_orientation(bytes) : 1;
+  if (orientation_ == 1) planes_ = planes_shape(codec_.jpeg());
   return oriented_size(stored_, orientation_);
 }
+
+// libjpeg-turbo streams rows that are aligned for SIMD past the cache; but these are read at once, so each begins a bit
+// behind such a place.
+constexpr size_t kLine = 64, kPastAlignment = 8;
 
 bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
   Cut cut{box, 0, 0};
   if (!codec_.attempt(start, cut)) return false;
-  rows.offset = 0;
-  rows.stride_bytes = size_t{cut.width} * 3;
+  rows.stride_bytes = (size_t{cut.width} * 3 + kLine - 1) / kLine * kLine;
   rows.covers = {static_cast<int>(cut.x), box.y, static_cast<int>(cut.width), box.height};
   rows.picture = stored_;
-  uint8_t* first = rows.memory.resize(rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
+  uint8_t* memory =
+      rows.memory.resize(kLine + rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
+  rows.offset = kLine - (reinterpret_cast<uintptr_t>(memory) - kPastAlignment) % kLine;
+  uint8_t* first = memory + rows.offset;
   Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * 4)};
   return codec_.attempt(read_rows, target);
 }
 
 Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   const Size picture = oriented_size(stored_, orientation_);
-  if (box.x < 0 || box.y < 0 || box.width <= 0 || box.height <= 0 || box.width > picture.width - box.x ||
-      box.height > picture.height - box.y) {
-    return Error{Trouble::kInternal, "a box outside of the picture was to be decoded"};
-  }
+  if (!is_inside(box, picture)) return Error{Trouble::kInternal, kBadBox};
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
   at_header_ = false;
   const bool upright = orientation_ == 1;
@@ -187,6 +197,26 @@ Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   if (!decoded) return content_error("a damaged JPEG: " + codec_.message());
   if (!upright) orient_rows(turned_, box, orientation_, rows);
   return Done{};
+}
+
+Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, uint8_t* memory) {
+  if (!planes_) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
+  if (reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment != 0) {
+    return Error{Trouble::kInternal, "planes were to be decoded into memory that is not aligned"};
+  }
+  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
+  at_header_ = false;
+  PlanesTarget target{*planes_, PlanesLayout(*planes_), memory, raw_state_, box};
+  const bool decoded = codec_.attempt(read_planes, target);
+  raw_state_ = target.raw_state;
+  codec_.abort();
+  if (!decoded) return content_error("a damaged JPEG: " + codec_.message());
+  return Done{};
+}
+
+Status JpegDecoder::decode_planes(const Box& box, uint8_t* memory) {
+  if (!is_inside(box, stored_)) return Error{Trouble::kInternal, kBadBox};
+  return decode_some_planes(box, memory);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+"""The bars of CPU time a picture, as an SVG file."""
+from html import escape
+
+import figures
+import machine
+import rows
+
+WIDTH, LEFT, RIGHT, TOP, STEP, BAR, FOOT = 860, 230, 90, 84, 30, 20, 46
+OURS, OTHERS, YARDSTICK = "#d9480f", "#adb5bd", "#495057"
+FONT = "font-family=\"system-ui, 'DejaVu Sans', sans-serif\""
+
+
+def text(x, y, content, size=14, anchor="start", weight="normal", fill="#212529"):
+    return (f'<text x="{x}" y="{y}" {FONT} font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" '
+            f'fill="{fill}">{escape(content)}</text>')
+
+
+def bar(row, milliseconds, scale, y):
+    ours = row.peer == "spdld"
+    fill, weight = (OURS, "bold") if ours else (YARDSTICK if row is rows.BARE else OTHERS, "normal")
+    long = max(1.0, milliseconds * scale)
+    return [text(LEFT - 10, y + 15, row.title, anchor="end", weight=weight),
+            f'<rect x="{LEFT}" y="{y}" width="{long:.1f}" height="{BAR}" rx="2" fill="{fill}"/>',
+            text(round(LEFT + long + 8, 1), y + 15, f"{milliseconds:.2f} ms", weight=weight, fill=OURS if ours else "#212529")]
+
+
+def draw(lines, arguments):
+    """`lines`: as run.measure_all gives them."""
+    of_name = {row.name: row for row in [*rows.ROWS, rows.BARE]}
+    taken = sorted((figures.medians(of_row)["cpu_ms"], name) for name, of_row in lines.items())
+    scale = (WIDTH - LEFT - RIGHT) / max(taken[-1][0], 1e-9)
+    height = TOP + STEP * len(taken) + FOOT
+    title = "JPEG to training batch: CPU time a picture" if arguments.work == "train" else \
+        "JPEG to 224 x 224: CPU time a picture"
+    work = "random-resized-crop 224, flip, normalise, float32" if arguments.work == "train" else "resize, uint8"
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
+             f'role="img" aria-label="{escape(title)}">', f"<title>{escape(title)}</title>",
+             f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>', text(20, 34, title, 20, weight="bold"),
+             text(20, 58, f"user + system time of all processes, less is better; {work}", 13, fill="#495057")]
+    for place, (milliseconds, name) in enumerate(taken):
+        parts += bar(of_name[name], milliseconds, scale, TOP + STEP * place)
+    parts.append(text(20, height - 18, f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}; "
+                      f"medians of {arguments.rounds} rounds", 12, fill="#495057"))
+    return "\n".join([*parts, "</svg>"]) + "\n"

@@ -1,0 +1,75 @@
+"""Runs one loader over a folder in this process, and prints one JSON line of what it took. For run.py and scaling.py.
+
+    one.py '{"peer": "torch", "work": "train", "folder": FOLDER, "batch": 64, "threads": 2, "scratch": FOLDER2, ...}'
+
+cpu_ms: user and system time a picture of this process and all below it, from the loader's construction on: imports, the
+daemon's start and a cache's filling before it are not in it. pictures_per_s: after the first batch.
+"""
+import importlib
+import json
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE / "peers"), str(HERE.parent / "support")]
+import machine  # noqa: E402
+import processes  # noqa: E402
+
+
+class Job:
+    """Attributes: as given; paths, classes, pictures, corpus_bytes. `scratch`: a folder that outlives this process."""
+
+    def __init__(self, peer, work, folder, scratch, batch=64, threads=2, epochs=3, antialias=True, cache="off"):
+        self.peer, self.work, self.folder, self.scratch, self.batch = peer, work, folder, scratch, batch
+        self.threads, self.epochs, self.antialias, self.cache = threads, epochs, antialias, cache
+        self.paths, self.classes = machine.pictures_of(folder)
+        self.pictures, self.corpus_bytes = len(self.paths), machine.warm_page_cache(self.paths)
+
+
+def measure(job, loader):
+    """Takes every batch. The first epochs are left out where the loader's module says so (EPOCHS_UNCOUNTED)."""
+    uncounted = getattr(loader, "EPOCHS_UNCOUNTED", 0) * job.pictures
+    wanted = uncounted + job.epochs * job.pictures
+    cpu0, began = processes.tree_cpu_s(), time.monotonic()
+    taken = first_batch_s = from_taken = 0
+    cpu1 = None
+    for images, count in loader.batches(job):
+        now = time.monotonic()
+        taken += count
+        if not first_batch_s:
+            first_batch_s = now - began
+            shape, dtype = [int(length) for length in images.shape], str(images.dtype).replace("torch.", "")
+        if taken == uncounted:
+            cpu0 = processes.tree_cpu_s()
+        if not from_taken and taken >= uncounted:
+            from_s, from_taken = now, taken
+        if taken >= wanted:  # before its threads or processes end, and are told apart no more
+            cpu1, last_s = processes.tree_cpu_s(), now
+    if cpu1 is None:
+        raise RuntimeError(f"{taken} pictures came, not {wanted}")
+    return {"shape": shape, "dtype": dtype, "pictures": taken - uncounted, "first_batch_s": first_batch_s,
+            "cpu_ms": 1000 * (cpu1 - cpu0) / (taken - uncounted),
+            "pictures_per_s": (taken - from_taken) / (last_s - from_s) if last_s > from_s else 0.0}
+
+
+def run(job, loader):
+    """All that a loader's module may have: prepare before, what it tells after, and its end in any case."""
+    try:
+        if hasattr(loader, "prepare"):
+            loader.prepare(job)
+        line = measure(job, loader)
+        return {**line, **loader.told(job)} if hasattr(loader, "told") else line
+    finally:
+        if hasattr(loader, "close"):
+            loader.close()
+
+
+def main():
+    job = Job(**json.loads(sys.argv[1]))
+    print(json.dumps(run(job, importlib.import_module(f"with_{job.peer}"))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

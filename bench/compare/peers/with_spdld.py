@@ -1,0 +1,58 @@
+"""spdld: a daemon of its own below this process; with a cache, epochs before filled it."""
+import own_daemon
+
+DAEMON = BEFORE = None
+
+
+def cache_bytes(job):
+    """Room for every picture in the form that is asked for, planes being some 4 to 20 times the bytes of JPEGs."""
+    return 0 if job.cache == "off" else max(1 << 30, 24 * job.corpus_bytes)
+
+
+def spec_of(job, epochs):
+    return own_daemon.make_spec(job.work, job.folder, job.batch, epochs, job.cache, job.antialias)
+
+
+def take_all(loader):
+    for _ in range(loader.epochs):
+        for batch in loader:
+            image = batch["image"]
+            yield image, len(image)
+
+
+def cache_counts(job):
+    """(hits, misses) of the form that is measured, since the daemon began."""
+    shelves = [shelf for shelf in DAEMON.query("status")["cache"]["shelves"] if shelf["form"] == job.cache]
+    return tuple(sum(shelf[key] for shelf in shelves) for key in ("memory_hits", "misses"))
+
+
+def prepare(job):
+    global DAEMON, BEFORE
+    DAEMON = own_daemon.OwnDaemon(job.threads, cache_bytes(job))
+    DAEMON.__enter__()
+    if job.cache != "off":
+        with DAEMON.attach(spec_of(job, 2)) as loader:  # of one epoch alone a daemon may keep nothing
+            for _ in take_all(loader):
+                pass
+        BEFORE = cache_counts(job)
+
+
+def batches(job):
+    with DAEMON.attach(spec_of(job, job.epochs)) as loader:
+        yield from take_all(loader)
+
+
+def told(job):
+    """What is told beside the figures; raises where the cache did not serve what it was measured for."""
+    if job.cache == "off":
+        return {}
+    hits, misses = (after - before for after, before in zip(cache_counts(job), BEFORE))
+    wanted = job.pictures * job.epochs
+    if hits < 0.99 * wanted:
+        raise RuntimeError(f"{hits} of {wanted} pictures came from the cache, {misses} did not")
+    return {"hit_rate": hits / (hits + misses)}
+
+
+def close():
+    if DAEMON is not None:
+        DAEMON.__exit__()

@@ -1,0 +1,88 @@
+"""What is measured: the rows of the table, which Python runs each, and which of them are there."""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TAKES_CROP = "decodes the drawn crop alone"
+FREE = {"antialias": False}
+
+
+class Row:
+    """`peer`: the module peers/with_<peer>.py; `more`: of its Job; `differs`: what it does otherwise, for people."""
+
+    def __init__(self, name, peer, title, differs, more=None, work=None):
+        self.name, self.peer, self.title, self.differs = name, peer, title, differs
+        self.more, self.work = more or {}, work
+
+    def job(self, work, folder, threads, epochs, batch, scratch):
+        if self.work and work == "train":
+            work = self.work
+        # Cached epochs are short: more of them, for /proc tells CPU time in hundredths of a second.
+        epochs *= {"decoded": 4}.get(self.more.get("cache"), 1)
+        return {"peer": self.peer, "work": work, "folder": str(folder), "threads": threads, "epochs": epochs, "batch": batch,
+                "scratch": scratch, **self.more}
+
+
+ROWS = [
+    Row("spdld", "spdld", "spdld, first epoch", "antialiased; nothing is cached, so that every epoch is a first one"),
+    Row("spdld-encoded", "spdld", "spdld, from cached bytes", "antialiased; later epochs, cache = \"encoded\"",
+        {"cache": "encoded"}),
+    Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
+        {"cache": "decoded"}),
+    Row("spdld-free", "spdld", "spdld, not antialiased", "first epoch, antialias = false", FREE),
+    Row("spdld-uint8", "spdld", "spdld, uint8", "first epoch, antialiased; pixels as uint8, not normalised", work="crop8"),
+    Row("dali", "dali", "DALI, CPU", f"not antialiased; {TAKES_CROP}", FREE),
+    Row("dali-antialias", "dali", "DALI, CPU, antialiased", TAKES_CROP),
+    Row("tf", "tf", "tf.data", f"not antialiased; {TAKES_CROP}", FREE),
+    Row("tf-antialias", "tf", "tf.data, antialiased", TAKES_CROP),
+    Row("torch", "torch", "PyTorch DataLoader", "antialiased (torchvision on Pillow always is); a process a thread"),
+    Row("spdl", "spdl", "SPDL", "FFmpeg's bicubic scaler; NumPy normalises"),
+    Row("spdl-uint8", "spdl", "SPDL, uint8", "FFmpeg's bicubic scaler; uint8 NHWC, not normalised", work="crop8"),
+    Row("ffcv", "ffcv", "FFCV", "area-averaged; from a file of its own, its pictures encoded anew at quality 95; the first "
+        "epoch, which compiles, is not counted"),
+]
+BARE = Row("bare", "", "bare libjpeg-turbo", "one thread, files in memory already, no loader: decodes the drawn crop, bilinear, "
+           "not antialiased")
+NAMES = [row.name for row in ROWS] + [BARE.name]
+
+
+def chosen(names):
+    """The rows of these names, or all; "peers" stands for every row that is not spdld's."""
+    unknown = [name for name in names if name not in [*NAMES, "peers"]]
+    if unknown:
+        raise SystemExit(f"there is no row {unknown[0]}; there are: {', '.join(NAMES)}.")
+    return [row for row in [*ROWS, BARE] if not names or row.name in names or ("peers" in names and row.peer != "spdld")]
+
+
+class Pythons:
+    """Each peer's interpreter: FOLDER/<peer>/bin/python as bench/compare/setup makes it; without a folder, this one."""
+
+    def __init__(self, folder):
+        self.folder, self.known = folder, {}
+
+    def of(self, peer):
+        if peer == "spdld" or not self.folder:
+            return sys.executable
+        return str(Path(self.folder).absolute() / peer / "bin/python")
+
+    def missing(self, peer):
+        """Why this peer can't run, in one sentence; None where it can."""
+        if peer not in self.known:
+            self.known[peer] = self.look(peer)
+        return self.known[peer]
+
+    def look(self, peer):
+        python = self.of(peer)
+        if not os.access(python, os.X_OK):
+            return f"there is no {peer}/bin/python in the folder of --peers-from"
+        here = Path(__file__).resolve().parent
+        folders = [str(here / "peers"), str(here.parent / "support")]
+        search = f"import sys; sys.dont_write_bytecode = True; sys.path[:0] = {folders!r}"
+        done = subprocess.run([python, "-c", f"{search}; import with_{peer}" + ("; import spdld" if peer == "spdld" else "")],
+                              capture_output=True, text=True, timeout=300)
+        if done.returncode == 0:
+            return None
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return re.sub(r"\s+", " ", last)[:200]

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Measures spdld beside other loaders, on one folder of pictures, in turns, and draws what came out.
+
+    bench/compare/run.py FOLDER [--build DIR] [--peers-from DIR] [--rounds 3] [--threads 2] [--work train]
+                         [--peers NAME,...] [--epochs 3] [--batch 64] [--out DIR]
+
+FOLDER         <class>/<name>.jpg, such as deploy/make_corpus.py makes; it must fit into the page cache
+--build        a build directory of Meson with buildtype=release; without one, the spdld of the system
+--peers-from   what bench/compare/setup made: a virtual environment a peer; without it, peers that this Python can import
+--work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC
+--peers        rows, as named below; "peers" is all that are not spdld's; default: all that can run
+--out          gets table.md, chart.svg and result.json (made where it is missing)
+
+Each round runs every row once, a fresh process each. CPU is user and system time of all processes of a row, a picture;
+pictures/s count after the first batch; memory is the largest proportional set size of all its processes together. The
+table has medians over the rounds; ratios are taken within each round.
+"""
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
+import chart  # noqa: E402
+import figures  # noqa: E402
+import machine  # noqa: E402
+import own_daemon  # noqa: E402
+import processes  # noqa: E402
+import rows  # noqa: E402
+
+LIMIT_S = 1800  # of one process
+HEAD = ["loader", "CPU ms a picture", "spdld to it", "pictures/s", "spdld to it", "first batch s", "memory MB"]
+
+
+def run_limited(command):
+    """(output, peak of the tree's proportional set size) of a process in a session of its own; raises when it fails."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as words:
+        process = subprocess.Popen(command, stdout=output, stderr=words, env=environment, start_new_session=True)
+        peak, until = 0, time.monotonic() + LIMIT_S
+        try:
+            while True:
+                try:
+                    process.wait(0.2)
+                    break
+                except subprocess.TimeoutExpired:
+                    peak = max(peak, processes.tree_pss_bytes(process.pid))
+                if time.monotonic() > until:
+                    raise RuntimeError(f"no end within {LIMIT_S} s")
+        finally:
+            try:  # with all that it left behind
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
+        output.seek(0), words.seek(0)
+        if process.returncode != 0:
+            last = (words.read().strip().splitlines() or [""])[-1]
+            raise RuntimeError(f"it ended with code {process.returncode}: {last[:300]}")
+        return output.read(), peak
+
+
+def measure(row, pythons, job, build):
+    if row is rows.BARE:
+        told = json.loads(run_limited([str(Path(build) / "bench/compare/bare_jpeg"), job["folder"]])[0])
+        return {"cpu_ms": told["cpu_ms"], "pictures": told["pictures"], "pictures_per_s": 1000 / told["cpu_ms"]}
+    output, peak = run_limited([pythons.of(row.peer), str(HERE / "one.py"), json.dumps(job)])
+    return {**json.loads(output.strip().splitlines()[-1]), "memory_mb": peak / 2 ** 20}
+
+
+def missing(row, pythons, arguments):
+    if row is not rows.BARE:
+        return pythons.missing(row.peer)
+    if arguments.work != "train":
+        return "it does the work train alone"
+    if not arguments.build or not (Path(arguments.build) / "bench/compare/bare_jpeg").exists():
+        return "it is not built: ninja bench/compare/bare_jpeg in the directory of --build"
+    return None
+
+
+def measure_all(arguments, note=print):
+    """({row name: lines, a round each}, {row name: why it is not among them})."""
+    own_daemon.use_build(arguments.build)
+    pythons, lines, skipped = rows.Pythons(arguments.peers_from), {}, {}
+    wanted = rows.chosen(arguments.peers)
+    for row in wanted:
+        why = missing(row, pythons, arguments)
+        if why:
+            skipped[row.name] = why
+            note(f"{row.name}: not measured: {why}")
+    machine.warm_page_cache(machine.pictures_of(arguments.folder)[0])
+    with tempfile.TemporaryDirectory(prefix="spdld-compare-") as scratch:
+        for turn in range(arguments.rounds):
+            for row in wanted:
+                if row.name in skipped:
+                    continue
+                job = row.job(arguments.work, arguments.folder, arguments.threads, arguments.epochs, arguments.batch, scratch)
+                try:
+                    line = measure(row, pythons, job, arguments.build)
+                except (RuntimeError, ValueError, KeyError) as error:
+                    skipped[row.name] = str(error)
+                    lines.pop(row.name, None)
+                    note(f"{row.name}: failed: {error}")
+                    continue
+                lines.setdefault(row.name, []).append(line)
+                note(f"round {turn + 1}: {row.name}: {line['cpu_ms']:.3f} ms, {line['pictures_per_s']:.0f}/s")
+    return lines, skipped
+
+
+def ratio(lines, name, key):
+    """The median over the rounds of spdld's first-epoch figure over this row's."""
+    ours = lines.get("spdld")
+    if not ours or name not in lines:
+        return None
+    pairs = [(mine[key], its[key]) for mine, its in zip(ours, lines[name]) if its.get(key)]
+    return statistics.median(mine / its for mine, its in pairs) if pairs else None
+
+
+def told(value, digits):
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def table(lines):
+    """In the order of CPU time."""
+    medians = {name: figures.medians(of_row) for name, of_row in lines.items()}
+    titles, body = {row.name: row.title for row in [*rows.ROWS, rows.BARE]}, []
+    for name, line in sorted(medians.items(), key=lambda pair: pair[1]["cpu_ms"]):
+        bold = "**" if name.startswith("spdld") else ""
+        body.append([f"{bold}{titles[name]}{bold}", f"{line['cpu_ms']:.3f}", told(ratio(lines, name, "cpu_ms"), 2),
+                     f"{line['pictures_per_s']:.0f}", told(ratio(lines, name, "pictures_per_s"), 2),
+                     told(line.get("first_batch_s"), 2), told(line.get("memory_mb"), 0)])
+    return figures.markdown(HEAD, body)
+
+
+def report(arguments, lines, skipped):
+    corpus_mb = sum(Path(path).stat().st_size for path in machine.pictures_of(arguments.folder)[0]) / 1e6
+    count = len(machine.pictures_of(arguments.folder)[0])
+    text = [f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}, work \"{arguments.work}\", "
+            f"{count} pictures of {1000 * corpus_mb / count:.0f} KB, in the page cache; medians of {arguments.rounds} rounds.\n",
+            table(lines), "What differs:\n"]
+    for row in [*rows.ROWS, rows.BARE]:
+        if row.name in lines:
+            first = lines[row.name][0]
+            made = f" ({first['dtype']} {first['shape']})" if "shape" in first else ""
+            text.append(f"- {row.title}: {row.differs}{made}")
+    if skipped:
+        text += ["\nNot measured:\n", *(f"- {name}: {why}" for name, why in skipped.items())]
+    return "\n".join(text) + "\n"
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__ + "\nRows: " + ", ".join(rows.NAMES),
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--build", default="")
+    parser.add_argument("--peers-from", default="")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", choices=["train", "resize"], default="train")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--out", default="")
+    arguments = parser.parse_args()
+    if min(arguments.rounds, arguments.threads, arguments.epochs, arguments.batch) < 1:
+        parser.error("rounds, threads, epochs and batch are at least 1")
+    return arguments
+
+
+def main():
+    arguments = parse()
+    lines, skipped = measure_all(arguments, lambda text: print(text, file=sys.stderr, flush=True))
+    if not lines:
+        raise SystemExit("nothing was measured; why stands above.")
+    text = report(arguments, lines, skipped)
+    print(text)
+    if arguments.out:
+        out = Path(arguments.out)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "table.md").write_text(text)
+        (out / "result.json").write_text(json.dumps({"lines": lines, "skipped": skipped}, indent=1) + "\n")
+        (out / "chart.svg").write_text(chart.draw(lines, arguments))
+
+
+if __name__ == "__main__":
+    main()

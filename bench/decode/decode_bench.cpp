@@ -1,0 +1,105 @@
+// What the stages of decoding cost a picture, beside bare libjpeg. One iteration is the whole corpus; `a_picture` is
+// CPU time. Their differences are small: quote medians of repetitions (--benchmark_repetitions=9
+// --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true).
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/decode/bare_crop.h"
+#include "bench/decode/corpus.h"
+#include "daemon/decode/image_decoder.h"
+
+namespace {
+
+using namespace spdld;
+
+// Runs `stage` on every picture; a decoder's error would make the figure meaningless.
+template <typename Stage>
+void measure(benchmark::State& state, Stage stage) {
+  const auto& photos = bench::corpus();
+  for (auto _ : state) {
+    for (size_t i = 0; i < photos.size(); ++i) {
+      if (!stage(photos[i], i)) return state.SkipWithError("a picture could not be decoded");
+    }
+  }
+  state.counters["a_picture"] = benchmark::Counter(
+      static_cast<double>(photos.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+Box whole(const bench::Photo& photo) { return {0, 0, photo.size.width, photo.size.height}; }
+
+// What a resampling reads of the rows, in the order in which it does.
+uint64_t read_rows(const PixelRows& rows) {
+  uint64_t sum = 0;
+  for (int y = rows.covers.y; y < rows.covers.y + rows.covers.height; ++y) {
+    const uint8_t* row = rows.row(y);
+    for (int i = 0; i < rows.covers.width * 3; ++i) sum += row[i];
+  }
+  return sum;
+}
+
+void header(benchmark::State& state) {
+  const auto decoder = decode::make_jpeg_decoder();
+  measure(state, [&](const bench::Photo& photo, size_t) { return bool(decoder->open(photo.jpeg, true)); });
+}
+
+void decode_rows(benchmark::State& state, bool all, bool read) {
+  const auto decoder = decode::make_jpeg_decoder();
+  PixelRows rows;
+  measure(state, [&](const bench::Photo& photo, size_t) {
+    if (!decoder->open(photo.jpeg, true) || !decoder->decode(all ? whole(photo) : photo.box, rows)) return false;
+    if (read) benchmark::DoNotOptimize(read_rows(rows));
+    return true;
+  });
+}
+
+void bare(benchmark::State& state, bool all) {
+  bench::BareDecoder decoder;
+  measure(state, [&](const bench::Photo& photo, size_t) {
+    decoder.decode(photo, all ? whole(photo) : photo.box);
+    return true;
+  });
+}
+
+uint8_t* aligned(uint8_t* memory) {
+  const auto past = reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment;
+  return past == 0 ? memory : memory + (PlanesLayout::kAlignment - past);
+}
+
+// Planes of a box, which are used at once: into the same memory again and again.
+void planes_box(benchmark::State& state) {
+  const auto decoder = decode::make_jpeg_decoder();
+  ByteBuffer memory;
+  measure(state, [&](const bench::Photo& photo, size_t) {
+    if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return false;
+    const size_t bytes = PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment;
+    return bool(decoder->decode_planes(photo.box, aligned(memory.resize(bytes))));
+  });
+}
+
+// Planes that are kept: each picture's memory is cold, as it is in a cache of gigabytes.
+void planes_kept(benchmark::State& state) {
+  const auto decoder = decode::make_jpeg_decoder();
+  std::vector<ByteBuffer> kept;
+  for (const auto& photo : bench::corpus()) {
+    if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return state.SkipWithError("no planes");
+    kept.emplace_back().resize(PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment);
+  }
+  measure(state, [&](const bench::Photo& photo, size_t i) {
+    return decoder->open(photo.jpeg, false) && decoder->decode_planes(aligned(kept[i].data()));
+  });
+}
+
+BENCHMARK(header)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bare, box, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode_rows, box, false, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode_rows, box_and_read, false, true)->Unit(benchmark::kMillisecond);
+BENCHMARK(planes_box)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bare, whole, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(decode_rows, whole, true, false)->Unit(benchmark::kMillisecond);
+BENCHMARK(planes_kept)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Pictures a second by threads, spdld's and those of the other loaders that are there, each a fresh process, in turns.
+
+    bench/scaling.py FOLDER [--build DIR] [--peers-from DIR] [--peers NAME,...] [--threads 1,2,4,8,16] [--rounds 3]
+                     [--epochs 3] [--batch 64] [--out DIR]
+
+Options as bench/compare/run.py's. Numbers of threads above this process's cores are left out. Prints a table: pictures/s,
+and beside it how much of linear growth that is, from one's own figure with the fewest threads.
+"""
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE / "compare"), str(HERE / "support")]
+import figures  # noqa: E402
+import machine  # noqa: E402
+import run  # noqa: E402
+import rows  # noqa: E402
+
+
+def measure_all(arguments):
+    """{threads: {row name: lines}}, in turns: each round goes through all threads and rows."""
+    cores = len(os.sched_getaffinity(0))
+    counts = sorted({count for count in arguments.threads if count <= cores}) or [1]
+    merged = {count: {} for count in counts}
+    rounds, arguments.rounds = arguments.rounds, 1
+    for _ in range(rounds):
+        for count in counts:
+            arguments.threads = count
+            lines, _ = run.measure_all(arguments, lambda text: print(f"{count} threads: {text}", file=sys.stderr, flush=True))
+            for name, of_row in lines.items():
+                merged[count].setdefault(name, []).extend(of_row)
+    return merged
+
+
+def table(merged):
+    counts, titles = sorted(merged), {row.name: row.title for row in rows.ROWS}
+    body = []
+    for name in titles:
+        if not all(name in merged[count] for count in counts):
+            continue
+        rates = [figures.medians(merged[count][name])["pictures_per_s"] for count in counts]
+        cells = [f"{rates[0]:.0f}"] + [f"{rate:.0f} ({rate / rates[0]:.2f} x)" for rate in rates[1:]]
+        linear = rates[-1] / rates[0] / (counts[-1] / counts[0])
+        body.append([titles[name], *cells, f"{linear:.2f}"])
+    return figures.markdown(["pictures/s with", *(f"{count} thread{'s' * (count > 1)}" for count in counts), "of linear"], body)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--build", default="")
+    parser.add_argument("--peers-from", default="")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=["spdld", "dali", "tf", "torch", "spdl", "ffcv"])
+    parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2, 4, 8, 16])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--out", default="")
+    arguments = parser.parse_args()
+    arguments.work = "train"
+    merged = measure_all(arguments)
+    text = machine.hardware() + "\n\n" + table(merged)
+    print(text)
+    if arguments.out:
+        Path(arguments.out).mkdir(parents=True, exist_ok=True)
+        (Path(arguments.out) / "scaling.md").write_text(text)
+        (Path(arguments.out) / "scaling.json").write_text(json.dumps(merged, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+// Reading and listing, with everything in the kernel's memory: what the daemon's own part of it costs.
+#include <benchmark/benchmark.h>
+#include <time.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "bench/source/files.h"
+#include "daemon/base/fair_pool.h"
+#include "daemon/source/fetcher.h"
+
+namespace {
+
+using namespace spdld;
+using source::FieldFetch;
+
+constexpr size_t kFileBytes = 92'000;  // the mean of ImageNet-like pictures
+constexpr unsigned kFiles = 200;
+
+double cpu_us() {
+  struct timespec now;
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
+
+struct Pictures {
+  Pictures() {
+    bench::make_image_folder(temp.path() / "tree", 4, kFiles / 4, kFileBytes);
+    bench::make_archive(temp.path() / "a.tar", kFiles, kFileBytes);
+    folder = bench::list("image-folder", temp.path() / "tree");
+    archive = bench::list("webdataset", temp.path() / "a.tar");
+  }
+  bench::TempFolder temp;
+  std::unique_ptr<source::Listing> folder, archive;
+};
+
+const Pictures& pictures() {
+  static const Pictures all;
+  return all;
+}
+
+class Waiter final : public source::FetchObserver {
+ public:
+  void on_fetched(source::FetchRequest&) override {
+    const std::scoped_lock lock(mutex_);
+    done_ = true;
+    changed_.notify_one();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_; });
+    done_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+};
+
+// ---- one request
+
+enum class Way { kThread, kAtHand };
+
+void fetch(benchmark::State& state, bool from_archive, Way way, FieldFetch::Want want) {
+  source::LocalFetcher fetcher(1);
+  Waiter waiter;
+  source::FetchRequest request;
+  request.listing = from_archive ? pictures().archive.get() : pictures().folder.get();
+  request.observer = &waiter;
+  request.fields = {{}};
+  const auto once = [&] {
+    if (way == Way::kAtHand && fetcher.fetch_at_hand(request)) return;
+    fetcher.fetch(request);
+    waiter.wait();
+  };
+  once();  // identity is known from here on
+  request.fields[0].want = want;
+  if (want == FieldFetch::Want::kBytes) {
+    for (request.sample = 0; request.sample < kFiles - 1; ++request.sample) once();
+  }
+  const double before_us = cpu_us();
+  for (auto _ : state) {
+    if (want == FieldFetch::Want::kBytes) request.sample = (request.sample + 1) % kFiles;
+    once();
+  }
+  state.counters["cpu_us"] = (cpu_us() - before_us) / static_cast<double>(state.iterations());
+  if (want == FieldFetch::Want::kBytes) {
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(kFileBytes));
+  }
+}
+
+BENCHMARK_CAPTURE(fetch, file, false, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, file_at_hand, false, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, archive, true, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, archive_at_hand, true, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, unchanged, false, Way::kThread, FieldFetch::Want::kChanged)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, unchanged_at_hand, false, Way::kAtHand, FieldFetch::Want::kChanged)->UseRealTime();
+
+// ---- the hand-over between the threads that fetch and those that decode
+
+// As a pipeline's stream does it, with a fixed work on the bytes in place of decoding: two threads fetch, two decode,
+// and as many samples are under way as a stream has with two.
+class Flow final : public source::FetchObserver {
+ public:
+  enum class Reads { kOnce, kByThreads, kAtHand };
+
+  explicit Flow(Reads reads) : reads_(reads) {
+    for (uint64_t i = 0; i < kWindow; ++i) {
+      Task& task = tasks_.emplace_back();
+      task.flow = this;
+      task.observer = this;
+      task.listing = pictures().folder.get();
+      task.fields = {{}};
+      task.sample = i;
+    }
+  }
+  // Lets `count` samples through; gives the CPU time of one in us.
+  double pass(uint64_t count) {
+    left_ = remaining_ = count;
+    const double before_us = cpu_us();
+    for (Task& task : tasks_) next(task);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return remaining_ == 0; });
+    return (cpu_us() - before_us) / static_cast<double>(count);
+  }
+
+  void on_fetched(source::FetchRequest& request) override { pool_.submit(lane_, static_cast<Task&>(request)); }
+
+ private:
+  static constexpr uint64_t kWindow = 24;
+
+  struct Task final : FairTask, source::FetchRequest {
+    void run(unsigned) override { flow->process(*this); }
+    Flow* flow = nullptr;
+    bool fetched = false;
+  };
+
+  void next(Task& task) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (left_ == 0) return;
+      --left_;
+    }
+    task.sample = (task.sample + kWindow) % kFiles;
+    const bool again = reads_ == Reads::kOnce && task.ok;
+    if (again || reads_ == Reads::kAtHand) return pool_.submit(lane_, task);
+    fetcher_.fetch(task);
+  }
+
+  void process(Task& task) {
+    if (reads_ == Reads::kAtHand && !fetcher_.fetch_at_hand(task)) return fetcher_.fetch(task);
+    uint32_t sum = 0;  // some 400 us
+    for (int turn = 0; turn < 4; ++turn) {
+      for (const uint8_t byte : task.bytes[0].bytes()) sum = sum * 31 + byte;
+    }
+    benchmark::DoNotOptimize(sum);
+    next(task);
+    const std::scoped_lock lock(mutex_);
+    if (--remaining_ == 0) changed_.notify_one();
+  }
+
+  const Reads reads_;
+  std::deque<Task> tasks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t left_ = 0, remaining_ = 0;  // under mutex_: to begin, to finish
+  FairPool pool_{2};
+  FairPool::Lane lane_{pool_};
+  source::LocalFetcher fetcher_{2};
+};
+
+void hand_over(benchmark::State& state, Flow::Reads reads) {
+  Flow flow(reads);
+  flow.pass(200);
+  double sum_us = 0;
+  for (auto _ : state) sum_us += flow.pass(200);
+  state.counters["cpu_us_sample"] = sum_us / static_cast<double>(state.iterations());
+}
+
+BENCHMARK_CAPTURE(hand_over, read_once, Flow::Reads::kOnce)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(hand_over, by_threads, Flow::Reads::kByThreads)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(hand_over, at_hand, Flow::Reads::kAtHand)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+// ---- listing
+
+void listing(benchmark::State& state, bool kept) {
+  const bench::TempFolder temp;
+  bench::make_image_folder(temp.path() / "tree", static_cast<unsigned>(state.range(0)),
+                           static_cast<unsigned>(state.range(1)), 0);
+  for (const auto& entry : std::filesystem::directory_iterator(temp.path() / "tree")) {
+    std::filesystem::last_write_time(entry.path(),
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  const auto folder = kept ? temp.path() / "kept" : std::filesystem::path();
+  bench::list("image-folder", temp.path() / "tree", folder);
+  const double before_us = cpu_us();
+  for (auto _ : state) benchmark::DoNotOptimize(bench::list("image-folder", temp.path() / "tree", folder));
+  state.counters["cpu_us"] = (cpu_us() - before_us) / static_cast<double>(state.iterations());
+}
+
+BENCHMARK_CAPTURE(listing, afresh, false)->Args({10, 200})->Args({10, 1000})->UseRealTime();
+BENCHMARK_CAPTURE(listing, kept, true)->Args({10, 200})->Args({10, 1000})->UseRealTime();
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,32 @@
+"""Medians, quantiles, slopes, and tables in Markdown."""
+import math
+import statistics
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def medians(lines):
+    """One line of medians out of several of the same keys; what is no number is taken from the first."""
+    merged = dict(lines[0])
+    for key, value in merged.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            merged[key] = statistics.median(line[key] for line in lines)
+    return merged
+
+
+def slope(times, values):
+    """(slope, standard error) of the least-squares line; needs three points at two different times at least."""
+    count, mean_time, mean_value = len(times), statistics.fmean(times), statistics.fmean(values)
+    spread = sum((time - mean_time) ** 2 for time in times)
+    rise = sum((time - mean_time) * (value - mean_value) for time, value in zip(times, values)) / spread
+    left = sum((value - mean_value - rise * (time - mean_time)) ** 2 for time, value in zip(times, values))
+    return rise, math.sqrt(left / (count - 2) / spread)
+
+
+def markdown(head, rows, right_from=1):
+    """Columns from `right_from` on are numbers, and stand to the right."""
+    rule = ["---" if column < right_from else "---:" for column in range(len(head))]
+    return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in [head, rule, *rows])

@@ -1,0 +1,31 @@
+"""The hardware in one line, and the page cache."""
+import os
+import re
+from pathlib import Path
+
+
+def hardware():
+    """Such as "2 cores of AMD EPYC (AVX-512), 23 GiB, virtual machine"."""
+    cpuinfo = Path("/proc/cpuinfo").read_text()
+    named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    flags = set((re.search(r"^flags\s*:\s*(.+)$", cpuinfo, re.MULTILINE) or [""] * 2)[1].split())
+    vectors = next((word for flag, word in (("avx512bw", "AVX-512"), ("avx2", "AVX2"), ("sse4_1", "SSE4")) if flag in flags), "")
+    cores = len(os.sched_getaffinity(0))
+    memory_kib = int(re.search(r"^MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text(), re.MULTILINE)[1])
+    parts = [f"{cores} core{'s' * (cores != 1)} of {named[1].strip() if named else os.uname().machine}" +
+             (f" ({vectors})" if vectors else ""), f"{round(memory_kib / 2 ** 20)} GiB"]
+    return ", ".join(parts + ["virtual machine"] * ("hypervisor" in flags))
+
+
+def pictures_of(folder):
+    """(paths, class numbers) of FOLDER/<class>/*.jpg, in the order of their names."""
+    paths = sorted(path for path in Path(folder).glob("*/*.jpg"))
+    if not paths:
+        raise SystemExit(f"{folder} holds no <class>/<name>.jpg: make a corpus with deploy/make_corpus.py.")
+    classes = sorted({path.parent.name for path in paths})
+    return [str(path) for path in paths], [classes.index(path.parent.name) for path in paths]
+
+
+def warm_page_cache(paths):
+    """Reads every file once; the bytes that they have together."""
+    return sum(len(Path(path).read_bytes()) for path in paths)

@@ -1,0 +1,125 @@
+"""A daemon of a benchmark's own, in a temporary folder, and the pipelines that are measured."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import processes
+
+WAIT_S = 30
+SETTINGS = """\
+[limits]
+cpu_budget = {threads}
+slot_bytes_max = "16 GiB"
+slot_bytes_per_user_max = "16 GiB"
+[cache]
+ram_bytes_max = {cache_bytes}
+[state]
+folder = "{folder}/state"
+[gpu]
+enabled = false
+[log]
+level = "warn"
+"""
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+SIDE = 224
+WORKS = ("train", "crop8", "resize")
+
+
+def use_build(folder):
+    """Takes daemon, package and client library from a build directory of Meson, or from the system where it is empty."""
+    if folder:
+        build = Path(folder).resolve()
+        for needed in (build / "daemon/spdld", build / "client/python/spdld"):
+            if not needed.exists():
+                raise SystemExit(f"{build} holds no {needed.name}: build it with ninja first, or name another one with --build.")
+        os.environ["SPDLD_DAEMON"] = str(build / "daemon/spdld")
+        package = str(build / "client/python")
+        os.environ["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+        sys.path.insert(0, package)
+
+
+def daemon_program():
+    program = os.environ.get("SPDLD_DAEMON") or shutil.which("spdld")
+    if not program:
+        raise SystemExit("there is no spdld: name a build directory with --build, or put it into PATH or $SPDLD_DAEMON.")
+    return program
+
+
+def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, size=SIDE, name="bench"):
+    """One of WORKS: train: random-resized-crop, flip, normalise, float32 NCHW; crop8: the first two, uint8; resize: uint8."""
+    ops = [{"op": "decode-image"}]
+    if work == "resize":
+        ops.append({"op": "resize", "size": [size, size], "antialias": antialias})
+    else:
+        ops += [{"op": "random-resized-crop", "size": size, "antialias": antialias}, {"op": "horizontal-flip"}]
+    if work == "train":
+        ops.append({"op": "normalize", "mean": MEAN, "std": STD})
+    return {"name": name, "seed": 7, "cache": cache, "source": {"type": "image-folder", "uri": str(Path(folder).resolve())},
+            "order": {"epochs": epochs}, "batch": {"size": batch},
+            "output": [{"name": "image", "from": "image", "ops": ops}, {"name": "label", "from": "class"}]}
+
+
+class OwnDaemon:
+    """`with OwnDaemon(threads) as daemon`: listens when the block begins. Attributes: folder, socket, process."""
+
+    def __init__(self, threads, cache_bytes=0, more=""):
+        self.folder = Path(tempfile.mkdtemp(prefix="spdld-bench-"))
+        self.socket = str(self.folder / "spdld.sock")
+        self.settings = self.folder / "spdld.toml"
+        self.settings.write_text(SETTINGS.format(threads=threads, cache_bytes=cache_bytes, folder=self.folder) + more)
+        self.process = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(WAIT_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self):
+        self.process = subprocess.Popen([daemon_program(), "--config", self.settings, "--socket", self.socket])
+        until = time.monotonic() + WAIT_S
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"spdld ended with code {self.process.returncode} at once; its words are above")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+                try:
+                    probe.connect(self.socket)
+                    return
+                except (FileNotFoundError, ConnectionRefusedError):
+                    time.sleep(0.005)
+        raise RuntimeError(f"spdld does not listen within {WAIT_S} s")
+
+    def attach(self, spec, **options):
+        import spdld
+        options = {"framework": "numpy", "timeout": 60, "group": f"bench-{os.getpid()}", **options}
+        return spdld.attach(spec, socket=self.socket, private=False, **options)
+
+    def query(self, topic, argument=None):
+        import spdld
+        return spdld.query(topic, argument, socket=self.socket)
+
+    def cache_entry_bytes(self):
+        """Of what the cache holds; what its segments have left besides is not counted."""
+        return sum(shelf["memory_bytes"] for shelf in self.query("status")["cache"]["shelves"])
+
+    def own_bytes(self):
+        """The daemon's proportional set size less slots and cache."""
+        return processes.pss_without_slots(self.process.pid) - self.cache_entry_bytes()

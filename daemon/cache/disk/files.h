@@ -1,0 +1,25 @@
+// Small steps on files whose failure is a Result with the system's word for it. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "daemon/base/result.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::cache {
+
+// "PATH can't be WHAT: No space left on device"
+Error file_error(const std::filesystem::path& path, const char* what);  // by errno
+
+Result<UniqueFd> open_for_writing(const std::filesystem::path& path);  // made (0600) where it is missing
+// All of `bytes` at `offset`, or an error.
+Status write_fully(int fd, const std::filesystem::path& path, std::span<const uint8_t> bytes, uint64_t offset);
+// The file's text, of at most 64 KiB; nothing: it can't be read.
+std::optional<std::string> read_text(const std::filesystem::path& path);
+uint64_t size_of(const std::filesystem::path& path);  // 0: there is none
+
+}  // namespace spdld::cache

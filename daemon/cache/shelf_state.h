@@ -1,0 +1,50 @@
+// What all holders of one shelf share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "daemon/base/statistics.h"
+#include "daemon/cache/cache.h"
+#include "daemon/cache/disk/disk_tier.h"
+#include "daemon/cache/memory/memory_shelf.h"
+
+namespace spdld::cache {
+
+// Told when a Shelf goes.
+class ShelfOwner {
+ public:
+  virtual void close(ShelfState& shelf) = 0;
+
+ protected:
+  ~ShelfOwner() = default;
+};
+
+class ShelfState {
+ public:
+  ShelfState(ShelfOwner& its_owner, MemoryTier& memory_tier, DiskTier& its_disk_tier, ShelfKey its_key,
+             uint64_t its_samples)
+      : owner(its_owner),
+        key(std::move(its_key)),
+        samples(its_samples),
+        memory(memory_tier, its_samples),
+        disk_tier(its_disk_tier) {}
+
+  ShelfOwner& owner;
+  const ShelfKey key;
+  const uint64_t samples;
+  MemoryShelf memory;
+  DiskTier& disk_tier;
+
+  // By the owner, one thread at a time. While there are holders, the next two are constant.
+  std::atomic<uint32_t> holders{0};
+  DiskShelf* disk = nullptr;            // nullptr: it has none
+  std::atomic<uint32_t> generation{0};  // numbers the openings; from 1 on
+
+  Counter memory_hits, disk_hits, misses, stale, refused;
+};
+
+// The lines of `state` in a report, but for the disk's.
+ShelfReport memory_report(const ShelfState& state);
+
+}  // namespace spdld::cache

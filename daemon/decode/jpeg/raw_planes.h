@@ -1,0 +1,35 @@
+// A picture's planes by libjpeg's raw output: the samples as they leave the inverse DCT, neither upsampled nor
+// converted. Called inside Codec::attempt(): nothing here has a destructor. One thread.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>  // jpeglib.h needs FILE and does not include it
+
+#include <jpeglib.h>
+
+#include <optional>
+
+#include "daemon/base/planes.h"
+
+namespace spdld::decode {
+
+// What ImageDecoder::planes() says of a stored picture whose header was read.
+std::optional<PlanesShape> planes_shape(const jpeg_decompress_struct& jpeg);
+
+// Whether a picture that was started is smoothed: one whose progressive coding stops before full accuracy, over
+// neighbouring blocks, more than a box's margin holds.
+bool is_smoothed(const jpeg_decompress_struct& jpeg);
+
+struct PlanesTarget {
+  PlanesShape shape;
+  PlanesLayout layout;
+  uint8_t* memory;         // layout.bytes, aligned to PlanesLayout::kAlignment
+  int raw_state;           // in and out: libjpeg's own number for "raw output can be read"; 0: not known yet
+  std::optional<Box> box;  // what is needed of the picture; none: all of it
+};
+
+// The header was read, and planes_shape() gave target.shape. Writes the planes' header and all samples of the picture,
+// or those that its box needs; around the whole picture zeroes.
+void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target);
+
+}  // namespace spdld::decode

@@ -1,0 +1,23 @@
+// What the settings leave to the daemon: how much memory its cache may take, and where it keeps what should outlive it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "config/daemon_settings.h"
+
+namespace spdld::node {
+
+// The least of what the machine has and cgroup v2's memory.max grants, looked up from this process's own cgroup to the
+// root. `cgroup_root` and `self_cgroup` are for tests.
+uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root = "/sys/fs/cgroup",
+                             const std::filesystem::path& self_cgroup = "/proc/self/cgroup");
+
+// cache.ram_bytes_max, or a quarter of the usable memory.
+uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
+
+// state.folder; else $CACHE_DIRECTORY (systemd gives it), $XDG_CACHE_HOME/spdld or ~/.cache/spdld. Empty: nothing is
+// kept, because the settings say so or because there is no such place.
+std::filesystem::path state_folder(const config::DaemonSettings& settings);
+
+}  // namespace spdld::node

@@ -1,0 +1,217 @@
+#include "daemon/pipeline/caching.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "daemon/base/planes.h"
+#include "daemon/decode/image_decoder.h"
+
+namespace spdld::pipeline {
+namespace {
+
+using config::CacheForm;
+using Where = cache::Found::Where;
+using Want = source::FieldFetch::Want;
+
+constexpr uint64_t kLookedAt = 16;        // samples whose headers tell how large planes will be
+constexpr double kWorthwhile = 0.25;      // the share of a data set that must fit
+constexpr uint64_t kBytesPerEntry = 128;  // what the cache needs beside the planes, roughly
+
+std::string size_text(double bytes) {
+  static constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
+  size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < kUnits.size(); unit++) bytes /= 1000;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), bytes < 10 && unit ? "%.1f %s" : "%.0f %s", bytes, kUnits[unit]);
+  return text.data();
+}
+
+// Reads single samples, one after another, on the thread that calls.
+class Reader final : private source::FetchObserver {
+ public:
+  Reader(const source::Listing& listing, source::FieldId field, source::Fetcher& fetcher) : fetcher_(fetcher) {
+    request_.listing = &listing;
+    request_.observer = this;
+    request_.fields.push_back({.field = field});
+  }
+  // none: it can't be read.
+  const ByteBuffer* read(uint64_t sample) {
+    std::unique_lock lock(mutex_);
+    request_.sample = sample;
+    done_ = false;
+    fetcher_.fetch(request_);
+    wake_.wait(lock, [this] { return done_; });
+    return request_.ok ? &request_.bytes.front() : nullptr;
+  }
+
+ private:
+  void on_fetched(source::FetchRequest&) override {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    wake_.notify_one();
+  }
+
+  source::Fetcher& fetcher_;
+  source::FetchRequest request_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+};
+
+// A copy of what was fetched, for those who find it there next time.
+void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& identity, std::span<const uint8_t> bytes) {
+  if (auto room = shelf.reserve(sample, bytes.size())) {
+    std::memcpy(room.memory(), bytes.data(), bytes.size());
+    room.keep(identity);
+  }
+}
+
+}  // namespace
+
+CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
+  if (asked == CacheForm::kOff) return {asked, "the pipeline says so"};
+  if (needs.available_bytes == 0 && !needs.has_disk)
+    return {CacheForm::kOff, "this daemon keeps nothing, or other pipelines fill its cache (cache.ram_bytes_max)"};
+  if (asked == CacheForm::kDecoded && needs.picture_bytes_mean == 0)
+    return {CacheForm::kEncoded, "decoded was asked for, but no picture here has planes to keep"};
+  if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
+
+  if (needs.epochs == 1) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  if (needs.picture_bytes_mean == 0)
+    return {CacheForm::kOff, "it has no pictures to keep decoded, and the system keeps files in memory by itself"};
+  const double whole =
+      static_cast<double>(needs.samples) * static_cast<double>(needs.picture_bytes_mean + kBytesPerEntry);
+  const double share = static_cast<double>(needs.available_bytes) / whole;
+  const std::string sizes = size_text(whole) + " decoded, of " + size_text(static_cast<double>(needs.available_bytes));
+  if (share >= 1) return {CacheForm::kDecoded, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
+  const std::string percent = std::to_string(static_cast<int>(share * 100)) + " % of the samples fit: about " + sizes;
+  if (share >= kWorthwhile) return {CacheForm::kDecoded, percent};
+  return {CacheForm::kOff, "only " + percent};
+}
+
+uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const FieldUse& use,
+                                     source::Fetcher& fetcher) const {
+  Reader reader(listing, use.field, fetcher);
+  const auto decoder = decode::make_jpeg_decoder();
+  uint64_t sum = 0, count = 0;
+  const uint64_t looked_at = std::min(kLookedAt, listing.size());
+  for (uint64_t i = 0; i < looked_at; i++) {
+    const ByteBuffer* bytes = reader.read(i * (listing.size() / looked_at));
+    if (!bytes || !decoder->open(bytes->bytes(), use.exif)) continue;
+    const auto shape = decoder->planes();
+    if (!shape) continue;
+    sum += PlanesLayout(*shape).bytes;
+    count++;
+  }
+  return count ? sum / count : 0;
+}
+
+void Caching::open(const source::Listing& listing, std::span<const FieldUse> uses, source::Fetcher& fetcher) {
+  if (std::exchange(is_open_, true)) return;  // streams of before still run
+  const cache::Report report = cache_.report();
+  const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
+  CacheNeeds needs{listing.size(), spec_.order.epochs, 0, cache_.available_bytes(), has_disk};  // the mean follows
+  const bool may_be_decoded =
+      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.epochs != 1);
+  if (may_be_decoded && cache_.is_on())
+    for (const FieldUse& use : uses)
+      if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, use, fetcher);
+  choice_ = choose_cache(spec_.cache, needs);
+
+  shelves_.assign(uses.size(), nullptr);
+  if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
+  for (size_t i = 0; i < uses.size(); i++) {
+    const bool as_planes = uses[i].is_picture && choice_.form == CacheForm::kDecoded;
+    const std::string& name = listing.fields()[uses[i].field].name;
+    shelves_[i] = cache_.open(
+        {spec_.source.uri, listing.fingerprint(), as_planes && !uses[i].exif ? name + " (not turned)" : name,
+         as_planes ? cache::Form::kPlanes : cache::Form::kEncoded},
+        listing.size());
+  }
+}
+
+void Caching::close() {
+  shelves_.assign(shelves_.size(), nullptr);
+  is_open_ = false;
+}
+
+std::vector<cache::ShelfReport> Caching::report() const {
+  std::vector<cache::ShelfReport> reports;
+  for (const auto& shelf : shelves_)
+    if (shelf) reports.push_back(shelf->report());
+  return reports;
+}
+
+bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& found) const {
+  bool must_fetch = false;
+  found.resize(request.fields.size());
+  for (size_t i = 0; i < request.fields.size(); i++) {
+    source::FieldFetch& fetch = request.fields[i];
+    cache::Shelf* const shelf = i < shelves_.size() ? shelves_[i].get() : nullptr;
+    found[i] = shelf ? shelf->find(request.sample) : cache::Found();
+    fetch = {.field = fetch.field};
+    if (found[i].where != Where::kNowhere && !found[i].confirmed) {
+      fetch.want = Want::kChanged;
+      fetch.identity = found[i].identity;
+    }
+    if (found[i].where == Where::kMemory && found[i].confirmed) fetch.want = Want::kNothing;
+    if (found[i].where == Where::kDisk)
+      fetch.kept_fd = found[i].fd, fetch.kept_offset = found[i].offset, fetch.kept_bytes = found[i].bytes;
+    must_fetch |= fetch.want != Want::kNothing;
+  }
+  return must_fetch;
+}
+
+bool Caching::settle(source::FetchRequest& request, std::vector<cache::Found>& found,
+                     std::vector<FieldBytes>& fields) const {
+  fields.resize(request.fields.size());
+  bool settled = true;
+  for (size_t i = 0; i < request.fields.size(); i++) settled &= settle_field(request, i, found[i], fields[i]);
+  return settled;
+}
+
+bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const {
+  source::FieldFetch& fetch = request.fields[index];
+  cache::Shelf* const shelf = index < shelves_.size() ? shelves_[index].get() : nullptr;
+  const auto fetched = [&] { return request.bytes[index].bytes(); };
+  field = {};
+  if (!shelf) {
+    field.bytes = fetched();
+    return true;
+  }
+  const bool holds = fetch.want == Want::kNothing || fetch.unchanged || (found.confirmed && !fetch.copy_failed);
+  if (found.where == Where::kMemory && holds) {
+    if (!found.confirmed) shelf->confirm(request.sample);
+    field = {{found.memory, found.bytes}, shelf->key().form, nullptr, {}};
+    return true;
+  }
+  if (found.where == Where::kDisk && holds && !fetch.copy_failed) {
+    if (!shelf->is_sound(request.sample, fetched())) {
+      shelf->drop(request.sample, true);
+      found = {};
+      fetch = {.field = fetch.field};
+      return false;
+    }
+    if (!found.confirmed) shelf->confirm(request.sample);
+    keep_copy(*shelf, request.sample, found.identity, fetched());
+    field = {fetched(), shelf->key().form, nullptr, {}};
+    return true;
+  }
+  if (found.where != Where::kNowhere) shelf->drop(request.sample, fetch.copy_failed);
+  field.bytes = fetched();
+  field.identity = fetch.identity;
+  if (shelf->key().form == cache::Form::kPlanes) {
+    field.planes_shelf = shelf;
+  } else {
+    keep_copy(*shelf, request.sample, fetch.identity, field.bytes);
+    shelf->put_on_disk(request.sample, fetch.identity, field.bytes.data(), field.bytes.size());
+  }
+  return true;
+}
+
+}  // namespace spdld::pipeline

@@ -1,0 +1,122 @@
+#include "daemon/source/class_walk.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "daemon/base/result.h"
+#include "daemon/source/parts.h"
+#include "daemon/source/trouble.h"
+
+namespace spdld::source {
+namespace {
+
+constexpr size_t kDepthMax = 64;              // folders inside one another, below the root
+constexpr uint64_t kFoldersMax = 1ull << 24;  // of one class
+
+}  // namespace
+
+ClassFiles ClassWalk::walk(const std::string& name) {
+  pending_.push_back({name, {source_.root_id}});
+  for (uint64_t folders = 0; !pending_.empty(); ++folders) {
+    if (folders == kFoldersMax) {
+      throw SetupError(Trouble::kLimit, "the class folder " + source_.root + name + " holds more than " +
+                                            std::to_string(kFoldersMax) + " folders: are there links across it?");
+    }
+    Pending next = std::move(pending_.back());
+    pending_.pop_back();
+    visit(next);
+  }
+  std::sort(files_.folders.begin(), files_.folders.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  if (files_.folders.empty()) {
+    files_.remarks.add("the class folder " + name + " holds no file ending in " + source_.endings.joined() + ".");
+  }
+  return std::move(files_);
+}
+
+void ClassWalk::visit(Pending& pending) {
+  check_stop(source_.stop);
+  struct stat status;
+  const KeptFolder* kept = find_kept(pending.path, status);
+  const int64_t now_ns = file_time_now_ns();  // before its state is asked for
+  OpenFolder open;
+  if (kept == nullptr) {
+    open = open_folder(source_.root + pending.path);
+    if (open.error_number != 0) return not_opened(pending.path, open.error_number);
+    status = open.status;
+  }
+  if (!may_enter(pending, status)) return;
+  pending.above.push_back(folder_id(status));
+  files_.stamps.add(pending.path, status);
+  if (kept != nullptr) {
+    files_.taken.push_back(kept->record);
+    return sort_out(pending, kept->folders, kept->links, std::string(kept->pictures));
+  }
+  FolderNames names = read_names(open, pending.path, now_ns);
+  sort_out(pending, names.folders, names.links, std::move(names.pictures));
+}
+
+// What was kept of the folder, if it is still so; its status then.
+const KeptFolder* ClassWalk::find_kept(const std::string& path, struct stat& status) const {
+  const KeptFolder* kept = source_.kept.find(path);
+  if (kept == nullptr || ::stat((source_.root + path).c_str(), &status) != 0) return nullptr;
+  return S_ISDIR(status.st_mode) && kept_state(status) == kept->state ? kept : nullptr;
+}
+
+bool ClassWalk::may_enter(const Pending& pending, const struct stat& status) {
+  if (std::find(pending.above.begin(), pending.above.end(), folder_id(status)) != pending.above.end()) {
+    files_.remarks.add("the folder " + pending.path + " is a link to a folder above it, and was passed over.");
+    return false;
+  }
+  if (pending.above.size() > kDepthMax) {
+    files_.remarks.add("the folder " + pending.path + " lies too deep, and was passed over.");
+    return false;
+  }
+  return true;
+}
+
+FolderNames ClassWalk::read_names(const OpenFolder& open, const std::string& path, int64_t now_ns) {
+  ++files_.read;
+  FolderNames names = read_folder(open.folder.get(), source_.root + path, &source_.endings, source_.stop);
+  if (names.pictures.size() > std::numeric_limits<uint32_t>::max()) {
+    throw SetupError(Trouble::kLimit,
+                     "the folder " + source_.root + path + " holds names of more than 4 GiB: divide it.");
+  }
+  const KeptState state = kept_state(open.status);
+  if (source_.keeping && is_settled(state, now_ns)) KeptFolders::append(files_.records, path, state, names);
+  return names;
+}
+
+void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::string_view links,
+                         std::string pictures) {
+  std::string inside(folders);
+  const size_t pictures_before = pictures.size();
+  for_each_name(links, [&](std::string_view name) {
+    if (leads_to_folder(source_.root + pending.path + '/' + std::string(name))) {
+      inside.append(name) += '\0';
+    } else if (source_.endings.fit(name)) {
+      pictures.append(name) += '\0';
+    }
+  });
+  if (pictures.size() != pictures_before) sort_names(pictures);
+  if (inside.size() != folders.size()) sort_names(inside);
+  const size_t first = pending_.size();
+  for_each_name(inside, [&](std::string_view name) {
+    pending_.push_back({pending.path + '/' + std::string(name), pending.above});
+  });
+  std::reverse(pending_.begin() + static_cast<ptrdiff_t>(first), pending_.end());  // the first one is taken next
+
+  const auto count = static_cast<uint32_t>(std::count(pictures.begin(), pictures.end(), '\0'));
+  if (count == 0) return;
+  source_.found.fetch_add(count, std::memory_order_relaxed);
+  files_.folders.push_back({pending.path, std::move(pictures), count});
+}
+
+// Gone or closed to us: passed over, as os.walk does, but with a remark. Anything else may pass, and must not change
+// what the samples are.
+void ClassWalk::not_opened(const std::string& path, int error_number) {
+  if (content_trouble(error_number) != Trouble::kContent) refuse_folder(source_.root + path, error_number);
+  files_.remarks.add("the folder " + path + " was passed over: " + error_words(error_number) + ".");
+}
+
+}  // namespace spdld::source

@@ -1,0 +1,79 @@
+// Goes through one class of an image folder: its pictures, in order of their folder's path and then their name.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/source/folder.h"
+#include "daemon/source/kept_folders.h"
+#include "daemon/source/remarks.h"
+#include "daemon/source/stamps.h"
+
+namespace spdld::source {
+
+struct FolderId {
+  dev_t device;
+  ino_t inode;
+  friend bool operator==(const FolderId&, const FolderId&) = default;
+};
+inline FolderId folder_id(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+
+// What the walks of all classes share. Constant but for the counts; must outlive them.
+struct WalkSource {
+  const std::string& root;  // ends in '/'
+  FolderId root_id;
+  const Endings& endings;
+  const KeptFolders& kept;
+  bool keeping;  // records are wanted
+  const std::stop_token& stop;
+  std::atomic<uint64_t>& found;  // pictures
+};
+
+struct ClassFiles {
+  // A folder that holds pictures.
+  struct Folder {
+    std::string path;      // relative to the root
+    std::string pictures;  // their names, in order, each ended by NUL
+    uint32_t count = 0;
+  };
+  std::vector<Folder> folders;  // in order of their paths
+  Remarks remarks;
+  Stamps stamps;  // of all folders, relative to the root
+
+  std::string records;                  // to be kept: of folders that were read and are settled
+  std::vector<std::string_view> taken;  // records of folders that are as they were kept
+  uint64_t read = 0;                    // folders whose names were asked for
+};
+
+// One thread.
+class ClassWalk {
+ public:
+  explicit ClassWalk(const WalkSource& source) : source_(source) {}
+  // `name`: of the class. Throws SetupError.
+  ClassFiles walk(const std::string& name);
+
+ private:
+  struct Pending {
+    std::string path;             // relative to the root
+    std::vector<FolderId> above;  // to see a link that leads back
+  };
+
+  void visit(Pending& pending);
+  bool may_enter(const Pending& pending, const struct stat& status);
+  const KeptFolder* find_kept(const std::string& path, struct stat& status) const;
+  FolderNames read_names(const OpenFolder& open, const std::string& path, int64_t now_ns);
+  void sort_out(const Pending& pending, std::string_view folders, std::string_view links, std::string pictures);
+  void not_opened(const std::string& path, int error_number);
+
+  const WalkSource& source_;
+  std::vector<Pending> pending_;
+  ClassFiles files_;
+};
+
+}  // namespace spdld::source

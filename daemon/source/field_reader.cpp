@@ -1,0 +1,180 @@
+#include "daemon/source/field_reader.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include "daemon/source/trouble.h"
+
+namespace spdld::source {
+namespace {
+
+using Want = FieldFetch::Want;
+
+Error bad(const std::string& message) { return {Trouble::kContent, message}; }
+
+Error failed(const std::string& path, const char* doing, int error_number) {
+  return {content_trouble(error_number), path + " can't be " + doing + ": " + error_words(error_number) + "."};
+}
+
+Identity identity_of(const struct stat& status) {
+  return {static_cast<uint64_t>(status.st_size),
+          static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+// Without O_NONBLOCK, opening a named pipe would wait for somebody to write to it.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+// EAGAIN where the way to the file is not in memory.
+int open_at_hand(const char* path) {
+  struct open_how how {};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_CACHED;
+  return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+}
+
+// What part of an open file an extent means; checked against the file as it is now.
+struct Part {
+  uint64_t offset, size;
+};
+
+Result<Part> find_part(const struct stat& status, const Extent& extent, const std::string& path, uint64_t bytes_max) {
+  if (!S_ISREG(status.st_mode)) return bad(path + " is not a regular file.");
+  const auto file_size = static_cast<uint64_t>(status.st_size);
+  const bool whole = extent.length < 0;
+  const uint64_t size = !whole                       ? static_cast<uint64_t>(extent.length)
+                        : extent.offset <= file_size ? file_size - extent.offset
+                                                     : 0;
+  const auto place = [&] { return path + (whole ? "" : ", byte " + std::to_string(extent.offset) + ","); };
+  if (size == 0) return bad(place() + " is empty.");
+  if (size > bytes_max) {
+    return bad(place() + " has " + std::to_string(size) + " bytes, more than the limit of " +
+               std::to_string(bytes_max) + ".");
+  }
+  if (extent.offset > file_size || size > file_size - extent.offset) {
+    return bad(path + " is shorter than when it was listed: was it replaced?");
+  }
+  return Part{extent.offset, size};
+}
+
+}  // namespace
+
+void FieldReader::read(FetchRequest& request) {
+  request.ok = true;
+  request.error = {};
+  // More buffers than fields, from an earlier request, are kept for a later one.
+  request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));
+  for (size_t i = 0; i < request.fields.size() && request.ok; ++i) {
+    Status status = Done{};
+    try {
+      status = read_field(request, i);
+    } catch (const std::bad_alloc&) {
+      status = Error{Trouble::kTransient, path_ + " can't be read: there is not enough memory."};
+    }
+    if (!status) request.ok = false, request.error = std::move(status.error());
+  }
+  fd_.reset();
+}
+
+bool FieldReader::read_at_hand(FetchRequest& request) {
+  at_hand_ = true;
+  read(request);
+  at_hand_ = false;
+  return request.ok;
+}
+
+Status FieldReader::read_field(FetchRequest& request, size_t i) {
+  FieldFetch& field = request.fields[i];
+  ByteBuffer& bytes = request.bytes[i];
+  bytes.resize(0);
+  field.unchanged = field.copy_failed = false;
+  if (field.want == Want::kNothing) return Done{};
+
+  const bool kept = field.kept_fd >= 0;
+  if (kept && field.want == Want::kBytes && read_copy(field, bytes)) return Done{};
+  Extent extent;
+  const Status found = find(request, field.field, extent);
+  if (!found) return found;
+  bool copy_failed = kept && field.want == Want::kBytes;
+  if (field.want == Want::kChanged && is_unchanged(field.identity)) {
+    field.unchanged = !kept || read_copy(field, bytes);
+    if (field.unchanged) return Done{};
+    copy_failed = true;
+  }
+  // A copy that only is not in memory has not failed.
+  if (copy_failed && at_hand_) return bad("the copy of " + path_ + " is not at hand.");
+  field.copy_failed = copy_failed;
+  return read_file(extent, field.identity, bytes);
+}
+
+Status FieldReader::find(const FetchRequest& request, FieldId field, Extent& extent) {
+  const Listing& listing = *request.listing;
+  extent = listing.locate(request.sample, field);
+  if (extent.path.empty()) {
+    return bad("the sample " + listing.name(request.sample) + " has no \"" + listing.fields()[field].name + "\".");
+  }
+  path_.assign(extent.folder).append(extent.path);
+  return Done{};
+}
+
+// What can't be looked at is opened, which then says why.
+bool FieldReader::is_unchanged(const Identity& identity) {
+  if (at_hand_) return open() && S_ISREG(status_.st_mode) && identity_of(status_) == identity;
+  struct stat status;
+  return ::stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == identity;
+}
+
+Status FieldReader::open() {
+  if (fd_ && open_path_ == path_) return Done{};
+  open_path_ = path_;
+  fd_.reset(at_hand_ ? open_at_hand(path_.c_str()) : ::open(path_.c_str(), kOpenFlags));
+  if (!fd_) return failed(path_, "opened", errno);
+  if (::fstat(fd_.get(), &status_) == 0) return Done{};
+  const Error error = failed(path_, "read", errno);
+  fd_.reset();
+  return error;
+}
+
+Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes) {
+  const Status opened = open();
+  if (!opened) return opened;
+  const Result<Part> part = find_part(status_, extent, path_, bytes_max_);
+  if (!part) return part.error();
+  const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
+  if (got < 0) return failed(path_, "read", errno);
+  if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
+  identity = identity_of(status_);
+  return Done{};
+}
+
+bool FieldReader::read_copy(const FieldFetch& field, ByteBuffer& bytes) {
+  if (field.kept_bytes == 0) return false;
+  const int64_t got = read_bytes(field.kept_fd, field.kept_offset, field.kept_bytes, bytes);
+  if (got >= 0 && static_cast<uint64_t>(got) == field.kept_bytes) return true;
+  bytes.resize(0);
+  return false;
+}
+
+int64_t FieldReader::read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes) {
+  uint8_t* to = bytes.resize(count);
+  uint64_t got = 0;
+  while (got < count) {
+    const auto at = static_cast<off_t>(offset + got);
+    const struct iovec piece { to + got, count - got };
+    const ssize_t n =
+        at_hand_ ? ::preadv2(fd, &piece, 1, at, RWF_NOWAIT) : ::pread(fd, piece.iov_base, piece.iov_len, at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return -1;
+    if (n == 0) break;
+    got += static_cast<uint64_t>(n);
+  }
+  return static_cast<int64_t>(got);
+}
+
+}  // namespace spdld::source

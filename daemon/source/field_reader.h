@@ -1,0 +1,46 @@
+// Reads the fields of requests from local files: what each FieldFetch asks for, with as few system calls as that takes
+// (open, fstat, pread, close; a stat alone where nothing has changed). One thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/result.h"
+#include "daemon/source/fetcher.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::source {
+
+class FieldReader {
+ public:
+  explicit FieldReader(uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // Sets the request's results, except its duration.
+  void read(FetchRequest& request);
+  // The same from what the kernel has in memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12).
+  // False: not everything is there, or something is wrong; the request must be read in full by read().
+  bool read_at_hand(FetchRequest& request);
+
+ private:
+  Status read_field(FetchRequest& request, size_t i);
+  Status find(const FetchRequest& request, FieldId field, Extent& extent);
+  bool is_unchanged(const Identity& identity);
+  Status open();
+  Status read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes);
+  bool read_copy(const FieldFetch& field, ByteBuffer& bytes);
+  // Fewer bytes than wanted: the file ends there. With errno: < 0.
+  int64_t read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes);
+
+  const uint64_t bytes_max_;
+  bool at_hand_ = false;  // read_at_hand is under way
+  std::string path_;      // of the field's file
+  // The last file that this request opened: the fields of a sample mostly lie in one archive.
+  UniqueFd fd_;
+  struct stat status_ {};
+  std::string open_path_;
+};
+
+}  // namespace spdld::source

@@ -1,0 +1,66 @@
+// Opening and reading folders, and which of their files are pictures. Any thread; each object one at a time.
+#pragma once
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spdld::source {
+
+// What a picture's name may end in, in any case: ".jpg", ".jpeg".
+class Endings {
+ public:
+  // `text`: "jpg, .jpeg". Throws SetupError where it names none.
+  explicit Endings(const std::string& text);
+  bool fit(std::string_view name) const;
+  std::string joined() const;  // for people: ".jpg, .jpeg"
+
+ private:
+  std::vector<std::string> endings_;
+};
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+struct OpenFolder {
+  std::unique_ptr<DIR, CloseFolder> folder;
+  struct stat status {};
+  int error_number = 0;  // not 0: it could not be opened
+};
+OpenFolder open_folder(const std::string& path);
+
+// Names in a folder, without "." and "..": each ended by NUL, in order of their bytes.
+struct FolderNames {
+  std::string folders;
+  std::string links;     // whatever they lead to: that may change while the folder does not
+  std::string pictures;  // of other files, those whose ending fits
+};
+// Asks the file system for names alone, where it tells their types. Without `endings` (nullptr) no picture is wanted.
+// `path` is for errors: throws SetupError when the reading fails in its middle, or `stop` is asked for.
+FolderNames read_folder(DIR* folder, const std::string& path, const Endings* endings, const std::stop_token& stop);
+
+// Calls each(name) for names that are each ended by NUL.
+template <typename Each>
+void for_each_name(std::string_view names, const Each& each) {
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find('\0'));
+    each(name);
+    names.remove_prefix(name.size() + 1);
+  }
+}
+
+// Sorts names that are each ended by NUL by their bytes.
+void sort_names(std::string& names);
+
+bool leads_to_folder(const std::string& path);  // links are followed
+
+// Throws: the folder can't be read.
+[[noreturn]] void refuse_folder(const std::string& folder, int error_number);
+
+}  // namespace spdld::source

@@ -1,0 +1,103 @@
+#include "daemon/source/kept_archives.h"
+
+#include <algorithm>
+
+namespace spdld::source {
+namespace {
+
+void write_index(KeptWriter& writer, const ArchiveIndex& index) {
+  writer.number(index.extensions.size());
+  for (const std::string& extension : index.extensions) writer.text(extension);
+  writer.text(index.keys);
+  uint64_t end = 0;  // of the member before
+  for (size_t sample = 0; sample < index.key_starts.size(); ++sample) {
+    const uint64_t first = index.first_members[sample];
+    const uint64_t last =
+        sample + 1 < index.first_members.size() ? index.first_members[sample + 1] : index.members.size();
+    writer.number(last - first);
+    for (uint64_t i = first; i < last; ++i) {
+      const Member& member = index.members[i];
+      writer.number(member.offset - end);  // the archive's order: never before it
+      writer.number(member.size);
+      writer.number(member.extension);
+      end = member.offset + member.size;
+    }
+  }
+  writer.number(index.remarks.first().size());
+  for (const std::string& remark : index.remarks.first()) writer.text(remark);
+  writer.number(index.remarks.count());
+}
+
+bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size) {
+  uint64_t end = 0;
+  for (size_t start = 0; start < index.keys.size(); start = index.keys.find('\0', start) + 1) {
+    index.key_starts.push_back(start);
+    index.first_members.push_back(index.members.size());
+    const uint64_t count = reader.number();
+    if (count == 0 || count > kExtensionsMax) return false;  // no extension comes twice in a sample
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t gap = reader.number(), size = reader.number(), extension = reader.number();
+      if (!reader.ok() || gap > archive_size - end || size > archive_size - end - gap) return false;
+      if (extension >= index.extensions.size()) return false;
+      index.members.push_back({end + gap, size & ((uint64_t{1} << 56) - 1), extension & 0xff});
+      end += gap + size;
+    }
+  }
+  return true;
+}
+
+bool read_remarks(KeptReader& reader, Remarks& remarks) {
+  const uint64_t first = reader.number();
+  for (uint64_t i = 0; i < first && reader.ok(); ++i) remarks.add(std::string(reader.text()));
+  const uint64_t count = reader.number();
+  if (!reader.ok() || count < remarks.count()) return false;
+  remarks.add_uncited(count - remarks.count());
+  return true;
+}
+
+}  // namespace
+
+KeptArchives::KeptArchives(std::string_view payload) {
+  KeptReader reader(payload);
+  while (!reader.rest().empty()) {
+    const std::string_view start = reader.rest();
+    const std::string_view path = reader.text();
+    Kept kept;
+    kept.state = KeptState::read(reader);
+    reader.text();  // the index
+    if (!reader.ok()) return;
+    kept.record = start.substr(0, start.size() - reader.rest().size());
+    archives_.insert_or_assign(path, kept);
+  }
+}
+
+std::string_view KeptArchives::find(const std::string& path, const KeptState& state) const {
+  const auto found = archives_.find(path);
+  return found == archives_.end() || found->second.state != state ? std::string_view() : found->second.record;
+}
+
+std::string KeptArchives::record_of(const std::string& path, const KeptState& state, const ArchiveIndex& index) {
+  KeptWriter writer, inside;
+  write_index(inside, index);
+  writer.text(path);
+  state.write(writer);
+  writer.text(inside.bytes());
+  return writer.take();
+}
+
+std::optional<ArchiveIndex> KeptArchives::index_of(std::string_view record) {
+  KeptReader outside(record);
+  outside.text();
+  const KeptState state = KeptState::read(outside);
+  KeptReader reader(outside.text());
+  ArchiveIndex index;
+  const uint64_t extensions = reader.number();
+  if (extensions > kExtensionsMax) return {};
+  for (uint64_t i = 0; i < extensions; ++i) index.extensions.emplace_back(reader.text());
+  index.keys = reader.text();
+  if (!index.keys.empty() && index.keys.back() != '\0') return {};
+  if (!read_members(reader, index, state.size) || !read_remarks(reader, index.remarks)) return {};
+  return index;
+}
+
+}  // namespace spdld::source

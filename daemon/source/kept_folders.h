@@ -1,0 +1,37 @@
+// The folders of an image folder as a kept listing has them: one record a folder, of its path, its state and the names
+// in it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "daemon/source/folder.h"
+#include "daemon/source/kept_file.h"
+
+namespace spdld::source {
+
+struct KeptFolder {
+  KeptState state;
+  std::string_view folders, links, pictures;  // as of FolderNames
+  std::string_view record;                    // all of it, as it is written
+};
+
+// Constant after construction: any thread reads it. Borrows the payload.
+class KeptFolders {
+ public:
+  // What is not in the form of records ends them: those before are used.
+  explicit KeptFolders(std::string_view payload);
+
+  // nullptr: none.
+  const KeptFolder* find(std::string_view path) const;
+  size_t size() const { return folders_.size(); }
+
+  // Appends the record of a folder that was read.
+  static void append(std::string& records, std::string_view path, const KeptState& state, const FolderNames& names);
+
+ private:
+  std::unordered_map<std::string_view, KeptFolder> folders_;  // by path
+};
+
+}  // namespace spdld::source

@@ -1,0 +1,119 @@
+"""bench/: every script runs on 24 pictures and writes what it says; figures of so few are not looked at, their form is."""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "bench/support")]
+import cases  # noqa: E402
+import figures  # noqa: E402
+from daemon import make_pictures  # noqa: E402
+
+OPTIONS = cases.options("build")
+WAIT_S = 150
+
+
+def run(script, *arguments, wanted=0):
+    done = subprocess.run([sys.executable, "-B", str(ROOT / "bench" / script), *map(str, arguments)], capture_output=True,
+                          text=True, timeout=WAIT_S, cwd="/")
+    if done.returncode != wanted:
+        raise AssertionError(f"{script}: code {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+class Scripts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="spdld-bench-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        cls.pictures = cls.folder / "pictures"
+        make_pictures(cls.pictures, classes=3, of_each=8)
+
+    def options(self, *more):
+        return (self.pictures, "--build", OPTIONS.build, "--batch", 4, *more)
+
+    def test_compare(self):
+        out = self.folder / "compare"
+        done = run("compare/run.py", *self.options("--rounds", 2, "--epochs", 1, "--peers-from", self.folder / "none", "--out", out,
+                                                   "--peers", "spdld,spdld-encoded,spdld-decoded,spdld-free,spdld-uint8,bare,tf"))
+        result = json.loads((out / "result.json").read_text())
+        for name in ("spdld", "spdld-encoded", "spdld-decoded", "spdld-free", "spdld-uint8", "bare"):
+            self.assertEqual(len(result["lines"].get(name, [])), 2, f"{name}: {result['skipped']}")
+            for line in result["lines"][name]:
+                self.assertEqual(line["pictures"], 96 if name == "spdld-decoded" else 24)
+        first = result["lines"]["spdld"][0]
+        self.assertEqual((first["shape"], first["dtype"]), ([4, 3, 224, 224], "float32"))
+        self.assertEqual(result["lines"]["spdld-uint8"][0]["dtype"], "uint8")
+        for name in ("spdld-encoded", "spdld-decoded"):
+            self.assertEqual(result["lines"][name][0]["hit_rate"], 1)
+        self.assertIn("no tf/bin/python", result["skipped"]["tf"])
+        self.assertIn("no tf/bin/python", (out / "table.md").read_text())
+        self.assertEqual((out / "table.md").read_text().strip(), done.stdout.strip())
+
+        texts = [each.text for each in ElementTree.parse(out / "chart.svg").iter("{http://www.w3.org/2000/svg}text")]
+        bars = [text for text in texts if text.endswith(" ms")]
+        self.assertEqual(len(bars), 6)
+        self.assertEqual(bars, sorted(bars, key=lambda text: float(text[:-3])))
+        self.assertIn("spdld, first epoch", texts)
+
+    def test_a_row_that_is_none(self):
+        done = run("compare/run.py", *self.options("--peers", "spldd"), wanted=1)
+        self.assertIn("there is no row spldd; there are: spdld, ", done.stderr)
+
+    def test_end_to_end(self):
+        told = json.loads(run("end_to_end.py", "resize", *self.options("--epochs", 2)).stdout)
+        self.assertEqual((told["pictures"], told["shape"], told["dtype"]), (48, [4, 224, 224, 3], "uint8"))
+
+    def test_scaling(self):
+        out = self.folder / "scaling"
+        run("scaling.py", *self.options("--threads", "1,2", "--rounds", 1, "--epochs", 1, "--peers", "spdld", "--out", out))
+        self.assertIn("spdld, first epoch", (out / "scaling.md").read_text())
+
+    def test_handover(self):
+        out = self.folder / "handover"
+        run("handover.py", *self.options("--calls", 20, "--rounds", 1, "--size", 32, "--no-fail", "--out", out))
+        lines = (out / "handover.md").read_text().splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("| ")]), 15)
+        copied = [line for line in lines if line.startswith("| batches copied on the way")]
+        self.assertEqual([line.split(" | ")[1] for line in copied], ["0", "0"])
+
+    def test_soak(self):
+        out = self.folder / "soak"
+        run("soak.py", *self.options("--minutes", 0.05, "--trainers", 2, "--size", 32, "--out", out))
+        self.assertGreaterEqual(len(json.loads((out / "soak.json").read_text())), 6)
+        for word in ("memory", "descriptors", "threads"):
+            self.assertIn(f"| {word} |", (out / "soak.md").read_text())
+
+
+class Figures(unittest.TestCase):
+    def test_slope(self):
+        rise, error = figures.slope([0, 1, 2, 3], [5, 7, 9, 11])
+        self.assertAlmostEqual(rise, 2)
+        self.assertAlmostEqual(error, 0)
+        rise, error = figures.slope([0, 1, 2, 3], [1, -1, -1, 1])
+        self.assertAlmostEqual(rise, 0)
+        self.assertAlmostEqual(error, (4 / 2 / 5) ** 0.5)
+
+    def test_medians(self):
+        self.assertEqual(figures.medians([{"a": 3, "b": "x"}, {"a": 1, "b": "x"}, {"a": 2, "b": "x"}]), {"a": 2, "b": "x"})
+
+
+class Soak(unittest.TestCase):
+    def test_what_grows_is_told(self):
+        sys.path.insert(0, str(ROOT / "bench"))
+        import soak
+        noise = [0.3, -0.2, 0.1, -0.3, 0.2, -0.1] * 5
+        still = [{"minutes": minute, "memory": 50 + noise[minute], "descriptors": 20, "threads": 9} for minute in range(30)]
+        self.assertEqual([grows for *_, grows in soak.judge(still)], [False, False, False])
+        leaking = [{**each, "memory": each["memory"] + each["minutes"], "descriptors": 20 + each["minutes"] // 5} for each in still]
+        self.assertEqual([grows for *_, grows in soak.judge(leaking)], [True, True, False])
+
+
+if __name__ == "__main__":
+    cases.main()

@@ -1,0 +1,172 @@
+// The node's cache under real trainers: what it holds is never another picture than the file's.
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/trainer.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/photos.h"
+
+using namespace spdld;
+using namespace spdld::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr int kPhotos = 24;
+
+std::string settings(const std::string& cache) { return "[cache]\n" + cache + "\n"; }
+
+Job job(const DaemonProcess& daemon, const std::string& cache, int epochs, const std::string& name = "photos") {
+  PhotoSpec spec;
+  spec.name = name, spec.cache = cache, spec.epochs = epochs;
+  Job job;
+  job.socket = daemon.socket(), job.spec = spec.toml(daemon.dir() / "photos");
+  return job;
+}
+
+json describe(const DaemonProcess& daemon, const std::string& name = "photos") {
+  return json::parse(query("describe", name.c_str(), daemon.socket().c_str()));
+}
+
+json field(const DaemonProcess& daemon, const std::string& name = "photos") {
+  return describe(daemon, name)["cache"]["fields"].at(0);
+}
+
+json cache(const DaemonProcess& daemon) {
+  return json::parse(query("status", nullptr, daemon.socket().c_str()))["cache"];
+}
+
+// All pixels by (epoch, sample).
+using Pixels = std::map<std::pair<uint64_t, int64_t>, std::vector<float>>;
+
+Pixels take_pixels(Loader& loader) {
+  Pixels all;
+  for (;;) {
+    const auto next = loader.next(20'000);
+    if (next.result == SPDLD_END) return all;
+    if (next.result == SPDLD_END_OF_EPOCH) continue;
+    if (next.result != SPDLD_OK) throw Exception(next.result, "no batch in time");
+    const spdld_tensor image = next.batch["image"], ids = next.batch["sample_id"];
+    const size_t size = 3 * 32 * 32;
+    for (size_t i = 0; i < next.batch.info().valid; i++) {
+      int64_t id = 0;
+      std::memcpy(&id, static_cast<const char*>(ids.address) + i * sizeof id, sizeof id);
+      std::vector<float>& pixels = all[{next.batch.info().epoch, id}];
+      pixels.resize(size);
+      std::memcpy(pixels.data(), static_cast<const float*>(image.address) + i * size, size * sizeof(float));
+    }
+  }
+}
+
+Pixels pixels(const Job& job) {
+  Loader loader = attach(job);
+  return take_pixels(loader);
+}
+
+}  // namespace
+
+TEST_CASE("every form of the cache gives the pictures that decoding gives") {
+  DaemonProcess daemon(settings("ram_bytes_max = \"256MiB\""));
+  make_photos(daemon.dir() / "photos", kPhotos, 2);
+  const Pixels plain = pixels(job(daemon, "off", 3));
+  REQUIRE(plain.size() == 3 * kPhotos);
+  CHECK(describe(daemon)["cache"]["fields"].empty());
+  CHECK(cache(daemon)["ram_bytes"] == 0);
+
+  CHECK((pixels(job(daemon, "encoded", 3, "bytes")) == plain));
+  CHECK(describe(daemon, "bytes")["cache"]["form"] == "encoded");
+
+  const Pixels decoded = pixels(job(daemon, "decoded", 3, "planes"));
+  CHECK((decoded == plain));
+  CHECK((pixels(job(daemon, "decoded", 3, "again")) == decoded));  // all of it from the cache
+  CHECK((pixels(job(daemon, "auto", 3, "auto")) == decoded));
+}
+
+TEST_CASE("what is kept is read once, for all pipelines and jobs") {
+  DaemonProcess daemon(settings("ram_bytes_max = \"256MiB\""));
+  make_photos(daemon.dir() / "photos", kPhotos, 2);
+  Loader first = attach(job(daemon, "auto", 3));
+  take_pixels(first);
+  CHECK(field(daemon)["form"] == "decoded");
+  CHECK(field(daemon)["memory_entries"] == kPhotos);
+  // An epoch's first samples are looked up while the last ones of that before are still on their way.
+  const int misses = field(daemon)["misses"];
+  CHECK(misses >= kPhotos);
+  CHECK(misses < 2 * kPhotos);
+  CHECK(field(daemon)["memory_hits"] == 3 * kPhotos - misses);
+  Job other = job(daemon, "decoded", 1, "other");
+  other.group = "another";
+  Loader second = attach(other);
+  take_pixels(second);
+  CHECK(field(daemon, "other")["misses"] == misses);  // of both: they share it
+  CHECK(describe(daemon, "other")["stages"][0]["samples"] == 0);
+}
+
+TEST_CASE("a file that was replaced is read again by the next run") {
+  DaemonProcess daemon(settings("ram_bytes_max = \"256MiB\""));
+  const auto photos = daemon.dir() / "photos";
+  make_photos(photos, kPhotos, 2);
+  const Pixels before = pixels(job(daemon, "decoded", 1));
+  for (int looks = 0; looks < 10'000 && cache(daemon)["shelves"].at(0)["in_use"]; looks++) poll(nullptr, 0, 1);
+  // Another picture under the same name; its folder does not change by that.
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(photos))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::ifstream from(files[5], std::ios::binary);
+  std::stringstream content;
+  content << from.rdbuf();
+  std::ofstream(files[0], std::ios::binary) << content.str();
+  const Pixels after = pixels(job(daemon, "decoded", 1, "again"));
+  CHECK((after.at({0, 0}) != before.at({0, 0})));
+  for (int64_t id = 1; id < kPhotos; id++) CHECK((after.at({0, id}) == before.at({0, id})));
+}
+
+TEST_CASE("the limit holds, and a pipeline whose pictures do not all fit gives the same pixels") {
+  DaemonProcess daemon(settings("ram_bytes_max = \"256MiB\""));
+  make_photos(daemon.dir() / "photos", kPhotos, 2);
+  const Pixels roomy = pixels(job(daemon, "decoded", 2));
+  DaemonProcess tight(settings("ram_bytes_max = \"128KiB\""));
+  make_photos(tight.dir() / "photos", kPhotos, 2);
+  Loader loader = attach(job(tight, "decoded", 2));
+  CHECK((take_pixels(loader) == roomy));
+  CHECK(cache(tight)["ram_bytes"] <= 128 << 10);
+  CHECK(field(tight)["memory_entries"] > 0);
+  CHECK(field(tight)["memory_entries"] < kPhotos);
+  CHECK(field(tight)["refused"] > 0);
+}
+
+TEST_CASE("a folder on disk outlives the daemon, and a damaged one costs time alone") {
+  TempDir disk;
+  const std::string on_disk = settings("ram_bytes_max = 0\nfolder = \"" + disk.path().string() + "\"");
+  DaemonProcess daemon(on_disk);
+  make_photos(daemon.dir() / "photos", kPhotos, 2);
+  const Pixels before = pixels(job(daemon, "decoded", 2));
+  daemon.stop(SIGTERM);
+  daemon.start();
+  {
+    Loader loader = attach(job(daemon, "decoded", 2));
+    CHECK((take_pixels(loader) == before));
+    CHECK(field(daemon)["disk_hits"] == 2 * kPhotos);
+    CHECK(field(daemon)["misses"] == 0);
+  }
+  daemon.stop(SIGKILL);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(disk.path())) {
+    if (!entry.is_regular_file() || entry.file_size() < 100'000) continue;
+    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
+    file.write("damage", 6);
+  }
+  daemon.start();
+  Loader loader = attach(job(daemon, "decoded", 2));
+  CHECK((take_pixels(loader) == before));
+  CHECK(cache(daemon)["damaged"] == 1);
+}

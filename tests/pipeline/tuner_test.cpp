@@ -1,0 +1,228 @@
+#include "daemon/pipeline/tuner.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/pipeline/simulated_node.h"
+
+using spdld::pipeline::Tuner;
+using spdld::pipeline::TunerDecision;
+using spdld::pipeline::TunerInput;
+using spdld::pipeline::TunerLimits;
+using spdld::test::Load;
+using spdld::test::SimulatedNode;
+
+namespace {
+
+constexpr double kStepMs = 250;
+constexpr TunerLimits kLimits{.decode_max = 32, .fetch_max = 256, .depth_max = 8};
+
+struct Span {
+  double starved = 0;  // share of the time
+  TunerDecision last;
+  uint64_t changes = 0;
+};
+
+Span run(Tuner& tuner, SimulatedNode& node, int steps) {
+  Span span;
+  const uint64_t before = tuner.decision().changes;
+  for (int i = 0; i < steps; i++) {
+    const TunerInput input = node.run(kStepMs, tuner.decision());
+    span.starved += input.starved_s / (steps * kStepMs / 1000);
+    tuner.step(input);
+    UNSCOPED_INFO(i << ": " << tuner.decision().decode << " " << tuner.decision().fetch << " " << tuner.decision().depth
+                    << " starved " << input.starved_s << " s, decode " << input.decode_busy_s << " s, fetch "
+                    << input.fetch_busy_s << " s, low " << input.ready_low << ", " << tuner.decision().reason);
+  }
+  span.last = tuner.decision();
+  span.changes = tuner.decision().changes - before;
+  return span;
+}
+
+// The fewest threads with which the trainer is not starved, all else being plenty.
+uint32_t least_decode(const Load& load) {
+  for (uint32_t decode = 1; decode <= kLimits.decode_max; decode++) {
+    SimulatedNode node(load);
+    TunerDecision fixed;
+    fixed.decode = decode, fixed.fetch = kLimits.fetch_max, fixed.depth = kLimits.depth_max;
+    node.run(5000, fixed);
+    if (node.run(25'000, fixed).starved_s < 0.25) return decode;
+  }
+  return kLimits.decode_max;
+}
+
+uint32_t least_fetch(const Load& load) {
+  for (uint32_t fetch = 1; fetch <= kLimits.fetch_max; fetch++) {
+    SimulatedNode node(load);
+    TunerDecision fixed;
+    fixed.decode = kLimits.decode_max, fixed.fetch = fetch, fixed.depth = kLimits.depth_max;
+    node.run(5000, fixed);
+    if (node.run(15'000, fixed).starved_s < 0.15) return fetch;
+  }
+  return kLimits.fetch_max;
+}
+
+uint32_t third_more(uint32_t least) { return static_cast<uint32_t>(std::ceil(1.3 * least)); }
+
+}  // namespace
+
+TEST_CASE("starts with all that may decode, four reads and full depth") {
+  const Tuner tuner(kLimits);
+  CHECK(tuner.decision().decode == 32);
+  CHECK(tuner.decision().fetch == 4);
+  CHECK(tuner.decision().depth == 8);
+  CHECK(tuner.decision().changes == 0);
+  CHECK(Tuner({.decode_max = 1, .fetch_max = 1, .depth_max = 1}).decision().fetch == 1);
+}
+
+TEST_CASE("within 20 steps little more runs than is needed, and the trainer does not wait") {
+  const Load load = GENERATE(Load{.decode_ms = 1, .train_ms = 100},  // a third of a thread
+                             Load{.decode_ms = 1, .train_ms = 13},   // 2.5 threads
+                             Load{.decode_ms = 4, .train_ms = 13},   // 10
+                             Load{.decode_ms = 10, .train_ms = 16},  // 20
+                             Load{.decode_ms = 2, .fetch_ms = 4, .train_ms = 20});
+  SimulatedNode node(load);
+  Tuner tuner(kLimits);
+  run(tuner, node, 22);
+  const uint32_t decode = least_decode(load), fetch = least_fetch(load);
+  CHECK(tuner.decision().decode <= third_more(decode));
+  CHECK(tuner.decision().fetch <= std::max(third_more(fetch), 2u));
+  CHECK(tuner.decision().depth <= 4);
+  const Span steady = run(tuner, node, 400);
+  CHECK(steady.starved < 0.01);
+  CHECK(steady.last.decode <= third_more(decode));
+  CHECK(steady.last.fetch <= std::max(third_more(fetch), 2u));
+  CHECK(steady.changes <= 12);
+}
+
+TEST_CASE("a source of high latency gets as many reads at once as hide it") {
+  const Load load{.decode_ms = 1, .fetch_ms = 100, .train_ms = 40};  // 80 at once
+  SimulatedNode node(load);
+  Tuner tuner(kLimits);
+  run(tuner, node, 8);
+  CHECK(tuner.decision().fetch >= 80);
+  run(tuner, node, 32);
+  const Span steady = run(tuner, node, 200);
+  CHECK(steady.starved < 0.01);
+  CHECK(steady.last.fetch <= third_more(least_fetch(load)));
+  CHECK(steady.last.decode <= third_more(least_decode(load)));
+}
+
+TEST_CASE("a trainer that becomes three times as fast is kept up with in a few steps, and a slower one saves threads") {
+  SimulatedNode node({.decode_ms = 2, .train_ms = 24});  // 2.7 threads
+  Tuner tuner(kLimits);
+  run(tuner, node, 60);
+  const uint32_t slow = tuner.decision().decode;
+  REQUIRE(slow <= 4);
+  node.load.train_ms = 8;  // 8 threads
+  run(tuner, node, 6);
+  CHECK(tuner.decision().decode >= 8);
+  run(tuner, node, 20);
+  const Span fast = run(tuner, node, 100);
+  CHECK(fast.starved < 0.01);
+  CHECK(fast.last.decode <= third_more(8));
+  node.load.train_ms = 24;
+  const Span again = run(tuner, node, 60);
+  CHECK(again.starved < 0.01);
+  CHECK(again.last.decode <= slow + 1);
+}
+
+TEST_CASE("stragglers are bridged by batches that lie ready, not by more threads") {
+  const Load load{.decode_ms = 1, .train_ms = 20, .straggler_share = 0.001, .straggler_factor = 60};
+  SimulatedNode node(load);
+  Tuner tuner(kLimits);
+  run(tuner, node, 100);
+  const Span steady = run(tuner, node, 800);
+  CHECK(steady.starved < 0.01);
+  CHECK(steady.last.depth >= 4);  // 60 ms, of 20 each
+  CHECK(steady.last.decode <= 6);
+  CHECK(steady.changes <= 40);
+}
+
+TEST_CASE(
+    "what can't be kept up with takes all that may decode, changes nothing for it, and reads no more than it takes") {
+  SimulatedNode node({.decode_ms = 4, .train_ms = 2});
+  Tuner tuner(kLimits);
+  const Span span = run(tuner, node, 200);
+  CHECK(span.starved > 0.3);
+  CHECK(span.last.decode == 32);
+  CHECK(span.last.depth == 8);
+  CHECK(span.last.fetch == 2);
+  CHECK(span.changes <= 2);
+}
+
+TEST_CASE("phases that change all the time change the decision less and less") {
+  SimulatedNode node({.decode_ms = 2, .train_ms = 24});
+  Tuner tuner(kLimits);
+  uint64_t late = 0;
+  double starved = 0;
+  for (int phase = 0; phase < 80; phase++) {
+    node.load.train_ms = phase % 2 ? 8 : 24;
+    const Span span = run(tuner, node, 20);
+    if (phase < 40) continue;
+    late += span.changes;
+    starved += span.starved / 40;
+  }
+  CHECK(late <= 80);  // in 800 steps
+  CHECK(starved < 0.01);
+}
+
+TEST_CASE("pinned values are kept, and the others tuned") {
+  TunerLimits limits = kLimits;
+  limits.decode_pinned = 5, limits.depth_pinned = 20;
+  SimulatedNode node({.decode_ms = 1, .fetch_ms = 20, .train_ms = 40});
+  Tuner tuner(limits);
+  CHECK(tuner.decision().decode == 5);
+  CHECK(tuner.decision().depth == 8);  // no more than there can be
+  for (int i = 0; i < 60; i++) {
+    const Span span = run(tuner, node, 1);
+    REQUIRE(span.last.decode == 5);
+    REQUIRE(span.last.depth == 8);
+  }
+  CHECK(tuner.decision().fetch >= 16);
+  limits.fetch_pinned = 3;
+  tuner.set_limits(limits);
+  CHECK(tuner.decision().fetch == 3);
+  CHECK(run(tuner, node, 20).last.fetch == 3);
+}
+
+TEST_CASE("limits that change hold at once, and what stood where it started starts anew") {
+  Tuner tuner({.decode_max = 8, .fetch_max = 2, .depth_max = 1});
+  tuner.set_limits({.decode_max = 4, .fetch_max = 64, .depth_max = 6});
+  CHECK(tuner.decision().decode == 4);
+  CHECK(tuner.decision().fetch == 4);
+  CHECK(tuner.decision().depth == 6);
+  SimulatedNode node({.decode_ms = 1, .train_ms = 200});
+  run(tuner, node, 80);
+  REQUIRE(tuner.decision().decode == 1);
+  tuner.set_limits({.decode_max = 16, .fetch_max = 64, .depth_max = 12});
+  CHECK(tuner.decision().decode == 1);
+}
+
+TEST_CASE("a trainer that does something else for a while finds everything as it left it") {
+  SimulatedNode node({.decode_ms = 2, .train_ms = 10});
+  Tuner tuner(kLimits);
+  run(tuner, node, 80);
+  const TunerDecision before = tuner.decision();
+  for (int i = 0; i < 5000; i++) tuner.step({.seconds = 0.25});
+  CHECK(tuner.decision().changes == before.changes);
+  CHECK(run(tuner, node, 20).starved < 0.01);
+}
+
+TEST_CASE("every change says why") {
+  Tuner tuner({.decode_max = 8, .fetch_max = 8, .depth_max = 4});
+  CHECK(tuner.decision().reason.empty());
+  const TunerInput calm{.seconds = 0.25, .batches = 5, .ready_low = 1, .decode_busy_s = 0.3, .fetch_busy_s = 0.4};
+  for (int i = 0; i < 4; i++) tuner.step(calm);
+  CHECK(tuner.decision().reason ==
+        "no trainer waited and decoding took 1.2: 8 -> 4 decode threads; "
+        "no trainer waited and reading took 1.6: 4 -> 2 reads at once");
+  for (int i = 0; i < 8; i++) tuner.step(calm);
+  REQUIRE(tuner.decision().decode == 2);
+  TunerInput starved = calm;
+  starved.starved_s = 0.125, starved.decode_busy_s = 0.5;
+  tuner.step(starved);
+  CHECK(tuner.decision().reason ==
+        "trainers waited 50 % of the time and decoding was busy: 2 -> 5 decode threads; "
+        "trainers waited 50 % of the time and reading was busy: 2 -> 4 reads at once");
+}

@@ -1,0 +1,286 @@
+// Rendering from a JPEG's planes beside rendering from its full-size RGB: the same pixels, within rounding.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <tuple>
+// Needs <cstdio> before it.
+#include <jpeglib.h>
+
+#include "tests/support/jpeg_maker.h"
+#include "tests/transform/programs.h"
+
+// Sanitizers have an operator new of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SPDLD_COUNTS_ALLOCATIONS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SPDLD_COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef SPDLD_COUNTS_ALLOCATIONS
+#define SPDLD_COUNTS_ALLOCATIONS 1
+#endif
+
+#if SPDLD_COUNTS_ALLOCATIONS
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// In the place of the library's, for this whole program; the memory of programs and scratch is all from here.
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
+
+namespace spdld {
+namespace {
+
+using test::Subsampling;
+
+struct Planes {
+  std::vector<uint8_t> memory;
+  PlanesView view;
+};
+
+Planes make_planes(const PlanesShape& shape) {
+  const PlanesLayout layout(shape);
+  Planes planes;
+  planes.memory.assign(layout.bytes, 0);
+  planes.view = {shape, {}, layout.stride_bytes};
+  for (size_t i = 0; i < static_cast<size_t>(shape.planes()); ++i) {
+    planes.view.plane[i] = planes.memory.data() + layout.offset[i];
+  }
+  return planes;
+}
+
+// libjpeg's raw output: whole blocks, of which the planes keep what the picture has.
+Planes raw_planes(const std::vector<uint8_t>& jpeg) {
+  jpeg_decompress_struct context;
+  jpeg_error_mgr errors;
+  context.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&context);
+  jpeg_mem_src(&context, jpeg.data(), static_cast<unsigned long>(jpeg.size()));
+  jpeg_read_header(&context, TRUE);
+  context.raw_data_out = TRUE;
+  jpeg_start_decompress(&context);
+  const jpeg_component_info* parts = context.comp_info;
+  PlanesShape shape{{static_cast<int>(context.output_width), static_cast<int>(context.output_height)}, 1, 1, false};
+  shape.grey = context.num_components == 1;
+  if (!shape.grey) {
+    shape.chroma_across = static_cast<uint8_t>(parts[0].h_samp_factor / parts[1].h_samp_factor);
+    shape.chroma_down = static_cast<uint8_t>(parts[0].v_samp_factor / parts[1].v_samp_factor);
+  }
+  Planes planes = make_planes(shape);
+  std::vector<uint8_t> block[3];
+  std::vector<JSAMPROW> rows[3];
+  JSAMPARRAY arrays[3];
+  const int lines = context.max_v_samp_factor * DCTSIZE;
+  for (int c = 0; c < shape.planes(); ++c) {
+    const size_t width = size_t{parts[c].width_in_blocks} * DCTSIZE + 64;
+    block[c].resize(width * static_cast<size_t>(lines));
+    for (int y = 0; y < lines; ++y) rows[c].push_back(block[c].data() + width * static_cast<size_t>(y));
+    arrays[c] = rows[c].data();
+  }
+  for (int top = 0; context.output_scanline < context.output_height; top += lines) {
+    jpeg_read_raw_data(&context, arrays, static_cast<JDIMENSION>(lines));
+    for (int c = 0; c < shape.planes(); ++c) {
+      const auto at = static_cast<size_t>(c);
+      const Size size = shape.plane(c);
+      const int down = c == 0 ? 1 : shape.chroma_down, first = top / down;
+      for (int y = 0; y < lines / down && first + y < size.height; ++y) {
+        const size_t offset = planes.view.stride_bytes[at] * static_cast<size_t>(first + y);
+        std::memcpy(const_cast<uint8_t*>(planes.view.plane[at]) + offset, rows[c][static_cast<size_t>(y)],
+                    static_cast<size_t>(size.width));
+      }
+    }
+  }
+  jpeg_finish_decompress(&context);
+  jpeg_destroy_decompress(&context);
+  return planes;
+}
+
+PixelRows full_rows(const std::vector<uint8_t>& jpeg) {
+  int width = 0, height = 0;
+  const auto pixels = test::decode_plainly(jpeg, width, height);
+  PixelRows rows;
+  rows.covers = {0, 0, width, height};
+  rows.picture = {width, height};
+  rows.stride_bytes = static_cast<size_t>(width) * 3;
+  REQUIRE(pixels.size() == rows.stride_bytes * static_cast<size_t>(height));
+  std::memcpy(rows.memory.resize(pixels.size() + PixelRows::kSlackBytes), pixels.data(), pixels.size());
+  return rows;
+}
+
+double psnr(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  double squares = 0;
+  for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+  return squares == 0 ? 100 : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / squares);
+}
+
+std::vector<uint8_t> render(const transform::ImageProgram& program, const PlanesView& view, const Draws& draws) {
+  transform::Geometry geometry;
+  transform::Scratch scratch;
+  std::vector<uint8_t> tensor(program.tensor().bytes() + 64, 0x5C);
+  program.resolve(view.shape.picture, draws, geometry);
+  program.render(view, geometry, scratch, tensor.data());
+  for (size_t i = program.tensor().bytes(); i < tensor.size(); ++i) {
+    if (tensor[i] != 0x5C) FAIL("written behind the tensor's end");
+  }
+  tensor.resize(program.tensor().bytes());
+  return tensor;
+}
+
+struct Kind {
+  bool grey;
+  Subsampling subsampling;
+};
+constexpr Kind kKinds[] = {{false, Subsampling::k444},
+                           {false, Subsampling::k422},
+                           {false, Subsampling::k420},
+                           {false, Subsampling::k440},
+                           {true, Subsampling::k444}};
+
+std::vector<uint8_t> jpeg_of(const Kind& kind, const Size& size, uint32_t seed) {
+  test::JpegOptions options;
+  options.grey = kind.grey;
+  options.subsampling = kind.subsampling;
+  options.seed = seed;
+  return test::make_jpeg(size.width, size.height, options);
+}
+
+TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many boxes", "[transform]") {
+  const std::string ops =
+      GENERATE(as<std::string>(), R"({ op = "random-resized-crop", size = 64 }, { op = "horizontal-flip" })",
+               R"({ op = "random-resized-crop", size = [150, 90], antialias = false })",
+               R"({ op = "resize", size = 100 }, { op = "center-crop", size = 90 })",
+               R"({ op = "center-crop", size = [120, 81] }, { op = "horizontal-flip" })",
+               R"({ op = "random-resized-crop", size = 50 }, { op = "resize", size = [30, 70] })",
+               R"({ op = "center-crop", size = [20, 400] }, { op = "horizontal-flip" })");
+  const auto program = test::program_of(ops);
+  double worst = 100, sum = 0;
+  int count = 0;
+  for (const Kind& kind : kKinds) {
+    for (const Size& size : {Size{201, 149}, Size{320, 240}, Size{97, 333}, Size{130, 122}}) {
+      const auto jpeg = jpeg_of(kind, size, static_cast<uint32_t>(size.width));
+      const PixelRows rows = full_rows(jpeg);
+      const Planes planes = raw_planes(jpeg);
+      for (uint64_t sample = 0; sample < 12; ++sample) {
+        const Draws draws{3, 1, sample};
+        const double found = psnr(render(program, planes.view, draws), test::render(program, rows, draws).tensor);
+        worst = std::min(worst, found);
+        sum += found;
+        ++count;
+      }
+    }
+  }
+  CAPTURE(ops, worst, sum / count);
+  CHECK(worst >= 44);
+  CHECK(sum / count >= 50);
+}
+
+TEST_CASE("planes of tiny pictures are upsampled as libjpeg does it, up to the border", "[transform]") {
+  const auto program = test::program_of(R"({ op = "resize", size = [23, 29], antialias = false })");
+  for (const Kind& kind : kKinds) {
+    for (int width = 1; width <= 9; ++width) {
+      for (int height = 1; height <= 9; ++height) {
+        const auto jpeg = jpeg_of(kind, {width, height}, static_cast<uint32_t>(100 * width + height));
+        const auto from_planes = render(program, raw_planes(jpeg).view, {});
+        const auto from_rows = test::render(program, full_rows(jpeg)).tensor;
+        CAPTURE(kind.grey, static_cast<int>(kind.subsampling), width, height);
+        // libjpeg rounds twice more on the way; and cuts colours that no screen has, pixel by pixel.
+        CHECK(psnr(from_planes, from_rows) >= 44);
+      }
+    }
+  }
+}
+
+TEST_CASE("each float and integer tensor from planes has the same pixels", "[transform]") {
+  const auto jpeg = jpeg_of(kKinds[2], {300, 200}, 5);
+  const Planes planes = raw_planes(jpeg);
+  const std::string crop = R"({ op = "random-resized-crop", size = [224, 224] }, { op = "horizontal-flip" }, )";
+  const auto pixels = render(test::program_of(crop + R"({ op = "convert", dtype = "uint8", layout = "NHWC" })"),
+                             planes.view, {1, 1, 1});
+  const auto bytes = render(test::program_of(crop + R"({ op = "convert", dtype = "uint8", layout = "NCHW" })"),
+                            planes.view, {1, 1, 1});
+  constexpr size_t kPlane = 224 * 224;
+  size_t wrong = 0;
+  for (size_t i = 0; i < pixels.size(); ++i) wrong += bytes[i % 3 * kPlane + i / 3] != pixels[i];
+  CHECK(wrong == 0);
+  for (const bool planar : {false, true}) {
+    const auto floats =
+        render(test::program_of(crop + R"({ op = "convert", dtype = "float32", scale = 1.0, layout = ")" +
+                                (planar ? "NCHW" : "NHWC") + "\" }"),
+               planes.view, {1, 1, 1});
+    wrong = 0;
+    for (size_t i = 0; i < pixels.size(); ++i) {
+      float value = 0;
+      std::memcpy(&value, floats.data() + (planar ? i % 3 * kPlane + i / 3 : i) * sizeof value, sizeof value);
+      wrong += value != static_cast<float>(pixels[i]);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("planes of one colour stay it", "[transform]") {
+  const auto program = test::program_of(R"({ op = "random-resized-crop", size = 40 })");
+  for (const auto& [y, cb, cr, red, green, blue] : {std::tuple{0, 128, 128, 0, 0, 0},
+                                                    {255, 128, 128, 255, 255, 255},
+                                                    {128, 128, 128, 128, 128, 128},
+                                                    {76, 85, 255, 254, 0, 0},
+                                                    {150, 44, 21, 0, 255, 1},
+                                                    {29, 255, 107, 0, 0, 254},
+                                                    {255, 255, 255, 255, 121, 255}}) {
+    Planes planes = make_planes({{111, 95}, 2, 2, false});
+    const int values[3] = {y, cb, cr};
+    for (int c = 0; c < 3; ++c) {
+      const auto at = static_cast<size_t>(c);
+      const auto bytes = planes.view.stride_bytes[at] * static_cast<size_t>(planes.view.shape.plane(c).height);
+      std::memset(const_cast<uint8_t*>(planes.view.plane[at]), values[c], bytes);
+    }
+    const auto tensor = render(program, planes.view, {1, 1, 4});
+    const int wanted[3] = {red, green, blue};
+    int farthest = 0;
+    for (size_t i = 0; i < tensor.size(); ++i) farthest = std::max(farthest, std::abs(tensor[i] - wanted[i % 3]));
+    CAPTURE(y, cb, cr);
+    CHECK(farthest == 0);
+  }
+}
+
+#if SPDLD_COUNTS_ALLOCATIONS
+TEST_CASE("rendering from planes allocates nothing once its memory has grown", "[transform]") {
+  const auto program = test::program_of(
+      R"({ op = "random-resized-crop", size = 96 }, { op = "resize", size = [50, 48] }, { op = "horizontal-flip" },
+         { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" })");
+  transform::Scratch scratch;
+  transform::Geometry geometry;
+  std::vector<uint8_t> tensor(program.tensor().bytes());
+  std::vector<Planes> pictures;
+  for (const uint8_t across : {uint8_t{1}, uint8_t{2}}) {
+    for (const uint8_t down : {uint8_t{1}, uint8_t{2}}) {
+      for (int i = 0; i < 5; ++i) pictures.push_back(make_planes({{200 + 31 * i, 400 - 37 * i}, across, down, i == 4}));
+    }
+  }
+  const auto round = [&] {
+    for (size_t i = 0; i < pictures.size(); ++i) {
+      program.resolve(pictures[i].view.shape.picture, {1, 1, i}, geometry);
+      program.render(pictures[i].view, geometry, scratch, tensor.data());
+    }
+  };
+  round();
+  const long before = allocations;
+  round();
+  CHECK(allocations == before);
+  const auto memory = std::make_unique<int>(1);
+  CHECK(allocations > before);  // it does count
+}
+#endif
+
+}  // namespace
+}  // namespace spdld
