@@ -110,8 +110,9 @@ TEST_CASE("only what the box needs is decoded", "[decode]") {
 TEST_CASE("rows are not placed where libjpeg streams them past the cache", "[decode]") {
   auto decoder = decode::make_jpeg_decoder();
   PixelRows rows;
+  const auto jpeg = test::make_jpeg(100, 20);
   for (int width = 1; width < 100; width += 9) {
-    REQUIRE(decoder->open(test::make_jpeg(100, 20), true));
+    REQUIRE(decoder->open(jpeg, true));
     REQUIRE(decoder->decode({0, 0, width, 20}, rows));
     for (int y = 0; y < 20; ++y) CHECK(reinterpret_cast<uintptr_t>(rows.row(y)) % 16 == 8);
   }

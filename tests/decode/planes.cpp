@@ -280,7 +280,8 @@ TEST_CASE("planes that can't be asked for", "[decode]") {
   CHECK(internal(decoder->decode_planes(nothing.data())));
   JpegOptions options;
   options.cmyk = true;
-  REQUIRE(decoder->open(test::make_jpeg(20, 20, options), true));
+  const auto cmyk = test::make_jpeg(20, 20, options);
+  REQUIRE(decoder->open(cmyk, true));
   CHECK(internal(decoder->decode_planes(nothing.data())));
   CHECK(internal(decoder->decode_planes({0, 0, 1, 1}, nothing.data())));
   const auto jpeg = test::make_jpeg(40, 30);
