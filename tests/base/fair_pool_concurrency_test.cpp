@@ -1,7 +1,6 @@
 // How many threads of the pool serve at once. Gates, not times: a pool that lets a thread idle would not come to an
 // end.
 #include <atomic>
-#include <barrier>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <functional>
@@ -12,6 +11,7 @@
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/fair_pool.h"
+#include "tests/support/rendezvous.h"
 
 using spdld::FairPool;
 using spdld::FairTask;
@@ -69,7 +69,7 @@ TEST_CASE("as many tasks run at once as the concurrency says, no thread idles, a
     pool.set_concurrency(concurrency);
     CHECK(pool.concurrency() == concurrency);
     // Each task waits until as many run as may: a thread that idled would be waited for in vain.
-    std::barrier together(concurrency);
+    test::Rendezvous together(concurrency);
     std::atomic<unsigned> running{0}, peak{0}, highest{0};
     std::vector<Call> calls(size_t{concurrency} * 200);
     {

@@ -1,7 +1,6 @@
 // One sample that takes for ever among others that don't. Gates, not times: where a thread idled, or a later batch
 // waited for the straggler, these would not come to an end.
 #include <atomic>
-#include <barrier>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
@@ -11,6 +10,7 @@
 #include "daemon/memory/host/host_slot.h"
 #include "daemon/pipeline/stream.h"
 #include "tests/pipeline/fake_source.h"
+#include "tests/support/rendezvous.h"
 
 using namespace spdld;
 using namespace std::chrono_literals;
@@ -171,7 +171,7 @@ TEST_CASE("while one thread is held up, all others work, as long as there is wor
   constexpr unsigned kThreads = 4;
   constexpr uint64_t kBatches = 10, kSlow = 0;
   std::latch gate(1);
-  std::barrier all_others(kThreads - 1);
+  test::Rendezvous all_others(kThreads - 1);
   Rig rig(kBatches, kThreads, [&](uint64_t sample) {
     // 39 others: 13 times each of three threads waits for the other two.
     if (sample == kSlow)
