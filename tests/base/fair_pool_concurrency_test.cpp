@@ -69,7 +69,7 @@ TEST_CASE("as many tasks run at once as the concurrency says, no thread idles, a
     pool.set_concurrency(concurrency);
     CHECK(pool.concurrency() == concurrency);
     // Each task waits until as many run as may: a thread that idled would be waited for in vain.
-    test::Rendezvous together(concurrency);
+    spdld::test::Rendezvous together(concurrency);
     std::atomic<unsigned> running{0}, peak{0}, highest{0};
     std::vector<Call> calls(size_t{concurrency} * 200);
     {
