@@ -323,11 +323,15 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source
 
 // --- [batch] and the whole ---
 
-CacheForm cache_form_named(std::string_view name) {
-  for (const auto form : {CacheForm::kOff, CacheForm::kEncoded, CacheForm::kDecoded}) {
-    if (cache_form_name(form) == name) return form;
+// Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so.
+void refuse_fast_beside_decoded(const std::vector<OutputSpec>& outputs, Complaints& complaints) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& ops = outputs[i].ops;
+    if (ops.empty() || ops.front().op != "decode-image" || !ops.front().flag("fast")) continue;
+    complaints.add(ops.front().where.line, "output[" + std::to_string(i) + "].ops[0].fast",
+                   "can't be true beside cache = \"decoded\", which keeps pictures at their full size: leave fast out, "
+                   "or write cache = \"encoded\", \"off\" or \"auto\"");
   }
-  return CacheForm::kAuto;
 }
 
 BatchSpec check_batch(const Node& node, Complaints& complaints) {
@@ -388,6 +392,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
     spec.order.epochs = static_cast<uint64_t>(order_reader.integer("epochs"));
   }
   spec.outputs = check_outputs(root.find("output"), find_source(spec.source.type), complaints);
+  if (spec.cache == CacheForm::kDecoded) refuse_fast_beside_decoded(spec.outputs, complaints);
   if (const Node* batch = root.find("batch")) {
     spec.batch = check_batch(*batch, complaints);
   } else {

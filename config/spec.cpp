@@ -137,6 +137,13 @@ std::string_view cache_form_name(CacheForm form) {
   return "";
 }
 
+CacheForm cache_form_named(std::string_view name) {
+  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kDecoded}) {
+    if (cache_form_name(form) == name) return form;
+  }
+  throw std::logic_error("no form of the cache is called " + std::string(name));
+}
+
 std::string canonical_json(const PipelineSpec& spec) { return deciding_json(spec).dump(); }
 
 std::string full_json(const PipelineSpec& spec) {

@@ -77,6 +77,7 @@ enum class CacheForm : uint8_t {
   kDecoded   // pictures as their planes, before any random operation; everything else as fetched
 };
 std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "decoded"
+CacheForm cache_form_named(std::string_view name);
 
 struct OrderSpec {
   bool shuffle = true;

@@ -82,6 +82,9 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
   if (needs.epochs == 1) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  if (needs.has_fast)
+    return {CacheForm::kOff,
+            "decode-image with fast = true leaves no planes to keep, and the system keeps files in memory by itself"};
   if (needs.picture_bytes_mean == 0)
     return {CacheForm::kOff, "it has no pictures to keep decoded, and the system keeps files in memory by itself"};
   const double whole =
@@ -116,8 +119,9 @@ void Caching::open(const source::Listing& listing, std::span<const FieldUse> use
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
   CacheNeeds needs{listing.size(), spec_.order.epochs, 0, cache_.available_bytes(), has_disk};  // the mean follows
+  needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
   const bool may_be_decoded =
-      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.epochs != 1);
+      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.epochs != 1 && !needs.has_fast);
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
       if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, use, fetcher);

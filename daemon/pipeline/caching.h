@@ -6,7 +6,8 @@
 //   (Plan)    decodes what is not decoded yet, into the room that the shelf has for it
 //
 // The form is chosen when the pipeline is opened: a pipeline of which all samples fit, or a good part of them, is kept
-// decoded.
+// decoded. What the cache has never decides about pixels: planes are kept whole and at full size, so a pipeline that
+// decodes pictures fast, at sizes that differ from draw to draw, keeps none.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct FieldUse {
   source::FieldId field = 0;
   bool is_picture = false;  // every output of it decodes a picture, all with the same `exif`: planes may stand for it
   bool exif = true;
+  bool is_fast = false;  // some output decodes it smaller, as its draw has it; then it is never kept decoded
 };
 
 // One field of a sample that is to be decoded.
@@ -51,6 +53,7 @@ struct CacheNeeds {
       0;  // of a picture's planes, from some of them; 0: there are none, or they could not be read
   uint64_t available_bytes = 0;  // of the cache's memory
   bool has_disk = false;
+  bool has_fast = false;  // an output that decodes fast
 };
 CacheChoice choose_cache(config::CacheForm asked, const CacheNeeds& needs);
 

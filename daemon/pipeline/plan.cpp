@@ -82,19 +82,22 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing
                    "' needs an operation that makes a tensor of it: decode-image, parse-int or pad-bytes");
 }
 
-// Planes stand for a field where every output decodes it in the same way.
+// Planes stand for a field where every output decodes it in the same way, and whole.
 void Plan::note_pictures() {
   for (size_t i = 0; i < fetched_.size(); i++) {
     std::vector<bool> exif;
     bool only_pictures = true;
     for (const auto& output : outputs_) {
       const auto* image = std::get_if<ImageOutput>(&output.kind);
-      if (image && image->fetched == i) exif.push_back(image->program.exif());
+      if (image && image->fetched == i) {
+        exif.push_back(image->program.exif());
+        fetched_[i].is_fast |= image->program.fast();
+      }
       const auto uses = [i](const auto& kind) { return std::optional<size_t>(kind.fetched) == i; };
       only_pictures &= image != nullptr || !std::visit(uses, output.kind);
     }
     const bool agree = !exif.empty() && std::equal(exif.begin() + 1, exif.end(), exif.begin());
-    fetched_[i].is_picture = only_pictures && agree;
+    fetched_[i].is_picture = only_pictures && agree && !fetched_[i].is_fast;
     if (!exif.empty()) fetched_[i].exif = exif.front();
   }
 }
@@ -124,15 +127,18 @@ uint8_t* aligned(ByteBuffer& memory, size_t bytes) {
 }
 
 // Decodes the opened picture to planes: whole, where its shelf keeps them, which then stand for the field; else what
-// `box` needs. Empty: they can't be had (damage somewhere in the picture, which the part that is needed may not have).
-std::span<const uint8_t> make_planes(const PlanesShape& shape, const Box& box, uint64_t sample, FieldBytes& field,
-                                     decode::ImageDecoder& decoder, ByteBuffer& own) {
+// `geometry` needs, reduced as it says (a field that has such outputs has no shelf for planes). Empty: they can't be
+// had (damage somewhere in the picture, which the part that is needed may not have).
+std::span<const uint8_t> make_planes(const PlanesShape& shape, const transform::Geometry& geometry, uint64_t sample,
+                                     FieldBytes& field, decode::ImageDecoder& decoder, ByteBuffer& own) {
   const size_t bytes = PlanesLayout(shape).bytes;
   cache::Shelf* const shelf = field.planes_shelf;
   cache::Shelf::Room room = shelf ? shelf->reserve(sample, bytes) : cache::Shelf::Room();
   uint8_t* const memory = room ? room.memory() : aligned(own, bytes);
   const bool whole = room || (shelf && shelf->has_disk_room(bytes));
-  if (!(whole ? decoder.decode_planes(memory) : decoder.decode_planes(box, memory))) return {};
+  const Status decoded =
+      whole ? decoder.decode_planes(memory) : decoder.decode_planes(geometry.decoded, geometry.reduction, memory);
+  if (!decoded) return {};
   if (room) room.keep(field.identity);
   if (whole) {
     shelf->put_on_disk(sample, field.identity, memory, bytes);
@@ -149,13 +155,16 @@ Status Plan::run_output(const ImageOutput& output, const Output& of, const Sampl
   FieldBytes& field = sample.fields[output.fetched];
   uint8_t* const out = target.layout.sample_at(target.slot, of.tensor, target.index);
   std::span<const uint8_t> bytes = field.bytes;
-  if (field.form == cache::Form::kEncoded) {
+  const bool was_kept = field.form == cache::Form::kPlanes;
+  if (!was_kept) {
     const Result<Size> size = context.decoder->open(field.bytes, output.program.exif());
     if (!size) return size.error();
     output.program.resolve(*size, draws, context.geometry);
-    const auto shape = context.decoder->planes();
+    int& reduction = context.geometry.reduction;
+    while (reduction > 1 && !context.decoder->planes(reduction)) reduction /= 2;
+    const auto shape = context.decoder->planes(reduction);
     context.planes.resize(fetched_.size());
-    bytes = shape ? make_planes(*shape, context.geometry.decoded, sample.id, field, *context.decoder,
+    bytes = shape ? make_planes(*shape, context.geometry, sample.id, field, *context.decoder,
                                 context.planes[output.fetched])
                   : std::span<const uint8_t>();
     if (bytes.empty()) {
@@ -168,7 +177,10 @@ Status Plan::run_output(const ImageOutput& output, const Output& of, const Sampl
     if (!view_planes(bytes.data(), bytes.size(), planes))
       return Error{Trouble::kInternal,
                    "what the cache keeps of sample " + std::to_string(sample.id) + " is no picture"};
-    output.program.resolve(planes.shape.picture, draws, context.geometry);
+    if (was_kept) {
+      output.program.resolve(planes.shape.picture, draws, context.geometry);
+      context.geometry.reduction = 1;
+    }
     output.program.render(planes, context.geometry, context.scratch, out);
   }
   if (output.box_tensor) {

@@ -53,6 +53,8 @@ constexpr int kSideMax = 65'500;  // the longest side a JPEG decoder takes
 Size shorter_side_size(const Size& picture, int shorter);
 
 bool resamples(const Pass& pass);
+// The most by which the pass's source may be reduced (1, 2, 4 or 8) without being seen.
+int reduction_of(const Pass& pass);
 // The part of `pass.size` that lies in `pass.window`: the rest of the window is black.
 Box inside_of(const Pass& pass);
 

@@ -23,12 +23,14 @@ uint8_t* aligned(ByteBuffer& memory, size_t size) {
   return reinterpret_cast<uint8_t*>((address + kAligned - 1) / kAligned * kAligned);
 }
 
-// One pass's source: the planes of a whole picture; or else the pixels of `covers`, of which `first` is the first.
+// One pass's source: the planes of a whole picture, reduced or not; or else the pixels of `covers`, of which `first` is
+// the first.
 struct Source {
   const PlanesView* planes;
   const uint8_t* first;
   size_t stride_bytes;
   Box covers;
+  int reduction = 1;  // of the planes
 
   const uint8_t* at(int x, int y) const {
     return first + stride_bytes * static_cast<size_t>(y - covers.y) + 3 * static_cast<size_t>(x - covers.x);
@@ -96,7 +98,13 @@ template <typename Sink>
 class PassRun {
  public:
   PassRun(const Source& source, const Pass& pass, Memory& memory, bool planar, Sink& sink)
-      : source_(source), pass_(pass), inside_(inside_of(pass)), memory_(memory), sink_(sink) {
+      : source_(source),
+        pass_(pass),
+        inside_(inside_of(pass)),
+        left_(pass.box.x / source.reduction),
+        upper_(pass.box.y / source.reduction),
+        memory_(memory),
+        sink_(sink) {
     width_bytes_ = static_cast<size_t>(pass.window.width) * 3;
     padded_ = inside_ != pass.window;
     planar_ = planar && !padded_;
@@ -148,8 +156,8 @@ class PassRun {
       const auto at = static_cast<size_t>(i);
       const int narrower = i == 0 ? 1 : view.shape.chroma_across, lower = i == 0 ? 1 : view.shape.chroma_down;
       const int rows = std::min((down.end - down.first) * kBandRows / inside_.height + 2, kRowsMax) / lower;
-      const int x = (pass_.box.x + across.first) / narrower, width = (across.end - across.first) / narrower;
-      const size_t y = static_cast<size_t>(pass_.box.y + down.first) / static_cast<size_t>(lower);
+      const int x = (left_ + across.first) / narrower, width = (across.end - across.first) / narrower;
+      const size_t y = static_cast<size_t>(upper_ + down.first) / static_cast<size_t>(lower);
       const uint8_t* row = view.plane[at] + view.stride_bytes[at] * y + x;
       for (int n = 0; n < rows; ++n, row += view.stride_bytes[at]) {
         for (int byte = 0; byte < width + kLine; byte += kLine) __builtin_prefetch(row + byte);
@@ -165,19 +173,36 @@ class PassRun {
     band.sources[0].columns = reinterpret_cast<int16_t*>(aligned(memory_.columns, size * sizeof(int16_t)));
   }
 
-  void take_planes(const PlanesView& view, Band& band) {
+  // Weights, and the sample of a plane from which their range counts.
+  struct Axis {
+    const AxisWeights* weights;
+    int origin;
+  };
+
+  void take_planes(const PlanesView& view, const AxisRequest& across, const AxisRequest& down, Band& band) {
     band.colours = view.shape.grey ? Band::Colours::kGrey : Band::Colours::kYcc;
-    const auto [across, down] = chroma_axes(view.shape);
+    const PlanesShape& shape = view.shape;
+    const Size chroma = shape.plane(1);
+    const Axis luma[2] = {{&memory_.horizontal, left_}, {&memory_.vertical, upper_}};
+    Axis chromas[2] = {luma[0], luma[1]};
+    // libjpeg does not smooth chroma of at most two columns that it widens (jdsample.c, jinit_upsampler).
+    const bool smooth = shape.chroma_across == 1 || chroma.width > 2;
+    if (!shape.grey && shape.chroma_across == 2) {
+      chromas[0] = halved(across, pass_.box.x, luma[0], {chroma.width, left_, smooth}, memory_.chroma_horizontal);
+    }
+    if (!shape.grey && shape.chroma_down == 2) {
+      chromas[1] = halved(down, pass_.box.y, luma[1], {chroma.height, upper_, smooth}, memory_.chroma_vertical);
+    }
     size_t size = 0;
-    for (int i = 0; i < view.shape.planes(); ++i) {
+    for (int i = 0; i < shape.planes(); ++i) {
       const auto at = static_cast<size_t>(i);
       BandSource& from = band.sources[at];
-      from.horizontal = i == 0 ? &memory_.horizontal : across;
-      from.vertical = i == 0 ? &memory_.vertical : down;
+      const auto& [horizontal, vertical] = i == 0 ? luma : chromas;
+      from.horizontal = horizontal.weights;
+      from.vertical = vertical.weights;
       from.stride_bytes = view.stride_bytes[at];
-      // Weights that were made for luma are in the box's pixels.
-      const int x = from.horizontal->range().first + (from.horizontal == &memory_.horizontal ? pass_.box.x : 0);
-      const int y = from.vertical->range().first + (from.vertical == &memory_.vertical ? pass_.box.y : 0);
+      const int x = horizontal.origin + from.horizontal->range().first;
+      const int y = vertical.origin + from.vertical->range().first;
       from.first = view.plane[at] + from.stride_bytes * static_cast<size_t>(y) + x;
       size += BandSource::columns_size(from.width());
     }
@@ -189,28 +214,27 @@ class PassRun {
     }
   }
 
-  // Chroma's weights across and down: luma's, or its own where it has half the samples. libjpeg does not smooth chroma
-  // of at most two columns that it widens (jdsample.c, jinit_upsampler).
-  std::pair<const AxisWeights*, const AxisWeights*> chroma_axes(const PlanesShape& shape) {
-    std::pair<const AxisWeights*, const AxisWeights*> axes(&memory_.horizontal, &memory_.vertical);
-    if (shape.grey) return axes;
-    const Size chroma = shape.plane(1);
-    const bool smooth = shape.chroma_across == 1 || chroma.width > 2;
-    if (shape.chroma_across == 2) {
-      memory_.chroma_horizontal.fill(memory_.horizontal, {chroma.width, pass_.box.x, smooth});
-      axes.first = &memory_.chroma_horizontal;
+  // Chroma that has half as many samples as luma. Of a reduced picture it is resampled from where it lies, as nobody
+  // expects libjpeg's upsampling there, which would only blur it.
+  Axis halved(AxisRequest request, int box_first, const Axis& luma, const HalvedAxis& axis,
+              AxisWeights& weights) const {
+    if (request.reduction == 1) {
+      weights.fill(*luma.weights, axis);
+      return {&weights, 0};
     }
-    if (shape.chroma_down == 2) {
-      memory_.chroma_vertical.fill(memory_.vertical, {chroma.height, pass_.box.y, smooth});
-      axes.second = &memory_.chroma_vertical;
-    }
-    return axes;
+    request.reduction *= 2;
+    request.phase = box_first % request.reduction;
+    weights.fill(request);
+    return {&weights, box_first / request.reduction};
   }
 
   void resample() {
-    const AxisRequest across{pass_.box.width, pass_.size.width, inside_.x,
-                             inside_.width,   pass_.mirrored,   pass_.antialias};
-    const AxisRequest down{pass_.box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias};
+    const Box& box = pass_.box;
+    const int by = source_.reduction;
+    const AxisRequest across{box.width,      pass_.size.width, inside_.x, inside_.width,
+                             pass_.mirrored, pass_.antialias,  by,        box.x % by};
+    const AxisRequest down{box.height, pass_.size.height, inside_.y, inside_.height,
+                           false,      pass_.antialias,   by,        box.y % by};
     if (source_.planes != nullptr) prefetch_planes(*source_.planes, source_range(across), source_range(down));
     memory_.horizontal.fill(across);
     memory_.vertical.fill(down);
@@ -218,7 +242,7 @@ class PassRun {
     if (source_.planes == nullptr) {
       take_rows(band);
     } else {
-      take_planes(*source_.planes, band);
+      take_planes(*source_.planes, across, down, band);
     }
     band.layout = {planar_, inside_.width};
     const size_t row_bytes = band.layout.bytes();
@@ -235,6 +259,7 @@ class PassRun {
   const Source& source_;
   const Pass& pass_;
   const Box inside_;
+  const int left_, upper_;  // where the box begins, in the source's samples
   Memory& memory_;
   Sink& sink_;
   size_t width_bytes_, left_bytes_;
@@ -276,14 +301,16 @@ struct ImageProgram::Inside {
   }
 
   explicit Inside(const config::OutputSpec& output)
-      : plan(middle(output), output.name), exif(output.ops.front().flag("exif")) {
+      : plan(middle(output), output.name),
+        exif(output.ops.front().flag("exif")),
+        fast(output.ops.front().flag("fast")) {
     format.size = plan.size();
     if (ends_chain(output.ops.back())) format = format_of(output.ops.back(), plan.size());
     tensor = {format.dtype, shape_of(format)};
   }
 
   GeometryPlan plan;
-  bool exif;
+  bool exif, fast;
   TensorFormat format;  // uint8 NHWC where the chain doesn't say
   SampleTensor tensor;
 };
@@ -294,10 +321,12 @@ ImageProgram::ImageProgram(ImageProgram&&) noexcept = default;
 
 const SampleTensor& ImageProgram::tensor() const { return inside_->tensor; }
 bool ImageProgram::exif() const { return inside_->exif; }
+bool ImageProgram::fast() const { return inside_->fast; }
 const std::string& ImageProgram::box_name() const { return inside_->plan.box_name(); }
 
 void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& geometry) const {
   inside_->plan.resolve(picture, draws, geometry);
+  geometry.reduction = inside_->fast ? reduction_of(geometry.passes.front()) : 1;
 }
 
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
@@ -307,7 +336,8 @@ void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scrat
 
 void ImageProgram::render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
   const Size& size = planes.shape.picture;
-  run_passes({&planes, nullptr, 0, {0, 0, size.width, size.height}}, geometry, inside_->format, scratch.inside(), out);
+  run_passes({&planes, nullptr, 0, {0, 0, size.width, size.height}, geometry.reduction}, geometry, inside_->format,
+             scratch.inside(), out);
 }
 
 std::vector<std::string> image_operations() {

@@ -48,6 +48,9 @@ struct Pass {
 struct Geometry {
   std::vector<Pass> passes;  // at least one
   Box decoded;               // what must be decoded: the part of passes[0].box that its window needs
+  // 1, 2, 4 or 8: a picture that has planes may be decoded to ones so much smaller instead (decode-image with `fast`).
+  // They need not be those of more than `decoded`.
+  int reduction = 1;
   Box drawn;  // of the random-resized-crop before which nothing is resized, in the picture; else all of it
 };
 
@@ -73,14 +76,16 @@ class ImageProgram {
 
   const SampleTensor& tensor() const;
   bool exif() const;                    // of decode-image
+  bool fast() const;                    // of decode-image: geometry.reduction may be more than 1
   const std::string& box_name() const;  // of random-resized-crop's `box`; empty: not asked for
 
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
   // `rows` covers geometry.decoded (or more); `out` has tensor().bytes() bytes, aligned to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
-  // The same from the planes of the whole picture. The first pass resizes luma and chroma and converts at its own size;
-  // chroma's weights hold libjpeg's fancy upsampling, so that the pixels are those of render() within rounding.
+  // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
+  // chroma and converts at its own size; chroma's weights hold libjpeg's fancy upsampling, so that the pixels are those
+  // of render() within rounding; of reduced planes they are close to them.
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
 
  private:

@@ -10,23 +10,26 @@ namespace {
 constexpr size_t kBlock = 16;  // wanted pixels whose weights are found together
 constexpr int kTapsFew = 16;
 
-// Where wanted pixels lie in the source, and how far the triangle reaches: exact, in units of 1 / (2 out) pixels.
+// Where wanted pixels lie in the source, and how far the triangle reaches: exact, in units of 1 / (2 out) pixels of the
+// box. A `pixel` is one of the source.
 struct Scale {
-  int64_t in, pixel, support;
+  int64_t in, samples, phase, pixel, support;
   int64_t step_whole, step_part;  // from one wanted pixel to the next: whole source pixels, and units
 
   explicit Scale(const AxisRequest& request)
       : in(request.in),
-        pixel(2 * static_cast<int64_t>(request.out)),
+        samples(request.samples()),
+        phase(2 * static_cast<int64_t>(request.out) * request.phase),
+        pixel(2 * static_cast<int64_t>(request.out) * request.reduction),
         support(request.antialias ? std::max(2 * in, pixel) : pixel),
         step_whole(2 * in / pixel),
         step_part(2 * in % pixel) {}
   // Of wanted pixel i, from the centre of the source's pixel 0.
-  int64_t centre(int i) const { return (2 * static_cast<int64_t>(i) + 1) * in - pixel / 2; }
+  int64_t centre(int i) const { return (2 * static_cast<int64_t>(i) + 1) * in + phase - pixel / 2; }
   // The first source pixel of which the triangle takes a part, and the one behind the last.
   int first(int i) const { return static_cast<int>(std::max(int64_t{0}, floor(centre(i) - support) + 1)); }
-  int end(int i) const { return static_cast<int>(std::min(in, -floor(-centre(i) - support))); }
-  int taps_most() const { return static_cast<int>(std::min(in, (2 * support + pixel - 1) / pixel)); }
+  int end(int i) const { return static_cast<int>(std::min(samples, -floor(-centre(i) - support))); }
+  int taps_most() const { return static_cast<int>(std::min(samples, (2 * support + pixel - 1) / pixel)); }
   int64_t floor(int64_t units) const { return units / pixel - (units % pixel < 0 ? 1 : 0); }
 };
 
@@ -61,12 +64,19 @@ void AxisWeights::fill(const AxisRequest& request) {
     const size_t i = request.mirrored ? count_ - 1 - n : n;
     starts_[i] = static_cast<int>(first) - range_.first;
     distances_[i] = static_cast<int>(distance);
-    if (taps_ > kTapsFew) fill_one(i, distance, scale.support, scale.pixel);
+    if (taps_ > kTapsFew) fill_one(i, distance, scale.support, scale.pixel, request);
     before += scale.step_whole;
     part += scale.step_part;
     if (part >= scale.pixel) part -= scale.pixel, ++before;
   }
-  if (taps_ <= kTapsFew) fill_few(static_cast<float>(scale.support), static_cast<float>(scale.pixel));
+  if (taps_ > kTapsFew) return;
+  fill_few(static_cast<float>(scale.support), static_cast<float>(scale.pixel));
+  if (request.reduction == 1) return;
+  for (size_t i = 0; i < count_; ++i) {  // those that take a part of a sample at the box's edge
+    const int first = range_.first + starts_[i];
+    if (first > 0 && first + taps_ < request.samples()) continue;
+    fill_one(i, distances_[i], scale.support, scale.pixel, request);
+  }
 }
 
 // Of many wanted pixels at once: loops that compilers turn into vectors. Few taps are exact enough in float.
@@ -98,12 +108,15 @@ void AxisWeights::fill_few(float support, float pixel) {
   }
 }
 
-void AxisWeights::fill_one(size_t i, int64_t distance, int64_t support, int64_t pixel) {
+void AxisWeights::fill_one(size_t i, int64_t distance, int64_t support, int64_t pixel, const AxisRequest& request) {
   int64_t sum = 0;
+  int begin = (range_.first + starts_[i]) * request.reduction - request.phase;  // of the sample, in the box
   for (int64_t& part : parts_) {
-    sum += std::max(int64_t{0}, support - std::abs(distance));
+    const int inside = std::min(begin + request.reduction, request.in) - std::max(begin, 0);
+    sum += std::max(int64_t{0}, support - std::abs(distance)) * inside;
     part = sum;
     distance += pixel;
+    begin += request.reduction;
   }
   const double factor = kOne / static_cast<double>(sum);
   int16_t* weight = weights_.data() + i;

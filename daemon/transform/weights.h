@@ -10,14 +10,22 @@
 namespace spdld::transform {
 
 // `in` source pixels become `out`, of which [first, first + count) are wanted.
+//
+// The source may be a reduced one: each of its samples is the mean of `reduction` pixels, the first one of pixels that
+// begin `phase` before the box. The triangle is then taken at the samples' middles, in the box's pixels; so where the
+// box begins within a sample all are at their true places. A sample at the box's edge counts by the part of it that is
+// inside.
 struct AxisRequest {
   int in = 1, out = 1;
   int first = 0, count = 1;
   bool mirrored = false;  // wanted pixels in reverse order
   bool antialias = true;
+  int reduction = 1, phase = 0;  // phase < reduction; reduction > 1: in > reduction * out
+
+  int samples() const { return (phase + in + reduction - 1) / reduction; }  // of the source, that the box touches
 };
 
-// The source pixels [first, end) that a request needs.
+// The source samples [first, end) that a request needs.
 struct SourceRange {
   int first = 0, end = 0;
 };
@@ -54,7 +62,7 @@ class AxisWeights {
  private:
   void resize(size_t count, int taps);
   void fill_few(float support, float pixel);
-  void fill_one(size_t i, int64_t distance, int64_t support, int64_t pixel);
+  void fill_one(size_t i, int64_t distance, int64_t support, int64_t pixel, const AxisRequest& request);
   void halve(const AxisWeights& luma, int luma_first);
   void halve_one(size_t i, const AxisWeights& luma, int begin, const HalvedAxis& axis);
 

@@ -292,4 +292,24 @@ TEST_CASE("outputs, operations and complaints are bounded", "[config]") {
   CHECK(many.complaints[0].text == "has more errors than are shown");
 }
 
+TEST_CASE("pictures that are decoded fast are not kept decoded", "[config]") {
+  const auto load = [](const std::string& cache, const std::string& fast) {
+    return load_pipeline_toml(
+        cache + with_line(11, "ops = [{ op = \"decode-image\"" + fast + " }, { op = \"resize\", size = [32, 48] }]"),
+        "p.toml", "/files");
+  };
+  expect_complaints(load("cache = \"decoded\"\n", ", fast = true"),
+                    {{12, "output[0].ops[0].fast", "write cache = \"encoded\", \"off\" or \"auto\""}});
+  CHECK(load("cache = \"decoded\"\n", ", fast = false"));
+  for (const std::string form : {"auto", "off", "encoded"}) CHECK(load("cache = \"" + form + "\"\n", ", fast = true"));
+  const auto fast = load("", ", fast = true"), plain = load("", "");
+  REQUIRE(fast);
+  REQUIRE(plain);
+  CHECK(fast.value->outputs[0].ops[0].flag("fast"));
+  CHECK_FALSE(plain.value->outputs[0].ops[0].flag("fast"));
+  CHECK(canonical_json(*fast.value) != canonical_json(*plain.value));
+  // Beside other errors too.
+  CHECK(load("cache = \"decoded\"\n", ", fast = 1").complaints.size() == 1);
+}
+
 }  // namespace spdld::config

@@ -127,7 +127,7 @@ TEST_CASE("canonical_json is one known text", "[config]") {
   REQUIRE(loaded);
   CHECK(canonical_json(*loaded.value) ==
         R"({"batch":{"last":"short","size":8},"on_bad":"substitute","order":{"epochs":2,"shuffle":true},)"
-        R"("output":[{"from":"image","name":"image","ops":[{"exif":true,"op":"decode-image"},)"
+        R"("output":[{"from":"image","name":"image","ops":[{"exif":true,"fast":false,"op":"decode-image"},)"
         R"({"antialias":true,"op":"resize","size":[32,48]},)"
         R"({"dtype":"uint8","layout":"NHWC","op":"convert","scale":1}]}],"seed":7,)"
         R"("source":{"extensions":"jpg,jpeg","type":"image-folder","uri":"/data/train"}})");

@@ -6,7 +6,6 @@
 
 #include "daemon/decode/image_decoder.h"
 #include "tests/decode/planes_memory.h"
-#include "tests/decode/raw_plainly.h"
 #include "tests/support/jpeg_maker.h"
 
 namespace spdld {
@@ -181,7 +180,11 @@ TEST_CASE("the shape follows from the ratio of sampling factors", "[decode]") {
   for (size_t i = 0; i < cases.size(); ++i) {
     CAPTURE(i);
     const Case& one = cases[i];
-    const auto jpeg = test::make_sampled_jpeg(77, 59, one.sampling, static_cast<uint32_t>(i));
+    test::JpegOptions options;
+    options.grey = one.sampling.size() == 1;
+    options.sampling = one.sampling;
+    options.seed = static_cast<uint32_t>(i);
+    const auto jpeg = test::make_jpeg(77, 59, options);
     REQUIRE(decoder->open(jpeg, true));
     const auto shape = decoder->planes();
     REQUIRE(shape.has_value() == (one.across > 0));

@@ -1,5 +1,6 @@
-// Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes; and as an EXIF
-// block. What can't be decoded must be an error; what can must lie where it says, and a box must have what all has.
+// Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes, whole and
+// reduced; and as an EXIF block. What can't be decoded must be an error; what can must lie where it says, and a box
+// must have what all has.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -58,6 +59,26 @@ void check_planes(decode::ImageDecoder& decoder, const Box& box) {
   if (!(whole_view.shape == shape) || !test::same_samples(some_view, whole_view, box)) std::abort();
 }
 
+// Reduced planes: all of the picture has what a box of it has.
+void check_reduced(decode::ImageDecoder& decoder, const Size& picture, const Box& box, int reduction) {
+  const auto shape = decoder.planes(reduction);
+  if (!shape) return;
+  if (shape->picture.width > picture.width / reduction + 1 || shape->picture.height > picture.height / reduction + 1) {
+    std::abort();
+  }
+  test::PlanesMemory some(*shape, 0), whole(*shape, 0xA5);
+  const bool decoded_box = bool(decoder.decode_planes(box, reduction, some.data()));
+  if (!decoder.decode_planes({0, 0, picture.width, picture.height}, reduction, whole.data())) return;
+  PlanesView some_view, whole_view;
+  if (!decoded_box || !view_planes(whole.data(), whole.size(), whole_view) ||
+      !view_planes(some.data(), some.size(), some_view) || !(whole_view.shape == *shape)) {
+    std::abort();
+  }
+  const int x = box.x / reduction, y = box.y / reduction;
+  const Box touched{x, y, (box.x + box.width - 1) / reduction + 1 - x, (box.y + box.height - 1) / reduction + 1 - y};
+  if (!test::same_samples(some_view, whole_view, touched)) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -81,5 +102,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (status) touch(rows, box);
   }
   check_planes(*decoder, choose_box(*picture, bytes));
+  for (const int reduction : {2, 4, 8}) check_reduced(*decoder, *picture, choose_box(*picture, bytes), reduction);
   return 0;
 }

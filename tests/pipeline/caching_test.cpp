@@ -54,3 +54,12 @@ TEST_CASE("what is asked for is done where it can be, and the reason is told whe
   no_planes.picture_bytes_mean = 0;
   CHECK(choose_cache(Form::kDecoded, no_planes).form == Form::kEncoded);
 }
+
+TEST_CASE("what is decoded fast is never kept decoded, and the choice says why") {
+  CacheNeeds fast = needs(kGiga);
+  fast.has_fast = true;
+  CHECK(choose_cache(Form::kAuto, fast).form == Form::kOff);
+  CHECK_THAT(choose_cache(Form::kAuto, fast).why, Catch::Contains("fast = true leaves no planes to keep"));
+  CHECK(choose_cache(Form::kEncoded, fast).form == Form::kEncoded);
+  CHECK(choose_cache(Form::kOff, fast).form == Form::kOff);
+}

@@ -72,8 +72,8 @@ TEST_CASE("sample_id is always there, mask only where it is chosen") {
 
 TEST_CASE("planes may stand for a field that is only decoded as a picture, and always in the same way") {
   const test::FakeListing listing(5);
-  const auto picture = [](const std::string& name, bool exif) {
-    config::OutputSpec spec = output(name, "text", "decode-image", {{"exif", exif}});
+  const auto picture = [](const std::string& name, bool exif, bool fast = false) {
+    config::OutputSpec spec = output(name, "text", "decode-image", {{"exif", exif}, {"fast", fast}});
     spec.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
     return spec;
   };
@@ -87,6 +87,10 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK_FALSE(is_picture({picture("a", false), picture("b", true)}));
   CHECK_FALSE(is_picture({picture("a", true), output("raw", "text", "pad-bytes", {{"length", int64_t{6}}})}));
   CHECK_FALSE(is_picture({output("n", "text", "parse-int")}));
+  CHECK_FALSE(is_picture({picture("a", true, true)}));
+  CHECK_FALSE(is_picture({picture("a", true), picture("b", true, true)}));
+  CHECK(pipeline::Plan(with({picture("a", true), picture("b", true, true)}), listing).fetched()[0].is_fast);
+  CHECK_FALSE(pipeline::Plan(with({picture("a", true)}), listing).fetched()[0].is_fast);
 }
 
 TEST_CASE("numbers from text") {

@@ -1,54 +1,11 @@
 // Once its memory has grown, the way of a picture from bytes to tensor allocates nothing: neither we nor libjpeg.
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cerrno>
-#include <cstdlib>
 
 #include "config/load.h"
 #include "daemon/decode/image_decoder.h"
 #include "daemon/transform/image_program.h"
+#include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SPDLD_COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SPDLD_COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#if !defined(SPDLD_COUNTS_ALLOCATIONS) && defined(__GLIBC__)
-#define SPDLD_COUNTS_ALLOCATIONS 1
-#endif
-
-#if SPDLD_COUNTS_ALLOCATIONS
-
-namespace {
-std::atomic<long> allocations{0};
-}
-
-// In the place of glibc's, for the whole program and the libraries that it loads; operator new comes here as well.
-extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* memory, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
-
-__attribute__((visibility("default"))) void* malloc(size_t size) { return ++allocations, __libc_malloc(size); }
-__attribute__((visibility("default"))) void* calloc(size_t count, size_t size) {
-  return ++allocations, __libc_calloc(count, size);
-}
-__attribute__((visibility("default"))) void* realloc(void* memory, size_t size) {
-  return ++allocations, __libc_realloc(memory, size);
-}
-__attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t size) {
-  return ++allocations, __libc_memalign(alignment, size);
-}
-__attribute__((visibility("default"))) int posix_memalign(void** memory, size_t alignment, size_t size) {
-  ++allocations;
-  *memory = __libc_memalign(alignment, size);
-  return *memory == nullptr ? ENOMEM : 0;
-}
-}
 
 namespace spdld {
 namespace {
@@ -86,9 +43,9 @@ struct Path {
 };
 
 TEST_CASE("the count of allocations counts", "[pixels]") {
-  const long before = allocations;
+  const long before = test::allocations();
   const auto memory = std::make_unique<std::vector<int>>(1000);
-  CHECK(allocations - before >= 2);
+  CHECK((test::allocations() - before >= 2) == test::counts_allocations());
   CHECK(memory->size() == 1000);
 }
 
@@ -110,18 +67,12 @@ TEST_CASE("decoding and rendering allocate nothing in steady state", "[pixels]")
   };
   round();  // memory grows
   round();  // ... and what was in pieces is put together
-  const long before = allocations;
+  const long before = test::allocations();
   for (int k = 0; k < 3; ++k) round();
-  const long counted = allocations - before;
+  const long counted = test::allocations() - before;
   CHECK(counted == 0);
   CHECK(failed == 0);
 }
 
 }  // namespace
 }  // namespace spdld
-
-#else
-
-TEST_CASE("allocations can't be counted under a sanitizer", "[pixels]") { SUCCEED("not counted"); }
-
-#endif

@@ -19,10 +19,14 @@ namespace {
   throw std::runtime_error(text);
 }
 
-void set_sampling(jpeg_compress_struct& jpeg, Subsampling subsampling) {
-  static constexpr std::array<std::array<int, 2>, 5> kFactors = {{{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}}};
-  jpeg.comp_info[0].h_samp_factor = kFactors[static_cast<size_t>(subsampling)][0];
-  jpeg.comp_info[0].v_samp_factor = kFactors[static_cast<size_t>(subsampling)][1];
+void set_sampling(jpeg_compress_struct& jpeg, const JpegOptions& options) {
+  static constexpr std::array<Sampling, 5> kLuma = {{{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}}};
+  std::vector<Sampling> sampling = options.sampling;
+  if (sampling.empty() && !options.grey && !options.cmyk) sampling = {kLuma[static_cast<size_t>(options.subsampling)]};
+  for (size_t c = 0; c < sampling.size(); ++c) {
+    jpeg.comp_info[c].h_samp_factor = sampling[c].across;
+    jpeg.comp_info[c].v_samp_factor = sampling[c].down;
+  }
 }
 
 // {components, their indices, first and last coefficient, high and low bit}
@@ -56,7 +60,7 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, Scans& scans
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, options.quality, TRUE);
   if (options.cmyk) jpeg_set_colorspace(&jpeg, JCS_YCCK);
-  if (!options.grey && !options.cmyk) set_sampling(jpeg, options.subsampling);
+  set_sampling(jpeg, options);
   jpeg.restart_interval = static_cast<unsigned>(options.restart_interval);
   if (options.unfinished) scans = unfinished_scans(jpeg.num_components);
   if (options.separate_scans) scans = separate_scans(jpeg.num_components);
@@ -66,6 +70,53 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, Scans& scans
   } else if (options.progressive) {
     jpeg_simple_progression(&jpeg);
   }
+}
+
+std::vector<RawPlane> read_raw(jpeg_decompress_struct& jpeg) {
+  std::vector<RawPlane> planes(static_cast<size_t>(jpeg.num_components));
+  for (size_t c = 0; c < planes.size(); ++c) {
+    const jpeg_component_info& component = jpeg.comp_info[c];
+    planes[c].sampling = {component.h_samp_factor, component.v_samp_factor};
+    planes[c].width = static_cast<int>(component.downsampled_width);
+    planes[c].height = static_cast<int>(component.downsampled_height);
+    planes[c].stride = static_cast<int>(component.width_in_blocks) * DCTSIZE;
+    planes[c].samples.resize(static_cast<size_t>(planes[c].stride) * jpeg.total_iMCU_rows *
+                             static_cast<size_t>(component.v_samp_factor) * DCTSIZE);
+  }
+  const int lines = jpeg.max_v_samp_factor * DCTSIZE;
+  for (size_t mcu_row = 0; jpeg.output_scanline < jpeg.output_height; ++mcu_row) {
+    std::vector<std::vector<JSAMPROW>> rows(planes.size());
+    std::vector<JSAMPARRAY> pointers;
+    for (size_t c = 0; c < planes.size(); ++c) {
+      const size_t count = static_cast<size_t>(planes[c].sampling.down) * DCTSIZE;
+      for (size_t i = 0; i < count; ++i) {
+        rows[c].push_back(planes[c].samples.data() + static_cast<size_t>(planes[c].stride) * (mcu_row * count + i));
+      }
+      pointers.push_back(rows[c].data());
+    }
+    jpeg_read_raw_data(&jpeg, pointers.data(), static_cast<JDIMENSION>(lines));
+  }
+  return planes;
+}
+
+// Calls `read` for the picture whose header was read, and ends it; false when libjpeg reports an error.
+template <typename Read>
+bool read_jpeg(const std::vector<uint8_t>& bytes, const Read& read) {
+  jpeg_decompress_struct jpeg{};
+  jpeg_error_mgr errors{};
+  jpeg.err = jpeg_std_error(&errors);
+  errors.error_exit = throw_error;
+  jpeg_create_decompress(&jpeg);
+  bool is_read = false;
+  try {
+    jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
+    jpeg_read_header(&jpeg, TRUE);
+    read(jpeg);
+    is_read = true;
+  } catch (const std::runtime_error&) {
+  }
+  jpeg_destroy_decompress(&jpeg);
+  return is_read;
 }
 
 }  // namespace
@@ -127,15 +178,8 @@ std::vector<uint8_t> make_jpeg(int width, int height, const JpegOptions& options
 }
 
 std::vector<uint8_t> decode_plainly(const std::vector<uint8_t>& bytes, int& width, int& height) {
-  jpeg_decompress_struct jpeg{};
-  jpeg_error_mgr errors{};
-  jpeg.err = jpeg_std_error(&errors);
-  errors.error_exit = throw_error;
-  jpeg_create_decompress(&jpeg);
   std::vector<uint8_t> pixels;
-  try {
-    jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
-    jpeg_read_header(&jpeg, TRUE);
+  const bool is_read = read_jpeg(bytes, [&](jpeg_decompress_struct& jpeg) {
     jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&jpeg);
     width = static_cast<int>(jpeg.output_width);
@@ -146,11 +190,18 @@ std::vector<uint8_t> decode_plainly(const std::vector<uint8_t>& bytes, int& widt
       JSAMPROW row = pixels.data() + stride * jpeg.output_scanline;
       jpeg_read_scanlines(&jpeg, &row, 1);
     }
-  } catch (const std::runtime_error&) {
-    pixels.clear();
-  }
-  jpeg_destroy_decompress(&jpeg);
-  return pixels;
+  });
+  return is_read ? pixels : std::vector<uint8_t>();
+}
+
+std::vector<RawPlane> raw_plainly(const std::vector<uint8_t>& bytes) {
+  std::vector<RawPlane> planes;
+  read_jpeg(bytes, [&](jpeg_decompress_struct& jpeg) {
+    jpeg.raw_data_out = TRUE;
+    jpeg_start_decompress(&jpeg);
+    planes = read_raw(jpeg);
+  });
+  return planes;
 }
 
 }  // namespace spdld::test

@@ -1,43 +1,13 @@
 // Rendering from a JPEG's planes beside rendering from its full-size RGB: the same pixels, within rounding.
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <new>
+#include <cstring>
 #include <tuple>
-// Needs <cstdio> before it.
-#include <jpeglib.h>
 
+#include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
 #include "tests/transform/programs.h"
-
-// Sanitizers have an operator new of their own.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SPDLD_COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SPDLD_COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef SPDLD_COUNTS_ALLOCATIONS
-#define SPDLD_COUNTS_ALLOCATIONS 1
-#endif
-
-#if SPDLD_COUNTS_ALLOCATIONS
-namespace {
-std::atomic<long> allocations{0};
-}
-
-// In the place of the library's, for this whole program; the memory of programs and scratch is all from here.
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-#endif
 
 namespace spdld {
 namespace {
@@ -60,49 +30,23 @@ Planes make_planes(const PlanesShape& shape) {
   return planes;
 }
 
-// libjpeg's raw output: whole blocks, of which the planes keep what the picture has.
+// libjpeg's raw output has whole blocks, of which the planes keep what the picture has.
 Planes raw_planes(const std::vector<uint8_t>& jpeg) {
-  jpeg_decompress_struct context;
-  jpeg_error_mgr errors;
-  context.err = jpeg_std_error(&errors);
-  jpeg_create_decompress(&context);
-  jpeg_mem_src(&context, jpeg.data(), static_cast<unsigned long>(jpeg.size()));
-  jpeg_read_header(&context, TRUE);
-  context.raw_data_out = TRUE;
-  jpeg_start_decompress(&context);
-  const jpeg_component_info* parts = context.comp_info;
-  PlanesShape shape{{static_cast<int>(context.output_width), static_cast<int>(context.output_height)}, 1, 1, false};
-  shape.grey = context.num_components == 1;
+  const auto raw = test::raw_plainly(jpeg);
+  REQUIRE(!raw.empty());
+  PlanesShape shape{{raw[0].width, raw[0].height}, 1, 1, raw.size() == 1};
   if (!shape.grey) {
-    shape.chroma_across = static_cast<uint8_t>(parts[0].h_samp_factor / parts[1].h_samp_factor);
-    shape.chroma_down = static_cast<uint8_t>(parts[0].v_samp_factor / parts[1].v_samp_factor);
+    shape.chroma_across = static_cast<uint8_t>(raw[0].sampling.across / raw[1].sampling.across);
+    shape.chroma_down = static_cast<uint8_t>(raw[0].sampling.down / raw[1].sampling.down);
   }
   Planes planes = make_planes(shape);
-  std::vector<uint8_t> block[3];
-  std::vector<JSAMPROW> rows[3];
-  JSAMPARRAY arrays[3];
-  const int lines = context.max_v_samp_factor * DCTSIZE;
-  for (int c = 0; c < shape.planes(); ++c) {
-    const size_t width = size_t{parts[c].width_in_blocks} * DCTSIZE + 64;
-    block[c].resize(width * static_cast<size_t>(lines));
-    for (int y = 0; y < lines; ++y) rows[c].push_back(block[c].data() + width * static_cast<size_t>(y));
-    arrays[c] = rows[c].data();
-  }
-  for (int top = 0; context.output_scanline < context.output_height; top += lines) {
-    jpeg_read_raw_data(&context, arrays, static_cast<JDIMENSION>(lines));
-    for (int c = 0; c < shape.planes(); ++c) {
-      const auto at = static_cast<size_t>(c);
-      const Size size = shape.plane(c);
-      const int down = c == 0 ? 1 : shape.chroma_down, first = top / down;
-      for (int y = 0; y < lines / down && first + y < size.height; ++y) {
-        const size_t offset = planes.view.stride_bytes[at] * static_cast<size_t>(first + y);
-        std::memcpy(const_cast<uint8_t*>(planes.view.plane[at]) + offset, rows[c][static_cast<size_t>(y)],
-                    static_cast<size_t>(size.width));
-      }
+  for (size_t c = 0; c < raw.size(); ++c) {
+    auto* plane = const_cast<uint8_t*>(planes.view.plane[c]);
+    for (size_t y = 0; y < static_cast<size_t>(raw[c].height); ++y) {
+      std::memcpy(plane + planes.view.stride_bytes[c] * y,
+                  raw[c].samples.data() + static_cast<size_t>(raw[c].stride) * y, static_cast<size_t>(raw[c].width));
     }
   }
-  jpeg_finish_decompress(&context);
-  jpeg_destroy_decompress(&context);
   return planes;
 }
 
@@ -253,7 +197,6 @@ TEST_CASE("planes of one colour stay it", "[transform]") {
   }
 }
 
-#if SPDLD_COUNTS_ALLOCATIONS
 TEST_CASE("rendering from planes allocates nothing once its memory has grown", "[transform]") {
   const auto program = test::program_of(
       R"({ op = "random-resized-crop", size = 96 }, { op = "resize", size = [50, 48] }, { op = "horizontal-flip" },
@@ -274,13 +217,14 @@ TEST_CASE("rendering from planes allocates nothing once its memory has grown", "
     }
   };
   round();
-  const long before = allocations;
+  const long before = test::allocations();
   round();
-  CHECK(allocations == before);
+  const long counted = test::allocations() - before;
   const auto memory = std::make_unique<int>(1);
-  CHECK(allocations > before);  // it does count
+  const long counted_at_last = test::allocations() - before;
+  CHECK(counted == 0);
+  CHECK((counted_at_last > 0) == test::counts_allocations());  // it does count
 }
-#endif
 
 }  // namespace
 }  // namespace spdld

@@ -110,20 +110,20 @@ class JpegDecoder final : public ImageDecoder {
  public:
   Result<Size> open(std::span<const uint8_t> bytes, bool exif) override;
   Status decode(const Box& box, PixelRows& rows) override;
-  std::optional<PlanesShape> planes() const override { return planes_; }
-  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, memory); }
-  Status decode_planes(const Box& box, uint8_t* memory) override;
+  std::optional<PlanesShape> planes(int reduction) const override;
+  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
+  Status decode_planes(const Box& box, int reduction, uint8_t* memory) override;
 
  private:
   std::string check_header();
   bool decode_stored(const Box& box, PixelRows& rows);
-  Status decode_some_planes(const std::optional<Box>& box, uint8_t* memory);
+  Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory);
 
   Codec codec_;
   std::span<const uint8_t> bytes_;
   Size stored_;
   int orientation_ = 1;
-  std::optional<PlanesShape> planes_;
+  PlanesShapes planes_;
   int raw_state_ = 0;       // see PlanesTarget
   bool at_header_ = false;  // the header was read and nothing after it
   PixelRows turned_;        // of pictures that are not stored upright
@@ -156,7 +156,7 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
   at_header_ = false;
   bytes_ = bytes;
   stored_ = {};
-  planes_.reset();
+  planes_.fill(std::nullopt);
   if (!begins_like_jpeg(bytes)) return content_error(refusal_of(bytes));
   if (!codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
   std::string trouble = check_header();
@@ -164,7 +164,9 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
   at_header_ = true;
   stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
   orientation_ = exif ? exif_orientation(bytes) : 1;
-  if (orientation_ == 1) planes_ = planes_shape(codec_.jpeg());
+  if (orientation_ == 1 && !codec_.attempt(find_planes_shapes, planes_)) {
+    return content_error("a damaged JPEG: " + codec_.message());
+  }
   return oriented_size(stored_, orientation_);
 }
 
@@ -199,14 +201,22 @@ Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   return Done{};
 }
 
-Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, uint8_t* memory) {
-  if (!planes_) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
+std::optional<PlanesShape> JpegDecoder::planes(int reduction) const {
+  for (size_t i = 0; i < planes_.size(); ++i) {
+    if (reduction == 1 << i) return planes_[i];
+  }
+  return std::nullopt;
+}
+
+Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory) {
+  const auto shape = planes(reduction);
+  if (!shape) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
   if (reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment != 0) {
     return Error{Trouble::kInternal, "planes were to be decoded into memory that is not aligned"};
   }
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
   at_header_ = false;
-  PlanesTarget target{*planes_, PlanesLayout(*planes_), memory, raw_state_, box};
+  PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
   const bool decoded = codec_.attempt(read_planes, target);
   raw_state_ = target.raw_state;
   codec_.abort();
@@ -214,9 +224,9 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, uint8_t* m
   return Done{};
 }
 
-Status JpegDecoder::decode_planes(const Box& box, uint8_t* memory) {
+Status JpegDecoder::decode_planes(const Box& box, int reduction, uint8_t* memory) {
   if (!is_inside(box, stored_)) return Error{Trouble::kInternal, kBadBox};
-  return decode_some_planes(box, memory);
+  return decode_some_planes(box, reduction, memory);
 }
 
 }  // namespace

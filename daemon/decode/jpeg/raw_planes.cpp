@@ -31,14 +31,34 @@ struct RawRows {
   std::array<JSAMPARRAY, kPlanesMax> planes;
 };
 
-int lines_per_mcu_row(const jpeg_decompress_struct& jpeg) { return jpeg.max_v_samp_factor * DCTSIZE; }
+// Samples that a block of the component becomes, across and down: DCTSIZE, less of a reduced picture.
+int block_size(const jpeg_component_info& component) {
+#if JPEG_LIB_VERSION >= 70
+  return component.DCT_v_scaled_size;
+#else
+  return component.DCT_scaled_size;
+#endif
+}
+
+// Of the component whose blocks become the smallest, which is luma.
+int block_size_min(const jpeg_decompress_struct& jpeg) {
+#if JPEG_LIB_VERSION >= 70
+  return jpeg.min_DCT_v_scaled_size;
+#else
+  return jpeg.min_DCT_scaled_size;
+#endif
+}
+
+int lines_per_mcu_row(const jpeg_decompress_struct& jpeg) { return jpeg.max_v_samp_factor * block_size_min(jpeg); }
 
 int mcu_rows(const jpeg_decompress_struct& jpeg, int lines) {
   return (lines + lines_per_mcu_row(jpeg) - 1) / lines_per_mcu_row(jpeg);
 }
 
 // How many rows of the plane are in a row of MCUs.
-int plane_rows(const jpeg_decompress_struct& jpeg, int plane) { return jpeg.comp_info[plane].v_samp_factor * DCTSIZE; }
+int plane_rows(const jpeg_decompress_struct& jpeg, int plane) {
+  return jpeg.comp_info[plane].v_samp_factor * block_size(jpeg.comp_info[plane]);
+}
 
 uint8_t* take(jpeg_decompress_struct& jpeg, size_t bytes) {
   return static_cast<uint8_t*>((*jpeg.mem->alloc_large)(reinterpret_cast<j_common_ptr>(&jpeg), JPOOL_IMAGE, bytes));
@@ -127,6 +147,7 @@ void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarg
 // the two parts of it have nothing to do with each other: what is left out is decided before the inverse DCT, raw
 // output takes what comes out of that. So the picture is started for scanlines of the cheapest kind, of which none is
 // read, and then libjpeg is told that it was started for raw output.
+// `box` is in the reduced picture's pixels.
 RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const Box& box) {
   jpeg.do_fancy_upsampling = FALSE;  // which would need neighbouring rows
   jpeg.out_color_space = jpeg.jpeg_color_space;
@@ -152,8 +173,14 @@ RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const
   return cut;
 }
 
+// What a box of the picture touches of the reduced one.
+Box reduced(const Box& box, int reduction) {
+  const int x = box.x / reduction, y = box.y / reduction;
+  return {x, y, (box.x + box.width - 1) / reduction + 1 - x, (box.y + box.height - 1) / reduction + 1 - y};
+}
+
 void read_box(jpeg_decompress_struct& jpeg, PlanesTarget& target, const Box& box) {
-  const RawCut cut = start_box(jpeg, target, box);
+  const RawCut cut = start_box(jpeg, target, reduced(box, target.reduction));
   uint8_t* spare = take(jpeg, target.layout.stride_bytes[0]);
   RawRows raw;
   for (int mcu_row = cut.first_mcu_row; mcu_row < cut.end_mcu_row; ++mcu_row) {
@@ -162,10 +189,9 @@ void read_box(jpeg_decompress_struct& jpeg, PlanesTarget& target, const Box& box
   }
 }
 
-}  // namespace
-
+// Of the picture at the scale that was set.
 std::optional<PlanesShape> planes_shape(const jpeg_decompress_struct& jpeg) {
-  PlanesShape shape{{static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)}, 1, 1, false};
+  PlanesShape shape{{static_cast<int>(jpeg.output_width), static_cast<int>(jpeg.output_height)}, 1, 1, false};
   if (jpeg.data_precision != 8) return std::nullopt;
   if (jpeg.jpeg_color_space == JCS_GRAYSCALE && jpeg.num_components == 1) {
     shape.grey = true;
@@ -173,10 +199,26 @@ std::optional<PlanesShape> planes_shape(const jpeg_decompress_struct& jpeg) {
   }
   if (jpeg.jpeg_color_space != JCS_YCbCr || jpeg.num_components != 3) return std::nullopt;
   const jpeg_component_info *y = jpeg.comp_info, *cb = y + 1, *cr = y + 2;
-  shape.chroma_across = chroma_factor(y->h_samp_factor, cb->h_samp_factor, cr->h_samp_factor, jpeg.max_h_samp_factor);
-  shape.chroma_down = chroma_factor(y->v_samp_factor, cb->v_samp_factor, cr->v_samp_factor, jpeg.max_v_samp_factor);
+  const auto across = [](const jpeg_component_info* part) { return part->h_samp_factor * block_size(*part); };
+  const auto down = [](const jpeg_component_info* part) { return part->v_samp_factor * block_size(*part); };
+  const int smallest = block_size_min(jpeg);
+  shape.chroma_across = chroma_factor(across(y), across(cb), across(cr), jpeg.max_h_samp_factor * smallest);
+  shape.chroma_down = chroma_factor(down(y), down(cb), down(cr), jpeg.max_v_samp_factor * smallest);
   if (shape.chroma_across == 0 || shape.chroma_down == 0) return std::nullopt;
   return shape;
+}
+
+}  // namespace
+
+void find_planes_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    jpeg.scale_denom = 1u << i;
+    jpeg_calc_output_dimensions(&jpeg);
+    shapes[i] = planes_shape(jpeg);
+    if (!shapes[0]) break;
+    if (shapes[i] && std::max(shapes[i]->chroma_across, shapes[i]->chroma_down) << i > DCTSIZE) shapes[i].reset();
+  }
+  jpeg.scale_denom = 1;
 }
 
 bool is_smoothed(const jpeg_decompress_struct& jpeg) {
@@ -190,6 +232,7 @@ bool is_smoothed(const jpeg_decompress_struct& jpeg) {
 void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target) {
   std::memset(target.memory, 0, PlanesLayout::kHeaderBytes);
   write_planes_header(target.shape, target.memory);
+  jpeg.scale_denom = static_cast<unsigned>(target.reduction);
   // All of the picture is also what a box needs, where raw_state is yet to be learned.
   if (target.box && target.raw_state != 0) {
     read_box(jpeg, target, *target.box);

@@ -7,29 +7,32 @@
 
 #include <jpeglib.h>
 
+#include <array>
 #include <optional>
 
 #include "daemon/base/planes.h"
 
 namespace spdld::decode {
 
-// What ImageDecoder::planes() says of a stored picture whose header was read.
-std::optional<PlanesShape> planes_shape(const jpeg_decompress_struct& jpeg);
+// What ImageDecoder::planes() says of a stored picture whose header was read, for the reductions 1, 2, 4 and 8.
+using PlanesShapes = std::array<std::optional<PlanesShape>, 4>;
+void find_planes_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes);
 
 // Whether a picture that was started is smoothed: one whose progressive coding stops before full accuracy, over
 // neighbouring blocks, more than a box's margin holds.
 bool is_smoothed(const jpeg_decompress_struct& jpeg);
 
 struct PlanesTarget {
-  PlanesShape shape;
+  PlanesShape shape;  // of the reduced picture
+  int reduction;
   PlanesLayout layout;
   uint8_t* memory;         // layout.bytes, aligned to PlanesLayout::kAlignment
   int raw_state;           // in and out: libjpeg's own number for "raw output can be read"; 0: not known yet
-  std::optional<Box> box;  // what is needed of the picture; none: all of it
+  std::optional<Box> box;  // what is needed of the picture, in its own pixels; none: all of it
 };
 
-// The header was read, and planes_shape() gave target.shape. Writes the planes' header and all samples of the picture,
-// or those that its box needs; around the whole picture zeroes.
+// The header was read, and find_planes_shapes() gave target.shape. Writes the planes' header and all samples of the
+// picture, or those that its box needs; around the whole picture zeroes.
 void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target);
 
 }  // namespace spdld::decode

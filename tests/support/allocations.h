@@ -1,0 +1,14 @@
+// How often a test's program has asked for memory: what allocates nothing in steady state is measured by it.
+// The program links allocations_dep, which stands in the place of glibc's malloc; any thread may ask.
+#pragma once
+
+namespace spdld::test {
+
+// False under the address, thread and memory sanitizers, which have a malloc of their own; allocations() is 0 then.
+bool counts_allocations();
+
+// Calls so far of malloc, calloc, realloc, aligned_alloc, posix_memalign and operator new, of this program and of the
+// libraries that it loads. Catch2's checks allocate as well: read both counts before the first check.
+long allocations();
+
+}  // namespace spdld::test
