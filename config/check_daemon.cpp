@@ -67,6 +67,7 @@ const std::array<Section, 10>& sections() {
         count_key("fetch_concurrency", "the most of local reads at once", defaults.fetch_concurrency, 1, kFetchMax),
         size_key("slot_bytes_max", "of all rings together", defaults.slot_bytes_max),
         size_key("slot_bytes_per_user_max", "of one user's rings", defaults.slot_bytes_per_user_max),
+        size_key("spare_slot_bytes_max", "kept for the next ring of the same user", defaults.spare_slot_bytes_max),
         count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
         count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536)}},
       {"cache",
@@ -159,6 +160,7 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.fetch_concurrency = static_cast<uint32_t>(reader.integer("fetch_concurrency"));
   settings.slot_bytes_max = static_cast<uint64_t>(reader.integer("slot_bytes_max"));
   settings.slot_bytes_per_user_max = static_cast<uint64_t>(reader.integer("slot_bytes_per_user_max"));
+  settings.spare_slot_bytes_max = static_cast<uint64_t>(reader.integer("spare_slot_bytes_max"));
   settings.pipelines_per_user_max = static_cast<uint32_t>(reader.integer("pipelines_per_user_max"));
   settings.sessions_max = static_cast<uint32_t>(reader.integer("sessions_max"));
   if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;

@@ -26,6 +26,8 @@ struct DaemonSettings {
   uint64_t slot_bytes_max = 8ull << 30;  // of all rings together
   // Of one uid's rings; the daemon's own uid and root are held to the former alone. Never above slot_bytes_max.
   uint64_t slot_bytes_per_user_max = 4ull << 30;
+  // Of what rings leave behind, kept for half a minute for the next ones of the same users; 0: nothing is.
+  uint64_t spare_slot_bytes_max = 1ull << 30;
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
 

@@ -88,7 +88,9 @@ int main(int argc, char** argv) {
   declare(app, arguments);
   CLI11_PARSE(app, argc, argv);
 
+  // A client that is gone, and a limit of files' sizes, are errors of the call that meets them, and handled there.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   raise_descriptor_limit();
   if (arguments.is_private) forget_affinity();
   auto log = spdlog::stderr_color_mt("spdld");

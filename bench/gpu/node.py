@@ -1,17 +1,17 @@
 """What a job has: the context that run.py wrote, a daemon of its own, and pipelines over the corpus."""
 import json
 import os
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
+import sys
 import time
 from pathlib import Path
 
 import spdld
 
-WAIT_S = 30
+HERE = Path(__file__).resolve().parent
+if not (HERE / "daemon_process.py").exists():  # where this was packed, it lies beside
+    sys.path.append(str(HERE.parent / "support"))
+from daemon_process import WAIT_S, DaemonProcess  # noqa: E402
+
 SETTINGS = """\
 [limits]
 cpu_budget = {threads}
@@ -22,6 +22,8 @@ slot_bytes_per_user_max = "16 GiB"
 enabled = {gpu}
 slot_bytes_max = "16 GiB"
 staging_bytes_max = "4 GiB"
+[state]
+folder = "@FOLDER@/state"
 [log]
 level = "warn"
 """
@@ -42,69 +44,36 @@ class Context:
         return quick if self.quick else full
 
     def pipeline(self, name, dtype="uint8", batch=32, epochs=0, size=224, **batching):
-        """A pipeline over the corpus: crop, flip, and for floats normalised, NCHW. Endless unless epochs is given."""
+        """A pipeline over the corpus: crop, flip, and for floats normalised, NCHW. Endless unless epochs is given. Its pictures are
+        cached decoded: what is measured is the hand-over."""
         ops = [{"op": "decode-image"}, {"op": "random-resized-crop", "size": size}, {"op": "horizontal-flip"}]
         if dtype != "uint8":
             ops.append({"op": "normalize", "mean": MEAN, "std": STD, "dtype": dtype})
-        return {"name": name, "seed": 7, "source": {"type": "image-folder", "uri": str(self.corpus)},
+        return {"name": name, "seed": 7, "cache": "decoded", "source": {"type": "image-folder", "uri": str(self.corpus)},
                 "order": {"epochs": epochs}, "batch": {"size": batch, **batching},
                 "output": [{"name": "image", "from": "image", "ops": ops}, {"name": "label", "from": "class"}]}
 
 
-class Daemon:
-    """A daemon in a temporary folder: `with Daemon(context) as daemon`. Attributes: folder, socket, process."""
+class Daemon(DaemonProcess):
+    """`with Daemon(context) as daemon`; see DaemonProcess. `open_to_all`: every user may connect."""
 
     def __init__(self, context, threads=None, more="", open_to_all=False):
-        self.context, self.open_to_all = context, open_to_all
-        self.folder = Path(tempfile.mkdtemp(prefix="spdld-gpu-"))
-        self.socket = str(self.folder / "spdld.sock")
+        program = context.daemon
+        library_path = {"LD_LIBRARY_PATH": program["library_path"]} if program["library_path"] else {}
         gpu = "true" if context.device == "cuda" else "false"
-        (self.folder / "spdld.toml").write_text(SETTINGS.format(threads=threads or context.cores, gpu=gpu) +
-                                                more.replace("@FOLDER@", str(self.folder)))
+        super().__init__(program["command"], SETTINGS.format(threads=threads or context.cores, gpu=gpu) + more,
+                         {**os.environ, **library_path})
+        self.open_to_all = open_to_all
         if open_to_all:
             self.folder.chmod(0o755)
-        self.process = None
-
-    def __enter__(self):
-        try:
-            self.start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(WAIT_S)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self):
-        program = self.context.daemon
-        environment = {**os.environ, **({"LD_LIBRARY_PATH": program["library_path"]} if program["library_path"] else {})}
-        self.process = subprocess.Popen([*program["command"], "--config", self.folder / "spdld.toml", "--socket", self.socket],
-                                        env=environment)
-        until = time.monotonic() + WAIT_S
-        while time.monotonic() < until:
-            if self.process.poll() is not None:
-                raise RuntimeError(f"spdld ended with code {self.process.returncode} at once")
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
-                try:
-                    probe.connect(self.socket)
-                    break
-                except (FileNotFoundError, ConnectionRefusedError):
-                    time.sleep(0.01)
-        else:
-            raise RuntimeError(f"spdld does not listen within {WAIT_S} s")
+        super().start()
         if self.open_to_all:
             os.chmod(self.socket, 0o666)
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait(WAIT_S)
 
     def attach(self, spec, **options):

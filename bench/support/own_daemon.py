@@ -1,17 +1,12 @@
 """A daemon of a benchmark's own, in a temporary folder, and the pipelines that are measured."""
 import os
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 import processes
+from daemon_process import DaemonProcess
 
-WAIT_S = 30
 SETTINGS = """\
 [limits]
 cpu_budget = {threads}
@@ -20,7 +15,7 @@ slot_bytes_per_user_max = "16 GiB"
 [cache]
 ram_bytes_max = {cache_bytes}
 [state]
-folder = "{folder}/state"
+folder = "@FOLDER@/state"
 [gpu]
 enabled = false
 [log]
@@ -65,47 +60,11 @@ def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, siz
             "output": [{"name": "image", "from": "image", "ops": ops}, {"name": "label", "from": "class"}]}
 
 
-class OwnDaemon:
-    """`with OwnDaemon(threads) as daemon`: listens when the block begins. Attributes: folder, socket, process."""
+class OwnDaemon(DaemonProcess):
+    """`with OwnDaemon(threads) as daemon`; see DaemonProcess."""
 
     def __init__(self, threads, cache_bytes=0, more=""):
-        self.folder = Path(tempfile.mkdtemp(prefix="spdld-bench-"))
-        self.socket = str(self.folder / "spdld.sock")
-        self.settings = self.folder / "spdld.toml"
-        self.settings.write_text(SETTINGS.format(threads=threads, cache_bytes=cache_bytes, folder=self.folder) + more)
-        self.process = None
-
-    def __enter__(self):
-        try:
-            self.start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(WAIT_S)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def start(self):
-        self.process = subprocess.Popen([daemon_program(), "--config", self.settings, "--socket", self.socket])
-        until = time.monotonic() + WAIT_S
-        while time.monotonic() < until:
-            if self.process.poll() is not None:
-                raise RuntimeError(f"spdld ended with code {self.process.returncode} at once; its words are above")
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
-                try:
-                    probe.connect(self.socket)
-                    return
-                except (FileNotFoundError, ConnectionRefusedError):
-                    time.sleep(0.005)
-        raise RuntimeError(f"spdld does not listen within {WAIT_S} s")
+        super().__init__([daemon_program()], SETTINGS.format(threads=threads, cache_bytes=cache_bytes) + more)
 
     def attach(self, spec, **options):
         import spdld

@@ -56,6 +56,11 @@ void add_listing(Facts& facts, const Json& describe) {
                            (classes > 0 ? " in " + counted(classes, "class", "classes") : std::string()) + ", " +
                            "listed in " + duration_text(number_at(listing, "seconds")) + " (" +
                            bytes_text(number_at(listing, "bytes")) + ")");
+  if (const uint64_t kept = count_or_zero(listing, "kept"), read = count_or_zero(listing, "read"); kept + read > 0) {
+    const bool archives = text_at(table_at(table_at(describe, "spec"), "source"), "type") == "webdataset";
+    facts.add("listing", "of " + counted(kept + read, archives ? "archive" : "folder") + " " + count_text(kept) +
+                             " as kept, " + count_text(read) + " read");
+  }
   for (const auto& remark : list_at(listing, "remarks")) {
     facts.add("remark",
               Cell(safe_text(remark.is_string() ? remark.get<std::string>() : remark.dump()), Style::kWarning));

@@ -19,6 +19,12 @@ void Ring::set_depth(uint32_t depth) {
   watch_fullness();
 }
 
+memory::SlotMemories Ring::take_memories() {
+  memory::SlotMemories memories;
+  for (auto& slot : slots_) memories.push_back(std::move(slot.memory));
+  return memories;
+}
+
 bool Ring::tick() {
   if (std::exchange(released_, false) || has_room() || spare_room_ >= slots_.size()) return false;
   spare_room_++;
@@ -40,7 +46,7 @@ bool Ring::has_room() const {
 
 batch::Slot* Ring::take_free() {
   if (!has_room()) return nullptr;
-  // The lowest free slot: a trainer that is slower than the loader keeps few slots in the caches.
+  // The lowest free slot: no more of them are touched than the trainer and the loader need.
   for (size_t i = 0; i < places_.size(); i++) {
     if (places_[i].state != State::kFree) continue;
     places_[i].state = State::kFilling;

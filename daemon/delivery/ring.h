@@ -87,6 +87,8 @@ class Ring {
   };
   Levels levels() const;
   const std::vector<batch::Slot>& slots() const { return slots_; }
+  // At its end: no slot is filled or leased any more, nor called for hereafter.
+  memory::SlotMemories take_memories();
   memory::Access access() const { return access_; }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }

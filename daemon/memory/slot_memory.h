@@ -58,4 +58,6 @@ class SlotMemory {
   virtual std::optional<Error> trouble() const { return std::nullopt; }
 };
 
+using SlotMemories = std::vector<std::unique_ptr<SlotMemory>>;  // of a ring
+
 }  // namespace spdld::memory

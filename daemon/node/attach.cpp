@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "config/load.h"
-#include "daemon/memory/host/host_slot.h"
 #include "daemon/node/access.h"
 #include "daemon/node/node.h"
 
@@ -166,13 +165,11 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
 
   const RingPlan plan = plan_ring(newcomer);
   if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
-  check_quota(client.uid, plan.layout.slot_bytes() * plan.slots);
+  make_room(client.uid, plan.layout.slot_bytes() * plan.slots);
   const auto kind = placement->place == Placement::Place::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
   const auto access = request.readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
-  memory::SlotMemories memories;
-  for (size_t i = 0; i < plan.slots; i++)
-    memories.push_back(std::make_unique<memory::HostSlot>(plan.layout.slot_bytes(), access, kind));
-  join(newcomer, open_feed(newcomer, plan, std::move(memories)));
+  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), access, kind};
+  join(newcomer, open_feed(newcomer, plan, host_memory_.make_slots(use, plan.slots)));
 }
 
 // Device memory takes its time, on the set-up thread of the GPUs; the seat is looked at anew when it is there.
@@ -250,13 +247,14 @@ std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& 
   const FeedKey key{client.uid, request.group, request.rank};
   const Feed::Setting setting{key,        request.world_size, request.readers,
                               plan.start, placement.ring.gpu, placement.ring.ready_early};
-  auto feed = std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories));
+  auto feed =
+      std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;
   pipelines_.set_in_use(*pipeline, true);
   return feed;
 }
 
-void Node::check_quota(uid_t uid, uint64_t bytes) const {
+void Node::make_room(uid_t uid, uint64_t bytes) {
   const auto& settings = options_.settings;
   uint64_t of_user = 0;
   const uint64_t in_all = slot_bytes();
@@ -272,6 +270,7 @@ void Node::check_quota(uid_t uid, uint64_t bytes) const {
     throw SetupError(Trouble::kLimit, "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and user " +
                                           user_name(uid) + " has " + std::to_string(of_user) + " of " +
                                           std::to_string(user_max) + " (limits.slot_bytes_per_user_max)");
+  host_memory_.keep_at_most(settings.slot_bytes_max - in_all - bytes);
 }
 
 // A trainer that was killed and started again at once may ask for its seat before the news of its death has come.
@@ -290,6 +289,7 @@ void Node::dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std
 
 void Node::leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, const control::Client* unclosed) {
   if (quarantine_.holds(*feed, id)) return;
+  if (unclosed) feed->note_unclosed();
   const bool may_touch = unclosed && memory::on_gpu(feed->kind()) && unclosed->process && *unclosed->process &&
                          !proto::process_has_ended(unclosed->process->get());
   if (may_touch) {

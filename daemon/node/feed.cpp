@@ -30,8 +30,9 @@ uint32_t depth_of(size_t slots, uint32_t prefetch_depth) {
 
 Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
            const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting,
-           memory::SlotMemories memories)
+           memory::SlotMemories memories, memory::HostMemory& host_memory)
     : context_(context),
+      host_memory_(host_memory),
       pipeline_(std::move(pipeline)),
       sharding_(sharding),
       layout_(layout),
@@ -41,6 +42,12 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
       ring_(slots_of(std::move(memories)), access_for(setting.readers), setting.readers, held_max_),
       stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this) {
   ring_.set_depth(depth_max_);
+}
+
+Feed::~Feed() {
+  if (memory::on_gpu(kind())) return;
+  const memory::HostMemory::Use use{setting_.key.uid, layout_.slot_bytes(), ring_.access(), kind()};
+  host_memory_.give_back(use, ring_.take_memories(), closed_);
 }
 
 void Feed::set_depth(uint32_t depth) {
@@ -108,7 +115,9 @@ void Feed::tick() {
 
 void Feed::fill_free_slots() {
   if (!begun_ || stopping_ || waits_for_room_ || !failure_.empty() || seats_.empty()) return;
-  while (batch::Slot* slot = ring_.take_free()) {
+  while (stream_.wants_slot()) {
+    batch::Slot* const slot = ring_.take_free();
+    if (!slot) return;
     if (begin_fill(*slot)) continue;
     ring_.given_back(*slot);
     return;
@@ -171,6 +180,10 @@ void Feed::on_quiet() {
   boost::asio::post(context_, [self = shared_from_this()] {
     if (self->quiet_) std::exchange(self->quiet_, nullptr)();
   });
+}
+
+void Feed::on_wanting() {
+  boost::asio::post(context_, [self = shared_from_this()] { self->fill_free_slots(); });
 }
 
 std::string Feed::gpu() const {

@@ -14,6 +14,7 @@
 
 #include "daemon/control/service.h"
 #include "daemon/delivery/ring.h"
+#include "daemon/memory/host/host_memory.h"
 #include "daemon/pipeline/stream.h"
 
 namespace spdld::node {
@@ -35,10 +36,11 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
     bool ready_early = false;
   };
 
-  // `memories`: one a slot, at least one, all of a kind.
+  // `memories`: one a slot, at least one, all of a kind; those of the host go back to where they came from.
   Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
        const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting,
-       memory::SlotMemories memories);
+       memory::SlotMemories memories, memory::HostMemory& host_memory);
+  ~Feed();
 
   // A reader takes its seat; once all seats are taken, the stream begins.
   delivery::ReaderId join(uint32_t reader, const control::Client& client, std::shared_ptr<control::AttachReply> reply);
@@ -48,6 +50,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
   Status seek(uint32_t run, sampler::Position to);
+  // A reader has gone without saying that nothing of the slots is open there any more.
+  void note_unclosed() { closed_ = false; }
   // Ends it; `quiet` is called on the control thread when nothing touches the slots any more.
   void stop(std::function<void()> quiet);
   // At most this many batches are being filled or lie ready; Ring::set_depth() says it exactly. At first: depth_max().
@@ -83,12 +87,14 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void on_abandoned(batch::Slot& slot) override;
   void on_failed(const Error& error) override;
   void on_quiet() override;
+  void on_wanting() override;
   void fill_free_slots();
   bool begin_fill(batch::Slot& slot);
   uint64_t slot_bytes() const { return layout_.slot_bytes() * ring_.slots().size(); }
   sampler::Position next_to_come() const;
 
   boost::asio::io_context& context_;
+  memory::HostMemory& host_memory_;
   const std::shared_ptr<pipeline::Pipeline> pipeline_;
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
@@ -99,6 +105,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   std::map<uint32_t, Seat> seats_;
   bool begun_ = false, stopping_ = false;
   bool waits_for_room_ = false;  // of staging memory
+  bool closed_ = true;           // the slots, by all readers that have gone
   std::string failure_;
   std::function<void()> quiet_;
 };

@@ -68,6 +68,7 @@ Node::Node(Options options)
       pool_(budget(options_.settings, cpu_limit_)),
       contexts_(pool_.threads()),
       tuning_(options_.settings, pool_, *fetcher_),
+      host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_({options_.settings.gpu_enabled, options_.settings.gpu_slot_bytes_max,
              options_.settings.gpu_staging_bytes_max}),
       pipelines_(context_, {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency,
@@ -117,6 +118,8 @@ void Node::tick() {
     for (const auto& [pipeline, feeds] : feeds_)
       for (const auto& [key, feed] : feeds) feed->tick();
     tune();
+    host_memory_.tick(monotonic_ns());
+    tell_disk_trouble();
     quarantine_.tick();
     pipelines_.close_idle();
     pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
@@ -133,6 +136,14 @@ void Node::tune() {
   for (const auto& [pipeline, of_pipeline] : feeds_)
     for (const auto& [key, feed] : of_pipeline) feeds.push_back(feed.get());
   tuning_.look(feeds);
+}
+
+void Node::tell_disk_trouble() {
+  if (disk_trouble_told_ || options_.settings.cache_folder.empty()) return;
+  const std::string trouble = cache_->report().disk_trouble;
+  if (trouble.empty()) return;
+  spdlog::warn("cache: {}", trouble);
+  disk_trouble_told_ = true;
 }
 
 void Node::on_emptied() {
@@ -171,6 +182,7 @@ void Node::reload() {
     options_.settings.socket_path = before.socket_path;
     options_.settings.cpu_budget = before.cpu_budget;
     options_.settings.fetch_concurrency = before.fetch_concurrency;
+    options_.settings.spare_slot_bytes_max = before.spare_slot_bytes_max;
     options_.settings.gpu_enabled = before.gpu_enabled;
     options_.settings.gpu_slot_bytes_max = before.gpu_slot_bytes_max;
     options_.settings.gpu_staging_bytes_max = before.gpu_staging_bytes_max;
@@ -183,7 +195,8 @@ void Node::reload() {
     server_->set_sessions_max(options_.settings.sessions_max);
     spdlog::set_level(spdlog::level::from_str(options_.settings.log_level));
     spdlog::info(
-        "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency, [cache], [state] and [gpu] "
+        "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency, spare_slot_bytes_max, [cache], [state] and "
+        "[gpu] "
         "change with a restart only)",
         options_.config_file.string());
   } else {
@@ -202,10 +215,21 @@ uint64_t Node::slot_bytes() const {
 }
 
 Node::View Node::view() const {
-  return {options_,  cpu_limit_,   pool_,      pipelines_,
-          feeds_,    *server_,     daemon_id_, static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
-          draining_, slot_bytes(), gpus_,      quarantine_,
-          *cache_,   tuning_};
+  return {options_,
+          cpu_limit_,
+          pool_,
+          pipelines_,
+          feeds_,
+          *server_,
+          daemon_id_,
+          static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
+          draining_,
+          slot_bytes(),
+          host_memory_.spare_bytes(),
+          gpus_,
+          quarantine_,
+          *cache_,
+          tuning_};
 }
 
 Result<std::string> Node::query(const control::Client& client, std::string_view topic, std::string_view argument) {

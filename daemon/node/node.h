@@ -18,6 +18,7 @@
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
+#include "daemon/memory/host/host_memory.h"
 #include "daemon/node/feed.h"
 #include "daemon/node/pipelines.h"
 #include "daemon/node/placement.h"
@@ -84,7 +85,8 @@ class Node final : public control::Service {
     const std::string& daemon_id;
     double uptime_s;
     bool draining;
-    uint64_t slot_bytes;  // of host memory
+    uint64_t slot_bytes;        // of host memory
+    uint64_t spare_slot_bytes;  // besides
     const memory::Gpus& gpus;
     const Quarantine& quarantine;
     const cache::Cache& cache;
@@ -103,7 +105,7 @@ class Node final : public control::Service {
   std::shared_ptr<Feed> open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories);
   void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const;
-  void check_quota(uid_t uid, uint64_t bytes) const;
+  void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave none
   void evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
@@ -113,6 +115,7 @@ class Node final : public control::Service {
   void wait_for_signals();
   void tick();
   void tune();
+  void tell_disk_trouble();  // in the log, once
   void reload();
   void drain(std::string_view why);
   bool at_rest() const { return closing_.empty() && server_->sessions().empty(); }
@@ -126,7 +129,8 @@ class Node final : public control::Service {
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
   Tuning tuning_;
-  memory::Gpus gpus_;  // outlives every slot
+  memory::HostMemory host_memory_;  // outlives every slot, as the next
+  memory::Gpus gpus_;
   boost::asio::io_context
       context_;  // below the pool: handlers that are left in it hold feeds, which need the pool to end
   Pipelines pipelines_;
@@ -139,6 +143,7 @@ class Node final : public control::Service {
   boost::asio::signal_set signals_;
   boost::asio::steady_timer tick_, linger_, drain_limit_;
   bool draining_ = false;
+  bool disk_trouble_told_ = false;
 };
 
 }  // namespace spdld::node

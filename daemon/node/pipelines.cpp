@@ -100,6 +100,9 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   source::KeptUse kept;
   auto listing = source::open_listing(what.spec.source, progress, stop, resources_.listings, &kept);
   if (!kept.trouble.empty()) spdlog::warn("{}", kept.trouble);
+  boost::asio::post(context_, [this, key = what.key, kept] {
+    if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;
+  });
   const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
   return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources_);
 }
@@ -116,8 +119,9 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
-    spdlog::info("pipeline {}: {} samples listed in {:.2f} s", entry.shown_name, entry.pipeline->listing().size(),
-                 entry.pipeline->listing_s());
+    spdlog::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
+                 entry.shown_name, entry.pipeline->listing().size(), entry.pipeline->listing_s(),
+                 entry.kept.taken + entry.kept.read, entry.kept.taken);
   }
   for (const auto& one : waiting) one.on_open(outcome);
 }

@@ -18,6 +18,7 @@
 #include "config/spec.h"
 #include "daemon/base/result.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/source/listing.h"
 
 namespace spdld::node {
 
@@ -43,6 +44,7 @@ class Pipelines {
     bool listing = false;                          // or looking whether the listing still holds
     std::vector<Opening> waiting;
     uint64_t listed = 0, to_list = 0;
+    source::KeptUse kept;        // of the listing that it has
     uint64_t idle_since_ns = 0;  // 0: in use
   };
 

@@ -206,8 +206,11 @@ json status_document(const Node::View& view, const control::Client& client) {
                 {"limited_by", settings.cpu_budget ? "setting" : std::string(view.cpu_limit.limited_by)},
                 {"used_s", seconds(process_cpu_ns())},
                 {"decode_busy_s", seconds(view.pool.busy_ns().value())}};
-  out["memory"] = {
-      {"pss_bytes", own_pss_bytes()}, {"slot_bytes", view.slot_bytes}, {"slot_bytes_max", settings.slot_bytes_max}};
+  out["memory"] = {{"pss_bytes", own_pss_bytes()},
+                   {"slot_bytes", view.slot_bytes},
+                   {"slot_bytes_max", settings.slot_bytes_max},
+                   {"spare_slot_bytes", view.spare_slot_bytes},
+                   {"huge_pages", memory::huge_pages()}};
   out["cache"] = cache_document(view, client);
   out["gpus"] = gpus_document(view);
   json sessions = json::array();
@@ -275,8 +278,9 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   out["spec"] = json::parse(config::full_json(entry.spec));
   out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}};
-  out["listing"] = {{"seconds", 0.0},    {"bytes", 0},           {"classes", 0},          {"remarks", json::array()},
-                    {"remark_count", 0}, {"done", entry.listed}, {"total", entry.to_list}};
+  out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
+                    {"remarks", json::array()}, {"remark_count", 0}, {"done", entry.listed},
+                    {"total", entry.to_list},   {"kept", 0},         {"read", 0}};
   if (!entry.pipeline) return out;
   const auto& pipeline = *entry.pipeline;
   if (!entry.listing) out["cache"] = caching_document(pipeline);
@@ -291,7 +295,9 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
                     {"remarks", std::vector<std::string>(listing.remarks().begin(), listing.remarks().end())},
                     {"remark_count", listing.remark_count()},
                     {"done", listing.size()},
-                    {"total", listing.size()}};
+                    {"total", listing.size()},
+                    {"kept", entry.kept.taken},
+                    {"read", entry.kept.read}};
   out["stages"] = {
       stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()), view.tuning.decision().fetch),
       stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.tuning.decision().decode)};

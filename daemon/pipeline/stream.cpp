@@ -49,6 +49,12 @@ Stream::~Stream() {
   std::lock_guard lock(mutex_);  // the thread that told on_quiet has left
 }
 
+bool Stream::wants_slot() {
+  const std::lock_guard lock(mutex_);
+  wanting_told_ = to_assign_ < tasks_.size();
+  return wanting_told_;
+}
+
 bool Stream::fill(batch::Slot& slot) {
   std::vector<Task*> ready;
   {
@@ -61,11 +67,12 @@ bool Stream::fill(batch::Slot& slot) {
     open.start_ns = monotonic_ns();
     open.abandoned = false;
     in_order_.push_back(&open);
+    to_assign_ += open.remaining;
     if (++next_.step == sharding_.steps()) next_ = {next_.epoch + 1, 0};
     if (!open.remaining) settle(open);
     ready = assign_idle();
   }
-  for (Task* task : ready) launch(*task);
+  for (Task* task : ready) launch(*task, On::kControl);
   return true;
 }
 
@@ -84,6 +91,7 @@ bool Stream::assign(Task& task) {
   if (open == in_order_.end()) return false;
   task.open = *open;
   task.index = task.open->next++;
+  if (--to_assign_ < tasks_.size() && !std::exchange(wanting_told_, true)) observer_.on_wanting();
   task.position = task.open->batch.slice.first + task.index;
   task.attempt = 0;
   task.fault_since_ns = 0;
@@ -98,8 +106,12 @@ uint64_t Stream::sample_at(uint64_t epoch, uint64_t position) {
   return permutation_->second(position);
 }
 
-void Stream::launch(Task& task) {
-  if (pipeline_->caching().look_up(task, task.found)) return pipeline_->resources().fetcher.fetch(task);
+void Stream::launch(Task& task, On thread) {
+  if (pipeline_->caching().look_up(task, task.found)) {
+    source::Fetcher& fetcher = pipeline_->resources().fetcher;
+    if (thread == On::kPool && fetcher.fetch_at_hand(task)) return on_fetched(task);
+    return fetcher.fetch(task);
+  }
   task.ok = true;
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
@@ -185,7 +197,7 @@ void Stream::on_bad_content(Task& task, const Error& error) {
         task.open->batch.substituted++;
       }
       task.sample = sampler::substitute_at(order_, epoch, task.position, task.attempt);
-      return launch(task);
+      return launch(task, On::kPool);
   }
   finish(task);
 }
@@ -217,7 +229,7 @@ void Stream::tick() {
     again.swap(parked_);
   }
   pipeline_->statistics().waiting_out_faults.add(-static_cast<int64_t>(again.size()));
-  for (Task* task : again) launch(*task);
+  for (Task* task : again) launch(*task, On::kControl);
 }
 
 void Stream::finish(Task& task) {
@@ -233,7 +245,7 @@ void Stream::finish(Task& task) {
       tell_if_quiet();
     }
   }
-  if (more) launch(task);
+  if (more) launch(task, On::kPool);
 }
 
 void Stream::settle(OpenBatch& open) {
@@ -251,6 +263,7 @@ void Stream::settle(OpenBatch& open) {
 // What is abandoned leaves the order at once, so that nothing after it waits for it; its slot comes back when its last
 // task has ended.
 void Stream::abandon_all() {
+  to_assign_ = 0;
   for (OpenBatch* open : std::exchange(in_order_, {})) {
     open->abandoned = true;
     open->remaining -= open->batch.slice.count - open->next;

@@ -28,6 +28,8 @@ class StreamObserver {
   virtual void on_abandoned(batch::Slot& slot) = 0;      // given back unfilled, after seek, stop or a failure
   virtual void on_failed(const Error& error) = 0;        // once; nothing is filled any more
   virtual void on_quiet() = 0;                           // after stop: no task is left, the stream may be ended
+  // wants_slot() has become true since it was false: its tasks will soon have no sample left to take.
+  virtual void on_wanting() = 0;
 
  protected:
   ~StreamObserver() = default;
@@ -45,6 +47,9 @@ class Stream final : private source::FetchObserver {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  // Whether the slots that it has hold too few samples for all its tasks: more than it can work on would only touch
+  // more memory than the trainer needs.
+  bool wants_slot();
   // Begins to fill `slot` with the next step. false: the last epoch has ended, or the stream has failed or stopped.
   bool fill(batch::Slot& slot);
   // Abandons what is being filled and goes on at `to`; batches of before carry an older run.
@@ -81,7 +86,9 @@ class Stream final : private source::FetchObserver {
   void wait_out(Task& task, const Error& error);
   void finish(Task& task);
   void fail(const Error& error);
-  void launch(Task& task);
+  // Has its sample fetched; what is in the system's memory is read by a pool thread itself, without a hand-over.
+  enum class On : uint8_t { kControl, kPool };  // the thread that calls
+  void launch(Task& task, On thread);
 
   bool assign(Task& task);  // under the lock, as are the following
   std::vector<Task*> assign_idle();
@@ -103,6 +110,8 @@ class Stream final : private source::FetchObserver {
   std::vector<Task*> parked_;        // waiting out a transient fault
   std::vector<OpenBatch> opens_;     // by slot index
   std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
+  uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
+  bool wanting_told_ = true;
   std::optional<std::pair<uint64_t, sampler::Permutation>> permutation_;  // of the epoch asked for last
   sampler::Position next_;
   uint32_t run_ = 0;

@@ -1,18 +1,20 @@
 #!/usr/bin/python3
 """spdlctl as people use it: its exit codes, its tables and its JSON, with a real daemon and without one."""
+import contextlib
 import json
 import os
 import pty
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cases  # noqa: E402
-from daemon import Daemon, make_pictures, pipeline_text  # noqa: E402
+from daemon import WAIT_S, Daemon, make_pictures, pipeline_text  # noqa: E402
 
 OPTIONS = cases.options("daemon", "ctl")
 FINE, WRONG, USAGE, NO_DAEMON = 0, 1, 2, 3
@@ -21,6 +23,17 @@ COMMANDS = ("bench", "check", "describe", "errors", "ls", "ops", "ping", "status
 
 def spdlctl(*words, **options):
     return subprocess.run([OPTIONS.ctl, *map(str, words)], capture_output=True, text=True, timeout=60, **options)
+
+
+def read_all(terminal):
+    """What was written to a terminal that nobody writes to any more; it comes in pieces."""
+    pieces = []
+    try:
+        while piece := os.read(terminal, 65536):
+            pieces.append(piece)
+    except OSError:  # how a terminal ends
+        pass
+    return b"".join(pieces)
 
 
 class Case(unittest.TestCase):
@@ -127,7 +140,9 @@ class WithDaemon(Case):
         (cls.folder / "pipelines").mkdir()
         cls.file = cls.folder / "pipelines/small.toml"
         cls.file.write_text(pipeline_text(cls.folder / "pictures"))
-        cls.daemon = Daemon(OPTIONS.daemon, f'[pipelines]\ndir = "{cls.folder / "pipelines"}"\n')
+        cls.daemon = Daemon(OPTIONS.daemon, f'[pipelines]\ndir = "{cls.folder / "pipelines"}"\n'
+                            '[limits]\ncpu_budget = 1\nfetch_concurrency = 5\n[cache]\nram_bytes_max = "64 MiB"\n'
+                            f'[tuning]\ndecode = 1\ndepth = 2\n[state]\nfolder = "{cls.folder / "state"}"\n')
         cls.addClassCleanup(cls.daemon.close)
 
     def ctl(self, *words):
@@ -174,7 +189,7 @@ class WithDaemon(Case):
         done = subprocess.run([OPTIONS.ctl, "bench", "small"], stdout=subprocess.PIPE, stderr=side,
                               env=self.daemon.environment(), timeout=60)
         os.close(side)
-        drawn = os.read(terminal, 65536).decode()
+        drawn = read_all(terminal).decode()
         os.close(terminal)
         self.assertEqual(done.returncode, FINE)
         self.assertIn("%", drawn)
@@ -193,6 +208,55 @@ class WithDaemon(Case):
         self.assertIn(document["bottleneck"]["part"], ("none", "fetch", "decode", "trainer"))
         self.assertEqual(document["samples"], 24)
         self.assert_sentence(self.ctl("describe", "nothing"), WRONG)
+
+    def is_in_full_swing(self, name):
+        status = self.document("status")
+        if not any(pipeline["rings"] for pipeline in status["pipelines"] if pipeline["name"] == name):
+            return False
+        described = self.document("describe", name)  # what is tuned follows a new ring at the next look
+        return described["tuning"]["depth"]["max"] == 4 and described["cache"]["fields"][0]["memory_entries"] == 24
+
+    @contextlib.contextmanager
+    def trained(self, name):
+        """A trainer takes from a pipeline of this name without end; all of its pictures are kept when the block begins."""
+        file = self.folder / f"{name}.toml"
+        file.write_text(pipeline_text(self.folder / "pictures", name=name, epochs=0))
+        trainer = subprocess.Popen([OPTIONS.ctl, "bench", file, "--epochs", "1000000000"], stdout=subprocess.DEVNULL,
+                                   env=self.daemon.environment())
+        try:
+            until = time.monotonic() + WAIT_S
+            while not self.is_in_full_swing(name):
+                self.assertLess(time.monotonic(), until, "it does not run, or its pictures are not kept")
+                time.sleep(0.01)
+            yield
+        finally:
+            trainer.kill()
+            trainer.wait()
+
+    def test_describe_shows_what_is_kept_and_tuned(self):
+        with self.trained("kept"):
+            text = self.ctl("describe", "kept").stdout
+            field, = self.document("describe", "kept")["cache"]["fields"]
+        self.assertRegex(text, r"(?m)^listing +of 3 folders \d as kept, \d read$")
+        self.assertRegex(text, r"(?m)^cache +decoded \(asked: auto\): all 24 samples fit: about \d+ KB decoded, of "
+                               r"\d+ MB; hit rate \d+ %$")
+        self.assertRegex(text, r"(?m)^CACHED +FORM +IN MEMORY +BYTES +ON DISK +BYTES +HIT RATE +HITS +FROM DISK +MISSES")
+        self.assertRegex(text, r"(?m)^image +decoded +24 +[\d.]+ KiB +0 +0 B +\d+ % +[\d,]+ +0 +\d+ +0 +0$")
+        self.assertGreater(field["memory_hits"], 0)
+        self.assertRegex(text, r"(?m)^tuning +\d+ changes?")
+        self.assertRegex(text, r"(?m)^decode +1 +1 +threads +pinned$")
+        self.assertRegex(text, r"(?m)^fetch +[1-5] +5 +reads at once +what is measured$")
+        self.assertRegex(text, r"(?m)^depth +2 +4 +batches ahead +pinned$")
+
+    def test_status_shows_limits_and_the_cache(self):
+        with self.trained("cached"):
+            text, cores = self.ctl("status").stdout, len(os.sched_getaffinity(0))
+        self.assertRegex(text, r"(?m)^cpu +1 decode thread on \d+ cores? \(set by: setting\), used ")
+        self.assertRegex(text, r"(?m)^cpu limits +(no cgroup quota|cgroup quota of [\d.]+ cores?), affinity to "
+                               rf"{cores} cores?, machine of \d+ cores?, NUMA nodes? \d+( and \d+)*$")
+        self.assertRegex(text, r"(?m)^concurrency +decode 1, fetch [1-5]$")
+        self.assertRegex(text, r"(?m)^cache +[\d.]+ [KM]iB of at most 64\.0 MiB$")
+        self.assertRegex(text, rf"(?m)^{self.folder}/pictures +image +decoded +yes +[\d.]+ KiB +0 B$")
 
     def test_errors_name_the_sample(self):
         (self.folder / "bad/class-0").mkdir(parents=True)

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
-#include <thread>
 
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
@@ -18,16 +17,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// What the daemon gives back, it gives back soon, not at once: its news of a death come by way of the kernel.
-bool soon(const std::function<bool()>& holds) {
-  const auto start = std::chrono::steady_clock::now();
-  while (!holds()) {
-    if (seconds_since(start) > 20) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <sstream>
-#include <thread>
 
 namespace spdld::test {
 
@@ -102,15 +101,6 @@ Run run_trainer(const Job& job, size_t batches_max) {
   CHECK(wait_for(trainer) == 0);
   run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return run;
-}
-
-bool soon(const std::function<bool()>& holds) {
-  const auto start = Clock::now();
-  while (!holds()) {
-    if (Clock::now() - start > std::chrono::seconds(20)) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // each look keeps the daemon busy
-  }
-  return true;
 }
 
 }  // namespace spdld::test

@@ -2,7 +2,6 @@
 // CUDA does not work in the child of a process that uses it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -61,7 +60,5 @@ struct Run {
   double seconds = 0;
 };
 Run run_trainer(const Job& job, size_t batches_max = SIZE_MAX);
-
-bool soon(const std::function<bool()>& holds);
 
 }  // namespace spdld::test

@@ -2,8 +2,11 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
@@ -161,4 +164,80 @@ TEST_CASE("a data set that changed between two trainers is listed anew, one that
   std::filesystem::copy(daemon.dir() / "photos/class-0/00000.jpg", daemon.dir() / "photos/class-0/new.jpg");
   CHECK(samples() == 13);
   CHECK(listings() == 2);
+}
+
+namespace {
+
+// Of the slots that this process has mapped.
+std::set<std::string> mapped_slots() {
+  std::set<std::string> inodes;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::string range, flags, offset, device, inode, name;
+    words >> range >> flags >> offset >> device >> inode >> name;
+    if (name.find("memfd:spdld-slot") != std::string::npos) inodes.insert(inode);
+  }
+  return inodes;
+}
+
+uint64_t spare_slot_bytes(const DaemonProcess& daemon) {
+  return nlohmann::json::parse(query("status", nullptr, daemon.socket().c_str()))["memory"]["spare_slot_bytes"];
+}
+
+}  // namespace
+
+TEST_CASE("the memory of a trainer that closed its loader is its next loader's, with the right pixels") {
+  DaemonProcess daemon;
+  make_photos(daemon.dir() / "photos", 40, 2);
+  PhotoSpec spec;
+  const Job job{.socket = daemon.socket(), .spec = spec.toml(daemon.dir() / "photos")};
+  std::vector<Seen> first;
+  std::set<std::string> slots;
+  {
+    Loader loader = attach(job);
+    slots = mapped_slots();
+    first = take_all(loader);
+  }
+  CHECK(slots.size() > 2);
+  CHECK(mapped_slots().empty());
+  // DETACH is answered by nothing: its slots may be on their way yet.
+  const auto spare = [&] { return spare_slot_bytes(daemon) > 0; };
+  CHECK(soon(spare));
+  {
+    Loader again = attach(job);
+    CHECK(mapped_slots() == slots);
+    CHECK(take_all(again) == first);
+  }
+  CHECK(soon(spare));
+
+  // What is held goes on being the holder's, whoever comes.
+  auto holder = std::make_unique<Loader>(attach(job));
+  const auto held = holder->next(20'000);
+  REQUIRE(held.result == SPDLD_OK);
+  holder.reset();
+  CHECK(look(held.batch) == first.front());
+  {
+    Loader other = attach(job);
+    CHECK(take_all(other) == first);
+  }
+  CHECK(look(held.batch) == first.front());
+}
+
+TEST_CASE("the memory of a trainer that was killed is nobody's afterwards") {
+  DaemonProcess daemon;
+  make_photos(daemon.dir() / "photos", 40, 2);
+  PhotoSpec spec;
+  const Job job{.socket = daemon.socket(), .spec = spec.toml(daemon.dir() / "photos")};
+  const pid_t victim = in_child([&] {
+    Loader loader = attach(job);
+    loader.next(20'000);
+    pause();
+    return 0;
+  });
+  CHECK(soon([&] { return daemon.memfd_mappings() > 0; }));
+  kill(victim, SIGKILL);
+  CHECK(wait_for(victim) == -SIGKILL);
+  CHECK(soon([&] { return daemon.memfd_mappings() == 0; }));
+  CHECK(spare_slot_bytes(daemon) == 0);
 }

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 namespace spdld::test {
 
@@ -84,6 +86,15 @@ int wait_for(pid_t child) {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+bool soon(const std::function<bool()>& holds) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // each look may keep the daemon busy
+  }
+  return true;
 }
 
 }  // namespace spdld::test

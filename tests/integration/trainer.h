@@ -40,4 +40,7 @@ std::vector<Seen> take_all(Loader& loader, size_t batches_max = SIZE_MAX);
 pid_t in_child(const std::function<int()>& what);
 int wait_for(pid_t child);  // the exit code, or -signal
 
+// What the daemon gives back, it gives back soon, not at once: its news come by way of the kernel. Within 20 s.
+bool soon(const std::function<bool()>& holds);
+
 }  // namespace spdld::test

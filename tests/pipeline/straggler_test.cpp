@@ -77,6 +77,18 @@ class Rig final : public pipeline::StreamObserver {
   void fill_all() {
     for (auto& slot : slots_) REQUIRE(stream_.fill(slot));
   }
+  // Fills no more than the stream asks for; the slots that it had when it asked first.
+  size_t fill_as_wanted() {
+    size_t filled = 0, first = 0;
+    while (filled < slots_.size()) {
+      while (filled < slots_.size() && stream_.wants_slot()) REQUIRE(stream_.fill(slots_[filled++]));
+      if (!first) first = filled;
+      std::unique_lock lock(mutex_);
+      if (filled < slots_.size()) REQUIRE(changed_.wait_for(lock, 30s, [this] { return wanting_; }));
+      wanting_ = false;
+    }
+    return first;
+  }
   // Until all samples but the straggler are in their slots.
   void wait_for_the_others() const {
     const uint64_t others = slots_.size() * kBatch - 1;
@@ -115,6 +127,9 @@ class Rig final : public pipeline::StreamObserver {
   void on_quiet() override {
     note([&] { quiet_ = true; });
   }
+  void on_wanting() override {
+    note([&] { wanting_ = true; });
+  }
   void note(const std::function<void()>& what) {
     std::lock_guard lock(mutex_);  // to the end: whoever sees the news may end this object
     what();
@@ -127,7 +142,7 @@ class Rig final : public pipeline::StreamObserver {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<uint64_t> steps_;
-  bool quiet_ = false;
+  bool quiet_ = false, wanting_ = false;
   pipeline::Stream stream_;
 };
 
@@ -152,6 +167,18 @@ TEST_CASE("a picture that decodes for ever holds up its own batch, and the other
   CHECK(rig.steps(kBatches) == all_steps(kBatches));
   for (uint64_t sample = 0; sample < kBatches * kBatch; sample++)
     CHECK(rig.value(sample) == static_cast<int64_t>(10 * sample));
+}
+
+TEST_CASE("a stream asks for slots before its tasks run out, also behind a straggler, and for no more") {
+  constexpr uint64_t kBatches = 60;
+  std::latch gate(1);
+  Rig rig(kBatches, 2, [&](uint64_t sample) {
+    if (sample == 0) gate.wait();
+  });
+  CHECK(rig.fill_as_wanted() < kBatches / 2);
+  rig.wait_for_the_others();
+  gate.count_down();
+  CHECK(rig.steps(kBatches) == all_steps(kBatches));
 }
 
 TEST_CASE("a batch before the straggler's is handed on at once") {

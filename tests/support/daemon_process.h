@@ -30,7 +30,7 @@ class DaemonProcess {
   void rewrite_settings(const std::string& settings);
 
   // What the kernel says of it.
-  size_t open_fds() const;
+  size_t open_fds() const;  // but the pictures that are being read, which come and go
   size_t threads() const;
   size_t memfd_mappings() const;
   uint64_t pss_bytes() const;

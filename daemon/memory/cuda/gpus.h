@@ -37,7 +37,6 @@ struct DeviceRing {
   uint32_t owner = 0;  // the trainer's uid: staging memory that held another's batches is not used for these
 };
 
-using SlotMemories = std::vector<std::unique_ptr<SlotMemory>>;
 
 struct GpuReport {
   std::string uuid, name;

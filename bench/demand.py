@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What a loader costs that could give more than its trainer takes.
+
+    bench/demand.py FOLDER --build DIR [--share 0.33] [--seconds 10] [--threads 2] [--batch 6] [--size 224] [--out DIR]
+
+FOLDER: <class>/<name>.jpg. A trainer takes batches as fast as they come, then only SHARE of that rate, at even times, each
+time from the same daemon, which tunes itself. Prints batches and CPU a second of both (the daemon's own, no cache), the ratio
+of the CPU, how long the slower trainer waited, and what the tuning chose. No stall at SHARE of the CPU is what is wanted.
+"""
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE / "support"))
+import figures  # noqa: E402
+import machine  # noqa: E402
+import own_daemon  # noqa: E402
+import processes  # noqa: E402
+
+SETTLE_S = 3  # before what counts: the tuning comes down after some calm steps
+
+
+def take(loader, seconds, interval_s):
+    """The waits in next(), in s; a batch every `interval_s`, or as fast as they come where it is 0."""
+    waits, began = [], time.monotonic()
+    due = began
+    while time.monotonic() - began < seconds:
+        asked = time.monotonic()
+        batch = loader.next(timeout=60)
+        waits.append(time.monotonic() - asked)
+        if batch is not None:
+            del batch
+        due += interval_s
+        if (left := due - time.monotonic()) > 0:
+            time.sleep(left)
+    return waits
+
+
+def phase(daemon, loader, seconds, interval_s):
+    take(loader, SETTLE_S, interval_s)
+    cpu, began = processes.cpu_s(daemon.process.pid), time.monotonic()
+    waits = take(loader, seconds, interval_s)
+    lasted = time.monotonic() - began
+    cpu = processes.cpu_s(daemon.process.pid) - cpu
+    tuning = daemon.query("describe", "bench")["tuning"]
+    return {"rate": len(waits) / lasted, "cpu": cpu / lasted, "stalled": sum(waits) / lasted, "p50_ms": 1000 * statistics.median(waits),
+            "p99_ms": 1000 * figures.quantile(waits, 0.99), "chosen": {knob: tuning[knob]["now"] for knob in ("decode", "fetch", "depth")},
+            "reason": tuning["reason"]}
+
+
+def line_of(name, told):
+    chosen = told["chosen"]
+    return [name, f"{told['rate']:.0f}", f"{told['cpu']:.2f}", f"{100 * told['stalled']:.1f} %", f"{told['p50_ms']:.3f}",
+            f"{told['p99_ms']:.3f}", f"{chosen['decode']} / {chosen['fetch']} / {chosen['depth']}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--build", default="")
+    parser.add_argument("--share", type=float, default=0.33)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=6)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--out", default="")
+    arguments = parser.parse_args()
+    own_daemon.use_build(arguments.build)
+    machine.warm_page_cache(machine.pictures_of(arguments.folder)[0])
+    with own_daemon.OwnDaemon(arguments.threads) as daemon:
+        spec = own_daemon.make_spec("train", arguments.folder, arguments.batch, 0, size=arguments.size)
+        with daemon.attach(spec) as loader:
+            full = phase(daemon, loader, arguments.seconds, 0)
+            asked = phase(daemon, loader, arguments.seconds, 1 / (arguments.share * full["rate"]))
+    head = ["trainer takes", "batches/s", "CPU, cores", "stalled", "next() ms, median", "p99", "decode / fetch / depth"]
+    text = (f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}\n\n" +
+            figures.markdown(head, [line_of("all that comes", full), line_of(f"{arguments.share:.0%} of that", asked)]) +
+            f"\n{asked['rate'] / full['rate']:.2f} of the batches for {asked['cpu'] / full['cpu']:.2f} of the CPU. Last change: {asked['reason']}.\n")
+    print(text)
+    if arguments.out:
+        Path(arguments.out).mkdir(parents=True, exist_ok=True)
+        (Path(arguments.out) / "demand.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
