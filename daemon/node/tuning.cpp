@@ -49,6 +49,7 @@ pipeline::TunerLimits Tuning::limits_now(const std::vector<Feed*>& feeds) {
   limits.decode_max = std::clamp(cores_, 1u, pool_.threads());
   limits.fetch_max = settings_.fetch_concurrency;
   for (const Feed* feed : feeds) limits.depth_max = std::max(limits.depth_max, feed->depth_max());
+  if (feeds.empty()) limits.depth_max = std::max(1u, settings_.tuning_depth);  // what is pinned is told as it is
   limits.decode_pinned = std::min(settings_.tuning_decode, pool_.threads());
   limits.fetch_pinned = std::min(settings_.tuning_fetch, limits.fetch_max);
   limits.depth_pinned = std::min(settings_.tuning_depth, limits.depth_max);
