@@ -293,7 +293,7 @@ std::string allowed(const Parameter& parameter) {
   }
   switch (parameter.type) {
     case Type::kFlag:
-      return "true or false";
+      return parameter.choices.empty() ? "true or false" : "true, false, " + choices_text(parameter);
     case Type::kInteger:
       return "an integer" + bounds_text(parameter);
     case Type::kNumber:

@@ -25,7 +25,7 @@ struct Parameter {
   std::optional<Value> fallback = {};          // none: the parameter must be given
   double min = 0, max = 0;                     // of a number, or of each number of a list; min == max: unbounded
   int count_min = 0, count_max = 0;            // of a list: how many numbers (a bare number counts as one)
-  std::vector<std::string_view> choices = {};  // of a kChoice
+  std::vector<std::string_view> choices = {};  // of a kChoice; of a kFlag: texts that may stand there instead
   bool whole = false;                          // of a kNumbers: each must be a whole number
   bool above_min = false;                      // min itself is not allowed
   std::string_view word = {};                  // of a kInteger or kSize: a text that may stand there instead ("auto")

@@ -116,6 +116,14 @@ std::optional<Value> convert_numbers(const Parameter& parameter, const Node& nod
   return numbers;
 }
 
+std::optional<Value> chosen(const Parameter& parameter, const std::string* text) {
+  if (text == nullptr) return std::nullopt;
+  for (const auto& choice : parameter.choices) {
+    if (*text == choice) return *text;
+  }
+  return std::nullopt;
+}
+
 // The value as its parameter wants it; none: it is not allowed there.
 std::optional<Value> convert(const Parameter& parameter, const Node& node) {
   const auto number = number_of(node);
@@ -124,7 +132,7 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
   switch (parameter.type) {
     case Type::kFlag:
       if (const auto* flag = std::get_if<bool>(&node.value)) return *flag;
-      return std::nullopt;
+      return chosen(parameter, text);
     case Type::kInteger:
       if (!std::holds_alternative<int64_t>(node.value) || !in_bounds(parameter, *number)) return std::nullopt;
       return std::get<int64_t>(node.value);
@@ -137,11 +145,7 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
       if (text == nullptr || !is_plain(*text)) return std::nullopt;
       return *text;
     case Type::kChoice:
-      if (text == nullptr) return std::nullopt;
-      for (const auto& choice : parameter.choices) {
-        if (*text == choice) return *text;
-      }
-      return std::nullopt;
+      return chosen(parameter, text);
     case Type::kSize: {
       const bool whole = std::holds_alternative<int64_t>(node.value);
       const auto bytes = text != nullptr ? parse_size(*text) : whole ? number : std::nullopt;
@@ -259,7 +263,7 @@ Value TableReader::checked(const Parameter& parameter, const Node& node) const {
   if (auto value = convert(parameter, node)) return *std::move(value);
   std::string text = "must be " + allowed(parameter) + ", not " + shown(node);
   if (parameter.type == Type::kText && node.text() != nullptr) text = "must have no control characters";
-  if (parameter.type == Type::kChoice && node.text() != nullptr) text += did_you_mean(*node.text(), parameter.choices);
+  if (!parameter.choices.empty() && node.text() != nullptr) text += did_you_mean(*node.text(), parameter.choices);
   complain(parameter.name, std::move(text));
   return stand_in(parameter);
 }

@@ -87,6 +87,17 @@ class TableReader {
 // [source]; relative uris are taken from `folder`.
 SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
 
+// The absolute path that a uri (a path, or file:///...) means, or what is wrong with it.
+struct LocalPath {
+  std::string path;
+  std::string error;
+};
+LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
+
+// [order] and [batch]; relative paths of lists are taken from `folder`.
+OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
+BatchSpec check_batch(const Node& node, Complaints& complaints);
+
 // The two checks behind load.h.
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder);
 Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin);

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "config/check.h"
-#include "config/device.h"
 
 namespace spdld::config {
 namespace {
@@ -36,62 +35,10 @@ const std::vector<Parameter>& top_keys() {
   return keys;
 }
 
-const std::vector<Parameter>& order_keys() {
-  static const std::vector<Parameter> keys = {
-      {.name = "shuffle", .type = Type::kFlag, .help = "another order in each epoch", .fallback = Value(true)},
-      {.name = "epochs",
-       .type = Type::kInteger,
-       .help = "how many; 0: endless",
-       .fallback = Value(int64_t{1}),
-       .min = 0,
-       .max = 1e9},
-  };
-  return keys;
-}
-
 const std::vector<Parameter>& output_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "name", .type = Type::kText, .help = "of the tensor in the batch"},
       {.name = "from", .type = Type::kText, .help = "the sample's field"}};
-  return keys;
-}
-
-const std::vector<Parameter>& batch_keys() {
-  static const std::vector<Parameter> keys = {
-      {.name = "size",
-       .type = Type::kInteger,
-       .help = "samples of a rank a step",
-       .fallback = Value(int64_t{0}),
-       .min = 1,
-       .max = 65536},
-      {.name = "global_size",
-       .type = Type::kInteger,
-       .help = "samples of all ranks a step",
-       .fallback = Value(int64_t{0}),
-       .min = 1,
-       .max = 65536},
-      {.name = "last",
-       .type = Type::kChoice,
-       .help = "the end of an epoch that the size does not divide",
-       .fallback = Value(std::string("short")),
-       .choices = {"short", "drop"}},
-      {.name = "prefetch_depth",
-       .type = Type::kInteger,
-       .help = "the most of batches ahead of the trainer",
-       .fallback = Value(int64_t{4}),
-       .min = 1,
-       .max = 16},
-      {.name = "held_max",
-       .type = Type::kInteger,
-       .help = "batches a trainer may hold at once",
-       .fallback = Value(int64_t{2}),
-       .min = 1,
-       .max = 16},
-      {.name = "device",
-       .type = Type::kText,
-       .help = "where batches are handed over",
-       .fallback = Value(std::string("auto"))},
-  };
   return keys;
 }
 
@@ -321,7 +268,7 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source
   return outputs;
 }
 
-// --- [batch] and the whole ---
+// --- the whole ---
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so.
 void refuse_fast_beside_decoded(const std::vector<OutputSpec>& outputs, Complaints& complaints) {
@@ -332,31 +279,6 @@ void refuse_fast_beside_decoded(const std::vector<OutputSpec>& outputs, Complain
                    "can't be true beside cache = \"decoded\", which keeps pictures at their full size: leave fast out, "
                    "or write cache = \"encoded\", \"off\" or \"auto\"");
   }
-}
-
-BatchSpec check_batch(const Node& node, Complaints& complaints) {
-  TableReader reader(node, "batch", batch_keys(), complaints);
-  reader.refuse_unknown();
-  BatchSpec batch;
-  batch.size = static_cast<uint64_t>(reader.integer("size"));
-  batch.global_size = static_cast<uint64_t>(reader.integer("global_size"));
-  const bool size = reader.find("size") != nullptr, global_size = reader.find("global_size") != nullptr;
-  if (size && global_size) {
-    reader.complain("global_size",
-                    "must not stand beside size: size is a rank's samples a step, global_size the job's");
-  } else if (!size && !global_size && node.table() != nullptr) {
-    reader.complain("size", "is missing: give size (a rank's samples a step) or global_size (the job's)");
-  }
-  batch.last = reader.text("last") == "drop" ? LastBatch::kDrop : LastBatch::kShort;
-  batch.prefetch_depth = static_cast<uint32_t>(reader.integer("prefetch_depth"));
-  batch.held_max = static_cast<uint32_t>(reader.integer("held_max"));
-  if (const auto device = reader.given_text("device")) {
-    batch.device = *device;
-    if (!parse_device(*device)) {
-      reader.complain("device", "must be " + std::string(kDeviceSyntax) + ", not " + in_quotes(*device));
-    }
-  }
-  return batch;
 }
 
 }  // namespace
@@ -386,10 +308,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
     complaints.add(0, "source", "is missing: a [source] with type and uri says where the samples are");
   }
   if (const Node* order = root.find("order")) {
-    TableReader order_reader(*order, "order", order_keys(), complaints);
-    order_reader.refuse_unknown();
-    spec.order.shuffle = order_reader.flag("shuffle");
-    spec.order.epochs = static_cast<uint64_t>(order_reader.integer("epochs"));
+    spec.order = check_order(*order, folder, complaints);
   }
   spec.outputs = check_outputs(root.find("output"), find_source(spec.source.type), complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_fast_beside_decoded(spec.outputs, complaints);

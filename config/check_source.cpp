@@ -82,13 +82,25 @@ std::string tidy(std::string_view path) {
   return result.empty() ? "/" : result;
 }
 
-// The absolute path that a uri means, or an error.
-struct Path {
-  std::string path;
-  std::string error;
-};
+// Lower case, without blanks; empty: something in it is no extension.
+std::string extensions_of(const std::string& text) {
+  std::string result, word;
+  for (const char c : text + ",") {
+    if (c == ' ') continue;
+    if (c != ',') {
+      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      continue;
+    }
+    if (!is_word(word, "")) return "";
+    result += (result.empty() ? "" : ",") + word;
+    word.clear();
+  }
+  return result;
+}
 
-Path path_of(const std::string& uri, const std::filesystem::path& folder) {
+}  // namespace
+
+LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder) {
   if (uri.empty()) return {"", "must name a folder or a file"};
   std::string path = uri;
   if (const auto scheme = scheme_of(uri); !scheme.empty()) {
@@ -112,24 +124,6 @@ Path path_of(const std::string& uri, const std::filesystem::path& folder) {
   return {tidy(path), ""};
 }
 
-// Lower case, without blanks; empty: something in it is no extension.
-std::string extensions_of(const std::string& text) {
-  std::string result, word;
-  for (const char c : text + ",") {
-    if (c == ' ') continue;
-    if (c != ',') {
-      word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-      continue;
-    }
-    if (!is_word(word, "")) return "";
-    result += (result.empty() ? "" : ",") + word;
-    word.clear();
-  }
-  return result;
-}
-
-}  // namespace
-
 SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
   SourceSpec spec;
   spec.where = {complaints.file(), node.line};
@@ -145,7 +139,7 @@ SourceSpec check_source(const Node& node, const std::filesystem::path& folder, C
                                 did_you_mean(*given_type, names));
   }
   if (const auto uri = reader.given_text("uri")) {
-    auto [path, error] = path_of(*uri, folder);
+    auto [path, error] = local_path_of(*uri, folder);
     if (error.empty() && spec.type == "webdataset") error = range_error(path);
     if (!error.empty()) reader.complain("uri", error);
     spec.uri = std::move(path);

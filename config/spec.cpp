@@ -58,6 +58,28 @@ std::string_view on_bad_name(OnBad on_bad) {
   return "";
 }
 
+std::string_view last_batch_name(LastBatch last) {
+  switch (last) {
+    case LastBatch::kShort:
+      return "short";
+    case LastBatch::kDrop:
+      return "drop";
+    case LastBatch::kPad:
+      return "pad";
+  }
+  return "";
+}
+
+// Keys that say nothing are left out, so that a spec keeps its text when a version brings new keys.
+json order_json(const OrderSpec& order) {
+  json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}, {"epochs", order.epochs}};
+  if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
+  if (!order.include.empty()) object["include"] = order.include;
+  if (!order.exclude.empty()) object["exclude"] = order.exclude;
+  if (order.first != 0) object["first"] = order.first;
+  return object;
+}
+
 // What decides the bytes that come out.
 json deciding_json(const PipelineSpec& spec) {
   auto outputs = json::array();
@@ -66,13 +88,13 @@ json deciding_json(const PipelineSpec& spec) {
     for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
     outputs.push_back({{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}});
   }
-  json batch = {{"last", spec.batch.last == LastBatch::kShort ? "short" : "drop"}};
+  json batch = {{"last", last_batch_name(spec.batch.last)}};
   if (spec.batch.size != 0) batch["size"] = spec.batch.size;
   if (spec.batch.global_size != 0) batch["global_size"] = spec.batch.global_size;
   return {{"seed", spec.seed},
           {"on_bad", on_bad_name(spec.on_bad)},
           {"source", with_parameters({{"type", spec.source.type}, {"uri", spec.source.uri}}, spec.source.parameters)},
-          {"order", {{"shuffle", spec.order.shuffle}, {"epochs", spec.order.epochs}}},
+          {"order", order_json(spec.order)},
           {"output", std::move(outputs)},
           {"batch", std::move(batch)}};
 }
@@ -142,6 +164,20 @@ CacheForm cache_form_named(std::string_view name) {
     if (cache_form_name(form) == name) return form;
   }
   throw std::logic_error("no form of the cache is called " + std::string(name));
+}
+
+Shuffle shuffle_named(std::string_view name) {
+  if (name == "global") return Shuffle::kGlobal;
+  if (name == "window") return Shuffle::kWindow;
+  if (name == "off") return Shuffle::kOff;
+  throw std::logic_error("no way to shuffle is called " + std::string(name));
+}
+
+LastBatch last_batch_named(std::string_view name) {
+  for (const auto last : {LastBatch::kShort, LastBatch::kDrop, LastBatch::kPad}) {
+    if (last_batch_name(last) == name) return last;
+  }
+  throw std::logic_error("no end of an epoch is called " + std::string(name));
 }
 
 std::string canonical_json(const PipelineSpec& spec) { return deciding_json(spec).dump(); }

@@ -79,13 +79,26 @@ enum class CacheForm : uint8_t {
 std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "decoded"
 CacheForm cache_form_named(std::string_view name);
 
+// How an epoch is shuffled; daemon/sampler/order.h says it exactly.
+enum class Shuffle : uint8_t {
+  kGlobal,  // all samples
+  kWindow,  // archives in random order, and within them a window of samples at a time
+  kOff      // not at all
+};
+Shuffle shuffle_named(std::string_view name);  // "global", "window", "off"
+
 struct OrderSpec {
-  bool shuffle = true;
-  uint64_t epochs = 1;  // 0: endless
+  Shuffle shuffle = Shuffle::kGlobal;
+  uint64_t epochs = 1;           // 0: endless
+  uint64_t window = 0;           // samples; not 0 with kWindow alone
+  std::string include, exclude;  // absolute paths of lists, names or ids of samples; empty: none
+  uint64_t first = 0;            // samples, of those that the lists leave; 0: all
 };
 
-// The end of an epoch that the batch size does not divide.
-enum class LastBatch : uint8_t { kShort, kDrop };
+// The end of an epoch that the batch size does not divide: a short batch, none, or one that is filled up with the first
+// samples of the epoch's order.
+enum class LastBatch : uint8_t { kShort, kDrop, kPad };
+LastBatch last_batch_named(std::string_view name);  // "short", "drop", "pad"
 
 struct BatchSpec {
   uint64_t size = 0;         // a rank's samples a step; exactly one of size and global_size is not 0

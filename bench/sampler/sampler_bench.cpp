@@ -1,15 +1,18 @@
 // What it takes to say which sample comes at a position: the same for every size and place, and without memory.
 #include <benchmark/benchmark.h>
 
+#include <vector>
+
 #include "daemon/sampler/order.h"
 
 namespace {
 
+using namespace spdld;
 using namespace spdld::sampler;
 
 void permutation(benchmark::State& state) {
   const auto size = static_cast<uint64_t>(state.range(0));
-  const Permutation order(size, 17, 3);
+  const Permutation order(size, spdld::Draw(17, 3, 0, spdld::draw_key("order")));
   uint64_t position = 0;
   for (auto _ : state) {
     benchmark::DoNotOptimize(order(position));
@@ -20,17 +23,30 @@ void permutation(benchmark::State& state) {
 BENCHMARK(permutation)->Arg(2000)->Arg(1 << 20)->Arg((1 << 20) + 1)->Arg(1281167)->Arg(1ll << 40);
 
 void epoch_begins(benchmark::State& state) {
+  const Order order({}, Subset(1281167));
   uint64_t epoch = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(Permutation(1281167, 17, epoch++)(0));
+  for (auto _ : state) benchmark::DoNotOptimize(EpochOrder(order, epoch++)(0));
 }
 BENCHMARK(epoch_begins);
 
 void substitute(benchmark::State& state) {
-  const Order order{1281167, 17, true};
+  const Order order({}, Subset(1281167));
+  const EpochOrder epoch(order, 3);
   uint64_t position = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(substitute_at(order, 3, position++ % order.size, 1));
+  for (auto _ : state) benchmark::DoNotOptimize(epoch.substitute(position++ % order.size(), 1));
 }
 BENCHMARK(substitute);
+
+// 1,282 archives of a thousand samples, as ImageNet is often packed.
+void window(benchmark::State& state) {
+  std::vector<uint64_t> starts;
+  for (uint64_t id = 0; id < 1281167; id += 1000) starts.push_back(id);
+  const Order order({config::Shuffle::kWindow, 17, 10000}, Subset(1281167), starts);
+  const EpochOrder epoch(order, 3);
+  uint64_t position = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(epoch(position++ % order.size()));
+}
+BENCHMARK(window);
 
 }  // namespace
 

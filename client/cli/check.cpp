@@ -30,6 +30,24 @@ std::string output_summary(const config::OutputSpec& output) {
   return output.name + " (" + type + ")";
 }
 
+std::string order_summary(const config::OrderSpec& order) {
+  std::string text = "; ";
+  if (order.first > 0) text += "the first " + counted(order.first, "sample");
+  if (!order.include.empty()) text += (order.first > 0 ? " of those in " : "the samples in ") + order.include;
+  if (!order.exclude.empty())
+    text += (text.size() > 2 ? " but" : "all but") + std::string(" those in ") + order.exclude;
+  if (text.size() > 2) text += ", ";
+  switch (order.shuffle) {
+    case config::Shuffle::kGlobal:
+      return text + "shuffled, ";
+    case config::Shuffle::kWindow:
+      return text + "shuffled in windows of " + count_text(order.window) + ", ";
+    case config::Shuffle::kOff:
+      break;
+  }
+  return text + "in order, ";
+}
+
 std::string summary(const config::PipelineSpec& spec) {
   std::string text = "pipeline " + spec.name + ": " + spec.source.type + " " + spec.source.uri + "; gives ";
   for (const auto& output : spec.outputs) {
@@ -39,7 +57,8 @@ std::string summary(const config::PipelineSpec& spec) {
   text += "; batches of " + (batch.global_size > 0 ? std::to_string(batch.global_size) + " over all ranks"
                                                    : std::to_string(batch.size) + " a rank");
   if (batch.last == config::LastBatch::kDrop) text += ", an incomplete last one dropped";
-  text += spec.order.shuffle ? "; shuffled, " : "; in order, ";
+  if (batch.last == config::LastBatch::kPad) text += ", an incomplete last one filled up";
+  text += order_summary(spec.order);
   text += spec.order.epochs > 0 ? counted(spec.order.epochs, "epoch") : std::string("endless epochs");
   return safe_text(text + "; cache " + std::string(config::cache_form_name(spec.cache)));
 }

@@ -48,7 +48,7 @@ typedef enum spdld_result {
   SPDLD_UNSUPPORTED = -9,
   SPDLD_FORKED = -10,
   SPDLD_INTERNAL = -11,
-  SPDLD_CHANGED = -12     /* the position belongs to another data set, spec or global batch */
+  SPDLD_CHANGED = -12     /* the position or state belongs to another data set, spec or global batch */
 } spdld_result;
 
 typedef enum spdld_dtype {
@@ -86,7 +86,7 @@ typedef struct spdld_attach_options {
   uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1 */
   uint32_t local_rank;
   uint32_t reader, readers;   /* replicas that see the same batches; readers 0: 1 */
-  uint64_t epoch, step;       /* where to begin */
+  uint64_t epoch, step;       /* where to begin; state does it better */
   const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
   uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
   int64_t timeout_ms;         /* of attach as a whole; 0: 30 minutes (a listing may take long); negative: none */
@@ -101,6 +101,8 @@ typedef struct spdld_attach_options {
   const char* transport;      /* of GPU batches: "fd", "handle" or "auto" (fd where both sides can); NULL: "auto" */
   int ready_early;            /* 1: a GPU batch is handed out while it is still being copied: only streams named with
                                  spdld_batch_use, and what follows spdld_batch_wait, may read it */
+  const char* state;          /* of spdld_state: where to begin, in place of epoch, step and fingerprint. SPDLD_CHANGED: it
+                                 belongs to another run, and the sentence says what differs */
 } spdld_attach_options;
 
 typedef struct spdld_info {
@@ -139,6 +141,7 @@ typedef struct spdld_batch_info {
   uint32_t masked;       /* ... or zeroed: see the tensor "mask" */
   spdld_memory memory;
   int device;            /* as in spdld_info */
+  uint32_t padded;       /* with last = "pad": the last so many are the epoch's first ones once more, to fill the batch */
 } spdld_batch_info;
 
 SPDLD_API const char* spdld_version(void);
@@ -158,6 +161,25 @@ SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdl
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
 /* The place of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);
+
+/* The loader's place, to be kept with a checkpoint: a line of JSON, freed with spdld_free. What next has handed out counts
+ * as consumed: taken while a batch is in hand it goes on with the batch after it, and taken after an epoch's last batch
+ * with the next epoch's first. The same batches follow, bit for bit, with any number of threads, after any restart, and
+ * with another world_size where the global batch stays the same (batch.global_size); each rank may load any rank's.
+ *
+ *   {"format":1,"pipeline":"train","fingerprint":"1-...","seed":17,"epoch":3,"step":1200,"samples":57600,
+ *    "global_size":48,"world_size":8}
+ *
+ * One flat object of texts and whole numbers. step: those of the epoch that were consumed; samples: those of the epoch that
+ * the whole job consumed with them, step * global_size; fingerprint: of the data set's listing and of all that decides the
+ * bytes (its four parts: proto/PROTOCOL.md). pipeline and world_size are for people, and are not compared. */
+SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
+/* Goes on at a state's place, as spdld_seek. SPDLD_INVALID: it is damaged, or of a newer format. SPDLD_CHANGED: it belongs
+ * to another run, and the sentence says what differs; the loader stays where it is. anyway = 1 goes to its place
+ * nevertheless: to the same epoch and step, or with another global batch to as many samples of that epoch, rounded down
+ * to a step; what lies beyond the epoch's last step is the next one's beginning. In another order these are other
+ * samples: of the rest of that epoch some come again and some never. */
+SPDLD_API spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway);
 /* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was restarted.
  * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. */
 SPDLD_API int spdld_poll_fd(const spdld_loader* loader);

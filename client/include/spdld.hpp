@@ -27,6 +27,11 @@ inline spdld_result check(spdld_result result) {
   return result;
 }
 
+inline std::string take_text(char* text) {
+  const std::unique_ptr<char, void (*)(void*)> held(text, &spdld_free);
+  return std::string(text);
+}
+
 // A counted reference to a batch; copies share it, and the last one gives it back.
 class Batch {
  public:
@@ -86,6 +91,17 @@ class Loader {
     return {result, batch ? Batch(batch) : Batch()};
   }
   void seek(uint64_t epoch, uint64_t step = 0) { check(spdld_seek(loader_.get(), epoch, step)); }
+  // Begins an epoch; nothing happens where the loader stands at its beginning already.
+  void set_epoch(uint64_t epoch) { seek(epoch); }
+  // The place as JSON, to be kept with a checkpoint.
+  std::string state() const {
+    char* json = nullptr;
+    check(spdld_state(loader_.get(), &json));
+    return take_text(json);
+  }
+  void load_state(const std::string& json, bool anyway = false) {
+    check(spdld_load_state(loader_.get(), json.c_str(), anyway ? 1 : 0));
+  }
   std::pair<uint64_t, uint64_t> tell() const {
     uint64_t epoch = 0, step = 0;
     check(spdld_tell(loader_.get(), &epoch, &step));
@@ -114,8 +130,7 @@ inline std::string query(const char* topic, const char* argument = nullptr, cons
                          int64_t timeout_ms = 5000) {
   char* json = nullptr;
   check(spdld_query(socket, topic, argument, timeout_ms, &json));
-  std::unique_ptr<char, void (*)(char*)> held(json, [](char* text) { spdld_free(text); });
-  return std::string(held.get());
+  return take_text(json);
 }
 
 }  // namespace spdld

@@ -74,11 +74,13 @@ const char* read_tensor(const proto::TensorDescriptor& descriptor, uint64_t vali
 const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::byte* slot, uint64_t slot_bytes,
                          Content& content) {
   if (ready.valid() > batch_size) return "a batch has more samples than its ring's batches";
+  if (ready.padded() > ready.valid()) return "a batch has more padded samples than samples";
   content.place = {ready.position()->epoch(), ready.position()->step()};
   content.valid = ready.valid();
   content.first = ready.range() ? ready.range()->first() : 0;
   content.substituted = ready.substituted();
   content.masked = ready.masked();
+  content.padded = ready.padded();
   const auto* descriptors = ready.tensors();
   if (!descriptors || descriptors->size() > kTensorsMax) return "a batch has no tensors, or more than 64";
   content.tensors.resize(descriptors->size());

@@ -35,6 +35,7 @@ struct Content {
   uint64_t first = 0;
   uint32_t substituted = 0;
   uint32_t masked = 0;
+  uint32_t padded = 0;
   std::vector<Tensor> tensors;
 };
 

@@ -77,6 +77,14 @@ Outcome fill(Struct value, Struct* target) {
   return {};
 }
 
+// The caller's to free.
+Outcome give_text(const std::string& text, char** target) {
+  *target = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!*target) return failure(SPDLD_INTERNAL, "out of memory");
+  std::memcpy(*target, text.c_str(), text.size() + 1);
+  return {};
+}
+
 void describe(const Tensor& tensor, spdld_tensor* target) {
   *target = {tensor.name.c_str(), tensor.dtype,          tensor.rank,
              tensor.shape.data(), tensor.strides.data(), tensor.address};
@@ -143,6 +151,7 @@ spdld_result spdld_attach(const spdld_attach_options* given, spdld_loader** load
     if (!outcome.ok()) return outcome;
     auto attached = std::make_unique<spdld_loader>(std::move(settings));
     outcome = attached->loader.attach(deadline, options.progress, options.progress_user);
+    if (outcome.result == SPDLD_CHANGED && options.state) outcome.text += way_around(false);
     if (outcome.ok()) *loader = attached.release();
     return outcome;
   });
@@ -219,6 +228,26 @@ spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* s
   });
 }
 
+spdld_result spdld_state(const spdld_loader* loader, char** json) {
+  return guarded([&]() -> Outcome {
+    if (!json) return missing("json");
+    *json = nullptr;
+    const Outcome outcome = usable(loader, "loader");
+    return outcome.ok() ? give_text(to_json(loader->loader.state()), json) : outcome;
+  });
+}
+
+spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway) {
+  return guarded([&]() -> Outcome {
+    Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    if (!json) return missing("json");
+    State state;
+    outcome = read_state(json, state);
+    return outcome.ok() ? loader->loader.load_state(state, anyway != 0) : outcome;
+  });
+}
+
 int spdld_poll_fd(const spdld_loader* loader) {
   return loader && loader->owner == ::getpid() ? loader->loader.poll_fd() : -1;
 }
@@ -238,6 +267,7 @@ spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* ta
     info.masked = content.masked;
     info.memory = batch->batch->placement().memory;
     info.device = batch->batch->placement().device;
+    info.padded = content.padded;
     return fill(info, target);
   });
 }
@@ -305,11 +335,7 @@ spdld_result spdld_query(const char* socket, const char* topic, const char* argu
     *json = nullptr;
     std::string text;
     const Outcome outcome = query(socket, topic, argument ? argument : "", Deadline::after_ms(timeout_ms), text);
-    if (!outcome.ok()) return outcome;
-    *json = static_cast<char*>(std::malloc(text.size() + 1));
-    if (!*json) return failure(SPDLD_INTERNAL, "out of memory");
-    std::memcpy(*json, text.c_str(), text.size() + 1);
-    return {};
+    return outcome.ok() ? give_text(text, json) : outcome;
   });
 }
 

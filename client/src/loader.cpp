@@ -65,6 +65,10 @@ Outcome Loader::accept(const Attaching& attaching) {
     slot_bytes_ = ring->slots().slot_bytes();
     slot_count_ = ring->slots().count();
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
+    if (settings_.state) {
+      const Outcome sound = check_state(*settings_.state, terms_);
+      if (!sound.ok()) return sound;
+    }
     settings_.request.fingerprint = terms.fingerprint;
   } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
              terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
@@ -241,10 +245,20 @@ Outcome Loader::seek(Place place) {
   return {};
 }
 
+Outcome Loader::load_state(const State& state, bool anyway) {
+  if (!anyway) {
+    Outcome outcome = check_state(state, terms_);
+    if (outcome.result == SPDLD_CHANGED) outcome.text += way_around(true);
+    if (!outcome.ok()) return outcome;
+  }
+  return seek(place_in(state, terms_));
+}
+
 // Gives back what lies in the socket unseen, so that the daemon can fill those slots for the new place at once.
 void Loader::drop_ready_batches() {
   const Deadline now = Deadline::after_ms(0);
-  for (int i = 0; i < kMessagesMax && ring_; ++i) {
+  uint32_t dropped = 0;  // as many as there can be at once: those that come after them were filled in vain meanwhile
+  for (int i = 0; i < kMessagesMax && ring_ && dropped < slot_count_; ++i) {
     const Outcome outcome = ring_->connection().receive(now);
     if (outcome.result == SPDLD_NO_DAEMON) lose_ring(outcome);
     if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
@@ -253,6 +267,7 @@ void Loader::drop_ready_batches() {
     if (ready) {
       ring_->note_taken();
       ring_->release_unseen(ready->slot(), ready->generation());
+      ++dropped;
       continue;
     }
     std::unique_ptr<Batch> none;

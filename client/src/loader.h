@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/src/attaching.h"
 #include "client/src/batch.h"
+#include "client/src/state.h"
 
 namespace spdld::client {
 
@@ -14,6 +16,7 @@ struct LoaderSettings {
   Endpoint endpoint;
   AttachRequest request;
   int64_t reconnect_ms = 30'000;  // 0: not at all
+  std::optional<State> state;     // that request.place and request.fingerprint are of
 };
 
 class Loader {
@@ -28,7 +31,9 @@ class Loader {
   // OK: `batch` is the next. SPDLD_END_OF_EPOCH, SPDLD_END: there is none here.
   Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
   Outcome seek(Place place);
+  Outcome load_state(const State& state, bool anyway);
   Place tell() const { return place_; }
+  State state() const { return state_of(terms_, place_, settings_.request.world_size); }
   int poll_fd() const { return ring_ ? ring_->connection().poll_fd() : -1; }
 
   const Terms& terms() const { return terms_; }

@@ -48,6 +48,23 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
   return {};
 }
 
+// Where to begin.
+Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings) {
+  AttachRequest& request = settings.request;
+  request.place = {options.epoch, options.step};
+  if (options.fingerprint) request.fingerprint = options.fingerprint;
+  if (request.fingerprint.size() > kFingerprintBytesMax) return failure(SPDLD_INVALID, "the fingerprint is too long");
+  if (!options.state) return {};
+  if (options.epoch != 0 || options.step != 0 || options.fingerprint) {
+    return failure(SPDLD_INVALID, "a state says where to begin: give it, or epoch, step and fingerprint, not both");
+  }
+  State& state = settings.state.emplace();
+  const Outcome outcome = read_state(options.state, state);
+  request.place = state.place;
+  request.fingerprint = state.fingerprint;
+  return outcome;
+}
+
 }  // namespace
 
 Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options) {
@@ -71,13 +88,11 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   const std::string_view name = options.client_name && *options.client_name ? options.client_name : "c";
   request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name.substr(0, kClientNameBytesMax)) + ")";
   request.may_start = options.no_private_daemon == 0;
-  request.place = {options.epoch, options.step};
   request.held_max = options.held_max;
-  if (options.fingerprint) request.fingerprint = options.fingerprint;
-  if (request.fingerprint.size() > kFingerprintBytesMax) return failure(SPDLD_INVALID, "the fingerprint is too long");
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
   uint32_t local_rank = 0;
-  Outcome outcome = set_ranks(options, request, local_rank);
+  Outcome outcome = set_place(options, settings);
+  if (outcome.ok()) outcome = set_ranks(options, request, local_rank);
   if (outcome.ok()) outcome = read_pipeline(options, request);
   if (outcome.ok()) outcome = read_gpu_request(options, local_rank, request.gpus);
   if (outcome.ok()) outcome = find_endpoint(options.socket, settings.endpoint);

@@ -203,6 +203,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   message.add_range(&range);
   message.add_substituted(batch.substituted);
   message.add_masked(batch.masked);
+  message.add_padded(static_cast<uint32_t>(batch.slice.padded));
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
 }
 

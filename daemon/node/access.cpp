@@ -93,18 +93,20 @@ bool may_use(const config::DaemonSettings& settings, const std::string& pipeline
   return false;
 }
 
-bool in_data_roots(const config::DaemonSettings& settings, const std::filesystem::path& path) {
-  if (settings.data_roots.empty()) return true;
+bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
   std::error_code error;
   const auto real = std::filesystem::weakly_canonical(path, error);
   if (error) return false;
-  for (const auto& root : settings.data_roots) {
-    const auto real_root = std::filesystem::weakly_canonical(root, error);
-    if (error) continue;
-    const auto [end, rest] = std::mismatch(real_root.begin(), real_root.end(), real.begin(), real.end());
-    if (end == real_root.end()) return true;
-  }
-  return false;
+  const auto real_folder = std::filesystem::weakly_canonical(folder, error);
+  if (error) return false;
+  const auto [end, rest] = std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
+  return end == real_folder.end();
+}
+
+bool in_data_roots(const config::DaemonSettings& settings, const std::filesystem::path& path) {
+  const auto& roots = settings.data_roots;
+  return roots.empty() ||
+         std::any_of(roots.begin(), roots.end(), [&](const auto& root) { return lies_in(root, path); });
 }
 
 }  // namespace spdld::node

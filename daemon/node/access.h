@@ -18,6 +18,8 @@ bool is_owner(uid_t uid);
 // May this uid use the named pipeline?
 bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, uid_t uid, gid_t gid);
 
+// Does `path`, symlinks resolved, lie in `folder`?
+bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path);
 // Does `path`, symlinks resolved, lie in one of the data roots (or are there none)?
 bool in_data_roots(const config::DaemonSettings& settings, const std::filesystem::path& path);
 

@@ -143,14 +143,19 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
   if (!in_data_roots(settings, loaded.value->source.uri))
     return Error{Trouble::kDenied, loaded.value->source.uri + " lies outside the data roots that the operator allows"};
+  for (const std::string& list : {loaded.value->order.include, loaded.value->order.exclude}) {
+    if (list.empty() || in_data_roots(settings, list)) continue;
+    const bool named = request.spec.empty();  // a list may lie beside the operator's pipelines as well
+    if (named && lies_in(settings.pipelines_dir, list)) continue;
+    return Error{Trouble::kDenied, list + " lies outside the data roots that the operator allows"};
+  }
   return std::move(*loaded.value);
 }
 
 void Node::take_seat(const control::Client& client, const control::AttachRequest& request,
                      const std::shared_ptr<control::AttachReply>& reply,
                      const std::shared_ptr<pipeline::Pipeline>& pipeline) {
-  const sampler::Sharding sharding(pipeline->listing().size(), pipeline->spec().batch, request.rank,
-                                   request.world_size);
+  const sampler::Sharding sharding(pipeline->samples(), pipeline->spec().batch, request.rank, request.world_size);
   const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +

@@ -212,7 +212,7 @@ control::AttachedInfo Feed::describe_to_client() const {
   info.slot_bytes = layout_.slot_bytes();
   info.layout = &layout_;
   info.global_size = sharding_.global_size();
-  info.samples = pipeline_->listing().size();
+  info.samples = pipeline_->samples();
   info.steps_per_epoch = sharding_.steps();
   info.epochs = pipeline_->spec().order.epochs;
   info.seed = pipeline_->spec().seed;

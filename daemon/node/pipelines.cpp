@@ -77,7 +77,7 @@ void Pipelines::listing_thread(const std::stop_token& stop) {
 }
 
 Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token& stop) try {
-  const bool holds = what.held && what.held->listing().unchanged();
+  const bool holds = what.held && what.held->unchanged();
   const std::shared_ptr<pipeline::Pipeline> pipeline = holds ? what.held : list_anew(what, stop);
   pipeline->open_cache();
   return pipeline;
@@ -104,7 +104,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;
   });
   const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
-  return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources_);
+  return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources_, stop);
 }
 
 void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {

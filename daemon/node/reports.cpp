@@ -81,7 +81,7 @@ json summary(const Node::View& view, const Pipelines::Entry& entry) {
   json out = summary(entry.shown_name, state_of(view, entry), entry.uid);
   if (!entry.pipeline) return out;
   const auto& statistics = entry.pipeline->statistics();
-  out["samples"] = entry.pipeline->listing().size();
+  out["samples"] = entry.pipeline->samples();
   out["rings"] = feeds_of(view, entry).size();
   out["batches"] = statistics.batches.value();
   out["samples_delivered"] = statistics.samples.value();
@@ -288,7 +288,7 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   const auto& listing = pipeline.listing();
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
-  out["samples"] = listing.size();
+  out["samples"] = pipeline.samples();
   out["listing"] = {{"seconds", pipeline.listing_s()},
                     {"bytes", listing.memory_bytes()},
                     {"classes", listing.classes().size()},

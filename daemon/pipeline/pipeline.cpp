@@ -3,8 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <sstream>
-
-#include "daemon/sampler/order.h"
+#include <utility>
 
 namespace spdld::pipeline {
 namespace {
@@ -25,17 +24,20 @@ std::vector<std::string> split(const std::string& text) {
 }  // namespace
 
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
-                   const Resources& resources)
+                   const Resources& resources, const std::stop_token& stop)
     : spec_(std::move(spec)),
       listing_(std::move(listing)),
       listing_s_(listing_s),
+      choice_(choose(spec_.order, *listing_, stop)),
+      order_({spec_.order.shuffle, spec_.seed, spec_.order.window}, std::move(choice_.subset),
+             listing_->archive_starts()),
       plan_(spec_, *listing_),
       resources_(resources),
       caching_(resources.cache, spec_),
       lane_(resources.pool) {}
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
-  return hexadecimal(sampler::kOrderVersion) + "-" + listing_->fingerprint() + "-" +
+  return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +
          hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size);
 }
 

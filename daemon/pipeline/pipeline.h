@@ -12,8 +12,10 @@
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/statistics.h"
 #include "daemon/pipeline/caching.h"
+#include "daemon/pipeline/choice.h"
 #include "daemon/pipeline/error_log.h"
 #include "daemon/pipeline/plan.h"
+#include "daemon/sampler/order.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
@@ -42,12 +44,17 @@ struct PipelineStatistics {
 
 class Pipeline {
  public:
-  // Throws SetupError where the spec does not fit the listing.
+  // Reads the lists of samples that the spec names, which may take seconds. Throws SetupError where the spec does not
+  // fit the listing.
   Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
-           const Resources& resources);
+           const Resources& resources, const std::stop_token& stop = {});
 
   const config::PipelineSpec& spec() const { return spec_; }
   const source::Listing& listing() const { return *listing_; }
+  const sampler::Order& order() const { return order_; }
+  uint64_t samples() const { return order_.size(); }  // of an epoch: those of the listing that [order] takes
+  // Whether what was listed, and the lists of samples, are as they were. Asks the file system.
+  bool unchanged() const { return listing_->unchanged() && choice_.lists.unchanged(); }
   const Plan& plan() const { return plan_; }
   // Takes hold of what the cache keeps of it: on a listing thread, before its first stream. And lets go: after its last
   // one.
@@ -64,8 +71,8 @@ class Pipeline {
   const ErrorLog& errors() const { return errors_; }
 
   // Names what decides the bytes that come out at a position, for a position token and for ranks to compare:
-  // "<order version>-<listing>-<spec>-<global batch>", in hexadecimal. differs() says in words which part two disagree
-  // in.
+  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal. differs() says in words
+  // which part two disagree in.
   std::string fingerprint(uint64_t global_size) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 
@@ -73,6 +80,8 @@ class Pipeline {
   const config::PipelineSpec spec_;
   const std::unique_ptr<source::Listing> listing_;
   const double listing_s_;
+  Choice choice_;  // its subset has gone to the order
+  const sampler::Order order_;
   const Plan plan_;
   const Resources resources_;
   Caching caching_;

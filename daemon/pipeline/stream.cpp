@@ -28,7 +28,6 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     : pipeline_(std::move(pipeline)),
       sharding_(sharding),
       layout_(layout),
-      order_{pipeline_->listing().size(), pipeline_->spec().seed, pipeline_->spec().order.shuffle},
       epochs_(pipeline_->spec().order.epochs),
       observer_(observer),
       opens_(slots),
@@ -92,18 +91,16 @@ bool Stream::assign(Task& task) {
   task.open = *open;
   task.index = task.open->next++;
   if (--to_assign_ < tasks_.size() && !std::exchange(wanting_told_, true)) observer_.on_wanting();
-  task.position = task.open->batch.slice.first + task.index;
+  task.position = (task.open->batch.slice.first + task.index) % pipeline_->samples();
   task.attempt = 0;
   task.fault_since_ns = 0;
-  task.sample = sample_at(task.open->batch.position.epoch, task.position);
+  task.sample = order_of(task.open->batch.position.epoch)(task.position);
   return true;
 }
 
-uint64_t Stream::sample_at(uint64_t epoch, uint64_t position) {
-  if (!order_.shuffle) return position;
-  if (!permutation_ || permutation_->first != epoch)
-    permutation_.emplace(epoch, sampler::Permutation(order_.size, order_.seed, epoch));
-  return permutation_->second(position);
+const sampler::EpochOrder& Stream::order_of(uint64_t epoch) {
+  if (!order_ || order_->epoch() != epoch) order_.emplace(pipeline_->order(), epoch);
+  return *order_;
 }
 
 void Stream::launch(Task& task, On thread) {
@@ -148,7 +145,7 @@ void Stream::process(Task& task, unsigned thread) {
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
 Status Stream::decode_sample(Task& task, DecodeContext& context) try {
   const batch::Batch& batch = task.open->batch;
-  const Draws draws{order_.seed, batch.position.epoch, task.sample};
+  const Draws draws{pipeline_->spec().seed, batch.position.epoch, task.sample};
   Status status = pipeline_->plan().run({*task.listing, task.sample, task.held}, draws, context,
                                         {layout_, batch.slot->memory->fill_address(), task.index});
   context.rows.memory.shrink(kKeptPixelBytesMax);
@@ -191,15 +188,17 @@ void Stream::on_bad_content(Task& task, const Error& error) {
                  " substitutes are bad: look at `spdlctl errors`; is this the right data set? Last: " + error.message});
         return finish(task);
       }
-      if (task.attempt == 1) {
-        pipeline_->statistics().substituted.add();
-        std::lock_guard lock(mutex_);
-        task.open->batch.substituted++;
-      }
-      task.sample = sampler::substitute_at(order_, epoch, task.position, task.attempt);
+      substitute(task);
       return launch(task, On::kPool);
   }
   finish(task);
+}
+
+void Stream::substitute(Task& task) {
+  if (task.attempt == 1) pipeline_->statistics().substituted.add();
+  std::lock_guard lock(mutex_);
+  if (task.attempt == 1) task.open->batch.substituted++;
+  task.sample = order_of(task.open->batch.position.epoch).substitute(task.position, task.attempt);
 }
 
 // A store that is down is no reason to train on something else: the sample is asked for again until the fault has

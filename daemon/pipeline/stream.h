@@ -83,6 +83,7 @@ class Stream final : private source::FetchObserver {
   Status decode_sample(Task& task, DecodeContext& context);
   void on_bad(Task& task, const Error& error);
   void on_bad_content(Task& task, const Error& error);
+  void substitute(Task& task);
   void wait_out(Task& task, const Error& error);
   void finish(Task& task);
   void fail(const Error& error);
@@ -95,12 +96,11 @@ class Stream final : private source::FetchObserver {
   void settle(OpenBatch& open);  // when a batch has no task left
   void abandon_all();
   void tell_if_quiet();
-  uint64_t sample_at(uint64_t epoch, uint64_t position);
+  const sampler::EpochOrder& order_of(uint64_t epoch);
 
   const std::shared_ptr<Pipeline> pipeline_;
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
-  const sampler::Order order_;
   const uint64_t epochs_;  // 0: endless
   StreamObserver& observer_;
 
@@ -112,7 +112,7 @@ class Stream final : private source::FetchObserver {
   std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
   uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
   bool wanting_told_ = true;
-  std::optional<std::pair<uint64_t, sampler::Permutation>> permutation_;  // of the epoch asked for last
+  std::optional<sampler::EpochOrder> order_;  // of the epoch asked for last
   sampler::Position next_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;

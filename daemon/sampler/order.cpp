@@ -1,75 +1,66 @@
 #include "daemon/sampler/order.h"
 
 #include <algorithm>
-#include <bit>
-
-#include "daemon/base/random.h"
+#include <utility>
 
 namespace spdld::sampler {
-namespace {
 
-// Mixes 64 bits so that each bit of the result depends on every bit of the input (Stafford's variant 13 of
-// MurmurHash3's finaliser, as in SplitMix64). At a third of a Philox block's price it makes eight rounds affordable for
-// every position.
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
+using config::Shuffle;
 
-// Halves of fewer bits have so few round functions that some orders of a handful of samples would come up far too
-// often.
-constexpr unsigned kBitsMin = 8;
-
-uint64_t low_mask(unsigned bits) { return (uint64_t{1} << bits) - 1; }  // bits <= 32
-
-}  // namespace
-
-// Version 1. With b the bits of size - 1, but at least 8, the value is split into H (its upper b/2 bits, rounded down)
-// and L (the others); in rounds i = 0, 2, 4, 6   H ^= F(L, k[i]),   in rounds 1, 3, 5, 7   L ^= F(H, k[i]),   where
-// F(x, k) = mix(x ^ k), cut to its lowest bits. An odd b keeps the domain below twice the size, so that fewer than one
-// walk in two has a second step. The round keys are words of Philox4x32-10: the draw named "order" of (seed, epoch),
-// sample 0; two words a key, high first.
-Permutation::Permutation(uint64_t size, uint64_t seed, uint64_t epoch) : size_(size) {
-  const unsigned bits = std::max(kBitsMin, static_cast<unsigned>(std::bit_width(size - 1)));
-  high_bits_ = bits / 2;
-  low_bits_ = bits - high_bits_;
-  Draw draw(seed, epoch, 0, draw_key("order"));
-  for (uint64_t& key : keys_) {
-    const uint64_t high = draw.bits();
-    key = high << 32 | draw.bits();
+Order::Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts)
+    : rule_(rule), subset_(std::move(subset)) {
+  if (rule_.shuffle != Shuffle::kWindow || size() == 0) return;
+  archive_starts_.push_back(0);
+  for (const uint64_t id : archive_starts) {
+    const uint64_t number = subset_.below(id);
+    if (number != archive_starts_.back() && number < size()) archive_starts_.push_back(number);
   }
 }
 
-uint64_t Permutation::operator()(uint64_t position) const {
-  // Ends: `encrypt` is a permutation of the domain, so the walk comes back to `position`, which is below size, at the
-  // latest.
-  do {
-    position = encrypt(position);
-  } while (position >= size_);
-  return position;
+// Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: those of
+// the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; those of block b the draw named
+// "window" of (seed, epoch), sample b.
+EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoch_(epoch) {
+  const uint64_t seed = order.rule_.seed;
+  if (order.size() == 0) return;
+  if (order.rule_.shuffle == Shuffle::kGlobal)
+    permutation_.emplace(order.size(), Draw(seed, epoch, 0, draw_key("order")));
+  if (order.rule_.shuffle != Shuffle::kWindow) return;
+  const uint64_t archives = order.archive_starts_.size();
+  permutation_.emplace(archives, Draw(seed, epoch, 0, draw_key("archives")));
+  ends_.reserve(archives);
+  uint64_t end = 0;
+  for (uint64_t i = 0; i < archives; ++i) ends_.push_back(end += archive_samples((*permutation_)(i)));
 }
 
-uint64_t Permutation::encrypt(uint64_t value) const {
-  const uint64_t high_mask = low_mask(high_bits_), low_bits_mask = low_mask(low_bits_);
-  uint64_t high = value >> low_bits_, low = value & low_bits_mask;
-  for (unsigned i = 0; i < kRounds; i += 2) {
-    high ^= mix(low ^ keys_[i]) & high_mask;
-    low ^= mix(high ^ keys_[i + 1]) & low_bits_mask;
-  }
-  return high << low_bits_ | low;
+uint64_t EpochOrder::archive_samples(uint64_t archive) const {
+  const auto& starts = order_.archive_starts_;
+  return (archive + 1 < starts.size() ? starts[archive + 1] : order_.size()) - starts[archive];
 }
 
-uint64_t sample_at(const Order& order, uint64_t epoch, uint64_t position) {
-  return order.shuffle ? Permutation(order.size, order.seed, epoch)(position) : position;
+uint64_t EpochOrder::operator()(uint64_t position) const { return order_.subset_[number_at(position)]; }
+
+uint64_t EpochOrder::number_at(uint64_t position) const {
+  if (order_.rule_.shuffle == Shuffle::kOff) return position;
+  return order_.rule_.shuffle == Shuffle::kGlobal ? (*permutation_)(position) : number_in_window(position);
 }
 
-uint64_t substitute_at(const Order& order, uint64_t epoch, uint64_t position, uint32_t attempt) {
-  if (order.size < 2) return 0;
-  const uint64_t bad = sample_at(order, epoch, position);
-  Draw draw(order.seed, epoch, position, draw_key("substitute") + attempt);
-  const uint64_t other = draw.below(order.size - 1);
-  return other < bad ? other : other + 1;
+uint64_t EpochOrder::number_in_window(uint64_t position) const {
+  const uint64_t window = order_.rule_.window, block = position / window, first = block * window;
+  const Permutation within(std::min(window, order_.size() - first),
+                           Draw(order_.rule_.seed, epoch_, block, draw_key("window")));
+  const uint64_t place = first + within(position - first);  // in the archives, one behind the other
+  const auto archive = static_cast<uint64_t>(std::upper_bound(ends_.begin(), ends_.end(), place) - ends_.begin());
+  const uint64_t begin = archive == 0 ? 0 : ends_[archive - 1];
+  return order_.archive_starts_[(*permutation_)(archive)] + (place - begin);
+}
+
+uint64_t EpochOrder::substitute(uint64_t position, uint32_t attempt) const {
+  const uint64_t bad = number_at(position);
+  if (order_.size() < 2) return order_.subset_[bad];
+  Draw draw(order_.rule_.seed, epoch_, position, draw_key("substitute") + attempt);
+  const uint64_t other = draw.below(order_.size() - 1);
+  return order_.subset_[other < bad ? other : other + 1];
 }
 
 }  // namespace spdld::sampler

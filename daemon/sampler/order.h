@@ -1,43 +1,82 @@
-// The order of an epoch, as a pure function of (seed, epoch, position): a keyed permutation of 0 .. N-1 that needs no
-// memory and seeks in O(1). It is a Feistel network over the bits of N - 1, with cycle walking (Black and Rogaway,
-// "Ciphers with arbitrary finite domains", 2002). order.cpp says it exactly. Values; any thread.
+// The order of an epoch, as a pure function of (seed, epoch, position): which sample comes at a position does not
+// depend on what came before it, so a run goes on at any place as fast as at its beginning.
+//
+// kGlobal: a keyed permutation of all samples. No memory, O(1).
+//
+// kWindow: for data that lies in archives and is read in sequence from slow storage. The archives come in an order that
+// a keyed permutation gives; their samples, one archive behind the other, are cut into consecutive blocks of `window`
+// positions, and each block is shuffled by a keyed permutation of its own. While the samples of one block are read, no
+// more archives are open than W consecutive samples can touch: ceil(W / S) + 1 for archives of S samples. A sliding
+// window (a buffer of W samples, of which a random one is handed out and replaced by the next read) mixes samples over
+// block borders as well, and delays some by far more than W; but what it holds depends on all draws before, so that
+// going on in its middle means to read the epoch again from its start, or to save W samples. Blocks need no state, and
+// as the archives come in another order in every epoch, the borders fall between other samples each time. All ranks
+// read in the same few archives at a time, each its own samples. An epoch takes O(archives) to begin and 8 bytes an
+// archive; a position then O(log archives).
+//
+// kOff: the listing's own order.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/sampler/permutation.h"
+#include "daemon/sampler/subset.h"
 
 namespace spdld::sampler {
 
-// Part of the position token: bumped whenever the same (seed, epoch, position) would give another sample.
+// Part of the position token: bumped whenever the same (spec, seed, epoch, position) would give another sample. The
+// spec tells the kinds of order apart.
 inline constexpr uint32_t kOrderVersion = 1;
 
-class Permutation {
+// What decides the order of every epoch. Constant; any thread.
+class Order {
  public:
-  Permutation(uint64_t size, uint64_t seed, uint64_t epoch);  // size > 0
-  uint64_t operator()(uint64_t position) const;               // position < size; a bijection on 0 .. size-1
+  struct Rule {
+    config::Shuffle shuffle = config::Shuffle::kGlobal;
+    uint64_t seed = 0;
+    uint64_t window = 0;  // positions; > 0 with kWindow
+  };
+
+  // `archive_starts`: the first id of each archive, in order (equal ones: the earlier archives are empty); none: there
+  // is one archive. `subset` may be empty: then no position may be asked for.
+  Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts = {});
+
+  uint64_t size() const { return subset_.size(); }  // samples of an epoch
+  const Subset& subset() const { return subset_; }
 
  private:
-  static constexpr unsigned kRounds = 8;
+  friend class EpochOrder;
 
-  uint64_t encrypt(uint64_t value) const;
-
-  uint64_t size_;
-  unsigned high_bits_, low_bits_;
-  std::array<uint64_t, kRounds> keys_;
+  Rule rule_;
+  Subset subset_;
+  std::vector<uint64_t> archive_starts_;  // of those that hold samples of the subset, by number in the subset
 };
 
-struct Order {
-  uint64_t size = 0;  // samples of the data set
-  uint64_t seed = 0;
-  bool shuffle = true;
+// The order of one epoch. Borrows the Order. Constant; any thread.
+class EpochOrder {
+ public:
+  EpochOrder(const Order& order, uint64_t epoch);
+
+  uint64_t epoch() const { return epoch_; }
+  uint64_t operator()(uint64_t position) const;  // position < size(): the sample's id
+  // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
+  // sample but the one of this position (unless there is only one), so it may well be another bad one: the caller
+  // bounds the attempts.
+  uint64_t substitute(uint64_t position, uint32_t attempt) const;
+
+ private:
+  uint64_t number_at(uint64_t position) const;  // in the subset
+  uint64_t number_in_window(uint64_t position) const;
+  uint64_t archive_samples(uint64_t archive) const;
+
+  const Order& order_;
+  uint64_t epoch_;
+  std::optional<Permutation> permutation_;  // kGlobal: of the samples; kWindow: of the archives
+  std::vector<uint64_t> ends_;              // kWindow: the position behind each archive, in this epoch's order
 };
-
-// The sample at a position of an epoch. Where many positions of one epoch are asked for, keep a Permutation instead.
-uint64_t sample_at(const Order& order, uint64_t epoch, uint64_t position);
-
-// The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
-// sample but the one of this position (unless there is only one), so it may well be another bad one: the caller bounds
-// the attempts.
-uint64_t substitute_at(const Order& order, uint64_t epoch, uint64_t position, uint32_t attempt);
 
 }  // namespace spdld::sampler

@@ -1,7 +1,8 @@
 // How an epoch is cut into steps and a step into ranks, without any node talking to another. With G the global batch,
 // step s takes the positions [s*G, min((s+1)*G, N)), and each rank a contiguous slice of them. Every rank has the same
-// number of steps; a short last step is spread evenly, so some ranks may get one sample fewer, or none. Values; any
-// thread.
+// number of steps; a short last step is spread evenly, so some ranks may get one sample fewer, or none. With `pad` the
+// last step is whole as well: its positions go on beyond N, where position p means p mod N, the epoch's first ones
+// again (more than once around where G > N). Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,9 @@
 namespace spdld::sampler {
 
 struct Slice {
-  uint64_t first = 0;  // position in the epoch
-  uint64_t count = 0;  // valid samples, at most batch_size
+  uint64_t first = 0;   // position in the epoch; with `pad` it may be N or more
+  uint64_t count = 0;   // valid samples, at most batch_size
+  uint64_t padded = 0;  // of them, at its end, those at positions from N on
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
@@ -26,10 +28,11 @@ class Sharding {
   uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step
   uint64_t global_size() const { return global_size_; }  // G
   Slice slice(uint64_t step) const;                      // step < steps()
-  uint64_t epoch_samples() const;                        // that this rank gets in an epoch
+  uint64_t epoch_samples() const;                        // that this rank gets in an epoch, padded ones as well
 
  private:
   uint64_t samples_, rank_, world_size_, batch_size_, global_size_, steps_;
+  bool pads_;
 };
 
 // A place in a run: the next step to be handed out. epoch may be `epochs` (at the end).

@@ -71,6 +71,7 @@ class ImageFolder : public Listing {
   std::span<const std::string> remarks() const override { return remarks_.first(); }
   uint64_t remark_count() const override { return remarks_.count(); }
   bool unchanged() const override { return stamps_.unchanged(root_); }
+  std::span<const uint64_t> archive_starts() const override { return class_firsts_; }
 
  private:
   struct Folder {

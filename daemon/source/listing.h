@@ -66,6 +66,12 @@ class Listing {
   // system: for the listing's thread, not for the control thread.
   virtual bool unchanged() const = 0;
 
+  // The first sample of each archive, in order, for an order that reads them one after the other; equal ones: the
+  // earlier archives are empty. None: all is one archive. A webdataset's are its tar archives. An image folder's are
+  // its classes: reading one after the other is as quick as it gets there, but a window should hold samples of many of
+  // them, else its batches are of a few classes alone.
+  virtual std::span<const uint64_t> archive_starts() const { return {}; }
+
   // None where there is no such field.
   const Field* find_field(std::string_view name, FieldId* id) const;
 };

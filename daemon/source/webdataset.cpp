@@ -191,6 +191,7 @@ class WebDataset : public Listing {
   std::span<const std::string> remarks() const override { return remarks_.first(); }
   uint64_t remark_count() const override { return remarks_.count(); }
   bool unchanged() const override { return stamps_.unchanged(); }
+  std::span<const uint64_t> archive_starts() const override { return firsts_; }
 
  private:
   void reserve(const std::vector<ArchiveIndex>& indexes) {

@@ -37,6 +37,7 @@ const Hostile kHostile[] = {
     {"another epoch", [](FakeReady& ready) { ready.epoch = kHuge; }},
     {"no place", [](FakeReady& ready) { ready.has_position = false; }},
     {"more samples than a batch has", [](FakeReady& ready) { ready.valid = 5; }},
+    {"more padded samples than samples", [](FakeReady& ready) { ready.padded = 5; }},
     {"very many samples", [](FakeReady& ready) { ready.valid = kHuge; }},
     {"fewer rows than samples", [](FakeReady& ready) { ready.tensors[1].shape[0] = 3; }},
     {"no name", [](FakeReady& ready) { ready.tensors[1].name.clear(); }},

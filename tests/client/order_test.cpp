@@ -28,6 +28,19 @@ TEST_CASE("batches come in order, each epoch with its end, then the end") {
   CHECK(next_result(attached.loader, 0) == SPDLD_END);
 }
 
+TEST_CASE("a batch tells how many of its samples are there to fill it") {
+  FakeScript script;
+  script.tamper = [](FakeReady& ready) { ready.padded = static_cast<uint32_t>(ready.step == 4 ? 3 : 0); };
+  Attached attached(script);
+  for (uint64_t step = 0; step < 5; ++step) {
+    const test::Batch batch = next(attached.loader);
+    spdld_batch_info info = {};
+    info.struct_size = sizeof info;
+    REQUIRE(spdld_batch_get_info(batch.get(), &info) == SPDLD_OK);
+    CHECK(info.padded == (step == 4 ? 3u : 0u));
+  }
+}
+
 TEST_CASE("tell is the place of the next batch") {
   Attached attached;
   uint64_t epoch = 9, step = 9;

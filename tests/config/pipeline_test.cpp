@@ -14,7 +14,7 @@ TEST_CASE("a plain pipeline loads, with its defaults written out", "[config]") {
   CHECK(spec.source.type == "image-folder");
   CHECK(spec.source.uri == "/data/train");
   CHECK(std::get<std::string>(spec.source.parameters.at("extensions")) == "jpg,jpeg");
-  CHECK(spec.order.shuffle);
+  CHECK(spec.order.shuffle == Shuffle::kGlobal);
   CHECK(spec.order.epochs == 2);
   CHECK(spec.batch.size == 8);
   CHECK(spec.batch.global_size == 0);
@@ -49,6 +49,7 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
   CHECK(load_with_line(13, "size = 65536").value->batch.size == 65536);
   CHECK(load_with_line(13, "global_size = 1").value->batch.global_size == 1);
   CHECK(load_with_line(13, "size = 1\nlast = \"drop\"").value->batch.last == LastBatch::kDrop);
+  CHECK(load_with_line(13, "size = 1\nlast = \"pad\"").value->batch.last == LastBatch::kPad);
   CHECK(load_with_line(13, "size = 1\nprefetch_depth = 16\nheld_max = 16\ndevice = \"cpu\""));
   for (const char* device : {"auto", "pinned", "cuda", "cuda:0", "cuda:99"})
     CHECK(load_with_line(13, "size = 1\ndevice = \"" + std::string(device) + "\"").value->batch.device == device);
@@ -79,7 +80,7 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {2, "cach = \"off\"", {2, "cach", "did you mean \"cache\"?"}},
       {6, "[[order]]", {6, "order", "must be a table, not a list"}},
       {7, "epochs = -1", {7, "order.epochs", "from 0 to"}},
-      {7, "shuffle = 1", {7, "order.shuffle", "must be true or false, not 1"}},
+      {7, "shuffle = 1", {7, "order.shuffle", "must be true, false, \"global\", \"window\" or \"off\", not 1"}},
       {7, "epoch = 1", {7, "order.epoch", "did you mean \"epochs\"?"}},
       {9, "name = \"mask\"", {9, "output[0].name", "every batch has that one already"}},
       {9, "name = \"sample_id\"", {9, "output[0].name", "every batch has that one already"}},
@@ -96,7 +97,7 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {13, "size = 0", {13, "batch.size", "an integer from 1 to 65536, not 0"}},
       {13, "size = 65537", {13, "batch.size", "not 65537"}},
       {13, "size = \"8\"", {13, "batch.size", "not \"8\""}},
-      {13, "size = 8\nlast = \"keep\"", {14, "batch.last", "\"short\" or \"drop\""}},
+      {13, "size = 8\nlast = \"keep\"", {14, "batch.last", "\"short\", \"drop\" or \"pad\""}},
       {13, "size = 8\nprefetch_depth = 17", {14, "batch.prefetch_depth", "from 1 to 16"}},
       {13, "size = 8\nheld_max = 0", {14, "batch.held_max", "from 1 to 16"}},
       {13, "size = 8\ndevice = \"gpu\"", {14, "batch.device", "\"cuda:N\""}},

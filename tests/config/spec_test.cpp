@@ -114,12 +114,17 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   CHECK(changed([](auto& s) { s.on_bad = OnBad::kFail; }));
   CHECK(changed([](auto& s) { s.source.uri = "/x"; }));
   CHECK(changed([](auto& s) { s.source.parameters["x"] = true; }));
-  CHECK(changed([](auto& s) { s.order.shuffle = true; }));
+  CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kGlobal; }));
+  CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kWindow; }));
   CHECK(changed([](auto& s) { s.order.epochs = 1; }));
+  CHECK(changed([](auto& s) { s.order.include = "/x"; }));
+  CHECK(changed([](auto& s) { s.order.exclude = "/x"; }));
+  CHECK(changed([](auto& s) { s.order.first = 1; }));
   CHECK(changed([](auto& s) { s.outputs.pop_back(); }));
   CHECK(changed([](auto& s) { s.outputs[0].ops[2].parameters["dtype"] = std::string("float32"); }));
   CHECK(changed([](auto& s) { s.batch.global_size = 256; }));
   CHECK(changed([](auto& s) { s.batch.last = LastBatch::kShort; }));
+  CHECK(changed([](auto& s) { s.batch.last = LastBatch::kPad; }));
 }
 
 TEST_CASE("canonical_json is one known text", "[config]") {

@@ -21,7 +21,9 @@ namespace spdld::test {
 
 class FakeListing final : public source::Listing {
  public:
-  explicit FakeListing(uint64_t size) : size_(size) {}
+  explicit FakeListing(uint64_t size, std::vector<uint64_t> archive_starts = {})
+      : size_(size), archive_starts_(std::move(archive_starts)) {}
+  std::span<const uint64_t> archive_starts() const override { return archive_starts_; }
   uint64_t size() const override { return size_; }
   std::span<const source::Field> fields() const override { return fields_; }
   source::Extent locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
@@ -41,6 +43,7 @@ class FakeListing final : public source::Listing {
 
  private:
   uint64_t size_;
+  std::vector<uint64_t> archive_starts_;
   uint64_t short_at_ = UINT64_MAX;
   mutable std::atomic<int> shortages_{0};
   std::vector<source::Field> fields_ = {{"text", source::FieldKind::kFetched},

@@ -46,7 +46,7 @@ class WatchedListing final : public source::Listing {
 config::PipelineSpec make_spec() {
   config::PipelineSpec spec;
   spec.name = "test";
-  spec.order = {false, 1};
+  spec.order.shuffle = config::Shuffle::kOff;
   spec.batch.size = kBatch;
   spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
   return spec;

@@ -30,7 +30,7 @@ Bytes ready_message() {
     const auto tensors = builder.CreateVector(std::vector{id, image});
     const auto position = proto::CreatePosition(builder, 3, 17);
     const proto::SampleRange range(1088, 64);
-    return proto::CreateReady(builder, 5, 2, 1, 99, position, 63, tensors, &range, 4, 6);
+    return proto::CreateReady(builder, 5, 2, 1, 99, position, 63, tensors, &range, 4, 6, 3);
   });
 }
 
@@ -116,6 +116,7 @@ TEST_CASE("a descriptor keeps every field") {
   CHECK(ready->range()->count() == 64);
   CHECK(ready->substituted() == 4);
   CHECK(ready->masked() == 6);
+  CHECK(ready->padded() == 3);
   const proto::TensorDescriptor* image = ready->tensors()->Get(1);
   CHECK(proto::text_of(image->name()) == "image");
   CHECK(image->dtype() == proto::DType::float16);

@@ -65,7 +65,7 @@ inline uint64_t sum_of(const proto::Attached& body) {
 }
 inline uint64_t sum_of(const proto::Ready& body) {
   uint64_t sum = body.attachment() + body.run() + body.slot() + body.generation() + sum_of(body.position()) +
-                 body.valid() + body.substituted() + body.masked();
+                 body.valid() + body.substituted() + body.masked() + body.padded();
   if (body.range()) sum += body.range()->first() + body.range()->count();
   for (flatbuffers::uoffset_t i = 0; body.tensors() && i < body.tensors()->size(); ++i) {
     const proto::TensorDescriptor* tensor = body.tensors()->Get(i);

@@ -1,42 +1,31 @@
 #include "daemon/sampler/order.h"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "tests/sampler/judge.h"
+
 using namespace spdld::sampler;
+using namespace spdld::test;
+using spdld::config::Shuffle;
 
 namespace {
 
+Order plain(uint64_t size, uint64_t seed, Shuffle shuffle = Shuffle::kGlobal) {
+  return Order({shuffle, seed, 0}, Subset(size));
+}
+
+Permutation order_permutation(uint64_t size, uint64_t seed, uint64_t epoch) {
+  return {size, spdld::Draw(seed, epoch, 0, spdld::draw_key("order"))};
+}
+
 std::vector<uint64_t> whole_epoch(uint64_t size, uint64_t seed, uint64_t epoch) {
-  const Permutation permutation(size, seed, epoch);
+  const Permutation permutation = order_permutation(size, seed, epoch);
   std::vector<uint64_t> samples(size);
   for (uint64_t i = 0; i < size; ++i) samples[i] = permutation(i);
   return samples;
-}
-
-bool is_bijection(const std::vector<uint64_t>& samples) {
-  std::vector<bool> seen(samples.size());
-  for (const uint64_t sample : samples) {
-    if (sample >= samples.size() || seen[sample]) return false;
-    seen[sample] = true;
-  }
-  return true;
-}
-
-double chi_square(const std::vector<int>& bins, double expected) {
-  double sum = 0;
-  for (const int n : bins) sum += (n - expected) * (n - expected) / expected;
-  return sum;
-}
-
-// The upper 0.01 % of chi-square with many degrees of freedom (Wilson and Hilferty).
-double chi_square_limit(double freedom) {
-  const double a = 2.0 / (9.0 * freedom);
-  return freedom * std::pow(1 - a + 3.72 * std::sqrt(a), 3);
 }
 
 }  // namespace
@@ -53,7 +42,7 @@ TEST_CASE("an epoch is a bijection for every size") {
 
 TEST_CASE("huge sizes stay in range and don't repeat") {
   for (const uint64_t size : {(uint64_t{1} << 32) + 1, (uint64_t{1} << 62) - 1, uint64_t{1} << 63, ~uint64_t{0}}) {
-    const Permutation permutation(size, 1, 0);
+    const Permutation permutation = order_permutation(size, 1, 0);
     std::set<uint64_t> seen;
     for (uint64_t i = 0; i < 2000; ++i) {
       for (const uint64_t position : {i, size - 1 - i, size / 2 + i}) {
@@ -70,13 +59,14 @@ TEST_CASE("golden orders of version 1") {
   CHECK(kOrderVersion == 1);
   CHECK(whole_epoch(10, 17, 0) == std::vector<uint64_t>{7, 1, 4, 6, 0, 2, 8, 9, 3, 5});
   CHECK(whole_epoch(10, 17, 1) == std::vector<uint64_t>{1, 6, 2, 8, 7, 9, 0, 5, 3, 4});
-  const Permutation imagenet(1281167, 17, 89);
+  const Permutation imagenet = order_permutation(1281167, 17, 89);
   CHECK(imagenet(0) == 503725);
   CHECK(imagenet(640000) == 658154);
   CHECK(imagenet(1281166) == 372971);
-  CHECK(Permutation(uint64_t{1} << 63, 1, 2)(3) == 4847139930596290555u);
-  CHECK(substitute_at({1000, 17, true}, 2, 5, 1) == 709);
-  CHECK(substitute_at({1000, 17, true}, 2, 5, 2) == 475);
+  CHECK(order_permutation(uint64_t{1} << 63, 1, 2)(3) == 4847139930596290555u);
+  const Order thousand = plain(1000, 17);
+  CHECK(EpochOrder(thousand, 2).substitute(5, 1) == 709);
+  CHECK(EpochOrder(thousand, 2).substitute(5, 2) == 475);
 }
 
 TEST_CASE("every position gets every sample equally often over the epochs") {
@@ -84,7 +74,7 @@ TEST_CASE("every position gets every sample equally often over the epochs") {
     constexpr int kEpochs = 20000;
     std::vector<int> bins(size * size);
     for (uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
-      const Permutation permutation(size, 99, epoch);
+      const Permutation permutation = order_permutation(size, 99, epoch);
       for (uint64_t i = 0; i < size; ++i) ++bins[i * size + permutation(i)];
     }
     const auto n = static_cast<double>(size);
@@ -146,22 +136,26 @@ TEST_CASE("epochs and seeds are independent of one another") {
   }
 }
 
-TEST_CASE("sample_at is the permutation, or the identity without shuffling") {
-  const Permutation permutation(1000, 8, 2);
+TEST_CASE("an epoch's order is the permutation, or the identity without shuffling") {
+  const Permutation permutation = order_permutation(1000, 8, 2);
+  const Order shuffled = plain(1000, 8), unshuffled = plain(1000, 8, Shuffle::kOff);
+  const EpochOrder epoch(shuffled, 2), plain_epoch(unshuffled, 2);
+  CHECK(epoch.epoch() == 2);
   for (uint64_t i = 0; i < 1000; ++i) {
-    CHECK(sample_at({1000, 8, true}, 2, i) == permutation(i));
-    CHECK(sample_at({1000, 8, false}, 2, i) == i);
+    CHECK(epoch(i) == permutation(i));
+    CHECK(plain_epoch(i) == i);
   }
 }
 
 TEST_CASE("a substitute is another sample, depends on the attempt, and is spread evenly") {
-  const Order order{50, 4, true};
+  const Order order = plain(50, 4);
+  const EpochOrder epoch(order, 1);
   std::vector<int> bins(50);
   for (uint64_t position = 0; position < 50; ++position) {
-    const uint64_t bad = sample_at(order, 1, position);
+    const uint64_t bad = epoch(position);
     std::set<uint64_t> tried;
     for (uint32_t attempt = 1; attempt <= 400; ++attempt) {
-      const uint64_t other = substitute_at(order, 1, position, attempt);
+      const uint64_t other = epoch.substitute(position, attempt);
       REQUIRE(other < 50);
       REQUIRE(other != bad);
       ++bins[other];
@@ -170,7 +164,21 @@ TEST_CASE("a substitute is another sample, depends on the attempt, and is spread
     CHECK(tried.size() >= 45);
   }
   CHECK(chi_square(bins, 400) < chi_square_limit(49));
-  CHECK(substitute_at({1, 4, true}, 0, 0, 1) == 0);
-  CHECK(substitute_at({2, 4, false}, 0, 0, 1) == 1);
-  CHECK(substitute_at({2, 4, false}, 0, 1, 9) == 0);
+  const Order one = plain(1, 4), two = plain(2, 4, Shuffle::kOff);
+  CHECK(EpochOrder(one, 0).substitute(0, 1) == 0);
+  CHECK(EpochOrder(two, 0).substitute(0, 1) == 1);
+  CHECK(EpochOrder(two, 0).substitute(1, 9) == 0);
+}
+
+TEST_CASE("a subset is ordered like a data set of its size, and its substitutes are its own") {
+  const Subset::Ids ids = {3, 5, 6, 7, 20, 40};
+  const Order order({Shuffle::kGlobal, 9, 0}, Subset(50, ids, {}, 0)), plain_order = plain(6, 9);
+  const EpochOrder epoch(order, 4), numbers(plain_order, 4);
+  CHECK(order.size() == 6);
+  for (uint64_t i = 0; i < 6; ++i) {
+    CHECK(epoch(i) == ids[numbers(i)]);
+    for (uint32_t attempt = 1; attempt < 20; ++attempt) {
+      CHECK(epoch.substitute(i, attempt) == ids[numbers.substitute(i, attempt)]);
+    }
+  }
 }

@@ -1,5 +1,6 @@
 #include "daemon/sampler/sharding.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
@@ -24,24 +25,31 @@ void check_epoch(uint64_t samples, const BatchSpec& batch, uint64_t world_size) 
   for (uint64_t rank = 0; rank < world_size; ++rank) ranks.emplace_back(samples, batch, rank, world_size);
   const uint64_t steps = ranks[0].steps(), global_size = ranks[0].global_size();
   std::vector<uint64_t> got(world_size);
-  uint64_t next = 0;
+  uint64_t next = 0, padded = 0;
   for (uint64_t step = 0; step < steps; ++step) {
     REQUIRE(next == step * global_size);
-    uint64_t fewest = samples, most = 0;
+    uint64_t fewest = ~uint64_t{0}, most = 0;
     for (uint64_t rank = 0; rank < world_size; ++rank) {
       REQUIRE(ranks[rank].steps() == steps);
       const Slice slice = ranks[rank].slice(step);
       REQUIRE(slice.first == next);  // contiguous, without gap or overlap
       REQUIRE(slice.count <= ranks[rank].batch_size());
+      REQUIRE(slice.padded == (next + slice.count > samples ? std::min(slice.count, next + slice.count - samples) : 0));
+      padded += slice.padded;
       next += slice.count;
       got[rank] += slice.count;
       fewest = std::min(fewest, slice.count);
       most = std::max(most, slice.count);
     }
     REQUIRE(most - fewest <= 1);
-    if (step + 1 < steps) REQUIRE(fewest == ranks[0].batch_size());
+    if (step + 1 < steps || batch.last == LastBatch::kPad) REQUIRE(fewest == ranks[0].batch_size());
   }
-  REQUIRE(next == (batch.last == LastBatch::kDrop ? samples / global_size * global_size : samples));
+  const uint64_t whole = samples / global_size * global_size;
+  const uint64_t end = batch.last == LastBatch::kDrop  ? whole
+                       : batch.last == LastBatch::kPad ? whole + (whole < samples ? global_size : 0)
+                                                       : samples;
+  REQUIRE(next == end);
+  REQUIRE(padded == (end > samples ? end - samples : 0));
   for (uint64_t rank = 0; rank < world_size; ++rank) REQUIRE(ranks[rank].epoch_samples() == got[rank]);
 }
 
@@ -59,7 +67,7 @@ std::string refusal(uint64_t samples, const BatchSpec& batch, uint64_t rank, uin
 
 TEST_CASE("an epoch hands out every position exactly once over the ranks") {
   for (const uint64_t world_size : {1u, 2u, 3u, 8u}) {
-    for (const auto last : {LastBatch::kShort, LastBatch::kDrop}) {
+    for (const auto last : {LastBatch::kShort, LastBatch::kDrop, LastBatch::kPad}) {
       check_epoch(1000, per_rank(10, last), world_size);
       check_epoch(1001, per_rank(7, last), world_size);
       check_epoch(1000, global(24, last), world_size);
@@ -68,6 +76,7 @@ TEST_CASE("an epoch hands out every position exactly once over the ranks") {
     }
   }
   check_epoch(1, per_rank(64, LastBatch::kShort), 8);
+  check_epoch(1, per_rank(64, LastBatch::kPad), 8);
 }
 
 TEST_CASE("so it does for random sizes") {
@@ -76,6 +85,7 @@ TEST_CASE("so it does for random sizes") {
   for (int i = 0; i < 2000; ++i) {
     const uint64_t world_size = up_to(i % 2 == 0 ? 9 : 70);
     check_epoch(up_to(3000), global(world_size * up_to(40), LastBatch::kShort), world_size);
+    check_epoch(up_to(3000), global(world_size * up_to(40), LastBatch::kPad), world_size);
     const uint64_t size = up_to(40);
     check_epoch(world_size * size + up_to(3000), per_rank(size, LastBatch::kDrop), world_size);
   }
@@ -106,6 +116,18 @@ TEST_CASE("a short last step of fewer samples than ranks leaves some with none")
   CHECK(Sharding(10, batch, 3, 4).epoch_samples() == 2);
 }
 
+TEST_CASE("a padded last step is full for every rank, and goes round as often as it must") {
+  const auto batch = global(8, LastBatch::kPad);
+  CHECK(Sharding(10, batch, 0, 4).slice(1) == Slice{8, 2, 0});
+  CHECK(Sharding(10, batch, 1, 4).slice(1) == Slice{10, 2, 2});
+  CHECK(Sharding(10, batch, 3, 4).slice(1) == Slice{14, 2, 2});
+  CHECK(Sharding(9, batch, 0, 4).slice(1) == Slice{8, 2, 1});
+  CHECK(Sharding(10, batch, 3, 4).epoch_samples() == 4);
+  const Sharding small(3, batch, 0, 1);  // 8 positions over 3 samples
+  CHECK(small.steps() == 1);
+  CHECK(small.slice(0) == Slice{0, 8, 5});
+}
+
 TEST_CASE("huge data sets don't overflow") {
   constexpr uint64_t kMany = ~uint64_t{0};
   const Sharding sharding(kMany, global(uint64_t{1} << 63, LastBatch::kShort), 1, 2);
@@ -119,8 +141,10 @@ TEST_CASE("what can't be cut is refused with a sentence") {
              Catch::Contains("rank is 2") && Catch::Contains("at most 1"));
   CHECK_THAT(refusal(100, per_rank(4, LastBatch::kShort), 0, 0), Catch::Contains("world_size is 0"));
   CHECK_THAT(refusal(100, global(10, LastBatch::kShort), 0, 3), Catch::Contains("does not divide"));
-  CHECK_THAT(refusal(9, global(10, LastBatch::kDrop), 0, 2), Catch::Contains("no step") && Catch::Contains("drop"));
+  CHECK_THAT(refusal(9, global(10, LastBatch::kDrop), 0, 2),
+             Catch::Contains("no step") && Catch::Contains("drop") && Catch::Contains("\"pad\""));
   CHECK_THAT(refusal(0, global(10, LastBatch::kShort), 0, 2), Catch::Contains("no sample"));
   CHECK_THAT(refusal(9, per_rank(uint64_t{1} << 63, LastBatch::kShort), 0, 2), Catch::Contains("too large"));
+  CHECK_THAT(refusal(~uint64_t{0}, global(uint64_t{1} << 63, LastBatch::kPad), 0, 2), Catch::Contains("too large"));
   CHECK_THAT(refusal(9, BatchSpec{}, 0, 1), Catch::Contains("exactly one"));
 }

@@ -330,7 +330,7 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
                                            : flatbuffers::Offset<proto::Position>();
   const proto::SampleRange range(ready.step * size, ready.valid);
   const auto body = proto::CreateReady(builder, ready.attachment, ready.run, ready.slot, ready.generation, position,
-                                       ready.valid, vector, &range, 1, 0);
+                                       ready.valid, vector, &range, 1, 0, ready.padded);
   proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Ready, body));
   ++session.sent;
   if (++session.step == script_.steps_per_epoch) session.step = 0, ++session.epoch;

@@ -28,6 +28,7 @@ struct FakeReady {
   uint64_t generation, epoch, step, valid;
   bool has_position = true;
   std::vector<FakeTensor> tensors;
+  uint32_t padded = 0;
 };
 
 struct FakeDeviceSlot {

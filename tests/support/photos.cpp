@@ -21,15 +21,15 @@ void make_photos(const std::filesystem::path& folder, int count, int classes, in
 }
 
 std::string PhotoSpec::toml(const std::filesystem::path& folder) const {
-  return "name = \"" + name + "\"\nseed = " + std::to_string(seed) + "\non_bad = \"" + on_bad +
-         "\"\ncache = \"" + cache + "\"\n[source]\ntype = \"image-folder\"\nuri = \"" + folder.string() +
-         "\"\n[order]\nepochs = " + std::to_string(epochs) +
+  return "name = \"" + name + "\"\nseed = " + std::to_string(seed) + "\non_bad = \"" + on_bad + "\"\ncache = \"" +
+         cache + "\"\n[source]\ntype = \"image-folder\"\nuri = \"" + folder.string() +
+         "\"\n[order]\nepochs = " + std::to_string(epochs) + "\n" + extra_order +
          "\n[[output]]\nname = \"image\"\nfrom = \"image\"\nops = [{ op = \"decode-image\" },\n"
          "  { op = \"random-resized-crop\", size = [32, 32], box = \"box\" },\n  { op = \"horizontal-flip\" },\n"
          "  { op = \"normalize\", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }]\n"
-         "[[output]]\nname = \"label\"\nfrom = \"class\"\n[batch]\nsize = " +
-         std::to_string(batch_size) + "\nlast = \"" + last + "\"\nprefetch_depth = " + std::to_string(prefetch_depth) +
-         "\n" + extra_batch + "\n";
+         "[[output]]\nname = \"label\"\nfrom = \"class\"\n[batch]\n" +
+         (global_size ? "global_size = " + std::to_string(global_size) : "size = " + std::to_string(batch_size)) +
+         "\nlast = \"" + last + "\"\nprefetch_depth = " + std::to_string(prefetch_depth) + "\n" + extra_batch + "\n";
 }
 
 }  // namespace spdld::test

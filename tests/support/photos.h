@@ -19,7 +19,8 @@ struct PhotoSpec {
   int seed = 11;
   int prefetch_depth = 3;
   std::string cache = "auto";
-  std::string extra_batch;  // further lines of [batch]
+  std::string extra_batch = {}, extra_order = {};  // further lines of [batch] and [order]
+  int global_size = 0;                             // in the place of batch_size
   std::string toml(const std::filesystem::path& folder) const;
 };
 

@@ -19,6 +19,7 @@ from spdld._errors import (ChangedError, ConflictError, DeniedError, Error, Fail
                            LimitError, NoDaemonError, NotFoundError, TimeoutError, UnsupportedError, VersionError)
 from spdld._frameworks import framework_of
 from spdld._spdld import Batch, Info, Loader, Tensor
+from spdld._state import text_of
 
 __all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Info", "Error", "InvalidError", "NoDaemonError",
            "DeniedError", "NotFoundError", "ConflictError", "ChangedError", "LimitError", "TimeoutError", "FailedError",
@@ -33,7 +34,8 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            world_size: Optional[int] = None, local_rank: Optional[int] = None, group: Optional[str] = None,
            framework: Optional[str] = None, device: Any = None, transport: Optional[str] = None,
            ready_early: bool = False, socket: Union[str, "os.PathLike[str]", None] = None,
-           epoch: int = 0, step: int = 0, fingerprint: Optional[str] = None, held_max: int = 0,
+           state: Optional[Mapping[str, Any]] = None, epoch: int = 0, step: int = 0,
+           fingerprint: Optional[str] = None, held_max: int = 0,
            timeout: Optional[float] = None, reconnect: Optional[float] = None, reader: int = 0, readers: int = 1,
            private: bool = True) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
@@ -56,7 +58,10 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     ready_early: batches in GPU memory are handed out while they are still being copied. A framework's stream waits for
         that by itself; any other work needs batch.use(stream) or batch.wait() first.
     socket: the daemon's; by default $SPDLD_SOCKET, else the system's daemon, else this user's private one.
-    epoch, step: where to begin. fingerprint: of the run they belong to (loader.info.fingerprint), to be compared.
+    state: what a loader's state_dict() gave: where to begin. Of another data set, pipeline or global batch it is refused
+        with ChangedError; load_state_dict(state, strict=False) takes it nevertheless.
+    epoch, step: where to begin, without a state. fingerprint: of the run they belong to (loader.info.fingerprint), to be
+        compared.
     held_max: batches to hold at once; 0: as the pipeline says.
     timeout: seconds for attaching as a whole; by default 30 minutes, since listing a large data set takes long.
     reconnect: seconds that a loader waits for a daemon that went away; by default 30, 0: not at all.
@@ -86,6 +91,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         local_rank=_number("local_rank", local_rank or 0, _UINT32_MAX), group=group,
         socket=None if socket is None else os.fspath(socket), epoch=_number("epoch", epoch, _UINT64_MAX),
         step=_number("step", step, _UINT64_MAX), fingerprint=fingerprint,
+        state=None if state is None else text_of(state),
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
         reader=_number("reader", reader, _UINT32_MAX), readers=_number("readers", readers, _UINT32_MAX),
         private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),

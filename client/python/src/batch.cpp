@@ -121,6 +121,9 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro(
           "masked", [](const Batch& self) { return self.info().masked; },
           "Samples whose content was bad and was zeroed: the tensor \"mask\" tells which.")
+      .def_prop_ro(
+          "padded", [](const Batch& self) { return self.info().padded; },
+          "With last = \"pad\": the last so many samples are the epoch's first ones once more, to fill the batch.")
       .def("__getitem__", &Batch::array, "name"_a,
            "The tensor as the loader's framework has it. KeyError where there is none of this name; InvalidError (a "
            "ValueError) after release().")

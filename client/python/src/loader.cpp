@@ -215,9 +215,36 @@ void Loader::seek(uint64_t epoch, uint64_t step) {
   if (closing_) raise(SPDLD_INVALID, kClosed);
   const spdld_result result = spdld_seek(loader_.get(), epoch, step);
   if (result != SPDLD_OK) raise_last(result);
+  note_moved();
+}
+
+void Loader::note_moved() {
   end_of_epoch_due_ = false;
+  uint64_t epoch = 0, step = 0;
   spdld_tell(loader_.get(), &epoch, &step);
   set_position(epoch, step);
+}
+
+nb::object Loader::state_dict() {
+  std::string json;
+  {
+    const std::unique_lock turn = take_turn();
+    if (closing_) raise(SPDLD_INVALID, kClosed);
+    char* text = nullptr;
+    const spdld_result result = spdld_state(loader_.get(), &text);
+    if (result != SPDLD_OK) raise_last(result);
+    json = spdld::take_text(text);
+  }
+  return nb::module_::import_("spdld._state").attr("dict_of")(nb::bytes(json.data(), json.size()));
+}
+
+void Loader::load_state_dict(nb::handle state, bool strict) {
+  const auto json = nb::cast<std::string>(nb::module_::import_("spdld._state").attr("text_of")(state));
+  const std::unique_lock turn = take_turn();
+  if (closing_) raise(SPDLD_INVALID, kClosed);
+  const spdld_result result = spdld_load_state(loader_.get(), json.c_str(), strict ? 0 : 1);
+  if (result != SPDLD_OK) raise_last(result);
+  note_moved();
 }
 
 void Loader::set_epoch(uint64_t epoch) {

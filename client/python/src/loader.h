@@ -52,6 +52,9 @@ class Loader {
   void begin_iteration();
   void seek(uint64_t epoch, uint64_t step);
   void set_epoch(uint64_t epoch);
+  // As spdld_state and spdld_load_state.
+  nanobind::object state_dict();
+  void load_state_dict(nanobind::handle state, bool strict);
   void close();
 
   const Info& info() const { return info_; }
@@ -69,6 +72,7 @@ class Loader {
   // Both under turn_.
   void step_on(const spdld::Batch& batch);
   void set_position(uint64_t epoch, uint64_t step);
+  void note_moved();
   // The loader's turn, or an exception. The GIL is released while another thread has it.
   std::unique_lock<std::timed_mutex> take_turn();
   void refuse_in_forked_child() const;

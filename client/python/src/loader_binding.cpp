@@ -22,7 +22,7 @@ void bind_info(nb::module_& module) {
       .def_ro("world_size", &Info::world_size)
       .def_ro("batch_size", &Info::batch_size, "Samples of this rank in a full step.")
       .def_ro("global_size", &Info::global_size, "Samples of all ranks in a full step.")
-      .def_ro("samples", &Info::samples, "Samples of the data set.")
+      .def_ro("samples", &Info::samples, "Samples of an epoch: those of the data set that the pipeline takes.")
       .def_ro("steps_per_epoch", &Info::steps_per_epoch)
       .def_ro("epochs", &Info::epochs, "0: endless.")
       .def_ro("seed", &Info::seed)
@@ -77,6 +77,21 @@ void bind_loader(nb::module_& module) {
       .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0, "Goes on at another place. Batches in use stay valid.")
       .def("set_epoch", &Loader::set_epoch, "epoch"_a,
            "Goes to the beginning of an epoch; nothing happens where the loader stands there already.")
+      .def("state_dict", &Loader::state_dict,
+           "The loader's place, for a checkpoint: a small dict of texts and numbers. What next() has handed out counts "
+           "as "
+           "consumed: taken while a batch is in hand it goes on with the batch after it, and taken after an epoch's "
+           "last "
+           "batch with the next epoch. One rank's is enough: it is that of all.")
+      .def(
+          "load_state_dict", &Loader::load_state_dict, "state"_a, "strict"_a = true,
+          "Goes on where state_dict() was called: the same batches follow, bit for bit, also with another world_size "
+          "at "
+          "the same global batch. Raises ChangedError, which says what differs, where the state belongs to another "
+          "data "
+          "set, pipeline or global batch, and InvalidError where it is damaged or of a newer spdld. strict=False takes "
+          "that of another run nevertheless: the same epoch and step, or with another global batch as many samples of "
+          "that epoch, rounded down to a step.")
       .def_prop_ro("position", &Loader::position, "(epoch, step) of the next batch.")
       .def_prop_ro(
           "epochs", [](const Loader& self) { return self.info().epochs; }, "The pipeline's epochs; 0: endless.")

@@ -37,10 +37,11 @@ int64_t reconnect_ms(std::optional<double> reconnect_s) {
 
 std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Text& spec_folder, uint32_t rank,
                                uint32_t world_size, uint32_t local_rank, const Text& group, const Text& socket,
-                               uint64_t epoch, uint64_t step, const Text& fingerprint, uint32_t held_max,
-                               std::optional<double> timeout_s, std::optional<double> reconnect_s, uint32_t reader,
-                               uint32_t readers, bool may_start, const Text& device, const Text& transport,
-                               bool ready_early, std::string framework, const nb::object& converter) {
+                               uint64_t epoch, uint64_t step, const Text& fingerprint, const Text& state,
+                               uint32_t held_max, std::optional<double> timeout_s, std::optional<double> reconnect_s,
+                               uint32_t reader, uint32_t readers, bool may_start, const Text& device,
+                               const Text& transport, bool ready_early, std::string framework,
+                               const nb::object& converter) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -56,6 +57,7 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
   options.epoch = epoch;
   options.step = step;
   options.fingerprint = pointer_to(fingerprint);
+  options.state = pointer_to(state);
   options.held_max = held_max;
   options.reconnect_ms = reconnect_ms(reconnect_s);
   options.no_private_daemon = may_start ? 0 : 1;
@@ -97,8 +99,9 @@ NB_MODULE(_spdld, module) {
   bind_loader(module);
   module.def("attach", &attach, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(), "rank"_a,
              "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
-             "fingerprint"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(), "reader"_a, "readers"_a,
-             "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a, "framework"_a, "converter"_a);
+             "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
+             "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a,
+             "framework"_a, "converter"_a);
   module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   module.def("version", [] { return spdld_version(); });
 }

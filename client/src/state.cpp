@@ -1,0 +1,188 @@
+#include "client/src/state.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "client/src/flat_json.h"
+
+namespace spdld::client {
+
+namespace {
+
+constexpr uint64_t kFormat = 1;
+constexpr uint64_t kEpochEnd = uint64_t{1} << 63;  // an epoch after it can still be counted
+
+struct TextField {
+  const char* name;
+  std::string State::*text;
+};
+constexpr std::array<TextField, 2> kTexts = {{{"pipeline", &State::pipeline}, {"fingerprint", &State::fingerprint}}};
+
+// In the order in which they are written.
+enum Number { kSeed, kEpoch, kStep, kSamples, kGlobalSize, kWorldSize, kNumbers };
+constexpr std::array<const char*, kNumbers> kNumberNames = {"seed",    "epoch",       "step",
+                                                            "samples", "global_size", "world_size"};
+
+std::array<uint64_t, kNumbers> numbers_of(const State& state) {
+  return {state.seed, state.place.epoch, state.place.step, state.samples, state.global_size, state.world_size};
+}
+
+std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+Outcome damaged(const std::string& how) {
+  return failure(SPDLD_INVALID, "the state is not one that a loader gave: " + how);
+}
+
+const FlatMember* find(const std::vector<FlatMember>& members, std::string_view name) {
+  const auto found =
+      std::find_if(members.begin(), members.end(), [&](const FlatMember& member) { return member.name == name; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+// The members are those of the format, each once.
+Outcome check_names(const std::vector<FlatMember>& members) {
+  for (const FlatMember& member : members) {
+    const auto is_named = [&member](const auto& name) { return member.name == name; };
+    const bool is_text =
+        std::any_of(kTexts.begin(), kTexts.end(), [&](const TextField& field) { return is_named(field.name); });
+    const bool is_number = member.name == "format" || std::any_of(kNumberNames.begin(), kNumberNames.end(), is_named);
+    if (!is_text && !is_number) return damaged("it holds " + quoted(member.name.substr(0, 64)));
+    if (is_text != member.is_text) return damaged(quoted(member.name) + (is_text ? " is no text" : " is no number"));
+    if (find(members, member.name) != &member) return damaged(quoted(member.name) + " comes twice");
+  }
+  return {};
+}
+
+Outcome check_numbers(const State& state) {
+  const Place& place = state.place;
+  if (state.global_size == 0 || state.world_size == 0) return damaged("a size is 0");
+  if (place.epoch >= kEpochEnd) return damaged("its epoch is " + std::to_string(place.epoch));
+  uint64_t most = 0;
+  const bool is_large = __builtin_mul_overflow(place.step, state.global_size, &most);
+  // All steps before the last are full, and after the last comes another epoch.
+  if (is_large || state.samples > most || (place.step > 0 && state.samples <= most - state.global_size)) {
+    return damaged(std::to_string(state.samples) + " samples are not what " + std::to_string(place.step) +
+                   " steps of " + std::to_string(state.global_size) + " take");
+  }
+  return {};
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size() && parts.size() < kFlatMembersMax;) {
+    const size_t end = std::min(text.find('-', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// As in proto/PROTOCOL.md, "Fingerprints".
+std::string difference(const State& state, const Terms& terms) {
+  static constexpr std::array<const char*, 4> kParts = {"the version of the order", "the data set's listing",
+                                                        "the pipeline's spec", "the global batch size"};
+  const auto here = split(terms.fingerprint), there = split(state.fingerprint);
+  if (here.size() != kParts.size() || there.size() != kParts.size()) {
+    return "the fingerprint is another (" + state.fingerprint.substr(0, 128) + ", and " +
+           terms.fingerprint.substr(0, 128) + " here)";
+  }
+  std::string named;
+  size_t count = 0;
+  for (size_t i = 0; i < kParts.size(); ++i) {
+    if (here[i] == there[i]) continue;
+    named += (count++ == 0 ? "" : " and ") + std::string(kParts[i]);
+  }
+  if (state.global_size != terms.global_size) {
+    named += " (" + std::to_string(state.global_size) + ", and " + std::to_string(terms.global_size) + " here)";
+  }
+  return named + (count == 1 ? " differs" : " differ");
+}
+
+}  // namespace
+
+State state_of(const Terms& terms, Place place, uint32_t world_size) {
+  State state{terms.pipeline, terms.fingerprint, terms.seed, place, 0, terms.global_size, world_size};
+  if (__builtin_mul_overflow(place.step, terms.global_size, &state.samples)) {
+    state.samples = std::numeric_limits<uint64_t>::max();
+  }
+  return state;
+}
+
+std::string to_json(const State& state) {
+  std::string json = "{\"format\":" + std::to_string(kFormat);
+  for (const TextField& field : kTexts) {
+    json += ",\"" + std::string(field.name) + "\":";
+    append_json_text(json, state.*field.text);
+  }
+  const auto numbers = numbers_of(state);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    json += ",\"" + std::string(kNumberNames[i]) + "\":" + std::to_string(numbers[i]);
+  }
+  return json + "}";
+}
+
+Outcome read_state(std::string_view json, State& state) {
+  std::vector<FlatMember> members;
+  const std::string fault = read_flat_object(json, members);
+  const FlatMember* const format = find(members, "format");
+  // Asked first: the rest of a newer one may well be no flat object.
+  if (format && !format->is_text && format->number > kFormat) {
+    return failure(SPDLD_INVALID, "the state has format " + std::to_string(format->number) + ", and libspdld " +
+                                      SPDLD_VERSION_TEXT + " reads format " + std::to_string(kFormat) + ": update it");
+  }
+  if (!fault.empty()) return damaged(fault);
+  const Outcome outcome = check_names(members);
+  if (!outcome.ok()) return outcome;
+  if (!format || format->number != kFormat) return damaged("its \"format\" is not " + std::to_string(kFormat));
+  State read;
+  for (const TextField& field : kTexts) {
+    const FlatMember* const member = find(members, field.name);
+    if (!member) return damaged(quoted(field.name) + " is missing");
+    read.*field.text = member->text;
+  }
+  std::array<uint64_t, kNumbers> numbers{};
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const FlatMember* const member = find(members, kNumberNames[i]);
+    if (!member) return damaged(quoted(kNumberNames[i]) + " is missing");
+    numbers[i] = member->number;
+  }
+  if (read.fingerprint.empty()) return damaged("its fingerprint is empty");
+  read.seed = numbers[kSeed];
+  read.place = {numbers[kEpoch], numbers[kStep]};
+  read.samples = numbers[kSamples];
+  read.global_size = numbers[kGlobalSize];
+  read.world_size = numbers[kWorldSize];
+  const Outcome sound = check_numbers(read);
+  if (sound.ok()) state = std::move(read);
+  return sound;
+}
+
+Outcome check_state(const State& state, const Terms& terms) {
+  if (state.fingerprint != terms.fingerprint) {
+    return failure(SPDLD_CHANGED, "the state belongs to another run: " + difference(state, terms));
+  }
+  if (state.seed != terms.seed || state.global_size != terms.global_size) {
+    return damaged("its seed or its global batch is not that of its fingerprint");
+  }
+  if (state.place.step >= terms.steps_per_epoch) {
+    return damaged("its step is " + std::to_string(state.place.step) + ", and an epoch has " +
+                   std::to_string(terms.steps_per_epoch));
+  }
+  return {};
+}
+
+std::string way_around(bool attached) {
+  return std::string("; to begin at its place nevertheless, ") + (attached ? "" : "attach without it, and ") +
+         "load it with anyway = 1 (in Python: load_state_dict(state, strict=False))";
+}
+
+Place place_in(const State& state, const Terms& terms) {
+  const uint64_t global_size = std::max<uint64_t>(1, terms.global_size);
+  const uint64_t step = state.global_size == global_size ? state.place.step : state.samples / global_size;
+  if (step >= terms.steps_per_epoch) return {state.place.epoch + 1, 0};
+  return {state.place.epoch, step};
+}
+
+}  // namespace spdld::client

@@ -1,0 +1,37 @@
+// A loader's place as a text that a checkpoint can hold: spdld_state's JSON, described in spdld.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "client/src/ring.h"
+
+namespace spdld::client {
+
+struct State {
+  std::string pipeline;  // for people
+  std::string fingerprint;
+  uint64_t seed = 0;
+  Place place;           // of the next batch
+  uint64_t samples = 0;  // of the epoch, consumed by the whole job
+  uint64_t global_size = 0;
+  uint64_t world_size = 0;  // for people
+};
+
+State state_of(const Terms& terms, Place place, uint32_t world_size);
+std::string to_json(const State& state);
+
+// SPDLD_INVALID, with a sentence: damaged, of a newer format, or of numbers that no loader has.
+Outcome read_state(std::string_view json, State& state);
+
+// Whether the state is one of a loader of these terms. SPDLD_CHANGED: of another one; the sentence names what differs.
+// SPDLD_INVALID: of this one, but no place of it.
+Outcome check_state(const State& state, const Terms& terms);
+// What a sentence of a changed state ends with.
+std::string way_around(bool attached);
+
+// Of any state: with another global batch the place of as many samples, rounded down to a step; what lies beyond the
+// epoch's last step is the next one's beginning.
+Place place_in(const State& state, const Terms& terms);
+
+}  // namespace spdld::client

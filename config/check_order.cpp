@@ -1,0 +1,151 @@
+// [order] and [batch]: which samples come, in which order, and how many at a time.
+#include <array>
+#include <utility>
+
+#include "config/check.h"
+#include "config/device.h"
+
+namespace spdld::config {
+namespace {
+
+using Type = ParameterType;
+
+constexpr int64_t kWindow = 10'000;  // where none is given: some ten archives of a usual data set
+
+const std::vector<Parameter>& order_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "shuffle",
+       .type = Type::kFlag,
+       .help = "another order in each epoch",
+       .fallback = Value(true),
+       .choices = {"global", "window", "off"}},
+      {.name = "window",
+       .type = Type::kInteger,
+       .help = "samples that are shuffled at a time, of archives in random order",
+       .fallback = Value(kWindow),
+       .min = 1,
+       .max = 1e12},
+      {.name = "epochs",
+       .type = Type::kInteger,
+       .help = "how many; 0: endless",
+       .fallback = Value(int64_t{1}),
+       .min = 0,
+       .max = 1e9},
+      {.name = "include",
+       .type = Type::kText,
+       .help = "a file with the names or ids of the samples to take, one a line",
+       .fallback = Value(std::string())},
+      {.name = "exclude",
+       .type = Type::kText,
+       .help = "a file with the names or ids of the samples to leave out, one a line",
+       .fallback = Value(std::string())},
+      {.name = "first",
+       .type = Type::kInteger,
+       .help = "only so many samples, the first ones of the listing",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 1e15},
+  };
+  return keys;
+}
+
+const std::vector<Parameter>& batch_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "size",
+       .type = Type::kInteger,
+       .help = "samples of a rank a step",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 65536},
+      {.name = "global_size",
+       .type = Type::kInteger,
+       .help = "samples of all ranks a step",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 65536},
+      {.name = "last",
+       .type = Type::kChoice,
+       .help = "the end of an epoch that the size does not divide",
+       .fallback = Value(std::string("short")),
+       .choices = {"short", "drop", "pad"}},
+      {.name = "prefetch_depth",
+       .type = Type::kInteger,
+       .help = "the most of batches ahead of the trainer",
+       .fallback = Value(int64_t{4}),
+       .min = 1,
+       .max = 16},
+      {.name = "held_max",
+       .type = Type::kInteger,
+       .help = "batches a trainer may hold at once",
+       .fallback = Value(int64_t{2}),
+       .min = 1,
+       .max = 16},
+      {.name = "device",
+       .type = Type::kText,
+       .help = "where batches are handed over",
+       .fallback = Value(std::string("auto"))},
+  };
+  return keys;
+}
+
+Shuffle shuffle_of(const TableReader& reader) {
+  const Value value = reader.value("shuffle");
+  if (const auto* word = std::get_if<std::string>(&value)) return shuffle_named(*word);
+  return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
+}
+
+// The absolute path of a list; empty: there is none.
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder) {
+  const auto given = reader.given_text(key);
+  if (!given) return "";
+  auto [path, error] = local_path_of(*given, folder);
+  if (!error.empty()) reader.complain(key, error);
+  return path;
+}
+
+}  // namespace
+
+OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
+  TableReader reader(node, "order", order_keys(), complaints);
+  reader.refuse_unknown();
+  OrderSpec order;
+  order.shuffle = shuffle_of(reader);
+  const auto window = static_cast<uint64_t>(reader.integer("window"));
+  if (order.shuffle == Shuffle::kWindow) {
+    order.window = window;
+  } else if (reader.find("window") != nullptr) {
+    reader.complain("window", "may only stand beside shuffle = \"window\"");
+  }
+  order.epochs = static_cast<uint64_t>(reader.integer("epochs"));
+  order.include = list_of(reader, "include", folder);
+  order.exclude = list_of(reader, "exclude", folder);
+  order.first = static_cast<uint64_t>(reader.integer("first"));
+  return order;
+}
+
+BatchSpec check_batch(const Node& node, Complaints& complaints) {
+  TableReader reader(node, "batch", batch_keys(), complaints);
+  reader.refuse_unknown();
+  BatchSpec batch;
+  batch.size = static_cast<uint64_t>(reader.integer("size"));
+  batch.global_size = static_cast<uint64_t>(reader.integer("global_size"));
+  const bool size = reader.find("size") != nullptr, global_size = reader.find("global_size") != nullptr;
+  if (size && global_size) {
+    reader.complain("global_size",
+                    "must not stand beside size: size is a rank's samples a step, global_size the job's");
+  } else if (!size && !global_size && node.table() != nullptr) {
+    reader.complain("size", "is missing: give size (a rank's samples a step) or global_size (the job's)");
+  }
+  batch.last = last_batch_named(reader.text("last"));
+  batch.prefetch_depth = static_cast<uint32_t>(reader.integer("prefetch_depth"));
+  batch.held_max = static_cast<uint32_t>(reader.integer("held_max"));
+  if (const auto device = reader.given_text("device")) {
+    batch.device = *device;
+    if (!parse_device(*device)) {
+      reader.complain("device", "must be " + std::string(kDeviceSyntax) + ", not " + in_quotes(*device));
+    }
+  }
+  return batch;
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,86 @@
+// [order]: how it is shuffled, and which samples it takes.
+#include "tests/config/expect.h"
+
+namespace spdld::config {
+namespace {
+
+Loaded<PipelineSpec> load_with_order(const std::string& lines) { return load_with_line(7, lines); }
+
+OrderSpec order_of(const std::string& lines) {
+  const auto loaded = load_with_order(lines);
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  const auto again = load_pipeline_json(full_json(*loaded.value), "again");
+  INFO(again.sentences());
+  REQUIRE(again);
+  CHECK(full_json(*again.value) == full_json(*loaded.value));
+  CHECK(canonical_json(*again.value) == canonical_json(*loaded.value));
+  return loaded.value->order;
+}
+
+std::string canonical_of(const std::string& lines) { return canonical_json(*load_with_order(lines).value); }
+
+}  // namespace
+
+TEST_CASE("true and false are words as well, and one spec", "[config]") {
+  CHECK(order_of("shuffle = true").shuffle == Shuffle::kGlobal);
+  CHECK(order_of("shuffle = \"global\"").shuffle == Shuffle::kGlobal);
+  CHECK(order_of("shuffle = false").shuffle == Shuffle::kOff);
+  CHECK(order_of("shuffle = \"off\"").shuffle == Shuffle::kOff);
+  CHECK(canonical_of("shuffle = \"global\"") == canonical_of(""));
+  CHECK(canonical_of("shuffle = \"off\"") == canonical_of("shuffle = false"));
+  CHECK(canonical_of("shuffle = \"off\"").find("\"shuffle\":false") != std::string::npos);
+  CHECK_THROWS_AS(shuffle_named("true"), std::logic_error);
+  CHECK_THROWS_AS(last_batch_named("keep"), std::logic_error);
+}
+
+TEST_CASE("a window has a size, by default ten thousand, and is only there where it is used", "[config]") {
+  const auto given = order_of("shuffle = \"window\"\nwindow = 77");
+  CHECK(given.shuffle == Shuffle::kWindow);
+  CHECK(given.window == 77);
+  CHECK(order_of("shuffle = \"window\"").window == 10'000);
+  CHECK(order_of("").window == 0);
+  CHECK(canonical_of("shuffle = \"window\"") == canonical_of("shuffle = \"window\"\nwindow = 10000"));
+  CHECK(canonical_of("shuffle = \"window\"") != canonical_of("shuffle = \"window\"\nwindow = 10001"));
+  CHECK(canonical_of("").find("window") == std::string::npos);
+}
+
+TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
+  const auto order = order_of("include = \"lists/some.txt\"\nexclude = \"file:///bad%20ones.txt\"\nfirst = 12");
+  CHECK(order.include == "/files/lists/some.txt");
+  CHECK(order.exclude == "/bad ones.txt");
+  CHECK(order.first == 12);
+  CHECK(order_of("include = \"/x//y.txt\"").include == "/x/y.txt");
+  CHECK(order_of("").include.empty());
+  CHECK(order_of("").first == 0);
+  CHECK(canonical_of("") == canonical_of("shuffle = true\nepochs = 1"));
+}
+
+TEST_CASE("one error in [order] is found at its key and line", "[config]") {
+  struct Case {
+    std::string text;
+    Expected expected;
+  };
+  const std::vector<Case> cases = {
+      {"shuffle = \"windw\"", {7, "order.shuffle", "not \"windw\" (did you mean \"window\"?)"}},
+      {"shuffle = [true]", {7, "order.shuffle", "\"window\" or \"off\", not [true]"}},
+      {"window = 5", {7, "order.window", "may only stand beside shuffle = \"window\""}},
+      {"shuffle = true\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
+      {"shuffle = \"window\"\nwindow = 0", {8, "order.window", "an integer from 1 to 1000000000000, not 0"}},
+      {"shuffle = \"window\"\nwindow = 1.5", {8, "order.window", "an integer"}},
+      {"first = 0", {7, "order.first", "an integer from 1 to"}},
+      {"frist = 3", {7, "order.frist", "did you mean \"first\"?"}},
+      {"include = \"\"", {7, "order.include", "must name a folder or a file"}},
+      {"include = [1, 2]", {7, "order.include", "must be a text, not [1, 2]"}},
+      {"include = \"https://x/list\"", {7, "order.include", "is not supported by this version"}},
+      {"exclude = \"~/bad.txt\"", {7, "order.exclude", "which is not expanded"}},
+  };
+  for (const auto& one : cases) {
+    INFO(one.text);
+    expect_complaints(load_with_order(one.text), {one.expected});
+  }
+  expect_complaints(load_pipeline_toml(with_line(7, "include = \"list\""), "p.toml"),
+                    {{7, "order.include", "must be an absolute path"}});
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,169 @@
+// A stream over a data set in memory, and one who takes its batches.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "daemon/memory/host/host_slot.h"
+#include "daemon/pipeline/stream.h"
+#include "tests/pipeline/fake_source.h"
+
+namespace spdld::test {
+
+struct Given {
+  uint64_t samples = 20, batch_size = 4, epochs = 1;
+  config::OnBad on_bad = config::OnBad::kSubstitute;
+  bool shuffle = true;  // as `order` says
+  config::OrderSpec order = {};
+  config::LastBatch last = config::LastBatch::kShort;
+  std::vector<uint64_t> archive_starts = {};
+  unsigned threads = 2;
+  size_t slots = 3;
+  uint64_t short_of_memory_at = UINT64_MAX;  // twice
+};
+
+inline config::PipelineSpec make_spec(const Given& given) {
+  config::PipelineSpec spec;
+  spec.name = "test";
+  spec.seed = 5;
+  spec.on_bad = given.on_bad;
+  spec.order = given.order;
+  if (!given.shuffle) spec.order.shuffle = config::Shuffle::kOff;
+  spec.order.epochs = given.epochs;
+  spec.batch.size = given.batch_size;
+  spec.batch.last = given.last;
+  spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
+  return spec;
+}
+
+inline std::unique_ptr<FakeListing> make_listing(const Given& given) {
+  auto listing = std::make_unique<FakeListing>(given.samples, given.archive_starts);
+  listing->run_short(given.short_of_memory_at, 2);
+  return listing;
+}
+
+struct Received {
+  batch::Batch batch;
+  std::vector<int64_t> values, ids;
+  std::vector<uint8_t> mask;
+};
+
+// A stream, its slots, and one who takes its news: batches are read and their slots filled again at once.
+class Rig final : public pipeline::StreamObserver {
+ public:
+  explicit Rig(const Given& given)
+      : fetcher(given.threads),
+        pool_(given.threads),
+        contexts_(given.threads),
+        pipeline(std::make_shared<pipeline::Pipeline>(make_spec(given), make_listing(given), 0.0,
+                                                      pipeline::Resources{pool_, fetcher, contexts_, cache_})),
+        sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
+        layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
+        stream(
+            std::make_unique<pipeline::Stream>(pipeline, sharding_, layout_, given.slots, sampler::Position{}, *this)) {
+    for (uint32_t i = 0; i < given.slots; i++)
+      slots.push_back({i, std::make_unique<memory::HostSlot>(layout_.slot_bytes(), memory::Access::kWritable)});
+  }
+  ~Rig() {
+    stream->stop();
+    wait([this] { return quiet; });
+  }
+
+  void fill_all() {
+    for (auto& slot : slots) stream->fill(slot);
+  }
+
+  // Waits for the next batch, reads it, and fills its slot again.
+  Received take(bool refill = true) {
+    batch::Batch batch;
+    wait([this] { return !ready.empty(); });
+    {
+      std::lock_guard lock(mutex_);
+      batch = ready.front();
+      ready.pop_front();
+    }
+    Received received{batch, column("value", batch), column("sample_id", batch), {}};
+    if (pipeline->plan().has_mask())
+      for (uint64_t i = 0; i < batch.slice.count; i++)
+        received.mask.push_back(*layout_.sample_at(batch.slot->memory->fill_address(), index("mask"), i));
+    if (refill) stream->fill(*batch.slot);
+    return received;
+  }
+
+  void wait(const std::function<bool()>& for_what) {
+    std::unique_lock lock(mutex_);
+    REQUIRE(changed_.wait_for(lock, std::chrono::seconds(30), for_what));
+  }
+
+  FakeFetcher fetcher;
+
+ private:
+  FairPool pool_;
+  std::vector<pipeline::DecodeContext> contexts_;
+  cache::Cache cache_{cache::Settings{}};
+
+ public:
+  std::shared_ptr<pipeline::Pipeline> pipeline;
+  std::vector<batch::Slot> slots;
+  std::deque<batch::Batch> ready;  // guarded by mutex_, as are the following
+  size_t abandoned = 0;
+  std::string failure;
+  bool quiet = false;
+
+ private:
+  size_t index(const std::string& name) const {
+    for (size_t i = 0; i < layout_.tensors().size(); i++)
+      if (layout_.tensors()[i].name == name) return i;
+    FAIL("no tensor " << name);
+    return 0;
+  }
+  std::vector<int64_t> column(const std::string& name, const batch::Batch& batch) const {
+    std::vector<int64_t> values(batch.slice.count);
+    for (uint64_t i = 0; i < batch.slice.count; i++)
+      std::memcpy(&values[i], layout_.sample_at(batch.slot->memory->fill_address(), index(name), i), 8);
+    return values;
+  }
+  void on_batch(const batch::Batch& batch) override {
+    note([&] { ready.push_back(batch); });
+  }
+  void on_abandoned(batch::Slot&) override {
+    note([&] { abandoned++; });
+  }
+  void on_failed(const Error& error) override {
+    note([&] { failure = error.message; });
+  }
+  void on_quiet() override {
+    note([&] { quiet = true; });
+  }
+  void on_wanting() override {}
+  void note(const std::function<void()>& what) {
+    // Under the lock to the end: whoever sees the news may end this object.
+    std::lock_guard lock(mutex_);
+    what();
+    changed_.notify_all();
+  }
+
+  sampler::Sharding sharding_;
+  batch::Layout layout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+
+ public:
+  std::unique_ptr<pipeline::Stream> stream;
+};
+
+inline std::vector<int64_t> tenfold(const std::vector<int64_t>& ids) {
+  std::vector<int64_t> values;
+  for (int64_t id : ids) values.push_back(10 * id);
+  return values;
+}
+
+}  // namespace spdld::test

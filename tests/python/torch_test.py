@@ -1,0 +1,307 @@
+"""spdld.torch: a loop of torch's over epochs, its checkpoints, and its processes."""
+import io
+import os
+import pickle
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader
+
+import spdld
+import spdld.torch
+from case import BATCH, SAMPLES, STEPS, WAIT_S, DaemonCase
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "client/python/examples/ddp.py"
+
+
+class TorchCase(DaemonCase):
+    def spec(self, **changes):
+        return super().spec(**{"order": {"epochs": 0, "shuffle": True}, **changes})
+
+    def torch_loader(self, pipeline=None, **options):
+        loader = spdld.torch.Loader(self.spec() if pipeline is None else pipeline, **{
+            "socket": self.daemon.socket, "group": self.id(), "timeout": WAIT_S, **options})
+        self.addCleanup(loader.close)
+        return loader
+
+
+def ids(batches, count=None):
+    """Of so many batches, or of all."""
+    seen = []
+    for batch in batches:
+        seen.append(batch["sample_id"].tolist())
+        if len(seen) == count:
+            break
+    return seen
+
+
+class Loops(TorchCase):
+    def test_an_epoch_each_for(self):
+        loader = self.torch_loader()
+        self.assertIsInstance(loader, torch.utils.data.IterableDataset)
+        self.assertEqual((len(loader), loader.info.samples), (STEPS, SAMPLES))
+        epochs = []
+        for epoch in range(3):
+            self.assertEqual(loader.epoch, epoch)
+            epochs.append(ids(loader))
+            self.assertEqual(sorted(sum(epochs[-1], [])), list(range(SAMPLES)))
+        self.assertNotEqual(epochs[0], epochs[1])
+        loader.set_epoch(1)
+        self.assertEqual(ids(loader), epochs[1])
+        for epoch in range(3):
+            loader.set_epoch(epoch)
+            self.assertEqual(ids(loader), epochs[epoch])
+
+    def test_a_batch_is_a_dict_of_tensors(self):
+        batch = next(iter(self.torch_loader()))
+        self.assertEqual({name: (type(value), tuple(value.shape)) for name, value in batch.items()},
+                         {"image": (torch.Tensor, (BATCH, 32, 32, 3)), "label": (torch.Tensor, (BATCH,)),
+                          "sample_id": (torch.Tensor, (BATCH,))})
+        self.assertIs(type(batch), dict)
+
+    def test_what_a_batch_becomes(self):
+        loader = self.torch_loader(convert=lambda batch: (batch["image"], batch["label"], batch.step))
+        for number, (images, labels, step) in enumerate(loader):
+            self.assertEqual((images.shape[0], labels.shape[0], step), (BATCH, BATCH, number))
+
+    def test_no_batch_is_kept(self):
+        loader = self.torch_loader(held_max=1)
+        for _ in range(2):
+            for batch in loader:
+                del batch  # with one to hold, the next one comes after that alone
+
+    def test_an_epoch_that_was_left_is_followed_by_the_next(self):
+        loader = self.torch_loader()
+        whole = [ids(loader), ids(loader), ids(loader)]
+        for left_after in (1, STEPS - 1, STEPS):
+            loader.set_epoch(0)
+            self.assertEqual(ids(loader, left_after), whole[0][:left_after])
+            self.assertEqual(ids(loader), whole[1])
+            self.assertEqual(loader.epoch, 2)
+
+    def test_an_iterator_ends_with_its_epoch(self):
+        loader = self.torch_loader()
+        first = iter(loader)
+        self.assertEqual(len(ids(first)), STEPS)
+        self.assertEqual(ids(first), [])
+        second = iter(loader)
+        next(second)
+        third = iter(loader)
+        with self.assertRaisesRegex(spdld.InvalidError, "over"):
+            next(second)
+        self.assertEqual(len(ids(third)), STEPS)
+        fourth = iter(loader)
+        loader.set_epoch(0)
+        with self.assertRaisesRegex(spdld.InvalidError, "over"):
+            next(fourth)
+
+    def test_after_the_last_epoch(self):
+        loader = self.torch_loader(self.spec(order={"epochs": 1}))
+        self.assertEqual(len(ids(loader)), STEPS)
+        with self.assertRaisesRegex(spdld.InvalidError, "order.epochs"):
+            iter(loader)
+        loader.set_epoch(0)
+        self.assertEqual(len(ids(loader)), STEPS)
+
+    def test_training_and_validation_by_turns(self):
+        train, validation = self.torch_loader(), self.torch_loader(self.spec(name="validation", order={"shuffle": False,
+                                                                                                        "epochs": 0}))
+        for _ in range(3):
+            self.assertEqual(sorted(sum(ids(train), [])), list(range(SAMPLES)))
+            self.assertEqual(sum(ids(validation), []), list(range(SAMPLES)))
+
+    def test_in_a_data_loader(self):
+        alone = [ids(self.torch_loader(group="alone"))]
+        loader = DataLoader(self.torch_loader(), batch_size=None)
+        self.assertEqual(len(loader), STEPS)
+        self.assertEqual(ids(loader), alone[0])
+        self.assertEqual(len(ids(loader)), STEPS)
+
+    def test_in_no_worker_process(self):
+        loader = DataLoader(self.torch_loader(), batch_size=None, num_workers=1)
+        with self.assertRaisesRegex(spdld.UnsupportedError, "num_workers=0"):
+            ids(loader)
+        with self.assertRaisesRegex(spdld.UnsupportedError, "num_workers=0"):
+            pickle.dumps(self.torch_loader(group="other"))
+
+
+class Checkpoints(TorchCase):
+    def test_the_rest_of_an_epoch_and_then_the_next(self):
+        loader = self.torch_loader()
+        whole = [ids(loader) for _ in range(3)]
+        for taken in range(STEPS + 1):
+            loader.set_epoch(0)
+            ids(loader, taken or None) if taken else None
+            saved = io.BytesIO()
+            torch.save({"loader": loader.state_dict()}, saved)
+            saved.seek(0)
+            state = torch.load(saved)["loader"]
+            with self.subTest(state=state):
+                loader.set_epoch(7)
+                loader.load_state_dict(state)
+                epoch = taken // STEPS
+                self.assertEqual(loader.epoch, epoch)
+                loader.set_epoch(epoch)  # as a loop does before each epoch: the rest of this one follows all the same
+                self.assertEqual(ids(loader), whole[epoch][taken % STEPS:])
+                self.assertEqual(ids(loader), whole[epoch + 1])
+
+    def test_set_epoch_after_the_rest_is_a_whole_epoch(self):
+        loader = self.torch_loader()
+        whole = ids(loader, 2) + ids(iter([]))
+        loader.set_epoch(0)
+        ids(loader, 1)
+        state = loader.state_dict()
+        loader.load_state_dict(state)
+        self.assertEqual(ids(loader, 1), whole[1:2])
+        loader.set_epoch(0)
+        self.assertEqual(ids(loader, 2), whole)
+        loader.load_state_dict(state)
+        loader.set_epoch(1)
+        self.assertEqual((loader.epoch, len(ids(loader))), (1, STEPS))
+
+    def test_attached_with_a_state(self):
+        loader = self.torch_loader()
+        whole = ids(loader)
+        loader.set_epoch(0)
+        ids(loader, 2)
+        again = self.torch_loader(group="again", state=loader.state_dict())
+        self.assertEqual(ids(again), whole[2:])
+        self.assertEqual(again.epoch, 1)
+
+    def test_a_state_of_another_run(self):
+        state = self.torch_loader().state_dict()
+        other = self.torch_loader(self.spec(name="other", seed=8))
+        with self.assertRaises(spdld.ChangedError):
+            other.load_state_dict(state)
+        other.load_state_dict({**state, "step": 2, "samples": 2 * BATCH}, strict=False)
+        self.assertEqual(len(ids(other)), STEPS - 2)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Processes(TorchCase):
+    """Several processes on the loopback device, each bounded in time."""
+
+    def torchrun(self, count, script, *arguments):
+        """Its exit code, and what its processes said, rank after rank."""
+        with tempfile.TemporaryDirectory(prefix="spdld-torchrun-") as logs:
+            # Into files, for the defaults of torch 1.13 fail with Python 3.11: of its flags only 1 and 2 are found there.
+            command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc_per_node={count}",
+                       "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--redirects=1", "--tee=2",
+                       f"--log_dir={logs}", script, *map(str, arguments)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={
+                **self.daemon.environment(), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"})
+            said = ["".join(file.read_text() for file in sorted(Path(logs).glob(f"*/attempt_0/*/{name}.log")))
+                    for name in ("stdout", "stderr")]
+        return done.returncode, said[0], said[1] or done.stderr
+
+    def train(self, *arguments, count=2):
+        """(loss, samples) of each step of each rank."""
+        code, output, errors = self.torchrun(count, EXAMPLE, self.pictures, "--checkpoint", self.checkpoint, *arguments)
+        self.assertEqual(code, 0, errors)
+        told = [[] for _ in range(count)]
+        for rank, epoch, loss, samples in re.findall(r"^rank (\d+) epoch (\d+) loss (\S+) samples ([\d ]+)$", output,
+                                                     re.MULTILINE):
+            told[int(rank)].append((int(epoch), float(loss), samples.split()))
+        return told
+
+    def test_the_example_goes_on_where_it_stopped(self):
+        folder = tempfile.TemporaryDirectory(prefix="spdld-ddp-")
+        self.addCleanup(folder.cleanup)
+        self.checkpoint = Path(folder.name) / "whole.pt"
+        steps = 2 * (SAMPLES // 8)
+        whole = self.train()
+        self.assertEqual([len(rank) for rank in whole], [steps] * 2)
+        self.assertTrue(all(len(samples) == 4 for rank in whole for _, _, samples in rank))
+        for epoch in range(2):
+            seen = [int(sample) for rank in whole for at, _, samples in rank if at == epoch for sample in samples]
+            self.assertEqual(sorted(seen), list(range(SAMPLES)))
+        self.checkpoint = Path(folder.name) / "stopped.pt"
+        parts = [self.train("--steps", 4), self.train()]  # into epoch 1, and to the end
+        self.assertEqual([len(part[0]) for part in parts], [4, steps - 4])
+        for rank in range(2):
+            self.assertEqual(sum((part[rank] for part in parts), []), whole[rank])
+
+    def test_ranks_that_differ_are_told_apart_before_the_first_step(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+            script.write(CHECKING.format(folder=os.path.dirname(__file__), pictures=str(self.pictures), group=self.id()))
+            script.flush()
+            code, output, errors = self.torchrun(2, script.name)
+        self.assertEqual(code, 0, errors)
+        for case, words in (("same", "right"), ("seed", "ChangedError process 1 .*the pipeline's spec differs"),
+                            ("place", "ChangedError process 1 stands at epoch 0, step 2, and process 0 at epoch 0, step 0"),
+                            ("rank", "InvalidError nobody reads the batches of rank 1 of 2"),
+                            ("size", "ChangedError process 1 .*the global batch size differs"),
+                            ("world", "ChangedError process 1 is one of 1 ranks with 6 steps an epoch")):
+            said = re.findall(f"^{case}: (.*)$", output, re.MULTILINE)
+            self.assertEqual((len(said), len(set(said))), (2, 1), said)  # both the same
+            self.assertRegex(said[0], f"^{words}")
+
+    def test_without_a_process_group(self):
+        spdld.torch.check_ranks(self.torch_loader())
+        with self.assertRaisesRegex(spdld.InvalidError, "init_process_group"):
+            spdld.torch.check_ranks(self.attach(group="other", rank=0, world_size=2))
+
+    def test_ranks_of_processes_that_no_launcher_counts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            processes = [self.script("""
+                import torch, spdld.torch
+                from case import spec_of
+                for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+                    os.environ.pop(name, None)
+                pictures, socket, folder, rank = sys.argv[1:]
+                torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=int(rank),
+                                                     world_size=2)
+                loader = spdld.torch.Loader(spec_of(pictures), socket=socket)
+                spdld.torch.check_ranks(loader)
+                print(loader.info.rank, loader.info.world_size)
+                torch.distributed.barrier()
+                """, self.pictures, self.daemon.socket, folder, rank,
+                env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"}) for rank in range(2)]
+            for rank, process in enumerate(processes):
+                with process:
+                    try:
+                        output, errors = process.communicate(timeout=60)
+                    except subprocess.TimeoutExpired:
+                        process.kill()
+                        raise
+                    self.assertEqual((process.returncode, output.split()), (0, [str(rank), "2"]), errors)
+
+
+CHECKING = """
+import sys
+import torch.distributed as dist
+import spdld, spdld.torch
+sys.path.insert(0, {folder!r})
+from case import spec_of
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+for case, options, changes in (
+        ("same", {{}}, {{}}),
+        ("seed", {{}}, {{"seed": 5 + rank}}),
+        ("place", {{"step": 2 * rank}}, {{}}),
+        ("rank", {{"rank": 0, "world_size": 2}}, {{}}),
+        ("size", {{}}, {{"batch": {{"size": 4 + rank}}}}),
+        ("world", {{"rank": 0, "world_size": 2 - rank}}, {{}})):
+    spec = spec_of({pictures!r}, **{{"batch": {{"global_size": 4}}, **changes}})
+    loader = spdld.torch.Loader(spec, group={group!r} + case + str(rank), **options)
+    try:
+        spdld.torch.check_ranks(loader)
+        print(case + ": right", flush=True)
+    except spdld.Error as error:
+        print(case + ":", type(error).__name__, error, flush=True)
+    loader.close()
+"""
+
+if __name__ == "__main__":
+    unittest.main()
