@@ -42,41 +42,6 @@ nlohmann::json GpuCase::ring(size_t index) const {
   return index < rings.size() ? rings[index] : nlohmann::json::object();
 }
 
-Pipe::Pipe() {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  reader_.reset(ends[0]);
-  writer_.reset(ends[1]);
-}
-
-void Pipe::write(const std::string& text) {
-  size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(writer_.get(), text.data() + done, text.size() - done);
-    if (count <= 0) _exit(98);
-    done += static_cast<size_t>(count);
-  }
-}
-
-bool Pipe::read_byte() {
-  char byte = 0;
-  return ::read(reader_.get(), &byte, 1) == 1;
-}
-
-std::string Pipe::read_line() {
-  std::string line;
-  for (char byte = 0; ::read(reader_.get(), &byte, 1) == 1 && byte != '\n';) line += byte;
-  return line;
-}
-
-std::string Pipe::read_all() {
-  std::string text;
-  char bytes[4096];
-  for (ssize_t count = 0; (count = ::read(reader_.get(), bytes, sizeof bytes)) > 0;)
-    text.append(bytes, static_cast<size_t>(count));
-  return text;
-}
-
 Run run_trainer(const Job& job, size_t batches_max) {
   Pipe told;
   const auto start = Clock::now();

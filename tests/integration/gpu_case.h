@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "proto/unique_fd.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/fake_cuda/fake_cuda.h"
@@ -36,21 +35,6 @@ class GpuCase {
   FakeCuda fake_;
   Environment environment_;
   std::unique_ptr<DaemonProcess> daemon_;
-};
-
-// What a forked trainer tells the test: text, read to its end.
-class Pipe {
- public:
-  Pipe();
-  void write(const std::string& text);  // the child's side
-  void close_writer() { writer_.reset(); }
-  int reader() const { return reader_.get(); }
-  bool read_byte();         // blocks; false at the end
-  std::string read_line();  // blocks; empty at the end
-  std::string read_all();
-
- private:
-  UniqueFd reader_, writer_;
 };
 
 // How a forked trainer's run ended: the digests of its batches, or the sentence of its error.

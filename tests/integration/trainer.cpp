@@ -1,5 +1,6 @@
 #include "tests/integration/trainer.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ Loader attach(const Job& job) {
   if (!job.device.empty()) options.device = job.device.c_str();
   if (!job.transport.empty()) options.transport = job.transport.c_str();
   options.ready_early = job.ready_early ? 1 : 0;
+  if (!job.fingerprint.empty()) options.fingerprint = job.fingerprint.c_str();
   options.no_private_daemon = 1;
   return Loader(options);
 }
@@ -86,6 +88,41 @@ int wait_for(pid_t child) {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+Pipe::Pipe() {
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  reader_.reset(ends[0]);
+  writer_.reset(ends[1]);
+}
+
+void Pipe::write(const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(writer_.get(), text.data() + done, text.size() - done);
+    if (count <= 0) _exit(98);
+    done += static_cast<size_t>(count);
+  }
+}
+
+bool Pipe::read_byte() {
+  char byte = 0;
+  return ::read(reader_.get(), &byte, 1) == 1;
+}
+
+std::string Pipe::read_line() {
+  std::string line;
+  for (char byte = 0; ::read(reader_.get(), &byte, 1) == 1 && byte != '\n';) line += byte;
+  return line;
+}
+
+std::string Pipe::read_all() {
+  std::string text;
+  char bytes[4096];
+  for (ssize_t count = 0; (count = ::read(reader_.get(), bytes, sizeof bytes)) > 0;)
+    text.append(bytes, static_cast<size_t>(count));
+  return text;
 }
 
 bool soon(const std::function<bool()>& holds) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/include/spdld.hpp"
+#include "proto/unique_fd.h"
 
 namespace spdld::test {
 
@@ -20,6 +21,7 @@ struct Job {
   uint32_t held_max = 0;
   std::string device = {}, transport = {};
   bool ready_early = false;
+  std::string fingerprint = {};  // of the run that (epoch, step) belongs to
 };
 
 Loader attach(const Job& job);
@@ -39,6 +41,21 @@ std::vector<Seen> take_all(Loader& loader, size_t batches_max = SIZE_MAX);
 // Runs `what` in a forked process; its return value is the exit code (an exception is 99).
 pid_t in_child(const std::function<int()>& what);
 int wait_for(pid_t child);  // the exit code, or -signal
+
+// What a forked trainer tells the test: text, read to its end.
+class Pipe {
+ public:
+  Pipe();
+  void write(const std::string& text);  // the child's side
+  void close_writer() { writer_.reset(); }
+  int reader() const { return reader_.get(); }
+  bool read_byte();         // blocks; false at the end
+  std::string read_line();  // blocks; empty at the end
+  std::string read_all();
+
+ private:
+  UniqueFd reader_, writer_;
+};
 
 // What the daemon gives back, it gives back soon, not at once: its news come by way of the kernel. Within 20 s.
 bool soon(const std::function<bool()>& holds);
