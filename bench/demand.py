@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a loader costs that could give more than its trainer takes.
 
-    bench/demand.py FOLDER --build DIR [--share 0.33] [--seconds 10] [--threads 2] [--batch 6] [--size 224] [--out DIR]
+    bench/demand.py FOLDER --build DIR [--share 0.33] [--seconds 10] [--settle 3] [--threads 2] [--batch 6] [--size 224]
+                    [--out DIR]
 
 FOLDER: <class>/<name>.jpg. A trainer takes batches as fast as they come, then only SHARE of that rate, at even times, each
 time from the same daemon, which tunes itself. Prints batches and CPU a second of both (the daemon's own, no cache), the ratio
@@ -21,8 +22,6 @@ import machine  # noqa: E402
 import own_daemon  # noqa: E402
 import processes  # noqa: E402
 
-SETTLE_S = 3  # before what counts: the tuning comes down after some calm steps
-
 
 def take(loader, seconds, interval_s):
     """The waits in next(), in s; a batch every `interval_s`, or as fast as they come where it is 0."""
@@ -40,10 +39,10 @@ def take(loader, seconds, interval_s):
     return waits
 
 
-def phase(daemon, loader, seconds, interval_s):
-    take(loader, SETTLE_S, interval_s)
+def phase(daemon, loader, arguments, interval_s):
+    take(loader, arguments.settle, interval_s)  # the tuning comes down after some calm steps
     cpu, began = processes.cpu_s(daemon.process.pid), time.monotonic()
-    waits = take(loader, seconds, interval_s)
+    waits = take(loader, arguments.seconds, interval_s)
     lasted = time.monotonic() - began
     cpu = processes.cpu_s(daemon.process.pid) - cpu
     tuning = daemon.query("describe", "bench")["tuning"]
@@ -64,6 +63,7 @@ def main():
     parser.add_argument("--build", default="")
     parser.add_argument("--share", type=float, default=0.33)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--settle", type=float, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=6)
     parser.add_argument("--size", type=int, default=224)
@@ -74,16 +74,14 @@ def main():
     with own_daemon.OwnDaemon(arguments.threads) as daemon:
         spec = own_daemon.make_spec("train", arguments.folder, arguments.batch, 0, size=arguments.size)
         with daemon.attach(spec) as loader:
-            full = phase(daemon, loader, arguments.seconds, 0)
-            asked = phase(daemon, loader, arguments.seconds, 1 / (arguments.share * full["rate"]))
+            full = phase(daemon, loader, arguments, 0)
+            asked = phase(daemon, loader, arguments, 1 / (arguments.share * full["rate"]))
     head = ["trainer takes", "batches/s", "CPU, cores", "stalled", "next() ms, median", "p99", "decode / fetch / depth"]
     text = (f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}\n\n" +
             figures.markdown(head, [line_of("all that comes", full), line_of(f"{arguments.share:.0%} of that", asked)]) +
             f"\n{asked['rate'] / full['rate']:.2f} of the batches for {asked['cpu'] / full['cpu']:.2f} of the CPU. Last change: {asked['reason']}.\n")
     print(text)
-    if arguments.out:
-        Path(arguments.out).mkdir(parents=True, exist_ok=True)
-        (Path(arguments.out) / "demand.md").write_text(text)
+    figures.save(arguments.out, {"demand.md": text})
 
 
 if __name__ == "__main__":

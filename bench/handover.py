@@ -121,9 +121,7 @@ def main():
              "" if most is None else "yes" if value <= most else "**no**", remark] for what, value, unit, most, remark in lines]
     text = machine.hardware() + "\n\n" + figures.markdown(["what", "measured", "at most", "met", "how"], body, right_from=9)
     print(text)
-    if arguments.out:
-        Path(arguments.out).mkdir(parents=True, exist_ok=True)
-        (Path(arguments.out) / "handover.md").write_text(text)
+    figures.save(arguments.out, {"handover.md": text})
     missed = any(most is not None and value > most for _, value, _, most, _ in lines)
     sys.exit(1 if missed and not arguments.no_fail else 0)
 

@@ -66,10 +66,7 @@ def main():
     merged = measure_all(arguments)
     text = machine.hardware() + "\n\n" + table(merged)
     print(text)
-    if arguments.out:
-        Path(arguments.out).mkdir(parents=True, exist_ok=True)
-        (Path(arguments.out) / "scaling.md").write_text(text)
-        (Path(arguments.out) / "scaling.json").write_text(json.dumps(merged, indent=1) + "\n")
+    figures.save(arguments.out, {"scaling.md": text, "scaling.json": json.dumps(merged, indent=1) + "\n"})
 
 
 if __name__ == "__main__":

@@ -155,10 +155,7 @@ def main():
     text = (f"{machine.hardware()}; {samples[-1]['minutes']:.1f} minutes, {trainers} trainers, {len(samples)} samples\n\n" +
             figures.markdown(["of the daemon", "mean", "slope a minute", "standard error", "grows"], body))
     print(text)
-    if arguments.out:
-        Path(arguments.out).mkdir(parents=True, exist_ok=True)
-        (Path(arguments.out) / "soak.md").write_text(text)
-        (Path(arguments.out) / "soak.json").write_text(json.dumps(samples) + "\n")
+    figures.save(arguments.out, {"soak.md": text, "soak.json": json.dumps(samples) + "\n"})
     sys.exit(1 if judged and any(grows for *_, grows in lines) else 0)
 
 

@@ -186,12 +186,8 @@ def main():
         raise SystemExit("nothing was measured; why stands above.")
     text = report(arguments, lines, skipped)
     print(text)
-    if arguments.out:
-        out = Path(arguments.out)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "table.md").write_text(text)
-        (out / "result.json").write_text(json.dumps({"lines": lines, "skipped": skipped}, indent=1) + "\n")
-        (out / "chart.svg").write_text(chart.draw(lines, arguments))
+    figures.save(arguments.out, {"table.md": text, "chart.svg": chart.draw(lines, arguments),
+                                 "result.json": json.dumps({"lines": lines, "skipped": skipped}, indent=1) + "\n"})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Medians, quantiles, slopes, and tables in Markdown."""
+"""Medians, quantiles, slopes, tables in Markdown, and where they are kept."""
 import math
 import statistics
+from pathlib import Path
 
 
 def quantile(values, share):
@@ -30,3 +31,12 @@ def markdown(head, rows, right_from=1):
     """Columns from `right_from` on are numbers, and stand to the right."""
     rule = ["---" if column < right_from else "---:" for column in range(len(head))]
     return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in [head, rule, *rows])
+
+
+def save(folder, files):
+    """{name: text} into a folder, which is made where it is missing; nowhere where its name is empty."""
+    if not folder:
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (Path(folder) / name).write_text(text)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/src/flat_json.h"
+#include "proto/fingerprint.h"
 
 namespace spdld::client {
 
@@ -69,35 +70,17 @@ Outcome check_numbers(const State& state) {
   return {};
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (size_t begin = 0; begin <= text.size() && parts.size() < kFlatMembersMax;) {
-    const size_t end = std::min(text.find('-', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-// As in proto/PROTOCOL.md, "Fingerprints".
 std::string difference(const State& state, const Terms& terms) {
-  static constexpr std::array<const char*, 4> kParts = {"the version of the order", "the data set's listing",
-                                                        "the pipeline's spec", "the global batch size"};
-  const auto here = split(terms.fingerprint), there = split(state.fingerprint);
-  if (here.size() != kParts.size() || there.size() != kParts.size()) {
+  const auto found = proto::fingerprint_difference(terms.fingerprint, state.fingerprint);
+  if (!found) {
     return "the fingerprint is another (" + state.fingerprint.substr(0, 128) + ", and " +
            terms.fingerprint.substr(0, 128) + " here)";
   }
-  std::string named;
-  size_t count = 0;
-  for (size_t i = 0; i < kParts.size(); ++i) {
-    if (here[i] == there[i]) continue;
-    named += (count++ == 0 ? "" : " and ") + std::string(kParts[i]);
-  }
+  std::string named = found->parts;
   if (state.global_size != terms.global_size) {
     named += " (" + std::to_string(state.global_size) + ", and " + std::to_string(terms.global_size) + " here)";
   }
-  return named + (count == 1 ? " differs" : " differ");
+  return named + (found->count == 1 ? " differs" : " differ");
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ class Cache::Inside final : public ShelfOwner {
     disk_.fill(report);
     return report;
   }
+  std::string disk_trouble() const { return disk_.trouble(); }
 
  private:
   ShelfState& find_or_make(const ShelfKey& key, uint64_t samples) {
@@ -90,5 +91,6 @@ std::shared_ptr<Shelf> Cache::open(const ShelfKey& key, uint64_t samples) {
 
 uint64_t Cache::available_bytes() const { return inside_->memory().available_bytes(); }
 Report Cache::report() const { return inside_->report(); }
+std::string Cache::disk_trouble() const { return inside_->disk_trouble(); }
 
 }  // namespace spdld::cache

@@ -162,6 +162,7 @@ class Cache {
   // Bytes that a shelf might still get in memory: free ones, and those of shelves that nobody uses.
   uint64_t available_bytes() const;
   Report report() const;
+  std::string disk_trouble() const;  // as report() has it
 
   // Memory is taken from the system in pieces of this size (a sixteenth of the limit where that is small); an entry
   // that is larger than an eighth of it gets one of its own.

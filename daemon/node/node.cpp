@@ -140,7 +140,7 @@ void Node::tune() {
 
 void Node::tell_disk_trouble() {
   if (disk_trouble_told_ || options_.settings.cache_folder.empty()) return;
-  const std::string trouble = cache_->report().disk_trouble;
+  const std::string trouble = cache_->disk_trouble();
   if (trouble.empty()) return;
   spdlog::warn("cache: {}", trouble);
   disk_trouble_told_ = true;
@@ -196,8 +196,7 @@ void Node::reload() {
     spdlog::set_level(spdlog::level::from_str(options_.settings.log_level));
     spdlog::info(
         "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency, spare_slot_bytes_max, [cache], [state] and "
-        "[gpu] "
-        "change with a restart only)",
+        "[gpu] change with a restart only)",
         options_.config_file.string());
   } else {
     spdlog::error("SIGHUP: {} has errors, the settings of before stay:\n{}", options_.config_file.string(),

@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cstdio>
-#include <sstream>
 #include <utility>
+
+#include "proto/fingerprint.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -12,13 +13,6 @@ std::string hexadecimal(uint64_t value) {
   std::array<char, 17> text{};
   std::snprintf(text.data(), text.size(), "%llx", static_cast<unsigned long long>(value));
   return text.data();
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, '-');) parts.push_back(part);
-  return parts;
 }
 
 }  // namespace
@@ -42,14 +36,9 @@ std::string Pipeline::fingerprint(uint64_t global_size) const {
 }
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {
-  static constexpr std::array<const char*, 4> kParts = {"the version of the order", "the data set's listing",
-                                                        "the pipeline's spec", "the global batch size"};
-  const auto a = split(mine), b = split(theirs);
-  if (a.size() != kParts.size() || b.size() != kParts.size()) return "its form";
-  std::string named;
-  for (size_t i = 0; i < kParts.size(); i++)
-    if (a[i] != b[i]) named += (named.empty() ? "" : " and ") + std::string(kParts[i]);
-  return named.empty() ? "nothing" : named;
+  const auto difference = proto::fingerprint_difference(mine, theirs);
+  if (!difference) return "its form";
+  return difference->count ? difference->parts : "nothing";
 }
 
 }  // namespace spdld::pipeline

@@ -59,14 +59,8 @@ int differing_boxes(decode::ImageDecoder& decoder, const std::vector<uint8_t>& j
 TEST_CASE("a box has the pixels of the whole picture's decoding", "[decode]") {
   const auto subsampling =
       GENERATE(Subsampling::k444, Subsampling::k422, Subsampling::k420, Subsampling::k440, Subsampling::k411);
-  const int kind = GENERATE(range(0, 6));
-  JpegOptions options;
-  options.subsampling = subsampling;
-  options.grey = kind == 1;
-  options.progressive = kind == 2;
-  options.restart_interval = kind == 3 ? 5 : 0;
-  options.separate_scans = kind == 4;
-  options.unfinished = kind == 5;
+  const int kind = GENERATE(range(0, test::kCodings));
+  JpegOptions options = test::coded(kind, subsampling);
   CAPTURE(static_cast<int>(subsampling), kind);
   auto decoder = decode::make_jpeg_decoder();
   std::mt19937 random(static_cast<unsigned>(kind) * 10 + static_cast<unsigned>(subsampling));

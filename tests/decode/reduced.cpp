@@ -20,57 +20,11 @@ using test::JpegOptions;
 using test::PlanesMemory;
 using test::Subsampling;
 
-struct Plane {
-  Size size;
-  size_t stride = 0;
-  Bytes samples;
-  int at(int x, int y) const { return samples[stride * static_cast<size_t>(y) + static_cast<size_t>(x)]; }
-};
-
-// By the plain sequence of libjpeg's calls.
-std::vector<Plane> reduced_plainly(const Bytes& jpeg, int reduction) {
-  jpeg_decompress_struct context;
-  jpeg_error_mgr errors;
-  context.err = jpeg_std_error(&errors);
-  jpeg_create_decompress(&context);
-  jpeg_mem_src(&context, jpeg.data(), static_cast<unsigned long>(jpeg.size()));
-  jpeg_read_header(&context, TRUE);
-  context.raw_data_out = TRUE;
-  context.scale_num = 1;
-  context.scale_denom = static_cast<unsigned>(reduction);
-  jpeg_start_decompress(&context);
-  std::vector<Plane> planes(static_cast<size_t>(context.num_components));
-  const int lines = context.max_v_samp_factor * context.min_DCT_scaled_size;
-  std::vector<std::vector<JSAMPROW>> rows(planes.size(), std::vector<JSAMPROW>(static_cast<size_t>(2 * DCTSIZE)));
-  const auto height_of = [&](size_t c) {
-    return context.comp_info[c].v_samp_factor * context.comp_info[c].DCT_scaled_size;
-  };
-  for (size_t c = 0; c < planes.size(); ++c) {
-    const jpeg_component_info& part = context.comp_info[c];
-    planes[c].size = {static_cast<int>(part.downsampled_width), static_cast<int>(part.downsampled_height)};
-    planes[c].stride = size_t{part.width_in_blocks} * DCTSIZE + 64;
-    planes[c].samples.resize(planes[c].stride * (size_t{context.total_iMCU_rows} * static_cast<size_t>(height_of(c))));
-  }
-  for (size_t mcu_row = 0; context.output_scanline < context.output_height; ++mcu_row) {
-    JSAMPARRAY arrays[MAX_COMPONENTS];
-    for (size_t c = 0; c < planes.size(); ++c) {
-      const auto count = static_cast<size_t>(height_of(c));
-      for (size_t i = 0; i < count; ++i)
-        rows[c][i] = planes[c].samples.data() + planes[c].stride * (mcu_row * count + i);
-      arrays[c] = rows[c].data();
-    }
-    jpeg_read_raw_data(&context, arrays, static_cast<JDIMENSION>(lines));
-  }
-  jpeg_finish_decompress(&context);
-  jpeg_destroy_decompress(&context);
-  return planes;
-}
-
 // Empty: what decode_planes() promises of `box` is there.
-std::string fault_of(const PlanesView& view, const std::vector<Plane>& wanted, const Box& box, int reduction) {
+std::string fault_of(const PlanesView& view, const std::vector<test::RawPlane>& wanted, const Box& box, int reduction) {
   for (size_t c = 0; c < wanted.size(); ++c) {
     const Size size = view.shape.plane(static_cast<int>(c));
-    if (size != wanted[c].size) return "size of plane " + std::to_string(c);
+    if (size != Size{wanted[c].width, wanted[c].height}) return "size of plane " + std::to_string(c);
     const int across = reduction * (c == 0 ? 1 : view.shape.chroma_across);
     const int down = reduction * (c == 0 ? 1 : view.shape.chroma_down);
     const int beside_x = c > 0 && view.shape.chroma_across == 2, beside_y = c > 0 && view.shape.chroma_down == 2;
@@ -89,13 +43,7 @@ std::string fault_of(const PlanesView& view, const std::vector<Plane>& wanted, c
 }
 
 Bytes jpeg_of(int kind, Subsampling subsampling, int width, int height) {
-  JpegOptions options;
-  options.subsampling = subsampling;
-  options.grey = kind == 1;
-  options.progressive = kind == 2;
-  options.restart_interval = kind == 3 ? 5 : 0;
-  options.separate_scans = kind == 4;
-  options.unfinished = kind == 5;
+  JpegOptions options = test::coded(kind, subsampling);
   options.seed = static_cast<uint32_t>(width + height);
   return test::make_jpeg(width, height, options);
 }
@@ -118,7 +66,7 @@ TEST_CASE("reduced planes are libjpeg's raw output at that scale", "[decode]") {
       CHECK(shape->picture ==
             Size{(size->width + reduction - 1) / reduction, (size->height + reduction - 1) / reduction});
       if (subsampling == Subsampling::k420 && kind != 1) CHECK(int{shape->chroma_across} == (reduction == 1 ? 2 : 1));
-      const auto wanted = reduced_plainly(jpeg, reduction);
+      const auto wanted = test::raw_plainly(jpeg, reduction);
       PlanesMemory memory(*shape, 0);
       for (int i = 0; i < 12; ++i) {
         Box box{0, 0, 1 + below(size->width), 1 + below(size->height)};
@@ -140,7 +88,7 @@ TEST_CASE("a reduced sample is the mean of its pixels", "[decode]") {
   const auto subsampling = GENERATE(Subsampling::k444, Subsampling::k422, Subsampling::k420, Subsampling::k440);
   auto decoder = decode::make_jpeg_decoder();
   const Bytes jpeg = jpeg_of(0, subsampling, 211, 173);
-  const auto whole = reduced_plainly(jpeg, 1);
+  const auto whole = test::raw_plainly(jpeg, 1);
   for (const int reduction : {2, 4, 8}) {
     REQUIRE(decoder->open(jpeg, true));
     const auto shape = decoder->planes(reduction);
@@ -152,10 +100,10 @@ TEST_CASE("a reduced sample is the mean of its pixels", "[decode]") {
     double farthest = 0;
     for (size_t c = 0; c < 3; ++c) {
       const Size size = view.shape.plane(static_cast<int>(c));
-      const int across = std::max(1, whole[c].size.width / (size.width - 1));
-      const int down = std::max(1, whole[c].size.height / (size.height - 1));
-      for (int y = 0; y < whole[c].size.height / down; ++y) {
-        for (int x = 0; x < whole[c].size.width / across; ++x) {
+      const int across = std::max(1, whole[c].width / (size.width - 1));
+      const int down = std::max(1, whole[c].height / (size.height - 1));
+      for (int y = 0; y < whole[c].height / down; ++y) {
+        for (int x = 0; x < whole[c].width / across; ++x) {
           double sum = 0;
           bool is_cut = false;  // libjpeg cuts values off behind the mean, not before
           for (int v = 0; v < down; ++v) {

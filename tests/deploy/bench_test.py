@@ -75,6 +75,13 @@ class Scripts(unittest.TestCase):
         run("scaling.py", *self.options("--threads", "1,2", "--rounds", 1, "--epochs", 1, "--peers", "spdld", "--out", out))
         self.assertIn("spdld, first epoch", (out / "scaling.md").read_text())
 
+    def test_demand(self):
+        out = self.folder / "demand"
+        run("demand.py", *self.options("--seconds", 0.5, "--settle", 0.2, "--size", 32, "--out", out))
+        text = (out / "demand.md").read_text()
+        self.assertIn("| all that comes |", text)
+        self.assertRegex(text, r"\d\.\d\d of the batches for \d+\.\d\d of the CPU")
+
     def test_handover(self):
         out = self.folder / "handover"
         run("handover.py", *self.options("--calls", 20, "--rounds", 1, "--size", 32, "--no-fail", "--out", out))

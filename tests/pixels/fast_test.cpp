@@ -17,6 +17,8 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 using test::JpegOptions;
+using test::kPlanesKinds;
+using test::PlanesKind;
 using test::Subsampling;
 
 config::PipelineSpec spec_of(const std::string& decode_options, const std::string& ops) {
@@ -86,17 +88,7 @@ Psnr psnr(const Bytes& a, const Bytes& b) {
   return found;
 }
 
-struct Kind {
-  bool grey;
-  Subsampling subsampling;
-};
-constexpr Kind kKinds[] = {{false, Subsampling::k444},
-                           {false, Subsampling::k422},
-                           {false, Subsampling::k420},
-                           {false, Subsampling::k440},
-                           {true, Subsampling::k444}};
-
-Bytes jpeg_of(const Kind& kind, const Size& size, uint32_t seed) {
+Bytes jpeg_of(const PlanesKind& kind, const Size& size, uint32_t seed) {
   JpegOptions options;
   options.grey = kind.grey;
   options.subsampling = kind.subsampling;
@@ -116,7 +108,7 @@ std::vector<std::string> chains(int side) {
 }
 
 TEST_CASE("fast pictures are close to plain ones, for every sampling and reduction", "[pixels]") {
-  const auto& kind = GENERATE(from_range(std::begin(kKinds), std::end(kKinds)));
+  const auto& kind = GENERATE(from_range(std::begin(kPlanesKinds), std::end(kPlanesKinds)));
   CAPTURE(kind.grey, static_cast<int>(kind.subsampling));
   struct Found {
     int count = 0;
@@ -169,7 +161,7 @@ Bytes moved(const transform::ImageProgram& program, const Bytes& jpeg, int right
 }
 
 TEST_CASE("a shift of half a wanted pixel would show", "[pixels]") {
-  const Kind& kind = kKinds[static_cast<size_t>(GENERATE(0, 1, 2, 3))];
+  const PlanesKind& kind = kPlanesKinds[static_cast<size_t>(GENERATE(0, 1, 2, 3))];
   const int side = GENERATE(30, 62, 115);
   const Bytes jpeg = jpeg_of(kind, {803, 611}, 2);
   const std::string ops = "{ op = \"center-crop\", size = [500, 600] }, { op = \"resize\", size = [" +
@@ -223,7 +215,7 @@ TEST_CASE("fast decoding allocates nothing in steady state", "[pixels]") {
   Chain fast(kFast, "{ op = \"random-resized-crop\", size = 40 }, { op = \"horizontal-flip\" }");
   std::vector<Bytes> jpegs;
   for (uint32_t i = 0; i < 20; ++i)
-    jpegs.push_back(jpeg_of(kKinds[i % 5], {400 + 13 * static_cast<int>(i), 700 - 11 * static_cast<int>(i)}, i));
+    jpegs.push_back(jpeg_of(kPlanesKinds[i % 5], {400 + 13 * static_cast<int>(i), 700 - 11 * static_cast<int>(i)}, i));
   int failed = 0, reduced = 0;
   const auto round = [&] {
     for (size_t i = 0; i < jpegs.size(); ++i) {

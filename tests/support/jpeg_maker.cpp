@@ -79,16 +79,16 @@ std::vector<RawPlane> read_raw(jpeg_decompress_struct& jpeg) {
     planes[c].sampling = {component.h_samp_factor, component.v_samp_factor};
     planes[c].width = static_cast<int>(component.downsampled_width);
     planes[c].height = static_cast<int>(component.downsampled_height);
-    planes[c].stride = static_cast<int>(component.width_in_blocks) * DCTSIZE;
+    planes[c].stride = static_cast<int>(component.width_in_blocks) * component.DCT_scaled_size;
     planes[c].samples.resize(static_cast<size_t>(planes[c].stride) * jpeg.total_iMCU_rows *
-                             static_cast<size_t>(component.v_samp_factor) * DCTSIZE);
+                             static_cast<size_t>(component.v_samp_factor * component.DCT_scaled_size));
   }
-  const int lines = jpeg.max_v_samp_factor * DCTSIZE;
+  const int lines = jpeg.max_v_samp_factor * jpeg.min_DCT_scaled_size;
   for (size_t mcu_row = 0; jpeg.output_scanline < jpeg.output_height; ++mcu_row) {
     std::vector<std::vector<JSAMPROW>> rows(planes.size());
     std::vector<JSAMPARRAY> pointers;
     for (size_t c = 0; c < planes.size(); ++c) {
-      const size_t count = static_cast<size_t>(planes[c].sampling.down) * DCTSIZE;
+      const auto count = static_cast<size_t>(planes[c].sampling.down * jpeg.comp_info[c].DCT_scaled_size);
       for (size_t i = 0; i < count; ++i) {
         rows[c].push_back(planes[c].samples.data() + static_cast<size_t>(planes[c].stride) * (mcu_row * count + i));
       }
@@ -177,6 +177,17 @@ std::vector<uint8_t> make_jpeg(int width, int height, const JpegOptions& options
   return bytes;
 }
 
+JpegOptions coded(int coding, Subsampling subsampling) {
+  JpegOptions options;
+  options.subsampling = subsampling;
+  options.grey = coding == 1;
+  options.progressive = coding == 2;
+  options.restart_interval = coding == 3 ? 5 : 0;
+  options.separate_scans = coding == 4;
+  options.unfinished = coding == 5;
+  return options;
+}
+
 std::vector<uint8_t> decode_plainly(const std::vector<uint8_t>& bytes, int& width, int& height) {
   std::vector<uint8_t> pixels;
   const bool is_read = read_jpeg(bytes, [&](jpeg_decompress_struct& jpeg) {
@@ -194,10 +205,11 @@ std::vector<uint8_t> decode_plainly(const std::vector<uint8_t>& bytes, int& widt
   return is_read ? pixels : std::vector<uint8_t>();
 }
 
-std::vector<RawPlane> raw_plainly(const std::vector<uint8_t>& bytes) {
+std::vector<RawPlane> raw_plainly(const std::vector<uint8_t>& bytes, int reduction) {
   std::vector<RawPlane> planes;
   read_jpeg(bytes, [&](jpeg_decompress_struct& jpeg) {
     jpeg.raw_data_out = TRUE;
+    jpeg.scale_denom = static_cast<unsigned>(reduction);
     jpeg_start_decompress(&jpeg);
     planes = read_raw(jpeg);
   });

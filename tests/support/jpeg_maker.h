@@ -1,6 +1,7 @@
 // Makes JPEGs for tests: photo-like content (soft shapes, edges and noise) that depends on the seed alone. Any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -27,6 +28,22 @@ struct JpegOptions {
   uint32_t seed = 1;
 };
 
+// Pictures that are coded in one of the ways that JPEGs are: 0 colour, baseline; 1 grey; 2 progressive; 3 with
+// restarts; 4 a scan for each component; 5 progressive and unfinished.
+constexpr int kCodings = 6;
+JpegOptions coded(int coding, Subsampling subsampling);
+
+// The kinds of pictures that have planes.
+struct PlanesKind {
+  bool grey;
+  Subsampling subsampling;
+};
+inline constexpr PlanesKind kPlanesKinds[] = {{false, Subsampling::k444},
+                                              {false, Subsampling::k422},
+                                              {false, Subsampling::k420},
+                                              {false, Subsampling::k440},
+                                              {true, Subsampling::k444}};
+
 std::vector<uint8_t> make_jpeg(int width, int height, const JpegOptions& options = {});
 
 // The picture that make_jpeg compresses: interleaved, `channels` bytes a pixel.
@@ -41,9 +58,13 @@ struct RawPlane {
   int width = 0, height = 0;     // of the samples that belong to the picture
   int stride = 0;                // whole blocks
   std::vector<uint8_t> samples;  // whole rows of MCUs
+  int at(int x, int y) const {
+    return samples[static_cast<size_t>(stride) * static_cast<size_t>(y) + static_cast<size_t>(x)];
+  }
 };
 
-// libjpeg's raw output, of each component, by the plain sequence of its calls. Empty when libjpeg reports an error.
-std::vector<RawPlane> raw_plainly(const std::vector<uint8_t>& jpeg);
+// libjpeg's raw output, of each component, by the plain sequence of its calls; with `reduction` (1, 2, 4 or 8) at that
+// part of its size. Empty when libjpeg reports an error.
+std::vector<RawPlane> raw_plainly(const std::vector<uint8_t>& jpeg, int reduction = 1);
 
 }  // namespace spdld::test

@@ -12,6 +12,8 @@
 namespace spdld {
 namespace {
 
+using test::kPlanesKinds;
+using test::PlanesKind;
 using test::Subsampling;
 
 struct Planes {
@@ -81,17 +83,7 @@ std::vector<uint8_t> render(const transform::ImageProgram& program, const Planes
   return tensor;
 }
 
-struct Kind {
-  bool grey;
-  Subsampling subsampling;
-};
-constexpr Kind kKinds[] = {{false, Subsampling::k444},
-                           {false, Subsampling::k422},
-                           {false, Subsampling::k420},
-                           {false, Subsampling::k440},
-                           {true, Subsampling::k444}};
-
-std::vector<uint8_t> jpeg_of(const Kind& kind, const Size& size, uint32_t seed) {
+std::vector<uint8_t> jpeg_of(const PlanesKind& kind, const Size& size, uint32_t seed) {
   test::JpegOptions options;
   options.grey = kind.grey;
   options.subsampling = kind.subsampling;
@@ -110,7 +102,7 @@ TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many 
   const auto program = test::program_of(ops);
   double worst = 100, sum = 0;
   int count = 0;
-  for (const Kind& kind : kKinds) {
+  for (const PlanesKind& kind : kPlanesKinds) {
     for (const Size& size : {Size{201, 149}, Size{320, 240}, Size{97, 333}, Size{130, 122}}) {
       const auto jpeg = jpeg_of(kind, size, static_cast<uint32_t>(size.width));
       const PixelRows rows = full_rows(jpeg);
@@ -131,7 +123,7 @@ TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many 
 
 TEST_CASE("planes of tiny pictures are upsampled as libjpeg does it, up to the border", "[transform]") {
   const auto program = test::program_of(R"({ op = "resize", size = [23, 29], antialias = false })");
-  for (const Kind& kind : kKinds) {
+  for (const PlanesKind& kind : kPlanesKinds) {
     for (int width = 1; width <= 9; ++width) {
       for (int height = 1; height <= 9; ++height) {
         const auto jpeg = jpeg_of(kind, {width, height}, static_cast<uint32_t>(100 * width + height));
@@ -146,7 +138,7 @@ TEST_CASE("planes of tiny pictures are upsampled as libjpeg does it, up to the b
 }
 
 TEST_CASE("each float and integer tensor from planes has the same pixels", "[transform]") {
-  const auto jpeg = jpeg_of(kKinds[2], {300, 200}, 5);
+  const auto jpeg = jpeg_of(kPlanesKinds[2], {300, 200}, 5);
   const Planes planes = raw_planes(jpeg);
   const std::string crop = R"({ op = "random-resized-crop", size = [224, 224] }, { op = "horizontal-flip" }, )";
   const auto pixels = render(test::program_of(crop + R"({ op = "convert", dtype = "uint8", layout = "NHWC" })"),

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optio
 
 import spdld
 from spdld._errors import ChangedError, InvalidError, UnsupportedError
+from spdld._spdld import fingerprint_difference
 
 __all__ = ["Loader", "check_ranks"]
 
@@ -164,16 +165,6 @@ def check_ranks(loader: Union[Loader, spdld.Loader], group: Any = None) -> None:
         _check_places([told[1] for told in every], info.world_size)
 
 
-# As in proto/PROTOCOL.md, "Fingerprints".
-_PARTS = ("the version of the order", "the data set's listing", "the pipeline's spec", "the global batch size")
-
-
-def _difference(mine: str, most: str) -> str:
-    pairs = list(zip(mine.split("-"), most.split("-")))
-    named = [part for part, (one, other) in zip(_PARTS, pairs) if one != other]
-    return " and ".join(named) if len(pairs) == len(_PARTS) else "the fingerprint"
-
-
 def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> None:
     """each: fingerprint, rank, world_size, steps_per_epoch, position; by process."""
     most = collections.Counter((told[0], *told[2:]) for told in every).most_common(1)[0][0]
@@ -181,7 +172,7 @@ def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> Non
     for process, (fingerprint, _, world_size, steps, position) in enumerate(every):
         if fingerprint != most[0]:
             raise ChangedError(f"process {process} reads something else than process {model}: "
-                               f"{_difference(fingerprint, most[0])} differs ({fingerprint}, and {most[0]}); give all "
+                               f"{fingerprint_difference(fingerprint, most[0]) or 'the fingerprint'} differs ({fingerprint}, and {most[0]}); give all "
                                "processes the same pipeline and the same data")
         if (world_size, steps) != most[1:3]:
             raise ChangedError(f"process {process} is one of {world_size} ranks with {steps} steps an epoch, and process "

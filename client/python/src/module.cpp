@@ -15,6 +15,7 @@
 
 #include "client/python/src/errors.h"
 #include "client/python/src/loader.h"
+#include "proto/fingerprint.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -103,5 +104,13 @@ NB_MODULE(_spdld, module) {
              "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a,
              "framework"_a, "converter"_a);
   module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
+  // In words; none: one of them is no fingerprint.
+  module.def(
+      "fingerprint_difference",
+      [](const std::string& mine, const std::string& other) {
+        const auto found = spdld::proto::fingerprint_difference(mine, other);
+        return found ? std::optional(found->parts) : std::nullopt;
+      },
+      "mine"_a, "other"_a);
   module.def("version", [] { return spdld_version(); });
 }

@@ -246,6 +246,11 @@ void DiskTier::write(DiskWrite& entry) {
   shelf.pending.fetch_sub(1);  // from here on the shelf may go
 }
 
+std::string DiskTier::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
 void DiskTier::fill(Report& report) const {
   const std::lock_guard lock(mutex_);
   report.folder = folder_.string();

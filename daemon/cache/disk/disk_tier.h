@@ -46,6 +46,7 @@ class DiskTier {
 
   // Its own lines of the report, and of each shelf.
   void fill(Report& report) const;
+  std::string trouble() const;
 
  private:
   Status take_folder();

@@ -37,7 +37,6 @@ struct DeviceRing {
   uint32_t owner = 0;  // the trainer's uid: staging memory that held another's batches is not used for these
 };
 
-
 struct GpuReport {
   std::string uuid, name;
   std::string state;   // "closed": no context; "open"; "failed": until the next ring opens it afresh

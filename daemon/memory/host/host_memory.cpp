@@ -1,8 +1,6 @@
 #include "daemon/memory/host/host_memory.h"
 
-#include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "daemon/base/cpu.h"

@@ -1,0 +1,19 @@
+// What two fingerprints of runs differ in (PROTOCOL.md, "Fingerprints"), in words. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spdld::proto {
+
+struct FingerprintDifference {
+  std::string parts;  // "the data set's listing and the pipeline's spec"; empty: they are the same
+  size_t count = 0;   // of the parts named
+};
+
+// None: one of them has not the form of a fingerprint.
+std::optional<FingerprintDifference> fingerprint_difference(std::string_view mine, std::string_view other);
+
+}  // namespace spdld::proto
