@@ -77,17 +77,18 @@ class Rig final : public pipeline::StreamObserver {
   void fill_all() {
     for (auto& slot : slots_) REQUIRE(stream_.fill(slot));
   }
-  // Fills no more than the stream asks for; the slots that it had when it asked first.
-  size_t fill_as_wanted() {
-    size_t filled = 0, first = 0;
-    while (filled < slots_.size()) {
-      while (filled < slots_.size() && stream_.wants_slot()) REQUIRE(stream_.fill(slots_[filled++]));
-      if (!first) first = filled;
+  // Fills what the stream asks for now; the slots that it has then.
+  size_t fill_wanted_now() {
+    while (filled_ < slots_.size() && stream_.wants_slot()) REQUIRE(stream_.fill(slots_[filled_++]));
+    return filled_;
+  }
+  // Fills no more than the stream asks for, until all are filled.
+  void fill_as_wanted() {
+    while (fill_wanted_now() < slots_.size()) {
       std::unique_lock lock(mutex_);
-      if (filled < slots_.size()) REQUIRE(changed_.wait_for(lock, 30s, [this] { return wanting_; }));
+      REQUIRE(changed_.wait_for(lock, 30s, [this] { return wanting_; }));
       wanting_ = false;
     }
-    return first;
   }
   // Until all samples but the straggler are in their slots.
   void wait_for_the_others() const {
@@ -139,6 +140,7 @@ class Rig final : public pipeline::StreamObserver {
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
   std::vector<batch::Slot> slots_;
+  size_t filled_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<uint64_t> steps_;
@@ -171,11 +173,13 @@ TEST_CASE("a picture that decodes for ever holds up its own batch, and the other
 
 TEST_CASE("a stream asks for slots before its tasks run out, also behind a straggler, and for no more") {
   constexpr uint64_t kBatches = 60;
-  std::latch gate(1);
+  std::latch gate(1), asked(1);
   Rig rig(kBatches, 2, [&](uint64_t sample) {
-    if (sample == 0) gate.wait();
+    (sample == 0 ? gate : asked).wait();  // no task ends while the slots that it asks for are counted
   });
-  CHECK(rig.fill_as_wanted() < kBatches / 2);
+  CHECK(rig.fill_wanted_now() < kBatches / 2);
+  asked.count_down();
+  rig.fill_as_wanted();
   rig.wait_for_the_others();
   gate.count_down();
   CHECK(rig.steps(kBatches) == all_steps(kBatches));
