@@ -94,7 +94,9 @@ bool Stream::assign(Task& task) {
   task.position = (task.open->batch.slice.first + task.index) % pipeline_->samples();
   task.attempt = 0;
   task.fault_since_ns = 0;
-  task.sample = order_of(task.open->batch.position.epoch)(task.position);
+  const sampler::EpochOrder& order = order_of(task.open->batch.position.epoch);
+  task.sample = order(task.position);
+  task.pass = order.pass(task.position);
   return true;
 }
 
@@ -145,7 +147,7 @@ void Stream::process(Task& task, unsigned thread) {
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
 Status Stream::decode_sample(Task& task, DecodeContext& context) try {
   const batch::Batch& batch = task.open->batch;
-  const Draws draws{pipeline_->spec().seed, batch.position.epoch, task.sample};
+  const Draws draws{pipeline_->spec().seed, task.pass, task.sample};
   Status status = pipeline_->plan().run({*task.listing, task.sample, task.held}, draws, context,
                                         {layout_, batch.slot->memory->fill_address(), task.index});
   context.rows.memory.shrink(kKeptPixelBytesMax);

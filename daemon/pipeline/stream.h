@@ -72,6 +72,7 @@ class Stream final : private source::FetchObserver {
     OpenBatch* open = nullptr;
     uint64_t index = 0;               // in the batch
     uint64_t position = 0;            // in the epoch
+    uint64_t pass = 0;                // of its random draws
     uint32_t attempt = 0;             // 0: the sample itself; then substitutes
     uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
     std::vector<cache::Found> found;  // by field: what the cache has of it

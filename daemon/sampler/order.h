@@ -63,6 +63,9 @@ class EpochOrder {
 
   uint64_t epoch() const { return epoch_; }
   uint64_t operator()(uint64_t position) const;  // position < size(): the sample's id
+  // What the random operations on the sample of this position are keyed by, beside the seed and its id: so that a sample
+  // that comes twice in an epoch may look different each time.
+  uint64_t pass(uint64_t /*position*/) const { return epoch_; }
   // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
   // sample but the one of this position (unless there is only one), so it may well be another bad one: the caller
   // bounds the attempts.
