@@ -56,6 +56,10 @@ std::span<const SourceType> sources();
 const Operation* find_operation(std::string_view name);
 const SourceType* find_source(std::string_view name);
 
+// The field that the samples of a mix have in addition: the number of their source, in the file's order. Every sample
+// of a single source would have 0.
+inline constexpr std::string_view kSourceField = "source";
+
 // What a source's field gives: kInteger for image-folder's class, kBytes for all others (`path` is the sample's name).
 Flow field_flow(const SourceType& source, std::string_view field);
 std::string_view flow_name(Flow flow);  // "bytes", "image", "integer", "tensor"

@@ -84,8 +84,13 @@ class TableReader {
   Complaints& complaints_;
 };
 
+constexpr size_t kSourcesMax = 64;
+
 // [source]; relative uris are taken from `folder`.
 SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
+// [[sources]]: two or more, whose keys are those of [source] and some of their own.
+std::vector<SourceSpec> check_sources(const Node& node, MixRule mix, const std::filesystem::path& folder,
+                                      Complaints& complaints);
 
 // The absolute path that a uri (a path, or file:///...) means, or what is wrong with it.
 struct LocalPath {
@@ -94,9 +99,14 @@ struct LocalPath {
 };
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
 
+// The absolute path of the list that `key` of a table names; empty: there is none.
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder);
+
 // [order] and [batch]; relative paths of lists are taken from `folder`.
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
 BatchSpec check_batch(const Node& node, Complaints& complaints);
+// What of [order] does not go with one source ([source]) or with several ([[sources]]).
+void check_order_of(bool several, const Node& node, Complaints& complaints);
 
 // The two checks behind load.h.
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder);

@@ -45,6 +45,17 @@ const std::vector<Parameter>& order_keys() {
        .fallback = Value(int64_t{0}),
        .min = 1,
        .max = 1e15},
+      {.name = "mix",
+       .type = Type::kChoice,
+       .help = "of several sources: any weights, or exact proportions in whole numbers",
+       .fallback = Value(std::string("random")),
+       .choices = {"random", "exact"}},
+      {.name = "epoch_samples",
+       .type = Type::kInteger,
+       .help = "samples of an epoch; what is left of a pass through a source comes in the next epoch",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 1e15},
   };
   return keys;
 }
@@ -94,7 +105,8 @@ Shuffle shuffle_of(const TableReader& reader) {
   return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
 }
 
-// The absolute path of a list; empty: there is none.
+}  // namespace
+
 std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder) {
   const auto given = reader.given_text(key);
   if (!given) return "";
@@ -102,8 +114,6 @@ std::string list_of(const TableReader& reader, std::string_view key, const std::
   if (!error.empty()) reader.complain(key, error);
   return path;
 }
-
-}  // namespace
 
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
   TableReader reader(node, "order", order_keys(), complaints);
@@ -120,7 +130,18 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
   order.include = list_of(reader, "include", folder);
   order.exclude = list_of(reader, "exclude", folder);
   order.first = static_cast<uint64_t>(reader.integer("first"));
+  order.mix = reader.text("mix") == "exact" ? MixRule::kExact : MixRule::kRandom;
+  order.epoch_samples = static_cast<uint64_t>(reader.integer("epoch_samples"));
   return order;
+}
+
+void check_order_of(bool several, const Node& node, Complaints& complaints) {
+  const auto refuse = [&](std::string_view key, std::string_view why) {
+    if (const Node* found = node.find(key)) complaints.add(found->line, "order." + std::string(key), std::string(why));
+  };
+  if (!several) return refuse("mix", "may only stand beside [[sources]], of which there are two or more");
+  for (const std::string_view key : {"include", "exclude", "first"})
+    refuse(key, "must not stand beside [[sources]]: write it in the table of the source that it is meant for");
 }
 
 BatchSpec check_batch(const Node& node, Complaints& complaints) {

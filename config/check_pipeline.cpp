@@ -42,6 +42,8 @@ const std::vector<Parameter>& output_keys() {
   return keys;
 }
 
+using SourceTypes = std::vector<const SourceType*>;  // of all sources; nullptr: it is not known
+
 // --- [[output]] ---
 
 // Parameters that are each allowed but make no sense together.
@@ -187,21 +189,38 @@ class Names {
   std::map<std::string, std::string> keys_;  // name -> the key that gave it
 };
 
-// What the field gives; none where there is no such field, or its source is not known (nullptr).
-std::optional<Flow> check_from(const TableReader& reader, const SourceType* source, OutputSpec& output) {
-  const auto from = reader.given_text("from");
-  if (!from || source == nullptr) return std::nullopt;
-  output.from = *from;
-  const auto& fields = source->fields;
+// What a field of one type of source gives; none where there is no such field.
+std::optional<Flow> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
+  const auto& fields = source.fields;
   if (fields.empty()) {
-    if (is_word(*from, "_.+-") && from->find_first_of(".+-") != 0) return field_flow(*source, *from);
-    reader.complain("from", "must be a member's extension such as \"jpg\", or \"path\", not " + in_quotes(*from));
+    if (is_word(from, "_.+-") && from.find_first_of(".+-") != 0) return field_flow(source, from);
+    reader.complain("from", "must be a member's extension such as \"jpg\", or \"path\", not " + in_quotes(from));
     return std::nullopt;
   }
-  if (std::find(fields.begin(), fields.end(), *from) != fields.end()) return field_flow(*source, *from);
-  reader.complain("from", "is not a field of " + std::string(source->name) + ": " + in_quotes(*from) +
-                              did_you_mean(*from, fields) + "; it has " + joined(fields));
+  if (std::find(fields.begin(), fields.end(), from) != fields.end()) return field_flow(source, from);
+  reader.complain("from", "is not a field of " + std::string(source.name) + ": " + in_quotes(from) +
+                              did_you_mean(from, fields) + "; it has " + joined(fields));
   return std::nullopt;
+}
+
+// What the field gives; none where there is no such field, or its source is not known (nullptr).
+std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output) {
+  const auto from = reader.given_text("from");
+  if (!from || std::find(sources.begin(), sources.end(), nullptr) != sources.end()) return std::nullopt;
+  output.from = *from;
+  if (sources.size() > 1 && *from == kSourceField) return Flow::kInteger;
+  std::optional<Flow> flow;
+  for (const SourceType* source : sources) {
+    const auto here = check_from_one(reader, *source, *from);
+    if (!here) return std::nullopt;
+    if (flow && *flow != *here) {
+      reader.complain("from", in_quotes(*from) + " gives " + std::string(flow_name(*flow)) + " in one source and " +
+                                  std::string(flow_name(*here)) + " in another: all must give the same");
+      return std::nullopt;
+    }
+    flow = here;
+  }
+  return flow;
 }
 
 // False: an operation is not known.
@@ -231,7 +250,7 @@ bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, 
   return known;
 }
 
-OutputSpec check_output(const Node& node, const std::string& key, const SourceType* source, Names& names,
+OutputSpec check_output(const Node& node, const std::string& key, const SourceTypes& sources, Names& names,
                         Complaints& complaints) {
   OutputSpec output;
   output.where = {complaints.file(), node.line};
@@ -242,13 +261,13 @@ OutputSpec check_output(const Node& node, const std::string& key, const SourceTy
     output.name = *name;
     names.add(*name, reader.line("name"), key + ".name");
   }
-  const auto start = check_from(reader, source, output);
+  const auto start = check_from(reader, sources, output);
   const bool known = check_ops(reader.find("ops"), output, reader, names);
   if (known && node.table() != nullptr) check_chain(output, start, key, reader.line("ops"), complaints);
   return output;
 }
 
-std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source, Complaints& complaints) {
+std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, Complaints& complaints) {
   std::vector<OutputSpec> outputs;
   const auto* list = node == nullptr ? nullptr : node->list();
   if (list == nullptr || list->empty()) {
@@ -263,12 +282,24 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceType* source
   }
   Names names(complaints);
   for (size_t i = 0; i < list->size(); ++i) {
-    outputs.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", source, names, complaints));
+    outputs.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", sources, names, complaints));
   }
   return outputs;
 }
 
 // --- the whole ---
+
+std::vector<SourceSpec> check_all_sources(const Node& root, MixRule mix, const std::filesystem::path& folder,
+                                          Complaints& complaints) {
+  const Node *one = root.find("source"), *several = root.find("sources");
+  if (one != nullptr && several != nullptr) {
+    complaints.add(several->line, "sources", "must not stand beside [source]: write all of them as [[sources]]");
+  }
+  if (one != nullptr) return {check_source(*one, folder, complaints)};
+  if (several != nullptr) return check_sources(*several, mix, folder, complaints);
+  complaints.add(0, "source", "is missing: a [source] with type and uri says where the samples are");
+  return {};
+}
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so.
 void refuse_fast_beside_decoded(const std::vector<OutputSpec>& outputs, Complaints& complaints) {
@@ -286,7 +317,7 @@ void refuse_fast_beside_decoded(const std::vector<OutputSpec>& outputs, Complain
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
   Complaints complaints(origin);
   TableReader reader(root, "", top_keys(), complaints);
-  const std::array<std::string_view, 4> tables = {"source", "order", "output", "batch"};
+  const std::array<std::string_view, 5> tables = {"source", "sources", "order", "output", "batch"};
   reader.refuse_unknown(tables);
   PipelineSpec spec;
   spec.where = {origin, 0};
@@ -302,15 +333,15 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
   spec.cache = cache_form_named(reader.text("cache"));
 
-  if (const Node* source = root.find("source")) {
-    spec.source = check_source(*source, folder, complaints);
-  } else {
-    complaints.add(0, "source", "is missing: a [source] with type and uri says where the samples are");
-  }
   if (const Node* order = root.find("order")) {
     spec.order = check_order(*order, folder, complaints);
+    check_order_of(root.find("sources") != nullptr, *order, complaints);
   }
-  spec.outputs = check_outputs(root.find("output"), find_source(spec.source.type), complaints);
+  spec.sources = check_all_sources(root, spec.order.mix, folder, complaints);
+  SourceTypes types;
+  for (const auto& source : spec.sources) types.push_back(find_source(source.type));
+  if (types.empty()) types.push_back(nullptr);
+  spec.outputs = check_outputs(root.find("output"), types, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_fast_beside_decoded(spec.outputs, complaints);
   if (const Node* batch = root.find("batch")) {
     spec.batch = check_batch(*batch, complaints);

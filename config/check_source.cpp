@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "config/check.h"
@@ -124,10 +125,49 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
   return {tidy(path), ""};
 }
 
-SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
+namespace {
+
+// What a table of [[sources]] has beside the keys of [source].
+const std::vector<Parameter>& own_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "name", .type = Type::kText, .help = "of the source"},
+      {.name = "weight",
+       .type = Type::kNumber,
+       .help = "how often its samples come, beside the other sources' weights",
+       .fallback = Value(0.0),
+       .min = 0,
+       .max = 1e9,
+       .above_min = true},
+      {.name = "include",
+       .type = Type::kText,
+       .help = "a file with the names or ids of its samples to take, one a line",
+       .fallback = Value(std::string())},
+      {.name = "exclude",
+       .type = Type::kText,
+       .help = "a file with the names or ids of its samples to leave out, one a line",
+       .fallback = Value(std::string())},
+      {.name = "first",
+       .type = Type::kInteger,
+       .help = "only so many of its samples, the first ones of its listing",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 1e15},
+  };
+  return keys;
+}
+
+std::vector<std::string_view> names_of(std::span<const Parameter> keys) {
+  std::vector<std::string_view> names;
+  for (const auto& key : keys) names.push_back(key.name);
+  return names;
+}
+
+// `others`: the keys that the table may have beside those of [source].
+SourceSpec check_table(const Node& node, const std::string& table, std::span<const std::string_view> others,
+                       const std::filesystem::path& folder, Complaints& complaints) {
   SourceSpec spec;
   spec.where = {complaints.file(), node.line};
-  TableReader reader(node, "source", source_keys(), complaints);
+  TableReader reader(node, table, source_keys(), complaints);
   const auto given_type = reader.given_text("type");
   const auto* type = given_type ? find_source(*given_type) : nullptr;
   if (type != nullptr) {
@@ -145,8 +185,9 @@ SourceSpec check_source(const Node& node, const std::filesystem::path& folder, C
     spec.uri = std::move(path);
   }
   if (type == nullptr || node.table() == nullptr) return spec;
-  const std::array<std::string_view, 2> always = {"type", "uri"};
-  TableReader own(node, "source", type->parameters, complaints);
+  std::vector<std::string_view> always = names_of(source_keys());
+  always.insert(always.end(), others.begin(), others.end());
+  TableReader own(node, table, type->parameters, complaints);
   own.refuse_unknown(always);
   spec.parameters = own.values();
   if (const auto found = spec.parameters.find("extensions"); found != spec.parameters.end()) {
@@ -156,6 +197,76 @@ SourceSpec check_source(const Node& node, const std::filesystem::path& folder, C
     }
   }
   return spec;
+}
+
+SourceSpec check_named(const Node& node, const std::string& table, const std::filesystem::path& folder,
+                       Complaints& complaints) {
+  const std::vector<std::string_view> names = names_of(own_keys());
+  SourceSpec spec = check_table(node, table, names, folder, complaints);
+  if (node.table() == nullptr) return spec;
+  TableReader reader(node, table, own_keys(), complaints);
+  if (const auto name = reader.given_text("name")) {
+    spec.name = *name;
+    const bool sound = is_word(*name, "_-") && !is_digits(name->substr(0, 1)) && name->front() != '-';
+    if (!sound)
+      reader.complain("name", "must be 1 to 64 letters, digits, \"_\" or \"-\" and begin with a letter or \"_\", not " +
+                                  in_quotes(*name));
+  }
+  spec.weight = std::get<double>(reader.value("weight"));
+  spec.include = list_of(reader, "include", folder);
+  spec.exclude = list_of(reader, "exclude", folder);
+  spec.first = static_cast<uint64_t>(reader.integer("first"));
+  return spec;
+}
+
+// `given`: of those sources that have a weight.
+void check_weight(const SourceSpec& spec, const Node& node, const std::string& table, size_t given, MixRule mix,
+                  Complaints& complaints) {
+  const Node* weight = node.find("weight");
+  if (weight == nullptr && given > 0) {
+    complaints.add(node.line, table + ".weight",
+                   "is missing: give every source a weight, or none, so that each counts as its number of samples");
+  }
+  if (weight != nullptr && mix == MixRule::kExact && spec.weight != std::floor(spec.weight)) {
+    complaints.add(weight->line, table + ".weight",
+                   "must be a whole number beside mix = \"exact\": with weights of 7 and 3, say, 7 of every 10 samples "
+                   "are of the one source and 3 of the other");
+  }
+}
+
+}  // namespace
+
+SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
+  return check_table(node, "source", {}, folder, complaints);
+}
+
+std::vector<SourceSpec> check_sources(const Node& node, MixRule mix, const std::filesystem::path& folder,
+                                      Complaints& complaints) {
+  std::vector<SourceSpec> specs;
+  const auto* list = node.list();
+  if (list == nullptr || list->size() < 2 || list->size() > kSourcesMax) {
+    complaints.add(node.line, "sources",
+                   list == nullptr    ? "must be a list of two or more tables, each written [[sources]]"
+                   : list->size() < 2 ? "must be two or more: write a single one as [source]"
+                                      : "may be written at most " + std::to_string(kSourcesMax) + " times");
+    return specs;
+  }
+  size_t given = 0;
+  for (const auto& table : *list) given += table.find("weight") != nullptr ? 1 : 0;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Node& table = (*list)[i];
+    const std::string key = "sources[" + std::to_string(i) + "]";
+    SourceSpec spec = check_named(table, key, folder, complaints);
+    check_weight(spec, table, key, given, mix, complaints);
+    const auto same = [&](const SourceSpec& other) { return !spec.name.empty() && other.name == spec.name; };
+    if (const auto found = std::find_if(specs.begin(), specs.end(), same); found != specs.end()) {
+      complaints.add(
+          table.find("name")->line, key + ".name",
+          in_quotes(spec.name) + " is the name of sources[" + std::to_string(found - specs.begin()) + "] already");
+    }
+    specs.push_back(std::move(spec));
+  }
+  return specs;
 }
 
 }  // namespace spdld::config

@@ -97,13 +97,15 @@ Loaded<DaemonSettings> load_daemon_toml(std::string_view text, const std::string
 FileKind guess_kind(std::string_view toml_text) {
   const auto document = read_toml(toml_text, "");
   if (document.root) {
-    const bool pipeline = document.root->find("source") != nullptr || document.root->find("output") != nullptr;
+    const bool pipeline = document.root->find("source") != nullptr || document.root->find("sources") != nullptr ||
+                          document.root->find("output") != nullptr;
     return pipeline ? FileKind::kPipeline : FileKind::kDaemon;
   }
   // It does not parse; its headers still tell.
   while (!toml_text.empty()) {
     const std::string_view line = toml_text.substr(0, toml_text.find('\n'));
-    if (line.starts_with("[source]") || line.starts_with("[[output]]")) return FileKind::kPipeline;
+    for (const std::string_view header : {"[source]", "[[sources]]", "[[output]]"})
+      if (line.starts_with(header)) return FileKind::kPipeline;
     toml_text.remove_prefix(std::min(toml_text.size(), line.size() + 1));
   }
   return FileKind::kDaemon;

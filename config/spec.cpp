@@ -70,13 +70,27 @@ std::string_view last_batch_name(LastBatch last) {
   return "";
 }
 
+void add_lists(json& object, const std::string& include, const std::string& exclude, uint64_t first) {
+  if (!include.empty()) object["include"] = include;
+  if (!exclude.empty()) object["exclude"] = exclude;
+  if (first != 0) object["first"] = first;
+}
+
+json source_json(const SourceSpec& source) {
+  json object = with_parameters({{"type", source.type}, {"uri", source.uri}}, source.parameters);
+  if (!source.name.empty()) object["name"] = source.name;
+  if (source.weight != 0) object["weight"] = number_json(source.weight);
+  add_lists(object, source.include, source.exclude, source.first);
+  return object;
+}
+
 // Keys that say nothing are left out, so that a spec keeps its text when a version brings new keys.
 json order_json(const OrderSpec& order) {
   json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}, {"epochs", order.epochs}};
   if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
-  if (!order.include.empty()) object["include"] = order.include;
-  if (!order.exclude.empty()) object["exclude"] = order.exclude;
-  if (order.first != 0) object["first"] = order.first;
+  add_lists(object, order.include, order.exclude, order.first);
+  if (order.mix == MixRule::kExact) object["mix"] = "exact";
+  if (order.epoch_samples != 0) object["epoch_samples"] = order.epoch_samples;
   return object;
 }
 
@@ -91,12 +105,18 @@ json deciding_json(const PipelineSpec& spec) {
   json batch = {{"last", last_batch_name(spec.batch.last)}};
   if (spec.batch.size != 0) batch["size"] = spec.batch.size;
   if (spec.batch.global_size != 0) batch["global_size"] = spec.batch.global_size;
-  return {{"seed", spec.seed},
-          {"on_bad", on_bad_name(spec.on_bad)},
-          {"source", with_parameters({{"type", spec.source.type}, {"uri", spec.source.uri}}, spec.source.parameters)},
-          {"order", order_json(spec.order)},
-          {"output", std::move(outputs)},
-          {"batch", std::move(batch)}};
+  json root = {{"seed", spec.seed},
+               {"on_bad", on_bad_name(spec.on_bad)},
+               {"order", order_json(spec.order)},
+               {"output", std::move(outputs)},
+               {"batch", std::move(batch)}};
+  if (!spec.is_mix()) {
+    root["source"] = source_json(spec.sources.front());
+    return root;
+  }
+  root["sources"] = json::array();
+  for (const auto& source : spec.sources) root["sources"].push_back(source_json(source));
+  return root;
 }
 
 struct DTypeEntry {

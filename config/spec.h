@@ -63,6 +63,11 @@ struct SourceSpec {
   std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
   Parameters parameters;
   Where where;
+  // Of one of several; the only source of a pipeline has none of these: [order] says what is taken of it.
+  std::string name = {};                   // [A-Za-z_][A-Za-z0-9_-]*, unique
+  double weight = 0;                       // of all sources or of none (0): then each counts as its number of samples
+  std::string include = {}, exclude = {};  // absolute paths of lists, names or ids of samples; empty: none
+  uint64_t first = 0;                      // samples, of those that the lists leave; 0: all
 };
 
 // What happens to content that can't be decoded. A transient fault is never treated so: it is waited for.
@@ -87,12 +92,20 @@ enum class Shuffle : uint8_t {
 };
 Shuffle shuffle_named(std::string_view name);  // "global", "window", "off"
 
+// How the positions of several sources lie among one another; daemon/sampler/mix.h says it exactly.
+enum class MixRule : uint8_t {
+  kRandom,  // weights are any numbers
+  kExact    // weights are whole numbers, which hold exactly in as many positions as their sum
+};
+
 struct OrderSpec {
   Shuffle shuffle = Shuffle::kGlobal;
   uint64_t epochs = 1;           // 0: endless
   uint64_t window = 0;           // samples; not 0 with kWindow alone
   std::string include, exclude;  // absolute paths of lists, names or ids of samples; empty: none
   uint64_t first = 0;            // samples, of those that the lists leave; 0: all
+  MixRule mix = MixRule::kRandom;
+  uint64_t epoch_samples = 0;  // 0: as many as the sources have together
 };
 
 // The end of an epoch that the batch size does not divide: a short batch, none, or one that is filled up with the first
@@ -114,11 +127,13 @@ struct PipelineSpec {
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
   CacheForm cache = CacheForm::kAuto;
-  SourceSpec source;
+  std::vector<SourceSpec> sources = std::vector<SourceSpec>(1);  // at least one
   OrderSpec order;
   std::vector<OutputSpec> outputs;
   BatchSpec batch;
   Where where;
+
+  bool is_mix() const { return sources.size() > 1; }
 };
 
 // A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that

@@ -48,8 +48,17 @@ std::string order_summary(const config::OrderSpec& order) {
   return text + "in order, ";
 }
 
+std::string sources_summary(const config::PipelineSpec& spec) {
+  std::string text;
+  for (const auto& source : spec.sources) {
+    text +=
+        (text.empty() ? "" : ", ") + (source.name.empty() ? "" : source.name + " = ") + source.type + " " + source.uri;
+  }
+  return spec.order.mix == config::MixRule::kExact ? text + ", in exact proportions" : text;
+}
+
 std::string summary(const config::PipelineSpec& spec) {
-  std::string text = "pipeline " + spec.name + ": " + spec.source.type + " " + spec.source.uri + "; gives ";
+  std::string text = "pipeline " + spec.name + ": " + sources_summary(spec) + "; gives ";
   for (const auto& output : spec.outputs) {
     text += (&output == &spec.outputs.front() ? "" : ", ") + output_summary(output);
   }
@@ -59,6 +68,7 @@ std::string summary(const config::PipelineSpec& spec) {
   if (batch.last == config::LastBatch::kDrop) text += ", an incomplete last one dropped";
   if (batch.last == config::LastBatch::kPad) text += ", an incomplete last one filled up";
   text += order_summary(spec.order);
+  if (spec.order.epoch_samples > 0) text += "epochs of " + counted(spec.order.epoch_samples, "sample") + ", ";
   text += spec.order.epochs > 0 ? counted(spec.order.epochs, "epoch") : std::string("endless epochs");
   return safe_text(text + "; cache " + std::string(config::cache_form_name(spec.cache)));
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "daemon/memory/slot_memory.h"
 #include "daemon/sampler/sharding.h"
@@ -20,10 +21,11 @@ struct Batch {
   Slot* slot = nullptr;
   uint32_t run = 0;  // of the last seek; the ring drops batches of an older one
   sampler::Position position;
-  sampler::Slice slice;      // slice.count samples are valid
-  uint32_t substituted = 0;  // bad content, replaced
-  uint32_t masked = 0;       // bad content, left zero
-  uint64_t fill_ns = 0;      // from the first fetch to the last pixel
+  sampler::Slice slice;                  // slice.count samples are valid
+  uint32_t substituted = 0;              // bad content, replaced
+  uint32_t masked = 0;                   // bad content, left zero
+  uint64_t fill_ns = 0;                  // from the first fetch to the last pixel
+  std::vector<uint32_t> of_source = {};  // of a mix: how many of slice.count are of each source; else empty
 };
 
 }  // namespace spdld::batch

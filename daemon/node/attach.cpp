@@ -141,13 +141,19 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
     loaded = config::load_pipeline_file(file);
   }
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
-  if (!in_data_roots(settings, loaded.value->source.uri))
-    return Error{Trouble::kDenied, loaded.value->source.uri + " lies outside the data roots that the operator allows"};
-  for (const std::string& list : {loaded.value->order.include, loaded.value->order.exclude}) {
+  const auto outside = [](const std::string& path) {
+    return Error{Trouble::kDenied, path + " lies outside the data roots that the operator allows"};
+  };
+  std::vector<std::string> lists = {loaded.value->order.include, loaded.value->order.exclude};
+  for (const auto& source : loaded.value->sources) {
+    if (!in_data_roots(settings, source.uri)) return outside(source.uri);
+    lists.insert(lists.end(), {source.include, source.exclude});
+  }
+  for (const std::string& list : lists) {
     if (list.empty() || in_data_roots(settings, list)) continue;
     const bool named = request.spec.empty();  // a list may lie beside the operator's pipelines as well
     if (named && lies_in(settings.pipelines_dir, list)) continue;
-    return Error{Trouble::kDenied, list + " lies outside the data roots that the operator allows"};
+    return outside(list);
   }
   return std::move(*loaded.value);
 }

@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 
 #include "daemon/base/cpu.h"
+#include "daemon/source/joined.h"
 
 namespace spdld::node {
 
@@ -48,7 +49,7 @@ Status Pipelines::open(const config::PipelineSpec& spec, uid_t uid, bool named, 
   entry->uid = uid;
   entry->named = named;
   entry->waiting.push_back(std::move(opening));
-  spdlog::info("pipeline {}: listing {}", entry->shown_name, spec.source.uri);
+  for (const auto& source : spec.sources) spdlog::info("pipeline {}: listing {}", entry->shown_name, source.uri);
   list(*entry);
   entries_.emplace(key, std::move(entry));
   return Done{};
@@ -98,7 +99,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   };
   const uint64_t start_ns = monotonic_ns();
   source::KeptUse kept;
-  auto listing = source::open_listing(what.spec.source, progress, stop, resources_.listings, &kept);
+  auto listing = source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept);
   if (!kept.trouble.empty()) spdlog::warn("{}", kept.trouble);
   boost::asio::post(context_, [this, key = what.key, kept] {
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;

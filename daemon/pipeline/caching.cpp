@@ -31,6 +31,13 @@ std::string size_text(double bytes) {
   return text.data();
 }
 
+// A mix is a data set of its own: its samples have other ids than their sources' alone.
+std::string uris_of(const config::PipelineSpec& spec) {
+  std::string uris;
+  for (const auto& source : spec.sources) uris += (uris.empty() ? "" : ", ") + source.uri;
+  return uris;
+}
+
 // Reads single samples, one after another, on the thread that calls.
 class Reader final : private source::FetchObserver {
  public:
@@ -81,7 +88,7 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return {CacheForm::kEncoded, "decoded was asked for, but no picture here has planes to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
-  if (needs.epochs == 1) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  if (needs.passes == 1) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
   if (needs.has_fast)
     return {CacheForm::kOff,
             "decode-image with fast = true leaves no planes to keep, and the system keeps files in memory by itself"};
@@ -114,14 +121,15 @@ uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const Field
   return count ? sum / count : 0;
 }
 
-void Caching::open(const source::Listing& listing, std::span<const FieldUse> uses, source::Fetcher& fetcher) {
+void Caching::open(const source::Listing& listing, std::span<const FieldUse> uses, uint64_t passes,
+                   source::Fetcher& fetcher) {
   if (std::exchange(is_open_, true)) return;  // streams of before still run
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
-  CacheNeeds needs{listing.size(), spec_.order.epochs, 0, cache_.available_bytes(), has_disk};  // the mean follows
+  CacheNeeds needs{listing.size(), passes, 0, cache_.available_bytes(), has_disk};  // the mean follows
   needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
   const bool may_be_decoded =
-      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.epochs != 1 && !needs.has_fast);
+      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.passes != 1 && !needs.has_fast);
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
       if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, use, fetcher);
@@ -132,10 +140,10 @@ void Caching::open(const source::Listing& listing, std::span<const FieldUse> use
   for (size_t i = 0; i < uses.size(); i++) {
     const bool as_planes = uses[i].is_picture && choice_.form == CacheForm::kDecoded;
     const std::string& name = listing.fields()[uses[i].field].name;
-    shelves_[i] = cache_.open(
-        {spec_.source.uri, listing.fingerprint(), as_planes && !uses[i].exif ? name + " (not turned)" : name,
-         as_planes ? cache::Form::kPlanes : cache::Form::kEncoded},
-        listing.size());
+    shelves_[i] =
+        cache_.open({uris_of(spec_), listing.fingerprint(), as_planes && !uses[i].exif ? name + " (not turned)" : name,
+                     as_planes ? cache::Form::kPlanes : cache::Form::kEncoded},
+                    listing.size());
   }
 }
 

@@ -48,7 +48,7 @@ struct CacheChoice {
 // What the choice goes by.
 struct CacheNeeds {
   uint64_t samples = 0;
-  uint64_t epochs = 0;  // 0: endless
+  uint64_t passes = 0;  // how often a run reads a sample, at the most; 0: without end
   uint64_t picture_bytes_mean =
       0;  // of a picture's planes, from some of them; 0: there are none, or they could not be read
   uint64_t available_bytes = 0;  // of the cache's memory
@@ -62,8 +62,8 @@ class Caching {
   Caching(cache::Cache& cache, const config::PipelineSpec& spec) : cache_(cache), spec_(spec) {}
 
   // On a listing thread: looks at some samples, chooses, takes hold of the shelves. Does nothing where they are held,
-  // since streams may run then.
-  void open(const source::Listing& listing, std::span<const FieldUse> uses, source::Fetcher& fetcher);
+  // since streams may run then. `passes`: as in CacheNeeds.
+  void open(const source::Listing& listing, std::span<const FieldUse> uses, uint64_t passes, source::Fetcher& fetcher);
   // Lets go of the shelves, which others may then push out. No stream runs.
   void close();
 

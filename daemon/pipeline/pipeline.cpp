@@ -22,13 +22,15 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
     : spec_(std::move(spec)),
       listing_(std::move(listing)),
       listing_s_(listing_s),
-      choice_(choose(spec_.order, *listing_, stop)),
-      order_({spec_.order.shuffle, spec_.seed, spec_.order.window}, std::move(choice_.subset),
-             listing_->archive_starts()),
+      choice_(choose(spec_, *listing_, stop)),
       plan_(spec_, *listing_),
       resources_(resources),
       caching_(resources.cache, spec_),
       lane_(resources.pool) {}
+
+void Pipeline::open_cache() {
+  caching_.open(*listing_, plan_.fetched(), mix().passes(spec_.order.epochs), resources_.fetcher);
+}
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
   return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +

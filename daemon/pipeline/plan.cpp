@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "daemon/source/joined.h"
+
 namespace spdld::pipeline {
 namespace {
 
@@ -52,7 +54,11 @@ size_t Plan::fetch_index(source::FieldId field) {
 Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing& listing) {
   source::FieldId id = 0;
   const source::Field* field = listing.find_field(spec.from, &id);
-  if (!field) refuse(spec, "the samples have no field '" + spec.from + "'; they have " + field_names(listing));
+  if (!field) {
+    const std::string why = source::why_no_field(listing, spec.from);
+    refuse(spec, "the samples have no field '" + spec.from + "'" + (why.empty() ? "" : ", since " + why) +
+                     "; they have " + field_names(listing));
+  }
   const std::string_view first = spec.ops.empty() ? std::string_view() : std::string_view(spec.ops.front().op);
 
   if (first == "decode-image") {

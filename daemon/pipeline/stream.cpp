@@ -31,6 +31,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
       epochs_(pipeline_->spec().order.epochs),
       observer_(observer),
       opens_(slots),
+      order_(pipeline_->mix()),
       next_(start) {
   const size_t window = window_of(pipeline_->resources(), sharding.batch_size(), slots);
   for (size_t i = 0; i < window; i++) {
@@ -60,7 +61,8 @@ bool Stream::fill(batch::Slot& slot) {
     std::lock_guard lock(mutex_);
     if (stopped_ || failed_ || (epochs_ && next_.epoch >= epochs_)) return false;
     OpenBatch& open = opens_.at(slot.index);
-    open.batch = {&slot, run_, next_, sharding_.slice(next_.step), 0, 0, 0};
+    open.batch = {&slot, run_, next_, sharding_.slice(next_.step), 0, 0, 0, {}};
+    if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) open.batch.of_source.assign(sources, 0);
     open.next = 0;
     open.remaining = open.batch.slice.count;
     open.start_ns = monotonic_ns();
@@ -94,15 +96,12 @@ bool Stream::assign(Task& task) {
   task.position = (task.open->batch.slice.first + task.index) % pipeline_->samples();
   task.attempt = 0;
   task.fault_since_ns = 0;
-  const sampler::EpochOrder& order = order_of(task.open->batch.position.epoch);
-  task.sample = order(task.position);
-  task.pass = order.pass(task.position);
+  batch::Batch& batch = task.open->batch;
+  const sampler::MixReader::Sample sample = order_.at(batch.position.epoch, task.position);
+  task.sample = sample.id;
+  task.pass = sample.pass;
+  if (!batch.of_source.empty()) ++batch.of_source[sample.source];
   return true;
-}
-
-const sampler::EpochOrder& Stream::order_of(uint64_t epoch) {
-  if (!order_ || order_->epoch() != epoch) order_.emplace(pipeline_->order(), epoch);
-  return *order_;
 }
 
 void Stream::launch(Task& task, On thread) {
@@ -200,7 +199,7 @@ void Stream::substitute(Task& task) {
   if (task.attempt == 1) pipeline_->statistics().substituted.add();
   std::lock_guard lock(mutex_);
   if (task.attempt == 1) task.open->batch.substituted++;
-  task.sample = order_of(task.open->batch.position.epoch).substitute(task.position, task.attempt);
+  task.sample = order_.substitute(task.open->batch.position.epoch, task.position, task.attempt);
 }
 
 // A store that is down is no reason to train on something else: the sample is asked for again until the fault has

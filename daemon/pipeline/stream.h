@@ -17,7 +17,7 @@
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/pipeline.h"
-#include "daemon/sampler/order.h"
+#include "daemon/sampler/mix.h"
 #include "daemon/sampler/sharding.h"
 
 namespace spdld::pipeline {
@@ -97,7 +97,6 @@ class Stream final : private source::FetchObserver {
   void settle(OpenBatch& open);  // when a batch has no task left
   void abandon_all();
   void tell_if_quiet();
-  const sampler::EpochOrder& order_of(uint64_t epoch);
 
   const std::shared_ptr<Pipeline> pipeline_;
   const sampler::Sharding sharding_;
@@ -113,7 +112,7 @@ class Stream final : private source::FetchObserver {
   std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
   uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
   bool wanting_told_ = true;
-  std::optional<sampler::EpochOrder> order_;  // of the epoch asked for last
+  sampler::MixReader order_;
   sampler::Position next_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;

@@ -72,6 +72,14 @@ class Listing {
   // them, else its batches are of a few classes alone.
   virtual std::span<const uint64_t> archive_starts() const { return {}; }
 
+  // Of a listing that joins several (joined.h): those, in order. They live as long as it.
+  struct Part {
+    std::string name;
+    const Listing* listing;
+    uint64_t first;  // the id of its first sample
+  };
+  virtual std::span<const Part> parts() const { return {}; }
+
   // None where there is no such field.
   const Field* find_field(std::string_view name, FieldId* id) const;
 };

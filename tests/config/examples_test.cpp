@@ -64,7 +64,7 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(names == std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "spdld.toml", "webdataset.toml"});
+  CHECK(names == std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "mix.toml", "spdld.toml", "webdataset.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
 }
@@ -135,13 +135,27 @@ TEST_CASE("the example of training names every key of a pipeline", "[config]") {
   }
 }
 
+TEST_CASE("the example of a mix names every key that a mix has beside others", "[config]") {
+  const std::string text = text_of(kExamples / "mix.toml");
+  for (const char* key : {"name", "weight", "type", "uri", "include", "exclude", "first", "mix", "epoch_samples"}) {
+    INFO(key);
+    CHECK(names_key(text, key));
+  }
+  const auto loaded = load_pipeline_file(kExamples / "mix.toml");
+  REQUIRE(loaded);
+  REQUIRE(loaded.value->sources.size() == 3);
+  CHECK(loaded.value->sources[1].name == "drawings");
+  CHECK(loaded.value->sources[0].weight == 7);
+  CHECK(loaded.value->order.epoch_samples == 1'000'000);
+}
+
 TEST_CASE("files are read from their folder", "[config]") {
   const TemporaryFolder folder;
   const auto file = folder.write("p.toml", with_line(5, "uri = \"train\""));
   const auto loaded = load_pipeline_file(file);
   INFO(loaded.sentences());
   REQUIRE(loaded);
-  CHECK(loaded.value->source.uri == (folder.path() / "train").string());
+  CHECK(loaded.value->sources[0].uri == (folder.path() / "train").string());
   CHECK(loaded.value->where.file == file.string());
   const auto json = load_pipeline_file(folder.write("p.json", full_json(*loaded.value)));
   INFO(json.sentences());

@@ -11,9 +11,9 @@ TEST_CASE("a plain pipeline loads, with its defaults written out", "[config]") {
   CHECK(spec.seed == 7);
   CHECK(spec.on_bad == OnBad::kSubstitute);
   CHECK(spec.cache == CacheForm::kAuto);
-  CHECK(spec.source.type == "image-folder");
-  CHECK(spec.source.uri == "/data/train");
-  CHECK(std::get<std::string>(spec.source.parameters.at("extensions")) == "jpg,jpeg");
+  CHECK(spec.sources[0].type == "image-folder");
+  CHECK(spec.sources[0].uri == "/data/train");
+  CHECK(std::get<std::string>(spec.sources[0].parameters.at("extensions")) == "jpg,jpeg");
   CHECK(spec.order.shuffle == Shuffle::kGlobal);
   CHECK(spec.order.epochs == 2);
   CHECK(spec.batch.size == 8);

@@ -39,7 +39,7 @@ TEST_CASE("a uri becomes a plain absolute path", "[config]") {
     const auto loaded = load_uri(uri);
     INFO(uri << ": " << loaded.sentences());
     REQUIRE(loaded);
-    CHECK(loaded.value->source.uri == path);
+    CHECK(loaded.value->sources[0].uri == path);
   }
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("a source's type and keys are checked", "[config]") {
   expect_complaints(load_with_line(5, "uri = \"/a\"\nextensions = [\"jpg\"]"), {{6, "source.extensions", "a text"}});
   const auto loaded = load_with_line(5, "uri = \"/a\"\nextensions = \"JPG, jfif\"");
   REQUIRE(loaded);
-  CHECK(std::get<std::string>(loaded.value->source.parameters.at("extensions")) == "jpg,jfif");
+  CHECK(std::get<std::string>(loaded.value->sources[0].parameters.at("extensions")) == "jpg,jfif");
 }
 
 TEST_CASE("a webdataset's uri may hold one range", "[config]") {
@@ -90,8 +90,8 @@ TEST_CASE("a webdataset's uri may hold one range", "[config]") {
     const auto loaded = load_archives(uri);
     INFO(uri << ": " << loaded.sentences());
     REQUIRE(loaded);
-    CHECK(loaded.value->source.uri == (uri[0] == '/' ? uri : "/files/" + uri));
-    CHECK(loaded.value->source.parameters.empty());
+    CHECK(loaded.value->sources[0].uri == (uri[0] == '/' ? uri : "/files/" + uri));
+    CHECK(loaded.value->sources[0].parameters.empty());
   }
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/d/a-{000..127.tar", "one range of numbers such as"},

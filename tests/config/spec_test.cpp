@@ -112,8 +112,8 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   };
   CHECK(changed([](auto& s) { s.seed = 1; }));
   CHECK(changed([](auto& s) { s.on_bad = OnBad::kFail; }));
-  CHECK(changed([](auto& s) { s.source.uri = "/x"; }));
-  CHECK(changed([](auto& s) { s.source.parameters["x"] = true; }));
+  CHECK(changed([](auto& s) { s.sources[0].uri = "/x"; }));
+  CHECK(changed([](auto& s) { s.sources[0].parameters["x"] = true; }));
   CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kGlobal; }));
   CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kWindow; }));
   CHECK(changed([](auto& s) { s.order.epochs = 1; }));

@@ -14,7 +14,7 @@ constexpr uint64_t kGiga = 1'000'000'000;
 // A thousand pictures of 300 KB decoded.
 CacheNeeds needs(uint64_t available_bytes) {
   CacheNeeds given;
-  given.samples = 1000, given.epochs = 90, given.picture_bytes_mean = 300'000, given.available_bytes = available_bytes;
+  given.samples = 1000, given.passes = 90, given.picture_bytes_mean = 300'000, given.available_bytes = available_bytes;
   return given;
 }
 
@@ -31,9 +31,9 @@ TEST_CASE("auto keeps pictures decoded where a good part of them fits") {
 
 TEST_CASE("auto keeps nothing that will not be read again, or that the system keeps already") {
   CacheNeeds once = needs(kGiga);
-  once.epochs = 1;
+  once.passes = 1;
   CHECK(choose_cache(Form::kAuto, once).form == Form::kOff);
-  once.epochs = 0;  // endless
+  once.passes = 0;  // endless
   CHECK(choose_cache(Form::kAuto, once).form == Form::kDecoded);
   CacheNeeds no_pictures = needs(kGiga);
   no_pictures.picture_bytes_mean = 0;

@@ -14,6 +14,7 @@
 
 #include "daemon/memory/host/host_slot.h"
 #include "daemon/pipeline/stream.h"
+#include "daemon/source/joined.h"
 #include "tests/pipeline/fake_source.h"
 
 namespace spdld::test {
@@ -28,6 +29,8 @@ struct Given {
   unsigned threads = 2;
   size_t slots = 3;
   uint64_t short_of_memory_at = UINT64_MAX;  // twice
+  std::vector<uint64_t> mixed = {};          // several sources of so many samples, in the place of `samples`
+  std::vector<double> weights = {};          // of theirs; or none
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -40,11 +43,20 @@ inline config::PipelineSpec make_spec(const Given& given) {
   spec.order.epochs = given.epochs;
   spec.batch.size = given.batch_size;
   spec.batch.last = given.last;
+  if (!given.mixed.empty()) spec.sources.resize(given.mixed.size());
+  for (size_t i = 0; i < given.mixed.size(); i++) {
+    spec.sources[i].name = "s" + std::to_string(i);
+    if (!given.weights.empty()) spec.sources[i].weight = given.weights[i];
+  }
   spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
   return spec;
 }
 
-inline std::unique_ptr<FakeListing> make_listing(const Given& given) {
+inline std::unique_ptr<source::Listing> make_listing(const Given& given) {
+  std::vector<source::NamedListing> parts;
+  for (size_t i = 0; i < given.mixed.size(); i++)
+    parts.push_back({"s" + std::to_string(i), std::make_unique<FakeListing>(given.mixed[i])});
+  if (!parts.empty()) return source::join_listings(std::move(parts));
   auto listing = std::make_unique<FakeListing>(given.samples, given.archive_starts);
   listing->run_short(given.short_of_memory_at, 2);
   return listing;
