@@ -1,5 +1,7 @@
 // describe: one pipeline, from its spec to each trainer's ring.
+#include <algorithm>
 #include <memory>
+#include <sstream>
 
 #include "client/cli/bottleneck.h"
 #include "client/cli/cache_text.h"
@@ -38,6 +40,11 @@ std::string ops_text(const Json& output) {
 
 // The spec in some lines; what it holds is shown as it is, since it may be of a newer daemon.
 void add_spec(Facts& facts, const Json& spec) {
+  const auto sources = spec.find("sources");
+  if (sources != spec.end() && sources->is_array()) {
+    for (const auto& source : *sources)
+      facts.add("source", text_at(source, "name") + " = " + text_at(source, "type") + "  " + text_at(source, "uri"));
+  }
   const auto source = spec.find("source");
   if (source != spec.end() && source->is_object()) {
     facts.add("source", text_at(*source, "type") + "  " + text_at(*source, "uri"));
@@ -49,6 +56,32 @@ void add_spec(Facts& facts, const Json& spec) {
   }
 }
 
+void add_sources(Facts& facts, const Json& describe) {
+  if (!describe.contains("sources")) return;  // an older daemon's
+  for (const auto& source : list_at(describe, "sources")) {
+    const double weight = number_at(source, "weight");
+    std::ostringstream plain;
+    plain << weight;
+    facts.add("share", text_at(source, "name") + "  " + decimal_text(number_at(source, "share") * 100, 2) + " % of " +
+                           "the samples (" + counted(count_at(source, "samples"), "sample") + " of its own" +
+                           (weight > 0 ? ", weight " + plain.str() : std::string()) + ")");
+  }
+}
+
+// What listings read of the pipeline's source or sources.
+std::string listed(const Json& spec, uint64_t count) {
+  std::vector<std::string> types;
+  if (const auto sources = spec.find("sources"); sources != spec.end() && sources->is_array()) {
+    for (const auto& source : *sources) types.push_back(text_at(source, "type"));
+  } else {
+    types.push_back(text_at(table_at(spec, "source"), "type"));
+  }
+  const auto archives = std::count(types.begin(), types.end(), "webdataset");
+  if (archives == 0) return counted(count, "folder");
+  if (archives == static_cast<std::ptrdiff_t>(types.size())) return counted(count, "archive");
+  return counted(count, "folder or archive", "folders and archives");
+}
+
 void add_listing(Facts& facts, const Json& describe) {
   const Json& listing = table_at(describe, "listing");
   const uint64_t classes = count_at(listing, "classes");
@@ -57,8 +90,7 @@ void add_listing(Facts& facts, const Json& describe) {
                            "listed in " + duration_text(number_at(listing, "seconds")) + " (" +
                            bytes_text(number_at(listing, "bytes")) + ")");
   if (const uint64_t kept = count_or_zero(listing, "kept"), read = count_or_zero(listing, "read"); kept + read > 0) {
-    const bool archives = text_at(table_at(table_at(describe, "spec"), "source"), "type") == "webdataset";
-    facts.add("listing", "of " + counted(kept + read, archives ? "archive" : "folder") + " " + count_text(kept) +
+    facts.add("listing", "of " + listed(table_at(describe, "spec"), kept + read) + " " + count_text(kept) +
                              " as kept, " + count_text(read) + " read");
   }
   for (const auto& remark : list_at(listing, "remarks")) {
@@ -149,6 +181,7 @@ ExitCode describe(const Globals& globals, const std::string& pipeline) {
   facts.add("pipeline", Cell(text_at(document, "name"), Style::kStrong));
   facts.add("state", Cell(state + (reason.empty() ? "" : ": " + reason), state_style(state)));
   add_spec(facts, table_at(document, "spec"));
+  add_sources(facts, document);
   add_listing(facts, document);
   facts.add("fingerprint", Cell(text_at(document, "fingerprint"), Style::kDim));
   const Json& bad = table_at(document, "bad");

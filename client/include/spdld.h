@@ -120,6 +120,8 @@ typedef struct spdld_info {
   int device;        /* of SPDLD_PINNED and SPDLD_CUDA_*: the CUDA ordinal in this process; else -1 */
   const char* gpu;   /* its UUID ("GPU-..."); "" for host memory */
   int ready_early;
+  uint32_t sources;                 /* of a pipeline with several ([[sources]]); 0: it has a single one */
+  const char* const* source_names;  /* so many, in the pipeline's order; valid while the loader lives */
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -142,6 +144,9 @@ typedef struct spdld_batch_info {
   spdld_memory memory;
   int device;            /* as in spdld_info */
   uint32_t padded;       /* with last = "pad": the last so many are the epoch's first ones once more, to fill the batch */
+  uint32_t sources;      /* as in spdld_info; the following two are valid while the batch is held */
+  const char* const* source_names;
+  const uint32_t* source_counts; /* how many of `valid` are of each source; they sum to it */
 } spdld_batch_info;
 
 SPDLD_API const char* spdld_version(void);

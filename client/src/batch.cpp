@@ -69,11 +69,23 @@ const char* read_tensor(const proto::TensorDescriptor& descriptor, uint64_t vali
   return nullptr;
 }
 
+const char* read_source_counts(const proto::Ready& ready, size_t sources, Content& content) {
+  const auto* counts = ready.source_counts();
+  if ((counts ? counts->size() : 0) != sources) return "a batch counts other sources than its ring has";
+  uint64_t sum = 0;
+  content.source_counts.clear();
+  for (flatbuffers::uoffset_t i = 0; i < sources; ++i) {
+    content.source_counts.push_back(counts->Get(i));
+    sum += counts->Get(i);
+  }
+  return sources > 0 && sum != ready.valid() ? "a batch's sources have more or fewer samples than it" : nullptr;
+}
+
 }  // namespace
 
-const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::byte* slot, uint64_t slot_bytes,
+const char* read_content(const proto::Ready& ready, const Terms& terms, std::byte* slot, uint64_t slot_bytes,
                          Content& content) {
-  if (ready.valid() > batch_size) return "a batch has more samples than its ring's batches";
+  if (ready.valid() > terms.batch_size) return "a batch has more samples than its ring's batches";
   if (ready.padded() > ready.valid()) return "a batch has more padded samples than samples";
   content.place = {ready.position()->epoch(), ready.position()->step()};
   content.valid = ready.valid();
@@ -81,6 +93,7 @@ const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::by
   content.substituted = ready.substituted();
   content.masked = ready.masked();
   content.padded = ready.padded();
+  if (const char* fault = read_source_counts(ready, terms.sources->texts.size(), content)) return fault;
   const auto* descriptors = ready.tensors();
   if (!descriptors || descriptors->size() > kTensorsMax) return "a batch has no tensors, or more than 64";
   content.tensors.resize(descriptors->size());

@@ -36,11 +36,12 @@ struct Content {
   uint32_t substituted = 0;
   uint32_t masked = 0;
   uint32_t padded = 0;
+  std::vector<uint32_t> source_counts;  // of a mix
   std::vector<Tensor> tensors;
 };
 
 // Reads a descriptor against the slot that it speaks of. nullptr, or what is wrong with it.
-const char* read_content(const proto::Ready& ready, uint64_t batch_size, std::byte* slot, uint64_t slot_bytes,
+const char* read_content(const proto::Ready& ready, const Terms& terms, std::byte* slot, uint64_t slot_bytes,
                          Content& content);
 
 // Counted by hand, since its handle crosses a C border. Counting, use and wait: any thread.
@@ -56,6 +57,7 @@ class Batch {
   const Content& content() const { return content_; }
   const Tensor* find(std::string_view name) const;
   const Placement& placement() const { return ring().placement(); }
+  const SourceNames& sources() const { return *ring().terms().sources; }
 
   // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it.
   Outcome use(void* stream);

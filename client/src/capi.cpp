@@ -192,6 +192,8 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.gpu = placement.gpu.c_str();
     info.ready_early = placement.ready_early ? 1 : 0;
     info.writable = terms.writable ? 1 : 0;
+    info.sources = static_cast<uint32_t>(terms.sources->texts.size());
+    info.source_names = terms.sources->pointers.data();
     return fill(info, target);
   });
 }
@@ -268,6 +270,9 @@ spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* ta
     info.memory = batch->batch->placement().memory;
     info.device = batch->batch->placement().device;
     info.padded = content.padded;
+    info.sources = static_cast<uint32_t>(content.source_counts.size());
+    info.source_names = batch->batch->sources().pointers.data();
+    info.source_counts = content.source_counts.data();
     return fill(info, target);
   });
 }

@@ -196,7 +196,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   }
   Content content;
   const char* fault =
-      read_content(ready, terms_.batch_size, ring_->slots().at(ready.slot()), ring_->slots().slot_bytes(), content);
+      read_content(ready, terms_, ring_->slots().at(ready.slot()), ring_->slots().slot_bytes(), content);
   if (fault) return protocol_failure(connection, fault);
   if (!ring_->slots().drop_copies(ready.slot())) {
     return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");

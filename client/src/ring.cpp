@@ -9,9 +9,23 @@ namespace spdld::client {
 namespace {
 
 constexpr size_t kNameBytesMax = 4096;
+constexpr size_t kSourcesMax = 64, kSourceNameBytesMax = 64;
 
 Place place_of(const proto::Position* position) {
   return position ? Place{position->epoch(), position->step()} : Place{};
+}
+
+// False: they are none, or too many.
+bool read_sources(const proto::Attached& answer, Terms& terms) {
+  std::vector<std::string> names;
+  const auto* sources = answer.sources();
+  if (sources && (sources->size() < 2 || sources->size() > kSourcesMax)) return false;
+  for (flatbuffers::uoffset_t i = 0; sources && i < sources->size(); ++i) {
+    names.emplace_back(proto::text_of(sources->Get(i), kSourceNameBytesMax));
+    if (names.back().empty()) return false;
+  }
+  terms.sources = std::make_shared<const SourceNames>(std::move(names));
+  return true;
 }
 
 }  // namespace
@@ -37,6 +51,7 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.seed = answer.seed();
   terms_.writable = answer.access() == proto::Access::writable;
   if (answer.access() > proto::Access::MAX) return protocol_failure(*connection_, "an access it does not define");
+  if (!read_sources(answer, terms_)) return protocol_failure(*connection_, "ATTACHED with sources it can't have");
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
   if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
   const bool finite = terms_.epochs == 0 || !(Place{terms_.epochs, 0} < first_);

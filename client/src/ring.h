@@ -25,6 +25,18 @@ struct Place {
   bool operator<(const Place& other) const { return std::tie(epoch, step) < std::tie(other.epoch, other.step); }
 };
 
+// The names of a mix's sources, as C has them.
+struct SourceNames {
+  explicit SourceNames(std::vector<std::string> given) : texts(std::move(given)) {
+    for (const std::string& text : texts) pointers.push_back(text.c_str());
+  }
+  SourceNames(const SourceNames&) = delete;
+  SourceNames& operator=(const SourceNames&) = delete;
+
+  const std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+};
+
 // What stays the same for a loader, over every restart of its daemon.
 struct Terms {
   std::string pipeline;
@@ -36,6 +48,7 @@ struct Terms {
   uint64_t epochs = 0;  // 0: endless
   uint64_t seed = 0;
   bool writable = true;
+  std::shared_ptr<const SourceNames> sources;  // never null; empty: it has a single one
 };
 
 // Where the batches lie.

@@ -77,6 +77,7 @@ struct AttachedInfo {
   uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;
   sampler::Position position;
   std::string fingerprint;
+  std::vector<std::string> sources;  // of a mix: their names; else none
 };
 
 // How the node answers an attach, once, after any number of preparing(). The session may have ended in between: then

@@ -145,6 +145,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   const auto position = proto::CreatePosition(builder, info.position.epoch, info.position.step);
   const auto fingerprint = builder.CreateString(info.fingerprint);
   const auto schema = builder.CreateVector(outputs);
+  const auto sources = info.sources.empty() ? 0 : builder.CreateVectorOfStrings(info.sources);
   const bool on_gpu = memory::on_gpu(info.memory);
   const auto gpu = on_gpu ? builder.CreateVector(info.gpu.data(), info.gpu.size()) : 0;
   const auto device_slots = device_slots_of(builder, info);
@@ -165,6 +166,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_position(position);
   message.add_fingerprint(fingerprint);
   message.add_outputs(schema);
+  if (!info.sources.empty()) message.add_sources(sources);
   if (on_gpu) {
     message.add_gpu(gpu);
     message.add_device_slots(device_slots);
@@ -192,6 +194,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   const auto described = builder.CreateVector(tensors);
   const auto position = proto::CreatePosition(builder, batch.position.epoch, batch.position.step);
   const proto::SampleRange range(batch.slice.first, batch.slice.count);
+  const auto of_source = batch.of_source.empty() ? 0 : builder.CreateVector(batch.of_source);
   proto::ReadyBuilder message(builder);
   message.add_attachment(attachment_);
   message.add_run(batch.run);
@@ -204,6 +207,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   message.add_substituted(batch.substituted);
   message.add_masked(batch.masked);
   message.add_padded(static_cast<uint32_t>(batch.slice.padded));
+  if (!batch.of_source.empty()) message.add_source_counts(of_source);
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
 }
 

@@ -218,6 +218,8 @@ control::AttachedInfo Feed::describe_to_client() const {
   info.seed = pipeline_->spec().seed;
   info.position = next_to_come();
   info.fingerprint = pipeline_->fingerprint(sharding_.global_size());
+  if (pipeline_->spec().is_mix())
+    for (const auto& source : pipeline_->spec().sources) info.sources.push_back(source.name);
   return info;
 }
 

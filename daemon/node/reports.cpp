@@ -273,10 +273,23 @@ json ring_document(const FeedKey& key, const Feed& feed) {
           {"ready_mean", ring.ready_mean()}};
 }
 
+json sources_document(const pipeline::Pipeline& pipeline) {
+  json sources = json::array();
+  const auto& specs = pipeline.spec().sources;
+  const sampler::Mix& mix = pipeline.mix();
+  for (size_t i = 0; i < specs.size() && pipeline.spec().is_mix(); i++)
+    sources.push_back({{"name", specs[i].name},
+                       {"samples", mix.sources()[i].order.size()},
+                       {"weight", specs[i].weight},
+                       {"share", static_cast<double>(mix.share(i)) / static_cast<double>(mix.cycle())}});
+  return sources;
+}
+
 json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
   out["spec"] = json::parse(config::full_json(entry.spec));
   out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
+  out["sources"] = json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}};
   out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
                     {"remarks", json::array()}, {"remark_count", 0}, {"done", entry.listed},
@@ -289,6 +302,7 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
   out["samples"] = pipeline.samples();
+  out["sources"] = sources_document(pipeline);
   out["listing"] = {{"seconds", pipeline.listing_s()},
                     {"bytes", listing.memory_bytes()},
                     {"classes", listing.classes().size()},

@@ -209,6 +209,30 @@ class WithDaemon(Case):
         self.assertEqual(document["samples"], 24)
         self.assert_sentence(self.ctl("describe", "nothing"), WRONG)
 
+    def mix(self, name):
+        text = pipeline_text(self.folder / "pictures", name=name)
+        start = text.index("[source]")
+        source = text[start:text.index("\n[", start) + 1]
+        tables = [source.replace("[source]", f'[[sources]]\nname = "{part}"\nweight = {weight}\n')
+                  for part, weight in (("web", 3), ("rare", 0.5))]
+        file = self.folder / f"{name}.toml"
+        file.write_text(text.replace(source, "".join(tables)))
+        return file
+
+    def test_check_and_describe_show_the_sources(self):
+        file, pictures = self.mix("mix"), self.folder / "pictures"
+        self.assertIn(f"web = image-folder {pictures}, rare = image-folder {pictures}; gives ",
+                      spdlctl("check", file).stdout)
+        self.assertEqual(self.document("bench", file, "--epochs", 1)["images"], 48)
+        text, document = self.ctl("describe", "mix").stdout, self.document("describe", "mix")
+        self.assertRegex(text, rf"(?m)^source +web = image-folder  {pictures}$")
+        self.assertRegex(text, r"(?m)^share +web  85\.71 % of the samples \(24 samples of its own, weight 3\)$")
+        self.assertRegex(text, r"(?m)^share +rare  14\.29 % of the samples \(24 samples of its own, weight 0\.5\)$")
+        self.assertEqual([(source["name"], source["weight"]) for source in document["sources"]],
+                         [("web", 3), ("rare", 0.5)])
+        self.assertAlmostEqual(sum(source["share"] for source in document["sources"]), 1)
+        self.assertEqual(self.document("describe", "small")["sources"], [])
+
     def is_in_full_swing(self, name):
         status = self.document("status")
         if not any(pipeline["rings"] for pipeline in status["pipelines"] if pipeline["name"] == name):

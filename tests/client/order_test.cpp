@@ -1,4 +1,5 @@
 #include <poll.h>
+#include <cstddef>
 #include <spdld.hpp>
 
 #include "tests/client/session.h"
@@ -26,6 +27,61 @@ TEST_CASE("batches come in order, each epoch with its end, then the end") {
   }
   CHECK(next_result(attached.loader) == SPDLD_END);
   CHECK(next_result(attached.loader, 0) == SPDLD_END);
+}
+
+TEST_CASE("a batch of a mix tells how many of its samples are of each source") {
+  FakeScript script;
+  script.sources = {"web", "books", "rare"};
+  script.tamper = [](FakeReady& ready) {
+    ready.source_counts = {1, 3, 0};
+    if (ready.step == 2) ready.source_counts = {2, 1, 1};
+  };
+  Attached attached(script);
+  spdld_info loader = {};
+  loader.struct_size = sizeof loader;
+  REQUIRE(spdld_get_info(attached.loader.get(), &loader) == SPDLD_OK);
+  REQUIRE(loader.sources == 3);
+  CHECK(loader.source_names[2] == std::string("rare"));
+  for (uint64_t step = 0; step < 5; ++step) {
+    const test::Batch batch = next(attached.loader);
+    spdld_batch_info info = {};
+    info.struct_size = sizeof info;
+    REQUIRE(spdld_batch_get_info(batch.get(), &info) == SPDLD_OK);
+    REQUIRE(info.sources == 3);
+    CHECK(info.source_names[0] == std::string("web"));
+    CHECK(info.source_counts[0] == (step == 2 ? 2u : 1u));
+    CHECK(info.source_counts[1] == (step == 2 ? 1u : 3u));
+    // A program that was built before there were sources knows a shorter structure.
+    spdld_batch_info shorter = {};
+    shorter.struct_size = offsetof(spdld_batch_info, sources);
+    REQUIRE(spdld_batch_get_info(batch.get(), &shorter) == SPDLD_OK);
+    CHECK(shorter.valid == 4);
+    CHECK(shorter.source_counts == nullptr);
+  }
+}
+
+TEST_CASE("counts that are no sum of the batch's samples, or of other sources, are refused") {
+  struct Case {
+    std::vector<std::string> sources;
+    std::vector<uint32_t> counts;
+    bool fits;
+  };
+  const std::vector<Case> cases = {{{"a", "b"}, {1, 3}, true},
+                                   {{"a", "b"}, {1, 2}, false},
+                                   {{"a", "b"}, {1, ~0u}, false},
+                                   {{"a", "b"}, {4}, false},
+                                   {{"a", "b"}, {}, false},
+                                   {{"a", "b"}, {4, 0, 0}, false},
+                                   {{}, {4}, false},
+                                   {{}, {}, true}};
+  for (const Case& one : cases) {
+    FakeScript script;
+    script.sources = one.sources;
+    script.tamper = [&](FakeReady& ready) { ready.source_counts = one.counts; };
+    Attached attached(script);
+    INFO(one.sources.size() << " sources, " << one.counts.size() << " counts");
+    CHECK(next_result(attached.loader, 2000) == (one.fits ? SPDLD_OK : SPDLD_INTERNAL));
+  }
 }
 
 TEST_CASE("a batch tells how many of its samples are there to fill it") {

@@ -74,11 +74,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const uint64_t valid = numbers.next();
   const auto vector = builder.CreateVector(tensors);
   const auto position = proto::CreatePosition(builder, 1, 2);
-  const auto body = proto::CreateReady(builder, 1, 0, 0, 1, position, valid, vector);
+  client::Terms terms;
+  terms.batch_size = kBatchSize;
+  std::vector<uint32_t> counted;
+  for (const uint64_t count : numbers.some(3)) counted.push_back(static_cast<uint32_t>(count));
+  terms.sources = std::make_shared<const client::SourceNames>(std::vector<std::string>(numbers.next() % 4, "a"));
+  const auto counts = builder.CreateVector(counted);
+  const auto body = proto::CreateReady(builder, 1, 0, 0, 1, position, valid, vector, nullptr, 0, 0, 0, counts);
   const proto::Message* message = proto::parse(proto::finish(builder, proto::Body::Ready, body));
   if (!message) return 0;
   client::Content content;
-  if (client::read_content(*message->body_as_Ready(), kBatchSize, slot.data(), slot.size(), content)) return 0;
+  if (client::read_content(*message->body_as_Ready(), terms, slot.data(), slot.size(), content)) return 0;
+  if (content.source_counts.size() != terms.sources->texts.size()) std::abort();
   for (const client::Tensor& tensor : content.tensors) touch(tensor);
   return 0;
 }

@@ -56,7 +56,7 @@ inline uint64_t sum_of(const proto::Attached& body) {
   uint64_t sum = body.request() + body.attachment() + sum_of(body.pipeline()) + static_cast<uint64_t>(body.memory()) +
                  static_cast<uint64_t>(body.access()) + body.slot_count() + body.slot_bytes() + body.batch_size() +
                  body.global_size() + body.samples() + body.steps_per_epoch() + body.epochs() + body.seed() +
-                 sum_of(body.position()) + sum_of(body.fingerprint()) + body.classes_in_fd();
+                 sum_of(body.position()) + sum_of(body.fingerprint()) + body.classes_in_fd() + sum_of(body.sources());
   for (flatbuffers::uoffset_t i = 0; body.outputs() && i < body.outputs()->size(); ++i) {
     const proto::OutputSchema* output = body.outputs()->Get(i);
     sum += sum_of(output->name()) + proto::bytes_of(output->dtype()) + sum_of(output->shape());
@@ -65,7 +65,7 @@ inline uint64_t sum_of(const proto::Attached& body) {
 }
 inline uint64_t sum_of(const proto::Ready& body) {
   uint64_t sum = body.attachment() + body.run() + body.slot() + body.generation() + sum_of(body.position()) +
-                 body.valid() + body.substituted() + body.masked() + body.padded();
+                 body.valid() + body.substituted() + body.masked() + body.padded() + sum_of(body.source_counts());
   if (body.range()) sum += body.range()->first() + body.range()->count();
   for (flatbuffers::uoffset_t i = 0; body.tensors() && i < body.tensors()->size(); ++i) {
     const proto::TensorDescriptor* tensor = body.tensors()->Get(i);

@@ -243,7 +243,7 @@ TEST_CASE("neighbours tell little of one another, and blocks nothing") {
   constexpr uint64_t kPositions = 200'000;
   const Mix mix = mix_of({{1000, 1000, 1000}, shares_of(MixRule::kRandom, weights), kPositions});
   const auto samples = read(mix, 1);
-  for (const size_t apart : {1, 2, 7, 1024}) {
+  for (const size_t apart : {1u, 2u, 7u, 1024u}) {
     std::vector<int> pairs(9);
     for (size_t i = 0; i + apart < samples.size(); i += 2 * apart + 1)  // each position in one pair
       ++pairs[samples[i].source * 3 + samples[i + apart].source];

@@ -218,11 +218,12 @@ bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
   const auto position = proto::CreatePosition(builder, session.epoch, session.step);
   const auto gpu = builder.CreateVector(device.gpu);
   const auto described = builder.CreateVector(slots);
+  const auto sources = script_.sources.empty() ? 0 : builder.CreateVectorOfStrings(script_.sources);
   const auto body = proto::CreateAttached(
       builder, attach.request(), kAttachment, pipeline, script_.memory, script_.access, script_.slot_count,
       script_.slot_bytes, script_.batch_size, script_.batch_size, script_.steps_per_epoch * script_.batch_size,
       script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0, false, gpu, described, device.ready_early,
-      device.ipc_namespace, device.pid_namespace);
+      device.ipc_namespace, device.pid_namespace, sources);
   return proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Attached, body), memory) ==
          proto::IoStatus::kOk;
 }
@@ -329,8 +330,9 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
   const auto position = ready.has_position ? proto::CreatePosition(builder, ready.epoch, ready.step)
                                            : flatbuffers::Offset<proto::Position>();
   const proto::SampleRange range(ready.step * size, ready.valid);
+  const auto of_source = ready.source_counts.empty() ? 0 : builder.CreateVector(ready.source_counts);
   const auto body = proto::CreateReady(builder, ready.attachment, ready.run, ready.slot, ready.generation, position,
-                                       ready.valid, vector, &range, 1, 0, ready.padded);
+                                       ready.valid, vector, &range, 1, 0, ready.padded, of_source);
   proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Ready, body));
   ++session.sent;
   if (++session.step == script_.steps_per_epoch) session.step = 0, ++session.epoch;

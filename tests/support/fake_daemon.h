@@ -29,6 +29,7 @@ struct FakeReady {
   bool has_position = true;
   std::vector<FakeTensor> tensors;
   uint32_t padded = 0;
+  std::vector<uint32_t> source_counts = {};
 };
 
 struct FakeDeviceSlot {
@@ -87,6 +88,7 @@ struct FakeScript {
   uint64_t behind_steps = 0;     // a re-attached ring begins so many steps before the place asked for
   std::string answer_json = "{\"pid\":1}";
   bool answer_in_fd = false;
+  std::vector<std::string> sources = {};  // of a mix; READYs count nothing unless `tamper` does
   std::function<void(FakeReady&)> tamper;
   std::function<std::unique_ptr<FakeSlots>(const FakeScript&, const proto::Attach&)> make_slots;
   std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // with it, memory of a GPU is made up

@@ -22,6 +22,9 @@ Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> par
     tensors_.push_back(lease_.tensor(i));
     names_.emplace_back(tensors_.back().name);
   }
+  for (uint32_t i = 0; i < info_.sources; ++i) {  // a copy: readable after release()
+    source_counts_.emplace_back(info_.source_names[i], info_.source_counts[i]);
+  }
 }
 
 bool Batch::has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
@@ -44,6 +47,12 @@ nb::list Batch::arrays() const {
   nb::list arrays;
   for (const std::string& name : names_) arrays.append(array(name));
   return arrays;
+}
+
+nb::dict Batch::sources() const {
+  nb::dict counts;
+  for (const auto& [name, count] : source_counts_) counts[name.c_str()] = count;
+  return counts;
 }
 
 nb::list Batch::items() const {
@@ -124,6 +133,9 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro(
           "padded", [](const Batch& self) { return self.info().padded; },
           "With last = \"pad\": the last so many samples are the epoch's first ones once more, to fill the batch.")
+      .def_prop_ro("sources", &Batch::sources,
+                   "How many of the valid samples are of each source of the pipeline, by its name, where it has "
+                   "several; else {}.")
       .def("__getitem__", &Batch::array, "name"_a,
            "The tensor as the loader's framework has it. KeyError where there is none of this name; InvalidError (a "
            "ValueError) after release().")

@@ -26,6 +26,7 @@ class Batch {
   nanobind::object array(const std::string& name) const;
   nanobind::list arrays() const;
   nanobind::list items() const;
+  nanobind::dict sources() const;  // name: count
   // `stream`: one that works on it up to here; None: none beside those that are known.
   void release(nanobind::handle stream);
   void use(nanobind::handle stream) const;
@@ -40,6 +41,7 @@ class Batch {
   std::shared_ptr<Parked> parked_;
   spdld_batch_info info_;
   std::vector<std::string> names_;
+  std::vector<std::pair<std::string, uint32_t>> source_counts_;
   std::vector<spdld_tensor> tensors_;  // in the same order; valid while lease_ holds the batch
 };
 

@@ -68,6 +68,7 @@ Info read_info(const spdld_loader* loader) {
   const spdld_result result = spdld_get_info(loader, &info);
   if (result != SPDLD_OK) raise_last(result);
   const bool on_host = info.memory == SPDLD_HOST;
+  std::vector<std::string> sources(info.source_names, info.source_names + info.sources);
   return {info.pipeline,
           info.fingerprint,
           info.daemon,
@@ -86,7 +87,8 @@ Info read_info(const spdld_loader* loader) {
           name_of(info.memory),
           on_host ? std::nullopt : std::optional(info.device),
           on_host || !info.gpu ? std::nullopt : std::optional<std::string>(info.gpu),
-          info.ready_early != 0};
+          info.ready_early != 0,
+          std::move(sources)};
 }
 
 }  // namespace

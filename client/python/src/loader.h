@@ -12,6 +12,7 @@
 #include <spdld.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/python/src/batch.h"
 #include "client/python/src/patience.h"
@@ -29,6 +30,7 @@ struct Info {
   std::optional<int> device;
   std::optional<std::string> gpu;
   bool ready_early = false;
+  std::vector<std::string> sources = {};  // names
 };
 
 struct Detach {
