@@ -69,7 +69,10 @@ const std::array<Section, 10>& sections() {
         size_key("slot_bytes_per_user_max", "of one user's rings", defaults.slot_bytes_per_user_max),
         size_key("spare_slot_bytes_max", "kept for the next ring of the same user", defaults.spare_slot_bytes_max),
         count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
-        count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536)}},
+        count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536),
+        count_key("share_lag_ms_max", "how long a job may hold back those that it shares a stream with",
+                  defaults.share_lag_ms_max, 1, 86'400'000),
+        count_key("share_jobs_max", "that share a stream", defaults.share_jobs_max, 1, 60)}},
       {"cache",
        {{.name = "ram_bytes_max",
          .type = Type::kSize,
@@ -163,6 +166,8 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.spare_slot_bytes_max = static_cast<uint64_t>(reader.integer("spare_slot_bytes_max"));
   settings.pipelines_per_user_max = static_cast<uint32_t>(reader.integer("pipelines_per_user_max"));
   settings.sessions_max = static_cast<uint32_t>(reader.integer("sessions_max"));
+  settings.share_lag_ms_max = static_cast<uint32_t>(reader.integer("share_lag_ms_max"));
+  settings.share_jobs_max = static_cast<uint32_t>(reader.integer("share_jobs_max"));
   if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;
   if (reader.find("slot_bytes_per_user_max") != nullptr) {
     reader.complain("slot_bytes_per_user_max", "must not be above slot_bytes_max, which all users share");

@@ -31,6 +31,11 @@ const std::vector<Parameter>& top_keys() {
        .help = "what the node keeps of the samples that were read",
        .fallback = Value(std::string("auto")),
        .choices = {"auto", "off", "encoded", "decoded"}},
+      {.name = "share",
+       .type = Type::kChoice,
+       .help = "what jobs on it share: the cache, or the batches, which are decoded once",
+       .fallback = Value(std::string("cache")),
+       .choices = {"cache", "stream"}},
   };
   return keys;
 }
@@ -301,6 +306,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   const std::string on_bad = reader.text("on_bad");
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
   spec.cache = cache_form_named(reader.text("cache"));
+  spec.share = reader.text("share") == "stream" ? Share::kStream : Share::kCache;
 
   if (const Node* source = root.find("source")) {
     spec.source = check_source(*source, folder, complaints);

@@ -30,6 +30,9 @@ struct DaemonSettings {
   uint64_t spare_slot_bytes_max = 1ull << 30;
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
+  // Of jobs that share a stream: how long one may hold the others back, and how many may hold batches of it.
+  uint32_t share_lag_ms_max = 10'000;
+  uint32_t share_jobs_max = 8;
 
   // The node's cache of samples that were read.
   std::optional<uint64_t> cache_ram_bytes_max;  // 0: none; nothing: a quarter of the memory this daemon may use

@@ -186,6 +186,7 @@ std::string full_json(const PipelineSpec& spec) {
   auto root = deciding_json(spec);
   root["name"] = spec.name;
   root["cache"] = cache_form_name(spec.cache);
+  root["share"] = spec.share == Share::kStream ? "stream" : "cache";
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

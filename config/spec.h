@@ -79,6 +79,10 @@ enum class CacheForm : uint8_t {
 std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "decoded"
 CacheForm cache_form_named(std::string_view name);
 
+// What jobs on the same pipeline share: the node's cache, each with an order of its own, or the batches themselves,
+// which are decoded once. It does not decide which bytes come out.
+enum class Share : uint8_t { kCache, kStream };
+
 // How an epoch is shuffled; daemon/sampler/order.h says it exactly.
 enum class Shuffle : uint8_t {
   kGlobal,  // all samples
@@ -114,6 +118,7 @@ struct PipelineSpec {
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
   CacheForm cache = CacheForm::kAuto;
+  Share share = Share::kCache;
   SourceSpec source;
   OrderSpec order;
   std::vector<OutputSpec> outputs;
@@ -122,8 +127,8 @@ struct PipelineSpec {
 };
 
 // A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that
-// says the same; keys sorted, defaults written out, `name`, `cache`, `prefetch_depth`, `held_max`, `device` and places
-// left out.
+// says the same; keys sorted, defaults written out, `name`, `cache`, `share`, `prefetch_depth`, `held_max`, `device`
+// and places left out.
 std::string canonical_json(const PipelineSpec& spec);
 // The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
 // spec.

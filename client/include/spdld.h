@@ -103,6 +103,10 @@ typedef struct spdld_attach_options {
                                  spdld_batch_use, and what follows spdld_batch_wait, may read it */
   const char* state;          /* of spdld_state: where to begin, in place of epoch, step and fingerprint. SPDLD_CHANGED: it
                                  belongs to another run, and the sentence says what differs */
+  const char* join;           /* of a pipeline whose jobs share a stream (share = "stream"), where the place asked for has
+                                 passed already: "now": at the first batch that is still there; "epoch": with the next
+                                 epoch; "exact": at its place, on a stream of its own; "alone": on one of its own in any
+                                 case. NULL: "exact" where a state, an epoch or a step is given, else "now" */
 } spdld_attach_options;
 
 typedef struct spdld_info {
@@ -120,6 +124,7 @@ typedef struct spdld_info {
   int device;        /* of SPDLD_PINNED and SPDLD_CUDA_*: the CUDA ordinal in this process; else -1 */
   const char* gpu;   /* its UUID ("GPU-..."); "" for host memory */
   int ready_early;
+  int shared;        /* 1: other jobs get the same batches (share = "stream"); it may turn 0 when this one is cut loose */
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -157,7 +162,7 @@ SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* in
 /* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
 /* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
- * several readers cannot (SPDLD_UNSUPPORTED). */
+ * several readers cannot (SPDLD_UNSUPPORTED). One that shares a stream leaves it for a place that is not there. */
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
 /* The place of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);

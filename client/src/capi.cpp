@@ -191,6 +191,7 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.device = placement.device;
     info.gpu = placement.gpu.c_str();
     info.ready_early = placement.ready_early ? 1 : 0;
+    info.shared = loader.is_shared() ? 1 : 0;
     info.writable = terms.writable ? 1 : 0;
     return fill(info, target);
   });

@@ -12,8 +12,9 @@ constexpr int64_t kProgress_ms = 200;
 constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was just going down
 constexpr int64_t kBackoffMin_ms = 5;
 constexpr int64_t kBackoffMax_ms = 500;
-constexpr int64_t kTurn_ms = 100;  // of a wait while a GPU's work may give slots back
-constexpr int kMessagesMax = 512;  // taken by one call that has no time left
+constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
+constexpr int64_t kTurn_ms = 100;     // of a wait while a GPU's work may give slots back
+constexpr int kMessagesMax = 512;     // taken by one call that has no time left
 
 std::string text_of(const Placement& placement) {
   if (placement.memory == SPDLD_HOST) return "host memory";
@@ -87,7 +88,8 @@ Outcome Loader::accept(const Attaching& attaching) {
   placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
   run_ = 0;
-  away_ = false;
+  away_ = moving_ = false;
+  if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   attaching_.reset();
   return {};
 }
@@ -153,6 +155,10 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
     case proto::Body::Failed: {
       const proto::Failed& failed = *message.body_as_Failed();
       if (failed.attachment() != ring_->attachment()) return {};
+      if (failed.code() == proto::ErrorCode::lagged && ring_->terms().shared) {
+        leave_ring(proto::Join::alone, "this job was cut loose from the stream that it shared");
+        return {};
+      }
       failed_ = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
                         std::string(proto::text_of(failed.message())));
       if (failed_.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
@@ -236,6 +242,10 @@ Outcome Loader::seek(Place place) {
   if (ring_) drop_ready_batches();
   if (!failed_.ok()) return failed_;
   if (!ring_) return {};
+  if (ring_->terms().shared) {
+    leave_ring(proto::Join::exact, "this job left the stream that it shared");
+    return {};
+  }
   flatbuffers::FlatBufferBuilder builder(256);
   const auto position = proto::CreatePosition(builder, place.epoch, place.step);
   const auto body = proto::CreateSeek(builder, ring_->attachment(), ++run_, position);
@@ -281,12 +291,21 @@ void Loader::note_complaint(const proto::ErrorReply& error) {
 }
 
 void Loader::lose_ring(const Outcome& reason) {
+  moving_ = false;
   // Closed at once, even while batches are held: the rank must be free when it is attached again.
   if (ring_) ring_->connection().close();
   ring_.reset();
   away_reason_ = reason;
   away_reason_.text += complaint_;
   complaint_.clear();
+}
+
+void Loader::leave_ring(proto::Join join, const char* why) {
+  ring_->detach();
+  ring_.reset();
+  settings_.request.join = join;
+  moving_ = true;
+  away_reason_ = failure(SPDLD_NO_DAEMON, why);
 }
 
 bool Loader::may_pass(const Outcome& outcome) {
@@ -306,15 +325,16 @@ Outcome Loader::give_up() {
 }
 
 Outcome Loader::attach_again(Deadline deadline) {
+  const int64_t patience_ms = moving_ ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
   if (!away_) {
     away_ = true;
-    away_until_ = Deadline::after_ms(settings_.reconnect_ms);
+    away_until_ = Deadline::after_ms(patience_ms);
     retry_at_ = Deadline::after_ms(0);
     backoff_ms_ = kBackoffMin_ms;
     progress_seen_ = 0;
   }
   for (;;) {  // each turn waits, at most until the deadline or the end of the outage's bound
-    if (settings_.reconnect_ms == 0) return give_up();
+    if (patience_ms == 0) return give_up();
     if (!attaching_) {
       if (!retry_at_.passed() &&
           wait_for(-1, 0, deadline.or_earlier(retry_at_).or_earlier(away_until_)) == Wake::kSignal) {
@@ -334,7 +354,7 @@ Outcome Loader::attach_again(Deadline deadline) {
     if (outcome.result == SPDLD_TIMEOUT) {
       const bool lives = attaching_->progress().messages != progress_seen_;
       progress_seen_ = attaching_->progress().messages;
-      if (lives) away_until_ = Deadline::after_ms(settings_.reconnect_ms);
+      if (lives) away_until_ = Deadline::after_ms(patience_ms);
       if (away_until_.passed()) return give_up();
       if (deadline.passed()) return outcome;
       continue;

@@ -40,6 +40,7 @@ class Loader {
   const std::string& daemon() const { return daemon_; }
   const AttachRequest& request() const { return settings_.request; }
   const Placement& placement() const { return placement_; }
+  bool is_shared() const { return ring_ && ring_->terms().shared; }
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint32_t slot_count() const { return slot_count_; }
 
@@ -55,6 +56,8 @@ class Loader {
   // Whether another attempt may succeed after this refusal, since what stands in the way may pass.
   static bool may_pass(const Outcome& outcome);
   void lose_ring(const Outcome& reason);
+  // Goes on with another one: what is held stays leased, and the next call attaches anew.
+  void leave_ring(proto::Join join, const char* why);
   void distrust(const Outcome& fault);
   void note_complaint(const proto::ErrorReply& error);
   void drop_ready_batches();
@@ -75,7 +78,8 @@ class Loader {
 
   std::unique_ptr<Attaching> attaching_;  // the attempt under way
   uint64_t progress_seen_ = 0;
-  bool away_ = false;  // an outage runs, and has a bound
+  bool away_ = false;    // an outage runs, and has a bound
+  bool moving_ = false;  // it is none: a shared stream was left
   Deadline away_until_ = Deadline::never();
   Deadline retry_at_ = Deadline::never();
   int64_t backoff_ms_ = 0;

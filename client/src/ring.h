@@ -36,6 +36,8 @@ struct Terms {
   uint64_t epochs = 0;  // 0: endless
   uint64_t seed = 0;
   bool writable = true;
+  bool shared = false;  // with other jobs; this and the next may change when it is attached anew
+  uint32_t leases_max = 0;
 };
 
 // Where the batches lie.

@@ -35,6 +35,14 @@ struct ClientGpu {
   bool shares_fds = false;
 };
 
+// Where a job comes in whose pipeline shares its stream (share = "stream"), if it can't have the place it asks for.
+enum class Join : uint8_t {
+  kNow,    // at the first batch that is still there
+  kExact,  // nowhere: it gets a ring of its own
+  kEpoch,  // with the next epoch
+  kAlone   // it wants a ring of its own in any case
+};
+
 struct AttachRequest {
   std::string pipeline;  // a named pipeline, where there is no spec
   std::string spec;
@@ -44,6 +52,7 @@ struct AttachRequest {
   uint32_t rank = 0, world_size = 1, local_rank = 0;
   uint32_t reader = 0, readers = 1;
   sampler::Position position;
+  Join join = Join::kNow;
   std::string fingerprint;  // empty: not compared
   uint32_t held_max = 0;    // 0: as the pipeline says
   std::string device;       // empty: as the pipeline says
@@ -77,6 +86,8 @@ struct AttachedInfo {
   uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;
   sampler::Position position;
   std::string fingerprint;
+  bool shared = false;      // with other jobs
+  uint32_t leases_max = 0;  // batches of it at once; 0: all slots
 };
 
 // How the node answers an attach, once, after any number of preparing(). The session may have ended in between: then

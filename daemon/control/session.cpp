@@ -199,6 +199,11 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   request.group = proto::text_of(attach.group(), kNameBytesMax);
   request.rank = attach.rank(), request.world_size = attach.world_size(), request.local_rank = attach.local_rank();
   request.reader = attach.reader(), request.readers = attach.readers();
+  if (attach.join() > proto::Join::MAX) {
+    refuse_message(proto::ErrorCode::malformed, "ATTACH names a way to join that is not defined", number);
+    return false;
+  }
+  request.join = static_cast<Join>(attach.join());
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
   request.fingerprint = proto::text_of(attach.fingerprint(), 256);
   request.held_max = attach.held_max();

@@ -26,6 +26,8 @@ proto::ErrorCode code_of(Trouble trouble) {
       return proto::ErrorCode::changed;
     case Trouble::kStopping:
       return proto::ErrorCode::stopping;
+    case Trouble::kLagged:
+      return proto::ErrorCode::lagged;
     case Trouble::kUnsupported:
       return proto::ErrorCode::unsupported;
     case Trouble::kInternal:
@@ -165,6 +167,8 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_position(position);
   message.add_fingerprint(fingerprint);
   message.add_outputs(schema);
+  message.add_shared(info.shared);
+  message.add_leases_max(info.leases_max);
   if (on_gpu) {
     message.add_gpu(gpu);
     message.add_device_slots(device_slots);

@@ -56,32 +56,31 @@ void check_request(const control::AttachRequest& request) {
            " readers (at most " + std::to_string(kReadersMax) + ")");
 }
 
-std::string holder_of(const Feed& feed, uint32_t reader) {
-  const auto seat = feed.seats().find(reader);
-  if (seat == feed.seats().end()) return "somebody else";
-  const auto& client = seat->second.client;
+std::string holder_of(const Feed::Seat& seat) {
+  const auto& client = seat.client;
   return client.name + ", pid " + std::to_string(client.pid) + " of user " + user_name(client.uid);
+}
+
+[[noreturn]] void refuse_seat(const control::AttachRequest& request, const std::string& what) {
+  throw SetupError(Trouble::kConflict,
+                   "rank " + std::to_string(request.rank) + " of group '" + request.group + "' " + what);
+}
+
+// Why slots of this kind, on this GPU, are not what the newcomer can take; empty: they are.
+std::string misplaced(const Feed& feed, const Placement& wanted) {
+  const bool on_gpu = wanted.place == Placement::Place::kGpu;
+  if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
+    return "has readers elsewhere: all readers of a rank share the memory of one device";
+  if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
+    return "has readers that disagree on ready_early";
+  if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
+    return "has its batches on the GPU by file descriptors, which this reader can't take: use transport \"handle\"";
+  return "";
 }
 
 // Whether this request may take a seat of a ring that is there.
 void check_joins(const Feed& feed, const Newcomer& newcomer) {
-  const auto& request = newcomer.request;
-  const auto& wanted = newcomer.placement;
-  const auto refuse = [&](const std::string& what) {
-    throw SetupError(Trouble::kConflict,
-                     "rank " + std::to_string(request.rank) + " of group '" + request.group + "' " + what);
-  };
-  if (feed.setting().readers != request.readers)
-    refuse("has " + std::to_string(feed.setting().readers) + " readers, not " + std::to_string(request.readers));
-  if (feed.seats().contains(request.reader))
-    refuse("is held by " + holder_of(feed, request.reader) + ": give this job another group, or end that process");
-  const bool on_gpu = wanted.place == Placement::Place::kGpu;
-  if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
-    refuse("has readers elsewhere: all readers of a rank share the memory of one device");
-  if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
-    refuse("has readers that disagree on ready_early");
-  if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
-    refuse("has its batches on the GPU by file descriptors, which this reader can't take: use transport \"handle\"");
+  if (const std::string why = misplaced(feed, newcomer.placement); !why.empty()) refuse_seat(newcomer.request, why);
 }
 
 }  // namespace
@@ -162,18 +161,21 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
                                             pipeline::Pipeline::differs(fingerprint, request.fingerprint) + " differs");
   auto placement = place(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
-  const Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
-  const FeedKey key{client.uid, request.group, request.rank};
-  evict_gone(*pipeline, key);
+  evict_gone(*pipeline, request, client.uid);
   check_group(*pipeline, request, client.uid);
-  if (const auto feed = find_feed(*pipeline, key)) return join(newcomer, feed);
-
+  Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
+  newcomer.key = key_of(newcomer);
+  if (const auto feed = find_feed(*pipeline, newcomer.key)) {
+    if (feed->setting().sharing)
+      make_room(client.uid, feed->layout().slot_bytes() * feed->setting().sharing->ring.credit);
+    return join(newcomer, feed);
+  }
   const RingPlan plan = plan_ring(newcomer);
   if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
-  make_room(client.uid, plan.layout.slot_bytes() * plan.slots);
+  const size_t touched = plan.sharing ? plan.sharing->ring.slots(1) : plan.slots;
+  make_room(client.uid, plan.layout.slot_bytes() * touched);
   const auto kind = placement->place == Placement::Place::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
-  const auto access = request.readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
-  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), access, kind};
+  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind};
   join(newcomer, open_feed(newcomer, plan, host_memory_.make_slots(use, plan.slots)));
 }
 
@@ -192,7 +194,7 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
         if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
         const auto& request = newcomer.request;
         check_group(*newcomer.pipeline, request, newcomer.client.uid);
-        auto feed = find_feed(*newcomer.pipeline, {newcomer.client.uid, request.group, request.rank});
+        auto feed = find_feed(*newcomer.pipeline, newcomer.key);
         join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(**memories)));
       } catch (const SetupError& e) {
         newcomer.reply->refused(e.error());
@@ -204,12 +206,15 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
 void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   const auto& request = newcomer.request;
   check_joins(*feed, newcomer);
-  const control::AttachedInfo info = feed->describe_to_client();
-  const delivery::ReaderId id = feed->join(request.reader, newcomer.client, newcomer.reply);
+  const auto position = feed->entry(request.join, request.position);
+  if (!position) refuse_seat(request, "found the stream that it was to share gone on meanwhile: attach again");
+  const control::AttachedInfo info = feed->describe_to_client(*position);
+  const delivery::ReaderId id = feed->join(request, *position, newcomer.client, newcomer.reply);
   newcomer.reply->attached(std::make_unique<Hold>(*this, feed, id, newcomer.client), info);
-  spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}", request.rank,
+  feed->begin(id);
+  spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}{}", request.rank,
                 request.world_size, request.group, newcomer.pipeline->spec().name, info.position.epoch,
-                info.position.step);
+                info.position.step, info.shared ? ", sharing its stream" : "");
 }
 
 std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const {
@@ -222,16 +227,52 @@ std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const 
 void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const {
   const auto feeds = feeds_.find(&pipeline);
   if (feeds == feeds_.end()) return;
-  for (const auto& [key, feed] : feeds->second)
-    if (key.uid == uid && key.group == request.group && feed->setting().world_size != request.world_size)
-      throw SetupError(Trouble::kConflict, "rank " + std::to_string(key.rank) + " of group '" + request.group +
-                                               "' is here with world_size " +
-                                               std::to_string(feed->setting().world_size) + ", not " +
-                                               std::to_string(request.world_size));
+  for (const auto& [key, feed] : feeds->second) {
+    if (key.uid != uid) continue;
+    for (const auto& [id, seat] : feed->seats()) {
+      if (seat.group != request.group) continue;
+      if (key.world_size != request.world_size)
+        throw SetupError(Trouble::kConflict, "rank " + std::to_string(key.rank) + " of group '" + request.group +
+                                                 "' is here with world_size " + std::to_string(key.world_size) +
+                                                 ", not " + std::to_string(request.world_size));
+      if (key.rank != request.rank) continue;
+      if (feed->setting().readers != request.readers)
+        refuse_seat(request, "has " + std::to_string(feed->setting().readers) + " readers, not " +
+                                 std::to_string(request.readers));
+      if (seat.reader == request.reader)
+        refuse_seat(request, "is held by " + holder_of(seat) + ": give this job another group, or end that process");
+    }
+  }
+}
+
+FeedKey Node::key_of(const Newcomer& newcomer) const {
+  const auto& request = newcomer.request;
+  const FeedKey own{newcomer.client.uid, request.group, request.rank, request.world_size};
+  if (newcomer.pipeline->spec().share != config::Share::kStream || request.readers > 1 ||
+      request.join == control::Join::kAlone)
+    return own;
+  FeedKey shared = own;
+  shared.group.clear();
+  const auto feed = find_feed(*newcomer.pipeline, shared);
+  const bool fits =
+      !feed || (feed->entry(request.join, request.position) && misplaced(*feed, newcomer.placement).empty());
+  return fits ? shared : own;
+}
+
+Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
+  const auto& batch = newcomer.pipeline->spec().batch;
+  const uint32_t held_max = newcomer.request.held_max ? newcomer.request.held_max : batch.held_max;
+  // Beyond what a job holds, two lie in its socket, so that it never waits for an answer.
+  Feed::Sharing sharing{{held_max + 2, batch.prefetch_depth, newcomer.sharding.steps()},
+                        options_.settings.share_jobs_max,
+                        uint64_t{options_.settings.share_lag_ms_max} * 1'000'000};
+  const auto jobs = static_cast<uint32_t>((kSlotsMax - sharing.ring.slots(0)) / sharing.ring.credit);
+  sharing.jobs_max = std::clamp(sharing.jobs_max, 1u, std::max(1u, jobs));
+  return sharing;
 }
 
 RingPlan Node::plan_ring(const Newcomer& newcomer) const {
-  const auto& [client, request, reply, pipeline, sharding, placement] = newcomer;
+  const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
   const config::PipelineSpec& spec = pipeline->spec();
   sampler::Position start = request.position;
   if (start.step == sharding.steps()) start = {start.epoch + 1, 0};
@@ -244,14 +285,21 @@ RingPlan Node::plan_ring(const Newcomer& newcomer) const {
   const size_t slots = std::min<size_t>(spec.batch.prefetch_depth + held_max, kSlotsMax);
   const uint64_t bytes_max = placement.place == Placement::Place::kGpu ? options_.settings.gpu_slot_bytes_max
                                                                        : options_.settings.slot_bytes_max;
-  return {start, slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
+  RingPlan plan{start, slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
+  if (request.readers > 1) plan.access = memory::Access::kCopyOnWrite;
+  if (!newcomer.key.group.empty()) return plan;
+  plan.sharing = plan_sharing(newcomer);
+  plan.slots = plan.sharing->ring.slots(plan.sharing->jobs_max);
+  plan.access = memory::Access::kCopyOnWrite;
+  // Those that come back with it after a restart were not all at the same step.
+  plan.start.step -= std::min<uint64_t>(plan.start.step, plan.sharing->ring.depth);
+  return plan;
 }
 
 std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories) {
-  const auto& [client, request, reply, pipeline, sharding, placement] = newcomer;
-  const FeedKey key{client.uid, request.group, request.rank};
-  const Feed::Setting setting{key,        request.world_size, request.readers,
-                              plan.start, placement.ring.gpu, placement.ring.ready_early};
+  const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
+  const Feed::Setting setting{key,         request.readers, plan.start, placement.ring.gpu, placement.ring.ready_early,
+                              plan.sharing};
   auto feed =
       std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;
@@ -279,12 +327,16 @@ void Node::make_room(uid_t uid, uint64_t bytes) {
 }
 
 // A trainer that was killed and started again at once may ask for its seat before the news of its death has come.
-void Node::evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key) {
-  const std::shared_ptr<Feed> feed = find_feed(pipeline, key);
-  if (!feed) return;
-  const auto seats = feed->seats();
-  for (const auto& [reader, seat] : seats)
-    if (seat.reply->client_gone()) leave(feed, seat.id, &seat.client);
+void Node::evict_gone(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) {
+  const auto at = feeds_.find(&pipeline);
+  if (at == feeds_.end()) return;
+  const Feeds feeds = at->second;  // those that are left empty go
+  for (const auto& [key, feed] : feeds) {
+    if (key.uid != uid) continue;
+    const auto seats = feed->seats();
+    for (const auto& [id, seat] : seats)
+      if (seat.group == request.group && seat.reply->client_gone()) leave(feed, id, &seat.client);
+  }
 }
 
 void Node::dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {

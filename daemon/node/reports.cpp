@@ -244,10 +244,20 @@ json ring_document(const FeedKey& key, const Feed& feed) {
   const auto levels = ring.levels();
   const auto& statistics = ring.statistics();
   json pids = json::array();
-  for (const auto& [reader, seat] : feed.seats()) pids.push_back(seat.client.pid);
+  json jobs = json::array();
+  for (const auto& [id, seat] : feed.seats()) {
+    pids.push_back(seat.client.pid);
+    jobs.push_back({{"group", seat.group},
+                    {"pid", seat.client.pid},
+                    {"behind", ring.behind(id)},
+                    {"lag_s", seconds(seat.lag_ns)}});
+  }
   return {{"group", key.group},
+          {"shared", feed.setting().sharing.has_value()},
+          {"jobs", feed.setting().sharing ? jobs : json::array()},
+          {"cut_loose", feed.cut_loose()},
           {"rank", key.rank},
-          {"world_size", feed.setting().world_size},
+          {"world_size", key.world_size},
           {"readers", ring.readers()},
           {"pids", pids},
           {"uid", key.uid},

@@ -41,4 +41,10 @@ struct Position {
   friend auto operator<=>(const Position&, const Position&) = default;
 };
 
+// So many steps later, of epochs with this many.
+inline Position steps_on(Position position, uint64_t steps, uint64_t steps_per_epoch) {
+  const uint64_t step = position.step + steps;  // far below 2^64: a step is one of an epoch
+  return {position.epoch + step / steps_per_epoch, step % steps_per_epoch};
+}
+
 }  // namespace spdld::sampler

@@ -37,7 +37,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            state: Optional[Mapping[str, Any]] = None, epoch: int = 0, step: int = 0,
            fingerprint: Optional[str] = None, held_max: int = 0,
            timeout: Optional[float] = None, reconnect: Optional[float] = None, reader: int = 0, readers: int = 1,
-           private: bool = True) -> Loader:
+           private: bool = True, join: Optional[str] = None) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
 
     pipeline: a dict with the keys of a pipeline file (relative uris: from the current directory), the path of a file
@@ -67,6 +67,10 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     reconnect: seconds that a loader waits for a daemon that went away; by default 30, 0: not at all.
     reader, readers: this process is one of several that all see the batches of this rank.
     private: whether a private daemon may be started where none runs.
+    join: of a pipeline whose jobs share a stream (share = "stream"), where the place asked for has passed already: "now"
+        begins at the first batch that is still there, "epoch" with the next epoch, "exact" at its place on a stream of its
+        own, "alone" on one of its own in any case. By default "exact" where a state, an epoch or a step is given, else
+        "now". loader.position tells where it is.
 
     Raises InvalidError (all faults of a pipeline at once, a line each), NotFoundError, DeniedError, ConflictError (the
     rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError,
@@ -95,6 +99,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
         reader=_number("reader", reader, _UINT32_MAX), readers=_number("readers", readers, _UINT32_MAX),
         private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),
+        join=join,
         framework=arrays.name, converter=arrays.converter)
 
 

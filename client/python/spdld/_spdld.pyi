@@ -90,6 +90,8 @@ class Info:
     def gpu(self) -> Optional[str]: ...
     @property
     def ready_early(self) -> bool: ...
+    @property
+    def shared(self) -> bool: ...
 
 class EpochIterator:
     def __iter__(self) -> EpochIterator: ...
@@ -119,8 +121,8 @@ class Loader:
 def attach(*, pipeline: Optional[str], spec: Optional[str], spec_folder: Optional[str], rank: int, world_size: int,
            local_rank: int, group: Optional[str], socket: Optional[str], epoch: int, step: int,
            fingerprint: Optional[str], state: Optional[str], held_max: int, timeout: Optional[float],
-           reconnect: Optional[float], reader: int, readers: int, private: bool, device: Optional[str], transport: Optional[str], ready_early: bool,
-           framework: str,
+           reconnect: Optional[float], reader: int, readers: int, private: bool,
+           device: Optional[str], transport: Optional[str], ready_early: bool, join: Optional[str], framework: str,
            converter: Callable[[str, Optional[int]],
                                Tuple[Optional[Callable[[Tensor], Any]], Optional[Callable[[], None]]]]) -> Loader: ...
 def query(topic: str, argument: Optional[str], socket: Optional[str], timeout: float) -> str: ...

@@ -86,7 +86,8 @@ Info read_info(const spdld_loader* loader) {
           name_of(info.memory),
           on_host ? std::nullopt : std::optional(info.device),
           on_host || !info.gpu ? std::nullopt : std::optional<std::string>(info.gpu),
-          info.ready_early != 0};
+          info.ready_early != 0,
+          info.shared != 0};
 }
 
 }  // namespace

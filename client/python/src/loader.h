@@ -29,6 +29,7 @@ struct Info {
   std::optional<int> device;
   std::optional<std::string> gpu;
   bool ready_early = false;
+  bool shared = false;
 };
 
 struct Detach {

@@ -39,6 +39,8 @@ void bind_info(nb::module_& module) {
       .def_ro("device", &Info::device, "The GPU's number in this process, of pinned and GPU memory; else None.")
       .def_ro("gpu", &Info::gpu, "The GPU's UUID (\"GPU-...\"), of pinned and GPU memory; else None.")
       .def_ro("ready_early", &Info::ready_early, "True: batches are handed out while they are still being copied.")
+      .def_ro("shared", &Info::shared,
+              "True: other jobs get the same batches, which are decoded once (share = \"stream\").")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
