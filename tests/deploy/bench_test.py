@@ -90,6 +90,13 @@ class Scripts(unittest.TestCase):
         copied = [line for line in lines if line.startswith("| batches copied on the way")]
         self.assertEqual([line.split(" | ")[1] for line in copied], ["0", "0"])
 
+    def test_sharing(self):
+        out = self.folder / "sharing"
+        run("sharing.py", *self.options("--jobs", 2, "--rounds", 1, "--epochs", 20, "--out", out))
+        text = (out / "sharing.md").read_text()
+        for word in ("one", "all", "and a sleeper"):
+            self.assertIn(f"| {word} |", text)
+
     def test_soak(self):
         out = self.folder / "soak"
         run("soak.py", *self.options("--minutes", 0.05, "--trainers", 2, "--size", 32, "--out", out))

@@ -86,8 +86,7 @@ Info read_info(const spdld_loader* loader) {
           name_of(info.memory),
           on_host ? std::nullopt : std::optional(info.device),
           on_host || !info.gpu ? std::nullopt : std::optional<std::string>(info.gpu),
-          info.ready_early != 0,
-          info.shared != 0};
+          info.ready_early != 0};
 }
 
 }  // namespace
@@ -237,6 +236,16 @@ nb::object Loader::state_dict() {
     json = spdld::take_text(text);
   }
   return nb::module_::import_("spdld._state").attr("dict_of")(nb::bytes(json.data(), json.size()));
+}
+
+bool Loader::shared() {
+  const std::unique_lock turn = take_turn();
+  if (closing_) raise(SPDLD_INVALID, kClosed);
+  spdld_info info{};
+  info.struct_size = sizeof info;
+  const spdld_result result = spdld_get_info(loader_.get(), &info);
+  if (result != SPDLD_OK) raise_last(result);
+  return info.shared != 0;
 }
 
 void Loader::load_state_dict(nb::handle state, bool strict) {

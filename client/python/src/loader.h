@@ -29,7 +29,6 @@ struct Info {
   std::optional<int> device;
   std::optional<std::string> gpu;
   bool ready_early = false;
-  bool shared = false;
 };
 
 struct Detach {
@@ -56,6 +55,8 @@ class Loader {
   // As spdld_state and spdld_load_state.
   nanobind::object state_dict();
   void load_state_dict(nanobind::handle state, bool strict);
+  // Whether other jobs get its batches now: it ends where this one is cut loose, or leaves for another place.
+  bool shared();
   void close();
 
   const Info& info() const { return info_; }

@@ -39,8 +39,6 @@ void bind_info(nb::module_& module) {
       .def_ro("device", &Info::device, "The GPU's number in this process, of pinned and GPU memory; else None.")
       .def_ro("gpu", &Info::gpu, "The GPU's UUID (\"GPU-...\"), of pinned and GPU memory; else None.")
       .def_ro("ready_early", &Info::ready_early, "True: batches are handed out while they are still being copied.")
-      .def_ro("shared", &Info::shared,
-              "True: other jobs get the same batches, which are decoded once (share = \"stream\").")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
@@ -94,6 +92,9 @@ void bind_loader(nb::module_& module) {
           "set, pipeline or global batch, and InvalidError where it is damaged or of a newer spdld. strict=False takes "
           "that of another run nevertheless: the same epoch and step, or with another global batch as many samples of "
           "that epoch, rounded down to a step.")
+      .def_prop_ro("shared", &Loader::shared,
+                   "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It turns False "
+                   "where this one held the others back for too long, or left for another place.")
       .def_prop_ro("position", &Loader::position, "(epoch, step) of the next batch.")
       .def_prop_ro(
           "epochs", [](const Loader& self) { return self.info().epochs; }, "The pipeline's epochs; 0: endless.")
