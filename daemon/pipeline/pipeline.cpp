@@ -37,8 +37,7 @@ std::string Pipeline::fingerprint(uint64_t global_size) const {
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {
   const auto difference = proto::fingerprint_difference(mine, theirs);
-  if (!difference) return "its form";
-  return difference->count ? difference->parts : "nothing";
+  return difference ? difference->clause() : "its form differs";
 }
 
 }  // namespace spdld::pipeline

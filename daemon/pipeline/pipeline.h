@@ -71,8 +71,8 @@ class Pipeline {
   const ErrorLog& errors() const { return errors_; }
 
   // Names what decides the bytes that come out at a position, for a position token and for ranks to compare:
-  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal. differs() says in words
-  // which part two disagree in.
+  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal, and "-<weights>" behind
+  // it where samples are weighted. differs() says in words which parts two disagree in: "the pipeline's spec differs".
   std::string fingerprint(uint64_t global_size) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 
