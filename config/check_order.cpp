@@ -10,8 +10,8 @@ namespace {
 
 using Type = ParameterType;
 
-constexpr double kWeightMax = 1e300;
-constexpr int64_t kWindow = 10'000;  // where none is given: some ten archives of a usual data set
+constexpr double kWeightMax = 1e15;  // of the default
+constexpr int64_t kWindow = 10'000;   // where none is given: some ten archives of a usual data set
 
 const std::vector<Parameter>& order_keys() {
   static const std::vector<Parameter> keys = {
@@ -121,24 +121,24 @@ Shuffle shuffle_of(const TableReader& reader) {
   return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
 }
 
-// The absolute path of a list; empty: there is none.
-std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder) {
+// The absolute path of a list, or the word that may stand in its place; empty: there is none.
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
+                    std::optional<std::string_view> word = {}) {
   const auto given = reader.given_text(key);
-  if (!given) return "";
+  if (!given || *given == word) return given.value_or("");
   auto [path, error] = local_path_of(*given, folder);
   if (!error.empty()) reader.complain(key, error);
   return path;
 }
 
 void check_weights(const TableReader& reader, const std::filesystem::path& folder, OrderSpec& order) {
-  const bool by_class = reader.given_text("weights") == kWeightsByClass;
   if (reader.find("weights") == nullptr) {
     for (const auto* key : {"weights_column", "weights_default", "replacement", "epoch_samples"})
       if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside weights");
     return;
   }
-  order.weights = by_class ? std::string(kWeightsByClass) : list_of(reader, "weights", folder);
-  if (by_class) {
+  order.weights = list_of(reader, "weights", folder, kWeightsByClass);
+  if (order.weights == kWeightsByClass) {
     for (const auto* key : {"weights_column", "weights_default"})
       if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside a file of weights");
   }

@@ -7,8 +7,7 @@ namespace spdld::proto {
 namespace {
 
 constexpr std::array<const char*, 5> kParts = {"the version of the order", "the data set's listing",
-                                               "the pipeline's spec", "the global batch size",
-                                               "the samples' weights"};
+                                               "the pipeline's spec", "the global batch size", "the weighting of the samples"};
 constexpr ptrdiff_t kAlways = 4;  // the last part is there where samples are weighted
 using Parts = std::array<std::string_view, kParts.size()>;
 
