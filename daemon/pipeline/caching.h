@@ -18,7 +18,7 @@
 
 #include "config/spec.h"
 #include "daemon/cache/cache.h"
-#include "daemon/sampler/subset.h"
+#include "daemon/sampler/order.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
@@ -55,6 +55,7 @@ struct CacheNeeds {
   uint64_t available_bytes = 0;  // of the cache's memory
   bool has_disk = false;
   bool has_fast = false;  // an output that decodes fast
+  bool repeats = false;   // a sample may come more than once in an epoch
 };
 CacheChoice choose_cache(config::CacheForm asked, const CacheNeeds& needs);
 
@@ -64,7 +65,7 @@ class Caching {
 
   // On a listing thread: looks at some of the samples that are taken, chooses, takes hold of the shelves. Does nothing
   // where they are held, since streams may run then.
-  void open(const source::Listing& listing, const sampler::Subset& taken, std::span<const FieldUse> uses,
+  void open(const source::Listing& listing, const sampler::Order& order, std::span<const FieldUse> uses,
             source::Fetcher& fetcher);
   // Lets go of the shelves, which others may then push out. No stream runs.
   void close();

@@ -83,15 +83,19 @@ TEST_CASE("auto counts the samples that the pipeline takes, not all that are lis
   source::FieldId image = 0;
   REQUIRE(listing->find_field("image", &image));
   const std::vector<pipeline::FieldUse> uses = {{.field = image, .is_picture = true}};
-  const auto choice = [&](const sampler::Subset& taken) {
+  const auto choice = [&](const sampler::Order& order) {
     pipeline::Caching caching(cache, spec);
-    caching.open(*listing, taken, uses, fetcher);
+    caching.open(*listing, order, uses, fetcher);
     return caching.choice();
   };
-  const auto some = choice(sampler::Subset(40, {{0, 20, 39}}, {}, 0));
+  const sampler::Subset three(40, {{0, 20, 39}}, {}, 0);
+  const auto some = choice({{}, three});
   CHECK(some.form == Form::kDecoded);
   CHECK_THAT(some.why, Catch::StartsWith("all 3 samples fit"));
-  const auto all = choice(sampler::Subset(40));
+  const auto all = choice({{}, sampler::Subset(40)});
   CHECK(all.form == Form::kOff);
   CHECK_THAT(all.why, Catch::Contains("% of the samples fit"));
+  spec.order.epochs = 1;
+  CHECK_THAT(choice({{}, three}).why, Catch::Contains("reads every sample once"));
+  CHECK(choice({17, three, {{1, 1, 1}, true, 30}}).form == Form::kDecoded);  // each of them ten times
 }
