@@ -10,7 +10,8 @@ namespace {
 
 using Type = ParameterType;
 
-constexpr int64_t kWindow = 10'000;  // where none is given: some ten archives of a usual data set
+constexpr double kWeightMax = 1e15;  // of the default
+constexpr int64_t kWindow = 10'000;   // where none is given: some ten archives of a usual data set
 
 const std::vector<Parameter>& order_keys() {
   static const std::vector<Parameter> keys = {
@@ -42,6 +43,32 @@ const std::vector<Parameter>& order_keys() {
       {.name = "first",
        .type = Type::kInteger,
        .help = "only so many samples, the first ones of the listing",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 1e15},
+      {.name = "weights",
+       .type = Type::kText,
+       .help =
+           "how often samples come: a file of names or ids and weights, one a line, with a TAB or comma between; or "
+           "\"class\": all classes equally often",
+       .fallback = Value(std::string())},
+      {.name = "weights_column",
+       .type = Type::kText,
+       .help = "the column of weights, as the first line of the file names it; the names are in the first column",
+       .fallback = Value(std::string())},
+      {.name = "weights_default",
+       .type = Type::kNumber,
+       .help = "the weight of samples that the file does not name; without it, it has to name all",
+       .fallback = Value(0.0),
+       .min = 0,
+       .max = kWeightMax},
+      {.name = "replacement",
+       .type = Type::kFlag,
+       .help = "of weighted draws: a sample may come more than once in an epoch",
+       .fallback = Value(true)},
+      {.name = "epoch_samples",
+       .type = Type::kInteger,
+       .help = "samples of an epoch of weighted draws; by default as many as have a weight above 0",
        .fallback = Value(int64_t{0}),
        .min = 1,
        .max = 1e15},
@@ -94,13 +121,37 @@ Shuffle shuffle_of(const TableReader& reader) {
   return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
 }
 
-// The absolute path of a list; empty: there is none.
-std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder) {
+// The absolute path of a list, or the word that may stand in its place; empty: there is none.
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
+                    std::optional<std::string_view> word = {}) {
   const auto given = reader.given_text(key);
-  if (!given) return "";
+  if (!given || *given == word) return given.value_or("");
   auto [path, error] = local_path_of(*given, folder);
   if (!error.empty()) reader.complain(key, error);
   return path;
+}
+
+void check_weights(const TableReader& reader, const std::filesystem::path& folder, OrderSpec& order) {
+  if (reader.find("weights") == nullptr) {
+    for (const auto* key : {"weights_column", "weights_default", "replacement", "epoch_samples"})
+      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside weights");
+    return;
+  }
+  order.weights = list_of(reader, "weights", folder, kWeightsByClass);
+  if (order.weights == kWeightsByClass) {
+    for (const auto* key : {"weights_column", "weights_default"})
+      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside a file of weights");
+  }
+  if (const auto column = reader.given_text("weights_column")) {
+    order.weights_column = *column;
+    if (column->empty()) reader.complain("weights_column", "must name a column of the file's first line");
+  }
+  if (reader.find("weights_default") != nullptr)
+    order.weights_default = std::get<double>(reader.value("weights_default"));
+  order.replacement = reader.flag("replacement");
+  order.epoch_samples = static_cast<uint64_t>(reader.integer("epoch_samples"));
+  if (order.shuffle != Shuffle::kGlobal)
+    reader.complain("shuffle", "must be left out beside weights, whose draws are the order");
 }
 
 }  // namespace
@@ -120,6 +171,7 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
   order.include = list_of(reader, "include", folder);
   order.exclude = list_of(reader, "exclude", folder);
   order.first = static_cast<uint64_t>(reader.integer("first"));
+  check_weights(reader, folder, order);
   return order;
 }
 

@@ -71,16 +71,24 @@ std::string_view last_batch_name(LastBatch last) {
 }
 
 // Keys that say nothing are left out, so that a spec keeps its text when a version brings new keys.
-json order_json(const OrderSpec& order) {
-  json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}, {"epochs", order.epochs}};
+json deciding_order_json(const OrderSpec& order) {
+  json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}};
   if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
-  if (!order.include.empty()) object["include"] = order.include;
-  if (!order.exclude.empty()) object["exclude"] = order.exclude;
-  if (order.first != 0) object["first"] = order.first;
+  if (!order.weights.empty()) object["replacement"] = order.replacement;
+  if (order.epoch_samples != 0) object["epoch_samples"] = order.epoch_samples;
   return object;
 }
 
-// What decides the bytes that come out.
+void add_rest(const OrderSpec& order, json& object) {
+  object["epochs"] = order.epochs;
+  if (!order.include.empty()) object["include"] = order.include;
+  if (!order.exclude.empty()) object["exclude"] = order.exclude;
+  if (order.first != 0) object["first"] = order.first;
+  if (!order.weights.empty()) object["weights"] = order.weights;
+  if (!order.weights_column.empty()) object["weights_column"] = order.weights_column;
+  if (order.weights_default) object["weights_default"] = number_json(*order.weights_default);
+}
+
 json deciding_json(const PipelineSpec& spec) {
   auto outputs = json::array();
   for (const auto& output : spec.outputs) {
@@ -88,15 +96,12 @@ json deciding_json(const PipelineSpec& spec) {
     for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
     outputs.push_back({{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}});
   }
-  json batch = {{"last", last_batch_name(spec.batch.last)}};
-  if (spec.batch.size != 0) batch["size"] = spec.batch.size;
-  if (spec.batch.global_size != 0) batch["global_size"] = spec.batch.global_size;
   return {{"seed", spec.seed},
           {"on_bad", on_bad_name(spec.on_bad)},
-          {"source", with_parameters({{"type", spec.source.type}, {"uri", spec.source.uri}}, spec.source.parameters)},
-          {"order", order_json(spec.order)},
+          {"source", with_parameters({{"type", spec.source.type}}, spec.source.parameters)},
+          {"order", deciding_order_json(spec.order)},
           {"output", std::move(outputs)},
-          {"batch", std::move(batch)}};
+          {"batch", {{"last", last_batch_name(spec.batch.last)}}}};
 }
 
 struct DTypeEntry {
@@ -187,6 +192,10 @@ std::string full_json(const PipelineSpec& spec) {
   root["name"] = spec.name;
   root["cache"] = cache_form_name(spec.cache);
   root["share"] = spec.share == Share::kStream ? "stream" : "cache";
+  root["source"]["uri"] = spec.source.uri;
+  add_rest(spec.order, root["order"]);
+  if (spec.batch.size != 0) root["batch"]["size"] = spec.batch.size;
+  if (spec.batch.global_size != 0) root["batch"]["global_size"] = spec.batch.global_size;
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -91,12 +92,21 @@ enum class Shuffle : uint8_t {
 };
 Shuffle shuffle_named(std::string_view name);  // "global", "window", "off"
 
+// What stands in OrderSpec::weights where each class is to have the same sum of weights.
+inline constexpr std::string_view kWeightsByClass = "class";
+
 struct OrderSpec {
   Shuffle shuffle = Shuffle::kGlobal;
   uint64_t epochs = 1;           // 0: endless
   uint64_t window = 0;           // samples; not 0 with kWindow alone
   std::string include, exclude;  // absolute paths of lists, names or ids of samples; empty: none
   uint64_t first = 0;            // samples, of those that the lists leave; 0: all
+  // Weighted draws: then shuffle is kGlobal, and without weights the others are as they stand here.
+  std::string weights;                    // absolute path of a file, or kWeightsByClass; empty: none
+  std::string weights_column;             // as the file's header line names it; empty: it has no such line
+  std::optional<double> weights_default;  // of samples that the file does not name; none: it has to name all
+  bool replacement = true;                // a sample may come more than once in an epoch
+  uint64_t epoch_samples = 0;             // 0: as many as have a weight above 0
 };
 
 // The end of an epoch that the batch size does not divide: a short batch, none, or one that is filled up with the first
@@ -126,9 +136,10 @@ struct PipelineSpec {
   Where where;
 };
 
-// A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that
-// says the same; keys sorted, defaults written out, `name`, `cache`, `share`, `prefetch_depth`, `held_max`, `device`
-// and places left out.
+// A canonical JSON text of what decides which bytes come at a position, beside what a fingerprint tells in parts of its
+// own: the samples that there are and are taken (so that `uri`, `include`, `exclude` and `first` are left out), their
+// weights, and the global batch (`size`, `global_size`). The same for a TOML file and the dict that says the same; keys
+// sorted, defaults written out. `epochs` is left out as well: a longer run begins as the shorter one does.
 std::string canonical_json(const PipelineSpec& spec);
 // The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
 // spec.

@@ -176,8 +176,8 @@ SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, u
  *    "global_size":48,"world_size":8}
  *
  * One flat object of texts and whole numbers. step: those of the epoch that were consumed; samples: those of the epoch that
- * the whole job consumed with them, step * global_size; fingerprint: of the data set's listing and of all that decides the
- * bytes (its four parts: proto/PROTOCOL.md). pipeline and world_size are for people, and are not compared. */
+ * the whole job consumed with them, step * global_size; fingerprint: of what decides which bytes come at a place, wherever
+ * the data lie (its parts: proto/PROTOCOL.md). pipeline and world_size are for people, and are not compared. */
 SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
 /* Goes on at a state's place, as spdld_seek. SPDLD_INVALID: it is damaged, or of a newer format. SPDLD_CHANGED: it belongs
  * to another run, and the sentence says what differs; the loader stays where it is. anyway = 1 goes to its place

@@ -80,7 +80,7 @@ std::string difference(const State& state, const Terms& terms) {
   if (state.global_size != terms.global_size) {
     named += " (" + std::to_string(state.global_size) + ", and " + std::to_string(terms.global_size) + " here)";
   }
-  return named + (found->count == 1 ? " differs" : " differ");
+  return named + " " + found->verb();
 }
 
 }  // namespace

@@ -142,8 +142,9 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
   if (!in_data_roots(settings, loaded.value->source.uri))
     return Error{Trouble::kDenied, loaded.value->source.uri + " lies outside the data roots that the operator allows"};
-  for (const std::string& list : {loaded.value->order.include, loaded.value->order.exclude}) {
-    if (list.empty() || in_data_roots(settings, list)) continue;
+  const auto& order = loaded.value->order;
+  for (const std::string& list : {order.include, order.exclude, order.weights}) {
+    if (list.empty() || list == config::kWeightsByClass || in_data_roots(settings, list)) continue;
     const bool named = request.spec.empty();  // a list may lie beside the operator's pipelines as well
     if (named && lies_in(settings.pipelines_dir, list)) continue;
     return Error{Trouble::kDenied, list + " lies outside the data roots that the operator allows"};
@@ -158,7 +159,7 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
   const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
-                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint) + " differs");
+                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint));
   auto placement = place(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
   evict_gone(*pipeline, request, client.uid);

@@ -81,7 +81,7 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return {CacheForm::kEncoded, "decoded was asked for, but no picture here has planes to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
-  if (needs.epochs == 1) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  if (needs.epochs == 1 && !needs.repeats) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
   if (needs.has_fast)
     return {CacheForm::kOff,
             "decode-image with fast = true leaves no planes to keep, and the system keeps files in memory by itself"};
@@ -97,14 +97,14 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   return {CacheForm::kOff, "only " + percent};
 }
 
-uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const FieldUse& use,
+uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const sampler::Subset& taken, const FieldUse& use,
                                      source::Fetcher& fetcher) const {
   Reader reader(listing, use.field, fetcher);
   const auto decoder = decode::make_jpeg_decoder();
   uint64_t sum = 0, count = 0;
-  const uint64_t looked_at = std::min(kLookedAt, listing.size());
+  const uint64_t looked_at = std::min(kLookedAt, taken.size());
   for (uint64_t i = 0; i < looked_at; i++) {
-    const ByteBuffer* bytes = reader.read(i * (listing.size() / looked_at));
+    const ByteBuffer* bytes = reader.read(taken[i * (taken.size() / looked_at)]);
     if (!bytes || !decoder->open(bytes->bytes(), use.exif)) continue;
     const auto shape = decoder->planes();
     if (!shape) continue;
@@ -114,17 +114,21 @@ uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const Field
   return count ? sum / count : 0;
 }
 
-void Caching::open(const source::Listing& listing, std::span<const FieldUse> uses, source::Fetcher& fetcher) {
+void Caching::open(const source::Listing& listing, const sampler::Order& order, std::span<const FieldUse> uses,
+                   source::Fetcher& fetcher) {
   if (std::exchange(is_open_, true)) return;  // streams of before still run
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
-  CacheNeeds needs{listing.size(), spec_.order.epochs, 0, cache_.available_bytes(), has_disk};  // the mean follows
+  CacheNeeds needs{order.subset().size(), spec_.order.epochs, 0, cache_.available_bytes(),
+                   has_disk};  // the mean follows
   needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
+  needs.repeats = order.size() > order.subset().size();
+  const bool is_read_again = needs.epochs != 1 || needs.repeats;
   const bool may_be_decoded =
-      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.epochs != 1 && !needs.has_fast);
+      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && is_read_again && !needs.has_fast);
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
-      if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, use, fetcher);
+      if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, order.subset(), use, fetcher);
   choice_ = choose_cache(spec_.cache, needs);
 
   shelves_.assign(uses.size(), nullptr);

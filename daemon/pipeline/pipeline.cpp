@@ -15,6 +15,11 @@ std::string hexadecimal(uint64_t value) {
   return text.data();
 }
 
+sampler::Order order_of(const config::PipelineSpec& spec, const source::Listing& listing, Choice& choice) {
+  if (choice.weighting) return {spec.seed, std::move(choice.subset), std::move(*choice.weighting)};
+  return {{spec.order.shuffle, spec.seed, spec.order.window}, std::move(choice.subset), listing.archive_starts()};
+}
+
 }  // namespace
 
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
@@ -23,22 +28,22 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       listing_(std::move(listing)),
       listing_s_(listing_s),
       choice_(choose(spec_.order, *listing_, stop)),
-      order_({spec_.order.shuffle, spec_.seed, spec_.order.window}, std::move(choice_.subset),
-             listing_->archive_starts()),
+      order_(order_of(spec_, *listing_, choice_)),
       plan_(spec_, *listing_),
       resources_(resources),
       caching_(resources.cache, spec_),
+      orders_(order_, spec_.order.epochs, resources.pool, lane_),
       lane_(resources.pool) {}
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
   return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +
-         hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size);
+         hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size) +
+         (choice_.weights_fingerprint.empty() ? "" : "-" + choice_.weights_fingerprint);
 }
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {
   const auto difference = proto::fingerprint_difference(mine, theirs);
-  if (!difference) return "its form";
-  return difference->count ? difference->parts : "nothing";
+  return difference ? difference->clause() : "its form differs";
 }
 
 }  // namespace spdld::pipeline

@@ -14,6 +14,7 @@
 #include "daemon/pipeline/caching.h"
 #include "daemon/pipeline/choice.h"
 #include "daemon/pipeline/error_log.h"
+#include "daemon/pipeline/orders.h"
 #include "daemon/pipeline/plan.h"
 #include "daemon/sampler/order.h"
 #include "daemon/source/fetcher.h"
@@ -52,13 +53,14 @@ class Pipeline {
   const config::PipelineSpec& spec() const { return spec_; }
   const source::Listing& listing() const { return *listing_; }
   const sampler::Order& order() const { return order_; }
-  uint64_t samples() const { return order_.size(); }  // of an epoch: those of the listing that [order] takes
+  Orders& orders() { return orders_; }
+  uint64_t samples() const { return order_.size(); }  // of an epoch: those of the listing that [order] takes, or draws
   // Whether what was listed, and the lists of samples, are as they were. Asks the file system.
   bool unchanged() const { return listing_->unchanged() && choice_.lists.unchanged(); }
   const Plan& plan() const { return plan_; }
   // Takes hold of what the cache keeps of it: on a listing thread, before its first stream. And lets go: after its last
   // one.
-  void open_cache() { caching_.open(*listing_, plan_.fetched(), resources_.fetcher); }
+  void open_cache() { caching_.open(*listing_, order_, plan_.fetched(), resources_.fetcher); }
   void close_cache() { caching_.close(); }
   const Caching& caching() const { return caching_; }
   const Resources& resources() const { return resources_; }
@@ -71,8 +73,8 @@ class Pipeline {
   const ErrorLog& errors() const { return errors_; }
 
   // Names what decides the bytes that come out at a position, for a position token and for ranks to compare:
-  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal. differs() says in words
-  // which part two disagree in.
+  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal, and "-<weights>" behind
+  // it where samples are weighted. differs() says in words which parts two disagree in: "the pipeline's spec differs".
   std::string fingerprint(uint64_t global_size) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 
@@ -80,13 +82,14 @@ class Pipeline {
   const config::PipelineSpec spec_;
   const std::unique_ptr<source::Listing> listing_;
   const double listing_s_;
-  Choice choice_;  // its subset has gone to the order
+  Choice choice_;  // its subset and weights have gone to the order
   const sampler::Order order_;
   const Plan plan_;
   const Resources resources_;
   Caching caching_;
   PipelineStatistics statistics_;
   ErrorLog errors_;
+  Orders orders_;
   FairPool::Lane lane_;
 };
 

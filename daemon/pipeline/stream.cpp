@@ -64,6 +64,7 @@ bool Stream::fill(batch::Slot& slot) {
     open.next = 0;
     open.remaining = open.batch.slice.count;
     open.start_ns = monotonic_ns();
+    open.order = nullptr;
     open.abandoned = false;
     in_order_.push_back(&open);
     to_assign_ += open.remaining;
@@ -88,21 +89,37 @@ bool Stream::assign(Task& task) {
   const auto open = std::find_if(in_order_.begin(), in_order_.end(),
                                  [](const OpenBatch* o) { return o->next < o->batch.slice.count; });
   if (open == in_order_.end()) return false;
+  if (!(*open)->order && !((*open)->order = order_of((*open)->batch.position.epoch))) return false;
   task.open = *open;
   task.index = task.open->next++;
   if (--to_assign_ < tasks_.size() && !std::exchange(wanting_told_, true)) observer_.on_wanting();
   task.position = (task.open->batch.slice.first + task.index) % pipeline_->samples();
   task.attempt = 0;
   task.fault_since_ns = 0;
-  const sampler::EpochOrder& order = order_of(task.open->batch.position.epoch);
+  const sampler::EpochOrder& order = *task.open->order;
   task.sample = order(task.position);
   task.pass = order.pass(task.position);
   return true;
 }
 
-const sampler::EpochOrder& Stream::order_of(uint64_t epoch) {
-  if (!order_ || order_->epoch() != epoch) order_.emplace(pipeline_->order(), epoch);
-  return *order_;
+Orders::Found Stream::order_of(uint64_t epoch) {
+  if (order_ && order_->epoch() == epoch) return order_;
+  if (awaits_order_) return nullptr;
+  order_ = pipeline_->orders().find(epoch, *this);
+  awaits_order_ = !order_;
+  return order_;
+}
+
+void Stream::on_order(const Status& made) {
+  if (!made) fail(made.error());
+  std::vector<Task*> ready;
+  {
+    std::lock_guard lock(mutex_);
+    awaits_order_ = false;
+    ready = assign_idle();
+    tell_if_quiet();
+  }
+  for (Task* task : ready) launch(*task, On::kPool);
 }
 
 void Stream::launch(Task& task, On thread) {
@@ -200,7 +217,7 @@ void Stream::substitute(Task& task) {
   if (task.attempt == 1) pipeline_->statistics().substituted.add();
   std::lock_guard lock(mutex_);
   if (task.attempt == 1) task.open->batch.substituted++;
-  task.sample = order_of(task.open->batch.position.epoch).substitute(task.position, task.attempt);
+  task.sample = task.open->order->substitute(task.position, task.attempt);
 }
 
 // A store that is down is no reason to train on something else: the sample is asked for again until the fault has
@@ -302,7 +319,7 @@ void Stream::fail(const Error& error) {
 }
 
 void Stream::tell_if_quiet() {
-  if (!stopped_ || quiet_told_ || idle_.size() != tasks_.size()) return;
+  if (!stopped_ || quiet_told_ || awaits_order_ || idle_.size() != tasks_.size()) return;
   quiet_told_ = true;
   observer_.on_quiet();
 }

@@ -35,7 +35,7 @@ class StreamObserver {
   ~StreamObserver() = default;
 };
 
-class Stream final : private source::FetchObserver {
+class Stream final : private source::FetchObserver, private Orders::Reader {
  public:
   // How long a transient fault is waited out before the stream fails, and how many substitutes are tried for one place.
   static constexpr uint64_t kFaultNsMax = 300ull * 1'000'000'000;
@@ -64,6 +64,7 @@ class Stream final : private source::FetchObserver {
     uint64_t next = 0;       // sample of the slice to assign next
     uint64_t remaining = 0;  // samples not yet finished
     uint64_t start_ns = 0;
+    Orders::Found order;  // of its epoch; none: no sample has been assigned yet
     std::atomic<bool> abandoned{false};
   };
   struct Task final : FairTask, source::FetchRequest {
@@ -80,6 +81,7 @@ class Stream final : private source::FetchObserver {
   };
 
   void on_fetched(source::FetchRequest& request) override;
+  void on_order(const Status& made) override;
   void process(Task& task, unsigned thread);
   Status decode_sample(Task& task, DecodeContext& context);
   void on_bad(Task& task, const Error& error);
@@ -97,7 +99,7 @@ class Stream final : private source::FetchObserver {
   void settle(OpenBatch& open);  // when a batch has no task left
   void abandon_all();
   void tell_if_quiet();
-  const sampler::EpochOrder& order_of(uint64_t epoch);
+  Orders::Found order_of(uint64_t epoch);  // none: on_order() will come
 
   const std::shared_ptr<Pipeline> pipeline_;
   const sampler::Sharding sharding_;
@@ -113,7 +115,8 @@ class Stream final : private source::FetchObserver {
   std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
   uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
   bool wanting_told_ = true;
-  std::optional<sampler::EpochOrder> order_;  // of the epoch asked for last
+  Orders::Found order_;        // of the epoch asked for last
+  bool awaits_order_ = false;  // on_order() is to come; no task is assigned until then
   sampler::Position next_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;

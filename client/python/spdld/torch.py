@@ -172,8 +172,8 @@ def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> Non
     for process, (fingerprint, _, world_size, steps, position) in enumerate(every):
         if fingerprint != most[0]:
             raise ChangedError(f"process {process} reads something else than process {model}: "
-                               f"{fingerprint_difference(fingerprint, most[0]) or 'the fingerprint'} differs ({fingerprint}, and {most[0]}); give all "
-                               "processes the same pipeline and the same data")
+                               f"{fingerprint_difference(fingerprint, most[0]) or 'the fingerprint differs'} "
+                               f"({fingerprint}, and {most[0]}); give all processes the same pipeline and the same data")
         if (world_size, steps) != most[1:3]:
             raise ChangedError(f"process {process} is one of {world_size} ranks with {steps} steps an epoch, and process "
                                f"{model} one of {most[1]} with {most[2]}: give all the same world_size")

@@ -105,12 +105,12 @@ NB_MODULE(_spdld, module) {
              "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a,
              "join"_a.none(), "framework"_a, "converter"_a);
   module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
-  // In words; none: one of them is no fingerprint.
+  // A clause, "the pipeline's spec differs"; none: one of them is no fingerprint.
   module.def(
       "fingerprint_difference",
       [](const std::string& mine, const std::string& other) {
         const auto found = spdld::proto::fingerprint_difference(mine, other);
-        return found ? std::optional(found->parts) : std::nullopt;
+        return found ? std::optional(found->clause()) : std::nullopt;
       },
       "mine"_a, "other"_a);
   module.def("version", [] { return spdld_version(); });
