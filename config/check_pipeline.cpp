@@ -31,6 +31,12 @@ const std::vector<Parameter>& top_keys() {
        .help = "what the node keeps of the samples that were read",
        .fallback = Value(std::string("auto")),
        .choices = {"auto", "off", "encoded", "decoded"}},
+      {.name = "cpu_weight",
+       .type = Type::kNumber,
+       .help = "its part of the decode threads' time, beside other pipelines that want it too",
+       .fallback = Value(1.0),
+       .min = kCpuWeightMin,
+       .max = kCpuWeightMax},
   };
   return keys;
 }
@@ -301,6 +307,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   const std::string on_bad = reader.text("on_bad");
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
   spec.cache = cache_form_named(reader.text("cache"));
+  spec.cpu_weight = reader.number("cpu_weight");
 
   if (const Node* source = root.find("source")) {
     spec.source = check_source(*source, folder, complaints);

@@ -186,6 +186,8 @@ std::string full_json(const PipelineSpec& spec) {
   auto root = deciding_json(spec);
   root["name"] = spec.name;
   root["cache"] = cache_form_name(spec.cache);
+  root["cpu_weight"] = number_json(spec.cpu_weight);
+  if (!spec.source.fingerprint.empty()) root["source"]["fingerprint"] = spec.source.fingerprint;
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

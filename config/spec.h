@@ -61,6 +61,7 @@ struct OutputSpec {
 struct SourceSpec {
   std::string type;  // a name of catalogue.h's sources()
   std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
+  std::string fingerprint;  // of the listing, which must have this one: 32 hexadecimal digits; empty: not pinned
   Parameters parameters;
   Where where;
 };
@@ -109,11 +110,15 @@ struct BatchSpec {
   std::string device = "auto";  // as config/device.h reads it
 };
 
+// Of a pipeline's cpu_weight, in its own file and in the daemon's.
+inline constexpr double kCpuWeightMin = 0.01, kCpuWeightMax = 100;
+
 struct PipelineSpec {
   std::string name;
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
   CacheForm cache = CacheForm::kAuto;
+  double cpu_weight = 1;  // its part of the decode threads' time beside that of other pipelines
   SourceSpec source;
   OrderSpec order;
   std::vector<OutputSpec> outputs;
@@ -122,8 +127,8 @@ struct PipelineSpec {
 };
 
 // A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that
-// says the same; keys sorted, defaults written out, `name`, `cache`, `prefetch_depth`, `held_max`, `device` and places
-// left out.
+// says the same; keys sorted, defaults written out, `name`, `cache`, `cpu_weight`, the source's `fingerprint`,
+// `prefetch_depth`, `held_max`, `device` and places left out.
 std::string canonical_json(const PipelineSpec& spec);
 // The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
 // spec.
