@@ -63,6 +63,8 @@ std::string holder_of(const Feed& feed, uint32_t reader) {
   return client.name + ", pid " + std::to_string(client.pid) + " of user " + user_name(client.uid);
 }
 
+std::string replicas(uint32_t count) { return std::to_string(count) + (count == 1 ? " replica" : " replicas"); }
+
 // Whether this request may take a seat of a ring that is there.
 void check_joins(const Feed& feed, const Newcomer& newcomer) {
   const auto& request = newcomer.request;
@@ -72,16 +74,27 @@ void check_joins(const Feed& feed, const Newcomer& newcomer) {
                      "rank " + std::to_string(request.rank) + " of group '" + request.group + "' " + what);
   };
   if (feed.setting().readers != request.readers)
-    refuse("has " + std::to_string(feed.setting().readers) + " readers, not " + std::to_string(request.readers));
-  if (feed.seats().contains(request.reader))
-    refuse("is held by " + holder_of(feed, request.reader) + ": give this job another group, or end that process");
+    refuse("has " + replicas(feed.setting().readers) + " on this node, as " +
+           holder_of(feed, feed.seats().begin()->first) + " said, and not " + std::to_string(request.readers) +
+           ": all that attach as this rank give the same number of replicas, and another job another group");
+  if (feed.seats().contains(request.reader)) {
+    const std::string held = "is held by " + holder_of(feed, request.reader);
+    if (request.readers == 1)
+      refuse(held +
+             ": give this job another group, or end that process; processes that shall see the same batches "
+             "attach as replicas of the rank");
+    refuse("has a replica " + std::to_string(request.reader) + " of " + std::to_string(request.readers) +
+           " already: it " + held + ": give every replica a number of its own, or end that process");
+  }
   const bool on_gpu = wanted.place == Placement::Place::kGpu;
   if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
-    refuse("has readers elsewhere: all readers of a rank share the memory of one device");
+    refuse(
+        "has replicas elsewhere: all replicas of a rank share the memory of one device: give them all device = "
+        "\"cpu\"");
   if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
-    refuse("has readers that disagree on ready_early");
+    refuse("has replicas that disagree on ready_early");
   if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
-    refuse("has its batches on the GPU by file descriptors, which this reader can't take: use transport \"handle\"");
+    refuse("has its batches on the GPU by file descriptors, which this replica can't take: use transport \"handle\"");
 }
 
 }  // namespace
@@ -164,7 +177,7 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
   const Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
   const FeedKey key{client.uid, request.group, request.rank};
-  evict_gone(*pipeline, key);
+  evict_gone(*pipeline, client.uid, request.group);
   check_group(*pipeline, request, client.uid);
   if (const auto feed = find_feed(*pipeline, key)) return join(newcomer, feed);
 
@@ -204,6 +217,7 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
 void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   const auto& request = newcomer.request;
   check_joins(*feed, newcomer);
+  feed->begin_by(plan_ring(newcomer).start);
   const control::AttachedInfo info = feed->describe_to_client();
   const delivery::ReaderId id = feed->join(request.reader, newcomer.client, newcomer.reply);
   newcomer.reply->attached(std::make_unique<Hold>(*this, feed, id, newcomer.client), info);
@@ -278,13 +292,19 @@ void Node::make_room(uid_t uid, uint64_t bytes) {
   host_memory_.keep_at_most(settings.slot_bytes_max - in_all - bytes);
 }
 
-// A trainer that was killed and started again at once may ask for its seat before the news of its death has come.
-void Node::evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key) {
-  const std::shared_ptr<Feed> feed = find_feed(pipeline, key);
-  if (!feed) return;
-  const auto seats = feed->seats();
-  for (const auto& [reader, seat] : seats)
-    if (seat.reply->client_gone()) leave(feed, seat.id, &seat.client);
+// A job that was killed and started again at once, perhaps with other ranks, may ask for its seats before the news of
+// its death has come.
+void Node::evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group) {
+  const auto feeds = feeds_.find(&pipeline);
+  if (feeds == feeds_.end()) return;
+  std::vector<std::shared_ptr<Feed>> of_group;  // a feed that all have left goes out of the map
+  for (const auto& [key, feed] : feeds->second)
+    if (key.uid == uid && key.group == group) of_group.push_back(feed);
+  for (const auto& feed : of_group) {
+    const auto seats = feed->seats();
+    for (const auto& [reader, seat] : seats)
+      if (seat.reply->client_gone()) leave(feed, seat.id, &seat.client);
+  }
 }
 
 void Node::dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {

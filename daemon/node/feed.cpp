@@ -40,7 +40,8 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
       depth_max_(depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
       held_max_(static_cast<uint32_t>(memories.size()) - std::min<uint32_t>(depth_max_, memories.size())),
       ring_(slots_of(std::move(memories)), access_for(setting.readers), setting.readers, held_max_),
-      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this) {
+      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this),
+      start_(setting.start) {
   ring_.set_depth(depth_max_);
 }
 
@@ -54,6 +55,12 @@ void Feed::set_depth(uint32_t depth) {
   if (depth == ring_.depth()) return;
   ring_.set_depth(depth);
   fill_free_slots();
+}
+
+void Feed::begin_by(sampler::Position place) {
+  if (begun_ || std::pair(place.epoch, place.step) >= std::pair(start_.epoch, start_.step)) return;
+  start_ = place;
+  stream_.seek(ring_.run(), place);
 }
 
 delivery::ReaderId Feed::join(uint32_t reader, const control::Client& client,
@@ -195,7 +202,7 @@ std::string Feed::gpu() const {
 
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
-  if (!ring_.statistics().batches) return setting_.start;
+  if (!ring_.statistics().batches) return start_;
   const sampler::Position last = ring_.last();
   return last.step + 1 < sharding_.steps() ? sampler::Position{last.epoch, last.step + 1}
                                            : sampler::Position{last.epoch + 1, 0};

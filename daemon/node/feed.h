@@ -42,6 +42,9 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
        memory::SlotMemories memories, memory::HostMemory& host_memory);
   ~Feed();
 
+  // Before it has begun: it begins there at the latest. Replicas that come back to a daemon may stand some steps apart;
+  // those ahead pass over what they have had.
+  void begin_by(sampler::Position place);
   // A reader takes its seat; once all seats are taken, the stream begins.
   delivery::ReaderId join(uint32_t reader, const control::Client& client, std::shared_ptr<control::AttachReply> reply);
   // Its seat is free, and all its leases end but those named.
@@ -103,6 +106,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   delivery::Ring ring_;
   pipeline::Stream stream_;
   std::map<uint32_t, Seat> seats_;
+  sampler::Position start_;
   bool begun_ = false, stopping_ = false;
   bool waits_for_room_ = false;  // of staging memory
   bool closed_ = true;           // the slots, by all readers that have gone
