@@ -59,6 +59,7 @@ class TableReader {
   Value value(std::string_view name) const;
   bool flag(std::string_view name) const { return std::get<bool>(value(name)); }
   int64_t integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
+  double number(std::string_view name) const { return std::get<double>(value(name)); }
   std::string text(std::string_view name) const { return std::get<std::string>(value(name)); }
   // None: the parameter's word stands there ("auto").
   std::optional<int64_t> integer_or_word(std::string_view name) const;

@@ -36,6 +36,12 @@ const std::vector<Parameter>& top_keys() {
        .help = "what jobs on it share: the cache, or the batches, which are decoded once",
        .fallback = Value(std::string("cache")),
        .choices = {"cache", "stream"}},
+      {.name = "cpu_weight",
+       .type = Type::kNumber,
+       .help = "its part of the decode threads' time, beside other pipelines that want it too",
+       .fallback = Value(1.0),
+       .min = kCpuWeightMin,
+       .max = kCpuWeightMax},
   };
   return keys;
 }
@@ -307,6 +313,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
   spec.cache = cache_form_named(reader.text("cache"));
   spec.share = reader.text("share") == "stream" ? Share::kStream : Share::kCache;
+  spec.cpu_weight = reader.number("cpu_weight");
 
   if (const Node* source = root.find("source")) {
     spec.source = check_source(*source, folder, complaints);

@@ -11,10 +11,16 @@ namespace {
 using Type = ParameterType;
 
 constexpr uint64_t kRangeMax = 1'000'000;  // archives of one uri
+constexpr size_t kFingerprintDigits = 32;
 
 const std::vector<Parameter>& source_keys() {
-  static const std::vector<Parameter> keys = {{.name = "type", .type = Type::kText, .help = "what the source is"},
-                                              {.name = "uri", .type = Type::kText, .help = "where it is"}};
+  static const std::vector<Parameter> keys = {
+      {.name = "type", .type = Type::kText, .help = "what the source is"},
+      {.name = "uri", .type = Type::kText, .help = "where it is"},
+      {.name = "fingerprint",
+       .type = Type::kText,
+       .help = "of the listing that it must have, as spdlctl export and describe show it",
+       .fallback = Value(std::string())}};
   return keys;
 }
 
@@ -144,8 +150,18 @@ SourceSpec check_source(const Node& node, const std::filesystem::path& folder, C
     if (!error.empty()) reader.complain("uri", error);
     spec.uri = std::move(path);
   }
+  if (const auto fingerprint = reader.given_text("fingerprint")) {
+    spec.fingerprint = *fingerprint;
+    const bool digits = fingerprint->find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!digits || fingerprint->size() != kFingerprintDigits) {
+      reader.complain("fingerprint",
+                      "must be the 32 hexadecimal digits, in lower case, that spdlctl describe or the head of "
+                      "an exported listing shows, not " +
+                          in_quotes(*fingerprint));
+    }
+  }
   if (type == nullptr || node.table() == nullptr) return spec;
-  const std::array<std::string_view, 2> always = {"type", "uri"};
+  const std::array<std::string_view, 3> always = {"type", "uri", "fingerprint"};
   TableReader own(node, "source", type->parameters, complaints);
   own.refuse_unknown(always);
   spec.parameters = own.values();

@@ -60,6 +60,7 @@ struct DaemonSettings {
   std::filesystem::path pipelines_dir;  // NAME.toml is the named pipeline NAME; empty: none
   std::map<std::string, PipelineAccess>
       access;  // by pipeline name; "*" for those not named. Not listed: daemon's uid and root
+  std::map<std::string, double> cpu_weights;  // by the name of a named pipeline, in place of what its own file says
 
   std::string log_level = "info";  // trace, debug, info, warn, error
 };

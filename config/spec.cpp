@@ -196,6 +196,8 @@ std::string full_json(const PipelineSpec& spec) {
   add_rest(spec.order, root["order"]);
   if (spec.batch.size != 0) root["batch"]["size"] = spec.batch.size;
   if (spec.batch.global_size != 0) root["batch"]["global_size"] = spec.batch.global_size;
+  root["cpu_weight"] = number_json(spec.cpu_weight);
+  if (!spec.source.fingerprint.empty()) root["source"]["fingerprint"] = spec.source.fingerprint;
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

@@ -62,6 +62,7 @@ struct OutputSpec {
 struct SourceSpec {
   std::string type;  // a name of catalogue.h's sources()
   std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
+  std::string fingerprint;  // of the listing, which must have this one: 32 hexadecimal digits; empty: not pinned
   Parameters parameters;
   Where where;
 };
@@ -123,12 +124,16 @@ struct BatchSpec {
   std::string device = "auto";  // as config/device.h reads it
 };
 
+// Of a pipeline's cpu_weight, in its own file and in the daemon's.
+inline constexpr double kCpuWeightMin = 0.01, kCpuWeightMax = 100;
+
 struct PipelineSpec {
   std::string name;
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
   CacheForm cache = CacheForm::kAuto;
   Share share = Share::kCache;
+  double cpu_weight = 1;  // its part of the decode threads' time beside that of other pipelines
   SourceSpec source;
   OrderSpec order;
   std::vector<OutputSpec> outputs;

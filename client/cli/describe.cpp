@@ -69,6 +69,16 @@ void add_listing(Facts& facts, const Json& describe) {
   if (remarks > listing.at("remarks").size()) facts.add("remark", "... " + count_text(remarks) + " in all");
 }
 
+// Nothing of an older daemon.
+void add_cpu(Facts& facts, const Json& cpu) {
+  if (cpu.empty()) return;
+  const double weight = number_at(cpu, "weight"), own_weight = number_at(cpu, "own_weight");
+  facts.add("cpu",
+            percent_text(number_at(cpu, "share")) + " of the decode threads' time of the last ten seconds, " +
+                duration_text(number_at(cpu, "used_s")) + " in all; weight " + decimal_text(weight, 2) +
+                (weight == own_weight ? "" : ", by the daemon's file (its own: " + decimal_text(own_weight, 2) + ")"));
+}
+
 std::string stages_text(const Json& describe, bool colour) {
   Table table({{"STAGE"},
                {"SAMPLES", Align::kRight},
@@ -164,6 +174,7 @@ ExitCode describe(const Globals& globals, const std::string& pipeline) {
                                                    : Style::kWarning;
   add_cache(facts, document);
   add_tuning(facts, document);
+  add_cpu(facts, table_or_empty(document, "cpu"));
   facts.add("bottleneck", Cell(bottleneck.part + " (" + bottleneck.why + ")", style));
   print(facts.text(colour) + "\n" + stages_text(document, colour) + "\n" + cached_fields_text(document, colour) +
         tuning_text(document, colour) + rings_text(document, colour));

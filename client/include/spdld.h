@@ -83,9 +83,12 @@ typedef struct spdld_attach_options {
   int spec_is_json;           /* else TOML */
   const char* spec_folder;    /* relative uris in spec are taken from here; NULL: the current directory */
   const char* group;          /* one training job; NULL: from torchrun's or Slurm's variables, else this process alone */
-  uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1 */
+  uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1.
+                                 Where only a part of the ranks divides the data: place in, and size of, the data-parallel
+                                 group */
   uint32_t local_rank;
-  uint32_t reader, readers;   /* replicas that see the same batches; readers 0: 1 */
+  uint32_t reader, readers;   /* of the processes on this node that attach as this rank, and all see the same batches
+                                 (replicas), this is the reader-th, from 0; readers 0: 1. All begin at the same place */
   uint64_t epoch, step;       /* where to begin; state does it better */
   const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
   uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
@@ -162,7 +165,8 @@ SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* in
 /* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
 /* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
- * several readers cannot (SPDLD_UNSUPPORTED). One that shares a stream leaves it for a place that is not there. */
+ * several readers cannot (SPDLD_UNSUPPORTED): its readers attach anew, all with the same state. One that shares a stream
+ * leaves it for a place that is not there. */
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
 /* The place of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);

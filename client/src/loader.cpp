@@ -21,6 +21,11 @@ std::string text_of(const Placement& placement) {
   return (placement.memory == SPDLD_PINNED ? "host memory pinned for " : "the memory of ") + placement.gpu;
 }
 
+// An epoch's end is the next one's beginning.
+Place within(Place place, const Terms& terms) {
+  return place.step == terms.steps_per_epoch ? Place{place.epoch + 1, 0} : place;
+}
+
 }  // namespace
 
 Loader::Loader(LoaderSettings settings) : settings_(std::move(settings)) {}
@@ -70,6 +75,12 @@ Outcome Loader::accept(const Attaching& attaching) {
       const Outcome sound = check_state(*settings_.state, terms_);
       if (!sound.ok()) return sound;
     }
+    const Place asked = settings_.request.place;
+    const bool is_told = settings_.state || !(asked == Place{});
+    if (settings_.request.readers > 1 && is_told && !(within(asked, terms) == place_)) {
+      place_ = within(asked, terms);
+      return replicas_disagree(ring->first());
+    }
     settings_.request.fingerprint = terms.fingerprint;
   } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
              terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
@@ -87,11 +98,21 @@ Outcome Loader::accept(const Attaching& attaching) {
   placement_.memory = ring->placement().memory;  // the transport may be another one
   placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
+  came_back_ = !first;
   run_ = 0;
   away_ = moving_ = false;
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   attaching_.reset();
   return {};
+}
+
+Outcome Loader::replicas_disagree(Place theirs) const {
+  const auto text = [](Place place) {
+    return "epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step);
+  };
+  return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text(theirs) +
+                                    ", and this one is to begin at " + text(place_) +
+                                    ": attach all of them with the same state");
 }
 
 Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
@@ -191,6 +212,11 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   }
   ring_->note_taken();
   const Place place{ready.position()->epoch(), ready.position()->step()};
+  if (!came_back_ && settings_.request.readers > 1 &&
+      place < ring_->first()) {  // one of them came later, and is behind
+    failed_ = replicas_disagree(place);
+    return failed_;
+  }
   if (ready.run() < run_ || (ready.run() == run_ && place < place_)) {  // void since a seek, or seen before a restart
     ring_->release_unseen(ready.slot(), ready.generation());
     return {};
@@ -222,7 +248,7 @@ void Loader::step_on() {
 }
 
 Outcome Loader::seek(Place place) {
-  if (place.step == terms_.steps_per_epoch) place = {place.epoch + 1, 0};
+  place = within(place, terms_);
   const bool beyond_epochs = terms_.epochs != 0 && Place{terms_.epochs, 0} < place;
   if (place.step > terms_.steps_per_epoch || beyond_epochs) {
     const std::string epochs = terms_.epochs == 0 ? "endless epochs" : std::to_string(terms_.epochs) + " epochs";
@@ -234,8 +260,10 @@ Outcome Loader::seek(Place place) {
   end_of_epoch_due_ = false;
   if (place == place_) return {};  // what is being filled is what is wanted
   if (settings_.request.readers > 1) {
-    return failure(SPDLD_UNSUPPORTED,
-                   "a rank with several readers cannot seek, since its readers must all see the same batches");
+    return failure(
+        SPDLD_UNSUPPORTED,
+        "a rank with replicas cannot move, since all of them must see the same batches: attach them all anew, with "
+        "the same state");
   }
   place_ = place;
   attaching_.reset();  // it asked for the old place

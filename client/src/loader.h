@@ -49,6 +49,7 @@ class Loader {
   Outcome take_message(std::unique_ptr<Batch>& batch);
   Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
   void step_on();
+  Outcome replicas_disagree(Place theirs) const;
 
   Outcome attach_again(Deadline deadline);
   Outcome give_up();
@@ -73,6 +74,7 @@ class Loader {
   bool end_of_epoch_due_ = false;
   uint32_t run_ = 0;
   std::shared_ptr<Ring> ring_;  // none while the daemon is away
+  bool came_back_ = false;      // it is not the first one
   Outcome failed_;              // the ring's end, by FAILED or by a broken daemon
   std::string complaint_;       // the daemon's last word on a message of ours
 

@@ -36,6 +36,13 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
   request.reader = options.reader;
   request.readers = std::max<uint32_t>(1, options.readers);
   request.group = options.group && *options.group ? options.group : launch.group;
+  const bool group_given = options.group && *options.group;
+  if (request.readers > 1 && !group_given && launch.is_alone) {
+    return failure(
+        SPDLD_INVALID,
+        "replicas find one another by their job's group, which no launcher's variables tell here: give all of "
+        "them the same group");
+  }
   if (request.group.size() > kGroupBytesMax) return failure(SPDLD_INVALID, "the group is longer than 128 bytes");
   if (request.rank >= request.world_size) {
     return failure(SPDLD_INVALID, "rank " + std::to_string(request.rank) + " is not below world_size " +

@@ -70,17 +70,37 @@ std::string holder_of(const Feed::Seat& seat) {
 std::string misplaced(const Feed& feed, const Placement& wanted) {
   const bool on_gpu = wanted.place == Placement::Place::kGpu;
   if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
-    return "has readers elsewhere: all readers of a rank share the memory of one device";
+    return "has replicas elsewhere: all replicas of a rank share the memory of one device: give them all device = "
+           "\"cpu\"";
   if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
-    return "has readers that disagree on ready_early";
+    return "has replicas that disagree on ready_early";
   if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
-    return "has its batches on the GPU by file descriptors, which this reader can't take: use transport \"handle\"";
+    return "has its batches on the GPU by file descriptors, which this replica can't take: use transport \"handle\"";
   return "";
 }
 
 // Whether this request may take a seat of a ring that is there.
 void check_joins(const Feed& feed, const Newcomer& newcomer) {
   if (const std::string why = misplaced(feed, newcomer.placement); !why.empty()) refuse_seat(newcomer.request, why);
+}
+
+std::string replicas(uint32_t count) { return std::to_string(count) + (count == 1 ? " replica" : " replicas"); }
+
+// A seat that is taken, or one of another number of replicas.
+void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachRequest& request) {
+  if (feed.setting().readers != request.readers)
+    refuse_seat(request, "has " + replicas(feed.setting().readers) + " on this node, as " + holder_of(seat) +
+                             " said, and not " + std::to_string(request.readers) +
+                             ": all that attach as this rank give the same number of replicas, and another job another "
+                             "group");
+  if (seat.reader != request.reader) return;
+  if (request.readers == 1)
+    refuse_seat(request, "is held by " + holder_of(seat) +
+                             ": give this job another group, or end that process; processes that shall see the same "
+                             "batches attach as replicas of the rank");
+  refuse_seat(request, "has a replica " + std::to_string(request.reader) + " of " + std::to_string(request.readers) +
+                           " already: it is held by " + holder_of(seat) +
+                           ": give every replica a number of its own, or end that process");
 }
 
 }  // namespace
@@ -162,7 +182,7 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
                                             pipeline::Pipeline::differs(fingerprint, request.fingerprint));
   auto placement = place(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
-  evict_gone(*pipeline, request, client.uid);
+  evict_gone(*pipeline, client.uid, request.group);
   check_group(*pipeline, request, client.uid);
   Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
   newcomer.key = key_of(newcomer);
@@ -207,6 +227,7 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
 void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   const auto& request = newcomer.request;
   check_joins(*feed, newcomer);
+  if (!feed->setting().sharing) feed->begin_by(plan_ring(newcomer).start);
   const auto position = feed->entry(request.join, request.position);
   if (!position) refuse_seat(request, "found the stream that it was to share gone on meanwhile: attach again");
   const control::AttachedInfo info = feed->describe_to_client(*position);
@@ -237,11 +258,7 @@ void Node::check_group(const pipeline::Pipeline& pipeline, const control::Attach
                                                  "' is here with world_size " + std::to_string(key.world_size) +
                                                  ", not " + std::to_string(request.world_size));
       if (key.rank != request.rank) continue;
-      if (feed->setting().readers != request.readers)
-        refuse_seat(request, "has " + std::to_string(feed->setting().readers) + " readers, not " +
-                                 std::to_string(request.readers));
-      if (seat.reader == request.reader)
-        refuse_seat(request, "is held by " + holder_of(seat) + ": give this job another group, or end that process");
+      check_seat(*feed, seat, request);
     }
   }
 }
@@ -327,8 +344,9 @@ void Node::make_room(uid_t uid, uint64_t bytes) {
   host_memory_.keep_at_most(settings.slot_bytes_max - in_all - bytes);
 }
 
-// A trainer that was killed and started again at once may ask for its seat before the news of its death has come.
-void Node::evict_gone(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) {
+// A job that was killed and started again at once, perhaps with other ranks, may ask for its seats before the news of
+// its death has come.
+void Node::evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group) {
   const auto at = feeds_.find(&pipeline);
   if (at == feeds_.end()) return;
   const Feeds feeds = at->second;  // those that are left empty go
@@ -336,7 +354,7 @@ void Node::evict_gone(const pipeline::Pipeline& pipeline, const control::AttachR
     if (key.uid != uid) continue;
     const auto seats = feed->seats();
     for (const auto& [id, seat] : seats)
-      if (seat.group == request.group && seat.reply->client_gone()) leave(feed, id, &seat.client);
+      if (seat.group == group && seat.reply->client_gone()) leave(feed, id, &seat.client);
   }
 }
 

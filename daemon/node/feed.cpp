@@ -38,7 +38,8 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
                                  : depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
       ring_(make_ring(std::move(memories))),
       stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this),
-      looked_ns_(monotonic_ns()) {
+      looked_ns_(monotonic_ns()),
+      start_(setting.start) {
   ring_.set_depth(depth_max_);
 }
 
@@ -61,16 +62,15 @@ void Feed::set_depth(uint32_t depth) {
   fill_free_slots();
 }
 
+void Feed::begin_by(sampler::Position place) {
+  if (begun_ || std::pair(place.epoch, place.step) >= std::pair(start_.epoch, start_.step)) return;
+  start_ = place;
+  stream_.seek(ring_.run(), place);
+}
+
 uint64_t Feed::slot_bytes() const {
   if (!setting_.sharing) return layout_.slot_bytes() * ring_.slots().size();
   return layout_.slot_bytes() * setting_.sharing->ring.slots(std::max<size_t>(jobs(), 1));
-}
-
-const Feed::Seat* Feed::find_seat(const std::string& group, uint32_t reader) const {
-  const auto at = std::find_if(seats_.begin(), seats_.end(), [&](const auto& seat) {
-    return seat.second.group == group && seat.second.reader == reader;
-  });
-  return at == seats_.end() ? nullptr : &at->second;
 }
 
 std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Position wanted) const {
@@ -258,7 +258,7 @@ std::string Feed::gpu() const {
 
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
-  if (!ring_.statistics().batches) return setting_.start;
+  if (!ring_.statistics().batches) return start_;
   return sampler::steps_on(ring_.last(), 1, sharding_.steps());
 }
 

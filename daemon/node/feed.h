@@ -54,6 +54,9 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
        memory::SlotMemories memories, memory::HostMemory& host_memory);
   ~Feed();
 
+  // Before it has begun: it begins there at the latest. Replicas that come back to a daemon may stand some steps apart;
+  // those ahead pass over what they have had.
+  void begin_by(sampler::Position place);
   // Where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. A ring that is not
   // shared: where it is.
   std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted) const;
@@ -92,7 +95,6 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
   const Seats& seats() const { return seats_; }
-  const Seat* find_seat(const std::string& group, uint32_t reader) const;
   uint64_t cut_loose() const { return cut_loose_; }  // jobs, so far
   const delivery::Ring& ring() const { return ring_; }
   const batch::Layout& layout() const { return layout_; }
@@ -133,6 +135,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   pipeline::Stream stream_;
   Seats seats_;
   uint64_t cut_loose_ = 0, looked_ns_;
+  sampler::Position start_;
   bool begun_ = false, stopping_ = false;
   bool waits_for_room_ = false;  // of staging memory
   bool closed_ = true;           // the slots, by all readers that have gone

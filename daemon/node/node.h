@@ -112,7 +112,7 @@ class Node final : public control::Service {
   void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const;
   void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave none
-  void evict_gone(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid);
+  void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
   uint64_t slot_bytes() const;

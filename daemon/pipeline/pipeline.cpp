@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "daemon/base/result.h"
 #include "proto/fingerprint.h"
 
 namespace spdld::pipeline {
@@ -20,12 +21,22 @@ sampler::Order order_of(const config::PipelineSpec& spec, const source::Listing&
   return {{spec.order.shuffle, spec.seed, spec.order.window}, std::move(choice.subset), listing.archive_starts()};
 }
 
+std::unique_ptr<source::Listing> as_pinned(std::unique_ptr<source::Listing> listing, const config::SourceSpec& pinned) {
+  if (pinned.fingerprint.empty() || listing->fingerprint() == pinned.fingerprint) return listing;
+  std::string holds = std::to_string(listing->size()) + " samples";
+  if (!listing->classes().empty()) holds += " in " + std::to_string(listing->classes().size()) + " classes";
+  throw SetupError(Trouble::kChanged, "source.fingerprint: " + pinned.uri + " is pinned to the listing " +
+                                          pinned.fingerprint + ", and lists " + holds + ", with the fingerprint " +
+                                          listing->fingerprint() +
+                                          ": bring the data set back as it was, or pin it anew");
+}
+
 }  // namespace
 
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
                    const Resources& resources, const std::stop_token& stop)
     : spec_(std::move(spec)),
-      listing_(std::move(listing)),
+      listing_(as_pinned(std::move(listing), spec_.source)),
       listing_s_(listing_s),
       choice_(choose(spec_.order, *listing_, stop)),
       order_(order_of(spec_, *listing_, choice_)),
@@ -33,7 +44,7 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       resources_(resources),
       caching_(resources.cache, spec_),
       orders_(order_, spec_.order.epochs, resources.pool, lane_),
-      lane_(resources.pool) {}
+      lane_(resources.pool, spec_.cpu_weight) {}
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
   return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +

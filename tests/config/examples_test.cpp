@@ -74,7 +74,8 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   for (const auto& key : daemon_keys()) {
     INFO(key);
     const size_t dot = key.rfind('.');
-    CHECK(names_key(section_of(text, key.substr(0, dot)), key.substr(dot + 1)));
+    const std::string name = key.substr(dot + 1);
+    CHECK(names_key(section_of(text, key.substr(0, dot)), name == "NAME" ? "imagenet-train" : name));
   }
   const auto loaded = load_daemon_file(kExamples / "spdld.toml");
   REQUIRE(loaded);
@@ -115,6 +116,7 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
   CHECK(loaded.value->socket_group == "trainers");
   CHECK(loaded.value->data_roots.size() == 2);
   CHECK(loaded.value->access.size() == 2);
+  CHECK(loaded.value->cpu_weights == std::map<std::string, double>{{"imagenet-train", 3}});
   CHECK(loaded.value->pipelines_dir == "/etc/spdld/pipelines");
   CHECK(loaded.value->cache_folder == "/mnt/ssd/spdld");
 }
@@ -125,7 +127,7 @@ TEST_CASE("the example of training names every key of a pipeline", "[config]") {
                           "extensions", "shuffle", "window",         "epochs",          "include",     "exclude",
                           "first",      "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
                           "from",       "ops",     "size",           "global_size",     "last",        "prefetch_depth",
-                          "held_max",   "device"}) {
+                          "held_max",   "device",  "cpu_weight",     "fingerprint"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }

@@ -105,6 +105,18 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   uncached.cache = CacheForm::kOff;
   CHECK(canonical_json(uncached) == text);
   CHECK(full_json(uncached) != full_json(spec));
+  auto heavier = spec, pinned = spec;  // neither decides a byte
+  heavier.cpu_weight = 2.5;
+  pinned.source.fingerprint = std::string(32, 'a');
+  for (const auto& changed : {heavier, pinned}) {
+    CHECK(canonical_json(changed) == text);
+    const auto again = load_pipeline_json(full_json(changed), "again");
+    INFO(again.sentences());
+    REQUIRE(again);
+    CHECK(full_json(*again.value) == full_json(changed));
+    CHECK(again.value->cpu_weight == changed.cpu_weight);
+    CHECK(again.value->source.fingerprint == changed.source.fingerprint);
+  }
   const auto changed = [&](auto change) {
     auto copy = spec;
     change(copy);

@@ -16,6 +16,7 @@ takes a batch ahead has it handed out: a state then goes on after that one.
 import collections
 import importlib
 import os
+import uuid
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
 
 import spdld
@@ -36,7 +37,10 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     """One rank's batches for a torch program. Every `for batch in loader` is one epoch.
 
     pipeline, options: as of spdld.attach; framework is "torch", and rank and world_size come from the launcher's
-        environment, else from torch.distributed where it was initialised.
+        environment, else from torch.distributed where it was initialised. With dp_rank and dp_size, and without replicas,
+        the processes tell one another through torch.distributed which of them are replicas on one machine: all of the
+        default group then make their loader at the same time. Where the processes of a machine have several daemons, or
+        only some make a loader, give replica and replicas.
     convert: what the program gets in place of each spdld.Batch; by default a dict of its tensors. A model that takes
         pairs wants convert=lambda batch: (batch["image"], batch["label"]).
 
@@ -49,7 +53,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
                  convert: Optional[Callable[[spdld.Batch], Any]] = None, **options: Any) -> None:
         super().__init__()
         _refuse_in_worker()
-        arguments: Dict[str, Any] = {"framework": "torch", **_ranks(options), **options}
+        arguments: Dict[str, Any] = {"framework": "torch", **_ranks(options), **_replicas(options), **options}
         self._loader = spdld.attach(pipeline, **arguments)
         self._convert: Callable[[Any], Any] = dict if convert is None else convert
         self._resumed = self._loader.position[1] != 0  # the first `for` goes on from there
@@ -192,12 +196,29 @@ def _check_places(ranks: List[int], world_size: int) -> None:
 def _ranks(options: Mapping[str, Any]) -> Dict[str, Any]:
     """Of processes that no launcher's variables tell apart, as torch.multiprocessing starts them."""
     launched = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"} & set(os.environ)
-    if launched or not {"rank", "world_size"}.isdisjoint(options):
+    if launched or not {"rank", "world_size", "dp_rank", "dp_size"}.isdisjoint(options):
         return {}
     if not (_distributed.is_available() and _distributed.is_initialized()):
         return {}
     local_rank = torch.cuda.current_device() if torch.cuda.is_available() else 0
     return {"rank": _distributed.get_rank(), "world_size": _distributed.get_world_size(), "local_rank": local_rank}
+
+
+def _replicas(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Which of the processes on this machine with this dp_rank this one is."""
+    if options.get("dp_rank") is None or not {"replica", "replicas"}.isdisjoint(options):
+        return {}
+    if not (_distributed.is_available() and _distributed.is_initialized()):
+        return {}
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        place = (file.read().strip(), os.getuid(), options["dp_rank"])
+    told: List[Any] = [None] * _distributed.get_world_size()
+    _distributed.all_gather_object(told, (place, uuid.uuid4().hex))
+    alike = [process for process, (other, _) in enumerate(told) if other == place]
+    found = {"replica": alike.index(_distributed.get_rank()), "replicas": len(alike)}
+    if {"TORCHELASTIC_RUN_ID", "SLURM_STEP_ID"}.isdisjoint(os.environ):  # replicas need a group in common
+        found["group"] = "torch:" + told[0][1]
+    return found
 
 
 def _refuse_in_worker() -> None:
