@@ -74,6 +74,7 @@ std::string_view last_batch_name(LastBatch last) {
 json order_json(const OrderSpec& order) {
   json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}, {"epochs", order.epochs}};
   if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
+  if (order.shuffle == Shuffle::kClient) object["shuffle"] = "client";
   if (!order.include.empty()) object["include"] = order.include;
   if (!order.exclude.empty()) object["exclude"] = order.exclude;
   if (order.first != 0) object["first"] = order.first;
@@ -170,6 +171,7 @@ Shuffle shuffle_named(std::string_view name) {
   if (name == "global") return Shuffle::kGlobal;
   if (name == "window") return Shuffle::kWindow;
   if (name == "off") return Shuffle::kOff;
+  if (name == "client") return Shuffle::kClient;
   throw std::logic_error("no way to shuffle is called " + std::string(name));
 }
 

@@ -83,9 +83,10 @@ CacheForm cache_form_named(std::string_view name);
 enum class Shuffle : uint8_t {
   kGlobal,  // all samples
   kWindow,  // archives in random order, and within them a window of samples at a time
-  kOff      // not at all
+  kOff,     // not at all
+  kClient   // as the client says, step by step
 };
-Shuffle shuffle_named(std::string_view name);  // "global", "window", "off"
+Shuffle shuffle_named(std::string_view name);  // "global", "window", "off", "client"
 
 struct OrderSpec {
   Shuffle shuffle = Shuffle::kGlobal;

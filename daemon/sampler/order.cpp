@@ -41,7 +41,7 @@ uint64_t EpochOrder::archive_samples(uint64_t archive) const {
 uint64_t EpochOrder::operator()(uint64_t position) const { return order_.subset_[number_at(position)]; }
 
 uint64_t EpochOrder::number_at(uint64_t position) const {
-  if (order_.rule_.shuffle == Shuffle::kOff) return position;
+  if (!permutation_) return position;
   return order_.rule_.shuffle == Shuffle::kGlobal ? (*permutation_)(position) : number_in_window(position);
 }
 

@@ -56,6 +56,23 @@ TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
   CHECK(canonical_of("") == canonical_of("shuffle = true\nepochs = 1"));
 }
 
+TEST_CASE("the client's order counts no epochs, and is its own spec", "[config]") {
+  const auto order = order_of("shuffle = \"client\"");
+  CHECK(order.shuffle == Shuffle::kClient);
+  CHECK(order.epochs == 0);
+  CHECK(order_of("shuffle = \"client\"\nepochs = 3").epochs == 3);
+  CHECK(canonical_of("shuffle = \"client\"").find("\"shuffle\":\"client\"") != std::string::npos);
+  CHECK(canonical_of("shuffle = \"client\"") != canonical_of("shuffle = false\nepochs = 0"));
+}
+
+TEST_CASE("an end of an epoch that is not the client's is refused beside its order", "[config]") {
+  std::string text = with_line(7, "shuffle = \"client\"");
+  CHECK(load_pipeline_toml(text + "last = \"short\"", "p.toml", "/files"));
+  for (const char* last : {"pad", "drop"})
+    expect_complaints(load_pipeline_toml(text + "last = \"" + last + "\"", "p.toml", "/files"),
+                      {{14, "batch.last", "a step has the samples that the trainer gives it"}});
+}
+
 TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   struct Case {
     std::string text;
@@ -63,7 +80,7 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   };
   const std::vector<Case> cases = {
       {"shuffle = \"windw\"", {7, "order.shuffle", "not \"windw\" (did you mean \"window\"?)"}},
-      {"shuffle = [true]", {7, "order.shuffle", "\"window\" or \"off\", not [true]"}},
+      {"shuffle = [true]", {7, "order.shuffle", "\"off\" or \"client\", not [true]"}},
       {"window = 5", {7, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = true\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = \"window\"\nwindow = 0", {8, "order.window", "an integer from 1 to 1000000000000, not 0"}},
@@ -73,6 +90,10 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"include = \"\"", {7, "order.include", "must name a folder or a file"}},
       {"include = [1, 2]", {7, "order.include", "must be a text, not [1, 2]"}},
       {"include = \"https://x/list\"", {7, "order.include", "is not supported by this version"}},
+      {"shuffle = \"client\"\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
+      {"shuffle = \"client\"\ninclude = \"/a\"", {8, "order.include", "the trainer says which samples come"}},
+      {"shuffle = \"client\"\nexclude = \"/a\"", {8, "order.exclude", "the trainer says which samples come"}},
+      {"shuffle = \"client\"\nfirst = 5", {8, "order.first", "may not stand beside shuffle = \"client\""}},
       {"exclude = \"~/bad.txt\"", {7, "order.exclude", "which is not expanded"}},
   };
   for (const auto& one : cases) {
