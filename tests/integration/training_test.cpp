@@ -35,10 +35,11 @@ json told(const std::string& socket) {
   const auto ask = [&](const char* topic, const char* argument) {
     return json::parse(query(topic, argument, socket.c_str()));
   };
+  const json status = ask("status", nullptr), list = ask("list", nullptr);
   json all;
-  for (const json& session : ask("status", nullptr)["sessions"])
+  for (const json& session : status["sessions"])
     if (session["attachments"] != 0) all["sessions"].push_back(json::array({session["id"], session["attachments"]}));
-  for (const json& pipeline : ask("list", nullptr)["pipelines"]) {
+  for (const json& pipeline : list["pipelines"]) {
     const auto name = pipeline["name"].get<std::string>();
     all["listings"][name] = ask("describe", name.c_str())["listing"];
   }
