@@ -11,15 +11,15 @@ namespace {
 using Type = ParameterType;
 
 constexpr double kWeightMax = 1e15;  // of the default
-constexpr int64_t kWindow = 10'000;   // where none is given: some ten archives of a usual data set
+constexpr int64_t kWindow = 10'000;  // where none is given: some ten archives of a usual data set
 
 const std::vector<Parameter>& order_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "shuffle",
        .type = Type::kFlag,
-       .help = "another order in each epoch",
+       .help = "another order in each epoch; \"client\": as the trainer says (spdld_push, or a sampler of torch's)",
        .fallback = Value(true),
-       .choices = {"global", "window", "off"}},
+       .choices = {"global", "window", "off", "client"}},
       {.name = "window",
        .type = Type::kInteger,
        .help = "samples that are shuffled at a time, of archives in random order",
@@ -28,7 +28,7 @@ const std::vector<Parameter>& order_keys() {
        .max = 1e12},
       {.name = "epochs",
        .type = Type::kInteger,
-       .help = "how many; 0: endless",
+       .help = "how many; 0: endless, also where none is given beside shuffle = \"client\"",
        .fallback = Value(int64_t{1}),
        .min = 0,
        .max = 1e9},
@@ -168,6 +168,13 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
     reader.complain("window", "may only stand beside shuffle = \"window\"");
   }
   order.epochs = static_cast<uint64_t>(reader.integer("epochs"));
+  if (order.shuffle == Shuffle::kClient) {
+    if (reader.find("epochs") == nullptr) order.epochs = 0;  // its trainer counts them
+    for (const std::string_view key : {"include", "exclude", "first"}) {
+      if (reader.find(key) == nullptr) continue;
+      reader.complain(key, "may not stand beside shuffle = \"client\": the trainer says which samples come");
+    }
+  }
   order.include = list_of(reader, "include", folder);
   order.exclude = list_of(reader, "exclude", folder);
   order.first = static_cast<uint64_t>(reader.integer("first"));

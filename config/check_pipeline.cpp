@@ -323,10 +323,17 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   if (const Node* order = root.find("order")) {
     spec.order = check_order(*order, folder, complaints);
   }
+  if (spec.share == Share::kStream && spec.order.shuffle == Shuffle::kClient)
+    reader.complain("share", "can't be \"stream\" beside shuffle = \"client\": each job says its own order");
   spec.outputs = check_outputs(root.find("output"), find_source(spec.source.type), complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_fast_beside_decoded(spec.outputs, complaints);
   if (const Node* batch = root.find("batch")) {
     spec.batch = check_batch(*batch, complaints);
+    if (spec.order.shuffle == Shuffle::kClient && spec.batch.last != LastBatch::kShort) {
+      complaints.add(
+          batch->find("last")->line, "batch.last",
+          "may not stand beside order.shuffle = \"client\": a step has the samples that the trainer gives it");
+    }
   } else {
     complaints.add(0, "batch", "is missing: a [batch] with size or global_size says how many samples a step has");
   }

@@ -74,6 +74,7 @@ std::string_view last_batch_name(LastBatch last) {
 json deciding_order_json(const OrderSpec& order) {
   json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}};
   if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
+  if (order.shuffle == Shuffle::kClient) object["shuffle"] = "client";
   if (!order.weights.empty()) object["replacement"] = order.replacement;
   if (order.epoch_samples != 0) object["epoch_samples"] = order.epoch_samples;
   return object;
@@ -175,6 +176,7 @@ Shuffle shuffle_named(std::string_view name) {
   if (name == "global") return Shuffle::kGlobal;
   if (name == "window") return Shuffle::kWindow;
   if (name == "off") return Shuffle::kOff;
+  if (name == "client") return Shuffle::kClient;
   throw std::logic_error("no way to shuffle is called " + std::string(name));
 }
 

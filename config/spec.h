@@ -89,9 +89,10 @@ enum class Share : uint8_t { kCache, kStream };
 enum class Shuffle : uint8_t {
   kGlobal,  // all samples
   kWindow,  // archives in random order, and within them a window of samples at a time
-  kOff      // not at all
+  kOff,     // not at all
+  kClient   // as the client says, step by step
 };
-Shuffle shuffle_named(std::string_view name);  // "global", "window", "off"
+Shuffle shuffle_named(std::string_view name);  // "global", "window", "off", "client"
 
 // What stands in OrderSpec::weights where each class is to have the same sum of weights.
 inline constexpr std::string_view kWeightsByClass = "class";

@@ -129,13 +129,14 @@ std::string rings_text(const Json& describe, bool colour) {
     std::string pids;
     for (const auto& pid : list_at(ring, "pids")) pids += (pids.empty() ? "" : ",") + pid.dump();
     const double starved_s = number_at(ring, "starved_s");
+    const uint64_t steps = count_at(ring, "steps_per_epoch");  // 0: its order is pushed
     const bool hungry = starved_s > number_at(ring, "full_s");
     table.add({text_at(ring, "group"),
                std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), pids,
                memory_text(ring), bytes_text(number_at(ring, "slot_bytes")), std::to_string(count_at(ring, "free")),
                std::to_string(count_at(ring, "filling")), std::to_string(count_at(ring, "ready")),
                std::to_string(count_at(ring, "held")), std::to_string(count_at(ring, "epoch")),
-               std::to_string(count_at(ring, "step")) + "/" + std::to_string(count_at(ring, "steps_per_epoch")),
+               std::to_string(count_at(ring, "step")) + "/" + (steps ? std::to_string(steps) : "?"),
                count_text(count_at(ring, "batches")),
                Cell(duration_text(starved_s), hungry ? Style::kWarning : Style::kPlain),
                duration_text(number_at(ring, "full_s")), duration_text(number_at(ring, "fill_p50_us") * 1e-6),

@@ -65,7 +65,9 @@ Outcome Greeting::connect(Deadline deadline) {
 Outcome Greeting::say_hello() {
   flatbuffers::FlatBufferBuilder builder;
   const auto client = builder.CreateString(client_name_);
-  const auto body = proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid());
+  const auto capabilities = builder.CreateVector(std::vector{builder.CreateString("push")});
+  const auto body =
+      proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid(), capabilities);
   const UniqueFd self = proto::open_pidfd(::getpid());
   if (!self) {
     return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + std::generic_category().message(errno) +

@@ -15,15 +15,11 @@ constexpr int64_t kBackoffMax_ms = 500;
 constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
 constexpr int64_t kTurn_ms = 100;     // of a wait while a GPU's work may give slots back
 constexpr int kMessagesMax = 512;     // taken by one call that has no time left
+constexpr uint32_t kPush = 1;         // the request of every PUSH: none is refused but by a fault
 
 std::string text_of(const Placement& placement) {
   if (placement.memory == SPDLD_HOST) return "host memory";
   return (placement.memory == SPDLD_PINNED ? "host memory pinned for " : "the memory of ") + placement.gpu;
-}
-
-// An epoch's end is the next one's beginning.
-Place within(Place place, const Terms& terms) {
-  return place.step == terms.steps_per_epoch ? Place{place.epoch + 1, 0} : place;
 }
 
 }  // namespace
@@ -70,6 +66,7 @@ Outcome Loader::accept(const Attaching& attaching) {
     placement_ = ring->placement();
     slot_bytes_ = ring->slots().slot_bytes();
     slot_count_ = ring->slots().count();
+    pushed_.begin(terms_, place_);
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
     if (settings_.state) {
       const Outcome sound = check_state(*settings_.state, terms_);
@@ -77,14 +74,14 @@ Outcome Loader::accept(const Attaching& attaching) {
     }
     const Place asked = settings_.request.place;
     const bool is_told = settings_.state || !(asked == Place{});
-    if (settings_.request.readers > 1 && is_told && !(within(asked, terms) == place_)) {
-      place_ = within(asked, terms);
+    if (settings_.request.readers > 1 && is_told && !(terms.by_one_name(asked) == place_)) {
+      place_ = terms.by_one_name(asked);
       return replicas_disagree(ring->first());
     }
     settings_.request.fingerprint = terms.fingerprint;
   } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
              terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
-             terms.epochs != terms_.epochs || terms.seed != terms_.seed) {
+             terms.epochs != terms_.epochs || terms.is_pushed() != terms_.is_pushed() || terms.seed != terms_.seed) {
     return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
                                       terms.fingerprint + ", before " + terms_.fingerprint +
                                       "): attach anew to begin with it");
@@ -103,6 +100,7 @@ Outcome Loader::accept(const Attaching& attaching) {
   away_ = moving_ = false;
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   attaching_.reset();
+  send_pushed(0);
   return {};
 }
 
@@ -123,6 +121,7 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
   if (terms_.epochs != 0 && place_.epoch >= terms_.epochs) return {SPDLD_END, {}};
   for (int messages = 0; messages < kMessagesMax || !deadline.passed();) {
     if (!failed_.ok()) return failed_;
+    if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(place_);
     if (!ring_) {
       const Outcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
@@ -190,9 +189,15 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
       }
       return {};
     }
-    case proto::Body::ErrorReply:
-      note_complaint(*message.body_as_ErrorReply());
+    case proto::Body::ErrorReply: {
+      const proto::ErrorReply& error = *message.body_as_ErrorReply();
+      note_complaint(error);
+      if (error.request() == kPush && terms_.is_pushed()) {  // without those steps no batch would come
+        failed_ = failure(result_of(error.code()),
+                          "the daemon refused what was pushed: " + std::string(proto::text_of(error.message())));
+      }
       return {};
+    }
     case proto::Body::Goodbye:
       lose_ring(failure(SPDLD_NO_DAEMON,
                         "the daemon shuts down: " + std::string(proto::text_of(message.body_as_Goodbye()->message()))));
@@ -229,6 +234,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   Content content;
   const char* fault =
       read_content(ready, terms_.batch_size, ring_->slots().at(ready.slot()), ring_->slots().slot_bytes(), content);
+  if (!fault && terms_.is_pushed() && content.valid != pushed_.front_size()) fault = "a batch of more or fewer samples";
   if (fault) return protocol_failure(connection, fault);
   if (!ring_->slots().drop_copies(ready.slot())) {
     return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");
@@ -242,23 +248,48 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
 }
 
 void Loader::step_on() {
-  if (++place_.step < terms_.steps_per_epoch) return;
-  place_ = {place_.epoch + 1, 0};
-  end_of_epoch_due_ = true;
+  ++place_.step;
+  end_of_epoch_due_ = terms_.is_pushed() ? pushed_.pop() : place_.step >= terms_.steps_per_epoch;
+  if (end_of_epoch_due_) place_ = {place_.epoch + 1, 0};
+}
+
+Outcome Loader::push(Place place, std::span<const uint64_t> ids, bool last) {
+  const Outcome outcome = pushed_.push(place, ids, last);
+  if (!outcome.ok()) return outcome;
+  if (pushed_.empty()) {  // it ended the epoch whose last step was handed out before
+    place_ = {place.epoch + 1, 0};
+    end_of_epoch_due_ = true;
+  }
+  if (!ids.empty()) {
+    send_pushed(pushed_.size() - 1);
+  } else if (ring_) {
+    flatbuffers::FlatBufferBuilder builder(256);
+    ring_->connection().post(Pushed::end_message(builder, ring_->attachment(), kPush, place));
+  }
+  return {};
+}
+
+// The steps from this one on; those of before were sent.
+void Loader::send_pushed(size_t first) {
+  while (ring_ && first < pushed_.size()) {
+    flatbuffers::FlatBufferBuilder builder;
+    ring_->connection().post(pushed_.message(builder, ring_->attachment(), kPush, first));
+  }
 }
 
 Outcome Loader::seek(Place place) {
-  place = within(place, terms_);
+  place = terms_.by_one_name(place);
   const bool beyond_epochs = terms_.epochs != 0 && Place{terms_.epochs, 0} < place;
-  if (place.step > terms_.steps_per_epoch || beyond_epochs) {
+  if (!terms_.has(place) || beyond_epochs) {
     const std::string epochs = terms_.epochs == 0 ? "endless epochs" : std::to_string(terms_.epochs) + " epochs";
-    return failure(SPDLD_INVALID, "cannot seek to epoch " + std::to_string(place.epoch) + ", step " +
-                                      std::to_string(place.step) + ": there are " + epochs + " of " +
-                                      std::to_string(terms_.steps_per_epoch) + " steps");
+    return failure(SPDLD_INVALID,
+                   "cannot seek to epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step) +
+                       ": there are " + epochs +
+                       (terms_.is_pushed() ? "" : " of " + std::to_string(terms_.steps_per_epoch) + " steps"));
   }
   if (!failed_.ok()) return failed_;
   end_of_epoch_due_ = false;
-  if (place == place_) return {};  // what is being filled is what is wanted
+  if (place == place_ && pushed_.empty()) return {};  // what is being filled is what is wanted
   if (settings_.request.readers > 1) {
     return failure(
         SPDLD_UNSUPPORTED,
@@ -266,6 +297,7 @@ Outcome Loader::seek(Place place) {
         "the same state");
   }
   place_ = place;
+  pushed_.begin(terms_, place);
   attaching_.reset();  // it asked for the old place
   if (ring_) drop_ready_batches();
   if (!failed_.ok()) return failed_;

@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "client/src/attaching.h"
 #include "client/src/batch.h"
+#include "client/src/pushed.h"
 #include "client/src/state.h"
 
 namespace spdld::client {
@@ -31,6 +33,8 @@ class Loader {
   // OK: `batch` is the next. SPDLD_END_OF_EPOCH, SPDLD_END: there is none here.
   Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
   Outcome seek(Place place);
+  // The samples of the next step, or the epoch's end, or both; see spdld_push.
+  Outcome push(Place place, std::span<const uint64_t> ids, bool last);
   Outcome load_state(const State& state, bool anyway);
   Place tell() const { return place_; }
   State state() const { return state_of(terms_, place_, settings_.request.world_size); }
@@ -50,6 +54,7 @@ class Loader {
   Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
   void step_on();
   Outcome replicas_disagree(Place theirs) const;
+  void send_pushed(size_t first);
 
   Outcome attach_again(Deadline deadline);
   Outcome give_up();
@@ -72,6 +77,7 @@ class Loader {
 
   Place place_;
   bool end_of_epoch_due_ = false;
+  Pushed pushed_;
   uint32_t run_ = 0;
   std::shared_ptr<Ring> ring_;  // none while the daemon is away
   bool came_back_ = false;      // it is not the first one

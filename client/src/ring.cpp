@@ -37,12 +37,16 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.steps_per_epoch = answer.steps_per_epoch();
   terms_.epochs = answer.epochs();
   terms_.seed = answer.seed();
+  terms_.push_steps_max = answer.push_steps_max();
+  terms_.push_ids_max = answer.push_ids_max();
   terms_.writable = answer.access() == proto::Access::writable;
   if (answer.access() > proto::Access::MAX) return protocol_failure(*connection_, "an access it does not define");
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
   if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
   const bool finite = terms_.epochs == 0 || !(Place{terms_.epochs, 0} < first_);
-  if (terms_.steps_per_epoch == 0 || first_.step >= terms_.steps_per_epoch || !finite) {
+  const bool counted_steps = terms_.steps_per_epoch != 0 && first_.step < terms_.steps_per_epoch;
+  const bool pushed = terms_.is_pushed() && terms_.steps_per_epoch == 0;
+  if (!(terms_.is_pushed() ? pushed : counted_steps) || !finite) {
     return protocol_failure(*connection_, "ATTACHED names a position that its epochs do not have");
   }
   terms_.shared = answer.shared();

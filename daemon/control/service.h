@@ -14,6 +14,7 @@
 #include "daemon/base/result.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/cuda/gpus.h"
+#include "daemon/sampler/pushed.h"
 #include "daemon/sampler/sharding.h"
 #include "proto/unique_fd.h"
 
@@ -26,6 +27,7 @@ struct Client {
   uid_t uid = 65534;
   gid_t gid = 65534;
   std::string name;                         // what it calls itself
+  bool pushes = false;                      // it knows PUSH
   std::shared_ptr<const UniqueFd> process;  // its pidfd; none before HELLO
 };
 
@@ -71,6 +73,7 @@ class Attachment {
   virtual void dismiss(std::span<const delivery::LeaseId> keeps) = 0;
   virtual bool holds_leases() const = 0;
   virtual Status seek(uint32_t run, sampler::Position to) = 0;
+  virtual Status push(const sampler::PushedSteps& steps) = 0;
 };
 
 // What ATTACHED tells. Descriptors are the node's; they are sent as copies.
@@ -86,8 +89,10 @@ struct AttachedInfo {
   uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;
   sampler::Position position;
   std::string fingerprint;
-  bool shared = false;      // with other jobs
-  uint32_t leases_max = 0;  // batches of it at once; 0: all slots
+  bool shared = false;          // with other jobs
+  uint32_t leases_max = 0;      // batches of it at once; 0: all slots
+  uint32_t push_steps_max = 0;  // 0: the order is not pushed
+  uint64_t push_ids_max = 0;
 };
 
 // How the node answers an attach, once, after any number of preparing(). The session may have ended in between: then

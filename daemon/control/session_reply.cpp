@@ -176,6 +176,8 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
     message.add_ipc_namespace(namespace_of("/proc/self/ns/ipc"));
     message.add_pid_namespace(namespace_of("/proc/self/ns/pid"));
   }
+  message.add_push_steps_max(info.push_steps_max);
+  message.add_push_ids_max(info.push_ids_max);
   const auto bytes = proto::finish(builder, Body::Attached, message.Finish());
   session->attachments_[attachment_] = {shared_from_this(), std::move(attachment), false};
   session->send(bytes, fds_of(info));

@@ -35,6 +35,7 @@ class Hold final : public control::Attachment {
   }
   bool holds_leases() const override { return feed_->ring().leases(id_) > 0; }
   Status seek(uint32_t run, sampler::Position to) override { return feed_->seek(run, to); }
+  Status push(const sampler::PushedSteps& steps) override { return feed_->push(steps); }
 
  private:
   Node& node_;
@@ -54,6 +55,25 @@ void check_request(const control::AttachRequest& request) {
   if (request.readers == 0 || request.readers > kReadersMax || request.reader >= request.readers)
     refuse("reader " + std::to_string(request.reader) + " does not fit " + std::to_string(request.readers) +
            " readers (at most " + std::to_string(kReadersMax) + ")");
+}
+
+sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
+                               const control::Client& client) {
+  const config::PipelineSpec& spec = pipeline.spec();
+  const sampler::Sharding sharding(pipeline.samples(), spec.batch, request.rank, request.world_size);
+  if (spec.order.shuffle != config::Shuffle::kClient) return sharding;
+  const auto refuse = [](Trouble trouble, const std::string& what) {
+    throw SetupError(trouble, "order.shuffle is \"client\", and " + what);
+  };
+  if (!client.pushes)
+    refuse(Trouble::kUnsupported, "this client cannot push the samples of its steps: install this spdld's release");
+  if (request.readers > 1)
+    refuse(Trouble::kUsage, "each rank's samples are pushed by its one reader, not by " +
+                                std::to_string(request.readers) + ": attach the replicas as ranks of their own");
+  if (sharding.batch_size() > sampler::Pushed::kBatchSizeMax)
+    refuse(Trouble::kUsage, "a step of a rank may then have " + std::to_string(sampler::Pushed::kBatchSizeMax) +
+                                " samples, not " + std::to_string(sharding.batch_size()) + ": make the batch smaller");
+  return sharding.without_steps();
 }
 
 std::string holder_of(const Feed::Seat& seat) {
@@ -175,7 +195,7 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
 void Node::take_seat(const control::Client& client, const control::AttachRequest& request,
                      const std::shared_ptr<control::AttachReply>& reply,
                      const std::shared_ptr<pipeline::Pipeline>& pipeline) {
-  const sampler::Sharding sharding(pipeline->samples(), pipeline->spec().batch, request.rank, request.world_size);
+  const sampler::Sharding sharding = sharding_for(*pipeline, request, client);
   const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
@@ -292,9 +312,8 @@ Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
 RingPlan Node::plan_ring(const Newcomer& newcomer) const {
   const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
   const config::PipelineSpec& spec = pipeline->spec();
-  sampler::Position start = request.position;
-  if (start.step == sharding.steps()) start = {start.epoch + 1, 0};
-  if (start.step > sharding.steps() || (spec.order.epochs && start.epoch > spec.order.epochs))
+  const sampler::Position start = sharding.by_one_name(request.position);
+  if (!sharding.has(start) || (spec.order.epochs && start.epoch > spec.order.epochs))
     throw SetupError(Trouble::kUsage,
                      "epoch " + std::to_string(start.epoch) + ", step " + std::to_string(start.step) +
                          " is past the end: an epoch has " + std::to_string(sharding.steps()) + " steps" +

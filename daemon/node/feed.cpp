@@ -153,14 +153,19 @@ Status Feed::seek(uint32_t run, sampler::Position to) {
   if (setting_.readers > 1)
     return Error{Trouble::kUsage, "a rank with several readers can't seek: its readers must all see the same batches"};
   if (run <= ring_.run()) return Error{Trouble::kUsage, "SEEK's run must be larger than any before"};
-  if (to.step > sharding_.steps())
+  if (!sharding_.has(to))
     return Error{Trouble::kUsage, "SEEK to step " + std::to_string(to.step) + " of an epoch of " +
                                       std::to_string(sharding_.steps()) + " steps"};
-  if (to.step == sharding_.steps()) to = {to.epoch + 1, 0};
   ring_.set_run(run);
-  stream_.seek(run, to);
+  stream_.seek(run, sharding_.by_one_name(to));
   fill_free_slots();
   return Done{};
+}
+
+Status Feed::push(const sampler::PushedSteps& steps) {
+  Status taken = stream_.push(steps);
+  if (taken) fill_free_slots();
+  return taken;
 }
 
 void Feed::stop(std::function<void()> quiet) {
@@ -259,7 +264,7 @@ std::string Feed::gpu() const {
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
   if (!ring_.statistics().batches) return start_;
-  return sampler::steps_on(ring_.last(), 1, sharding_.steps());
+  return sharding_.by_one_name({ring_.last().epoch, ring_.last().step + 1});
 }
 
 control::AttachedInfo Feed::describe_to_client(sampler::Position position) const {
@@ -275,6 +280,10 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.global_size = sharding_.global_size();
   info.samples = pipeline_->samples();
   info.steps_per_epoch = sharding_.steps();
+  if (pipeline_->spec().order.shuffle == config::Shuffle::kClient) {
+    info.push_steps_max = sampler::Pushed::kStepsMax;
+    info.push_ids_max = sampler::Pushed::kIdsMax;
+  }
   info.epochs = pipeline_->spec().order.epochs;
   info.seed = pipeline_->spec().seed;
   info.position = position;

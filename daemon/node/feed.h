@@ -72,6 +72,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
   Status seek(uint32_t run, sampler::Position to);
+  Status push(const sampler::PushedSteps& steps);
   // A reader has gone without saying that nothing of the slots is open there any more.
   void note_unclosed() { closed_ = false; }
   // Ends it; `quiet` is called on the control thread when nothing touches the slots any more.

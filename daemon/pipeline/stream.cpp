@@ -32,6 +32,9 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
       observer_(observer),
       opens_(slots),
       next_(start) {
+  const config::PipelineSpec& spec = pipeline_->spec();
+  if (spec.order.shuffle == config::Shuffle::kClient)
+    pushed_.emplace(sampler::Pushed::Of{pipeline_->samples(), sharding.batch_size(), epochs_, spec.seed}, start);
   const size_t window = window_of(pipeline_->resources(), sharding.batch_size(), slots);
   for (size_t i = 0; i < window; i++) {
     auto task = std::make_unique<Task>();
@@ -51,16 +54,38 @@ Stream::~Stream() {
 bool Stream::wants_slot() {
   const std::lock_guard lock(mutex_);
   wanting_told_ = to_assign_ < tasks_.size();
-  return wanting_told_;
+  return wanting_told_ && (!pushed_ || pushed_->has_next());
+}
+
+Status Stream::push(const sampler::PushedSteps& steps) {
+  const std::lock_guard lock(mutex_);
+  if (pushed_) return pushed_->push(steps);
+  return Error{Trouble::kUsage, "PUSH to pipeline " + pipeline_->spec().name +
+                                    ", whose order is its own: only one with order.shuffle = \"client\" takes it"};
+}
+
+bool Stream::open_next(OpenBatch& open, batch::Slot& slot) {
+  if (stopped_ || failed_) return false;
+  if (pushed_) {
+    if (!pushed_->has_next()) return false;
+    sampler::Pushed::Step step = pushed_->take();
+    const sampler::Slice slice{step.position.step * sharding_.batch_size(), step.ids.size(), 0};
+    open.batch = {&slot, run_, step.position, slice, 0, 0, 0};
+    open.ids = std::move(step.ids);
+    return true;
+  }
+  if (epochs_ && next_.epoch >= epochs_) return false;
+  open.batch = {&slot, run_, next_, sharding_.slice(next_.step), 0, 0, 0};
+  if (++next_.step == sharding_.steps()) next_ = {next_.epoch + 1, 0};
+  return true;
 }
 
 bool Stream::fill(batch::Slot& slot) {
   std::vector<Task*> ready;
   {
     std::lock_guard lock(mutex_);
-    if (stopped_ || failed_ || (epochs_ && next_.epoch >= epochs_)) return false;
     OpenBatch& open = opens_.at(slot.index);
-    open.batch = {&slot, run_, next_, sharding_.slice(next_.step), 0, 0, 0};
+    if (!open_next(open, slot)) return false;
     open.next = 0;
     open.remaining = open.batch.slice.count;
     open.start_ns = monotonic_ns();
@@ -68,7 +93,6 @@ bool Stream::fill(batch::Slot& slot) {
     open.abandoned = false;
     in_order_.push_back(&open);
     to_assign_ += open.remaining;
-    if (++next_.step == sharding_.steps()) next_ = {next_.epoch + 1, 0};
     if (!open.remaining) settle(open);
     ready = assign_idle();
   }
@@ -89,17 +113,28 @@ bool Stream::assign(Task& task) {
   const auto open = std::find_if(in_order_.begin(), in_order_.end(),
                                  [](const OpenBatch* o) { return o->next < o->batch.slice.count; });
   if (open == in_order_.end()) return false;
-  if (!(*open)->order && !((*open)->order = order_of((*open)->batch.position.epoch))) return false;
+  if (!pushed_ && !(*open)->order && !((*open)->order = order_of((*open)->batch.position.epoch))) return false;
   task.open = *open;
   task.index = task.open->next++;
   if (--to_assign_ < tasks_.size() && !std::exchange(wanting_told_, true)) observer_.on_wanting();
-  task.position = (task.open->batch.slice.first + task.index) % pipeline_->samples();
   task.attempt = 0;
   task.fault_since_ns = 0;
+  choose(task);
+  return true;
+}
+
+void Stream::choose(Task& task) {
+  const batch::Batch& batch = task.open->batch;
+  if (pushed_) {
+    task.position = sampler::Pushed::place(batch.position.step, task.index);
+    task.sample = task.open->ids[task.index];
+    task.pass = pushed_->pass(batch.position.epoch, task.position);
+    return;
+  }
+  task.position = (batch.slice.first + task.index) % pipeline_->samples();
   const sampler::EpochOrder& order = *task.open->order;
   task.sample = order(task.position);
   task.pass = order.pass(task.position);
-  return true;
 }
 
 Orders::Found Stream::order_of(uint64_t epoch) {
@@ -217,7 +252,9 @@ void Stream::substitute(Task& task) {
   if (task.attempt == 1) pipeline_->statistics().substituted.add();
   std::lock_guard lock(mutex_);
   if (task.attempt == 1) task.open->batch.substituted++;
-  task.sample = task.open->order->substitute(task.position, task.attempt);
+  const uint64_t epoch = task.open->batch.position.epoch;
+  task.sample = pushed_ ? pushed_->substitute(epoch, task.position, task.open->ids[task.index], task.attempt)
+                        : task.open->order->substitute(task.position, task.attempt);
 }
 
 // A store that is down is no reason to train on something else: the sample is asked for again until the fault has
@@ -295,6 +332,7 @@ void Stream::seek(uint32_t run, sampler::Position to) {
   abandon_all();
   run_ = run;
   next_ = to;
+  if (pushed_) pushed_->go_to(to);
 }
 
 void Stream::stop() {

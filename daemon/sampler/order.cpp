@@ -68,7 +68,7 @@ uint64_t EpochOrder::number_at(uint64_t position) const {
     Draw draw(order_.rule_.seed, epoch_, position, draw_key("weighted"));
     return (*order_.table_)(draw);
   }
-  if (order_.rule_.shuffle == Shuffle::kOff) return position;
+  if (!permutation_) return position;
   return order_.rule_.shuffle == Shuffle::kGlobal ? (*permutation_)(position) : number_in_window(position);
 }
 

@@ -82,6 +82,29 @@ TEST_CASE("weights are a file's, with a column's name or without, or the classes
   CHECK(canonical_of("weights = \"a\"") != canonical_of(""));
 }
 
+TEST_CASE("the client's order counts no epochs, and is its own spec", "[config]") {
+  const auto order = order_of("shuffle = \"client\"");
+  CHECK(order.shuffle == Shuffle::kClient);
+  CHECK(order.epochs == 0);
+  CHECK(order_of("shuffle = \"client\"\nepochs = 3").epochs == 3);
+  CHECK(canonical_of("shuffle = \"client\"").find("\"shuffle\":\"client\"") != std::string::npos);
+  CHECK(canonical_of("shuffle = \"client\"") != canonical_of("shuffle = false\nepochs = 0"));
+}
+
+TEST_CASE("a stream of the client's order is its own", "[config]") {
+  const std::string text = "share = \"stream\"\n" + with_line(7, "shuffle = \"client\"");
+  expect_complaints(load_pipeline_toml(text, "p.toml", "/files"),
+                    {{1, "share", "beside shuffle = \"client\": each job says its own order"}});
+}
+
+TEST_CASE("an end of an epoch that is not the client's is refused beside its order", "[config]") {
+  std::string text = with_line(7, "shuffle = \"client\"");
+  CHECK(load_pipeline_toml(text + "last = \"short\"", "p.toml", "/files"));
+  for (const char* last : {"pad", "drop"})
+    expect_complaints(load_pipeline_toml(text + "last = \"" + last + "\"", "p.toml", "/files"),
+                      {{14, "batch.last", "a step has the samples that the trainer gives it"}});
+}
+
 TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   struct Case {
     std::string text;
@@ -89,7 +112,7 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   };
   const std::vector<Case> cases = {
       {"shuffle = \"windw\"", {7, "order.shuffle", "not \"windw\" (did you mean \"window\"?)"}},
-      {"shuffle = [true]", {7, "order.shuffle", "\"window\" or \"off\", not [true]"}},
+      {"shuffle = [true]", {7, "order.shuffle", "\"off\" or \"client\", not [true]"}},
       {"window = 5", {7, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = true\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = \"window\"\nwindow = 0", {8, "order.window", "an integer from 1 to 1000000000000, not 0"}},
@@ -99,6 +122,10 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"include = \"\"", {7, "order.include", "must name a folder or a file"}},
       {"include = [1, 2]", {7, "order.include", "must be a text, not [1, 2]"}},
       {"include = \"https://x/list\"", {7, "order.include", "is not supported by this version"}},
+      {"shuffle = \"client\"\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
+      {"shuffle = \"client\"\ninclude = \"/a\"", {8, "order.include", "the trainer says which samples come"}},
+      {"shuffle = \"client\"\nexclude = \"/a\"", {8, "order.exclude", "the trainer says which samples come"}},
+      {"shuffle = \"client\"\nfirst = 5", {8, "order.first", "may not stand beside shuffle = \"client\""}},
       {"exclude = \"~/bad.txt\"", {7, "order.exclude", "which is not expanded"}},
       {"weights = \"\"", {7, "order.weights", "must name a folder or a file"}},
       {"weights = 3", {7, "order.weights", "must be a text, not 3"}},
@@ -109,7 +136,8 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"weights = \"class\"\nweights_column = \"w\"", {8, "order.weights_column", "beside a file of weights"}},
       {"weights = \"class\"\nweights_default = 1", {8, "order.weights_default", "beside a file of weights"}},
       {"weights = \"w\"\nweights_column = \"\"", {8, "order.weights_column", "must name a column"}},
-      {"weights = \"w\"\nweights_default = -1", {8, "order.weights_default", "a number from 0 to 1000000000000000, not -1"}},
+      {"weights = \"w\"\nweights_default = -1",
+       {8, "order.weights_default", "a number from 0 to 1000000000000000, not -1"}},
       {"weights = \"w\"\nweights_default = inf", {8, "order.weights_default", "a number from 0 to 1000000000000000"}},
       {"weights = \"w\"\nepoch_samples = 0", {8, "order.epoch_samples", "an integer from 1 to"}},
       {"weights = \"w\"\nreplacement = 1", {8, "order.replacement", "true or false, not 1"}},

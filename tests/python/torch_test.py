@@ -102,12 +102,27 @@ class Loops(TorchCase):
             next(fourth)
 
     def test_after_the_last_epoch(self):
-        loader = self.torch_loader(self.spec(order={"epochs": 1}))
-        self.assertEqual(len(ids(loader)), STEPS)
+        loader = self.torch_loader(self.spec(order={"epochs": 2}))
+        self.assertEqual([len(ids(loader)) for _ in range(2)], [STEPS] * 2)
         with self.assertRaisesRegex(spdld.InvalidError, "order.epochs"):
             iter(loader)
         loader.set_epoch(0)
         self.assertEqual(len(ids(loader)), STEPS)
+
+    def test_the_only_epoch_as_often_as_one_likes(self):
+        loader = self.torch_loader(self.spec(order={"epochs": 1}))
+        whole = ids(loader)
+        self.assertEqual(sorted(sum(whole, [])), list(range(SAMPLES)))
+        self.assertEqual(ids(loader), whole)
+        self.assertEqual(ids(loader, 2), whole[:2])
+        self.assertEqual(ids(loader), whole)
+        ended = loader.state_dict()
+        other = self.torch_loader(self.spec(order={"epochs": 1}), group="other", state=ended)
+        with self.assertRaisesRegex(spdld.InvalidError, "all 1 epochs"):  # a run that had ended goes not on
+            iter(other)
+        loader.load_state_dict(ended)
+        with self.assertRaisesRegex(spdld.InvalidError, "all 1 epochs"):
+            iter(loader)
 
     def test_training_and_validation_by_turns(self):
         train, validation = self.torch_loader(), self.torch_loader(self.spec(name="validation", order={"shuffle": False,
