@@ -59,6 +59,7 @@ class TableReader {
   Value value(std::string_view name) const;
   bool flag(std::string_view name) const { return std::get<bool>(value(name)); }
   int64_t integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
+  double number(std::string_view name) const { return std::get<double>(value(name)); }
   std::string text(std::string_view name) const { return std::get<std::string>(value(name)); }
   // None: the parameter's word stands there ("auto").
   std::optional<int64_t> integer_or_word(std::string_view name) const;
@@ -99,8 +100,10 @@ struct LocalPath {
 };
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
 
-// The absolute path of the list that `key` of a table names; empty: there is none.
-std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder);
+// The absolute path of the list that `key` of a table names, or the word that may stand in its place; empty: there is
+// none.
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
+                    std::optional<std::string_view> word = {});
 
 // [order] and [batch]; relative paths of lists are taken from `folder`.
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);

@@ -54,9 +54,9 @@ struct Section {
 };
 
 // In the order of the file. The defaults are DaemonSettings' own.
-const std::array<Section, 10>& sections() {
+const std::array<Section, 11>& sections() {
   static const DaemonSettings defaults;
-  static const std::array<Section, 10> table = {{
+  static const std::array<Section, 11> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
@@ -69,7 +69,10 @@ const std::array<Section, 10>& sections() {
         size_key("slot_bytes_per_user_max", "of one user's rings", defaults.slot_bytes_per_user_max),
         size_key("spare_slot_bytes_max", "kept for the next ring of the same user", defaults.spare_slot_bytes_max),
         count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
-        count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536)}},
+        count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536),
+        count_key("share_lag_ms_max", "how long a job may hold back those that it shares a stream with",
+                  defaults.share_lag_ms_max, 1, 86'400'000),
+        count_key("share_jobs_max", "that share a stream", defaults.share_jobs_max, 1, 60)}},
       {"cache",
        {{.name = "ram_bytes_max",
          .type = Type::kSize,
@@ -98,6 +101,13 @@ const std::array<Section, 10>& sections() {
         size_key("staging_bytes_max", "pinned memory for copies to one GPU", defaults.gpu_staging_bytes_max)}},
       {"data", {texts_key("roots", "folders a source must lie in")}},
       {"pipelines", {text_key("dir", "folder of the named pipelines")}},
+      {"pipelines.cpu_weight",
+       {{.name = "NAME",
+         .type = Type::kNumber,
+         .help = "in place of NAME's own cpu_weight",
+         .fallback = Value(1.0),
+         .min = kCpuWeightMin,
+         .max = kCpuWeightMax}}},
       {"pipelines.access.NAME", {texts_key("users", "who may use NAME"), texts_key("groups", "who may use NAME")}},
       {"log",
        {{.name = "level",
@@ -163,6 +173,8 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.spare_slot_bytes_max = static_cast<uint64_t>(reader.integer("spare_slot_bytes_max"));
   settings.pipelines_per_user_max = static_cast<uint32_t>(reader.integer("pipelines_per_user_max"));
   settings.sessions_max = static_cast<uint32_t>(reader.integer("sessions_max"));
+  settings.share_lag_ms_max = static_cast<uint32_t>(reader.integer("share_lag_ms_max"));
+  settings.share_jobs_max = static_cast<uint32_t>(reader.integer("share_jobs_max"));
   if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;
   if (reader.find("slot_bytes_per_user_max") != nullptr) {
     reader.complain("slot_bytes_per_user_max", "must not be above slot_bytes_max, which all users share");
@@ -239,14 +251,37 @@ PipelineAccess check_access(const Node& node, const std::string& key, Complaints
   return access;
 }
 
+bool is_pipeline_name(const std::string& name) { return is_word(name, "_.-") && name.find_first_of("_.-") != 0; }
+
+void check_cpu_weights(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  const std::string key = "pipelines.cpu_weight";
+  std::vector<Parameter> known;  // a key for each name that is written
+  const auto* entries = node.table();
+  for (size_t i = 0; entries != nullptr && i < entries->size(); ++i) {
+    known.push_back(keys_of(key).front());
+    known.back().name = (*entries)[i].name;
+  }
+  const TableReader reader(node, key, known, complaints);
+  for (const Parameter& weight : known) {
+    const std::string name(weight.name);
+    if (!is_pipeline_name(name)) {
+      complaints.add(reader.line(name), key + "." + printable(name, 64),
+                     "must be a pipeline's name (letters, digits, \"_\", \".\", \"-\")");
+      continue;
+    }
+    settings.cpu_weights.emplace(name, reader.number(name));
+  }
+}
+
 void check_pipelines(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "pipelines", keys_of("pipelines"), complaints);
-  const std::array<std::string_view, 1> others = {"access"};
+  const std::array<std::string_view, 2> others = {"access", "cpu_weight"};
   reader.refuse_unknown(others);
   settings.pipelines_dir = reader.text("dir");
   if (!settings.pipelines_dir.empty() && !settings.pipelines_dir.is_absolute()) {
     reader.complain("dir", "must be an absolute path");
   }
+  if (const Node* weights = reader.find("cpu_weight")) check_cpu_weights(*weights, settings, complaints);
   const Node* access = reader.find("access");
   if (access == nullptr) return;
   const auto* entries = access->table();
@@ -256,7 +291,7 @@ void check_pipelines(const Node& node, DaemonSettings& settings, Complaints& com
   }
   for (const auto& [name, entry] : *entries) {
     const std::string key = "pipelines.access." + printable(name, 64);
-    if (name != "*" && (!is_word(name, "_.-") || name.find_first_of("_.-") == 0)) {
+    if (name != "*" && !is_pipeline_name(name)) {
       complaints.add(entry.line, key, "must be a pipeline's name (letters, digits, \"_\", \".\", \"-\"), or \"*\"");
     }
     settings.access.emplace(name, check_access(entry, key, complaints));

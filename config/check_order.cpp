@@ -10,15 +10,16 @@ namespace {
 
 using Type = ParameterType;
 
+constexpr double kWeightMax = 1e15;  // of the default
 constexpr int64_t kWindow = 10'000;  // where none is given: some ten archives of a usual data set
 
 const std::vector<Parameter>& order_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "shuffle",
        .type = Type::kFlag,
-       .help = "another order in each epoch",
+       .help = "another order in each epoch; \"client\": as the trainer says (spdld_push, or a sampler of torch's)",
        .fallback = Value(true),
-       .choices = {"global", "window", "off"}},
+       .choices = {"global", "window", "off", "client"}},
       {.name = "window",
        .type = Type::kInteger,
        .help = "samples that are shuffled at a time, of archives in random order",
@@ -27,7 +28,7 @@ const std::vector<Parameter>& order_keys() {
        .max = 1e12},
       {.name = "epochs",
        .type = Type::kInteger,
-       .help = "how many; 0: endless",
+       .help = "how many; 0: endless, also where none is given beside shuffle = \"client\"",
        .fallback = Value(int64_t{1}),
        .min = 0,
        .max = 1e9},
@@ -50,9 +51,30 @@ const std::vector<Parameter>& order_keys() {
        .help = "of several sources: any weights, or exact proportions in whole numbers",
        .fallback = Value(std::string("random")),
        .choices = {"random", "exact"}},
+      {.name = "weights",
+       .type = Type::kText,
+       .help =
+           "how often samples come: a file of names or ids and weights, one a line, with a TAB or comma between; or "
+           "\"class\": all classes equally often",
+       .fallback = Value(std::string())},
+      {.name = "weights_column",
+       .type = Type::kText,
+       .help = "the column of weights, as the first line of the file names it; the names are in the first column",
+       .fallback = Value(std::string())},
+      {.name = "weights_default",
+       .type = Type::kNumber,
+       .help = "the weight of samples that the file does not name; without it, it has to name all",
+       .fallback = Value(0.0),
+       .min = 0,
+       .max = kWeightMax},
+      {.name = "replacement",
+       .type = Type::kFlag,
+       .help = "of weighted draws: a sample may come more than once in an epoch",
+       .fallback = Value(true)},
       {.name = "epoch_samples",
        .type = Type::kInteger,
-       .help = "samples of an epoch; what is left of a pass through a source comes in the next epoch",
+       .help = "samples of an epoch; by default all that are taken, or have a weight above 0. What is left of a pass "
+               "through a source comes in the next epoch",
        .fallback = Value(int64_t{0}),
        .min = 1,
        .max = 1e15},
@@ -107,13 +129,40 @@ Shuffle shuffle_of(const TableReader& reader) {
 
 }  // namespace
 
-std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder) {
+std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
+                    std::optional<std::string_view> word) {
   const auto given = reader.given_text(key);
-  if (!given) return "";
+  if (!given || *given == word) return given.value_or("");
   auto [path, error] = local_path_of(*given, folder);
   if (!error.empty()) reader.complain(key, error);
   return path;
 }
+
+namespace {
+
+void check_weights(const TableReader& reader, const std::filesystem::path& folder, OrderSpec& order) {
+  if (reader.find("weights") == nullptr) {
+    for (const auto* key : {"weights_column", "weights_default", "replacement"})
+      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside weights");
+    return;
+  }
+  order.weights = list_of(reader, "weights", folder, kWeightsByClass);
+  if (order.weights == kWeightsByClass) {
+    for (const auto* key : {"weights_column", "weights_default"})
+      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside a file of weights");
+  }
+  if (const auto column = reader.given_text("weights_column")) {
+    order.weights_column = *column;
+    if (column->empty()) reader.complain("weights_column", "must name a column of the file's first line");
+  }
+  if (reader.find("weights_default") != nullptr)
+    order.weights_default = std::get<double>(reader.value("weights_default"));
+  order.replacement = reader.flag("replacement");
+  if (order.shuffle != Shuffle::kGlobal)
+    reader.complain("shuffle", "must be left out beside weights, whose draws are the order");
+}
+
+}  // namespace
 
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
   TableReader reader(node, "order", order_keys(), complaints);
@@ -127,11 +176,19 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
     reader.complain("window", "may only stand beside shuffle = \"window\"");
   }
   order.epochs = static_cast<uint64_t>(reader.integer("epochs"));
+  if (order.shuffle == Shuffle::kClient) {
+    if (reader.find("epochs") == nullptr) order.epochs = 0;  // its trainer counts them
+    for (const std::string_view key : {"include", "exclude", "first", "epoch_samples"}) {
+      if (reader.find(key) == nullptr) continue;
+      reader.complain(key, "may not stand beside shuffle = \"client\": the trainer says which samples come");
+    }
+  }
   order.include = list_of(reader, "include", folder);
   order.exclude = list_of(reader, "exclude", folder);
   order.first = static_cast<uint64_t>(reader.integer("first"));
   order.mix = reader.text("mix") == "exact" ? MixRule::kExact : MixRule::kRandom;
   order.epoch_samples = static_cast<uint64_t>(reader.integer("epoch_samples"));
+  check_weights(reader, folder, order);
   return order;
 }
 
@@ -142,6 +199,11 @@ void check_order_of(bool several, const Node& node, Complaints& complaints) {
   if (!several) return refuse("mix", "may only stand beside [[sources]], of which there are two or more");
   for (const std::string_view key : {"include", "exclude", "first"})
     refuse(key, "must not stand beside [[sources]]: write it in the table of the source that it is meant for");
+  for (const std::string_view key : {"weights", "weights_column", "weights_default", "replacement"})
+    refuse(key, "must not stand beside [[sources]], of which each has a weight: samples are weighted in a [source]");
+  const Node* shuffle = node.find("shuffle");
+  if (shuffle != nullptr && shuffle->text() != nullptr && *shuffle->text() == "client")
+    refuse("shuffle", "must not be \"client\" beside [[sources]]: the trainer's order needs no other, of one [source]");
 }
 
 BatchSpec check_batch(const Node& node, Complaints& complaints) {

@@ -31,6 +31,17 @@ const std::vector<Parameter>& top_keys() {
        .help = "what the node keeps of the samples that were read",
        .fallback = Value(std::string("auto")),
        .choices = {"auto", "off", "encoded", "decoded"}},
+      {.name = "share",
+       .type = Type::kChoice,
+       .help = "what jobs on it share: the cache, or the batches, which are decoded once",
+       .fallback = Value(std::string("cache")),
+       .choices = {"cache", "stream"}},
+      {.name = "cpu_weight",
+       .type = Type::kNumber,
+       .help = "its part of the decode threads' time, beside other pipelines that want it too",
+       .fallback = Value(1.0),
+       .min = kCpuWeightMin,
+       .max = kCpuWeightMax},
   };
   return keys;
 }
@@ -332,11 +343,15 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   const std::string on_bad = reader.text("on_bad");
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
   spec.cache = cache_form_named(reader.text("cache"));
+  spec.share = reader.text("share") == "stream" ? Share::kStream : Share::kCache;
+  spec.cpu_weight = reader.number("cpu_weight");
 
   if (const Node* order = root.find("order")) {
     spec.order = check_order(*order, folder, complaints);
     check_order_of(root.find("sources") != nullptr, *order, complaints);
   }
+  if (spec.share == Share::kStream && spec.order.shuffle == Shuffle::kClient)
+    reader.complain("share", "can't be \"stream\" beside shuffle = \"client\": each job says its own order");
   spec.sources = check_all_sources(root, spec.order.mix, folder, complaints);
   SourceTypes types;
   for (const auto& source : spec.sources) types.push_back(find_source(source.type));
@@ -345,6 +360,11 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   if (spec.cache == CacheForm::kDecoded) refuse_fast_beside_decoded(spec.outputs, complaints);
   if (const Node* batch = root.find("batch")) {
     spec.batch = check_batch(*batch, complaints);
+    if (spec.order.shuffle == Shuffle::kClient && spec.batch.last != LastBatch::kShort) {
+      complaints.add(
+          batch->find("last")->line, "batch.last",
+          "may not stand beside order.shuffle = \"client\": a step has the samples that the trainer gives it");
+    }
   } else {
     complaints.add(0, "batch", "is missing: a [batch] with size or global_size says how many samples a step has");
   }

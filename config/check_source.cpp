@@ -12,10 +12,16 @@ namespace {
 using Type = ParameterType;
 
 constexpr uint64_t kRangeMax = 1'000'000;  // archives of one uri
+constexpr size_t kFingerprintDigits = 32;
 
 const std::vector<Parameter>& source_keys() {
-  static const std::vector<Parameter> keys = {{.name = "type", .type = Type::kText, .help = "what the source is"},
-                                              {.name = "uri", .type = Type::kText, .help = "where it is"}};
+  static const std::vector<Parameter> keys = {
+      {.name = "type", .type = Type::kText, .help = "what the source is"},
+      {.name = "uri", .type = Type::kText, .help = "where it is"},
+      {.name = "fingerprint",
+       .type = Type::kText,
+       .help = "of the listing that it must have, as spdlctl export and describe show it",
+       .fallback = Value(std::string())}};
   return keys;
 }
 
@@ -183,6 +189,16 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
     if (error.empty() && spec.type == "webdataset") error = range_error(path);
     if (!error.empty()) reader.complain("uri", error);
     spec.uri = std::move(path);
+  }
+  if (const auto fingerprint = reader.given_text("fingerprint")) {
+    spec.fingerprint = *fingerprint;
+    const bool digits = fingerprint->find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!digits || fingerprint->size() != kFingerprintDigits) {
+      reader.complain("fingerprint",
+                      "must be the 32 hexadecimal digits, in lower case, that spdlctl describe or the head of "
+                      "an exported listing shows, not " +
+                          in_quotes(*fingerprint));
+    }
   }
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());

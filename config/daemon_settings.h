@@ -30,6 +30,9 @@ struct DaemonSettings {
   uint64_t spare_slot_bytes_max = 1ull << 30;
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
+  // Of jobs that share a stream: how long one may hold the others back, and how many may hold batches of it.
+  uint32_t share_lag_ms_max = 10'000;
+  uint32_t share_jobs_max = 8;
 
   // The node's cache of samples that were read.
   std::optional<uint64_t> cache_ram_bytes_max;  // 0: none; nothing: a quarter of the memory this daemon may use
@@ -57,6 +60,7 @@ struct DaemonSettings {
   std::filesystem::path pipelines_dir;  // NAME.toml is the named pipeline NAME; empty: none
   std::map<std::string, PipelineAccess>
       access;  // by pipeline name; "*" for those not named. Not listed: daemon's uid and root
+  std::map<std::string, double> cpu_weights;  // by the name of a named pipeline, in place of what its own file says
 
   std::string log_level = "info";  // trace, debug, info, warn, error
 };

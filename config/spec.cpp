@@ -76,25 +76,49 @@ void add_lists(json& object, const std::string& include, const std::string& excl
   if (first != 0) object["first"] = first;
 }
 
-json source_json(const SourceSpec& source) {
-  json object = with_parameters({{"type", source.type}, {"uri", source.uri}}, source.parameters);
+json deciding_source_json(const SourceSpec& source) {
+  json object = with_parameters({{"type", source.type}}, source.parameters);
   if (!source.name.empty()) object["name"] = source.name;
   if (source.weight != 0) object["weight"] = number_json(source.weight);
+  return object;
+}
+
+json full_source_json(const SourceSpec& source) {
+  json object = deciding_source_json(source);
+  object["uri"] = source.uri;
+  if (!source.fingerprint.empty()) object["fingerprint"] = source.fingerprint;
   add_lists(object, source.include, source.exclude, source.first);
   return object;
 }
 
+void put_sources(const PipelineSpec& spec, json (*as_json)(const SourceSpec&), json& root) {
+  if (!spec.is_mix()) {
+    root["source"] = as_json(spec.sources.front());
+    return;
+  }
+  root["sources"] = json::array();
+  for (const auto& source : spec.sources) root["sources"].push_back(as_json(source));
+}
+
 // Keys that say nothing are left out, so that a spec keeps its text when a version brings new keys.
-json order_json(const OrderSpec& order) {
-  json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}, {"epochs", order.epochs}};
+json deciding_order_json(const OrderSpec& order) {
+  json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}};
   if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
-  add_lists(object, order.include, order.exclude, order.first);
+  if (order.shuffle == Shuffle::kClient) object["shuffle"] = "client";
   if (order.mix == MixRule::kExact) object["mix"] = "exact";
+  if (!order.weights.empty()) object["replacement"] = order.replacement;
   if (order.epoch_samples != 0) object["epoch_samples"] = order.epoch_samples;
   return object;
 }
 
-// What decides the bytes that come out.
+void add_rest(const OrderSpec& order, json& object) {
+  object["epochs"] = order.epochs;
+  add_lists(object, order.include, order.exclude, order.first);
+  if (!order.weights.empty()) object["weights"] = order.weights;
+  if (!order.weights_column.empty()) object["weights_column"] = order.weights_column;
+  if (order.weights_default) object["weights_default"] = number_json(*order.weights_default);
+}
+
 json deciding_json(const PipelineSpec& spec) {
   auto outputs = json::array();
   for (const auto& output : spec.outputs) {
@@ -102,20 +126,12 @@ json deciding_json(const PipelineSpec& spec) {
     for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
     outputs.push_back({{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}});
   }
-  json batch = {{"last", last_batch_name(spec.batch.last)}};
-  if (spec.batch.size != 0) batch["size"] = spec.batch.size;
-  if (spec.batch.global_size != 0) batch["global_size"] = spec.batch.global_size;
   json root = {{"seed", spec.seed},
                {"on_bad", on_bad_name(spec.on_bad)},
-               {"order", order_json(spec.order)},
+               {"order", deciding_order_json(spec.order)},
                {"output", std::move(outputs)},
-               {"batch", std::move(batch)}};
-  if (!spec.is_mix()) {
-    root["source"] = source_json(spec.sources.front());
-    return root;
-  }
-  root["sources"] = json::array();
-  for (const auto& source : spec.sources) root["sources"].push_back(source_json(source));
+               {"batch", {{"last", last_batch_name(spec.batch.last)}}}};
+  put_sources(spec, &deciding_source_json, root);
   return root;
 }
 
@@ -190,6 +206,7 @@ Shuffle shuffle_named(std::string_view name) {
   if (name == "global") return Shuffle::kGlobal;
   if (name == "window") return Shuffle::kWindow;
   if (name == "off") return Shuffle::kOff;
+  if (name == "client") return Shuffle::kClient;
   throw std::logic_error("no way to shuffle is called " + std::string(name));
 }
 
@@ -206,6 +223,12 @@ std::string full_json(const PipelineSpec& spec) {
   auto root = deciding_json(spec);
   root["name"] = spec.name;
   root["cache"] = cache_form_name(spec.cache);
+  root["share"] = spec.share == Share::kStream ? "stream" : "cache";
+  put_sources(spec, &full_source_json, root);
+  add_rest(spec.order, root["order"]);
+  if (spec.batch.size != 0) root["batch"]["size"] = spec.batch.size;
+  if (spec.batch.global_size != 0) root["batch"]["global_size"] = spec.batch.global_size;
+  root["cpu_weight"] = number_json(spec.cpu_weight);
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -61,6 +62,7 @@ struct OutputSpec {
 struct SourceSpec {
   std::string type;  // a name of catalogue.h's sources()
   std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
+  std::string fingerprint;  // of the listing, which must have this one: 32 hexadecimal digits; empty: not pinned
   Parameters parameters;
   Where where;
   // Of one of several; the only source of a pipeline has none of these: [order] says what is taken of it.
@@ -84,13 +86,21 @@ enum class CacheForm : uint8_t {
 std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "decoded"
 CacheForm cache_form_named(std::string_view name);
 
+// What jobs on the same pipeline share: the node's cache, each with an order of its own, or the batches themselves,
+// which are decoded once. It does not decide which bytes come out.
+enum class Share : uint8_t { kCache, kStream };
+
 // How an epoch is shuffled; daemon/sampler/order.h says it exactly.
 enum class Shuffle : uint8_t {
   kGlobal,  // all samples
   kWindow,  // archives in random order, and within them a window of samples at a time
-  kOff      // not at all
+  kOff,     // not at all
+  kClient   // as the client says, step by step
 };
-Shuffle shuffle_named(std::string_view name);  // "global", "window", "off"
+Shuffle shuffle_named(std::string_view name);  // "global", "window", "off", "client"
+
+// What stands in OrderSpec::weights where each class is to have the same sum of weights.
+inline constexpr std::string_view kWeightsByClass = "class";
 
 // How the positions of several sources lie among one another; daemon/sampler/mix.h says it exactly.
 enum class MixRule : uint8_t {
@@ -105,7 +115,12 @@ struct OrderSpec {
   std::string include, exclude;  // absolute paths of lists, names or ids of samples; empty: none
   uint64_t first = 0;            // samples, of those that the lists leave; 0: all
   MixRule mix = MixRule::kRandom;
-  uint64_t epoch_samples = 0;  // 0: as many as the sources have together
+  // Weighted draws: then shuffle is kGlobal, and without weights the others are as they stand here.
+  std::string weights;                    // absolute path of a file, or kWeightsByClass; empty: none
+  std::string weights_column;             // as the file's header line names it; empty: it has no such line
+  std::optional<double> weights_default;  // of samples that the file does not name; none: it has to name all
+  bool replacement = true;                // a sample may come more than once in an epoch
+  uint64_t epoch_samples = 0;             // 0: all that are taken, or have a weight above 0
 };
 
 // The end of an epoch that the batch size does not divide: a short batch, none, or one that is filled up with the first
@@ -122,11 +137,16 @@ struct BatchSpec {
   std::string device = "auto";  // as config/device.h reads it
 };
 
+// Of a pipeline's cpu_weight, in its own file and in the daemon's.
+inline constexpr double kCpuWeightMin = 0.01, kCpuWeightMax = 100;
+
 struct PipelineSpec {
   std::string name;
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
   CacheForm cache = CacheForm::kAuto;
+  Share share = Share::kCache;
+  double cpu_weight = 1;  // its part of the decode threads' time beside that of other pipelines
   std::vector<SourceSpec> sources = std::vector<SourceSpec>(1);  // at least one
   OrderSpec order;
   std::vector<OutputSpec> outputs;
@@ -136,9 +156,10 @@ struct PipelineSpec {
   bool is_mix() const { return sources.size() > 1; }
 };
 
-// A canonical JSON text of everything that decides which bytes come out: the same for a TOML file and the dict that
-// says the same; keys sorted, defaults written out, `name`, `cache`, `prefetch_depth`, `held_max`, `device` and places
-// left out.
+// A canonical JSON text of what decides which bytes come at a position, beside what a fingerprint tells in parts of its
+// own: the samples that there are and are taken (so that `uri`, `include`, `exclude` and `first` are left out), their
+// weights, and the global batch (`size`, `global_size`). The same for a TOML file and the dict that says the same; keys
+// sorted, defaults written out. `epochs` is left out as well: a longer run begins as the shorter one does.
 std::string canonical_json(const PipelineSpec& spec);
 // The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
 // spec.

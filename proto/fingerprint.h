@@ -11,6 +11,9 @@ namespace spdld::proto {
 struct FingerprintDifference {
   std::string parts;  // "the data set's listing and the pipeline's spec"; empty: they are the same
   size_t count = 0;   // of the parts named
+
+  const char* verb() const { return count == 1 ? "differs" : "differ"; }
+  std::string clause() const { return count ? parts + " " + verb() : "nothing differs"; }
 };
 
 // None: one of them has not the form of a fingerprint.

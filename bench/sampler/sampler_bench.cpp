@@ -48,6 +48,36 @@ void window(benchmark::State& state) {
 }
 BENCHMARK(window);
 
+// A million samples, of weights between 1 and 1000.
+std::vector<double> million_weights() {
+  std::vector<double> weights(1'000'000);
+  Draw draw(17, 0, 0, draw_key("weights"));
+  for (double& weight : weights) weight = draw.uniform(1, 1000);
+  return weights;
+}
+
+void alias_table(benchmark::State& state) {
+  const std::vector<double> weights = million_weights();
+  for (auto _ : state) benchmark::DoNotOptimize(AliasTable(weights).size());
+}
+BENCHMARK(alias_table)->Unit(benchmark::kMillisecond);
+
+void weighted_position(benchmark::State& state) {
+  const Order order(17, Subset(1'000'000), {million_weights(), true, 1'000'000});
+  const EpochOrder epoch(order, 3);
+  uint64_t position = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(epoch(position++));
+}
+BENCHMARK(weighted_position);
+
+// Of so many samples without replacement; made ahead of its epoch, on the pool.
+void weighted_epoch_begins(benchmark::State& state) {
+  const Order order(17, Subset(1'000'000), {million_weights(), false, static_cast<uint64_t>(state.range(0))});
+  uint64_t epoch = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(EpochOrder(order, epoch++)(0));
+}
+BENCHMARK(weighted_epoch_begins)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 
 BENCHMARK_MAIN();

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/source/listing.h"
 
@@ -50,19 +51,21 @@ inline void make_image_folder(const std::filesystem::path& root, unsigned classe
   }
 }
 
-// A tar archive (POSIX.1-2017, "ustar Interchange Format") of `files` members of `bytes` bytes each, named 0.jpg and
-// on.
-inline void make_archive(const std::filesystem::path& path, unsigned files, size_t bytes) {
+// A tar archive (POSIX.1-2017, "ustar Interchange Format") of `files` samples, 000000000 and on, with a member of
+// `bytes` bytes for each extension.
+inline void make_archive(const std::filesystem::path& path, unsigned files, size_t bytes,
+                         const std::vector<const char*>& extensions = {"jpg"}) {
   std::ofstream out(path, std::ios::binary);
   const std::string content(bytes, 'p'), padding((512 - bytes % 512) % 512, '\0');
-  for (unsigned file = 0; file < files; ++file) {
+  for (unsigned member = 0; member < files * extensions.size(); ++member) {
     std::string header(512, '\0');
     const auto put = [&](size_t at, const char* format, auto value) {
       char text[32];
       const int length = std::snprintf(text, sizeof text, format, value);
       header.replace(at, static_cast<size_t>(length), text, static_cast<size_t>(length));
     };
-    put(0, "%u.jpg", file);
+    put(0, "%09u.", static_cast<unsigned>(member / extensions.size()));
+    put(10, "%s", extensions[member % extensions.size()]);
     put(124, "%011zo", bytes);
     put(148, "%s", "        ");  // the checksum's own bytes count as spaces
     put(156, "%s", "0");

@@ -1,5 +1,6 @@
 // What a listing of many files takes, made afresh and taken from what was kept:
 //   listing_bench [CLASSES FILES_OF_EACH]      1000 1300 if not given: as many as ImageNet has
+// And what the same number of samples takes as a WebDataset: an archive for each class, samples of a .jpg and a .cls.
 // Makes empty files in the temporary folder, and removes them. The kernel has them in memory: a disk's time is not in
 // it.
 #include <sys/resource.h>
@@ -26,16 +27,19 @@ double cpu_s() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-void measure(const char* what, const std::filesystem::path& root, const std::filesystem::path& kept) {
+void measure(const char* what, const std::filesystem::path& root, const std::filesystem::path& kept,
+             const char* type = "image-folder") {
   source::KeptUse use;
   const double cpu_before_s = cpu_s();
   const auto start = std::chrono::steady_clock::now();
-  const auto listing = bench::list("image-folder", root, kept, &use);
+  const auto listing = bench::list(type, root, kept, &use);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  std::printf("%-34s %9llu files  %7.3f s  %7.3f s of CPU  %6.1f MB held  %llu folders read, %llu taken\n", what,
-              static_cast<unsigned long long>(listing->size()), wall.count(), cpu_s() - cpu_before_s,
-              static_cast<double>(listing->memory_bytes()) * 1e-6, static_cast<unsigned long long>(use.read),
-              static_cast<unsigned long long>(use.taken));
+  std::printf(
+      "%-34s %9llu samples  %7.3f s  %7.3f s of CPU  %6.1f MB held, %5.1f bytes a sample  %llu read, %llu taken\n",
+      what, static_cast<unsigned long long>(listing->size()), wall.count(), cpu_s() - cpu_before_s,
+      static_cast<double>(listing->memory_bytes()) * 1e-6,
+      static_cast<double>(listing->memory_bytes()) / static_cast<double>(listing->size()),
+      static_cast<unsigned long long>(use.read), static_cast<unsigned long long>(use.taken));
 }
 
 // As if no folder had been changed for long.
@@ -61,6 +65,12 @@ void run(unsigned classes, unsigned files) {
   measure("kept, again", root, kept);
   std::ofstream(std::filesystem::directory_iterator(root)->path() / "one-more.JPEG");
   measure("kept, one folder changed", root, kept);
+  std::filesystem::remove_all(root);
+  std::filesystem::create_directory(root);
+  for (unsigned i = 0; i < classes; ++i) {
+    bench::make_archive(root / ("train-" + std::to_string(100'000 + i) + ".tar"), files, 0, {"jpg", "cls"});
+  }
+  measure("webdataset, afresh", root, {}, "webdataset");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ SETTINGS = """\
 cpu_budget = {threads}
 slot_bytes_max = "16 GiB"
 slot_bytes_per_user_max = "16 GiB"
+{limits}
 [cache]
 ram_bytes_max = {cache_bytes}
 [state]
@@ -63,8 +64,8 @@ def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, siz
 class OwnDaemon(DaemonProcess):
     """`with OwnDaemon(threads) as daemon`; see DaemonProcess."""
 
-    def __init__(self, threads, cache_bytes=0, more=""):
-        super().__init__([daemon_program()], SETTINGS.format(threads=threads, cache_bytes=cache_bytes) + more)
+    def __init__(self, threads, cache_bytes=0, more="", limits=""):
+        super().__init__([daemon_program()], SETTINGS.format(threads=threads, cache_bytes=cache_bytes, limits=limits) + more)
 
     def attach(self, spec, **options):
         import spdld

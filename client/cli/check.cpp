@@ -42,6 +42,8 @@ std::string order_summary(const config::OrderSpec& order) {
       return text + "shuffled, ";
     case config::Shuffle::kWindow:
       return text + "shuffled in windows of " + count_text(order.window) + ", ";
+    case config::Shuffle::kClient:
+      return text + "in the trainer's own order, ";
     case config::Shuffle::kOff:
       break;
   }

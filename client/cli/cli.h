@@ -48,6 +48,7 @@ void declare_bench(CLI::App& command, const Globals& globals, Run& run);
 void declare_check(CLI::App& command, const Globals& globals, Run& run);
 void declare_describe(CLI::App& command, const Globals& globals, Run& run);
 void declare_errors(CLI::App& command, const Globals& globals, Run& run);
+void declare_export(CLI::App& command, const Globals& globals, Run& run);
 void declare_list(CLI::App& command, const Globals& globals, Run& run);
 void declare_operations(CLI::App& command, const Globals& globals, Run& run);
 void declare_ping(CLI::App& command, const Globals& globals, Run& run);

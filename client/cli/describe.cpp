@@ -101,6 +101,16 @@ void add_listing(Facts& facts, const Json& describe) {
   if (remarks > listing.at("remarks").size()) facts.add("remark", "... " + count_text(remarks) + " in all");
 }
 
+// Nothing of an older daemon.
+void add_cpu(Facts& facts, const Json& cpu) {
+  if (cpu.empty()) return;
+  const double weight = number_at(cpu, "weight"), own_weight = number_at(cpu, "own_weight");
+  facts.add("cpu",
+            percent_text(number_at(cpu, "share")) + " of the decode threads' time of the last ten seconds, " +
+                duration_text(number_at(cpu, "used_s")) + " in all; weight " + decimal_text(weight, 2) +
+                (weight == own_weight ? "" : ", by the daemon's file (its own: " + decimal_text(own_weight, 2) + ")"));
+}
+
 std::string stages_text(const Json& describe, bool colour) {
   Table table({{"STAGE"},
                {"SAMPLES", Align::kRight},
@@ -151,13 +161,14 @@ std::string rings_text(const Json& describe, bool colour) {
     std::string pids;
     for (const auto& pid : list_at(ring, "pids")) pids += (pids.empty() ? "" : ",") + pid.dump();
     const double starved_s = number_at(ring, "starved_s");
+    const uint64_t steps = count_at(ring, "steps_per_epoch");  // 0: its order is pushed
     const bool hungry = starved_s > number_at(ring, "full_s");
     table.add({text_at(ring, "group"),
                std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), pids,
                memory_text(ring), bytes_text(number_at(ring, "slot_bytes")), std::to_string(count_at(ring, "free")),
                std::to_string(count_at(ring, "filling")), std::to_string(count_at(ring, "ready")),
                std::to_string(count_at(ring, "held")), std::to_string(count_at(ring, "epoch")),
-               std::to_string(count_at(ring, "step")) + "/" + std::to_string(count_at(ring, "steps_per_epoch")),
+               std::to_string(count_at(ring, "step")) + "/" + (steps ? std::to_string(steps) : "?"),
                count_text(count_at(ring, "batches")),
                Cell(duration_text(starved_s), hungry ? Style::kWarning : Style::kPlain),
                duration_text(number_at(ring, "full_s")), duration_text(number_at(ring, "fill_p50_us") * 1e-6),
@@ -197,6 +208,7 @@ ExitCode describe(const Globals& globals, const std::string& pipeline) {
                                                    : Style::kWarning;
   add_cache(facts, document);
   add_tuning(facts, document);
+  add_cpu(facts, table_or_empty(document, "cpu"));
   facts.add("bottleneck", Cell(bottleneck.part + " (" + bottleneck.why + ")", style));
   print(facts.text(colour) + "\n" + stages_text(document, colour) + "\n" + cached_fields_text(document, colour) +
         tuning_text(document, colour) + rings_text(document, colour));

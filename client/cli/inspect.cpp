@@ -20,6 +20,8 @@ Table pipelines_table(const Json& pipelines) {
                {"BATCHES", Align::kRight},
                {"DELIVERED", Align::kRight},
                {"BAD", Align::kRight},
+               {"WEIGHT", Align::kRight},
+               {"CPU", Align::kRight},
                {"REASON"}});
   for (const auto& pipeline : pipelines) {
     const std::string state = text_at(pipeline, "state");
@@ -28,7 +30,10 @@ Table pipelines_table(const Json& pipelines) {
     const uint64_t bad = count_at(pipeline, "bad");
     table.add({Cell(text_at(pipeline, "name"), Style::kStrong), Cell(state, state_style(state)), count("uid"),
                count("samples"), count("rings"), count("batches"), count("samples_delivered"),
-               Cell(count("bad"), bad > 0 ? Style::kWarning : Style::kPlain), text_at(pipeline, "reason")});
+               Cell(count("bad"), bad > 0 ? Style::kWarning : Style::kPlain),
+               opened ? decimal_text(number_or_zero(pipeline, "cpu_weight"), 2) : std::string("-"),
+               opened ? percent_text(number_or_zero(pipeline, "cpu_share")) : std::string("-"),
+               text_at(pipeline, "reason")});
   }
   return table;
 }

@@ -31,7 +31,7 @@ constexpr const char* kBenchMore =
     "  spdlctl bench train.toml --epochs 3\n"
     "  spdlctl bench imagenet-train --world-size 4 --batches 200 -o json";
 
-constexpr std::array<Command, 8> kCommands = {{
+constexpr std::array<Command, 9> kCommands = {{
     {"bench", "attach as trainers and measure the loader", kBenchMore, &declare_bench},
     {"check", "check files; prints every error as file:line: key: what is wrong and what is allowed",
      "Needs no daemon. Exit code 1 when any file has an error.\n\nExample:\n  spdlctl check /etc/spdld/spdld.toml "
@@ -49,7 +49,19 @@ constexpr std::array<Command, 8> kCommands = {{
      &declare_describe},
     {"errors", "list samples that could not be used, and why",
      "Equal errors of one sample are counted together; the last 1,000 are kept.", &declare_errors},
-    {"ls", "list the pipelines", "\"available\": a named pipeline that nobody has opened yet.", &declare_list},
+    {"export", "write the listing of a pipeline's data set to a file",
+     "The file is text: a head with the listing's fingerprint and the number of samples, then a line a sample, its id, "
+     "a tab and its\nname (a backslash in it doubled, bytes that are no printable UTF-8 as \\xNN).\n"
+     "  fingerprint = \"...\" in [source] pins a pipeline to it: what lists something else is refused.\n"
+     "  include = \"FILE\" in [order] takes it as it is, or with lines taken out.\n\n"
+     "Example:\n  spdlctl export train.toml train.listing",
+     &declare_export},
+    {"ls", "list the pipelines",
+     "\"available\": a named pipeline that nobody has opened yet.\n"
+     "CPU: the part that it got of the decode threads' time of the last ten seconds. Pipelines that want more than "
+     "there "
+     "is\nget it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's).",
+     &declare_list},
     {"ops", "list the operations and sources that a pipeline file may name, with their parameters", "Needs no daemon.",
      &declare_operations},
     {"ping", "see whether the daemon answers", "", &declare_ping},
@@ -62,8 +74,8 @@ constexpr std::array<Command, 8> kCommands = {{
 
 constexpr const char* kFooter =
     "Where the daemon is looked for:\n"
-    "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench` starts "
-    "one.\n\n"
+    "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench` and "
+    "`export` start one.\n\n"
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"

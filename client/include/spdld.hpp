@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace spdld {
 
@@ -93,6 +94,10 @@ class Loader {
   void seek(uint64_t epoch, uint64_t step = 0) { check(spdld_seek(loader_.get(), epoch, step)); }
   // Begins an epoch; nothing happens where the loader stands at its beginning already.
   void set_epoch(uint64_t epoch) { seek(epoch); }
+  // The samples of a step to come, where the order is the caller's; without ids (and last) the epoch ends before it.
+  void push(uint64_t epoch, uint64_t step, const std::vector<uint64_t>& ids, bool last = false) {
+    check(spdld_push(loader_.get(), epoch, step, ids.data(), ids.size(), last ? 1 : 0));
+  }
   // The place as JSON, to be kept with a checkpoint.
   std::string state() const {
     char* json = nullptr;

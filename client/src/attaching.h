@@ -54,6 +54,7 @@ struct AttachRequest {
   uint32_t reader = 0;
   uint32_t readers = 1;
   Place place;
+  proto::Join join = proto::Join::now;
   std::string fingerprint;
   uint32_t held_max = 0;
   GpuRequest gpus;

@@ -191,6 +191,8 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.device = placement.device;
     info.gpu = placement.gpu.c_str();
     info.ready_early = placement.ready_early ? 1 : 0;
+    info.shared = loader.is_shared() ? 1 : 0;
+    info.pushed = terms.is_pushed() ? 1 : 0;
     info.writable = terms.writable ? 1 : 0;
     info.sources = static_cast<uint32_t>(terms.sources->texts.size());
     info.source_names = terms.sources->pointers.data();
@@ -227,6 +229,16 @@ spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* s
     *epoch = place.epoch;
     *step = place.step;
     return {};
+  });
+}
+
+spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t step, const uint64_t* ids, size_t count,
+                        int last_of_epoch) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    if (!ids && count != 0) return missing("ids");
+    return loader->loader.push({epoch, step}, {ids, count}, last_of_epoch != 0);
   });
 }
 

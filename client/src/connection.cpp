@@ -34,7 +34,10 @@ void Connection::release(const ReleaseNote& note) {
   flatbuffers::FlatBufferBuilder builder(128);
   const auto body =
       proto::CreateRelease(builder, note.attachment, note.slot, note.generation, note.taken, note.waited_us);
-  const auto bytes = proto::finish(builder, proto::Body::Release, body);
+  post(proto::finish(builder, proto::Body::Release, body));
+}
+
+void Connection::post(std::span<const uint8_t> bytes) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   unsent_.emplace_back(bytes.begin(), bytes.end());

@@ -31,6 +31,8 @@ class Connection {
   // Any thread; never blocks. What the socket has no room for is kept (a ring's slots bound it) and goes out with the
   // next call; dropped when the daemon is gone, since the lease is gone with it.
   void release(const ReleaseNote& note);
+  // The same for a message that the caller bounds and, where the daemon was lost, sends again.
+  void post(std::span<const uint8_t> bytes);
   bool flush();
 
   // The loader's thread. OK: message() and fds() are the next message, until the next receive.

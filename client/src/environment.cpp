@@ -87,6 +87,7 @@ Outcome read_launch(Launch& launch) {
   } else if (both_set(mpi)) {
     launch.group = mpi_group();
   }
+  launch.is_alone = launch.group == process_group();
   if (both_set(torchrun)) return read_ranks(torchrun, launch);
   if (in_slurm_step && both_set(slurm)) return read_ranks(slurm, launch);
   if (both_set(mpi)) return read_ranks(mpi, launch);

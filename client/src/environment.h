@@ -9,7 +9,8 @@
 namespace spdld::client {
 
 struct Launch {
-  std::string group;  // of the whole job, the same after a restart of its ranks; "pid:<pid>@<namespace>" without one
+  std::string group;     // of the whole job, the same after a restart of its ranks; "pid:<pid>@<namespace>" without one
+  bool is_alone = true;  // there is none
   uint32_t rank = 0;
   uint32_t world_size = 1;
   uint32_t local_rank = 0;

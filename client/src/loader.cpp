@@ -12,8 +12,10 @@ constexpr int64_t kProgress_ms = 200;
 constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was just going down
 constexpr int64_t kBackoffMin_ms = 5;
 constexpr int64_t kBackoffMax_ms = 500;
-constexpr int64_t kTurn_ms = 100;  // of a wait while a GPU's work may give slots back
-constexpr int kMessagesMax = 512;  // taken by one call that has no time left
+constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
+constexpr int64_t kTurn_ms = 100;     // of a wait while a GPU's work may give slots back
+constexpr int kMessagesMax = 512;     // taken by one call that has no time left
+constexpr uint32_t kPush = 1;         // the request of every PUSH: none is refused but by a fault
 
 std::string text_of(const Placement& placement) {
   if (placement.memory == SPDLD_HOST) return "host memory";
@@ -64,15 +66,22 @@ Outcome Loader::accept(const Attaching& attaching) {
     placement_ = ring->placement();
     slot_bytes_ = ring->slots().slot_bytes();
     slot_count_ = ring->slots().count();
+    pushed_.begin(terms_, place_);
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
     if (settings_.state) {
       const Outcome sound = check_state(*settings_.state, terms_);
       if (!sound.ok()) return sound;
     }
+    const Place asked = settings_.request.place;
+    const bool is_told = settings_.state || !(asked == Place{});
+    if (settings_.request.readers > 1 && is_told && !(terms.by_one_name(asked) == place_)) {
+      place_ = terms.by_one_name(asked);
+      return replicas_disagree(ring->first());
+    }
     settings_.request.fingerprint = terms.fingerprint;
   } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
              terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
-             terms.epochs != terms_.epochs || terms.seed != terms_.seed) {
+             terms.epochs != terms_.epochs || terms.is_pushed() != terms_.is_pushed() || terms.seed != terms_.seed) {
     return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
                                       terms.fingerprint + ", before " + terms_.fingerprint +
                                       "): attach anew to begin with it");
@@ -86,10 +95,22 @@ Outcome Loader::accept(const Attaching& attaching) {
   placement_.memory = ring->placement().memory;  // the transport may be another one
   placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
+  came_back_ = !first;
   run_ = 0;
-  away_ = false;
+  away_ = moving_ = false;
+  if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   attaching_.reset();
+  send_pushed(0);
   return {};
+}
+
+Outcome Loader::replicas_disagree(Place theirs) const {
+  const auto text = [](Place place) {
+    return "epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step);
+  };
+  return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text(theirs) +
+                                    ", and this one is to begin at " + text(place_) +
+                                    ": attach all of them with the same state");
 }
 
 Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
@@ -100,6 +121,7 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
   if (terms_.epochs != 0 && place_.epoch >= terms_.epochs) return {SPDLD_END, {}};
   for (int messages = 0; messages < kMessagesMax || !deadline.passed();) {
     if (!failed_.ok()) return failed_;
+    if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(place_);
     if (!ring_) {
       const Outcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
@@ -153,6 +175,10 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
     case proto::Body::Failed: {
       const proto::Failed& failed = *message.body_as_Failed();
       if (failed.attachment() != ring_->attachment()) return {};
+      if (failed.code() == proto::ErrorCode::lagged && ring_->terms().shared) {
+        leave_ring(proto::Join::alone, "this job was cut loose from the stream that it shared");
+        return {};
+      }
       failed_ = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
                         std::string(proto::text_of(failed.message())));
       if (failed_.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
@@ -163,9 +189,15 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
       }
       return {};
     }
-    case proto::Body::ErrorReply:
-      note_complaint(*message.body_as_ErrorReply());
+    case proto::Body::ErrorReply: {
+      const proto::ErrorReply& error = *message.body_as_ErrorReply();
+      note_complaint(error);
+      if (error.request() == kPush && terms_.is_pushed()) {  // without those steps no batch would come
+        failed_ = failure(result_of(error.code()),
+                          "the daemon refused what was pushed: " + std::string(proto::text_of(error.message())));
+      }
       return {};
+    }
     case proto::Body::Goodbye:
       lose_ring(failure(SPDLD_NO_DAEMON,
                         "the daemon shuts down: " + std::string(proto::text_of(message.body_as_Goodbye()->message()))));
@@ -185,6 +217,11 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   }
   ring_->note_taken();
   const Place place{ready.position()->epoch(), ready.position()->step()};
+  if (!came_back_ && settings_.request.readers > 1 &&
+      place < ring_->first()) {  // one of them came later, and is behind
+    failed_ = replicas_disagree(place);
+    return failed_;
+  }
   if (ready.run() < run_ || (ready.run() == run_ && place < place_)) {  // void since a seek, or seen before a restart
     ring_->release_unseen(ready.slot(), ready.generation());
     return {};
@@ -197,6 +234,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   Content content;
   const char* fault =
       read_content(ready, terms_, ring_->slots().at(ready.slot()), ring_->slots().slot_bytes(), content);
+  if (!fault && terms_.is_pushed() && content.valid != pushed_.front_size()) fault = "a batch of more or fewer samples";
   if (fault) return protocol_failure(connection, fault);
   if (!ring_->slots().drop_copies(ready.slot())) {
     return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");
@@ -210,32 +248,64 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
 }
 
 void Loader::step_on() {
-  if (++place_.step < terms_.steps_per_epoch) return;
-  place_ = {place_.epoch + 1, 0};
-  end_of_epoch_due_ = true;
+  ++place_.step;
+  end_of_epoch_due_ = terms_.is_pushed() ? pushed_.pop() : place_.step >= terms_.steps_per_epoch;
+  if (end_of_epoch_due_) place_ = {place_.epoch + 1, 0};
+}
+
+Outcome Loader::push(Place place, std::span<const uint64_t> ids, bool last) {
+  const Outcome outcome = pushed_.push(place, ids, last);
+  if (!outcome.ok()) return outcome;
+  if (pushed_.empty()) {  // it ended the epoch whose last step was handed out before
+    place_ = {place.epoch + 1, 0};
+    end_of_epoch_due_ = true;
+  }
+  if (!ids.empty()) {
+    send_pushed(pushed_.size() - 1);
+  } else if (ring_) {
+    flatbuffers::FlatBufferBuilder builder(256);
+    ring_->connection().post(Pushed::end_message(builder, ring_->attachment(), kPush, place));
+  }
+  return {};
+}
+
+// The steps from this one on; those of before were sent.
+void Loader::send_pushed(size_t first) {
+  while (ring_ && first < pushed_.size()) {
+    flatbuffers::FlatBufferBuilder builder;
+    ring_->connection().post(pushed_.message(builder, ring_->attachment(), kPush, first));
+  }
 }
 
 Outcome Loader::seek(Place place) {
-  if (place.step == terms_.steps_per_epoch) place = {place.epoch + 1, 0};
+  place = terms_.by_one_name(place);
   const bool beyond_epochs = terms_.epochs != 0 && Place{terms_.epochs, 0} < place;
-  if (place.step > terms_.steps_per_epoch || beyond_epochs) {
+  if (!terms_.has(place) || beyond_epochs) {
     const std::string epochs = terms_.epochs == 0 ? "endless epochs" : std::to_string(terms_.epochs) + " epochs";
-    return failure(SPDLD_INVALID, "cannot seek to epoch " + std::to_string(place.epoch) + ", step " +
-                                      std::to_string(place.step) + ": there are " + epochs + " of " +
-                                      std::to_string(terms_.steps_per_epoch) + " steps");
+    return failure(SPDLD_INVALID,
+                   "cannot seek to epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step) +
+                       ": there are " + epochs +
+                       (terms_.is_pushed() ? "" : " of " + std::to_string(terms_.steps_per_epoch) + " steps"));
   }
   if (!failed_.ok()) return failed_;
   end_of_epoch_due_ = false;
-  if (place == place_) return {};  // what is being filled is what is wanted
+  if (place == place_ && pushed_.empty()) return {};  // what is being filled is what is wanted
   if (settings_.request.readers > 1) {
-    return failure(SPDLD_UNSUPPORTED,
-                   "a rank with several readers cannot seek, since its readers must all see the same batches");
+    return failure(
+        SPDLD_UNSUPPORTED,
+        "a rank with replicas cannot move, since all of them must see the same batches: attach them all anew, with "
+        "the same state");
   }
   place_ = place;
+  pushed_.begin(terms_, place);
   attaching_.reset();  // it asked for the old place
   if (ring_) drop_ready_batches();
   if (!failed_.ok()) return failed_;
   if (!ring_) return {};
+  if (ring_->terms().shared) {
+    leave_ring(proto::Join::exact, "this job left the stream that it shared");
+    return {};
+  }
   flatbuffers::FlatBufferBuilder builder(256);
   const auto position = proto::CreatePosition(builder, place.epoch, place.step);
   const auto body = proto::CreateSeek(builder, ring_->attachment(), ++run_, position);
@@ -281,12 +351,21 @@ void Loader::note_complaint(const proto::ErrorReply& error) {
 }
 
 void Loader::lose_ring(const Outcome& reason) {
+  moving_ = false;
   // Closed at once, even while batches are held: the rank must be free when it is attached again.
   if (ring_) ring_->connection().close();
   ring_.reset();
   away_reason_ = reason;
   away_reason_.text += complaint_;
   complaint_.clear();
+}
+
+void Loader::leave_ring(proto::Join join, const char* why) {
+  ring_->detach();
+  ring_.reset();
+  settings_.request.join = join;
+  moving_ = true;
+  away_reason_ = failure(SPDLD_NO_DAEMON, why);
 }
 
 bool Loader::may_pass(const Outcome& outcome) {
@@ -306,15 +385,16 @@ Outcome Loader::give_up() {
 }
 
 Outcome Loader::attach_again(Deadline deadline) {
+  const int64_t patience_ms = moving_ ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
   if (!away_) {
     away_ = true;
-    away_until_ = Deadline::after_ms(settings_.reconnect_ms);
+    away_until_ = Deadline::after_ms(patience_ms);
     retry_at_ = Deadline::after_ms(0);
     backoff_ms_ = kBackoffMin_ms;
     progress_seen_ = 0;
   }
   for (;;) {  // each turn waits, at most until the deadline or the end of the outage's bound
-    if (settings_.reconnect_ms == 0) return give_up();
+    if (patience_ms == 0) return give_up();
     if (!attaching_) {
       if (!retry_at_.passed() &&
           wait_for(-1, 0, deadline.or_earlier(retry_at_).or_earlier(away_until_)) == Wake::kSignal) {
@@ -334,7 +414,7 @@ Outcome Loader::attach_again(Deadline deadline) {
     if (outcome.result == SPDLD_TIMEOUT) {
       const bool lives = attaching_->progress().messages != progress_seen_;
       progress_seen_ = attaching_->progress().messages;
-      if (lives) away_until_ = Deadline::after_ms(settings_.reconnect_ms);
+      if (lives) away_until_ = Deadline::after_ms(patience_ms);
       if (away_until_.passed()) return give_up();
       if (deadline.passed()) return outcome;
       continue;

@@ -4,10 +4,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "client/src/attaching.h"
 #include "client/src/batch.h"
+#include "client/src/pushed.h"
 #include "client/src/state.h"
 
 namespace spdld::client {
@@ -31,6 +33,8 @@ class Loader {
   // OK: `batch` is the next. SPDLD_END_OF_EPOCH, SPDLD_END: there is none here.
   Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
   Outcome seek(Place place);
+  // The samples of the next step, or the epoch's end, or both; see spdld_push.
+  Outcome push(Place place, std::span<const uint64_t> ids, bool last);
   Outcome load_state(const State& state, bool anyway);
   Place tell() const { return place_; }
   State state() const { return state_of(terms_, place_, settings_.request.world_size); }
@@ -40,6 +44,7 @@ class Loader {
   const std::string& daemon() const { return daemon_; }
   const AttachRequest& request() const { return settings_.request; }
   const Placement& placement() const { return placement_; }
+  bool is_shared() const { return ring_ && ring_->terms().shared; }
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint32_t slot_count() const { return slot_count_; }
 
@@ -48,6 +53,8 @@ class Loader {
   Outcome take_message(std::unique_ptr<Batch>& batch);
   Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
   void step_on();
+  Outcome replicas_disagree(Place theirs) const;
+  void send_pushed(size_t first);
 
   Outcome attach_again(Deadline deadline);
   Outcome give_up();
@@ -55,6 +62,8 @@ class Loader {
   // Whether another attempt may succeed after this refusal, since what stands in the way may pass.
   static bool may_pass(const Outcome& outcome);
   void lose_ring(const Outcome& reason);
+  // Goes on with another one: what is held stays leased, and the next call attaches anew.
+  void leave_ring(proto::Join join, const char* why);
   void distrust(const Outcome& fault);
   void note_complaint(const proto::ErrorReply& error);
   void drop_ready_batches();
@@ -68,14 +77,17 @@ class Loader {
 
   Place place_;
   bool end_of_epoch_due_ = false;
+  Pushed pushed_;
   uint32_t run_ = 0;
   std::shared_ptr<Ring> ring_;  // none while the daemon is away
+  bool came_back_ = false;      // it is not the first one
   Outcome failed_;              // the ring's end, by FAILED or by a broken daemon
   std::string complaint_;       // the daemon's last word on a message of ours
 
   std::unique_ptr<Attaching> attaching_;  // the attempt under way
   uint64_t progress_seen_ = 0;
-  bool away_ = false;  // an outage runs, and has a bound
+  bool away_ = false;    // an outage runs, and has a bound
+  bool moving_ = false;  // it is none: a shared stream was left
   Deadline away_until_ = Deadline::never();
   Deadline retry_at_ = Deadline::never();
   int64_t backoff_ms_ = 0;

@@ -36,6 +36,13 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
   request.reader = options.reader;
   request.readers = std::max<uint32_t>(1, options.readers);
   request.group = options.group && *options.group ? options.group : launch.group;
+  const bool group_given = options.group && *options.group;
+  if (request.readers > 1 && !group_given && launch.is_alone) {
+    return failure(
+        SPDLD_INVALID,
+        "replicas find one another by their job's group, which no launcher's variables tell here: give all of "
+        "them the same group");
+  }
   if (request.group.size() > kGroupBytesMax) return failure(SPDLD_INVALID, "the group is longer than 128 bytes");
   if (request.rank >= request.world_size) {
     return failure(SPDLD_INVALID, "rank " + std::to_string(request.rank) + " is not below world_size " +
@@ -65,6 +72,22 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
   return outcome;
 }
 
+Outcome set_join(const spdld_attach_options& options, AttachRequest& request) {
+  const std::string_view join = options.join ? options.join : "";
+  const bool has_place = options.state || options.epoch != 0 || options.step != 0;
+  if (join.empty()) {
+    request.join = has_place ? proto::Join::exact : proto::Join::now;
+    return {};
+  }
+  for (const proto::Join known : proto::EnumValuesJoin()) {
+    if (join != proto::EnumNameJoin(known)) continue;
+    request.join = known;
+    return {};
+  }
+  return failure(SPDLD_INVALID, "join is \"" + std::string(join.substr(0, 32)) +
+                                    "\", and is \"now\", \"exact\", \"epoch\" or \"alone\"");
+}
+
 }  // namespace
 
 Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options) {
@@ -92,6 +115,7 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
   uint32_t local_rank = 0;
   Outcome outcome = set_place(options, settings);
+  if (outcome.ok()) outcome = set_join(options, request);
   if (outcome.ok()) outcome = set_ranks(options, request, local_rank);
   if (outcome.ok()) outcome = read_pipeline(options, request);
   if (outcome.ok()) outcome = read_gpu_request(options, local_rank, request.gpus);

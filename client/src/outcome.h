@@ -39,6 +39,7 @@ inline spdld_result result_of(proto::ErrorCode code) {
     case proto::ErrorCode::unsupported:
       return SPDLD_UNSUPPORTED;
     case proto::ErrorCode::failed:
+    case proto::ErrorCode::lagged:
       return SPDLD_FAILED;
     case proto::ErrorCode::stopping:
       return SPDLD_NO_DAEMON;

@@ -1,5 +1,7 @@
 #include "client/src/ring.h"
 
+#include <algorithm>
+
 #include "client/src/gpu_fault.h"
 #include "client/src/returns.h"
 #include "client/src/slot_import.h"
@@ -49,15 +51,21 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.steps_per_epoch = answer.steps_per_epoch();
   terms_.epochs = answer.epochs();
   terms_.seed = answer.seed();
+  terms_.push_steps_max = answer.push_steps_max();
+  terms_.push_ids_max = answer.push_ids_max();
   terms_.writable = answer.access() == proto::Access::writable;
   if (answer.access() > proto::Access::MAX) return protocol_failure(*connection_, "an access it does not define");
   if (!read_sources(answer, terms_)) return protocol_failure(*connection_, "ATTACHED with sources it can't have");
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
   if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
   const bool finite = terms_.epochs == 0 || !(Place{terms_.epochs, 0} < first_);
-  if (terms_.steps_per_epoch == 0 || first_.step >= terms_.steps_per_epoch || !finite) {
+  const bool counted_steps = terms_.steps_per_epoch != 0 && first_.step < terms_.steps_per_epoch;
+  const bool pushed = terms_.is_pushed() && terms_.steps_per_epoch == 0;
+  if (!(terms_.is_pushed() ? pushed : counted_steps) || !finite) {
     return protocol_failure(*connection_, "ATTACHED names a position that its epochs do not have");
   }
+  terms_.shared = answer.shared();
+  terms_.leases_max = answer.leases_max() ? std::min(answer.leases_max(), answer.slot_count()) : answer.slot_count();
   holds_.resize(answer.slot_count());
   Outcome imported = import_slots(*connection_, answer, memory, gpus, slots_);
   memory.clear();  // the mappings keep what they need
@@ -102,8 +110,9 @@ Outcome Ring::room() const {
       put_off += hold.state == State::kPutOff ? 1 : 0;
     }
   }
-  if (held + put_off < holds_.size()) return {};
-  std::string text = "all " + std::to_string(holds_.size()) + " batches of the ring are held by this process";
+  if (held + put_off < terms_.leases_max) return {};
+  std::string text =
+      "all " + std::to_string(terms_.leases_max) + " batches that it may hold at once are held by this process";
   if (put_off > 0) text += " (" + std::to_string(put_off) + " until the capture of a stream that used them has ended)";
   return failure(SPDLD_LIMIT, text +
                                   ", so that no further one can be filled: release one (in Python, drop it and every "

@@ -48,6 +48,18 @@ struct Terms {
   uint64_t epochs = 0;  // 0: endless
   uint64_t seed = 0;
   bool writable = true;
+  bool shared = false;  // with other jobs; this and the next may change when it is attached anew
+  uint32_t leases_max = 0;
+  // Not 0: the caller pushes the order, so many steps of so many samples ahead; steps_per_epoch is 0 then.
+  uint32_t push_steps_max = 0;
+  uint64_t push_ids_max = 0;
+
+  bool is_pushed() const { return push_steps_max != 0; }
+  // Whether an epoch may have this place: its end is one, and the next epoch's beginning by another name.
+  bool has(Place place) const { return is_pushed() || place.step <= steps_per_epoch; }
+  Place by_one_name(Place place) const {
+    return !is_pushed() && place.step == steps_per_epoch ? Place{place.epoch + 1, 0} : place;
+  }
   std::shared_ptr<const SourceNames> sources;  // never null; empty: it has a single one
 };
 

@@ -80,7 +80,7 @@ std::string difference(const State& state, const Terms& terms) {
   if (state.global_size != terms.global_size) {
     named += " (" + std::to_string(state.global_size) + ", and " + std::to_string(terms.global_size) + " here)";
   }
-  return named + (found->count == 1 ? " differs" : " differ");
+  return named + " " + found->verb();
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ Outcome check_state(const State& state, const Terms& terms) {
   if (state.seed != terms.seed || state.global_size != terms.global_size) {
     return damaged("its seed or its global batch is not that of its fingerprint");
   }
-  if (state.place.step >= terms.steps_per_epoch) {
+  if (!terms.is_pushed() && state.place.step >= terms.steps_per_epoch) {
     return damaged("its step is " + std::to_string(state.place.step) + ", and an epoch has " +
                    std::to_string(terms.steps_per_epoch));
   }
@@ -164,7 +164,7 @@ std::string way_around(bool attached) {
 Place place_in(const State& state, const Terms& terms) {
   const uint64_t global_size = std::max<uint64_t>(1, terms.global_size);
   const uint64_t step = state.global_size == global_size ? state.place.step : state.samples / global_size;
-  if (step >= terms.steps_per_epoch) return {state.place.epoch + 1, 0};
+  if (!terms.is_pushed() && step >= terms.steps_per_epoch) return {state.place.epoch + 1, 0};
   return {state.place.epoch, step};
 }
 

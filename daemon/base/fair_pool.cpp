@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "daemon/base/cpu.h"
-
 namespace spdld {
 namespace {
 
@@ -24,7 +22,18 @@ FairPool::Lane::~Lane() {
   pool_.lanes_.remove(this);
 }
 
-FairPool::FairPool(unsigned threads) : concurrency_(std::max(threads, 1u)), awake_(concurrency_) {
+void FairPool::Lane::set_weight(double weight) {
+  std::lock_guard lock(pool_.mutex_);
+  weight_ = weight;
+}
+
+double FairPool::Lane::weight() const {
+  std::lock_guard lock(pool_.mutex_);
+  return weight_;
+}
+
+FairPool::FairPool(unsigned threads, Clocks clocks)
+    : clocks_(clocks), concurrency_(std::max(threads, 1u)), awake_(concurrency_) {
   for (unsigned i = 0; i < concurrency_; i++) seats_.push_back(std::make_unique<Seat>());
   for (unsigned i = 0; i < seats_.size(); i++)
     threads_.emplace_back([this, i] {
@@ -99,7 +108,7 @@ FairTask* FairPool::take(Lane& lane) {
 
 void FairPool::enter(Slice& slice, Lane& lane) {
   slice.lane = &lane;
-  slice.start_ns = monotonic_ns();
+  slice.start_ns = clocks_.monotonic_ns();
   lane.slices_++;
   virtual_now_ns_ = std::max(virtual_now_ns_, lane.virtual_ns_);
 }
@@ -136,13 +145,13 @@ void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
 
 void FairPool::serve(unsigned thread) {
   Slice slice;
-  slice.cpu_ns = thread_cpu_ns();
+  slice.cpu_ns = clocks_.thread_cpu_ns();
   std::unique_lock lock(mutex_);
   for (;;) {
     // While its slice lasts the thread stays with its lane: what it used is not charged yet.
     Lane* lane = slice.lane && slice.lane->first_ ? slice.lane : least_served();
     if (slice.lane && (lane != slice.lane || !may_serve(thread))) {
-      charge(slice, thread_cpu_ns());
+      charge(slice, clocks_.thread_cpu_ns());
       continue;
     }
     if (!lane && stopping_) return;
@@ -155,8 +164,8 @@ void FairPool::serve(unsigned thread) {
     lock.unlock();
     task->run(thread);
     // Where the thread will have nothing to do it charges now, not under the lock.
-    const bool over = waiting() == 0 || monotonic_ns() - slice.start_ns >= kSliceNs;
-    const uint64_t cpu_now_ns = over ? thread_cpu_ns() : 0;
+    const bool over = waiting() == 0 || clocks_.monotonic_ns() - slice.start_ns >= kSliceNs;
+    const uint64_t cpu_now_ns = over ? clocks_.thread_cpu_ns() : 0;
     lock.lock();
     if (over) charge(slice, cpu_now_ns);
   }

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/cpu.h"
 #include "daemon/base/statistics.h"
 
 namespace spdld {
@@ -39,8 +40,14 @@ class FairPool {
  public:
   class Lane;
 
-  // All threads serve until set_concurrency().
-  explicit FairPool(unsigned threads);
+  struct Clocks {
+    uint64_t (*thread_cpu_ns)() = spdld::thread_cpu_ns;  // of the calling thread
+    uint64_t (*monotonic_ns)() = spdld::monotonic_ns;
+  };
+
+  // All threads serve until set_concurrency(). Other clocks are for tests.
+  explicit FairPool(unsigned threads) : FairPool(threads, Clocks()) {}
+  FairPool(unsigned threads, Clocks clocks);
   // Precondition: no lane is left. Joins the threads.
   ~FairPool();
   FairPool(const FairPool&) = delete;
@@ -65,12 +72,15 @@ class FairPool {
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
     const Counter& busy_ns() const { return busy_ns_; }
+    // Lanes that always have tasks waiting get CPU time in the ratio of their weights, which are above 0. Any thread.
+    void set_weight(double weight);
+    double weight() const;
 
    private:
     friend class FairPool;
     FairPool& pool_;
-    const double weight_;
-    double virtual_ns_ = 0;  // guarded by the pool's mutex, as are the following
+    double weight_;  // guarded by the pool's mutex, as are the following
+    double virtual_ns_ = 0;
     FairTask* first_ = nullptr;
     FairTask* last_ = nullptr;
     unsigned slices_ = 0;  // of threads that run its tasks and have not charged them yet
@@ -99,6 +109,7 @@ class FairPool {
   void call_for_waiting();
   Lane* least_served();
 
+  const Clocks clocks_;
   mutable std::mutex mutex_;
   std::condition_variable quiet_;
   std::list<Lane*> lanes_;

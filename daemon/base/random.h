@@ -15,6 +15,14 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
 // 64-bit FNV-1a of a draw's name: stable over versions, since it is part of what a seed means.
 uint64_t draw_key(std::string_view name);
 
+// Mixes 64 bits so that each bit of the result depends on every bit of the input; a bijection (Stafford's variant 13 of
+// MurmurHash3's finaliser, as in SplitMix64). A third of a Philox block's price.
+constexpr uint64_t mix_bits(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
 // One named stream of numbers. Successive calls give successive numbers.
 class Draw {
  public:

@@ -20,6 +20,7 @@ enum class Trouble : uint8_t {
   kConflict,  // held by somebody else
   kChanged,   // the position belongs to another data set or spec
   kStopping,
+  kLagged,       // a job of a shared stream held the others back
   kUnsupported,  // understood, but not possible on this machine
   kInternal,
 };

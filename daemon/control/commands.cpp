@@ -7,13 +7,14 @@ namespace spdld::control {
 
 const Command* Command::find(proto::Body body) {
   using proto::Body;
-  static constexpr std::array<Command, 6> kCommands = {{
+  static constexpr std::array<Command, 7> kCommands = {{
       {Body::Hello, false, &Session::on_hello},
       {Body::Attach, true, &Session::on_attach},
       {Body::Release, true, &Session::on_release},
       {Body::Seek, true, &Session::on_seek},
       {Body::Detach, true, &Session::on_detach},
       {Body::Query, true, &Session::on_query},
+      {Body::Push, true, &Session::on_push},
   }};
   static_assert(std::is_sorted(kCommands.begin(), kCommands.end(), [](auto& a, auto& b) { return a.body < b.body; }));
   const auto at = std::lower_bound(kCommands.begin(), kCommands.end(), body,

@@ -14,6 +14,7 @@
 #include "daemon/base/result.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/cuda/gpus.h"
+#include "daemon/sampler/pushed.h"
 #include "daemon/sampler/sharding.h"
 #include "proto/unique_fd.h"
 
@@ -26,6 +27,7 @@ struct Client {
   uid_t uid = 65534;
   gid_t gid = 65534;
   std::string name;                         // what it calls itself
+  bool pushes = false;                      // it knows PUSH
   std::shared_ptr<const UniqueFd> process;  // its pidfd; none before HELLO
 };
 
@@ -33,6 +35,14 @@ struct Client {
 struct ClientGpu {
   memory::GpuUuid uuid = {};
   bool shares_fds = false;
+};
+
+// Where a job comes in whose pipeline shares its stream (share = "stream"), if it can't have the place it asks for.
+enum class Join : uint8_t {
+  kNow,    // at the first batch that is still there
+  kExact,  // nowhere: it gets a ring of its own
+  kEpoch,  // with the next epoch
+  kAlone   // it wants a ring of its own in any case
 };
 
 struct AttachRequest {
@@ -44,6 +54,7 @@ struct AttachRequest {
   uint32_t rank = 0, world_size = 1, local_rank = 0;
   uint32_t reader = 0, readers = 1;
   sampler::Position position;
+  Join join = Join::kNow;
   std::string fingerprint;  // empty: not compared
   uint32_t held_max = 0;    // 0: as the pipeline says
   std::string device;       // empty: as the pipeline says
@@ -62,6 +73,7 @@ class Attachment {
   virtual void dismiss(std::span<const delivery::LeaseId> keeps) = 0;
   virtual bool holds_leases() const = 0;
   virtual Status seek(uint32_t run, sampler::Position to) = 0;
+  virtual Status push(const sampler::PushedSteps& steps) = 0;
 };
 
 // What ATTACHED tells. Descriptors are the node's; they are sent as copies.
@@ -77,6 +89,10 @@ struct AttachedInfo {
   uint64_t global_size = 0, samples = 0, steps_per_epoch = 0, epochs = 0, seed = 0;
   sampler::Position position;
   std::string fingerprint;
+  bool shared = false;          // with other jobs
+  uint32_t leases_max = 0;      // batches of it at once; 0: all slots
+  uint32_t push_steps_max = 0;  // 0: the order is not pushed
+  uint64_t push_ids_max = 0;
   std::vector<std::string> sources;  // of a mix: their names; else none
 };
 

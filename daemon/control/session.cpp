@@ -17,6 +17,11 @@ namespace {
 constexpr int kMessagesAtOnce = 64;  // of one client before others have their turn
 constexpr size_t kNameBytesMax = 128;
 
+bool names(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* capabilities, std::string_view wanted) {
+  return capabilities && std::any_of(capabilities->begin(), capabilities->end(),
+                                     [wanted](const auto* name) { return proto::text_of(name) == wanted; });
+}
+
 }  // namespace
 
 Session::Session(Socket socket, uint64_t id, Service& service, std::function<void()> ended)
@@ -28,7 +33,8 @@ Session::Session(Socket socket, uint64_t id, Service& service, std::function<voi
       hello_timer_(socket_.get_executor()),
       process_(socket_.get_executor()) {
   const auto peer = proto::peer_credentials(socket_.native_handle());
-  client_ = {id, peer.pid, peer.uid, peer.gid, {}, {}};
+  client_.session = id;
+  client_.pid = peer.pid, client_.uid = peer.uid, client_.gid = peer.gid;
 }
 
 Session::~Session() = default;
@@ -160,6 +166,7 @@ void Session::on_hello(const proto::Message& message) {
   if (received_.fds.size() != 1 || !proto::is_pidfd(received_.fds.front().get()))
     return refuse_message(proto::ErrorCode::malformed, "HELLO needs one descriptor: a pidfd of the client's process");
   client_.name = proto::text_of(hello.client(), kNameBytesMax);
+  client_.pushes = names(hello.capabilities(), "push");
   watch_process(std::move(received_.fds.front()));
   hello_timer_.cancel();
   state_ = State::kGreeted;
@@ -199,6 +206,11 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   request.group = proto::text_of(attach.group(), kNameBytesMax);
   request.rank = attach.rank(), request.world_size = attach.world_size(), request.local_rank = attach.local_rank();
   request.reader = attach.reader(), request.readers = attach.readers();
+  if (attach.join() > proto::Join::MAX) {
+    refuse_message(proto::ErrorCode::malformed, "ATTACH names a way to join that is not defined", number);
+    return false;
+  }
+  request.join = static_cast<Join>(attach.join());
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
   request.fingerprint = proto::text_of(attach.fingerprint(), 256);
   request.held_max = attach.held_max();
@@ -261,6 +273,21 @@ void Session::on_seek(const proto::Message& message) {
                                                            ", which this session does not have, or no position");
   const Status status = at->second.attachment->seek(seek.run(), {seek.position()->epoch(), seek.position()->step()});
   if (!status) refuse_message(code_of(status.error().trouble), status.error().message);
+}
+
+void Session::on_push(const proto::Message& message) {
+  const auto& push = *message.body_as_Push();
+  const auto at = attachments_.find(push.attachment());
+  if (at == attachments_.end() || at->second.dismissed || !push.position())
+    return refuse_message(proto::ErrorCode::not_found,
+                          "PUSH names attachment " + std::to_string(push.attachment()) +
+                              ", which this session does not have, or no position",
+                          push.request());
+  sampler::PushedSteps steps{{push.position()->epoch(), push.position()->step()}, {}, {}, push.last()};
+  if (push.sizes()) steps.sizes.assign(push.sizes()->begin(), push.sizes()->end());
+  if (push.ids()) steps.ids.assign(push.ids()->begin(), push.ids()->end());
+  const Status status = at->second.attachment->push(steps);
+  if (!status) refuse_message(code_of(status.error().trouble), status.error().message, push.request());
 }
 
 void Session::on_detach(const proto::Message& message) {

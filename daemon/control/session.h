@@ -67,6 +67,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_seek(const proto::Message& message);
   void on_detach(const proto::Message& message);
   void on_query(const proto::Message& message);
+  void on_push(const proto::Message& message);
   void watch_process(UniqueFd pidfd);
   bool read_attach(const proto::Attach& attach, AttachRequest& request);
   bool read_gpus(const proto::Attach& attach, AttachRequest& request);

@@ -26,6 +26,8 @@ proto::ErrorCode code_of(Trouble trouble) {
       return proto::ErrorCode::changed;
     case Trouble::kStopping:
       return proto::ErrorCode::stopping;
+    case Trouble::kLagged:
+      return proto::ErrorCode::lagged;
     case Trouble::kUnsupported:
       return proto::ErrorCode::unsupported;
     case Trouble::kInternal:
@@ -166,6 +168,8 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_position(position);
   message.add_fingerprint(fingerprint);
   message.add_outputs(schema);
+  message.add_shared(info.shared);
+  message.add_leases_max(info.leases_max);
   if (!info.sources.empty()) message.add_sources(sources);
   if (on_gpu) {
     message.add_gpu(gpu);
@@ -174,6 +178,8 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
     message.add_ipc_namespace(namespace_of("/proc/self/ns/ipc"));
     message.add_pid_namespace(namespace_of("/proc/self/ns/pid"));
   }
+  message.add_push_steps_max(info.push_steps_max);
+  message.add_push_ids_max(info.push_ids_max);
   const auto bytes = proto::finish(builder, Body::Attached, message.Finish());
   session->attachments_[attachment_] = {shared_from_this(), std::move(attachment), false};
   session->send(bytes, fds_of(info));

@@ -11,8 +11,20 @@ Ring::Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t reade
       places_(slots_.size()),
       access_(access),
       reader_count_(readers),
+      credit_(UINT32_MAX),
+      steps_per_epoch_(1),
       depth_(static_cast<uint32_t>(slots_.size())),
       held_room_(std::max(held_max, 1u)) {}
+
+Ring::Ring(std::vector<batch::Slot> slots, memory::Access access, const Shared& shared)
+    : slots_(std::move(slots)),
+      places_(slots_.size()),
+      access_(access),
+      reader_count_(1),
+      credit_(shared.credit),
+      steps_per_epoch_(shared.steps_per_epoch),
+      depth_(shared.depth),
+      held_room_(shared.credit) {}
 
 void Ring::set_depth(uint32_t depth) {
   depth_ = std::clamp(depth, 1u, static_cast<uint32_t>(slots_.size()));
@@ -26,56 +38,113 @@ memory::SlotMemories Ring::take_memories() {
 }
 
 bool Ring::tick() {
-  if (std::exchange(released_, false) || has_room() || spare_room_ >= slots_.size()) return false;
+  if (is_shared() || std::exchange(released_, false) || has_room() || spare_room_ >= slots_.size()) return false;
   spare_room_++;
   watch_fullness();
   return has_room();
 }
 
-// Leases of readers that have been dismissed don't count: those that are there may hold as much as ever.
-bool Ring::has_room() const {
-  size_t free = 0, taken_up = 0;
-  for (const auto& place : places_) {
-    free += place.state == State::kFree;
-    taken_up += place.state == State::kFilling ||
-                (place.state == State::kLeased && std::any_of(place.holders.begin(), place.holders.end(),
-                                                              [this](ReaderId id) { return readers_.at(id).at; }));
-  }
-  return free > 0 && taken_up < depth_ + held_room_ + spare_room_;
+bool Ring::is_awaited(const Place& place) const {
+  return std::any_of(readers_.begin(), readers_.end(), [&](const auto& reader) {
+    return reader.second.at && reader.second.next <= place.number && reader.second.from <= place.batch.position;
+  });
 }
 
+bool Ring::is_held(const Place& place) const {
+  return std::any_of(place.holders.begin(), place.holders.end(), [this](ReaderId id) { return readers_.at(id).at; });
+}
+
+// Leases of readers that have been dismissed don't count: those that are there may hold as much as ever.
+size_t Ring::in_use() const {
+  return static_cast<size_t>(std::count_if(places_.begin(), places_.end(), [this](const Place& place) {
+    return place.state == State::kFilling || (place.state == State::kLeased && (is_held(place) || is_awaited(place)));
+  }));
+}
+
+size_t Ring::room_max() const { return depth_ + held_room_ + spare_room_; }
+
+bool Ring::has_room() const {
+  const bool any_free = std::any_of(places_.begin(), places_.end(), [](const Place& place) {
+    return place.state == State::kFree || place.state == State::kKept;
+  });
+  return any_free && in_use() < room_max();
+}
+
+// The lowest free slot: no more of them are touched than the trainers and the loader need. Of a shared ring that has
+// touched as many, the one whose batch is the oldest.
 batch::Slot* Ring::take_free() {
   if (!has_room()) return nullptr;
-  // The lowest free slot: no more of them are touched than the trainer and the loader need.
+  size_t given_up = 0;  // to readers that have gone
+  for (const Place& place : places_) given_up += place.state == State::kLeased && !is_held(place) && !is_awaited(place);
+  const size_t touched_max = is_shared() ? room_max() + depth_ + given_up : places_.size();
+  Place* chosen = nullptr;
   for (size_t i = 0; i < places_.size(); i++) {
-    if (places_[i].state != State::kFree) continue;
-    places_[i].state = State::kFilling;
-    return &slots_[i];
+    Place& place = places_[i];
+    if (place.state == State::kFree && (i < touched_max || !chosen)) {
+      chosen = &place;
+      break;
+    }
+    if (place.state == State::kKept && (!chosen || place.number < chosen->number)) chosen = &place;
   }
-  return nullptr;
+  chosen->state = State::kFilling;
+  return &slots_[static_cast<size_t>(chosen - places_.data())];
 }
 
 void Ring::filled(const batch::Batch& batch) {
   Place& place = places_.at(batch.slot->index);
-  for (const auto& [reader, seat] : readers_)
-    if (seat.at && batch.run == run_) place.holders.push_back(reader);
-  if (place.holders.empty()) return given_back(*batch.slot);
+  const bool any = std::any_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader.second.at; });
+  const bool wanted = batch.run == run_ && (any || is_shared());
+  if (!wanted) return given_back(*batch.slot);
+  const size_t ready = ready_count();
   place.state = State::kLeased;
   place.generation++;
   place.leased_at_ns = monotonic_ns();
+  place.number = ++last_number_;
+  place.batch = batch;
   last_ = batch.position;
-  const size_t ready = ready_count();
   ready_sum_ += ready;
   ready_low_ = std::min(ready_low_, static_cast<uint32_t>(ready));
   statistics_.batches++;
   statistics_.samples += batch.slice.count;
   statistics_.fill_ns.record(batch.fill_ns);
-  for (auto& [reader, seat] : readers_) {
-    if (!seat.at) continue;
-    seat.sent++;
-    seat.at->on_ready(batch, place.generation);
-  }
+  serve_all();
+  settle(place);
   watch_fullness();
+}
+
+void Ring::serve_all() {
+  for (auto& [id, seat] : readers_)
+    if (seat.at) serve(id, seat);
+}
+
+void Ring::serve(ReaderId id, Seat& seat) {
+  size_t held = leases(id);
+  for (; seat.next <= last_number_ && held < credit_; seat.next++) {
+    Place* const place = numbered(seat.next);
+    if (!place || place->batch.position < seat.from) continue;
+    place->state = State::kLeased;
+    place->holders.push_back(id);
+    held++;
+    seat.sent++;
+    seat.at->on_ready(place->batch, place->generation);
+  }
+}
+
+const Ring::Place* Ring::numbered(uint64_t number) const {
+  for (const Place& place : places_)
+    if (place.number == number && (place.state == State::kLeased || place.state == State::kKept)) return &place;
+  return nullptr;
+}
+
+Ring::Place* Ring::numbered(uint64_t number) {
+  return const_cast<Place*>(static_cast<const Ring*>(this)->numbered(number));
+}
+
+// A filled slot that nobody has or waits for.
+void Ring::settle(Place& place) {
+  if (place.state != State::kLeased || !place.holders.empty() || is_awaited(place)) return;
+  place.state = is_shared() ? State::kKept : State::kFree;
+  statistics_.held_ns.record(monotonic_ns() - place.leased_at_ns);
 }
 
 void Ring::given_back(batch::Slot& slot) {
@@ -83,9 +152,58 @@ void Ring::given_back(batch::Slot& slot) {
   watch_fullness();
 }
 
-ReaderId Ring::join(Reader& at) {
-  readers_[next_reader_] = Seat{&at, 0, 0, 0};
-  return next_reader_++;
+ReaderId Ring::join(Reader& at, sampler::Position from) {
+  const ReaderId id = next_reader_++;
+  Seat& seat = readers_[id] = Seat{&at, from, last_number_ + 1, 0, 0, 0};
+  if (is_shared()) {
+    while (seat.next > 1 && numbered(seat.next - 1)) seat.next--;
+    for (Place& place : places_)
+      if (place.state == State::kKept && is_awaited(place)) place.state = State::kLeased;
+    watch_fullness();
+  }
+  return id;
+}
+
+void Ring::begin(ReaderId reader) {
+  const auto at = readers_.find(reader);
+  if (at == readers_.end() || !at->second.at) return;
+  serve(reader, at->second);
+  for (Place& place : places_) settle(place);
+  watch_fullness();
+}
+
+std::optional<sampler::Position> Ring::window_begin() const {
+  const Place* first = nullptr;
+  for (uint64_t number = last_number_; number > 0; number--) {
+    const Place* const place = numbered(number);
+    if (!place) break;
+    first = place;
+  }
+  return first ? std::optional(first->batch.position) : std::nullopt;
+}
+
+uint64_t Ring::behind(ReaderId reader) const {
+  const auto at = readers_.find(reader);
+  return at == readers_.end() ? 0 : last_number_ + 1 - at->second.next;
+}
+
+std::optional<ReaderId> Ring::laggard() const {
+  if (!is_shared() || has_room()) return std::nullopt;
+  std::optional<ReaderId> last;
+  uint64_t last_had = UINT64_MAX;  // number of the oldest batch that it has not given back
+  bool another_waits = false;
+  for (const auto& [id, seat] : readers_) {
+    if (!seat.at) continue;
+    uint64_t oldest = seat.next;
+    for (const Place& place : places_)
+      if (std::find(place.holders.begin(), place.holders.end(), id) != place.holders.end())
+        oldest = std::min(oldest, place.number);
+    if (oldest < last_had) last = id, last_had = oldest;
+  }
+  const sampler::Position next = sampler::steps_on(last_, 1, steps_per_epoch_);
+  for (const auto& [id, seat] : readers_)
+    another_waits |= seat.at && id != last && behind(id) == 0 && leases(id) < credit_ && seat.from <= next;
+  return another_waits ? last : std::nullopt;
 }
 
 void Ring::leave(ReaderId reader) {
@@ -99,7 +217,14 @@ void Ring::dismiss(ReaderId reader, std::span<const LeaseId> keeps) {
     if (std::find(keeps.begin(), keeps.end(), lease) == keeps.end()) end_lease(places_[slot], reader);
   }
   if (const auto seat = readers_.find(reader); seat != readers_.end()) seat->second.at = nullptr;
+  for (Place& place : places_) settle(place);
   watch_fullness();
+}
+
+size_t Ring::departed() const {
+  return static_cast<size_t>(std::count_if(readers_.begin(), readers_.end(), [this](const auto& reader) {
+    return !reader.second.at && leases(reader.first) > 0;
+  }));
 }
 
 std::vector<LeaseId> Ring::leases_of(ReaderId reader) const {
@@ -118,6 +243,7 @@ bool Ring::release(ReaderId reader, const LeaseId& lease) {
   if (place.state != State::kLeased || place.generation != lease.generation) return false;
   if (std::find(place.holders.begin(), place.holders.end(), reader) == place.holders.end()) return false;
   end_lease(place, reader);
+  if (const auto at = readers_.find(reader); at->second.at) serve(reader, at->second);
   released_ = true;
   spare_room_ = 0;
   watch_fullness();
@@ -125,9 +251,7 @@ bool Ring::release(ReaderId reader, const LeaseId& lease) {
 }
 
 void Ring::end_lease(Place& place, ReaderId reader) {
-  if (std::erase(place.holders, reader) == 0 || !place.holders.empty()) return;
-  place.state = State::kFree;
-  statistics_.held_ns.record(monotonic_ns() - place.leased_at_ns);
+  if (std::erase(place.holders, reader) > 0) settle(place);
 }
 
 void Ring::note_progress(ReaderId reader, uint64_t taken, uint64_t waited_us) {
@@ -163,11 +287,11 @@ double Ring::ready_mean() const {
   return statistics_.batches ? static_cast<double>(ready_sum_) / static_cast<double>(statistics_.batches) : 0;
 }
 
-// Sent to the reader that is furthest behind, and not yet taken by its next().
+// Filled for the reader that is furthest behind, and not yet taken by its next().
 size_t Ring::ready_count() const {
   uint64_t waiting = 0;
   for (const auto& [reader, seat] : readers_)
-    if (seat.at) waiting = std::max(waiting, seat.sent - seat.taken);
+    if (seat.at) waiting = std::max(waiting, seat.sent - seat.taken + (last_number_ + 1 - seat.next));
   return waiting;
 }
 
@@ -175,7 +299,7 @@ Ring::Levels Ring::levels() const {
   Levels levels;
   size_t leased = 0;
   for (const auto& place : places_) {
-    levels.free += place.state == State::kFree;
+    levels.free += place.state == State::kFree || place.state == State::kKept;
     levels.filling += place.state == State::kFilling;
     leased += place.state == State::kLeased;
   }

@@ -1,5 +1,5 @@
-// A ring of slots between one stream and the readers of one rank. It knows of every slot whose it is: free, being
-// filled, or leased to readers; and it keeps of every reader what it holds, so that a dead one gives everything back.
+// A ring of slots between one stream and its readers. It knows of every slot whose it is: free, being filled, or leased
+// to readers; and it keeps of every reader what it holds, so that a dead one gives everything back.
 //
 // A READY is a lease: it counts from the moment it is sent until the reader gives it back. A slot with several readers
 // is free once all of them have. Credit is simply a free slot: a reader that gives nothing back stops the stream, no
@@ -8,12 +8,20 @@
 // lease from one of this.
 //
 // A reader may go and still hold batches: it is dismissed, gets no further batch, and keeps the leases it names.
-// Control thread only.
+//
+// The readers of an own ring are replicas of one rank: each is sent every batch as soon as it is filled. Those of a
+// shared ring are jobs that come and go and have their own pace. A reader there has at most `credit` leases; what is
+// filled beyond waits for it in the ring, where it can be taken away from it without a word. Batches that all have had
+// stay, at least `depth` of them, until their slots are needed, so that one who comes a little late finds them: what is
+// there without a gap up to the last batch is the window. The furthest behind of its readers holds the others back once
+// depth + credit slots are in use; laggard() names it. Dismissed readers' leases come on top: with slots for `credit`
+// of each there is always room for the others. Control thread only.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,8 +58,16 @@ struct RingStatistics {
 
 class Ring {
  public:
-  // held_max: batches that a reader is expected to hold at once; it may hold more.
+  // An own ring. held_max: batches that a reader is expected to hold at once; it may hold more.
   Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers, uint32_t held_max);
+  struct Shared {
+    uint32_t credit = 1;  // leases of a reader
+    uint32_t depth = 1;   // batches being filled, or waiting for readers beyond that
+    uint64_t steps_per_epoch = 1;
+    // That this many readers may hold all they may, and the others go on.
+    size_t slots(size_t readers) const { return 2 * size_t{depth} + readers * credit; }
+  };
+  Ring(std::vector<batch::Slot> slots, memory::Access access, const Shared& shared);
 
   // At most this many batches, at least 1, are being filled or lie ready, beyond those that readers may hold: what
   // next() has taken is known only from the release after it, so that room is kept for as many as readers are expected
@@ -70,12 +86,23 @@ class Ring {
   void set_run(uint32_t run) { run_ = run; }
   uint32_t run() const { return run_; }
 
-  // The reading side. Every reader gets every batch that is filled while it is there.
-  ReaderId join(Reader& at);
+  // The reading side. A reader gets every batch from `from` on: of those that are filled while it is there, and of a
+  // shared ring's window.
+  ReaderId join(Reader& at, sampler::Position from = {});
+  // Sends it what is there for it already: once it knows that it has joined.
+  void begin(ReaderId reader);
+  // The first batch of the window; none: it holds no batch.
+  std::optional<sampler::Position> window_begin() const;
+  // Of a shared ring: the reader that all wait for, where they do: there is no room to fill anything, another one could
+  // take more than there is, and this one is the furthest behind.
+  std::optional<ReaderId> laggard() const;
+  // Batches that are there and that it has not been sent yet. 0: it is abreast.
+  uint64_t behind(ReaderId reader) const;
   void leave(ReaderId reader);  // all its leases end
   // No further batch; the leases named go on until they are released, or until leave().
   void dismiss(ReaderId reader, std::span<const LeaseId> keeps);
   size_t leases(ReaderId reader) const { return leases_of(reader).size(); }
+  size_t departed() const;  // readers that were dismissed and hold leases yet
   std::vector<LeaseId> leases_of(ReaderId reader) const;
   // false: no such lease (an old generation, a slot it does not hold).
   bool release(ReaderId reader, const LeaseId& lease);
@@ -90,6 +117,7 @@ class Ring {
   // At its end: no slot is filled or leased any more, nor called for hereafter.
   memory::SlotMemories take_memories();
   memory::Access access() const { return access_; }
+  bool is_shared() const { return credit_ != UINT32_MAX; }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
   uint64_t full_ns() const;  // nothing was being filled for want of room: the trainer is the slower side (backpressure)
@@ -99,17 +127,35 @@ class Ring {
   sampler::Position last() const { return last_; }
 
  private:
-  enum class State : uint8_t { kFree, kFilling, kLeased };
+  enum class State : uint8_t {
+    kFree,
+    kFilling,
+    kLeased,  // readers hold it, or wait for it
+    kKept     // shared: all have had it, and it is still there
+  };
   struct Place {
     State state = State::kFree;
     uint64_t generation = 0;
     uint64_t leased_at_ns = 0;
+    uint64_t number = 0;  // of its batch, from 1 in the order of filling
+    batch::Batch batch;
     std::vector<ReaderId> holders;
   };
   struct Seat {
     Reader* at = nullptr;  // nullptr: dismissed
+    sampler::Position from;
+    uint64_t next = 0;  // number of the batch that it is sent next
     uint64_t sent = 0, taken = 0, waited_us = 0;
   };
+  Place* numbered(uint64_t number);
+  const Place* numbered(uint64_t number) const;
+  void serve(ReaderId id, Seat& seat);
+  void serve_all();
+  bool is_awaited(const Place& place) const;
+  bool is_held(const Place& place) const;  // by readers that are there
+  void settle(Place& place);
+  size_t in_use() const;
+  size_t room_max() const;
   void end_lease(Place& place, ReaderId reader);
   void note_held(ReaderId reader, const Seat& seat);
   bool has_room() const;
@@ -120,8 +166,11 @@ class Ring {
   std::vector<Place> places_;  // of the slot of the same index
   const memory::Access access_;
   const uint32_t reader_count_;
+  const uint32_t credit_;  // UINT32_MAX: an own ring
+  const uint64_t steps_per_epoch_;
   std::map<ReaderId, Seat> readers_;
   ReaderId next_reader_ = 1;
+  uint64_t last_number_ = 0;
   uint32_t run_ = 0;
   uint32_t depth_;
   size_t held_room_;                          // slots kept for what readers hold

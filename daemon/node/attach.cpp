@@ -35,6 +35,7 @@ class Hold final : public control::Attachment {
   }
   bool holds_leases() const override { return feed_->ring().leases(id_) > 0; }
   Status seek(uint32_t run, sampler::Position to) override { return feed_->seek(run, to); }
+  Status push(const sampler::PushedSteps& steps) override { return feed_->push(steps); }
 
  private:
   Node& node_;
@@ -56,32 +57,70 @@ void check_request(const control::AttachRequest& request) {
            " readers (at most " + std::to_string(kReadersMax) + ")");
 }
 
-std::string holder_of(const Feed& feed, uint32_t reader) {
-  const auto seat = feed.seats().find(reader);
-  if (seat == feed.seats().end()) return "somebody else";
-  const auto& client = seat->second.client;
+sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
+                               const control::Client& client) {
+  const config::PipelineSpec& spec = pipeline.spec();
+  const sampler::Sharding sharding(pipeline.samples(), spec.batch, request.rank, request.world_size);
+  if (spec.order.shuffle != config::Shuffle::kClient) return sharding;
+  const auto refuse = [](Trouble trouble, const std::string& what) {
+    throw SetupError(trouble, "order.shuffle is \"client\", and " + what);
+  };
+  if (!client.pushes)
+    refuse(Trouble::kUnsupported, "this client cannot push the samples of its steps: install this spdld's release");
+  if (request.readers > 1)
+    refuse(Trouble::kUsage, "each rank's samples are pushed by its one reader, not by " +
+                                std::to_string(request.readers) + ": attach the replicas as ranks of their own");
+  if (sharding.batch_size() > sampler::Pushed::kBatchSizeMax)
+    refuse(Trouble::kUsage, "a step of a rank may then have " + std::to_string(sampler::Pushed::kBatchSizeMax) +
+                                " samples, not " + std::to_string(sharding.batch_size()) + ": make the batch smaller");
+  return sharding.without_steps();
+}
+
+std::string holder_of(const Feed::Seat& seat) {
+  const auto& client = seat.client;
   return client.name + ", pid " + std::to_string(client.pid) + " of user " + user_name(client.uid);
+}
+
+[[noreturn]] void refuse_seat(const control::AttachRequest& request, const std::string& what) {
+  throw SetupError(Trouble::kConflict,
+                   "rank " + std::to_string(request.rank) + " of group '" + request.group + "' " + what);
+}
+
+// Why slots of this kind, on this GPU, are not what the newcomer can take; empty: they are.
+std::string misplaced(const Feed& feed, const Placement& wanted) {
+  const bool on_gpu = wanted.place == Placement::Place::kGpu;
+  if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
+    return "has replicas elsewhere: all replicas of a rank share the memory of one device: give them all device = "
+           "\"cpu\"";
+  if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
+    return "has replicas that disagree on ready_early";
+  if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
+    return "has its batches on the GPU by file descriptors, which this replica can't take: use transport \"handle\"";
+  return "";
 }
 
 // Whether this request may take a seat of a ring that is there.
 void check_joins(const Feed& feed, const Newcomer& newcomer) {
-  const auto& request = newcomer.request;
-  const auto& wanted = newcomer.placement;
-  const auto refuse = [&](const std::string& what) {
-    throw SetupError(Trouble::kConflict,
-                     "rank " + std::to_string(request.rank) + " of group '" + request.group + "' " + what);
-  };
+  if (const std::string why = misplaced(feed, newcomer.placement); !why.empty()) refuse_seat(newcomer.request, why);
+}
+
+std::string replicas(uint32_t count) { return std::to_string(count) + (count == 1 ? " replica" : " replicas"); }
+
+// A seat that is taken, or one of another number of replicas.
+void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachRequest& request) {
   if (feed.setting().readers != request.readers)
-    refuse("has " + std::to_string(feed.setting().readers) + " readers, not " + std::to_string(request.readers));
-  if (feed.seats().contains(request.reader))
-    refuse("is held by " + holder_of(feed, request.reader) + ": give this job another group, or end that process");
-  const bool on_gpu = wanted.place == Placement::Place::kGpu;
-  if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
-    refuse("has readers elsewhere: all readers of a rank share the memory of one device");
-  if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
-    refuse("has readers that disagree on ready_early");
-  if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
-    refuse("has its batches on the GPU by file descriptors, which this reader can't take: use transport \"handle\"");
+    refuse_seat(request, "has " + replicas(feed.setting().readers) + " on this node, as " + holder_of(seat) +
+                             " said, and not " + std::to_string(request.readers) +
+                             ": all that attach as this rank give the same number of replicas, and another job another "
+                             "group");
+  if (seat.reader != request.reader) return;
+  if (request.readers == 1)
+    refuse_seat(request, "is held by " + holder_of(seat) +
+                             ": give this job another group, or end that process; processes that shall see the same "
+                             "batches attach as replicas of the rank");
+  refuse_seat(request, "has a replica " + std::to_string(request.reader) + " of " + std::to_string(request.readers) +
+                           " already: it is held by " + holder_of(seat) +
+                           ": give every replica a number of its own, or end that process");
 }
 
 }  // namespace
@@ -144,13 +183,14 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
   const auto outside = [](const std::string& path) {
     return Error{Trouble::kDenied, path + " lies outside the data roots that the operator allows"};
   };
-  std::vector<std::string> lists = {loaded.value->order.include, loaded.value->order.exclude};
+  std::vector<std::string> lists = {loaded.value->order.include, loaded.value->order.exclude,
+                                    loaded.value->order.weights};
   for (const auto& source : loaded.value->sources) {
     if (!in_data_roots(settings, source.uri)) return outside(source.uri);
     lists.insert(lists.end(), {source.include, source.exclude});
   }
   for (const std::string& list : lists) {
-    if (list.empty() || in_data_roots(settings, list)) continue;
+    if (list.empty() || list == config::kWeightsByClass || in_data_roots(settings, list)) continue;
     const bool named = request.spec.empty();  // a list may lie beside the operator's pipelines as well
     if (named && lies_in(settings.pipelines_dir, list)) continue;
     return outside(list);
@@ -161,25 +201,28 @@ Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
 void Node::take_seat(const control::Client& client, const control::AttachRequest& request,
                      const std::shared_ptr<control::AttachReply>& reply,
                      const std::shared_ptr<pipeline::Pipeline>& pipeline) {
-  const sampler::Sharding sharding(pipeline->samples(), pipeline->spec().batch, request.rank, request.world_size);
+  const sampler::Sharding sharding = sharding_for(*pipeline, request, client);
   const std::string fingerprint = pipeline->fingerprint(sharding.global_size());
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
-                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint) + " differs");
+                                            pipeline::Pipeline::differs(fingerprint, request.fingerprint));
   auto placement = place(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
-  const Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
-  const FeedKey key{client.uid, request.group, request.rank};
-  evict_gone(*pipeline, key);
+  evict_gone(*pipeline, client.uid, request.group);
   check_group(*pipeline, request, client.uid);
-  if (const auto feed = find_feed(*pipeline, key)) return join(newcomer, feed);
-
+  Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
+  newcomer.key = key_of(newcomer);
+  if (const auto feed = find_feed(*pipeline, newcomer.key)) {
+    if (feed->setting().sharing)
+      make_room(client.uid, feed->layout().slot_bytes() * feed->setting().sharing->ring.credit);
+    return join(newcomer, feed);
+  }
   const RingPlan plan = plan_ring(newcomer);
   if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
-  make_room(client.uid, plan.layout.slot_bytes() * plan.slots);
+  const size_t touched = plan.sharing ? plan.sharing->ring.slots(1) : plan.slots;
+  make_room(client.uid, plan.layout.slot_bytes() * touched);
   const auto kind = placement->place == Placement::Place::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
-  const auto access = request.readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
-  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), access, kind};
+  const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind};
   join(newcomer, open_feed(newcomer, plan, host_memory_.make_slots(use, plan.slots)));
 }
 
@@ -198,7 +241,7 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
         if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
         const auto& request = newcomer.request;
         check_group(*newcomer.pipeline, request, newcomer.client.uid);
-        auto feed = find_feed(*newcomer.pipeline, {newcomer.client.uid, request.group, request.rank});
+        auto feed = find_feed(*newcomer.pipeline, newcomer.key);
         join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(**memories)));
       } catch (const SetupError& e) {
         newcomer.reply->refused(e.error());
@@ -210,12 +253,16 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
 void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   const auto& request = newcomer.request;
   check_joins(*feed, newcomer);
-  const control::AttachedInfo info = feed->describe_to_client();
-  const delivery::ReaderId id = feed->join(request.reader, newcomer.client, newcomer.reply);
+  if (!feed->setting().sharing) feed->begin_by(plan_ring(newcomer).start);
+  const auto position = feed->entry(request.join, request.position);
+  if (!position) refuse_seat(request, "found the stream that it was to share gone on meanwhile: attach again");
+  const control::AttachedInfo info = feed->describe_to_client(*position);
+  const delivery::ReaderId id = feed->join(request, *position, newcomer.client, newcomer.reply);
   newcomer.reply->attached(std::make_unique<Hold>(*this, feed, id, newcomer.client), info);
-  spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}", request.rank,
+  feed->begin(id);
+  spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}{}", request.rank,
                 request.world_size, request.group, newcomer.pipeline->spec().name, info.position.epoch,
-                info.position.step);
+                info.position.step, info.shared ? ", sharing its stream" : "");
 }
 
 std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const {
@@ -228,20 +275,51 @@ std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const 
 void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const {
   const auto feeds = feeds_.find(&pipeline);
   if (feeds == feeds_.end()) return;
-  for (const auto& [key, feed] : feeds->second)
-    if (key.uid == uid && key.group == request.group && feed->setting().world_size != request.world_size)
-      throw SetupError(Trouble::kConflict, "rank " + std::to_string(key.rank) + " of group '" + request.group +
-                                               "' is here with world_size " +
-                                               std::to_string(feed->setting().world_size) + ", not " +
-                                               std::to_string(request.world_size));
+  for (const auto& [key, feed] : feeds->second) {
+    if (key.uid != uid) continue;
+    for (const auto& [id, seat] : feed->seats()) {
+      if (seat.group != request.group) continue;
+      if (key.world_size != request.world_size)
+        throw SetupError(Trouble::kConflict, "rank " + std::to_string(key.rank) + " of group '" + request.group +
+                                                 "' is here with world_size " + std::to_string(key.world_size) +
+                                                 ", not " + std::to_string(request.world_size));
+      if (key.rank != request.rank) continue;
+      check_seat(*feed, seat, request);
+    }
+  }
+}
+
+FeedKey Node::key_of(const Newcomer& newcomer) const {
+  const auto& request = newcomer.request;
+  const FeedKey own{newcomer.client.uid, request.group, request.rank, request.world_size};
+  if (newcomer.pipeline->spec().share != config::Share::kStream || request.readers > 1 ||
+      request.join == control::Join::kAlone)
+    return own;
+  FeedKey shared = own;
+  shared.group.clear();
+  const auto feed = find_feed(*newcomer.pipeline, shared);
+  const bool fits =
+      !feed || (feed->entry(request.join, request.position) && misplaced(*feed, newcomer.placement).empty());
+  return fits ? shared : own;
+}
+
+Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
+  const auto& batch = newcomer.pipeline->spec().batch;
+  const uint32_t held_max = newcomer.request.held_max ? newcomer.request.held_max : batch.held_max;
+  // Beyond what a job holds, two lie in its socket, so that it never waits for an answer.
+  Feed::Sharing sharing{{held_max + 2, batch.prefetch_depth, newcomer.sharding.steps()},
+                        options_.settings.share_jobs_max,
+                        uint64_t{options_.settings.share_lag_ms_max} * 1'000'000};
+  const auto jobs = static_cast<uint32_t>((kSlotsMax - sharing.ring.slots(0)) / sharing.ring.credit);
+  sharing.jobs_max = std::clamp(sharing.jobs_max, 1u, std::max(1u, jobs));
+  return sharing;
 }
 
 RingPlan Node::plan_ring(const Newcomer& newcomer) const {
-  const auto& [client, request, reply, pipeline, sharding, placement] = newcomer;
+  const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
   const config::PipelineSpec& spec = pipeline->spec();
-  sampler::Position start = request.position;
-  if (start.step == sharding.steps()) start = {start.epoch + 1, 0};
-  if (start.step > sharding.steps() || (spec.order.epochs && start.epoch > spec.order.epochs))
+  const sampler::Position start = sharding.by_one_name(request.position);
+  if (!sharding.has(start) || (spec.order.epochs && start.epoch > spec.order.epochs))
     throw SetupError(Trouble::kUsage,
                      "epoch " + std::to_string(start.epoch) + ", step " + std::to_string(start.step) +
                          " is past the end: an epoch has " + std::to_string(sharding.steps()) + " steps" +
@@ -250,14 +328,21 @@ RingPlan Node::plan_ring(const Newcomer& newcomer) const {
   const size_t slots = std::min<size_t>(spec.batch.prefetch_depth + held_max, kSlotsMax);
   const uint64_t bytes_max = placement.place == Placement::Place::kGpu ? options_.settings.gpu_slot_bytes_max
                                                                        : options_.settings.slot_bytes_max;
-  return {start, slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
+  RingPlan plan{start, slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
+  if (request.readers > 1) plan.access = memory::Access::kCopyOnWrite;
+  if (!newcomer.key.group.empty()) return plan;
+  plan.sharing = plan_sharing(newcomer);
+  plan.slots = plan.sharing->ring.slots(plan.sharing->jobs_max);
+  plan.access = memory::Access::kCopyOnWrite;
+  // Those that come back with it after a restart were not all at the same step.
+  plan.start.step -= std::min<uint64_t>(plan.start.step, plan.sharing->ring.depth);
+  return plan;
 }
 
 std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories) {
-  const auto& [client, request, reply, pipeline, sharding, placement] = newcomer;
-  const FeedKey key{client.uid, request.group, request.rank};
-  const Feed::Setting setting{key,        request.world_size, request.readers,
-                              plan.start, placement.ring.gpu, placement.ring.ready_early};
+  const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
+  const Feed::Setting setting{key,         request.readers, plan.start, placement.ring.gpu, placement.ring.ready_early,
+                              plan.sharing};
   auto feed =
       std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;
@@ -284,13 +369,18 @@ void Node::make_room(uid_t uid, uint64_t bytes) {
   host_memory_.keep_at_most(settings.slot_bytes_max - in_all - bytes);
 }
 
-// A trainer that was killed and started again at once may ask for its seat before the news of its death has come.
-void Node::evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key) {
-  const std::shared_ptr<Feed> feed = find_feed(pipeline, key);
-  if (!feed) return;
-  const auto seats = feed->seats();
-  for (const auto& [reader, seat] : seats)
-    if (seat.reply->client_gone()) leave(feed, seat.id, &seat.client);
+// A job that was killed and started again at once, perhaps with other ranks, may ask for its seats before the news of
+// its death has come.
+void Node::evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group) {
+  const auto at = feeds_.find(&pipeline);
+  if (at == feeds_.end()) return;
+  const Feeds feeds = at->second;  // those that are left empty go
+  for (const auto& [key, feed] : feeds) {
+    if (key.uid != uid) continue;
+    const auto seats = feed->seats();
+    for (const auto& [id, seat] : seats)
+      if (seat.group == group && seat.reply->client_gone()) leave(feed, id, &seat.client);
+  }
 }
 
 void Node::dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {

@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "daemon/base/cpu.h"
 #include "proto/cuda/driver.h"
 
 namespace spdld::node {
 namespace {
-
-memory::Access access_for(uint32_t readers) {
-  return readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
-}
 
 std::vector<batch::Slot> slots_of(memory::SlotMemories memories) {
   std::vector<batch::Slot> slots;
@@ -37,11 +34,20 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
       sharding_(sharding),
       layout_(layout),
       setting_(setting),
-      depth_max_(depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
-      held_max_(static_cast<uint32_t>(memories.size()) - std::min<uint32_t>(depth_max_, memories.size())),
-      ring_(slots_of(std::move(memories)), access_for(setting.readers), setting.readers, held_max_),
-      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this) {
+      depth_max_(setting.sharing ? setting.sharing->ring.depth
+                                 : depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
+      ring_(make_ring(std::move(memories))),
+      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this),
+      looked_ns_(monotonic_ns()),
+      start_(setting.start) {
   ring_.set_depth(depth_max_);
+}
+
+delivery::Ring Feed::make_ring(memory::SlotMemories memories) const {
+  const auto slots = static_cast<uint32_t>(memories.size());
+  if (setting_.sharing) return {slots_of(std::move(memories)), memory::Access::kCopyOnWrite, setting_.sharing->ring};
+  const auto access = setting_.readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
+  return {slots_of(std::move(memories)), access, setting_.readers, slots - std::min(depth_max_, slots)};
 }
 
 Feed::~Feed() {
@@ -51,22 +57,50 @@ Feed::~Feed() {
 }
 
 void Feed::set_depth(uint32_t depth) {
-  if (depth == ring_.depth()) return;
+  if (depth == ring_.depth() || setting_.sharing) return;
   ring_.set_depth(depth);
   fill_free_slots();
 }
 
-delivery::ReaderId Feed::join(uint32_t reader, const control::Client& client,
-                              std::shared_ptr<control::AttachReply> reply) {
-  const delivery::ReaderId id = ring_.join(reply->reader());
-  seats_[reader] = {client, std::move(reply), id};
+void Feed::begin_by(sampler::Position place) {
+  if (begun_ || std::pair(place.epoch, place.step) >= std::pair(start_.epoch, start_.step)) return;
+  start_ = place;
+  stream_.seek(ring_.run(), place);
+}
+
+uint64_t Feed::slot_bytes() const {
+  if (!setting_.sharing) return layout_.slot_bytes() * ring_.slots().size();
+  return layout_.slot_bytes() * setting_.sharing->ring.slots(std::max<size_t>(jobs(), 1));
+}
+
+std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Position wanted) const {
+  const sampler::Position next = next_to_come();
+  if (!setting_.sharing) return next;
+  if (join == control::Join::kAlone || !failure_.empty() || jobs() >= setting_.sharing->jobs_max) return std::nullopt;
+  // What is asked for is given exactly where it is there, or comes next: nobody shall wait for another's pace.
+  const sampler::Position begin = ring_.window_begin().value_or(next);
+  if (begin <= wanted && wanted <= next) return wanted;
+  const bool begins = ring_.statistics().batches == 0;  // those that come back after a restart are not all as far
+  if (begins && next < wanted && wanted <= sampler::steps_on(next, setting_.sharing->ring.depth, sharding_.steps()))
+    return wanted;
+  if (join == control::Join::kExact || next < wanted) return std::nullopt;
+  if (join != control::Join::kEpoch) return begin;
+  const sampler::Position next_epoch{begin.epoch + 1, 0};
+  const uint64_t epochs = pipeline_->spec().order.epochs;
+  return epochs && next_epoch.epoch >= epochs ? std::nullopt : std::optional(next_epoch);
+}
+
+delivery::ReaderId Feed::join(const control::AttachRequest& request, sampler::Position from,
+                              const control::Client& client, std::shared_ptr<control::AttachReply> reply) {
+  const delivery::ReaderId id = ring_.join(reply->reader(), setting_.sharing ? from : sampler::Position{});
+  seats_[id] = {request.group, request.reader, client, std::move(reply)};
   if (seats_.size() == setting_.readers) begun_ = true;
   fill_free_slots();
   return id;
 }
 
 void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {
-  std::erase_if(seats_, [&](const auto& seat) { return seat.second.id == id; });
+  seats_.erase(id);
   if (keeps.empty())
     ring_.leave(id);
   else
@@ -75,9 +109,35 @@ void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps
 }
 
 void Feed::vacate(delivery::ReaderId id) {
-  std::erase_if(seats_, [&](const auto& seat) { return seat.second.id == id; });
+  seats_.erase(id);
   ring_.dismiss(id, ring_.leases_of(id));
   fill_free_slots();
+}
+
+// Told before its seat goes, while it can be told. What waits in its socket it takes first.
+void Feed::cut_loose(delivery::ReaderId id) {
+  const Seat seat = seats_.at(id);
+  const uint64_t limit_ms = setting_.sharing->lag_ns_max / 1'000'000;
+  spdlog::info(
+      "pipeline {}: {} (pid {}) of group {} held the jobs back that it shares a stream with for more than {} "
+      "ms: it goes on by itself",
+      pipeline_->spec().name, seat.client.name, seat.client.pid, seat.group, limit_ms);
+  cut_loose_++;
+  seat.reply->failed({Trouble::kLagged, "this job held back for more than " + std::to_string(limit_ms) +
+                                            " ms those that it shares a stream with (limits.share_lag_ms_max): it "
+                                            "goes on with a ring of its own"});
+  vacate(id);
+}
+
+void Feed::watch_lag() {
+  const uint64_t now_ns = monotonic_ns(), since_ns = now_ns - std::exchange(looked_ns_, now_ns);
+  if (!setting_.sharing) return;
+  const auto laggard = ring_.laggard();
+  for (auto& [id, seat] : seats_) {
+    if (id == laggard) seat.lag_ns += since_ns;
+    if (ring_.behind(id) == 0) seat.lag_ns = 0;
+  }
+  if (laggard && seats_.at(*laggard).lag_ns > setting_.sharing->lag_ns_max) cut_loose(*laggard);
 }
 
 bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) {
@@ -88,17 +148,24 @@ bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64
 }
 
 Status Feed::seek(uint32_t run, sampler::Position to) {
+  if (setting_.sharing)
+    return Error{Trouble::kUsage, "a stream that jobs share can't seek: detach, and attach at the other place"};
   if (setting_.readers > 1)
     return Error{Trouble::kUsage, "a rank with several readers can't seek: its readers must all see the same batches"};
   if (run <= ring_.run()) return Error{Trouble::kUsage, "SEEK's run must be larger than any before"};
-  if (to.step > sharding_.steps())
+  if (!sharding_.has(to))
     return Error{Trouble::kUsage, "SEEK to step " + std::to_string(to.step) + " of an epoch of " +
                                       std::to_string(sharding_.steps()) + " steps"};
-  if (to.step == sharding_.steps()) to = {to.epoch + 1, 0};
   ring_.set_run(run);
-  stream_.seek(run, to);
+  stream_.seek(run, sharding_.by_one_name(to));
   fill_free_slots();
   return Done{};
+}
+
+Status Feed::push(const sampler::PushedSteps& steps) {
+  Status taken = stream_.push(steps);
+  if (taken) fill_free_slots();
+  return taken;
 }
 
 void Feed::stop(std::function<void()> quiet) {
@@ -110,6 +177,7 @@ void Feed::stop(std::function<void()> quiet) {
 void Feed::tick() {
   stream_.tick();
   if (ring_.tick()) fill_free_slots();
+  watch_lag();
   if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && failure_.empty()) give_up(*trouble);
 }
 
@@ -195,13 +263,11 @@ std::string Feed::gpu() const {
 
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
-  if (!ring_.statistics().batches) return setting_.start;
-  const sampler::Position last = ring_.last();
-  return last.step + 1 < sharding_.steps() ? sampler::Position{last.epoch, last.step + 1}
-                                           : sampler::Position{last.epoch + 1, 0};
+  if (!ring_.statistics().batches) return start_;
+  return sharding_.by_one_name({ring_.last().epoch, ring_.last().step + 1});
 }
 
-control::AttachedInfo Feed::describe_to_client() const {
+control::AttachedInfo Feed::describe_to_client(sampler::Position position) const {
   control::AttachedInfo info;
   info.pipeline = pipeline_->spec().name;
   info.memory = kind();
@@ -214,9 +280,14 @@ control::AttachedInfo Feed::describe_to_client() const {
   info.global_size = sharding_.global_size();
   info.samples = pipeline_->samples();
   info.steps_per_epoch = sharding_.steps();
+  if (pipeline_->spec().order.shuffle == config::Shuffle::kClient) {
+    info.push_steps_max = sampler::Pushed::kStepsMax;
+    info.push_ids_max = sampler::Pushed::kIdsMax;
+  }
   info.epochs = pipeline_->spec().order.epochs;
   info.seed = pipeline_->spec().seed;
-  info.position = next_to_come();
+  info.position = position;
+  if (setting_.sharing) info.shared = true, info.leases_max = setting_.sharing->ring.credit;
   info.fingerprint = pipeline_->fingerprint(sharding_.global_size());
   if (pipeline_->spec().is_mix())
     for (const auto& source : pipeline_->spec().sources) info.sources.push_back(source.name);

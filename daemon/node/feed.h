@@ -1,8 +1,12 @@
-// One rank of one group on one pipeline: its ring, the stream that fills it, and the readers that empty it.
+// A ring of one pipeline, the stream that fills it, and the readers that empty it: one rank of one group, or the same
+// rank of all groups that share the stream (share = "stream").
 //
 //   stream --on_batch--> publish --> ring --READY--> readers --RELEASE--> ring --free slot--> begin_fill --> stream
 //
 // Between stream and ring a batch is published: at once in host memory, by a copy on a GPU.
+//
+// A job that holds those it shares with back for longer than the operator allows, is cut loose: it is told, keeps the
+// batches that it holds, and attaches anew, which gives it a ring of its own that goes on exactly where it was.
 // Control thread, but for the news of streams and slots, which come on other threads and are posted.
 #pragma once
 
@@ -10,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemon/control/service.h"
@@ -21,19 +26,26 @@ namespace spdld::node {
 
 struct FeedKey {
   uid_t uid = 0;
-  std::string group;
+  std::string group;  // empty: shared by all groups of this user
   uint32_t rank = 0;
+  uint32_t world_size = 1;
   friend auto operator<=>(const FeedKey&, const FeedKey&) = default;
 };
 
 class Feed final : public pipeline::StreamObserver, public std::enable_shared_from_this<Feed> {
  public:
+  struct Sharing {
+    delivery::Ring::Shared ring;
+    uint32_t jobs_max = 1;    // that hold batches of it at once
+    uint64_t lag_ns_max = 0;  // how long a job may hold the others back
+  };
   struct Setting {
     FeedKey key;
-    uint32_t world_size = 1, readers = 1;
+    uint32_t readers = 1;
     sampler::Position start;
     memory::GpuUuid gpu = {};  // of slots on a GPU
     bool ready_early = false;
+    std::optional<Sharing> sharing = {};
   };
 
   // `memories`: one a slot, at least one, all of a kind; those of the host go back to where they came from.
@@ -42,14 +54,25 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
        memory::SlotMemories memories, memory::HostMemory& host_memory);
   ~Feed();
 
-  // A reader takes its seat; once all seats are taken, the stream begins.
-  delivery::ReaderId join(uint32_t reader, const control::Client& client, std::shared_ptr<control::AttachReply> reply);
+  // Before it has begun: it begins there at the latest. Replicas that come back to a daemon may stand some steps apart;
+  // those ahead pass over what they have had.
+  void begin_by(sampler::Position place);
+  // Where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. A ring that is not
+  // shared: where it is.
+  std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted) const;
+  // A reader takes its seat, and is sent batches from `from` on; once all seats are taken (where groups share it: at
+  // once), the stream begins.
+  delivery::ReaderId join(const control::AttachRequest& request, sampler::Position from, const control::Client& client,
+                          std::shared_ptr<control::AttachReply> reply);
+  // Once it has been told: it is sent what is there for it already.
+  void begin(delivery::ReaderId id) { ring_.begin(id); }
   // Its seat is free, and all its leases end but those named.
   void leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps = {});
   // Its seat is free, and all its leases stay until leave().
   void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
   Status seek(uint32_t run, sampler::Position to);
+  Status push(const sampler::PushedSteps& steps);
   // A reader has gone without saying that nothing of the slots is open there any more.
   void note_unclosed() { closed_ = false; }
   // Ends it; `quiet` is called on the control thread when nothing touches the slots any more.
@@ -64,12 +87,16 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void give_up(const Error& error);
 
   struct Seat {
+    std::string group;
+    uint32_t reader = 0;
     control::Client client;
     std::shared_ptr<control::AttachReply> reply;
-    delivery::ReaderId id = 0;
+    uint64_t lag_ns = 0;  // that it has held the others back, since it was abreast of them
   };
+  using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
-  const std::map<uint32_t, Seat>& seats() const { return seats_; }
+  const Seats& seats() const { return seats_; }
+  uint64_t cut_loose() const { return cut_loose_; }  // jobs, so far
   const delivery::Ring& ring() const { return ring_; }
   const batch::Layout& layout() const { return layout_; }
   const sampler::Sharding& sharding() const { return sharding_; }
@@ -77,10 +104,11 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const std::shared_ptr<pipeline::Pipeline>& shared_pipeline() const { return pipeline_; }
   memory::Kind kind() const { return ring_.slots().front().memory->kind(); }
   std::string gpu() const;  // its UUID as text; empty for host memory
+  // Of a shared ring, whose slots are touched as they are needed: what its jobs may hold.
   uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : slot_bytes(); }
   uint64_t device_bytes() const { return memory::on_gpu(kind()) ? slot_bytes() : 0; }
   const std::string& failure() const { return failure_; }
-  control::AttachedInfo describe_to_client() const;
+  control::AttachedInfo describe_to_client(sampler::Position position) const;
 
  private:
   void on_batch(const batch::Batch& batch) override;
@@ -90,8 +118,12 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void on_wanting() override;
   void fill_free_slots();
   bool begin_fill(batch::Slot& slot);
-  uint64_t slot_bytes() const { return layout_.slot_bytes() * ring_.slots().size(); }
+  delivery::Ring make_ring(memory::SlotMemories memories) const;
+  uint64_t slot_bytes() const;
+  size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
+  void watch_lag();
+  void cut_loose(delivery::ReaderId id);
 
   boost::asio::io_context& context_;
   memory::HostMemory& host_memory_;
@@ -99,10 +131,12 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
   const Setting setting_;
-  const uint32_t depth_max_, held_max_;  // a ring's slots
+  const uint32_t depth_max_;
   delivery::Ring ring_;
   pipeline::Stream stream_;
-  std::map<uint32_t, Seat> seats_;
+  Seats seats_;
+  uint64_t cut_loose_ = 0, looked_ns_;
+  sampler::Position start_;
   bool begun_ = false, stopping_ = false;
   bool waits_for_room_ = false;  // of staging memory
   bool closed_ = true;           // the slots, by all readers that have gone

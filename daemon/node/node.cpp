@@ -80,6 +80,7 @@ Node::Node(Options options)
       tick_(context_),
       linger_(context_),
       drain_limit_(context_) {
+  pipelines_.set_weights(options_.settings.cpu_weights);
   if (options_.is_private) server_->admit_only(geteuid());
 }
 
@@ -118,6 +119,7 @@ void Node::tick() {
     for (const auto& [pipeline, feeds] : feeds_)
       for (const auto& [key, feed] : feeds) feed->tick();
     tune();
+    pipelines_.note_cpu(pool_.busy_ns().value());
     host_memory_.tick(monotonic_ns());
     tell_disk_trouble();
     quarantine_.tick();
@@ -192,6 +194,7 @@ void Node::reload() {
     options_.settings.state_kept = before.state_kept;
     options_.settings.state_folder = before.state_folder;
     tuning_.set_settings(options_.settings);
+    pipelines_.set_weights(options_.settings.cpu_weights);
     server_->set_sessions_max(options_.settings.sessions_max);
     spdlog::set_level(spdlog::level::from_str(options_.settings.log_level));
     spdlog::info(

@@ -43,6 +43,7 @@ struct Newcomer {
   std::shared_ptr<pipeline::Pipeline> pipeline;
   sampler::Sharding sharding;
   Placement placement;
+  FeedKey key = {};  // of the ring where it takes its seat
 };
 
 // The ring that it needs where there is none.
@@ -50,6 +51,8 @@ struct RingPlan {
   sampler::Position start;
   size_t slots = 0;
   batch::Layout layout;
+  memory::Access access = memory::Access::kWritable;
+  std::optional<Feed::Sharing> sharing = {};
 };
 
 class Node final : public control::Service {
@@ -100,13 +103,16 @@ class Node final : public control::Service {
                  const std::shared_ptr<control::AttachReply>& reply,
                  const std::shared_ptr<pipeline::Pipeline>& pipeline);
   std::shared_ptr<Feed> find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const;
+  // Of the ring that this job shares with others, where it does, else of its own.
+  FeedKey key_of(const Newcomer& newcomer) const;
   RingPlan plan_ring(const Newcomer& newcomer) const;
+  Feed::Sharing plan_sharing(const Newcomer& newcomer) const;
   void make_device_slots(const Newcomer& newcomer, const RingPlan& plan);
   std::shared_ptr<Feed> open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories);
   void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const;
   void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave none
-  void evict_gone(const pipeline::Pipeline& pipeline, const FeedKey& key);
+  void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
   uint64_t slot_bytes() const;

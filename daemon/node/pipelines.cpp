@@ -120,6 +120,8 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
+    entry.pipeline->lane().set_weight(weight_of(entry));
+    entry.cpu_share = {};
     spdlog::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
                  entry.shown_name, entry.pipeline->listing().size(), entry.pipeline->listing_s(),
                  entry.kept.taken + entry.kept.read, entry.kept.taken);
@@ -136,6 +138,22 @@ const Pipelines::Entry* Pipelines::find(const pipeline::Pipeline& pipeline) cons
 void Pipelines::set_in_use(const pipeline::Pipeline& pipeline, bool in_use) {
   for (auto& [key, entry] : entries_)
     if (entry->pipeline.get() == &pipeline) entry->idle_since_ns = in_use ? 0 : monotonic_ns();
+}
+
+void Pipelines::set_weights(std::map<std::string, double> weights) {
+  weights_ = std::move(weights);
+  for (const auto& [key, entry] : entries_)
+    if (entry->pipeline) entry->pipeline->lane().set_weight(weight_of(*entry));
+}
+
+double Pipelines::weight_of(const Entry& entry) const {
+  const auto at = weights_.find(entry.spec.name);
+  return entry.named && at != weights_.end() ? at->second : entry.spec.cpu_weight;
+}
+
+void Pipelines::note_cpu(uint64_t all_busy_ns) {
+  for (const auto& [key, entry] : entries_)
+    if (entry->pipeline) entry->cpu_share.note(entry->pipeline->lane().busy_ns().value(), all_busy_ns);
 }
 
 void Pipelines::release_caches(const std::function<bool(const pipeline::Pipeline&)>& is_stopping) {

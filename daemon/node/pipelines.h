@@ -17,6 +17,7 @@
 
 #include "config/spec.h"
 #include "daemon/base/result.h"
+#include "daemon/node/cpu_share.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/source/listing.h"
 
@@ -46,6 +47,7 @@ class Pipelines {
     uint64_t listed = 0, to_list = 0;
     source::KeptUse kept;        // of the listing that it has
     uint64_t idle_since_ns = 0;  // 0: in use
+    CpuShare cpu_share;
   };
 
   Pipelines(boost::asio::io_context& context, const pipeline::Resources& resources);
@@ -58,6 +60,11 @@ class Pipelines {
   void release_caches(const std::function<bool(const pipeline::Pipeline&)>& is_stopping);
   // Called when a pipeline's feeds have come or gone.
   void set_in_use(const pipeline::Pipeline& pipeline, bool in_use);
+  // What the operator says in place of a named pipeline's own cpu_weight, from now on.
+  void set_weights(std::map<std::string, double> weights);
+  double weight_of(const Entry& entry) const;
+  // Called at every tick, for the reports.
+  void note_cpu(uint64_t all_busy_ns);
   // Closes those that are idle for long, or too many.
   void close_idle();
   void close_all();
@@ -83,6 +90,7 @@ class Pipelines {
   boost::asio::io_context& context_;
   const pipeline::Resources resources_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
+  std::map<std::string, double> weights_;  // the operator's, by name
 
   std::mutex mutex_;
   std::condition_variable_any wake_;

@@ -10,6 +10,7 @@
 
 #include "daemon/control/session_reply.h"
 #include "daemon/node/access.h"
+#include "daemon/source/sample_list.h"
 
 namespace spdld::node {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kSampleIdsMax = 1000;
+constexpr size_t kLinesBytesMax = size_t{1} << 20;  // some 10 ms of the control thread
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 double microseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-3; }
@@ -73,13 +75,16 @@ json heading(const std::string& name, const StateOf& state, uid_t uid) {
 
 json summary(const std::string& name, const StateOf& state, uid_t uid) {
   json out = heading(name, state, uid);
-  out.update({{"rings", 0}, {"batches", 0}, {"samples_delivered", 0}, {"bad", 0}});
+  out.update(
+      {{"rings", 0}, {"batches", 0}, {"samples_delivered", 0}, {"bad", 0}, {"cpu_weight", 0.0}, {"cpu_share", 0.0}});
   return out;
 }
 
 json summary(const Node::View& view, const Pipelines::Entry& entry) {
   json out = summary(entry.shown_name, state_of(view, entry), entry.uid);
+  out["cpu_weight"] = view.pipelines.weight_of(entry);
   if (!entry.pipeline) return out;
+  out["cpu_share"] = entry.cpu_share.value();
   const auto& statistics = entry.pipeline->statistics();
   out["samples"] = entry.pipeline->samples();
   out["rings"] = feeds_of(view, entry).size();
@@ -244,10 +249,20 @@ json ring_document(const FeedKey& key, const Feed& feed) {
   const auto levels = ring.levels();
   const auto& statistics = ring.statistics();
   json pids = json::array();
-  for (const auto& [reader, seat] : feed.seats()) pids.push_back(seat.client.pid);
+  json jobs = json::array();
+  for (const auto& [id, seat] : feed.seats()) {
+    pids.push_back(seat.client.pid);
+    jobs.push_back({{"group", seat.group},
+                    {"pid", seat.client.pid},
+                    {"behind", ring.behind(id)},
+                    {"lag_s", seconds(seat.lag_ns)}});
+  }
   return {{"group", key.group},
+          {"shared", feed.setting().sharing.has_value()},
+          {"jobs", feed.setting().sharing ? jobs : json::array()},
+          {"cut_loose", feed.cut_loose()},
           {"rank", key.rank},
-          {"world_size", feed.setting().world_size},
+          {"world_size", key.world_size},
           {"readers", ring.readers()},
           {"pids", pids},
           {"uid", key.uid},
@@ -288,6 +303,8 @@ json sources_document(const pipeline::Pipeline& pipeline) {
 json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
   out["spec"] = json::parse(config::full_json(entry.spec));
+  const double weight = view.pipelines.weight_of(entry);
+  out["cpu"] = {{"weight", weight}, {"own_weight", entry.spec.cpu_weight}, {"share", 0.0}, {"used_s", 0.0}};
   out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
   out["sources"] = json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}};
@@ -298,6 +315,9 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   const auto& pipeline = *entry.pipeline;
   if (!entry.listing) out["cache"] = caching_document(pipeline);
   out["tuning"] = tuning_document(view);
+  out["cpu"]["weight"] = pipeline.lane().weight();
+  out["cpu"]["share"] = entry.cpu_share.value();
+  out["cpu"]["used_s"] = seconds(pipeline.lane().busy_ns().value());
   const auto& listing = pipeline.listing();
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
@@ -347,9 +367,26 @@ json errors_document(const Node::View& view, const control::Client& client, std:
   return {{"total", total}, {"errors", errors}};
 }
 
+// So many lines of an exported listing as an answer may have, for the next query to go on behind them.
+Result<std::string> lines_document(const Pipelines::Entry& entry, std::istringstream& words) {
+  const source::Listing& listing = entry.pipeline->listing();
+  uint64_t sample = 0;
+  if (!(words >> sample) || sample > listing.size())
+    return Error{Trouble::kUsage, "\"from\" needs a sample of pipeline " + entry.shown_name + ", which has " +
+                                      std::to_string(listing.size())};
+  std::string lines;
+  for (; sample < listing.size() && lines.size() < kLinesBytesMax; sample++)
+    source::append_exported(lines, listing, sample);
+  return dump({{"fingerprint", listing.fingerprint()},
+               {"listed", listing.size()},
+               {"next", sample},
+               {"lines", std::move(lines)}});
+}
+
 Result<std::string> samples_document(const Pipelines::Entry& entry, std::istringstream& ids) {
   json samples = json::array();
   for (std::string word; ids >> word;) {
+    if (word == "from" && samples.empty()) return lines_document(entry, ids);
     uint64_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id >= entry.pipeline->listing().size())

@@ -80,6 +80,26 @@ void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& ide
 
 }  // namespace
 
+namespace {
+
+uint64_t taken_of(const sampler::Mix& mix) {
+  uint64_t samples = 0;
+  for (const auto& source : mix.sources()) samples += source.order.subset().size();
+  return samples;
+}
+
+// The id of a sample that is taken, by its number among them, source by source.
+uint64_t taken_at(const sampler::Mix& mix, uint64_t number) {
+  for (const auto& source : mix.sources()) {
+    const sampler::Subset& subset = source.order.subset();
+    if (number < subset.size()) return source.first_id + subset[number];
+    number -= subset.size();
+  }
+  return 0;  // never: number < taken_of(mix)
+}
+
+}  // namespace
+
 CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (asked == CacheForm::kOff) return {asked, "the pipeline says so"};
   if (needs.available_bytes == 0 && !needs.has_disk)
@@ -88,7 +108,7 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return {CacheForm::kEncoded, "decoded was asked for, but no picture here has planes to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
-  if (needs.passes == 1) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  if (needs.passes == 1 && !needs.repeats) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
   if (needs.has_fast)
     return {CacheForm::kOff,
             "decode-image with fast = true leaves no planes to keep, and the system keeps files in memory by itself"};
@@ -104,14 +124,14 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   return {CacheForm::kOff, "only " + percent};
 }
 
-uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const FieldUse& use,
+uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
                                      source::Fetcher& fetcher) const {
   Reader reader(listing, use.field, fetcher);
   const auto decoder = decode::make_jpeg_decoder();
   uint64_t sum = 0, count = 0;
-  const uint64_t looked_at = std::min(kLookedAt, listing.size());
+  const uint64_t taken = taken_of(mix), looked_at = std::min(kLookedAt, taken);
   for (uint64_t i = 0; i < looked_at; i++) {
-    const ByteBuffer* bytes = reader.read(i * (listing.size() / looked_at));
+    const ByteBuffer* bytes = reader.read(taken_at(mix, i * (taken / looked_at)));
     if (!bytes || !decoder->open(bytes->bytes(), use.exif)) continue;
     const auto shape = decoder->planes();
     if (!shape) continue;
@@ -121,18 +141,24 @@ uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const Field
   return count ? sum / count : 0;
 }
 
-void Caching::open(const source::Listing& listing, std::span<const FieldUse> uses, uint64_t passes,
+void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
                    source::Fetcher& fetcher) {
   if (std::exchange(is_open_, true)) return;  // streams of before still run
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
-  CacheNeeds needs{listing.size(), passes, 0, cache_.available_bytes(), has_disk};  // the mean follows
+  CacheNeeds needs{taken_of(mix), mix.passes(spec_.order.epochs), 0, cache_.available_bytes(),
+                   has_disk};  // the mean follows
   needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
+  const auto& sources = mix.sources();
+  needs.repeats = std::any_of(sources.begin(), sources.end(), [](const sampler::Mix::Source& source) {
+    return source.order.size() > source.order.subset().size();
+  });
+  const bool is_read_again = needs.passes != 1 || needs.repeats;
   const bool may_be_decoded =
-      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.passes != 1 && !needs.has_fast);
+      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && is_read_again && !needs.has_fast);
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
-      if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, use, fetcher);
+      if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, mix, use, fetcher);
   choice_ = choose_cache(spec_.cache, needs);
 
   shelves_.assign(uses.size(), nullptr);

@@ -18,6 +18,7 @@
 
 #include "config/spec.h"
 #include "daemon/cache/cache.h"
+#include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
@@ -47,13 +48,14 @@ struct CacheChoice {
 
 // What the choice goes by.
 struct CacheNeeds {
-  uint64_t samples = 0;
-  uint64_t passes = 0;  // how often a run reads a sample, at the most; 0: without end
+  uint64_t samples = 0;  // that the pipeline takes
+  uint64_t passes = 0;   // how often a run reads a sample, at the most; 0: without end
   uint64_t picture_bytes_mean =
       0;  // of a picture's planes, from some of them; 0: there are none, or they could not be read
   uint64_t available_bytes = 0;  // of the cache's memory
   bool has_disk = false;
   bool has_fast = false;  // an output that decodes fast
+  bool repeats = false;   // a sample may come more than once in an epoch
 };
 CacheChoice choose_cache(config::CacheForm asked, const CacheNeeds& needs);
 
@@ -61,9 +63,10 @@ class Caching {
  public:
   Caching(cache::Cache& cache, const config::PipelineSpec& spec) : cache_(cache), spec_(spec) {}
 
-  // On a listing thread: looks at some samples, chooses, takes hold of the shelves. Does nothing where they are held,
-  // since streams may run then. `passes`: as in CacheNeeds.
-  void open(const source::Listing& listing, std::span<const FieldUse> uses, uint64_t passes, source::Fetcher& fetcher);
+  // On a listing thread: looks at some of the samples that are taken, chooses, takes hold of the shelves. Does nothing
+  // where they are held, since streams may run then.
+  void open(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
+            source::Fetcher& fetcher);
   // Lets go of the shelves, which others may then push out. No stream runs.
   void close();
 
@@ -79,7 +82,8 @@ class Caching {
 
  private:
   bool settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const;
-  uint64_t mean_picture_bytes(const source::Listing& listing, const FieldUse& use, source::Fetcher& fetcher) const;
+  uint64_t mean_picture_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
+                              source::Fetcher& fetcher) const;
 
   cache::Cache& cache_;
   const config::PipelineSpec& spec_;

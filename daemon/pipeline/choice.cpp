@@ -1,11 +1,16 @@
 #include "daemon/pipeline/choice.h"
 
+#include <bit>
 #include <optional>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
+#include "daemon/source/list_file.h"
 #include "daemon/source/sample_list.h"
+#include "daemon/source/weight_list.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -71,15 +76,107 @@ Mix::Spread spread_of(const config::PipelineSpec& spec) {
   return spec.sources.front().weight > 0 ? Mix::Spread::kEven : Mix::Spread::kBehind;
 }
 
+std::string count_of(uint64_t samples) { return std::to_string(samples) + (samples == 1 ? " sample" : " samples"); }
+
+// Of each sample of the subset, as the file says.
+std::vector<double> weights_of_file(const config::OrderSpec& spec, const source::Listing& listing,
+                                    const sampler::Subset& subset, source::Stamps& lists, const std::stop_token& stop) {
+  const auto by_id =
+      source::read_sample_weights(spec.weights, spec.weights_column, "order.weights", listing, lists, stop);
+  std::vector<double> weights;
+  weights.reserve(subset.size());
+  uint64_t missing = 0, first_missing = 0;
+  for (uint64_t number = 0; number < subset.size(); ++number) {
+    const uint64_t id = subset[number];
+    weights.push_back(by_id[id]);
+    if (by_id[id] != source::kNoWeight) continue;
+    weights.back() = spec.weights_default.value_or(0);
+    if (missing++ == 0) first_missing = id;
+  }
+  if (missing != 0 && !spec.weights_default) {
+    throw SetupError(Trouble::kUsage, "order.weights: " + spec.weights + " has no weight for " + count_of(missing) +
+                                          " of " + std::to_string(subset.size()) + ", the first of them " +
+                                          source::shown(listing.name(first_missing)) +
+                                          ": add them, or give order.weights_default.");
+  }
+  return weights;
+}
+
+// Of each sample of the subset, so that those of a class have the sum 1.
+std::vector<double> weights_of_classes(const source::Listing& listing, const sampler::Subset& subset) {
+  source::FieldId field = 0;
+  const source::Field* const classes = listing.find_field("class", &field);
+  if (classes == nullptr || classes->kind != source::FieldKind::kInteger) {
+    throw SetupError(Trouble::kUsage,
+                     "order.weights is \"class\", and this data set has no classes: give a file with a weight for each "
+                     "sample (where a file is called class, \"./class\").");
+  }
+  std::unordered_map<int64_t, uint64_t> sizes;
+  for (uint64_t number = 0; number < subset.size(); ++number) ++sizes[listing.integer(subset[number], field)];
+  std::vector<double> weights;
+  weights.reserve(subset.size());
+  for (uint64_t number = 0; number < subset.size(); ++number)
+    weights.push_back(1.0 / static_cast<double>(sizes[listing.integer(subset[number], field)]));
+  return weights;
+}
+
+// Samples of weight 0 leave the subset.
+void drop_unweighted(const std::string& file, sampler::Subset& subset, uint64_t listed, std::vector<double>& weights) {
+  std::vector<uint64_t> ids;
+  for (uint64_t number = 0; number < subset.size(); ++number)
+    if (weights[number] > 0) ids.push_back(subset[number]);
+  if (ids.size() == subset.size()) return;
+  if (ids.empty()) {
+    throw SetupError(Trouble::kUsage, "order.weights: " + file + " gives no sample a weight above 0" +
+                                          (subset.is_whole() ? "" : ", of those that are taken") + ".");
+  }
+  std::erase(weights, 0.0);
+  subset = sampler::Subset(listed, ids, {}, 0);
+}
+
+sampler::Weighting weighting_of(const config::OrderSpec& spec, const source::Listing& listing, sampler::Subset& subset,
+                                source::Stamps& lists, const std::stop_token& stop) {
+  sampler::Weighting weighting;
+  weighting.replacement = spec.replacement;
+  weighting.weights = spec.weights == config::kWeightsByClass ? weights_of_classes(listing, subset)
+                                                              : weights_of_file(spec, listing, subset, lists, stop);
+  drop_unweighted(spec.weights, subset, listing.size(), weighting.weights);
+  const uint64_t weighted = subset.size();
+  weighting.epoch_samples = spec.epoch_samples == 0 ? weighted : spec.epoch_samples;
+  if (weighted > sampler::kWeightedMax) {
+    throw SetupError(Trouble::kLimit, "order.weights: " + count_of(weighted) + " have a weight, and " +
+                                          std::to_string(sampler::kWeightedMax) + " may.");
+  }
+  if (!spec.replacement && weighting.epoch_samples > weighted) {
+    throw SetupError(Trouble::kUsage, "order.epoch_samples is " + std::to_string(weighting.epoch_samples) + ", and " +
+                                          count_of(weighted) + (weighted == 1 ? " has" : " have") +
+                                          " a weight above 0: without replacement an epoch can have no more.");
+  }
+  return weighting;
+}
+
+std::string fingerprint_of(const std::vector<double>& weights) {
+  source::Fingerprint fingerprint;
+  for (const double weight : weights) fingerprint.add_number(std::bit_cast<uint64_t>(weight));
+  return fingerprint.digits();
+}
+
 }  // namespace
 
 Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop) {
   source::Stamps lists;
   std::vector<Mix::Source> sources;
+  std::string weights_fingerprint;
   const auto add = [&](const Wanted& wanted, const source::Listing& part, uint64_t first, uint64_t seed) {
-    sampler::Order order({spec.order.shuffle, seed, spec.order.window}, choose_of(wanted, part, lists, stop),
-                         part.archive_starts());
-    sources.push_back({std::move(order), first});
+    Subset subset = choose_of(wanted, part, lists, stop);
+    if (spec.order.weights.empty()) {
+      sources.push_back(
+          {{{spec.order.shuffle, seed, spec.order.window}, std::move(subset), part.archive_starts()}, first});
+      return;
+    }
+    sampler::Weighting weighting = weighting_of(spec.order, part, subset, lists, stop);
+    weights_fingerprint = fingerprint_of(weighting.weights);
+    sources.push_back({{seed, std::move(subset), std::move(weighting)}, first});
   };
   const auto parts = listing.parts();
   if (parts.empty()) add({"order", spec.order.include, spec.order.exclude, spec.order.first}, listing, 0, spec.seed);
@@ -91,8 +188,9 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
   }
   std::string fingerprint = fingerprint_of(listing, sources);
   std::vector<uint64_t> shares = shares_of(spec, sources);
-  Mix mix(spec.seed, std::move(sources), std::move(shares), spread_of(spec), spec.order.epoch_samples);
-  return {std::move(mix), std::move(lists), std::move(fingerprint)};
+  const uint64_t epoch_samples = spec.order.weights.empty() ? spec.order.epoch_samples : 0;  // a weighted order's own
+  Mix mix(spec.seed, std::move(sources), std::move(shares), spread_of(spec), epoch_samples);
+  return {std::move(mix), std::move(lists), std::move(fingerprint), std::move(weights_fingerprint)};
 }
 
 }  // namespace spdld::pipeline

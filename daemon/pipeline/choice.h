@@ -1,7 +1,8 @@
-// Which samples of a listing are taken, as include, exclude and first of [order] or of each of [[sources]] say, and how
-// they are ordered. Values; constant after construction, any thread.
+// Which samples of a listing are taken and how often, as include, exclude and first of [order] or of each of
+// [[sources]] and weights say, and how they are ordered. Values; constant after construction, any thread.
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -16,9 +17,12 @@ struct Choice {
   sampler::Mix mix;
   source::Stamps lists;     // of the files that say so
   std::string fingerprint;  // 32 hexadecimal digits: the listing's where all are taken, else of it and of the ids
+  std::string weights_fingerprint;  // 32 hexadecimal digits of the weights, by content; empty: not weighted
 };
 
-// Reads the lists. Throws SetupError where one can't be read, names what is not listed, or nothing is left of a source.
+// Reads the lists. Throws SetupError where one can't be read, names what is not listed, or nothing is left of a
+// source; where a
+// weight is missing, or fewer samples have one than an epoch without replacement is to have.
 Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop);
 
 }  // namespace spdld::pipeline

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "daemon/base/result.h"
 #include "proto/fingerprint.h"
 
 namespace spdld::pipeline {
@@ -15,32 +16,49 @@ std::string hexadecimal(uint64_t value) {
   return text.data();
 }
 
+void check_pinned(const source::Listing& listing, const config::SourceSpec& pinned) {
+  if (pinned.fingerprint.empty() || listing.fingerprint() == pinned.fingerprint) return;
+  std::string holds = std::to_string(listing.size()) + " samples";
+  if (!listing.classes().empty()) holds += " in " + std::to_string(listing.classes().size()) + " classes";
+  throw SetupError(Trouble::kChanged, "source.fingerprint: " + pinned.uri + " is pinned to the listing " +
+                                          pinned.fingerprint + ", and lists " + holds + ", with the fingerprint " +
+                                          listing.fingerprint() +
+                                          ": bring the data set back as it was, or pin it anew");
+}
+
+std::unique_ptr<source::Listing> as_pinned(std::unique_ptr<source::Listing> listing,
+                                           const std::vector<config::SourceSpec>& sources) {
+  const auto parts = listing->parts();
+  if (parts.empty()) check_pinned(*listing, sources.front());
+  for (size_t i = 0; i < parts.size(); ++i) check_pinned(*parts[i].listing, sources.at(i));
+  return listing;
+}
+
 }  // namespace
 
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
                    const Resources& resources, const std::stop_token& stop)
     : spec_(std::move(spec)),
-      listing_(std::move(listing)),
+      listing_(as_pinned(std::move(listing), spec_.sources)),
       listing_s_(listing_s),
       choice_(choose(spec_, *listing_, stop)),
       plan_(spec_, *listing_),
       resources_(resources),
       caching_(resources.cache, spec_),
-      lane_(resources.pool) {}
+      orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
+      lane_(resources.pool, spec_.cpu_weight) {}
 
-void Pipeline::open_cache() {
-  caching_.open(*listing_, plan_.fetched(), mix().passes(spec_.order.epochs), resources_.fetcher);
-}
+void Pipeline::open_cache() { caching_.open(*listing_, mix(), plan_.fetched(), resources_.fetcher); }
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
   return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +
-         hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size);
+         hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size) +
+         (choice_.weights_fingerprint.empty() ? "" : "-" + choice_.weights_fingerprint);
 }
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {
   const auto difference = proto::fingerprint_difference(mine, theirs);
-  if (!difference) return "its form";
-  return difference->count ? difference->parts : "nothing";
+  return difference ? difference->clause() : "its form differs";
 }
 
 }  // namespace spdld::pipeline

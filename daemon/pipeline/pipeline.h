@@ -14,6 +14,7 @@
 #include "daemon/pipeline/caching.h"
 #include "daemon/pipeline/choice.h"
 #include "daemon/pipeline/error_log.h"
+#include "daemon/pipeline/orders.h"
 #include "daemon/pipeline/plan.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
@@ -52,6 +53,9 @@ class Pipeline {
   const config::PipelineSpec& spec() const { return spec_; }
   const source::Listing& listing() const { return *listing_; }
   const sampler::Mix& mix() const { return choice_.mix; }
+  // Whether an epoch is a pass through a single source, so that orders() gives it; else a MixReader does.
+  bool is_plain() const { return mix().sources().size() == 1 && samples() == mix().sources().front().order.size(); }
+  Orders& orders() { return orders_; }
   uint64_t samples() const { return mix().epoch_samples(); }  // of an epoch
   // Whether what was listed, and the lists of samples, are as they were. Asks the file system.
   bool unchanged() const { return listing_->unchanged() && choice_.lists.unchanged(); }
@@ -71,8 +75,8 @@ class Pipeline {
   const ErrorLog& errors() const { return errors_; }
 
   // Names what decides the bytes that come out at a position, for a position token and for ranks to compare:
-  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal. differs() says in words
-  // which part two disagree in.
+  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal, and "-<weights>" behind
+  // it where samples are weighted. differs() says in words which parts two disagree in: "the pipeline's spec differs".
   std::string fingerprint(uint64_t global_size) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 
@@ -86,6 +90,7 @@ class Pipeline {
   Caching caching_;
   PipelineStatistics statistics_;
   ErrorLog errors_;
+  Orders orders_;
   FairPool::Lane lane_;
 };
 

@@ -18,6 +18,8 @@
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/sampler/mix.h"
+#include "daemon/sampler/order.h"
+#include "daemon/sampler/pushed.h"
 #include "daemon/sampler/sharding.h"
 
 namespace spdld::pipeline {
@@ -35,7 +37,7 @@ class StreamObserver {
   ~StreamObserver() = default;
 };
 
-class Stream final : private source::FetchObserver {
+class Stream final : private source::FetchObserver, private Orders::Reader {
  public:
   // How long a transient fault is waited out before the stream fails, and how many substitutes are tried for one place.
   static constexpr uint64_t kFaultNsMax = 300ull * 1'000'000'000;
@@ -48,11 +50,15 @@ class Stream final : private source::FetchObserver {
   Stream& operator=(const Stream&) = delete;
 
   // Whether the slots that it has hold too few samples for all its tasks: more than it can work on would only touch
-  // more memory than the trainer needs.
+  // more memory than the trainer needs. Where the order is pushed, only while a step is known.
   bool wants_slot();
-  // Begins to fill `slot` with the next step. false: the last epoch has ended, or the stream has failed or stopped.
+  // Begins to fill `slot` with the next step. false: the last epoch has ended, or no step is known, or the stream has
+  // failed or stopped.
   bool fill(batch::Slot& slot);
-  // Abandons what is being filled and goes on at `to`; batches of before carry an older run.
+  // Steps to come, where the spec's order is the client's. Refused whole or taken whole; the caller then looks anew
+  // whether it wants a slot.
+  Status push(const sampler::PushedSteps& steps);
+  // Abandons what is being filled, and what was pushed, and goes on at `to`; batches of before carry an older run.
   void seek(uint32_t run, sampler::Position to);
   void stop();
   // Called some times a second: tries again what a transient fault holds up.
@@ -64,6 +70,8 @@ class Stream final : private source::FetchObserver {
     uint64_t next = 0;       // sample of the slice to assign next
     uint64_t remaining = 0;  // samples not yet finished
     uint64_t start_ns = 0;
+    Orders::Found order;        // of its epoch; none: no sample has been assigned yet
+    std::vector<uint64_t> ids;  // of its samples, where they were pushed
     std::atomic<bool> abandoned{false};
   };
   struct Task final : FairTask, source::FetchRequest {
@@ -71,7 +79,7 @@ class Stream final : private source::FetchObserver {
     Stream* stream = nullptr;
     OpenBatch* open = nullptr;
     uint64_t index = 0;               // in the batch
-    uint64_t position = 0;            // in the epoch
+    uint64_t position = 0;            // in the epoch; where they are pushed, its Pushed::place
     uint64_t pass = 0;                // of its random draws
     uint32_t attempt = 0;             // 0: the sample itself; then substitutes
     uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
@@ -80,6 +88,7 @@ class Stream final : private source::FetchObserver {
   };
 
   void on_fetched(source::FetchRequest& request) override;
+  void on_order(const Status& made) override;
   void process(Task& task, unsigned thread);
   Status decode_sample(Task& task, DecodeContext& context);
   void on_bad(Task& task, const Error& error);
@@ -92,11 +101,14 @@ class Stream final : private source::FetchObserver {
   enum class On : uint8_t { kControl, kPool };  // the thread that calls
   void launch(Task& task, On thread);
 
-  bool assign(Task& task);  // under the lock, as are the following
+  bool open_next(OpenBatch& open, batch::Slot& slot);  // under the lock, as are the following
+  bool assign(Task& task);
+  void choose(Task& task);  // its sample, by the order
   std::vector<Task*> assign_idle();
   void settle(OpenBatch& open);  // when a batch has no task left
   void abandon_all();
   void tell_if_quiet();
+  Orders::Found order_of(uint64_t epoch);  // none: on_order() will come
 
   const std::shared_ptr<Pipeline> pipeline_;
   const sampler::Sharding sharding_;
@@ -112,7 +124,10 @@ class Stream final : private source::FetchObserver {
   std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
   uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
   bool wanting_told_ = true;
-  sampler::MixReader order_;
+  Orders::Found order_;                      // of the epoch asked for last
+  bool awaits_order_ = false;                // on_order() is to come; no task is assigned until then
+  std::optional<sampler::Pushed> pushed_;    // in its place, where the client pushes the order
+  std::optional<sampler::MixReader> mixed_;  // or where an epoch is no pass through one source
   sampler::Position next_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;

@@ -7,8 +7,16 @@ namespace spdld::sampler {
 
 using config::Shuffle;
 
+namespace {
+
+// How often a weighted substitute is drawn again where it is the bad sample itself, which may have most of the weight;
+// then it is any other sample.
+constexpr int kDrawsMax = 16;
+
+}  // namespace
+
 Order::Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts)
-    : rule_(rule), subset_(std::move(subset)) {
+    : rule_(rule), subset_(std::move(subset)), epoch_samples_(subset_.size()) {
   if (rule_.shuffle != Shuffle::kWindow || size() == 0) return;
   archive_starts_.push_back(0);
   for (const uint64_t id : archive_starts) {
@@ -17,12 +25,26 @@ Order::Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_
   }
 }
 
+Order::Order(uint64_t seed, Subset subset, Weighting weighting)
+    : rule_{Shuffle::kGlobal, seed, 0}, subset_(std::move(subset)), epoch_samples_(weighting.epoch_samples) {
+  if (weighting.replacement)
+    table_.emplace(weighting.weights);
+  else
+    weights_ = std::move(weighting.weights);
+}
+
 // Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: those of
 // the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; those of block b the draw named
-// "window" of (seed, epoch), sample b.
+// "window" of (seed, epoch), sample b. Weighted with replacement: the draw at position p is that named "weighted" of
+// (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits of the draw named "weighted order" of
+// (seed, epoch) and the sample's number.
 EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoch_(epoch) {
   const uint64_t seed = order.rule_.seed;
-  if (order.size() == 0) return;
+  if (order.size() == 0 || order.table_) return;
+  if (order.begins_slowly()) {
+    drawn_ = weighted_order(order.weights_, order.size(), seed, epoch);
+    return;
+  }
   if (order.rule_.shuffle == Shuffle::kGlobal)
     permutation_.emplace(order.size(), Draw(seed, epoch, 0, draw_key("order")));
   if (order.rule_.shuffle != Shuffle::kWindow) return;
@@ -41,7 +63,12 @@ uint64_t EpochOrder::archive_samples(uint64_t archive) const {
 uint64_t EpochOrder::operator()(uint64_t position) const { return order_.subset_[number_at(position)]; }
 
 uint64_t EpochOrder::number_at(uint64_t position) const {
-  if (order_.rule_.shuffle == Shuffle::kOff) return position;
+  if (!drawn_.empty()) return drawn_[position];
+  if (order_.table_) {
+    Draw draw(order_.rule_.seed, epoch_, position, draw_key("weighted"));
+    return (*order_.table_)(draw);
+  }
+  if (!permutation_) return position;
   return order_.rule_.shuffle == Shuffle::kGlobal ? (*permutation_)(position) : number_in_window(position);
 }
 
@@ -55,12 +82,23 @@ uint64_t EpochOrder::number_in_window(uint64_t position) const {
   return order_.archive_starts_[(*permutation_)(archive)] + (place - begin);
 }
 
+// With replacement: mix_bits(mix_bits(epoch) + position): a bijection of the position. So positions of one
+// epoch never meet, and those of two with a chance of 2^-64.
+uint64_t EpochOrder::pass(uint64_t position) const {
+  return order_.table_ ? mix_bits(mix_bits(epoch_) + position) : epoch_;
+}
+
 uint64_t EpochOrder::substitute(uint64_t position, uint32_t attempt) const {
   const uint64_t bad = number_at(position);
-  if (order_.size() < 2) return order_.subset_[bad];
-  Draw draw(order_.rule_.seed, epoch_, position, draw_key("substitute") + attempt);
-  const uint64_t other = draw.below(order_.size() - 1);
-  return order_.subset_[other < bad ? other : other + 1];
+  if (order_.subset_.size() < 2) return order_.subset_[bad];
+  return order_.subset_[other_number(bad, Draw(order_.rule_.seed, epoch_, position, draw_key("substitute") + attempt))];
+}
+
+uint64_t EpochOrder::other_number(uint64_t bad, Draw draw) const {
+  for (int i = 0; order_.table_ && i < kDrawsMax; ++i)
+    if (const uint64_t other = (*order_.table_)(draw); other != bad) return other;
+  const uint64_t other = draw.below(order_.subset_.size() - 1);
+  return other < bad ? other : other + 1;
 }
 
 }  // namespace spdld::sampler

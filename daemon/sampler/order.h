@@ -15,6 +15,11 @@
 // archive; a position then O(log archives).
 //
 // kOff: the listing's own order.
+//
+// Weighted, with replacement: each position is a draw of its own (12 bytes a sample, O(1) but for the subset).
+// Weighted, without: the numbers of the epoch's samples are drawn when its EpochOrder is made, which takes some 0.2 s
+// for a million samples, and 4 bytes each as long as it lives; a pipeline makes them ahead (daemon/pipeline/orders.h).
+// Samples of weight 0 are none of the subset.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +30,7 @@
 #include "config/spec.h"
 #include "daemon/sampler/permutation.h"
 #include "daemon/sampler/subset.h"
+#include "daemon/sampler/weighted.h"
 
 namespace spdld::sampler {
 
@@ -44,16 +50,23 @@ class Order {
   // `archive_starts`: the first id of each archive, in order (equal ones: the earlier archives are empty); none: there
   // is one archive. `subset` may be empty: then no position may be asked for.
   Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts = {});
+  // Weighted: a weight for each of the subset, of which there is one at least.
+  Order(uint64_t seed, Subset subset, Weighting weighting);
 
-  uint64_t size() const { return subset_.size(); }  // samples of an epoch
+  uint64_t size() const { return epoch_samples_; }  // samples of an epoch
   const Subset& subset() const { return subset_; }
+  // Whether an EpochOrder takes long to make: then it is for no thread that others wait for.
+  bool begins_slowly() const { return !weights_.empty(); }
 
  private:
   friend class EpochOrder;
 
   Rule rule_;
   Subset subset_;
+  uint64_t epoch_samples_;
   std::vector<uint64_t> archive_starts_;  // of those that hold samples of the subset, by number in the subset
+  std::optional<AliasTable> table_;       // weighted with replacement
+  std::vector<double> weights_;           // weighted without replacement, by number in the subset
 };
 
 // The order of one epoch. Borrows the Order. Constant; any thread.
@@ -63,23 +76,26 @@ class EpochOrder {
 
   uint64_t epoch() const { return epoch_; }
   uint64_t operator()(uint64_t position) const;  // position < size(): the sample's id
-  // What the random operations on the sample of this position are keyed by, beside the seed and its id: so that a sample
-  // that comes twice in an epoch may look different each time.
-  uint64_t pass(uint64_t /*position*/) const { return epoch_; }
+  // What the random operations on the sample of this position are keyed by, beside the seed and its id: so that a
+  // sample that comes twice in an epoch looks different each time. The epoch, where no sample does; with replacement it
+  // is mixed from (epoch, position), and no two positions of an epoch have the same (order.cpp says it exactly).
+  uint64_t pass(uint64_t position) const;
   // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
-  // sample but the one of this position (unless there is only one), so it may well be another bad one: the caller
-  // bounds the attempts.
+  // sample but the one of this position (unless there is only one), with replacement one drawn by weight, so it may
+  // well be another bad one: the caller bounds the attempts.
   uint64_t substitute(uint64_t position, uint32_t attempt) const;
 
  private:
   uint64_t number_at(uint64_t position) const;  // in the subset
   uint64_t number_in_window(uint64_t position) const;
   uint64_t archive_samples(uint64_t archive) const;
+  uint64_t other_number(uint64_t bad, Draw draw) const;
 
   const Order& order_;
   uint64_t epoch_;
   std::optional<Permutation> permutation_;  // kGlobal: of the samples; kWindow: of the archives
   std::vector<uint64_t> ends_;              // kWindow: the position behind each archive, in this epoch's order
+  std::vector<uint32_t> drawn_;             // weighted without replacement: the numbers, by position
 };
 
 }  // namespace spdld::sampler

@@ -6,15 +6,6 @@
 namespace spdld::sampler {
 namespace {
 
-// Mixes 64 bits so that each bit of the result depends on every bit of the input (Stafford's variant 13 of
-// MurmurHash3's finaliser, as in SplitMix64). At a third of a Philox block's price it makes eight rounds affordable for
-// every position.
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
 // Halves of fewer bits have so few round functions that some orders of a handful of samples would come up far too
 // often.
 constexpr unsigned kBitsMin = 8;
@@ -25,8 +16,8 @@ uint64_t low_mask(unsigned bits) { return (uint64_t{1} << bits) - 1; }  // bits 
 
 // With b the bits of size - 1, but at least 8, the value is split into H (its upper b/2 bits, rounded down) and L (the
 // others); in rounds i = 0, 2, 4, 6   H ^= F(L, k[i]),   in rounds 1, 3, 5, 7   L ^= F(H, k[i]),   where
-// F(x, k) = mix(x ^ k), cut to its lowest bits. An odd b keeps the domain below twice the size, so that fewer than one
-// walk in two has a second step. The round keys are words of the draw, two a key, high first.
+// F(x, k) = mix_bits(x ^ k), cut to its lowest bits. An odd b keeps the domain below twice the size, so that fewer than
+// one walk in two has a second step. The round keys are words of the draw, two a key, high first.
 Permutation::Permutation(uint64_t size, Draw keys) : size_(size) {
   const unsigned bits = std::max(kBitsMin, static_cast<unsigned>(std::bit_width(size - 1)));
   high_bits_ = bits / 2;
@@ -50,8 +41,8 @@ uint64_t Permutation::encrypt(uint64_t value) const {
   const uint64_t high_mask = low_mask(high_bits_), low_bits_mask = low_mask(low_bits_);
   uint64_t high = value >> low_bits_, low = value & low_bits_mask;
   for (unsigned i = 0; i < kRounds; i += 2) {
-    high ^= mix(low ^ keys_[i]) & high_mask;
-    low ^= mix(high ^ keys_[i + 1]) & low_bits_mask;
+    high ^= mix_bits(low ^ keys_[i]) & high_mask;
+    low ^= mix_bits(high ^ keys_[i + 1]) & low_bits_mask;
   }
   return high << low_bits_ | low;
 }

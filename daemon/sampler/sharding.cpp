@@ -53,6 +53,12 @@ Sharding::Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t ra
   }
 }
 
+Sharding Sharding::without_steps() const {
+  Sharding open = *this;
+  open.steps_ = 0;
+  return open;
+}
+
 Slice Sharding::slice(uint64_t step) const {
   const uint64_t start = step * global_size_;  // < samples_, so it does not overflow
   if (pads_) {

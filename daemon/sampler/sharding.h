@@ -18,27 +18,40 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
+// A place in a run: the next step to be handed out. epoch may be `epochs` (at the end).
+struct Position {
+  uint64_t epoch = 0, step = 0;
+  friend auto operator<=>(const Position&, const Position&) = default;
+};
+
+// So many steps later, of epochs with this many.
+inline Position steps_on(Position position, uint64_t steps, uint64_t steps_per_epoch) {
+  const uint64_t step = position.step + steps;  // far below 2^64: a step is one of an epoch
+  return {position.epoch + step / steps_per_epoch, step % steps_per_epoch};
+}
+
 class Sharding {
  public:
   // Throws SetupError: rank >= world_size, a global size that world_size does not divide, no step at all (fewer samples
   // than a global batch with `drop`), nothing listed.
   Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size);
 
-  uint64_t steps() const { return steps_; }              // of an epoch, for every rank
+  // The same sizes, but of epochs that the client cuts into steps ([order] shuffle = "client"): each rank's are its
+  // own.
+  Sharding without_steps() const;
+
+  uint64_t steps() const { return steps_; }              // of an epoch, for every rank; 0: not known
   uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step
   uint64_t global_size() const { return global_size_; }  // G
   Slice slice(uint64_t step) const;                      // step < steps()
-  uint64_t epoch_samples() const;                        // that this rank gets in an epoch, padded ones as well
+  // Whether an epoch may have this place: its end is one, and the next epoch's beginning by another name.
+  bool has(Position at) const { return steps_ == 0 || at.step <= steps_; }
+  Position by_one_name(Position at) const { return steps_ && at.step == steps_ ? Position{at.epoch + 1, 0} : at; }
+  uint64_t epoch_samples() const;  // that this rank gets in an epoch, padded ones as well
 
  private:
   uint64_t samples_, rank_, world_size_, batch_size_, global_size_, steps_;
   bool pads_;
-};
-
-// A place in a run: the next step to be handed out. epoch may be `epochs` (at the end).
-struct Position {
-  uint64_t epoch = 0, step = 0;
-  friend auto operator<=>(const Position&, const Position&) = default;
 };
 
 }  // namespace spdld::sampler

@@ -119,6 +119,68 @@ TEST_CASE("weights divide the CPU time, and a lane that slept gains no credit") 
   CHECK(got_triple / (got_triple + got_single) == Approx(0.75).margin(0.08));
 }
 
+namespace {
+
+std::atomic<uint64_t> simulated_ns{0};
+
+// Two lanes that always have tasks, on one thread whose clock only the tasks move. What the first had got, and all,
+// after each task.
+struct Shared {
+  uint64_t first_ns, all_ns;
+};
+std::vector<Shared> share_out(double first_weight, uint64_t first_task_ns, double other_weight, uint64_t other_task_ns,
+                              uint64_t lasts_ns) {
+  simulated_ns = 0;
+  const auto now_ns = [] { return simulated_ns.load(); };
+  FairPool pool(1, {now_ns, now_ns});
+  FairPool::Lane first(pool, 1.0), other(pool, other_weight);
+  first.set_weight(first_weight);
+  std::vector<Shared> shared = {{0, 0}};
+  std::vector<Call> calls(16);
+  std::latch all(static_cast<std::ptrdiff_t>(calls.size()));
+  for (size_t i = 0; i < calls.size(); i++) {
+    FairPool::Lane& lane = i % 2 ? other : first;
+    calls[i].does = [&, i](unsigned) {
+      const uint64_t took_ns = i % 2 ? other_task_ns : first_task_ns;
+      simulated_ns += took_ns;
+      shared.push_back({shared.back().first_ns + (i % 2 ? 0 : took_ns), simulated_ns});
+      if (simulated_ns < lasts_ns)
+        pool.submit(lane, calls[i]);
+      else
+        all.count_down();
+    };
+  }
+  Call begin;  // all are there before the first runs
+  begin.does = [&](unsigned) {
+    for (size_t i = 0; i < calls.size(); i++) pool.submit(i % 2 ? other : first, calls[i]);
+  };
+  pool.submit(first, begin);
+  all.wait();
+  return shared;
+}
+
+}  // namespace
+
+TEST_CASE("in any ten seconds each of two unequal lanes gets what the weights promise") {
+  constexpr uint64_t kWindow_ns = 10'000'000'000, kLasts_ns = 25'000'000'000;
+  for (const auto& [first, other] : {std::pair{1.0, 1.0}, {1.0, 3.0}, {3.0, 1.0}, {9.0, 1.0}, {0.1, 1.0}, {1.0, 9.0}}) {
+    const auto shared = share_out(first, 20'000'000, other, 100'000, kLasts_ns);  // 20 ms beside 0.1 ms
+    const double promised = first / (first + other);
+    double least = 1, most = 0;
+    for (size_t from = 0, to = 0; from < shared.size(); from++) {
+      while (to < shared.size() && shared[to].all_ns - shared[from].all_ns < kWindow_ns) to++;
+      if (to == shared.size() || shared[to].all_ns > kLasts_ns) break;
+      const double share = static_cast<double>(shared[to].first_ns - shared[from].first_ns) /
+                           static_cast<double>(shared[to].all_ns - shared[from].all_ns);
+      least = std::min(least, share);
+      most = std::max(most, share);
+    }
+    INFO(first << ":" << other);
+    CHECK(least == Approx(promised).epsilon(0.05));
+    CHECK(most == Approx(promised).epsilon(0.05));
+  }
+}
+
 TEST_CASE("a lane's end waits for its tasks") {
   FairPool pool(2);
   for (int round = 0; round < 200; round++) {

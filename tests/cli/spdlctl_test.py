@@ -18,7 +18,7 @@ from daemon import WAIT_S, Daemon, make_pictures, pipeline_text  # noqa: E402
 
 OPTIONS = cases.options("daemon", "ctl")
 FINE, WRONG, USAGE, NO_DAEMON = 0, 1, 2, 3
-COMMANDS = ("bench", "check", "describe", "errors", "ls", "ops", "ping", "status")
+COMMANDS = ("bench", "check", "describe", "errors", "export", "ls", "ops", "ping", "status")
 
 
 def spdlctl(*words, **options):
@@ -194,6 +194,32 @@ class WithDaemon(Case):
         self.assertEqual(done.returncode, FINE)
         self.assertIn("%", drawn)
         self.assertTrue(drawn.endswith("\r\x1b[K"), "nothing of it stays")
+
+    def test_an_exported_listing_pins_and_is_included(self):
+        file = self.folder / "small.listing"
+        for target in (self.file, "small"):
+            done = self.ctl("export", target, file)
+            self.assert_code(done, FINE)
+            head, lines = file.read_text().splitlines()[:3], file.read_text().splitlines()[3:]
+            fingerprint = head[1].split()[-1]
+            self.assertEqual(head, ["# spdld listing 1", f"# fingerprint {fingerprint}", "# samples 24"])
+            self.assertEqual(lines, [f"{8 * label + number}\tclass-{label}/{number}.jpg"
+                                     for label in range(3) for number in range(8)])
+            self.assertIn(f"24 samples, fingerprint {fingerprint}", done.stdout)
+        self.assertEqual([each.name for each in self.folder.glob("*.part-*")], [])
+
+        some = self.folder / "some.listing"
+        some.write_text("\n".join(head + lines[3:9]) + "\n")
+        text = pipeline_text(self.folder / "pictures", "chosen")
+        text = text.replace("[order]", f'[order]\ninclude = "{some}"').replace("[source]", f'[source]\nfingerprint = "{fingerprint}"')
+        chosen = self.folder / "chosen.toml"
+        chosen.write_text(text)
+        self.assertEqual(self.document("bench", chosen, "--epochs", 1)["images"], 6)
+        chosen.write_text(text.replace(fingerprint, "0" * 32))
+        refused = self.ctl("export", chosen, file)
+        self.assert_sentence(refused, WRONG)
+        self.assertIn(f"lists 24 samples in 3 classes, with the fingerprint {fingerprint}", refused.stderr)
+        self.assert_sentence(self.ctl("export", self.file, self.folder / "none/file"), WRONG)
 
     def test_bench_of_what_is_not_there(self):
         self.assert_sentence(self.ctl("bench", "nothing"), WRONG)

@@ -64,7 +64,8 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(names == std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "mix.toml", "spdld.toml", "webdataset.toml"});
+  CHECK(names ==
+        std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "mix.toml", "spdld.toml", "webdataset.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
 }
@@ -74,7 +75,8 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   for (const auto& key : daemon_keys()) {
     INFO(key);
     const size_t dot = key.rfind('.');
-    CHECK(names_key(section_of(text, key.substr(0, dot)), key.substr(dot + 1)));
+    const std::string name = key.substr(dot + 1);
+    CHECK(names_key(section_of(text, key.substr(0, dot)), name == "NAME" ? "imagenet-train" : name));
   }
   const auto loaded = load_daemon_file(kExamples / "spdld.toml");
   REQUIRE(loaded);
@@ -115,15 +117,18 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
   CHECK(loaded.value->socket_group == "trainers");
   CHECK(loaded.value->data_roots.size() == 2);
   CHECK(loaded.value->access.size() == 2);
+  CHECK(loaded.value->cpu_weights == std::map<std::string, double>{{"imagenet-train", 3}});
   CHECK(loaded.value->pipelines_dir == "/etc/spdld/pipelines");
   CHECK(loaded.value->cache_folder == "/mnt/ssd/spdld");
 }
 
 TEST_CASE("the example of training names every key of a pipeline", "[config]") {
   const std::string text = text_of(kExamples / "imagenet-train.toml");
-  for (const char* key : {"name",    "seed",   "on_bad",      "cache",   "type",           "uri",      "extensions",
-                          "shuffle", "window", "epochs",      "include", "exclude",        "first",    "from",
-                          "ops",     "size",   "global_size", "last",    "prefetch_depth", "held_max", "device"}) {
+  for (const char* key : {"name",       "seed",    "on_bad",         "cache",           "type",        "uri",
+                          "extensions", "shuffle", "window",         "epochs",          "include",     "exclude",
+                          "first",      "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
+                          "from",       "ops",     "size",           "global_size",     "last",        "prefetch_depth",
+                          "held_max",   "device",  "cpu_weight",     "fingerprint"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }

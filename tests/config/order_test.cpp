@@ -56,6 +56,55 @@ TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
   CHECK(canonical_of("") == canonical_of("shuffle = true\nepochs = 1"));
 }
 
+TEST_CASE("weights are a file's, with a column's name or without, or the classes'", "[config]") {
+  const auto plain = order_of("weights = \"w.tsv\"");
+  CHECK(plain.weights == "/files/w.tsv");
+  CHECK(plain.weights_column.empty());
+  CHECK_FALSE(plain.weights_default);
+  CHECK(plain.replacement);
+  CHECK(plain.epoch_samples == 0);
+  CHECK(plain.shuffle == Shuffle::kGlobal);
+  const auto full = order_of(
+      "weights = \"/w.csv\"\nweights_column = \"how often\"\nweights_default = 0.25\nreplacement = false\n"
+      "epoch_samples = 70\nshuffle = true");
+  CHECK(full.weights == "/w.csv");
+  CHECK(full.weights_column == "how often");
+  CHECK(full.weights_default == 0.25);
+  CHECK_FALSE(full.replacement);
+  CHECK(full.epoch_samples == 70);
+  CHECK(order_of("weights = \"w\"\nweights_default = 0").weights_default == 0.0);
+  CHECK(order_of("weights = \"class\"").weights == kWeightsByClass);
+  CHECK(order_of("weights = \"./class\"").weights == "/files/class");
+  CHECK(order_of("").weights.empty());
+  CHECK(canonical_of("weights = \"a\"") == canonical_of("weights = \"b\"\nweights_default = 3"));
+  CHECK(canonical_of("weights = \"a\"") != canonical_of("weights = \"a\"\nreplacement = false"));
+  CHECK(canonical_of("weights = \"a\"") != canonical_of("weights = \"a\"\nepoch_samples = 3"));
+  CHECK(canonical_of("weights = \"a\"") != canonical_of(""));
+}
+
+TEST_CASE("the client's order counts no epochs, and is its own spec", "[config]") {
+  const auto order = order_of("shuffle = \"client\"");
+  CHECK(order.shuffle == Shuffle::kClient);
+  CHECK(order.epochs == 0);
+  CHECK(order_of("shuffle = \"client\"\nepochs = 3").epochs == 3);
+  CHECK(canonical_of("shuffle = \"client\"").find("\"shuffle\":\"client\"") != std::string::npos);
+  CHECK(canonical_of("shuffle = \"client\"") != canonical_of("shuffle = false\nepochs = 0"));
+}
+
+TEST_CASE("a stream of the client's order is its own", "[config]") {
+  const std::string text = "share = \"stream\"\n" + with_line(7, "shuffle = \"client\"");
+  expect_complaints(load_pipeline_toml(text, "p.toml", "/files"),
+                    {{1, "share", "beside shuffle = \"client\": each job says its own order"}});
+}
+
+TEST_CASE("an end of an epoch that is not the client's is refused beside its order", "[config]") {
+  std::string text = with_line(7, "shuffle = \"client\"");
+  CHECK(load_pipeline_toml(text + "last = \"short\"", "p.toml", "/files"));
+  for (const char* last : {"pad", "drop"})
+    expect_complaints(load_pipeline_toml(text + "last = \"" + last + "\"", "p.toml", "/files"),
+                      {{14, "batch.last", "a step has the samples that the trainer gives it"}});
+}
+
 TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   struct Case {
     std::string text;
@@ -63,7 +112,7 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   };
   const std::vector<Case> cases = {
       {"shuffle = \"windw\"", {7, "order.shuffle", "not \"windw\" (did you mean \"window\"?)"}},
-      {"shuffle = [true]", {7, "order.shuffle", "\"window\" or \"off\", not [true]"}},
+      {"shuffle = [true]", {7, "order.shuffle", "\"off\" or \"client\", not [true]"}},
       {"window = 5", {7, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = true\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = \"window\"\nwindow = 0", {8, "order.window", "an integer from 1 to 1000000000000, not 0"}},
@@ -73,7 +122,26 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"include = \"\"", {7, "order.include", "must name a folder or a file"}},
       {"include = [1, 2]", {7, "order.include", "must be a text, not [1, 2]"}},
       {"include = \"https://x/list\"", {7, "order.include", "is not supported by this version"}},
+      {"shuffle = \"client\"\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
+      {"shuffle = \"client\"\ninclude = \"/a\"", {8, "order.include", "the trainer says which samples come"}},
+      {"shuffle = \"client\"\nexclude = \"/a\"", {8, "order.exclude", "the trainer says which samples come"}},
+      {"shuffle = \"client\"\nfirst = 5", {8, "order.first", "may not stand beside shuffle = \"client\""}},
       {"exclude = \"~/bad.txt\"", {7, "order.exclude", "which is not expanded"}},
+      {"weights = \"\"", {7, "order.weights", "must name a folder or a file"}},
+      {"weights = 3", {7, "order.weights", "must be a text, not 3"}},
+      {"weights_column = \"w\"", {7, "order.weights_column", "may only stand beside weights"}},
+      {"weights_default = 1", {7, "order.weights_default", "may only stand beside weights"}},
+      {"replacement = true", {7, "order.replacement", "may only stand beside weights"}},
+      {"weights = \"class\"\nweights_column = \"w\"", {8, "order.weights_column", "beside a file of weights"}},
+      {"weights = \"class\"\nweights_default = 1", {8, "order.weights_default", "beside a file of weights"}},
+      {"weights = \"w\"\nweights_column = \"\"", {8, "order.weights_column", "must name a column"}},
+      {"weights = \"w\"\nweights_default = -1",
+       {8, "order.weights_default", "a number from 0 to 1000000000000000, not -1"}},
+      {"weights = \"w\"\nweights_default = inf", {8, "order.weights_default", "a number from 0 to 1000000000000000"}},
+      {"weights = \"w\"\nepoch_samples = 0", {8, "order.epoch_samples", "an integer from 1 to"}},
+      {"weights = \"w\"\nreplacement = 1", {8, "order.replacement", "true or false, not 1"}},
+      {"weights = \"w\"\nshuffle = false", {8, "order.shuffle", "must be left out beside weights"}},
+      {"shuffle = \"window\"\nweights = \"w\"", {7, "order.shuffle", "must be left out beside weights"}},
   };
   for (const auto& one : cases) {
     INFO(one.text);

@@ -129,4 +129,24 @@ TEST_CASE("a webdataset's fields are extensions, and its class is bytes", "[conf
   expect_complaints(put_from("path"), {{11, "output[0].ops[0]", "can't decode \"path\""}});
 }
 
+TEST_CASE("a listing is pinned by 32 digits, and the CPU's weight is a number in bounds", "[config]") {
+  const std::string digits = "0123456789abcdef0123456789abcdef";
+  const auto pinned = load_with_line(5, "uri = \"/data/train\"\nfingerprint = \"" + digits + "\"");
+  INFO(pinned.sentences());
+  REQUIRE(pinned);
+  CHECK(pinned.value->source.fingerprint == digits);
+  CHECK(pinned.value->source.parameters.count("fingerprint") == 0);
+  CHECK(pinned.value->cpu_weight == 1);
+  for (const std::string& wrong : {digits.substr(1), digits + "0", "G" + digits.substr(1), "A" + digits.substr(1)}) {
+    expect_complaints(load_with_line(5, "uri = \"/data/train\"\nfingerprint = \"" + wrong + "\""),
+                      {{6, "source.fingerprint", "32 hexadecimal digits"}});
+  }
+  const auto weighed = load_with_line(2, "cpu_weight = 3");
+  REQUIRE(weighed);
+  CHECK(weighed.value->cpu_weight == 3);
+  for (const char* wrong : {"0", "0.009", "101", "-1", "nan", "\"2\""}) {
+    expect_complaints(load_with_line(2, std::string("cpu_weight = ") + wrong), {{2, "cpu_weight", "0.01"}});
+  }
+}
+
 }  // namespace spdld::config

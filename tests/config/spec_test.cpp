@@ -105,6 +105,18 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   uncached.cache = CacheForm::kOff;
   CHECK(canonical_json(uncached) == text);
   CHECK(full_json(uncached) != full_json(spec));
+  auto heavier = spec, pinned = spec;  // neither decides a byte
+  heavier.cpu_weight = 2.5;
+  pinned.sources[0].fingerprint = std::string(32, 'a');
+  for (const auto& changed : {heavier, pinned}) {
+    CHECK(canonical_json(changed) == text);
+    const auto again = load_pipeline_json(full_json(changed), "again");
+    INFO(again.sentences());
+    REQUIRE(again);
+    CHECK(full_json(*again.value) == full_json(changed));
+    CHECK(again.value->cpu_weight == changed.cpu_weight);
+    CHECK(again.value->sources[0].fingerprint == changed.sources[0].fingerprint);
+  }
   const auto changed = [&](auto change) {
     auto copy = spec;
     change(copy);
@@ -112,30 +124,39 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
   };
   CHECK(changed([](auto& s) { s.seed = 1; }));
   CHECK(changed([](auto& s) { s.on_bad = OnBad::kFail; }));
-  CHECK(changed([](auto& s) { s.sources[0].uri = "/x"; }));
   CHECK(changed([](auto& s) { s.sources[0].parameters["x"] = true; }));
   CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kGlobal; }));
   CHECK(changed([](auto& s) { s.order.shuffle = Shuffle::kWindow; }));
-  CHECK(changed([](auto& s) { s.order.epochs = 1; }));
-  CHECK(changed([](auto& s) { s.order.include = "/x"; }));
-  CHECK(changed([](auto& s) { s.order.exclude = "/x"; }));
-  CHECK(changed([](auto& s) { s.order.first = 1; }));
+  CHECK(changed([](auto& s) { s.order.weights = "/x"; }));
+  CHECK(changed([](auto& s) { s.order.epoch_samples = 1; }));
   CHECK(changed([](auto& s) { s.outputs.pop_back(); }));
   CHECK(changed([](auto& s) { s.outputs[0].ops[2].parameters["dtype"] = std::string("float32"); }));
-  CHECK(changed([](auto& s) { s.batch.global_size = 256; }));
   CHECK(changed([](auto& s) { s.batch.last = LastBatch::kShort; }));
   CHECK(changed([](auto& s) { s.batch.last = LastBatch::kPad; }));
+  // What is told by the listing, the weights or the global batch, and the length of a run: in the full text alone.
+  const auto only_full = [&](auto change) {
+    auto copy = spec;
+    change(copy);
+    return canonical_json(copy) == text && full_json(copy) != full_json(spec);
+  };
+  CHECK(only_full([](auto& s) { s.sources[0].uri = "/x"; }));
+  CHECK(only_full([](auto& s) { s.order.epochs = 1; }));
+  CHECK(only_full([](auto& s) { s.order.include = "/x"; }));
+  CHECK(only_full([](auto& s) { s.order.exclude = "/x"; }));
+  CHECK(only_full([](auto& s) { s.order.first = 1; }));
+  CHECK(only_full([](auto& s) { s.batch.size = 77; }));
+  CHECK(only_full([](auto& s) { s.batch.size = 0, s.batch.global_size = 77; }));
 }
 
 TEST_CASE("canonical_json is one known text", "[config]") {
   const auto loaded = load_with_line(0, "");
   REQUIRE(loaded);
   CHECK(canonical_json(*loaded.value) ==
-        R"({"batch":{"last":"short","size":8},"on_bad":"substitute","order":{"epochs":2,"shuffle":true},)"
+        R"({"batch":{"last":"short"},"on_bad":"substitute","order":{"shuffle":true},)"
         R"("output":[{"from":"image","name":"image","ops":[{"exif":true,"fast":false,"op":"decode-image"},)"
         R"({"antialias":true,"op":"resize","size":[32,48]},)"
         R"({"dtype":"uint8","layout":"NHWC","op":"convert","scale":1}]}],"seed":7,)"
-        R"("source":{"extensions":"jpg,jpeg","type":"image-folder","uri":"/data/train"}})");
+        R"("source":{"extensions":"jpg,jpeg","type":"image-folder"}})");
   // Written or implied, convert is the same.
   const auto written =
       load_with_ops("{ op = \"decode-image\" }, { op = \"resize\", size = [32, 48] }, { op = \"convert\" }");

@@ -21,6 +21,7 @@ namespace {
 struct Notes {
   std::vector<delivery::LeaseId> released, kept;
   std::vector<sampler::Position> sought;
+  std::vector<sampler::PushedSteps> pushed;
   int ended = 0;
   // Of the leases kept by DETACH, those given back since.
   size_t released_after_detach() const {
@@ -43,6 +44,11 @@ class NotingAttachment final : public control::Attachment {
   Status seek(uint32_t, sampler::Position to) override {
     notes_.sought.push_back(to);
     if (to.step == 77) return Error{Trouble::kUsage, "there is no step 77"};
+    return Done{};
+  }
+  Status push(const sampler::PushedSteps& steps) override {
+    if (steps.last && steps.sizes.empty()) return Error{Trouble::kLimit, "no end here"};
+    notes_.pushed.push_back(steps);
     return Done{};
   }
 
@@ -233,6 +239,62 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
   CHECK(notes.released.size() == 2);
   CHECK(notes.sought.size() == 2);
   CHECK(notes.ended == 1);
+}
+
+TEST_CASE("pushed steps: read whole, refused by the request's number, and hostile ones change nothing") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  bool pushes = false;  // assertions are this thread's alone
+  served.service.on_attach = [&](const control::Client& client, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) {
+    pushes = client.pushes;
+    auto info = ring.info();
+    info.push_steps_max = 256, info.push_ids_max = 1000;
+    to->attached(std::make_unique<NotingAttachment>(notes), info);
+  };
+  served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
+  RawClient client(served.path());
+  client.hello();
+  client.send_attach(1, "p");
+  const auto heard = client.hear();
+  const auto* attached = heard->message().body_as_Attached();
+  REQUIRE(attached);
+  CHECK(attached->push_steps_max() == 256);
+  CHECK(attached->push_ids_max() == 1000);
+  const uint32_t number = attached->attachment();
+  const auto push = [&](uint32_t attachment, std::vector<uint32_t> sizes, std::vector<uint64_t> ids, bool last,
+                        bool placed = true) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto position = placed ? proto::CreatePosition(builder, 2, 3) : 0;
+    const auto body = proto::CreatePushDirect(builder, attachment, 77, position, &sizes, &ids, last);
+    client.send(proto::finish(builder, proto::Body::Push, body));
+  };
+  const auto refused = [&](ErrorCode code) {
+    const auto answer = client.hear();
+    const auto* error = answer->message().body_as_ErrorReply();
+    REQUIRE(error);
+    CHECK(error->request() == 77);
+    CHECK(error->code() == code);
+  };
+  push(number + 1, {1}, {5}, false);
+  refused(ErrorCode::not_found);
+  push(number, {1}, {5}, false, false);
+  refused(ErrorCode::not_found);
+  push(number, {}, {}, true);
+  refused(ErrorCode::limit);
+  push(number, {2, 1}, {5, UINT64_MAX, 5}, true);
+  push(number, std::vector<uint32_t>(8'000, UINT32_MAX), {}, false);  // as it is said; the order itself judges it
+  client.send_detach(number);
+  push(number, {1}, {5}, false);
+  refused(ErrorCode::not_found);
+  CHECK_FALSE(pushes);
+  REQUIRE(notes.pushed.size() == 2);
+  CHECK(notes.pushed[0].first == sampler::Position{2, 3});
+  CHECK(notes.pushed[0].sizes == std::vector<uint32_t>{2, 1});
+  CHECK(notes.pushed[0].ids == std::vector<uint64_t>{5, UINT64_MAX, 5});
+  CHECK(notes.pushed[0].last);
+  CHECK(notes.pushed[1].sizes.size() == 8'000);
 }
 
 TEST_CASE("an attach that is answered after its client has gone is given back at once") {

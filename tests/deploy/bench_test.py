@@ -82,6 +82,14 @@ class Scripts(unittest.TestCase):
         self.assertIn("| all that comes |", text)
         self.assertRegex(text, r"\d\.\d\d of the batches for \d+\.\d\d of the CPU")
 
+    def test_shares(self):
+        out = self.folder / "shares"
+        run("shares.py", *self.options("--seconds", 1, "--weights", "1:1,1:3", "--size", 32, "--out", out))
+        told = json.loads((out / "shares.json").read_text())
+        self.assertEqual([each["promised"] for each in told], [0.5, 0.25])
+        self.assertTrue(all(0 < each["got"] < 1 and each["windows"] > 0 for each in told))
+        self.assertIn("| 1:3 |", (out / "shares.md").read_text())
+
     def test_handover(self):
         out = self.folder / "handover"
         run("handover.py", *self.options("--calls", 20, "--rounds", 1, "--size", 32, "--no-fail", "--out", out))
@@ -89,6 +97,13 @@ class Scripts(unittest.TestCase):
         self.assertEqual(len([line for line in lines if line.startswith("| ")]), 15)
         copied = [line for line in lines if line.startswith("| batches copied on the way")]
         self.assertEqual([line.split(" | ")[1] for line in copied], ["0", "0"])
+
+    def test_sharing(self):
+        out = self.folder / "sharing"
+        run("sharing.py", *self.options("--jobs", 2, "--rounds", 1, "--epochs", 20, "--out", out))
+        text = (out / "sharing.md").read_text()
+        for word in ("one", "all", "and a sleeper"):
+            self.assertIn(f"| {word} |", text)
 
     def test_soak(self):
         out = self.folder / "soak"
@@ -109,6 +124,18 @@ class Figures(unittest.TestCase):
 
     def test_medians(self):
         self.assertEqual(figures.medians([{"a": 3, "b": "x"}, {"a": 1, "b": "x"}, {"a": 2, "b": "x"}]), {"a": 2, "b": "x"})
+
+
+class Shares(unittest.TestCase):
+    def test_the_worst_window_is_told(self):
+        sys.path.insert(0, str(ROOT / "bench"))
+        import shares
+        even = [(second, [second, 3 * second]) for second in range(31)]
+        self.assertEqual(set(shares.windows(even)), {0.25})
+        self.assertAlmostEqual(shares.off(shares.windows(even), 0.25), 0)
+        late = [(second, [max(0, second - 10), second]) for second in range(31)]  # nothing for the first ten seconds
+        self.assertEqual(min(shares.windows(late)), 0)
+        self.assertAlmostEqual(shares.off(shares.windows(late), 0.5), 1)
 
 
 class Soak(unittest.TestCase):

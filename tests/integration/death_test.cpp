@@ -4,8 +4,11 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
+#include "tests/control/raw_client.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
@@ -198,4 +201,36 @@ TEST_CASE("a daemon that is killed and comes back: the trainer goes on, no batch
   }
   for (const Seen& one : take_all(loader)) seen.push_back(one);
   CHECK(seen == undisturbed);
+}
+
+TEST_CASE("a job that is killed and comes back at once with other ranks is not refused for its dead ones") {
+  TempDir dir;
+  make_photos(dir.path() / "photos", 12, 2);
+  std::filesystem::create_directories(dir.path() / "pipelines");
+  std::ofstream(dir.path() / "pipelines/photos.toml") << PhotoSpec{}.toml(dir.path() / "photos");
+  DaemonProcess daemon("[pipelines]\ndir = \"" + (dir.path() / "pipelines").string() + "\"\n");
+  Pipe told;
+  const pid_t trainer = in_child([&] {
+    Loader loader = attach({.socket = daemon.socket(), .pipeline = "photos", .group = "job"});
+    told.write("x");
+    pause();
+    return 0;
+  });
+  REQUIRE(told.read_byte());
+  RawClient newcomer(daemon.socket());
+  newcomer.hello();
+  // The daemon finds the newcomer's message before the news of the death, because it came before it.
+  kill(daemon.pid(), SIGSTOP);
+  int status = 0;
+  REQUIRE(waitpid(daemon.pid(), &status, WUNTRACED) == daemon.pid());
+  newcomer.send_attach(1, "photos", "job", 1);  // of a world of two
+  kill(trainer, SIGKILL);
+  REQUIRE(wait_for(trainer) == -SIGKILL);
+  kill(daemon.pid(), SIGCONT);
+  auto heard = newcomer.hear();
+  while (heard && heard->message().body_type() == proto::Body::Preparing) heard = newcomer.hear();
+  REQUIRE(heard);
+  const auto* refused = heard->message().body_as_ErrorReply();
+  INFO((refused ? std::string(proto::text_of(refused->message())) : ""));
+  CHECK(heard->message().body_as_Attached());
 }

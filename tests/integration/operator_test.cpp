@@ -158,3 +158,64 @@ TEST_CASE("a private daemon serves its user alone and ends after its last sessio
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
   daemon.start();  // so that the destructor has something to end
 }
+
+TEST_CASE("a pipeline's part of the CPU is its own file's word, and the operator's over it") {
+  TempDir dir;
+  make_photos(dir.path() / "photos", 12, 2);
+  std::filesystem::create_directories(dir.path() / "pipelines");
+  const auto spec_of = [&](const std::string& name) {
+    PhotoSpec spec;
+    spec.name = name;
+    return "cpu_weight = 0.5\n" + spec.toml(dir.path() / "photos");
+  };
+  for (const char* name : {"own", "set"})
+    std::ofstream(dir.path() / "pipelines" / (std::string(name) + ".toml")) << spec_of(name);
+  const auto settings = [&](const std::string& weights) {
+    return "[pipelines]\ndir = \"" + (dir.path() / "pipelines").string() + "\"\n[pipelines.cpu_weight]\n" + weights;
+  };
+  DaemonProcess daemon(settings("set = 3\n"));
+  Loader own = attach({.socket = daemon.socket(), .pipeline = "own"});
+  Loader set = attach({.socket = daemon.socket(), .pipeline = "set"});
+  Loader sent = attach({.socket = daemon.socket(), .spec = spec_of("set"), .group = "sent"});  // no named one
+  const auto cpu = [&](const char* name) {
+    return nlohmann::json::parse(query("describe", name, daemon.socket().c_str()))["cpu"];
+  };
+  CHECK(cpu("own")["weight"] == 0.5);
+  CHECK(cpu("set")["weight"] == 3);
+  CHECK(cpu("set")["own_weight"] == 0.5);
+  CHECK(cpu("set#2")["weight"] == 0.5);
+  CHECK(take_all(set).size() == 3);
+  CHECK(soon([&] { return cpu("set")["used_s"] > 0; }));
+
+  daemon.rewrite_settings(settings("own = 7\n"));
+  kill(daemon.pid(), SIGHUP);
+  wait_for_log(daemon, "was read anew");
+  CHECK(cpu("own")["weight"] == 7);
+  CHECK(cpu("set")["weight"] == 0.5);
+  const auto listed = nlohmann::json::parse(query("list", nullptr, daemon.socket().c_str()))["pipelines"];
+  for (const auto& pipeline : listed) CHECK(pipeline["cpu_weight"] == (pipeline["name"] == "own" ? 7 : 0.5));
+}
+
+TEST_CASE("a data set that is pinned and lists something else is refused") {
+  DaemonProcess daemon;
+  make_photos(daemon.dir() / "photos", 12, 2);
+  const std::string toml = PhotoSpec{}.toml(daemon.dir() / "photos");
+  const auto pinned = [&](const std::string& fingerprint) {
+    std::string text = toml;
+    return text.insert(text.find("[source]") + 9, "fingerprint = \"" + fingerprint + "\"\n");
+  };
+  const Loader free = attach({.socket = daemon.socket(), .spec = toml});
+  const std::string fingerprint =
+      nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()))["fingerprint"];
+  {
+    const Loader same = attach({.socket = daemon.socket(), .spec = pinned(fingerprint)});
+    CHECK(same.info().fingerprint ==
+          std::string(free.info().fingerprint));  // a state goes on with the pin, and without
+  }
+  std::filesystem::remove(daemon.dir() / "photos/class-1/00001.jpg");
+  const Outcome other = try_attach({.socket = daemon.socket(), .spec = pinned(fingerprint)});
+  CHECK(other.result == SPDLD_CHANGED);
+  CHECK_THAT(other.text,
+             Contains("source.fingerprint") && Contains(fingerprint) && Contains("11 samples in 2 classes"));
+  CHECK_THAT(try_attach({.socket = daemon.socket(), .spec = pinned("12")}).text, Contains("32 hexadecimal digits"));
+}

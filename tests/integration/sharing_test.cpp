@@ -115,7 +115,7 @@ TEST_CASE("a wrong rank, world size or reader is refused with a sentence") {
   CHECK_THAT(refusal(same), Contains("is held by") && Contains(std::to_string(getpid())));
   CHECK_THAT(refusal(larger), Contains("world_size 2, not 3"));
   CHECK_THAT(refusal(beyond), Contains("rank 2"));
-  CHECK_THAT(refusal(more_readers), Contains("readers"));
+  CHECK_THAT(refusal(more_readers), Contains("has 1 replica on this node") && Contains("not 2"));
 }
 
 TEST_CASE("describe and status tell what goes on") {

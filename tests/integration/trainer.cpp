@@ -27,6 +27,7 @@ Loader attach(const Job& job) {
   if (!job.transport.empty()) options.transport = job.transport.c_str();
   options.ready_early = job.ready_early ? 1 : 0;
   if (!job.fingerprint.empty()) options.fingerprint = job.fingerprint.c_str();
+  if (!job.join.empty()) options.join = job.join.c_str();
   options.no_private_daemon = 1;
   return Loader(options);
 }

@@ -22,6 +22,7 @@ struct Job {
   std::string device = {}, transport = {};
   bool ready_early = false;
   std::string fingerprint = {};  // of the run that (epoch, step) belongs to
+  std::string join = {};         // where jobs share a stream
 };
 
 Loader attach(const Job& job);

@@ -24,7 +24,7 @@ ROOMS = {
     "daemon": (*LOWEST, "daemon/"),  # main.cpp
     "client/include": (),
     "client/src": ("proto", "proto/cuda", "client/include"),
-    "client/python": ("client/include",),
+    "client/python": ("client/include", "proto"),
     "client/cli": ("proto", "config", "client/include"),
     "tests/support": ("proto/", "config/", "daemon/", "client/", "tests/"),
     "tests": ("proto/", "config/", "daemon/", "client/", "tests/"),

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/photos.h"
+#include "tests/support/temp_dir.h"
+
 using namespace spdld;
 using pipeline::CacheNeeds;
 using pipeline::choose_cache;
@@ -62,4 +65,38 @@ TEST_CASE("what is decoded fast is never kept decoded, and the choice says why")
   CHECK_THAT(choose_cache(Form::kAuto, fast).why, Catch::Contains("fast = true leaves no planes to keep"));
   CHECK(choose_cache(Form::kEncoded, fast).form == Form::kEncoded);
   CHECK(choose_cache(Form::kOff, fast).form == Form::kOff);
+}
+
+TEST_CASE("auto counts the samples that the pipeline takes, not all that are listed") {
+  const test::TempDir dir;
+  test::make_photos(dir.path(), 40, 2);
+  config::SourceSpec source;
+  source.type = "image-folder", source.uri = dir.path().string();
+  const auto listing = source::open_listing(source, {}, {});
+  source::LocalFetcher fetcher(1, 1 << 20);
+  config::PipelineSpec spec;
+  spec.sources = {source};
+  spec.order.epochs = 90;
+  cache::Settings settings;
+  settings.ram_bytes_max = 100'000;  // some eight of these pictures
+  cache::Cache cache(settings);
+  source::FieldId image = 0;
+  REQUIRE(listing->find_field("image", &image));
+  const std::vector<pipeline::FieldUse> uses = {{.field = image, .is_picture = true}};
+  const auto choice = [&](const sampler::Order& order) {
+    pipeline::Caching caching(cache, spec);
+    const sampler::Mix mix(17, {{order, 0}}, {1}, sampler::Mix::Spread::kShuffled, 0);
+    caching.open(*listing, mix, uses, fetcher);
+    return caching.choice();
+  };
+  const sampler::Subset three(40, {{0, 20, 39}}, {}, 0);
+  const auto some = choice({{}, three});
+  CHECK(some.form == Form::kDecoded);
+  CHECK_THAT(some.why, Catch::StartsWith("all 3 samples fit"));
+  const auto all = choice({{}, sampler::Subset(40)});
+  CHECK(all.form == Form::kOff);
+  CHECK_THAT(all.why, Catch::Contains("% of the samples fit"));
+  spec.order.epochs = 1;
+  CHECK_THAT(choice({{}, three}).why, Catch::Contains("reads every sample once"));
+  CHECK(choice({17, three, {{1, 1, 1}, true, 30}}).form == Form::kDecoded);  // each of them ten times
 }

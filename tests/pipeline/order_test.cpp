@@ -193,21 +193,37 @@ TEST_CASE("the fingerprint tells which samples are taken, and differs() says so"
   const Lists lists;
   Given given;
   const std::string all = fingerprint_of(given);
+  const auto differs = [&](const std::string& other) {
+    return pipeline::Pipeline::differs(fingerprint_of(given), other);
+  };
   given.order.include = lists("list", "1\n2\n");
   const std::string some = fingerprint_of(given);
-  CHECK(some != all);
-  given.order.include.clear();
-  given.order.first = 20;  // that is all of them
-  CHECK(pipeline::Pipeline::differs(fingerprint_of(given), all) == "the pipeline's spec");
-  given.order.first = 0;
-  given.order.include = lists("list", "1\n2\n");
-  lists("list", "sample-2\nsample-1\n");  // the same samples
+  CHECK(differs(all) == "the data set's listing differs");
+  given.order.include = lists("other list", "sample-2\nsample-1\n");  // the same samples
   CHECK(fingerprint_of(given) == some);
-  lists("list", "1\n3\n");
-  CHECK(pipeline::Pipeline::differs(fingerprint_of(given), some) == "the data set's listing");
   given.order.include.clear();
+  given.order.exclude = lists("list", "0\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n");
+  CHECK(fingerprint_of(given) == some);
+  given.order.exclude = lists("list", "1\n");
+  CHECK(differs(some) == "the data set's listing differs");
+  given.order.exclude.clear();
+  given.order.first = 20;  // that is all of them
+  CHECK(fingerprint_of(given) == all);
   given.order.shuffle = config::Shuffle::kWindow, given.order.window = 10;
-  CHECK(pipeline::Pipeline::differs(fingerprint_of(given), all) == "the pipeline's spec");
+  CHECK(differs(all) == "the pipeline's spec differs");
+  CHECK(differs(some) == "the data set's listing and the pipeline's spec differ");
+}
+
+TEST_CASE("the fingerprint knows neither how long a run is nor how its batches are cut into ranks") {
+  Given given;
+  const std::string one = fingerprint_of(given);
+  given.epochs = 90;
+  CHECK(fingerprint_of(given) == one);
+  given.batch_size = 2;  // of two ranks
+  CHECK(fingerprint_of(given) == one);
+  given.last = config::LastBatch::kDrop;
+  CHECK(pipeline::Pipeline::differs(fingerprint_of(given), one) == "the pipeline's spec differs");
+  CHECK(pipeline::Pipeline::differs(one, "1-2") == "its form differs");
 }
 
 TEST_CASE("a list that is written anew is read anew") {

@@ -85,6 +85,12 @@ std::vector<Bytes> all_messages() {
   }));
   messages.push_back(message_of(proto::Body::Goodbye,
                                 [](FlatBufferBuilder& builder) { return proto::CreateGoodbyeDirect(builder, "bye"); }));
+  messages.push_back(message_of(proto::Body::Push, [](FlatBufferBuilder& builder) {
+    const std::vector<uint32_t> sizes = {2, 1};
+    const std::vector<uint64_t> ids = {7, 8, 7};
+    const auto position = proto::CreatePosition(builder, 1, 2);
+    return proto::CreatePushDirect(builder, 1, 5, position, &sizes, &ids, true);
+  }));
   return messages;
 }
 

@@ -42,6 +42,10 @@ inline uint64_t sum_of(const proto::Detach& body) {
   }
   return sum;
 }
+inline uint64_t sum_of(const proto::Push& body) {
+  return body.attachment() + body.request() + sum_of(body.position()) + sum_of(body.sizes()) + sum_of(body.ids()) +
+         body.last();
+}
 inline uint64_t sum_of(const proto::Query& body) {
   return body.request() + static_cast<uint64_t>(body.topic()) + sum_of(body.argument());
 }
@@ -56,7 +60,8 @@ inline uint64_t sum_of(const proto::Attached& body) {
   uint64_t sum = body.request() + body.attachment() + sum_of(body.pipeline()) + static_cast<uint64_t>(body.memory()) +
                  static_cast<uint64_t>(body.access()) + body.slot_count() + body.slot_bytes() + body.batch_size() +
                  body.global_size() + body.samples() + body.steps_per_epoch() + body.epochs() + body.seed() +
-                 sum_of(body.position()) + sum_of(body.fingerprint()) + body.classes_in_fd() + sum_of(body.sources());
+                 sum_of(body.position()) + sum_of(body.fingerprint()) + body.classes_in_fd() + body.push_steps_max() +
+                 body.push_ids_max() + sum_of(body.sources());
   for (flatbuffers::uoffset_t i = 0; body.outputs() && i < body.outputs()->size(); ++i) {
     const proto::OutputSchema* output = body.outputs()->Get(i);
     sum += sum_of(output->name()) + proto::bytes_of(output->dtype()) + sum_of(output->shape());
@@ -97,6 +102,8 @@ inline uint64_t sum_of(const proto::Message& message) {
       return sum_of(*message.body_as_Seek());
     case proto::Body::Detach:
       return sum_of(*message.body_as_Detach());
+    case proto::Body::Push:
+      return sum_of(*message.body_as_Push());
     case proto::Body::Query:
       return sum_of(*message.body_as_Query());
     case proto::Body::Welcome:

@@ -258,7 +258,7 @@ class Tensors(DaemonCase):
             self.assertEqual(output.strip(), name)
 
     def test_readers_have_pages_of_their_own(self):
-        readers = [self.attach(group="readers", reader=reader, readers=2) for reader in range(2)]
+        readers = [self.attach(group="readers", replica=replica, replicas=2) for replica in range(2)]
         self.assertFalse(readers[0].info.writable)
         one, other = (reader.next(timeout=20)["image"] for reader in readers)
         np.testing.assert_array_equal(one, other)

@@ -102,12 +102,27 @@ class Loops(TorchCase):
             next(fourth)
 
     def test_after_the_last_epoch(self):
-        loader = self.torch_loader(self.spec(order={"epochs": 1}))
-        self.assertEqual(len(ids(loader)), STEPS)
+        loader = self.torch_loader(self.spec(order={"epochs": 2}))
+        self.assertEqual([len(ids(loader)) for _ in range(2)], [STEPS] * 2)
         with self.assertRaisesRegex(spdld.InvalidError, "order.epochs"):
             iter(loader)
         loader.set_epoch(0)
         self.assertEqual(len(ids(loader)), STEPS)
+
+    def test_the_only_epoch_as_often_as_one_likes(self):
+        loader = self.torch_loader(self.spec(order={"epochs": 1}))
+        whole = ids(loader)
+        self.assertEqual(sorted(sum(whole, [])), list(range(SAMPLES)))
+        self.assertEqual(ids(loader), whole)
+        self.assertEqual(ids(loader, 2), whole[:2])
+        self.assertEqual(ids(loader), whole)
+        ended = loader.state_dict()
+        other = self.torch_loader(self.spec(order={"epochs": 1}), group="other", state=ended)
+        with self.assertRaisesRegex(spdld.InvalidError, "all 1 epochs"):  # a run that had ended goes not on
+            iter(other)
+        loader.load_state_dict(ended)
+        with self.assertRaisesRegex(spdld.InvalidError, "all 1 epochs"):
+            iter(loader)
 
     def test_training_and_validation_by_turns(self):
         train, validation = self.torch_loader(), self.torch_loader(self.spec(name="validation", order={"shuffle": False,
@@ -247,6 +262,14 @@ class Processes(TorchCase):
             self.assertEqual((len(said), len(set(said))), (2, 1), said)  # both the same
             self.assertRegex(said[0], f"^{words}")
 
+    def test_replicas_find_one_another(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+            script.write(REPLICAS.format(folder=os.path.dirname(__file__), pictures=str(self.pictures)))
+            script.flush()
+            code, output, errors = self.torchrun(3, script.name)
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(sorted(re.findall("^replicas: (.*)$", output, re.MULTILINE)), ["0 0 2 2", "1 0 2 2", "2 1 2 1"])
+
     def test_without_a_process_group(self):
         spdld.torch.check_ranks(self.torch_loader())
         with self.assertRaisesRegex(spdld.InvalidError, "init_process_group"):
@@ -277,6 +300,27 @@ class Processes(TorchCase):
                         raise
                     self.assertEqual((process.returncode, output.split()), (0, [str(rank), "2"]), errors)
 
+
+REPLICAS = """
+import os, sys
+import torch.distributed as dist
+import spdld, spdld.torch
+sys.path.insert(0, {folder!r})
+from case import spec_of
+dist.init_process_group("gloo")
+rank = dist.get_rank()  # 0, 1: a tensor-parallel pair; 2: alone with its data, as the half of a pair on two nodes is
+loader = spdld.torch.Loader(spec_of({pictures!r}, batch={{"global_size": 4}}), dp_rank=rank // 2, dp_size=2)
+spdld.torch.check_ranks(loader)
+for epoch in range(2):
+    loader.set_epoch(epoch)
+    for batch in loader:
+        told = [None] * 3
+        dist.all_gather_object(told, batch["sample_id"].tolist())
+        assert told[0] == told[1] != told[2], told
+ring = next(ring for ring in spdld.query("describe", "small")["rings"] if os.getpid() in ring["pids"])
+print("replicas:", rank, loader.info.rank, loader.info.world_size, ring["readers"], flush=True)
+dist.barrier()
+"""
 
 CHECKING = """
 import sys

@@ -130,3 +130,27 @@ TEST_CASE("archives begin where a tar or a class does, also where one is empty")
   const auto archives = listing->archive_starts();
   CHECK(Ids(archives.begin(), archives.end()) == Ids{0, 2, 2});
 }
+
+TEST_CASE("an exported listing is a list of its samples, also of names that a line can't hold") {
+  TempFolder temp;
+  const std::vector<std::string> names = {"back\\slash.jpg", "latin-\xE9.jpg", "line\nend.jpg",
+                                          "plain.jpg",       "tab\there.jpg",  "utf-\xC3\xA9.jpg"};
+  for (const std::string& name : names) temp.file("data/c/" + name);
+  const auto listing = open("image-folder", temp / "data");
+  REQUIRE(listing->size() == names.size());
+  std::string text = std::string(kExportedHead) + "\n# samples 6\n";
+  for (uint64_t sample = 0; sample < listing->size(); ++sample) append_exported(text, *listing, sample);
+  CHECK_THAT(text, Contains("0\tc/back\\\\slash.jpg\n1\tc/latin-\\xe9.jpg\n2\tc/line\\x0aend.jpg\n3\tc/plain.jpg\n") &&
+                       Contains("4\tc/tab\\x09here.jpg\n5\tc/utf-\xC3\xA9.jpg\n"));
+  Stamps stamps;
+  const auto read = [&](const std::string& content) {
+    temp.file("list", content);
+    Ids ids = read_sample_list(temp / "list", "order.include", *listing, stamps, {});
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  };
+  CHECK(read(text) == Ids{0, 1, 2, 3, 4, 5});
+  const std::string head(kExportedHead);
+  CHECK(read(head + "\n700\tc/plain.jpg\n") == Ids{3});  // the name counts
+  CHECK_THROWS_WITH(read(head + "\n#\n3\tc/gone.jpg\n"), Contains("line 3") && Contains("c/gone.jpg"));
+}

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <stdexcept>
 
 namespace spdld::test {
@@ -32,6 +33,11 @@ struct Slot {
   }
 };
 
+struct FakeStep {
+  uint64_t epoch = 0, step = 0;
+  std::vector<uint64_t> ids;
+};
+
 bool send_error(int socket, uint32_t request, proto::ErrorCode code, const std::string& text) {
   flatbuffers::FlatBufferBuilder builder;
   const auto message = builder.CreateString(text);
@@ -49,6 +55,7 @@ struct FakeDaemon::Session {
   bool attached = false, detached = false;
   uint64_t epoch = 0, step = 0, sent = 0, next_generation = 1;
   uint32_t run = 0;
+  std::deque<FakeStep> pushed;  // and not sent
 };
 
 FakeDaemon::FakeDaemon(std::string path, FakeScript script)
@@ -126,9 +133,12 @@ bool FakeDaemon::serve_message(Session& session, const proto::Message& message, 
       session.run = seek.run();
       session.epoch = seek.position()->epoch();
       session.step = seek.position()->step();
+      session.pushed.clear();
       count([](FakeCounts& counts) { ++counts.seeks; });
       return true;
     }
+    case proto::Body::Push:
+      return take_push(session, *message.body_as_Push());
     default:
       return send_error(session.socket.get(), 0, proto::ErrorCode::unexpected, "not from a client");
   }
@@ -222,8 +232,9 @@ bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
   const auto body = proto::CreateAttached(
       builder, attach.request(), kAttachment, pipeline, script_.memory, script_.access, script_.slot_count,
       script_.slot_bytes, script_.batch_size, script_.batch_size, script_.steps_per_epoch * script_.batch_size,
-      script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0, false, gpu, described, device.ready_early,
-      device.ipc_namespace, device.pid_namespace, sources);
+      script_.push_steps_max ? 0 : script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0, false, gpu,
+      described, device.ready_early, device.ipc_namespace, device.pid_namespace, false, 0, script_.push_steps_max,
+      script_.push_ids_max, sources);
   return proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Attached, body), memory) ==
          proto::IoStatus::kOk;
 }
@@ -264,6 +275,19 @@ void FakeDaemon::take_release(Session& session, const proto::Release& release) {
   count([&](FakeCounts& counts) { ++(right ? counts.releases : counts.wrong_releases); });
 }
 
+bool FakeDaemon::take_push(Session& session, const proto::Push& push) {
+  const uint64_t steps = push.sizes() ? push.sizes()->size() : 0;
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < steps; ++i) {
+    FakeStep step{push.position()->epoch(), push.position()->step() + i, {}};
+    for (uint32_t end = at + push.sizes()->Get(i); at < end; ++at) step.ids.push_back(push.ids()->Get(at));
+    session.pushed.push_back(std::move(step));
+  }
+  count([&](FakeCounts& counts) { ++counts.pushes, counts.pushed_steps += steps, counts.pushed_ends += push.last(); });
+  if (script_.push_error == proto::ErrorCode::none) return true;
+  return send_error(session.socket.get(), push.request(), script_.push_error, "push was refused");
+}
+
 void FakeDaemon::take_detach(Session& session, const proto::Detach& detach) {
   session.attached = false;
   const uint64_t kept = detach.keeps() ? detach.keeps()->size() : 0;
@@ -282,7 +306,8 @@ void FakeDaemon::take_detach(Session& session, const proto::Detach& detach) {
 bool FakeDaemon::send_batches(Session& session) {
   if (!session.attached || !script_.sends_batches) return true;
   for (uint32_t slot = 0; slot < session.slots.size(); ++slot) {
-    const bool over = script_.epochs != 0 && session.epoch >= script_.epochs;
+    const bool over =
+        script_.push_steps_max ? session.pushed.empty() : script_.epochs != 0 && session.epoch >= script_.epochs;
     if (session.slots[slot].leased || over) continue;
     if (script_.end_after != 0 && session.sent == script_.end_after && ended_ < script_.end_sessions) {
       ++ended_;
@@ -298,9 +323,16 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
   slot.leased = true;
   slot.generation = session.next_generation++;
   const uint64_t size = script_.batch_size;
+  FakeStep pushed;
+  if (script_.push_steps_max) {
+    pushed = std::move(session.pushed.front());
+    session.pushed.pop_front();
+    session.epoch = pushed.epoch, session.step = pushed.step;
+  }
   unsigned char* const start = session.device ? session.device->fill_address(index) : slot.start;
   for (uint64_t i = 0; i < size; ++i) {
-    const uint64_t id = (session.epoch * script_.steps_per_epoch + session.step) * size + i;
+    const uint64_t number = (session.epoch * script_.steps_per_epoch + session.step) * size + i;
+    const uint64_t id = i < pushed.ids.size() ? pushed.ids[i] : number;
     if (128 + 3 * size > slot.bytes) break;
     std::memcpy(start + 8 * i, &id, 8);
     for (uint64_t c = 0; c < 3; ++c) start[128 + 3 * i + c] = static_cast<unsigned char>(id + c);
@@ -314,7 +346,9 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
       slot.generation,
       session.epoch,
       session.step,
-      last ? script_.valid_in_last_step : size,
+      script_.push_steps_max ? pushed.ids.size()
+      : last                 ? script_.valid_in_last_step
+                             : size,
       true,
       {{"sample_id", proto::DType::int64, {size}, {}, 0}, {"image", proto::DType::uint8, {size, 3}, {}, 128}}};
   if (script_.tamper) script_.tamper(ready);
@@ -335,7 +369,7 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
                                        ready.valid, vector, &range, 1, 0, ready.padded, of_source);
   proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Ready, body));
   ++session.sent;
-  if (++session.step == script_.steps_per_epoch) session.step = 0, ++session.epoch;
+  if (++session.step == script_.steps_per_epoch && !script_.push_steps_max) session.step = 0, ++session.epoch;
   count([](FakeCounts& counts) { ++counts.batches; });
 }
 

@@ -86,6 +86,9 @@ struct FakeScript {
   bool forgets_a_slot = false;
   uint64_t slot_file_bytes = 0;  // 0: slot_bytes
   uint64_t behind_steps = 0;     // a re-attached ring begins so many steps before the place asked for
+  uint32_t push_steps_max = 0;   // not 0: its batches are those that were pushed, ids and all
+  uint64_t push_ids_max = 20;
+  proto::ErrorCode push_error = proto::ErrorCode::none;
   std::string answer_json = "{\"pid\":1}";
   bool answer_in_fd = false;
   std::vector<std::string> sources = {};  // of a mix; READYs count nothing unless `tamper` does
@@ -98,6 +101,7 @@ struct FakeScript {
 // What was seen, over all sessions.
 struct FakeCounts {
   uint64_t hellos = 0, pidfds = 0, attaches = 0, batches = 0, releases = 0, wrong_releases = 0, seeks = 0;
+  uint64_t pushes = 0, pushed_steps = 0, pushed_ends = 0;
   uint64_t detaches = 0, kept_leases = 0, ended_sessions = 0, open_sessions = 0;
   std::string last_spec, last_folder, last_group, last_client;
   uint32_t last_rank = 0, last_world_size = 0, last_local_rank = 0;
@@ -131,6 +135,7 @@ class FakeDaemon {
   bool answer_query(Session& session, const proto::Query& query);
   void make_slots(Session& session);
   void take_release(Session& session, const proto::Release& release);
+  bool take_push(Session& session, const proto::Push& push);
   void take_detach(Session& session, const proto::Detach& detach);
   bool send_batches(Session& session);
   void send_ready(Session& session, uint32_t slot);

@@ -18,7 +18,7 @@ struct PhotoSpec {
   std::string on_bad = "substitute";
   int seed = 11;
   int prefetch_depth = 3;
-  std::string cache = "auto";
+  std::string cache = "auto", share = "cache";
   std::string extra_batch = {}, extra_order = {};  // further lines of [batch] and [order]
   int global_size = 0;                             // in the place of batch_size
   std::string toml(const std::filesystem::path& folder) const;

@@ -36,8 +36,9 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            ready_early: bool = False, socket: Union[str, "os.PathLike[str]", None] = None,
            state: Optional[Mapping[str, Any]] = None, epoch: int = 0, step: int = 0,
            fingerprint: Optional[str] = None, held_max: int = 0,
-           timeout: Optional[float] = None, reconnect: Optional[float] = None, reader: int = 0, readers: int = 1,
-           private: bool = True) -> Loader:
+           timeout: Optional[float] = None, reconnect: Optional[float] = None, private: bool = True,
+           dp_rank: Optional[int] = None, dp_size: Optional[int] = None, replica: Optional[int] = None,
+           replicas: Optional[int] = None, join: Optional[str] = None) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
 
     pipeline: a dict with the keys of a pipeline file (relative uris: from the current directory), the path of a file
@@ -65,8 +66,19 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     held_max: batches to hold at once; 0: as the pipeline says.
     timeout: seconds for attaching as a whole; by default 30 minutes, since listing a large data set takes long.
     reconnect: seconds that a loader waits for a daemon that went away; by default 30, 0: not at all.
-    reader, readers: this process is one of several that all see the batches of this rank.
     private: whether a private daemon may be started where none runs.
+    dp_rank, dp_size: in place of rank and world_size where only a part of the ranks divides the data: the place in the
+        data-parallel group, and its size. Ranks of a tensor-, pipeline- or context-parallel group, which all see the same
+        batches, give the same dp_rank; the group is the launcher's, as is the local rank.
+    replica, replicas: this process is one (from 0) of so many on this node that attach as this rank. The node decodes
+        their batches once, and begins when all are there. Which these are depends on how the job lays out its groups, so
+        that no launcher's variables tell it: they are given, or spdld.torch.Loader finds them. Their batches lie in the
+        host's memory unless device says otherwise: on a GPU all replicas would have to share that one. All attach at the
+        same place, with the same state; a rank with replicas cannot move, except to where it is.
+    join: of a pipeline whose jobs share a stream (share = "stream"), where the place asked for has passed already: "now"
+        begins at the first batch that is still there, "epoch" with the next epoch, "exact" at its place on a stream of its
+        own, "alone" on one of its own in any case. By default "exact" where a state, an epoch or a step is given, else
+        "now". loader.position tells where it is.
 
     Raises InvalidError (all faults of a pipeline at once, a line each), NotFoundError, DeniedError, ConflictError (the
     rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError,
@@ -74,10 +86,16 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     begins with the name of the cause, such as no-driver or gpu-not-visible. Ctrl-C interrupts it.
     """
     arrays = framework_of(framework)
-    if (rank is None) != (world_size is None):
-        raise InvalidError("rank and world_size belong together: give both, or neither")
-    if world_size is not None and operator.index(world_size) < 1:
-        raise InvalidError(f"world_size is {world_size}, and is at least 1")
+    if dp_rank is not None or dp_size is not None:
+        if rank is not None or world_size is not None:
+            raise InvalidError("dp_rank and dp_size stand in place of rank and world_size: give the two, or the others")
+        _check_pair("dp_rank", dp_rank, "dp_size", dp_size)
+        rank, world_size = dp_rank, dp_size
+        local_rank = _launched_local_rank() if local_rank is None else local_rank
+    _check_pair("rank", rank, "world_size", world_size)
+    _check_pair("replica", replica, "replicas", replicas)
+    if replicas is not None and replicas > 1 and device is None:
+        device = "cpu"
     text = folder = spec = None
     if isinstance(pipeline, Mapping):
         spec, folder = _json(pipeline), os.getcwd()
@@ -93,8 +111,9 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         step=_number("step", step, _UINT64_MAX), fingerprint=fingerprint,
         state=None if state is None else text_of(state),
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
-        reader=_number("reader", reader, _UINT32_MAX), readers=_number("readers", readers, _UINT32_MAX),
+        reader=_number("replica", replica or 0, _UINT32_MAX), readers=_number("replicas", replicas or 1, _UINT32_MAX),
         private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),
+        join=join,
         framework=arrays.name, converter=arrays.converter)
 
 
@@ -107,6 +126,26 @@ def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.Pat
     Raises NoDaemonError, NotFoundError, InvalidError, DeniedError, TimeoutError.
     """
     return json.loads(_spdld.query(topic, argument, None if socket is None else os.fspath(socket), timeout))
+
+
+def _check_pair(one: str, number: Optional[int], of: str, count: Optional[int]) -> None:
+    if (number is None) != (count is None):
+        raise InvalidError(f"{one} and {of} belong together: give both, or neither")
+    if number is None or count is None:
+        return
+    if operator.index(count) < 1:
+        raise InvalidError(f"{of} is {count}, and is at least 1")
+    if not 0 <= operator.index(number) < count:
+        raise InvalidError(f"{one} is {number}, and is from 0 to {of} - 1, which is {count - 1}")
+
+
+def _launched_local_rank() -> int:
+    for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"):
+        if text := os.environ.get(name):
+            if text.isdecimal():
+                return int(text)
+            raise InvalidError(f'the environment variable {name} is "{text}", not a number: correct it, or give local_rank')
+    return 0
 
 
 def _number(name: str, value: int, largest: int) -> int:

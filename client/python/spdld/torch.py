@@ -16,10 +16,12 @@ takes a batch ahead has it handed out: a state then goes on after that one.
 import collections
 import importlib
 import os
+import uuid
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
 
 import spdld
 from spdld._errors import ChangedError, InvalidError, UnsupportedError
+from spdld._pushing import Pusher, driven
 from spdld._spdld import fingerprint_difference
 
 __all__ = ["Loader", "check_ranks"]
@@ -36,42 +38,76 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     """One rank's batches for a torch program. Every `for batch in loader` is one epoch.
 
     pipeline, options: as of spdld.attach; framework is "torch", and rank and world_size come from the launcher's
+        environment, else from torch.distributed where it was initialised. With dp_rank and dp_size, and without replicas,
+        the processes tell one another through torch.distributed which of them are replicas on one machine: all of the
+        default group then make their loader at the same time. Where the processes of a machine have several daemons, or
+        only some make a loader, give replica and replicas.
         environment, else from torch.distributed where it was initialised.
+    sampler, batch_sampler: gives the order, in place of the daemon: any of torch's, by the samples' numbers in the data set's
+        listing (info.samples of them). A sampler's are cut into batches of the pipeline's size, and with drop_last a
+        shorter one at the end is left out; a batch sampler's may be of any sizes up to it. A dict then gets order.shuffle =
+        "client"; a file or a named pipeline says so itself. Each `for` iterates it anew, a few batches ahead of the
+        program, after telling it the epoch where it has set_epoch. To go on in the middle of an epoch it must give that
+        epoch's order again (DistributedSampler does; RandomSampler with a generator that is seeded by the epoch does): the
+        batches that were handed out are skipped. Each rank has its own, so that they share an epoch as DistributedSampler
+        does, and not by rank and world_size.
     convert: what the program gets in place of each spdld.Batch; by default a dict of its tensors. A model that takes
         pairs wants convert=lambda batch: (batch["image"], batch["label"]).
 
     An epoch that was left in the middle is followed by the next one, as with torch's DataLoader; after load_state_dict (or
     attached with a state) the first `for` gives the rest of the state's epoch. A pipeline whose program counts the epochs
-    has order.epochs = 0, endless; after the last one of another a `for` raises InvalidError.
+    has order.epochs = 0, endless. One of a single epoch gives it each time: for validation. After the last one of several a
+    `for` raises InvalidError, and so it does where the only one had ended before a state was taken that was loaded.
     """
 
-    def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *,
+    def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
+                 batch_sampler: Any = None, drop_last: bool = False,
                  convert: Optional[Callable[[spdld.Batch], Any]] = None, **options: Any) -> None:
         super().__init__()
         _refuse_in_worker()
-        arguments: Dict[str, Any] = {"framework": "torch", **_ranks(options), **options}
-        self._loader = spdld.attach(pipeline, **arguments)
+        by_sampler = sampler is not None or batch_sampler is not None
+        if sampler is not None and batch_sampler is not None:
+            raise InvalidError("sampler and batch_sampler each give the order: give one of them")
+        if drop_last and sampler is None:
+            raise InvalidError("drop_last belongs to a sampler: give one, or else set batch.last = \"drop\" in the pipeline")
+        arguments: Dict[str, Any] = {"framework": "torch", **_ranks(options), **_replicas(options), **options}
+        self._loader = spdld.attach(driven(pipeline) if by_sampler else pipeline, **arguments)
+        self._pusher: Optional[Pusher] = None
+        if by_sampler != self._loader.info.pushed:
+            self._loader.close()
+            raise InvalidError(f"pipeline {self._loader.info.pipeline} has its own order, and a sampler is given: set "
+                               "order.shuffle = \"client\", or leave the sampler out" if by_sampler else
+                               f"pipeline {self._loader.info.pipeline} has order.shuffle = \"client\": give sampler or "
+                               "batch_sampler")
+        if by_sampler:
+            self._pusher = Pusher(self._loader, batch_sampler if sampler is None else
+                                  _data.BatchSampler(sampler, self._loader.info.batch_size, drop_last))
         self._convert: Callable[[Any], Any] = dict if convert is None else convert
-        self._resumed = self._loader.position[1] != 0  # the first `for` goes on from there
+        self._resumed = self._loader.position != (0, 0)  # the first `for` goes on from there
         self._turn = 0  # of the iterator that may go on
 
     def __iter__(self) -> "_Epoch":
         _refuse_in_worker()
         epoch, step = self._loader.position
         if step != 0 and not self._resumed:
-            epoch += 1
-            self._loader.set_epoch(epoch)
+            epoch, step = epoch + 1, 0
         epochs = self._loader.epochs
         if 0 < epochs <= epoch:
-            raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
-                               "the program counts them, or begin one anew with set_epoch()")
+            if epochs > 1 or self._resumed:
+                raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
+                                   "the program counts them, or begin one anew with set_epoch()")
+            epoch, step = 0, 0
+        if self._pusher is None:
+            self._loader.seek(epoch, step)
+        else:
+            self._pusher.begin(epoch, step)
         self._resumed = False
         self._turn += 1
         return _Epoch(self, iter(self._loader), self._turn)
 
     def __len__(self) -> int:
         """Steps (batches) of a whole epoch."""
-        return len(self._loader)
+        return len(self._loader) if self._pusher is None else len(self._pusher)
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, the next `for` is all of it; to be called before each, or not at all. Where the loader stands
@@ -119,6 +155,8 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def _next(self, batches: Iterator[spdld.Batch], turn: int) -> Any:
         if turn != self._turn:
             raise InvalidError("this iterator is over: the loader has begun another epoch since, or moved")
+        if self._pusher is not None:
+            self._pusher.keep_ahead()
         return self._convert(next(batches))  # no name holds the batch: it goes back as soon as the program drops it
 
 
@@ -172,8 +210,8 @@ def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> Non
     for process, (fingerprint, _, world_size, steps, position) in enumerate(every):
         if fingerprint != most[0]:
             raise ChangedError(f"process {process} reads something else than process {model}: "
-                               f"{fingerprint_difference(fingerprint, most[0]) or 'the fingerprint'} differs ({fingerprint}, and {most[0]}); give all "
-                               "processes the same pipeline and the same data")
+                               f"{fingerprint_difference(fingerprint, most[0]) or 'the fingerprint differs'} "
+                               f"({fingerprint}, and {most[0]}); give all processes the same pipeline and the same data")
         if (world_size, steps) != most[1:3]:
             raise ChangedError(f"process {process} is one of {world_size} ranks with {steps} steps an epoch, and process "
                                f"{model} one of {most[1]} with {most[2]}: give all the same world_size")
@@ -192,12 +230,29 @@ def _check_places(ranks: List[int], world_size: int) -> None:
 def _ranks(options: Mapping[str, Any]) -> Dict[str, Any]:
     """Of processes that no launcher's variables tell apart, as torch.multiprocessing starts them."""
     launched = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"} & set(os.environ)
-    if launched or not {"rank", "world_size"}.isdisjoint(options):
+    if launched or not {"rank", "world_size", "dp_rank", "dp_size"}.isdisjoint(options):
         return {}
     if not (_distributed.is_available() and _distributed.is_initialized()):
         return {}
     local_rank = torch.cuda.current_device() if torch.cuda.is_available() else 0
     return {"rank": _distributed.get_rank(), "world_size": _distributed.get_world_size(), "local_rank": local_rank}
+
+
+def _replicas(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Which of the processes on this machine with this dp_rank this one is."""
+    if options.get("dp_rank") is None or not {"replica", "replicas"}.isdisjoint(options):
+        return {}
+    if not (_distributed.is_available() and _distributed.is_initialized()):
+        return {}
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        place = (file.read().strip(), os.getuid(), options["dp_rank"])
+    told: List[Any] = [None] * _distributed.get_world_size()
+    _distributed.all_gather_object(told, (place, uuid.uuid4().hex))
+    alike = [process for process, (other, _) in enumerate(told) if other == place]
+    found = {"replica": alike.index(_distributed.get_rank()), "replicas": len(alike)}
+    if {"TORCHELASTIC_RUN_ID", "SLURM_STEP_ID"}.isdisjoint(os.environ):  # replicas need a group in common
+        found["group"] = "torch:" + told[0][1]
+    return found
 
 
 def _refuse_in_worker() -> None:

@@ -88,14 +88,30 @@ Info read_info(const spdld_loader* loader) {
           on_host ? std::nullopt : std::optional(info.device),
           on_host || !info.gpu ? std::nullopt : std::optional<std::string>(info.gpu),
           info.ready_early != 0,
+          info.pushed != 0,
           std::move(sources)};
+}
+
+std::vector<uint64_t> numbers_of(const nb::object& ids) {
+  const nb::object list = nb::hasattr(ids, "tolist") ? ids.attr("tolist")() : ids;
+  std::vector<uint64_t> numbers;
+  for (const nb::handle id : list) {
+    const nb::int_ number(nb::steal(PyNumber_Index(id.ptr())));
+    uint64_t value = 0;
+    if (!nb::try_cast(number, value)) {
+      raise(SPDLD_INVALID, "samples are pushed by their numbers in the data set, from 0, and not as " +
+                               nb::cast<std::string>(nb::repr(id)));
+    }
+    numbers.push_back(value);
+  }
+  return numbers;
 }
 
 }  // namespace
 
 Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
                const nb::object& converter)
-    : owner_(::getpid()), framework_(std::move(framework)) {
+    : owner_(::getpid()), framework_(std::move(framework)), has_replicas_(options.readers > 1) {
   loader_ = attach(options, Patience(timeout_s), timeout_s.has_value());
   info_ = read_info(loader_.get());
   const nb::object made = converter(info_.memory, info_.device);
@@ -143,13 +159,10 @@ void Loader::set_position(uint64_t epoch, uint64_t step) {
 }
 
 void Loader::step_on(const spdld::Batch& batch) {
-  const spdld_batch_info info = batch.info();
-  end_of_epoch_due_ = info.step + 1 >= info_.steps_per_epoch;
-  if (end_of_epoch_due_) {
-    set_position(info.epoch + 1, 0);
-  } else {
-    set_position(info.epoch, info.step + 1);
-  }
+  uint64_t epoch = 0, step = 0;
+  spdld_tell(loader_.get(), &epoch, &step);
+  set_position(epoch, step);
+  end_of_epoch_due_ = epoch != batch.info().epoch;
 }
 
 void Loader::refuse_in_forked_child() const {
@@ -184,7 +197,7 @@ Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
     step_on(attempt.batch);
     return attempt;
   }
-  if (result == SPDLD_END_OF_EPOCH) end_of_epoch_due_ = false;
+  if (result == SPDLD_END_OF_EPOCH) note_end();
   const bool ended = result == SPDLD_END_OF_EPOCH || result == SPDLD_END;
   return {result, {}, ended ? "" : spdld_last_error()};
 }
@@ -206,22 +219,47 @@ nb::object Loader::next(std::optional<double> timeout_s) {
 void Loader::begin_iteration() {
   const std::unique_lock turn = take_turn();
   if (closing_) raise(SPDLD_INVALID, kClosed);
-  if (!end_of_epoch_due_) return;
-  spdld_batch* none = nullptr;
-  spdld_next(loader_.get(), 0, &none);  // says SPDLD_END_OF_EPOCH, and that once
+  if (end_of_epoch_due_) {
+    spdld_batch* none = nullptr;
+    spdld_next(loader_.get(), 0, &none);  // says SPDLD_END_OF_EPOCH, and that once
+    note_end();
+  }
+  if (ended_) seek_under_turn(0, 0);
+}
+
+void Loader::note_end() {
   end_of_epoch_due_ = false;
+  ended_ = info_.epochs == 1 && !has_replicas_;
 }
 
 void Loader::seek(uint64_t epoch, uint64_t step) {
   const std::unique_lock turn = take_turn();
   if (closing_) raise(SPDLD_INVALID, kClosed);
+  seek_under_turn(epoch, step);
+}
+
+void Loader::seek_under_turn(uint64_t epoch, uint64_t step) {
   const spdld_result result = spdld_seek(loader_.get(), epoch, step);
   if (result != SPDLD_OK) raise_last(result);
   note_moved();
 }
 
+void Loader::push(uint64_t epoch, uint64_t step, const nb::object& ids, bool last) {
+  const std::vector<uint64_t> numbers = numbers_of(ids);
+  const std::unique_lock turn = take_turn();
+  if (closing_) raise(SPDLD_INVALID, kClosed);
+  const spdld_result result = spdld_push(loader_.get(), epoch, step, numbers.data(), numbers.size(), last ? 1 : 0);
+  if (result != SPDLD_OK) raise_last(result);
+  const uint64_t epoch_before = position().first;
+  uint64_t epoch_now = 0, step_now = 0;
+  spdld_tell(loader_.get(), &epoch_now, &step_now);
+  if (epoch_now == epoch_before) return;
+  set_position(epoch_now, step_now);  // it ended the epoch whose last batch was handed out before
+  end_of_epoch_due_ = true;
+}
+
 void Loader::note_moved() {
-  end_of_epoch_due_ = false;
+  end_of_epoch_due_ = ended_ = false;
   uint64_t epoch = 0, step = 0;
   spdld_tell(loader_.get(), &epoch, &step);
   set_position(epoch, step);
@@ -238,6 +276,16 @@ nb::object Loader::state_dict() {
     json = spdld::take_text(text);
   }
   return nb::module_::import_("spdld._state").attr("dict_of")(nb::bytes(json.data(), json.size()));
+}
+
+bool Loader::shared() {
+  const std::unique_lock turn = take_turn();
+  if (closing_) raise(SPDLD_INVALID, kClosed);
+  spdld_info info{};
+  info.struct_size = sizeof info;
+  const spdld_result result = spdld_get_info(loader_.get(), &info);
+  if (result != SPDLD_OK) raise_last(result);
+  return info.shared != 0;
 }
 
 void Loader::load_state_dict(nb::handle state, bool strict) {
@@ -267,8 +315,8 @@ std::string Loader::describe() const {
   std::string text = info_.pipeline + " rank " + std::to_string(info_.rank) + " of " + std::to_string(info_.world_size);
   if (closing_) return text + ", closed";
   const auto [epoch, step] = position();
-  return text + ", at epoch " + std::to_string(epoch) + " step " + std::to_string(step) + " of " +
-         std::to_string(info_.steps_per_epoch);
+  return text + ", at epoch " + std::to_string(epoch) + " step " + std::to_string(step) +
+         (info_.pushed ? "" : " of " + std::to_string(info_.steps_per_epoch));
 }
 
 nb::object EpochIterator::next() {

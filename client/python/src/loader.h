@@ -30,6 +30,7 @@ struct Info {
   std::optional<int> device;
   std::optional<std::string> gpu;
   bool ready_early = false;
+  bool pushed = false;
   std::vector<std::string> sources = {};  // names
 };
 
@@ -50,13 +51,18 @@ class Loader {
 
   // None: an epoch ends here, and the next call gives the next epoch's first batch; after the last epoch, always None.
   nanobind::object next(std::optional<double> timeout_s);
-  // Goes on to the next epoch where all batches of this one were handed out, and only its end was not.
+  // Goes on to the next epoch where all batches of this one were handed out, and only its end was not; and where a
+  // pipeline of one epoch has given its end, back to its beginning.
   void begin_iteration();
   void seek(uint64_t epoch, uint64_t step);
   void set_epoch(uint64_t epoch);
+  // As spdld_push; ids: a sequence of numbers, or something with tolist().
+  void push(uint64_t epoch, uint64_t step, const nanobind::object& ids, bool last);
   // As spdld_state and spdld_load_state.
   nanobind::object state_dict();
   void load_state_dict(nanobind::handle state, bool strict);
+  // Whether other jobs get its batches now: it ends where this one is cut loose, or leaves for another place.
+  bool shared();
   void close();
 
   const Info& info() const { return info_; }
@@ -75,6 +81,8 @@ class Loader {
   void step_on(const spdld::Batch& batch);
   void set_position(uint64_t epoch, uint64_t step);
   void note_moved();
+  void note_end();  // of an epoch, as next gave it
+  void seek_under_turn(uint64_t epoch, uint64_t step);
   // The loader's turn, or an exception. The GIL is released while another thread has it.
   std::unique_lock<std::timed_mutex> take_turn();
   void refuse_in_forked_child() const;
@@ -83,6 +91,7 @@ class Loader {
 
   const pid_t owner_;
   const std::string framework_;
+  const bool has_replicas_;  // it can't seek
   nanobind::object convert_, order_;
   std::shared_ptr<Parked> parked_;  // where there is an order_
   Info info_;
@@ -92,6 +101,7 @@ class Loader {
   std::atomic<bool> closing_{false};
   LoaderHandle loader_;            // under turn_
   bool end_of_epoch_due_ = false;  // under turn_
+  bool ended_ = false;             // under turn_: next has given the end of the only epoch
 
   mutable std::mutex position_mutex_;  // held for no more than a copy: turn_ is held while waiting
   std::pair<uint64_t, uint64_t> position_;

@@ -39,6 +39,7 @@ void bind_info(nb::module_& module) {
       .def_ro("device", &Info::device, "The GPU's number in this process, of pinned and GPU memory; else None.")
       .def_ro("gpu", &Info::gpu, "The GPU's UUID (\"GPU-...\"), of pinned and GPU memory; else None.")
       .def_ro("ready_early", &Info::ready_early, "True: batches are handed out while they are still being copied.")
+      .def_ro("pushed", &Info::pushed, "True: the order is pushed (Loader.push); steps_per_epoch is 0 then.")
       .def_prop_ro(
           "sources",
           [](const Info& self) {
@@ -67,7 +68,9 @@ void bind_loader(nb::module_& module) {
   nb::class_<Loader>(
       module, "Loader",
       "One rank's batches, in order. `for batch in loader` gives the rest of the current epoch, the next `for` "
-      "the next epoch; after the last epoch it gives nothing. Several threads may call it: they take turns. "
+      "the next epoch; after the last epoch it gives nothing, but where order.epochs is 1 that epoch again: a "
+      "validation "
+      "set is iterated as often as one likes. Several threads may call it: they take turns. "
       "In a forked child every call raises ForkedError.")
       .def("__iter__",
            [](nb::handle_t<Loader> self) {
@@ -75,7 +78,13 @@ void bind_loader(nb::module_& module) {
              return EpochIterator(nb::borrow(self));
            })
       .def(
-          "__len__", [](const Loader& self) { return self.info().steps_per_epoch; }, "Steps (batches) of an epoch.")
+          "__len__",
+          [](const Loader& self) {
+            if (self.info().pushed)
+              throw nb::type_error("its order is pushed: how many steps an epoch has is not known");
+            return self.info().steps_per_epoch;
+          },
+          "Steps (batches) of an epoch.")
       .def(
           "next", &Loader::next, "timeout"_a = nb::none(),
           "The next batch; None where an epoch ends (the call after it gives the next epoch's first batch), and always "
@@ -83,6 +92,12 @@ void bind_loader(nb::module_& module) {
           "TimeoutError; NoDaemonError when the daemon went away and was not back within `reconnect`; FailedError; "
           "LimitError when all batches that may be held are held.")
       .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0, "Goes on at another place. Batches in use stay valid.")
+      .def("push", &Loader::push, "epoch"_a, "step"_a, "ids"_a, "last"_a = false,
+           "The samples of a step to come, of a pipeline with order.shuffle = \"client\": their numbers in the data "
+           "set's "
+           "listing, 1 to info.batch_size of them. Steps are pushed in order, from `position` on, info.slot_count of "
+           "them ahead of next(). last: the epoch ends with it, or without ids before it. A seek and a loaded state "
+           "void what was pushed. Raises InvalidError, LimitError. A torch program gives spdld.torch.Loader a sampler.")
       .def("set_epoch", &Loader::set_epoch, "epoch"_a,
            "Goes to the beginning of an epoch; nothing happens where the loader stands there already.")
       .def("state_dict", &Loader::state_dict,
@@ -100,6 +115,9 @@ void bind_loader(nb::module_& module) {
           "set, pipeline or global batch, and InvalidError where it is damaged or of a newer spdld. strict=False takes "
           "that of another run nevertheless: the same epoch and step, or with another global batch as many samples of "
           "that epoch, rounded down to a step.")
+      .def_prop_ro("shared", &Loader::shared,
+                   "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It turns False "
+                   "where this one held the others back for too long, or left for another place.")
       .def_prop_ro("position", &Loader::position, "(epoch, step) of the next batch.")
       .def_prop_ro(
           "epochs", [](const Loader& self) { return self.info().epochs; }, "The pipeline's epochs; 0: endless.")

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Jobs that share a stream: what the node's CPU and their samples come to beside one job alone, and one that sleeps.
+
+    bench/sharing.py FOLDER [--build DIR] [--jobs 4] [--rounds 3] [--epochs 3] [--threads 2] [--batch 64] [--out DIR]
+
+FOLDER: <class>/<name>.jpg; the pipeline is the work "train" with share = "stream" and no cache. A round is one job alone,
+then `jobs` of them, then these and one more that sleeps after its third batch, each over the same epochs. Node: the CPU time
+of the daemon and of the jobs, these from their first batch on. Every job keeps the ids of its samples: the script ends with
+code 1 where one loses, repeats or misplaces a batch, where the sleeper is not cut loose or does not go on where it was. The
+medians of the rounds are printed.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE / "support"))
+import figures  # noqa: E402
+import machine  # noqa: E402
+import own_daemon  # noqa: E402
+import processes  # noqa: E402
+
+WAIT_S = 600
+LAG_MS = 1000
+JOB = """
+import hashlib, json, sys, time
+import numpy, spdld
+spec, socket, group, sleep_after = json.loads(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+loader = spdld.attach(spec, socket=socket, private=False, framework="numpy", group=group, timeout=60)
+began, cpu, steps, samples = time.monotonic(), time.process_time(), [], 0
+for epoch in range(loader.epochs):
+    for batch in loader:
+        ids = batch["sample_id"]
+        steps.append([epoch, batch.step, hashlib.md5(numpy.asarray(ids).tobytes()).hexdigest()])
+        samples += len(ids)
+        if len(steps) == sleep_after:
+            sys.stdin.readline()
+print(json.dumps({"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - cpu, "samples": samples,
+                  "steps": steps, "shared": loader.shared}), flush=True)
+sys.stdin.readline()
+"""
+
+
+class Job:
+    def __init__(self, daemon, spec, group, sleep_after=0):
+        told = json.dumps([spec, daemon.socket, group, sleep_after])
+        self._process = subprocess.Popen([sys.executable, "-c", JOB, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         text=True)
+        if self._process.stdout.readline().strip() != "ready":
+            raise SystemExit("a job did not start")
+
+    def go(self):
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def result(self):
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit("a job failed")
+        return json.loads(line)
+
+    def end(self):
+        self._process.communicate("\n", timeout=WAIT_S)
+
+
+def run(arguments, count, sleeps):
+    """The figures of `count` jobs that go through the epochs, and the results of all."""
+    spec = own_daemon.make_spec("train", arguments.folder, batch=arguments.batch, epochs=arguments.epochs)
+    spec["share"] = "stream"
+    with own_daemon.OwnDaemon(arguments.threads, limits=f"share_lag_ms_max = {LAG_MS}") as daemon:
+        jobs = [Job(daemon, spec, f"job-{number}") for number in range(count)]
+        sleeper = Job(daemon, spec, "sleeper", sleep_after=3) if sleeps else None
+        cpu_before, began = processes.cpu_s(daemon.process.pid), time.monotonic()
+        for job in [*jobs, *([sleeper] if sleeper else [])]:
+            job.go()
+        results = [job.result() for job in jobs]
+        wall_s, daemon_s = time.monotonic() - began, processes.cpu_s(daemon.process.pid) - cpu_before
+        cut_loose = sum(ring["cut_loose"] for ring in daemon.query("describe", spec["name"])["rings"])
+        slept = None
+        if sleeper:
+            sleeper.go()
+            slept = sleeper.result()
+            sleeper.end()
+        for job in jobs:
+            job.end()
+    samples = sum(result["samples"] for result in results)
+    node_s = daemon_s + sum(result["cpu_s"] for result in results)
+    return {"rate": samples / wall_s, "daemon_s": daemon_s, "node_s": node_s, "cut_loose": cut_loose}, results, slept
+
+
+def complaints(results, slept, line, sleeps, epochs):
+    """What went wrong, in words."""
+    found = []
+    steps = results[0]["steps"]
+    expected = [[epoch, step] for epoch in range(epochs) for step in range(len(steps) // epochs)]
+    if [step[:2] for step in steps] != expected:
+        found.append("the first job lost, repeated or misplaced a batch")
+    found += [f"job {number} got other batches than the first" for number, result in enumerate(results)
+              if result["steps"] != steps]
+    if sleeps and (line["cut_loose"] != 1 or slept["shared"]):
+        found.append("the sleeper was not cut loose")
+    if sleeps and slept["steps"] != steps:
+        found.append("the sleeper did not go on where it was")
+    if not all(result["shared"] for result in results):
+        found.append("a job that does not sleep was cut loose")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--build", default="")
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--out", default="")
+    arguments = parser.parse_args()
+    own_daemon.use_build(arguments.build)
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    kinds = {"one": (1, False), "all": (arguments.jobs, False), "and a sleeper": (arguments.jobs, True)}
+    lines, wrong = {kind: [] for kind in kinds}, []
+    for _ in range(arguments.rounds):
+        for kind, (count, sleeps) in kinds.items():
+            line, results, slept = run(arguments, count, sleeps)
+            lines[kind].append(line)
+            wrong += [f"{kind}: {what}" for what in complaints(results, slept, line, sleeps, arguments.epochs)]
+    medians = {kind: figures.medians(of_kind) for kind, of_kind in lines.items()}
+    one = medians["one"]
+    body = [[kind, f"{line['rate']:.0f}", f"{line['rate'] / one['rate']:.2f}", f"{line['daemon_s']:.2f}",
+             f"{line['daemon_s'] / one['daemon_s']:.2f}", f"{line['node_s']:.2f}", f"{line['node_s'] / one['node_s']:.2f}"]
+            for kind, line in medians.items()]
+    head = ["jobs", "samples/s", "ratio", "daemon's CPU s", "ratio", "node's CPU s", "ratio"]
+    text = f"{machine.hardware()}; {arguments.jobs} jobs, {arguments.rounds} rounds\n\n" + figures.markdown(head, body)
+    print(text + "".join(f"\n{line}" for line in wrong))
+    figures.save(arguments.out, {"sharing.md": text, "sharing.json": json.dumps(lines) + "\n"})
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+// export: the listing of a pipeline's data set as a text file, to be kept with a run, compared, and included from.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <spdld.hpp>
+
+#include "client/cli/format.h"
+#include "client/cli/query.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+// Written beside `path`, and there whole or not at all.
+class NewFile {
+ public:
+  explicit NewFile(std::string path)
+      : path_(std::move(path)), being_written_(path_ + ".part-" + std::to_string(getpid())) {
+    fd_ = UniqueFd(::open(being_written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!fd_) fail();
+  }
+  ~NewFile() {
+    if (fd_) ::unlink(being_written_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_.get(), text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail();
+      text.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  void finish() {
+    if (::fsync(fd_.get()) != 0 || ::rename(being_written_.c_str(), path_.c_str()) != 0) fail();
+    fd_.reset();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    const std::string why = std::strerror(errno);
+    throw Failure(kWrong, path_ + " can't be written: " + why + ".");
+  }
+
+  const std::string path_, being_written_;
+  UniqueFd fd_;
+};
+
+// Which of the daemon's open pipelines this process is attached to, by its group there.
+std::string shown_name(const Globals& globals, const std::string& group) {
+  const Json list = ask(globals, "list");
+  for (const auto& pipeline : list_at(list, "pipelines")) {
+    if (count_at(pipeline, "rings") == 0) continue;
+    const std::string name = text_at(pipeline, "name");
+    const Json described = ask(globals, "describe", name);
+    for (const auto& ring : list_at(described, "rings"))
+      if (text_at(ring, "group") == group) return name;
+  }
+  throw Failure(kWrong, "the daemon has closed the pipeline meanwhile: try again.");
+}
+
+ExitCode export_listing(const Globals& globals, const std::string& pipeline, const std::string& path) {
+  const std::string group = "spdlctl-export-" + std::to_string(getpid());
+  AttachOptions options;
+  options.socket = globals.socket_or_null();
+  options.pipeline = pipeline.c_str();
+  options.group = group.c_str();
+  options.world_size = 1;
+  options.device = "cpu";
+  options.client_name = "spdlctl export";
+  std::unique_ptr<Loader> held;  // so that the pipeline stays as it is
+  try {
+    held = std::make_unique<Loader>(options);
+  } catch (const Exception& error) {
+    throw Failure(exit_code_of(error.result()), error.what());
+  }
+  const std::string name = shown_name(globals, group);
+  NewFile file(path);
+  std::string fingerprint;
+  uint64_t listed = 0, next = 0;
+  do {
+    const Json part = ask(globals, "samples", name + " from " + std::to_string(next));
+    const uint64_t before = next;
+    next = count_at(part, "next");
+    if (fingerprint.empty()) {
+      fingerprint = text_at(part, "fingerprint");
+      listed = count_at(part, "listed");
+      file.write("# spdld listing 1\n# fingerprint " + fingerprint + "\n# samples " + std::to_string(listed) + "\n");
+    }
+    if (text_at(part, "fingerprint") != fingerprint || next <= before)
+      throw Failure(kWrong, "the data set was listed anew meanwhile: try again.");
+    const auto lines = part.find("lines");
+    if (lines == part.end() || !lines->is_string()) throw Failure(kWrong, "the daemon answered without lines.");
+    file.write(lines->get_ref<const std::string&>());
+  } while (next < listed);
+  file.finish();
+  if (globals.json())
+    print_json({{"file", path}, {"fingerprint", fingerprint}, {"samples", listed}});
+  else
+    print(safe_text(path) + ": " + counted(listed, "sample") + ", fingerprint " + fingerprint + "\n");
+  return kFine;
+}
+
+}  // namespace
+
+void declare_export(CLI::App& command, const Globals& globals, Run& run) {
+  const auto words = std::make_shared<std::pair<std::string, std::string>>();
+  command.add_option("PIPELINE", words->first, "a pipeline's file (.toml), or its name")->required()->type_name("");
+  command.add_option("FILE", words->second, "where to write; there whole, or not at all")->required()->type_name("");
+  run = [&globals, words] { return export_listing(globals, words->first, words->second); };
+}
+
+}  // namespace spdld::cli

@@ -1,0 +1,55 @@
+// A text file of a user's that names samples, one a line: what sample_list.h and weight_list.h share. A name is one as
+// Listing::name has it ("cat/3.jpg", "train-007.tar:000123") or an id; no name consists of digits alone: an image
+// folder's has a '/', a webdataset's a ':'.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/source/listing.h"
+#include "daemon/source/stamps.h"
+
+namespace spdld::source {
+
+// The file's bytes; its state is added to `stamps`. `what` ("order.include: /x/list") begins messages. Throws
+// SetupError: it can't be read, is no file, or has more than kSampleListBytesMax.
+std::string read_list_file(const std::string& path, const std::string& what, Stamps& stamps);
+
+// A text of such a file as it may stand in a message: not all of a long one, and nothing that steers a terminal.
+std::string shown(std::string_view text);
+
+// Calls see(line's text, its number from 1 on) for each that is not blank.
+template <typename See>
+void for_each_line(std::string_view text, const See& see) {
+  for (uint64_t number = 1; !text.empty(); ++number) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) see(line, number);
+  }
+}
+
+// A line's name. The text must outlive it.
+struct NamedLine {
+  std::string_view name;
+  uint64_t line = 0;
+};
+
+// Of a line and a sample that it names. A name that several samples have means all of them, and lines may name a sample
+// twice.
+struct NamedSample {
+  uint64_t line;  // index into the lines
+  uint64_t id;
+};
+
+// In no order. Goes through the names of the whole listing where names are given. Throws SetupError: a line names what
+// is not listed (the first such, and how many there are), or `stop`.
+std::vector<NamedSample> find_samples(std::span<const NamedLine> lines, const std::string& what, const Listing& listing,
+                                      const std::stop_token& stop);
+
+}  // namespace spdld::source

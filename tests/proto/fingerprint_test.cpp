@@ -1,0 +1,41 @@
+#include "proto/fingerprint.h"
+
+#include <catch2/catch.hpp>
+
+using spdld::proto::fingerprint_difference;
+
+namespace {
+
+std::string clause(const std::string& mine, const std::string& other) {
+  const auto difference = fingerprint_difference(mine, other);
+  return difference ? difference->clause() : "no fingerprint";
+}
+
+}  // namespace
+
+TEST_CASE("what two fingerprints differ in is a clause, of one part, of two, of all") {
+  CHECK(clause("1-a-b-4", "1-a-b-4") == "nothing differs");
+  CHECK(clause("1-a-b-4", "2-a-b-4") == "the version of the order differs");
+  CHECK(clause("1-a-b-4", "1-c-b-4") == "the data set's listing differs");
+  CHECK(clause("1-a-b-4", "1-a-c-4") == "the pipeline's spec differs");
+  CHECK(clause("1-a-b-4", "1-a-c-8") == "the pipeline's spec and the global batch size differ");
+  CHECK(clause("1-a-b-4-e", "1-a-b-4-f") == "the weighting of the samples differs");
+  CHECK(
+      clause("1-a-b-4-e", "2-c-d-8-f") ==
+      "the version of the order, the data set's listing, the pipeline's spec, the global batch size and the weighting "
+      "of the samples differ");
+  CHECK(fingerprint_difference("1-a-b-4", "1-c-d-8")->count == 3);
+}
+
+TEST_CASE("a run that is not weighted has no part for it, and differs from one that is") {
+  CHECK(clause("1-a-b-4", "1-a-b-4-e") == "the weighting of the samples differs");
+  CHECK(clause("1-a-b-4-e", "1-a-c-4") == "the pipeline's spec and the weighting of the samples differ");
+}
+
+TEST_CASE("what has not the form of a fingerprint is none") {
+  for (const char* text : {"", "1", "1-a-b", "1-a-b-4-e-f"}) {
+    INFO(text);
+    CHECK(clause("1-a-b-4", text) == "no fingerprint");
+    CHECK(clause(text, "1-a-b-4-e") == "no fingerprint");
+  }
+}
