@@ -134,8 +134,8 @@ TEST_CASE("a listing is pinned by 32 digits, and the CPU's weight is a number in
   const auto pinned = load_with_line(5, "uri = \"/data/train\"\nfingerprint = \"" + digits + "\"");
   INFO(pinned.sentences());
   REQUIRE(pinned);
-  CHECK(pinned.value->source.fingerprint == digits);
-  CHECK(pinned.value->source.parameters.count("fingerprint") == 0);
+  CHECK(pinned.value->sources[0].fingerprint == digits);
+  CHECK(pinned.value->sources[0].parameters.count("fingerprint") == 0);
   CHECK(pinned.value->cpu_weight == 1);
   for (const std::string& wrong : {digits.substr(1), digits + "0", "G" + digits.substr(1), "A" + digits.substr(1)}) {
     expect_complaints(load_with_line(5, "uri = \"/data/train\"\nfingerprint = \"" + wrong + "\""),
