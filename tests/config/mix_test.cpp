@@ -87,9 +87,15 @@ TEST_CASE("what decides a mix is in its canonical text, and one source's text is
   CHECK(plain != canonical_of("", ""));
   CHECK(plain != canonical_of("weight = 1", "weight = 1", "mix = \"exact\""));
   CHECK(plain != canonical_of("weight = 1", "weight = 1", "epoch_samples = 7"));
-  CHECK(plain != canonical_of("weight = 1\nfirst = 1", "weight = 1"));
-  CHECK(plain != canonical_of("weight = 1\ninclude = \"x\"", "weight = 1"));
-  CHECK(plain != canonical_of("weight = 1", "weight = 1\nexclude = \"x\""));
+  // What is taken of a source the fingerprint's other part tells.
+  CHECK(plain == canonical_of("weight = 1\nfirst = 1", "weight = 1"));
+  CHECK(plain == canonical_of("weight = 1\ninclude = \"x\"", "weight = 1"));
+  CHECK(plain == canonical_of("weight = 1", "weight = 1\nexclude = \"x\""));
+  for (const char* key :
+       {"weights = \"class\"", "weights = \"w.csv\"\nreplacement = false", "shuffle = \"client\"", "include = \"x\""}) {
+    INFO(key);
+    CHECK_FALSE(load("weight = 1", "weight = 1", key));
+  }
   const std::string one = canonical_json(*load_with_line(0, "").value);
   for (const char* word : {"sources", "weight", "mix", "epoch_samples"}) CHECK(one.find(word) == std::string::npos);
 }
