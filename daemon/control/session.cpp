@@ -183,9 +183,18 @@ void Session::watch_process(UniqueFd pidfd) {
   // A second one for the node, which may have to watch the process for longer than this session lasts.
   client_.process = std::make_shared<const UniqueFd>(fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 0));
   process_.assign(pidfd.release());
+  wait_for_process();
+}
+
+// Readable is a hint alone: the event loop may hand on what it has heard of a descriptor that is closed since.
+void Session::wait_for_process() {
   process_.async_wait(asio::posix::stream_descriptor::wait_read,
                       [self = shared_from_this()](boost::system::error_code error) {
-                        if (!error) self->end("its process has ended");
+                        if (error || self->state_ == State::kEnded) return;
+                        if (proto::process_has_ended(self->process_.native_handle()))
+                          self->end("its process has ended");
+                        else
+                          self->wait_for_process();
                       });
 }
 

@@ -69,6 +69,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_query(const proto::Message& message);
   void on_push(const proto::Message& message);
   void watch_process(UniqueFd pidfd);
+  void wait_for_process();
   bool read_attach(const proto::Attach& attach, AttachRequest& request);
   bool read_gpus(const proto::Attach& attach, AttachRequest& request);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/base/cpu.h"
+#include "proto/seqpacket.h"
 
 namespace spdld::node {
 
@@ -20,13 +21,20 @@ void Quarantine::hold(const control::Client& client, std::shared_ptr<Feed> feed,
   at->feed = std::move(feed);
   at->id = id;
   at->since_ns = monotonic_ns();
-  at->process.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                         [this, at, ended = std::move(ended)](boost::system::error_code error) {
-                           if (error) return;
-                           const std::shared_ptr<Feed> held = std::move(at->feed);
-                           entries_.erase(at);
-                           ended();
-                         });
+  at->ended = std::move(ended);
+  wait_for(at);
+}
+
+void Quarantine::wait_for(std::list<Entry>::iterator at) {
+  at->process.async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, at](boost::system::error_code error) {
+    if (error) return;
+    // Readable is a hint alone: the event loop may hand on what it has heard of a descriptor that is closed since.
+    if (!proto::process_has_ended(at->process.native_handle())) return wait_for(at);
+    const std::shared_ptr<Feed> held = std::move(at->feed);
+    const std::function<void()> ended = std::move(at->ended);
+    entries_.erase(at);
+    ended();
+  });
 }
 
 bool Quarantine::holds(const Feed& feed, delivery::ReaderId id) const {

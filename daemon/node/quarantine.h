@@ -37,7 +37,9 @@ class Quarantine {
     std::shared_ptr<Feed> feed;
     delivery::ReaderId id = 0;
     uint64_t since_ns = 0;
+    std::function<void()> ended;
   };
+  void wait_for(std::list<Entry>::iterator at);
 
   boost::asio::io_context& context_;
   std::list<Entry> entries_;

@@ -234,7 +234,7 @@ class Mistakes(PushedCase):
                 ("has its own order, and a sampler is given", self.spec(order={"shuffle": True}), {"sampler": sampler}),
                 ("give sampler or batch_sampler", self.spec(order={"shuffle": "client"}), {}),
                 ("drop_last belongs to a sampler", None, {"drop_last": True}),
-                ("by its one reader", None, {"sampler": sampler, "readers": 2})):
+                ("by its one reader", None, {"sampler": sampler, "replica": 0, "replicas": 2})):
             with self.subTest(sentence), self.assertRaisesRegex(spdld.InvalidError, sentence):
                 self.torch_loader(pipeline, **options)
 
