@@ -294,7 +294,7 @@ sys.path.insert(0, {folder!r})
 from case import spec_of
 dist.init_process_group("gloo")
 rank = dist.get_rank()  # 0, 1: a tensor-parallel pair; 2: alone with its data, as the half of a pair on two nodes is
-loader = spdld.torch.Loader(spec_of({pictures!r}, batch={{"global_size": 4}}), dp_rank=rank // 2, dp_size=2)
+loader = spdld.torch.Loader(spec_of({pictures!r}, name="replicas", batch={{"global_size": 4}}), dp_rank=rank // 2, dp_size=2)
 spdld.torch.check_ranks(loader)
 for epoch in range(2):
     loader.set_epoch(epoch)
@@ -302,7 +302,7 @@ for epoch in range(2):
         told = [None] * 3
         dist.all_gather_object(told, batch["sample_id"].tolist())
         assert told[0] == told[1] != told[2], told
-ring = next(ring for ring in spdld.query("describe", "small")["rings"] if os.getpid() in ring["pids"])
+ring = next(ring for ring in spdld.query("describe", "replicas")["rings"] if os.getpid() in ring["pids"])
 print("replicas:", rank, loader.info.rank, loader.info.world_size, ring["readers"], flush=True)
 dist.barrier()
 """
