@@ -122,11 +122,11 @@ class Replicas(DaemonCase):
 
     def test_what_does_not_fit(self):
         for options, words in (({"dp_rank": 0}, "dp_rank and dp_size belong together"),
-                               ({"dp_rank": 2, "dp_size": 2}, "dp_rank is 2, and is from 0 to dp_size - 1, which is 1"),
+                               ({"dp_rank": 2, "dp_size": 2}, "dp_rank 2 is not below dp_size 2"),
                                ({"dp_rank": 0, "dp_size": 0}, "dp_size is 0"),
                                ({"dp_rank": 0, "dp_size": 2, "rank": 0, "world_size": 2}, "in place of rank"),
                                ({"replica": 1}, "replica and replicas belong together"),
-                               ({"replica": 2, "replicas": 2}, "replica is 2, and is from 0 to replicas - 1"),
+                               ({"replica": 2, "replicas": 2}, "replica 2 is not below replicas 2"),
                                ({"replica": 0, "replicas": 2, "group": None}, "the same group")):
             names = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_COMM_WORLD_RANK")
             with self.subTest(options), mock.patch.dict(os.environ):

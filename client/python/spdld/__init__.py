@@ -135,8 +135,8 @@ def _check_pair(one: str, number: Optional[int], of: str, count: Optional[int]) 
         return
     if operator.index(count) < 1:
         raise InvalidError(f"{of} is {count}, and is at least 1")
-    if not 0 <= operator.index(number) < count:
-        raise InvalidError(f"{one} is {number}, and is from 0 to {of} - 1, which is {count - 1}")
+    if operator.index(number) >= count:
+        raise InvalidError(f"{one} {number} is not below {of} {count}")
 
 
 def _launched_local_rank() -> int:
