@@ -100,10 +100,10 @@ struct LocalPath {
 };
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
 
-// The absolute path of the list that `key` of a table names, or the word that may stand in its place; empty: there is
-// none.
-std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
-                    std::optional<std::string_view> word = {});
+// include, exclude and first: of [order], or of one of [[sources]].
+const std::vector<Parameter>& selection_keys();
+// Paths of lists are taken from `folder`.
+Selection check_selection(const TableReader& reader, const std::filesystem::path& folder);
 
 // [order] and [batch]; relative paths of lists are taken from `folder`.
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);

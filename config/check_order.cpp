@@ -13,7 +13,7 @@ using Type = ParameterType;
 constexpr double kWeightMax = 1e15;  // of the default
 constexpr int64_t kWindow = 10'000;  // where none is given: some ten archives of a usual data set
 
-const std::vector<Parameter>& order_keys() {
+const std::vector<Parameter>& own_order_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "shuffle",
        .type = Type::kFlag,
@@ -32,20 +32,6 @@ const std::vector<Parameter>& order_keys() {
        .fallback = Value(int64_t{1}),
        .min = 0,
        .max = 1e9},
-      {.name = "include",
-       .type = Type::kText,
-       .help = "a file with the names or ids of the samples to take, one a line",
-       .fallback = Value(std::string())},
-      {.name = "exclude",
-       .type = Type::kText,
-       .help = "a file with the names or ids of the samples to leave out, one a line",
-       .fallback = Value(std::string())},
-      {.name = "first",
-       .type = Type::kInteger,
-       .help = "only so many samples, the first ones of the listing",
-       .fallback = Value(int64_t{0}),
-       .min = 1,
-       .max = 1e15},
       {.name = "mix",
        .type = Type::kChoice,
        .help = "of several sources: any weights, or exact proportions in whole numbers",
@@ -79,6 +65,15 @@ const std::vector<Parameter>& order_keys() {
        .min = 1,
        .max = 1e15},
   };
+  return keys;
+}
+
+const std::vector<Parameter>& order_keys() {
+  static const std::vector<Parameter> keys = [] {
+    std::vector<Parameter> all = own_order_keys();
+    all.insert(all.end(), selection_keys().begin(), selection_keys().end());
+    return all;
+  }();
   return keys;
 }
 
@@ -127,18 +122,15 @@ Shuffle shuffle_of(const TableReader& reader) {
   return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
 }
 
-}  // namespace
-
+// The absolute path of the list that `key` names, or the word that may stand in its place; empty: there is none.
 std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
-                    std::optional<std::string_view> word) {
+                    std::optional<std::string_view> word = {}) {
   const auto given = reader.given_text(key);
   if (!given || *given == word) return given.value_or("");
   auto [path, error] = local_path_of(*given, folder);
   if (!error.empty()) reader.complain(key, error);
   return path;
 }
-
-namespace {
 
 void check_weights(const TableReader& reader, const std::filesystem::path& folder, OrderSpec& order) {
   if (reader.find("weights") == nullptr) {
@@ -164,6 +156,31 @@ void check_weights(const TableReader& reader, const std::filesystem::path& folde
 
 }  // namespace
 
+const std::vector<Parameter>& selection_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "include",
+       .type = Type::kText,
+       .help = "a file with the names or ids of the samples to take, one a line",
+       .fallback = Value(std::string())},
+      {.name = "exclude",
+       .type = Type::kText,
+       .help = "a file with the names or ids of the samples to leave out, one a line",
+       .fallback = Value(std::string())},
+      {.name = "first",
+       .type = Type::kInteger,
+       .help = "only so many samples, the first ones of the listing",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 1e15},
+  };
+  return keys;
+}
+
+Selection check_selection(const TableReader& reader, const std::filesystem::path& folder) {
+  return {list_of(reader, "include", folder), list_of(reader, "exclude", folder),
+          static_cast<uint64_t>(reader.integer("first"))};
+}
+
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints) {
   TableReader reader(node, "order", order_keys(), complaints);
   reader.refuse_unknown();
@@ -183,9 +200,7 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
       reader.complain(key, "may not stand beside shuffle = \"client\": the trainer says which samples come");
     }
   }
-  order.include = list_of(reader, "include", folder);
-  order.exclude = list_of(reader, "exclude", folder);
-  order.first = static_cast<uint64_t>(reader.integer("first"));
+  static_cast<Selection&>(order) = check_selection(reader, folder);
   order.mix = reader.text("mix") == "exact" ? MixRule::kExact : MixRule::kRandom;
   order.epoch_samples = static_cast<uint64_t>(reader.integer("epoch_samples"));
   check_weights(reader, folder, order);

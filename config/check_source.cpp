@@ -134,8 +134,8 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
 namespace {
 
 // What a table of [[sources]] has beside the keys of [source].
-const std::vector<Parameter>& own_keys() {
-  static const std::vector<Parameter> keys = {
+std::vector<Parameter> make_own_keys() {
+  std::vector<Parameter> keys = {
       {.name = "name", .type = Type::kText, .help = "of the source"},
       {.name = "weight",
        .type = Type::kNumber,
@@ -144,21 +144,13 @@ const std::vector<Parameter>& own_keys() {
        .min = 0,
        .max = 1e9,
        .above_min = true},
-      {.name = "include",
-       .type = Type::kText,
-       .help = "a file with the names or ids of its samples to take, one a line",
-       .fallback = Value(std::string())},
-      {.name = "exclude",
-       .type = Type::kText,
-       .help = "a file with the names or ids of its samples to leave out, one a line",
-       .fallback = Value(std::string())},
-      {.name = "first",
-       .type = Type::kInteger,
-       .help = "only so many of its samples, the first ones of its listing",
-       .fallback = Value(int64_t{0}),
-       .min = 1,
-       .max = 1e15},
   };
+  keys.insert(keys.end(), selection_keys().begin(), selection_keys().end());
+  return keys;
+}
+
+const std::vector<Parameter>& own_keys() {
+  static const std::vector<Parameter> keys = make_own_keys();
   return keys;
 }
 
@@ -228,10 +220,8 @@ SourceSpec check_named(const Node& node, const std::string& table, const std::fi
       reader.complain("name", "must be 1 to 64 letters, digits, \"_\" or \"-\" and begin with a letter or \"_\", not " +
                                   in_quotes(*name));
   }
-  spec.weight = std::get<double>(reader.value("weight"));
-  spec.include = list_of(reader, "include", folder);
-  spec.exclude = list_of(reader, "exclude", folder);
-  spec.first = static_cast<uint64_t>(reader.integer("first"));
+  spec.weight = reader.number("weight");
+  static_cast<Selection&>(spec) = check_selection(reader, folder);
   return spec;
 }
 

@@ -70,10 +70,10 @@ std::string_view last_batch_name(LastBatch last) {
   return "";
 }
 
-void add_lists(json& object, const std::string& include, const std::string& exclude, uint64_t first) {
-  if (!include.empty()) object["include"] = include;
-  if (!exclude.empty()) object["exclude"] = exclude;
-  if (first != 0) object["first"] = first;
+void add_selection(const Selection& taken, json& object) {
+  if (!taken.include.empty()) object["include"] = taken.include;
+  if (!taken.exclude.empty()) object["exclude"] = taken.exclude;
+  if (taken.first != 0) object["first"] = taken.first;
 }
 
 json deciding_source_json(const SourceSpec& source) {
@@ -87,7 +87,7 @@ json full_source_json(const SourceSpec& source) {
   json object = deciding_source_json(source);
   object["uri"] = source.uri;
   if (!source.fingerprint.empty()) object["fingerprint"] = source.fingerprint;
-  add_lists(object, source.include, source.exclude, source.first);
+  add_selection(source, object);
   return object;
 }
 
@@ -113,7 +113,7 @@ json deciding_order_json(const OrderSpec& order) {
 
 void add_rest(const OrderSpec& order, json& object) {
   object["epochs"] = order.epochs;
-  add_lists(object, order.include, order.exclude, order.first);
+  add_selection(order, object);
   if (!order.weights.empty()) object["weights"] = order.weights;
   if (!order.weights_column.empty()) object["weights_column"] = order.weights_column;
   if (order.weights_default) object["weights_default"] = number_json(*order.weights_default);

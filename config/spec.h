@@ -59,17 +59,21 @@ struct OutputSpec {
   Where where;
 };
 
-struct SourceSpec {
+// Which samples of a listing are taken.
+struct Selection {
+  std::string include, exclude;  // absolute paths of lists, names or ids of samples; empty: none
+  uint64_t first = 0;            // samples, of those that the lists leave; 0: all
+};
+
+struct SourceSpec : Selection {
   std::string type;  // a name of catalogue.h's sources()
   std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
   std::string fingerprint;  // of the listing, which must have this one: 32 hexadecimal digits; empty: not pinned
   Parameters parameters;
   Where where;
-  // Of one of several; the only source of a pipeline has none of these: [order] says what is taken of it.
-  std::string name = {};                   // [A-Za-z_][A-Za-z0-9_-]*, unique
-  double weight = 0;                       // of all sources or of none (0): then each counts as its number of samples
-  std::string include = {}, exclude = {};  // absolute paths of lists, names or ids of samples; empty: none
-  uint64_t first = 0;                      // samples, of those that the lists leave; 0: all
+  // Of one of several; the only source of a pipeline has none of these, and no Selection: [order] has it.
+  std::string name = {};  // [A-Za-z_][A-Za-z0-9_-]*, unique
+  double weight = 0;      // of all sources or of none (0): then each counts as its number of samples
 };
 
 // What happens to content that can't be decoded. A transient fault is never treated so: it is waited for.
@@ -108,12 +112,10 @@ enum class MixRule : uint8_t {
   kExact    // weights are whole numbers, which hold exactly in as many positions as their sum
 };
 
-struct OrderSpec {
+struct OrderSpec : Selection {  // of a single source
   Shuffle shuffle = Shuffle::kGlobal;
-  uint64_t epochs = 1;           // 0: endless
-  uint64_t window = 0;           // samples; not 0 with kWindow alone
-  std::string include, exclude;  // absolute paths of lists, names or ids of samples; empty: none
-  uint64_t first = 0;            // samples, of those that the lists leave; 0: all
+  uint64_t epochs = 1;  // 0: endless
+  uint64_t window = 0;  // samples; not 0 with kWindow alone
   MixRule mix = MixRule::kRandom;
   // Weighted draws: then shuffle is kGlobal, and without weights the others are as they stand here.
   std::string weights;                    // absolute path of a file, or kWeightsByClass; empty: none

@@ -89,11 +89,7 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
     const Json part = ask(globals, "samples", name + " from " + std::to_string(next));
     const uint64_t before = next;
     next = count_at(part, "next");
-    if (fingerprint.empty()) {
-      fingerprint = text_at(part, "fingerprint");
-      listed = count_at(part, "listed");
-      file.write("# spdld listing 1\n# fingerprint " + fingerprint + "\n# samples " + std::to_string(listed) + "\n");
-    }
+    if (fingerprint.empty()) fingerprint = text_at(part, "fingerprint"), listed = count_at(part, "listed");
     if (text_at(part, "fingerprint") != fingerprint || next <= before)
       throw Failure(kWrong, "the data set was listed anew meanwhile: try again.");
     const auto lines = part.find("lines");

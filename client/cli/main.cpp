@@ -59,8 +59,7 @@ constexpr std::array<Command, 9> kCommands = {{
     {"ls", "list the pipelines",
      "\"available\": a named pipeline that nobody has opened yet.\n"
      "CPU: the part that it got of the decode threads' time of the last ten seconds. Pipelines that want more than "
-     "there "
-     "is\nget it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's).",
+     "there is\nget it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's).",
      &declare_list},
     {"ops", "list the operations and sources that a pipeline file may name, with their parameters", "Needs no daemon.",
      &declare_operations},

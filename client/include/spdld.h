@@ -1,8 +1,7 @@
 /* libspdld: the client of spdld, the data-loading daemon, for trainer processes. C ABI, version 0.
  *
- * A loader is one rank's attachment to a pipeline. Its batches lie in memory that the daemon filled and this process
- * maps: nothing is copied. A batch is a lease: it stays valid, and its slot is not filled anew, until
- * spdld_batch_release.
+ * A loader is one rank's attachment to a pipeline. Its batches lie in memory that the daemon filled and this process maps:
+ * nothing is copied. A batch is a lease: it stays valid, and its slot is not filled anew, until spdld_batch_release.
  *
  * Threads: one thread at a time may call into one loader (next, seek, push, detach); spdld_batch_release,
  * spdld_batch_retain and spdld_batch_use may be called from any thread at any time, also after the loader is gone.
@@ -10,12 +9,12 @@
  *
  * Forks: in a forked child every call returns SPDLD_FORKED, and releasing does nothing: the batches are its parent's.
  *
- * GPUs: a batch may lie in GPU memory; the tensors' addresses are then device addresses, valid in this process's
- * primary context of that device (the one of the CUDA runtime, torch and jax). The driver, libcuda.so.1, is loaded at
- * run time and only where a pipeline may be handed over on a GPU. A stream is a CUstream or cudaStream_t; NULL is the
- * legacy default stream. Releasing follows the GPU's work: the slot goes back to the daemon when everything that was
- * put on the streams which the batch was used on (spdld_batch_use) before the release has completed; the calling thread
- * does not wait. No call changes the thread's current context.
+ * GPUs: a batch may lie in GPU memory; the tensors' addresses are then device addresses, valid in this process's primary
+ * context of that device (the one of the CUDA runtime, torch and jax). The driver, libcuda.so.1, is loaded at run time and
+ * only where a pipeline may be handed over on a GPU. A stream is a CUstream or cudaStream_t; NULL is the legacy default
+ * stream. Releasing follows the GPU's work: the slot goes back to the daemon when everything that was put on the streams
+ * which the batch was used on (spdld_batch_use) before the release has completed; the calling thread does not wait. No
+ * call changes the thread's current context.
  *
  * Errors: every call that can fail returns an spdld_result; spdld_last_error() gives one sentence for people, of the
  * calling thread's last failed call, valid until that thread's next call.
@@ -34,23 +33,22 @@ extern "C" {
 
 typedef enum spdld_result {
   SPDLD_OK = 0,
-  SPDLD_END_OF_EPOCH =
-      1,             /* next: the epoch's last batch was handed out; the following call gives the next epoch's first */
-  SPDLD_END = 2,     /* next: the last epoch has ended (after its own SPDLD_END_OF_EPOCH) */
-  SPDLD_TIMEOUT = 3, /* nothing within the time given; may be called again */
-  SPDLD_INTERRUPTED = 4, /* a signal arrived while waiting; may be called again */
-  SPDLD_INVALID = -1,    /* an argument or a spec is wrong */
-  SPDLD_NO_DAEMON = -2,  /* none runs and none could be started, or it went away and did not come back in time */
+  SPDLD_END_OF_EPOCH = 1, /* next: the epoch's last batch was handed out; the following call gives the next epoch's first */
+  SPDLD_END = 2,          /* next: the last epoch has ended (after its own SPDLD_END_OF_EPOCH) */
+  SPDLD_TIMEOUT = 3,      /* nothing within the time given; may be called again */
+  SPDLD_INTERRUPTED = 4,  /* a signal arrived while waiting; may be called again */
+  SPDLD_INVALID = -1,     /* an argument or a spec is wrong */
+  SPDLD_NO_DAEMON = -2,   /* none runs and none could be started, or it went away and did not come back in time */
   SPDLD_DENIED = -3,
   SPDLD_NOT_FOUND = -4,
-  SPDLD_CONFLICT = -5, /* the rank is held by another process */
-  SPDLD_LIMIT = -6,    /* a quota of the daemon, or all the batches one may hold are held */
+  SPDLD_CONFLICT = -5,    /* the rank is held by another process */
+  SPDLD_LIMIT = -6,       /* a quota of the daemon, or all the batches one may hold are held */
   SPDLD_VERSION = -7,
-  SPDLD_FAILED = -8, /* the pipeline failed */
+  SPDLD_FAILED = -8,      /* the pipeline failed */
   SPDLD_UNSUPPORTED = -9,
   SPDLD_FORKED = -10,
   SPDLD_INTERNAL = -11,
-  SPDLD_CHANGED = -12 /* the position or state belongs to another data set, spec or global batch */
+  SPDLD_CHANGED = -12     /* the position or state belongs to another data set, spec or global batch */
 } spdld_result;
 
 typedef enum spdld_dtype {
@@ -65,7 +63,7 @@ typedef enum spdld_dtype {
 /* Where batches lie. */
 typedef enum spdld_memory {
   SPDLD_HOST = 0,
-  SPDLD_PINNED = 1, /* host memory that is registered with this process's GPU: it can be copied from asynchronously */
+  SPDLD_PINNED = 1,      /* host memory that is registered with this process's GPU: it can be copied from asynchronously */
   SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle: the daemon's end makes it invalid */
   SPDLD_CUDA_FD = 3      /* GPU memory, mapped by a file descriptor: it outlives the daemon */
 } spdld_memory;
@@ -73,8 +71,8 @@ typedef enum spdld_memory {
 typedef struct spdld_loader spdld_loader;
 typedef struct spdld_batch spdld_batch;
 
-/* Called while waiting in attach, some times a second: the listing's progress (total 0: unknown). A non-zero return
- * value gives up the wait with SPDLD_INTERRUPTED. */
+/* Called while waiting in attach, some times a second: the listing's progress (total 0: unknown). A non-zero return value
+ * gives up the wait with SPDLD_INTERRUPTED. */
 typedef int (*spdld_progress)(void* user, const char* what, uint64_t done, uint64_t total);
 
 typedef struct spdld_attach_options {
@@ -118,7 +116,7 @@ typedef struct spdld_info {
   size_t struct_size;
   const char* pipeline; /* valid while the loader lives */
   const char* fingerprint;
-  const char* daemon; /* its version */
+  const char* daemon;   /* its version */
   const char* group;
   uint32_t rank, world_size;
   uint64_t batch_size, global_size, samples, steps_per_epoch, epochs, seed;
@@ -126,38 +124,38 @@ typedef struct spdld_info {
   uint32_t slot_count;
   int writable; /* 1: the slots are this process's alone to change; 0: pages are copied when written */
   spdld_memory memory;
-  int device;      /* of SPDLD_PINNED and SPDLD_CUDA_*: the CUDA ordinal in this process; else -1 */
-  const char* gpu; /* its UUID ("GPU-..."); "" for host memory */
+  int device;        /* of SPDLD_PINNED and SPDLD_CUDA_*: the CUDA ordinal in this process; else -1 */
+  const char* gpu;   /* its UUID ("GPU-..."); "" for host memory */
   int ready_early;
   int shared;        /* 1: other jobs get the same batches (share = "stream"); it may turn 0 when this one is cut loose */
-  int pushed; /* 1: its order is the caller's, by spdld_push; steps_per_epoch is 0 then, since nobody knows it before */
+  int pushed;        /* 1: its order is the caller's, by spdld_push; steps_per_epoch is 0 then: nobody knows it before */
   uint32_t sources;                 /* of a pipeline with several ([[sources]]); 0: it has a single one */
   const char* const* source_names;  /* so many, in the pipeline's order; valid while the loader lives */
 } spdld_info;
 
 typedef struct spdld_tensor {
-  const char* name; /* valid while the batch is held */
+  const char* name;        /* valid while the batch is held */
   spdld_dtype dtype;
-  uint32_t rank;          /* number of dimensions, at most 8 */
-  const int64_t* shape;   /* the first is the batch: valid samples (a short batch is short here as well) */
-  const int64_t* strides; /* in elements */
-  void* address;          /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
+  uint32_t rank;           /* number of dimensions, at most 8 */
+  const int64_t* shape;    /* the first is the batch: valid samples (a short batch is short here as well) */
+  const int64_t* strides;  /* in elements */
+  void* address;           /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
 } spdld_tensor;
 
 typedef struct spdld_batch_info {
   size_t struct_size;
   uint64_t epoch, step;
-  uint64_t valid; /* samples in it; 0 for a rank that a short last step leaves without */
-  uint64_t first; /* position in the epoch of its first sample; of a pushed one step * batch_size */
+  uint64_t valid;        /* samples in it; 0 for a rank that a short last step leaves without */
+  uint64_t first;        /* position in the epoch of its first sample; of a pushed one step * batch_size */
   uint32_t tensors;
-  uint32_t substituted; /* samples whose content was bad and replaced */
-  uint32_t masked;      /* ... or zeroed: see the tensor "mask" */
+  uint32_t substituted;  /* samples whose content was bad and replaced */
+  uint32_t masked;       /* ... or zeroed: see the tensor "mask" */
   spdld_memory memory;
   int device;            /* as in spdld_info */
   uint32_t padded;       /* with last = "pad": the last so many are the epoch's first ones once more, to fill the batch */
   uint32_t sources;      /* as in spdld_info; the following two are valid while the batch is held */
   const char* const* source_names;
-  const uint32_t* source_counts; /* how many of `valid` are of each source; they sum to it */
+  const uint32_t* source_counts;  /* how many of `valid` are of each source; they sum to it */
 } spdld_batch_info;
 
 SPDLD_API const char* spdld_version(void);
@@ -165,8 +163,8 @@ SPDLD_API const char* spdld_last_error(void);
 SPDLD_API const char* spdld_result_name(spdld_result result);
 
 SPDLD_API spdld_result spdld_attach(const spdld_attach_options* options, spdld_loader** loader);
-/* Gives everything back; batches still held stay valid until they are released. Of GPU and pinned batches it waits, at
- * most 10 s, for the work on those released before, as does the last release of one after it. NULL is allowed. */
+/* Gives everything back; batches still held stay valid until they are released. Of GPU and pinned batches it waits, at most
+ * 10 s, for the work on those released before, as does the last release of one after it. NULL is allowed. */
 SPDLD_API void spdld_detach(spdld_loader* loader);
 SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* info);
 
@@ -194,11 +192,10 @@ SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, u
  * the new place, so that of a resumed epoch it skips as many steps as the place says. */
 SPDLD_API spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t step, const uint64_t* ids,
                                   size_t count, int last_of_epoch);
-/* The loader's place, to be kept with a checkpoint: a line of JSON, freed with spdld_free. What next has handed out
- * counts as consumed: taken while a batch is in hand it goes on with the batch after it, and taken after an epoch's
- * last batch with the next epoch's first. The same batches follow, bit for bit, with any number of threads, after any
- * restart, and with another world_size where the global batch stays the same (batch.global_size); each rank may load
- * any rank's.
+/* The loader's place, to be kept with a checkpoint: a line of JSON, freed with spdld_free. What next has handed out counts
+ * as consumed: taken while a batch is in hand it goes on with the batch after it, and taken after an epoch's last batch
+ * with the next epoch's first. The same batches follow, bit for bit, with any number of threads, after any restart, and
+ * with another world_size where the global batch stays the same (batch.global_size); each rank may load any rank's.
  *
  *   {"format":1,"pipeline":"train","fingerprint":"1-...","seed":17,"epoch":3,"step":1200,"samples":57600,
  *    "global_size":48,"world_size":8}
@@ -207,15 +204,14 @@ SPDLD_API spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t
  * the whole job consumed with them, step * global_size; fingerprint: of what decides which bytes come at a place, wherever
  * the data lie (its parts: proto/PROTOCOL.md). pipeline and world_size are for people, and are not compared. */
 SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
-/* Goes on at a state's place, as spdld_seek. SPDLD_INVALID: it is damaged, or of a newer format. SPDLD_CHANGED: it
- * belongs to another run, and the sentence says what differs; the loader stays where it is. anyway = 1 goes to its
- * place nevertheless: to the same epoch and step, or with another global batch to as many samples of that epoch,
- * rounded down to a step; what lies beyond the epoch's last step is the next one's beginning. In another order these
- * are other samples: of the rest of that epoch some come again and some never. */
+/* Goes on at a state's place, as spdld_seek. SPDLD_INVALID: it is damaged, or of a newer format. SPDLD_CHANGED: it belongs
+ * to another run, and the sentence says what differs; the loader stays where it is. anyway = 1 goes to its place
+ * nevertheless: to the same epoch and step, or with another global batch to as many samples of that epoch, rounded down
+ * to a step; what lies beyond the epoch's last step is the next one's beginning. In another order these are other
+ * samples: of the rest of that epoch some come again and some never. */
 SPDLD_API spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway);
-/* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was
- * restarted. -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call
- * next. */
+/* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was restarted.
+ * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. */
 SPDLD_API int spdld_poll_fd(const spdld_loader* loader);
 
 SPDLD_API spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* info);
@@ -226,8 +222,8 @@ SPDLD_API spdld_result spdld_batch_find(const spdld_batch* batch, const char* na
 SPDLD_API void spdld_batch_retain(spdld_batch* batch);
 /* Of pinned and GPU batches: at the last release the slot goes back once the work that was put on its streams so far is
  * done; where no stream was named, on the legacy default stream (which other streams' work may not wait for: name
- * non-blocking ones). A stream that is being captured into a graph is asked again at the next call, when it no longer
- * is: a graph that reads a slot must be replayed before the batch's last release. */
+ * non-blocking ones). A stream that is being captured into a graph is asked again at the next call, when it no longer is:
+ * a graph that reads a slot must be replayed before the batch's last release. */
 SPDLD_API void spdld_batch_release(spdld_batch* batch);
 /* Says that `stream` works on this batch's memory, from now until the batch's last release; so long it must live. With
  * ready_early the stream waits for the copy from here on; one that is being captured cannot (SPDLD_UNSUPPORTED: call
@@ -236,8 +232,8 @@ SPDLD_API spdld_result spdld_batch_use(spdld_batch* batch, void* stream);
 /* Blocks until the batch's copy is done: at once, unless ready_early. SPDLD_TIMEOUT: not within 10 s. */
 SPDLD_API spdld_result spdld_batch_wait(spdld_batch* batch);
 
-/* Asks a daemon for a JSON document: topic is "ping", "status", "list", "describe", "errors" or "samples". Never starts
- * a daemon. *json is freed with spdld_free. socket NULL: as in attach. */
+/* Asks a daemon for a JSON document: topic is "ping", "status", "list", "describe", "errors" or "samples". Never starts a
+ * daemon. *json is freed with spdld_free. socket NULL: as in attach. */
 SPDLD_API spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms,
                                    char** json);
 SPDLD_API void spdld_free(void* memory);

@@ -105,11 +105,8 @@ Outcome Loader::accept(const Attaching& attaching) {
 }
 
 Outcome Loader::replicas_disagree(Place theirs) const {
-  const auto text = [](Place place) {
-    return "epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step);
-  };
-  return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text(theirs) +
-                                    ", and this one is to begin at " + text(place_) +
+  return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text_of(theirs) +
+                                    ", and this one is to begin at " + text_of(place_) +
                                     ": attach all of them with the same state");
 }
 
@@ -283,8 +280,7 @@ Outcome Loader::seek(Place place) {
   if (!terms_.has(place) || beyond_epochs) {
     const std::string epochs = terms_.epochs == 0 ? "endless epochs" : std::to_string(terms_.epochs) + " epochs";
     return failure(SPDLD_INVALID,
-                   "cannot seek to epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step) +
-                       ": there are " + epochs +
+                   "cannot seek to " + text_of(place) + ": there are " + epochs +
                        (terms_.is_pushed() ? "" : " of " + std::to_string(terms_.steps_per_epoch) + " steps"));
   }
   if (!failed_.ok()) return failed_;

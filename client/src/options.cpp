@@ -19,7 +19,8 @@ constexpr int64_t kReconnectDefault_ms = 30'000;
 
 Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank) {
   Launch launch;
-  const bool asked = options.world_size == 0 || !options.group || !*options.group;
+  const bool group_given = options.group && *options.group;
+  const bool asked = options.world_size == 0 || !group_given;
   const Outcome outcome = asked ? read_launch(launch) : Outcome{};
   // With ranks given, variables that make no sense are no concern: only the group comes from there.
   if (options.world_size == 0 && !outcome.ok()) return outcome;
@@ -35,8 +36,7 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
   }
   request.reader = options.reader;
   request.readers = std::max<uint32_t>(1, options.readers);
-  request.group = options.group && *options.group ? options.group : launch.group;
-  const bool group_given = options.group && *options.group;
+  request.group = group_given ? options.group : launch.group;
   if (request.readers > 1 && !group_given && launch.is_alone) {
     return failure(
         SPDLD_INVALID,

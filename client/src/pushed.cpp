@@ -11,10 +11,6 @@ namespace {
 constexpr size_t kMessageIdsMax = 8000;
 constexpr size_t kMessageStepsMax = 256;
 
-std::string text_of(Place place) {
-  return "epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step);
-}
-
 }  // namespace
 
 void Pushed::begin(const Terms& terms, Place place) {

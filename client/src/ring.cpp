@@ -32,6 +32,10 @@ bool read_sources(const proto::Attached& answer, Terms& terms) {
 
 }  // namespace
 
+std::string text_of(const Place& place) {
+  return "epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step);
+}
+
 bool Placement::is_like(const Placement& other) const {
   const auto is_plain = [](spdld_memory kind) { return kind == SPDLD_HOST || kind == SPDLD_PINNED; };
   return gpu == other.gpu && (memory == other.memory || (!is_plain(memory) && !is_plain(other.memory)));

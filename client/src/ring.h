@@ -24,6 +24,7 @@ struct Place {
   bool operator==(const Place& other) const { return epoch == other.epoch && step == other.step; }
   bool operator<(const Place& other) const { return std::tie(epoch, step) < std::tie(other.epoch, other.step); }
 };
+std::string text_of(const Place& place);  // "epoch 1, step 2"
 
 // The names of a mix's sources, as C has them.
 struct SourceNames {
@@ -53,6 +54,7 @@ struct Terms {
   // Not 0: the caller pushes the order, so many steps of so many samples ahead; steps_per_epoch is 0 then.
   uint32_t push_steps_max = 0;
   uint64_t push_ids_max = 0;
+  std::shared_ptr<const SourceNames> sources;  // never null; empty: it has a single one
 
   bool is_pushed() const { return push_steps_max != 0; }
   // Whether an epoch may have this place: its end is one, and the next epoch's beginning by another name.
@@ -60,7 +62,6 @@ struct Terms {
   Place by_one_name(Place place) const {
     return !is_pushed() && place.step == steps_per_epoch ? Place{place.epoch + 1, 0} : place;
   }
-  std::shared_ptr<const SourceNames> sources;  // never null; empty: it has a single one
 };
 
 // Where the batches lie.

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "daemon/base/wide.h"
+
 namespace spdld {
 namespace {
-
-__extension__ using Wide = unsigned __int128;  // for the high half of a 64-bit product
 
 constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;  // the paper's table 2
 constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;              // golden ratio, sqrt(3) - 1
@@ -59,10 +59,13 @@ uint32_t Draw::bits() {
   return block_[used_++];
 }
 
+uint64_t Draw::bits64() {
+  const uint64_t high = bits();
+  return high << 32 | bits();
+}
+
 double Draw::uniform(double low, double high) {
-  const uint64_t first = bits();
-  const uint64_t word = first << 32 | bits();
-  const double value = low + static_cast<double>(word >> 11) * 0x1p-53 * (high - low);
+  const double value = low + static_cast<double>(bits64() >> 11) * 0x1p-53 * (high - low);
   // The sum may round up to `high`, which must not come out.
   return value < high || low >= high ? value : std::nextafter(high, low);
 }
@@ -73,10 +76,14 @@ uint64_t Draw::below(uint64_t bound) {
   const uint64_t threshold = (0 - bound) % bound;  // 2^64 mod bound
   Wide product = 0;
   do {
-    const uint64_t first = bits();
-    product = Wide{first << 32 | bits()} * bound;
+    product = Wide{bits64()} * bound;
   } while (static_cast<uint64_t>(product) < threshold);
   return static_cast<uint64_t>(product >> 64);
+}
+
+uint64_t Draw::below_but(uint64_t bound, uint64_t excluded) {
+  const uint64_t other = below(bound - 1);
+  return other < excluded ? other : other + 1;
 }
 
 }  // namespace spdld

@@ -29,8 +29,11 @@ class Draw {
   Draw(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t key);
 
   uint32_t bits();                          // 32 uniform bits
+  uint64_t bits64();                        // two words of them, high first
   double uniform(double low, double high);  // [low, high), 53 bits
   uint64_t below(uint64_t bound);           // [0, bound), unbiased; bound > 0
+  uint64_t below_but(uint64_t bound,
+                     uint64_t excluded);  // the same, but not `excluded`, which is below bound; bound > 1
  private:
   std::array<uint32_t, 2> key_;
   std::array<uint32_t, 4> counter_;

@@ -170,7 +170,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_outputs(schema);
   message.add_shared(info.shared);
   message.add_leases_max(info.leases_max);
-  if (!info.sources.empty()) message.add_sources(sources);
+  message.add_sources(sources);
   if (on_gpu) {
     message.add_gpu(gpu);
     message.add_device_slots(device_slots);
@@ -213,7 +213,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   message.add_substituted(batch.substituted);
   message.add_masked(batch.masked);
   message.add_padded(static_cast<uint32_t>(batch.slice.padded));
-  if (!batch.of_source.empty()) message.add_source_counts(of_source);
+  message.add_source_counts(of_source);
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
 }
 

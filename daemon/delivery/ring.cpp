@@ -107,14 +107,10 @@ void Ring::filled(const batch::Batch& batch) {
   statistics_.batches++;
   statistics_.samples += batch.slice.count;
   statistics_.fill_ns.record(batch.fill_ns);
-  serve_all();
-  settle(place);
-  watch_fullness();
-}
-
-void Ring::serve_all() {
   for (auto& [id, seat] : readers_)
     if (seat.at) serve(id, seat);
+  settle(place);
+  watch_fullness();
 }
 
 void Ring::serve(ReaderId id, Seat& seat) {

@@ -150,7 +150,6 @@ class Ring {
   Place* numbered(uint64_t number);
   const Place* numbered(uint64_t number) const;
   void serve(ReaderId id, Seat& seat);
-  void serve_all();
   bool is_awaited(const Place& place) const;
   bool is_held(const Place& place) const;  // by readers that are there
   void settle(Place& place);

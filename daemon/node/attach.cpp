@@ -99,11 +99,6 @@ std::string misplaced(const Feed& feed, const Placement& wanted) {
   return "";
 }
 
-// Whether this request may take a seat of a ring that is there.
-void check_joins(const Feed& feed, const Newcomer& newcomer) {
-  if (const std::string why = misplaced(feed, newcomer.placement); !why.empty()) refuse_seat(newcomer.request, why);
-}
-
 std::string replicas(uint32_t count) { return std::to_string(count) + (count == 1 ? " replica" : " replicas"); }
 
 // A seat that is taken, or one of another number of replicas.
@@ -121,6 +116,18 @@ void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachR
   refuse_seat(request, "has a replica " + std::to_string(request.reader) + " of " + std::to_string(request.readers) +
                            " already: it is held by " + holder_of(seat) +
                            ": give every replica a number of its own, or end that process");
+}
+
+// The place that it asks for. Throws where the run has none such.
+sampler::Position start_of(const Newcomer& newcomer) {
+  const sampler::Sharding& sharding = newcomer.sharding;
+  const uint64_t epochs = newcomer.pipeline->spec().order.epochs;
+  const sampler::Position start = sharding.by_one_name(newcomer.request.position);
+  if (!sharding.has(start) || (epochs && start.epoch > epochs))
+    throw SetupError(Trouble::kUsage, "epoch " + std::to_string(start.epoch) + ", step " + std::to_string(start.step) +
+                                          " is past the end: an epoch has " + std::to_string(sharding.steps()) +
+                                          " steps" + (epochs ? ", the run " + std::to_string(epochs) + " epochs" : ""));
+  return start;
 }
 
 }  // namespace
@@ -252,8 +259,8 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
 
 void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   const auto& request = newcomer.request;
-  check_joins(*feed, newcomer);
-  if (!feed->setting().sharing) feed->begin_by(plan_ring(newcomer).start);
+  if (const std::string why = misplaced(*feed, newcomer.placement); !why.empty()) refuse_seat(request, why);
+  if (!feed->setting().sharing) feed->begin_by(start_of(newcomer));
   const auto position = feed->entry(request.join, request.position);
   if (!position) refuse_seat(request, "found the stream that it was to share gone on meanwhile: attach again");
   const control::AttachedInfo info = feed->describe_to_client(*position);
@@ -317,18 +324,12 @@ Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
 
 RingPlan Node::plan_ring(const Newcomer& newcomer) const {
   const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
-  const config::PipelineSpec& spec = pipeline->spec();
-  const sampler::Position start = sharding.by_one_name(request.position);
-  if (!sharding.has(start) || (spec.order.epochs && start.epoch > spec.order.epochs))
-    throw SetupError(Trouble::kUsage,
-                     "epoch " + std::to_string(start.epoch) + ", step " + std::to_string(start.step) +
-                         " is past the end: an epoch has " + std::to_string(sharding.steps()) + " steps" +
-                         (spec.order.epochs ? ", the run " + std::to_string(spec.order.epochs) + " epochs" : ""));
-  const size_t held_max = request.held_max ? request.held_max : spec.batch.held_max;
-  const size_t slots = std::min<size_t>(spec.batch.prefetch_depth + held_max, kSlotsMax);
+  const config::BatchSpec& batch = pipeline->spec().batch;
+  const size_t held_max = request.held_max ? request.held_max : batch.held_max;
+  const size_t slots = std::min<size_t>(batch.prefetch_depth + held_max, kSlotsMax);
   const uint64_t bytes_max = placement.place == Placement::Place::kGpu ? options_.settings.gpu_slot_bytes_max
                                                                        : options_.settings.slot_bytes_max;
-  RingPlan plan{start, slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
+  RingPlan plan{start_of(newcomer), slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
   if (request.readers > 1) plan.access = memory::Access::kCopyOnWrite;
   if (!newcomer.key.group.empty()) return plan;
   plan.sharing = plan_sharing(newcomer);
@@ -341,8 +342,8 @@ RingPlan Node::plan_ring(const Newcomer& newcomer) const {
 
 std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories) {
   const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
-  const Feed::Setting setting{key,         request.readers, plan.start, placement.ring.gpu, placement.ring.ready_early,
-                              plan.sharing};
+  const Feed::Setting setting{
+      key, request.readers, plan.access, plan.start, placement.ring.gpu, placement.ring.ready_early, plan.sharing};
   auto feed =
       std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;

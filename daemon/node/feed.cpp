@@ -45,9 +45,8 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
 
 delivery::Ring Feed::make_ring(memory::SlotMemories memories) const {
   const auto slots = static_cast<uint32_t>(memories.size());
-  if (setting_.sharing) return {slots_of(std::move(memories)), memory::Access::kCopyOnWrite, setting_.sharing->ring};
-  const auto access = setting_.readers == 1 ? memory::Access::kWritable : memory::Access::kCopyOnWrite;
-  return {slots_of(std::move(memories)), access, setting_.readers, slots - std::min(depth_max_, slots)};
+  if (setting_.sharing) return {slots_of(std::move(memories)), setting_.access, setting_.sharing->ring};
+  return {slots_of(std::move(memories)), setting_.access, setting_.readers, slots - std::min(depth_max_, slots)};
 }
 
 Feed::~Feed() {
@@ -63,7 +62,7 @@ void Feed::set_depth(uint32_t depth) {
 }
 
 void Feed::begin_by(sampler::Position place) {
-  if (begun_ || std::pair(place.epoch, place.step) >= std::pair(start_.epoch, start_.step)) return;
+  if (begun_ || place >= start_) return;
   start_ = place;
   stream_.seek(ring_.run(), place);
 }

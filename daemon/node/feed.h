@@ -42,6 +42,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   struct Setting {
     FeedKey key;
     uint32_t readers = 1;
+    memory::Access access = memory::Access::kWritable;  // of the slots
     sampler::Position start;
     memory::GpuUuid gpu = {};  // of slots on a GPU
     bool ready_early = false;

@@ -248,18 +248,19 @@ json ring_document(const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
   const auto levels = ring.levels();
   const auto& statistics = ring.statistics();
-  json pids = json::array();
-  json jobs = json::array();
+  const bool shared = feed.setting().sharing.has_value();
+  json pids = json::array(), jobs = json::array();
   for (const auto& [id, seat] : feed.seats()) {
     pids.push_back(seat.client.pid);
+    if (!shared) continue;
     jobs.push_back({{"group", seat.group},
                     {"pid", seat.client.pid},
                     {"behind", ring.behind(id)},
                     {"lag_s", seconds(seat.lag_ns)}});
   }
   return {{"group", key.group},
-          {"shared", feed.setting().sharing.has_value()},
-          {"jobs", feed.setting().sharing ? jobs : json::array()},
+          {"shared", shared},
+          {"jobs", jobs},
           {"cut_loose", feed.cut_loose()},
           {"rank", key.rank},
           {"world_size", key.world_size},
@@ -290,9 +291,10 @@ json ring_document(const FeedKey& key, const Feed& feed) {
 
 json sources_document(const pipeline::Pipeline& pipeline) {
   json sources = json::array();
+  if (!pipeline.spec().is_mix()) return sources;
   const auto& specs = pipeline.spec().sources;
   const sampler::Mix& mix = pipeline.mix();
-  for (size_t i = 0; i < specs.size() && pipeline.spec().is_mix(); i++)
+  for (size_t i = 0; i < specs.size(); i++)
     sources.push_back({{"name", specs[i].name},
                        {"samples", mix.sources()[i].order.size()},
                        {"weight", specs[i].weight},
@@ -303,8 +305,10 @@ json sources_document(const pipeline::Pipeline& pipeline) {
 json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
   out["spec"] = json::parse(config::full_json(entry.spec));
-  const double weight = view.pipelines.weight_of(entry);
-  out["cpu"] = {{"weight", weight}, {"own_weight", entry.spec.cpu_weight}, {"share", 0.0}, {"used_s", 0.0}};
+  out["cpu"] = {{"weight", view.pipelines.weight_of(entry)},
+                {"own_weight", entry.spec.cpu_weight},
+                {"share", 0.0},
+                {"used_s", 0.0}};
   out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
   out["sources"] = json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}};
@@ -315,7 +319,6 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   const auto& pipeline = *entry.pipeline;
   if (!entry.listing) out["cache"] = caching_document(pipeline);
   out["tuning"] = tuning_document(view);
-  out["cpu"]["weight"] = pipeline.lane().weight();
   out["cpu"]["share"] = entry.cpu_share.value();
   out["cpu"]["used_s"] = seconds(pipeline.lane().busy_ns().value());
   const auto& listing = pipeline.listing();
@@ -374,7 +377,7 @@ Result<std::string> lines_document(const Pipelines::Entry& entry, std::istringst
   if (!(words >> sample) || sample > listing.size())
     return Error{Trouble::kUsage, "\"from\" needs a sample of pipeline " + entry.shown_name + ", which has " +
                                       std::to_string(listing.size())};
-  std::string lines;
+  std::string lines = sample == 0 ? source::exported_head(listing) : "";
   for (; sample < listing.size() && lines.size() < kLinesBytesMax; sample++)
     source::append_exported(lines, listing, sample);
   return dump({{"fingerprint", listing.fingerprint()},

@@ -78,10 +78,6 @@ void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& ide
   }
 }
 
-}  // namespace
-
-namespace {
-
 uint64_t taken_of(const sampler::Mix& mix) {
   uint64_t samples = 0;
   for (const auto& source : mix.sources()) samples += source.order.subset().size();
@@ -108,7 +104,7 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return {CacheForm::kEncoded, "decoded was asked for, but no picture here has planes to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
-  if (needs.passes == 1 && !needs.repeats) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  if (!needs.reads_again()) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
   if (needs.has_fast)
     return {CacheForm::kOff,
             "decode-image with fast = true leaves no planes to keep, and the system keeps files in memory by itself"};
@@ -153,9 +149,8 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   needs.repeats = std::any_of(sources.begin(), sources.end(), [](const sampler::Mix::Source& source) {
     return source.order.size() > source.order.subset().size();
   });
-  const bool is_read_again = needs.passes != 1 || needs.repeats;
   const bool may_be_decoded =
-      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && is_read_again && !needs.has_fast);
+      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.reads_again() && !needs.has_fast);
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
       if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, mix, use, fetcher);

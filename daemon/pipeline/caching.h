@@ -56,6 +56,8 @@ struct CacheNeeds {
   bool has_disk = false;
   bool has_fast = false;  // an output that decodes fast
   bool repeats = false;   // a sample may come more than once in an epoch
+
+  bool reads_again() const { return passes != 1 || repeats; }
 };
 CacheChoice choose_cache(config::CacheForm asked, const CacheNeeds& needs);
 

@@ -18,17 +18,10 @@ namespace {
 using sampler::Mix;
 using sampler::Subset;
 
-// What is taken of one source, and under which key that was written.
-struct Wanted {
-  std::string key;
-  const std::string& include;
-  const std::string& exclude;
-  uint64_t first;
-};
-
-Subset choose_of(const Wanted& wanted, const source::Listing& listing, source::Stamps& lists,
-                 const std::stop_token& stop) {
-  const std::string include_key = wanted.key + ".include", exclude_key = wanted.key + ".exclude";
+// `key`: where the selection was written.
+Subset choose_of(const std::string& key, const config::Selection& wanted, const source::Listing& listing,
+                 source::Stamps& lists, const std::stop_token& stop) {
+  const std::string include_key = key + ".include", exclude_key = key + ".exclude";
   std::optional<Subset::Ids> include;
   Subset::Ids exclude;
   if (!wanted.include.empty()) include = source::read_sample_list(wanted.include, include_key, listing, lists, stop);
@@ -167,8 +160,9 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
   source::Stamps lists;
   std::vector<Mix::Source> sources;
   std::string weights_fingerprint;
-  const auto add = [&](const Wanted& wanted, const source::Listing& part, uint64_t first, uint64_t seed) {
-    Subset subset = choose_of(wanted, part, lists, stop);
+  const auto add = [&](const std::string& key, const config::Selection& wanted, const source::Listing& part,
+                       uint64_t first, uint64_t seed) {
+    Subset subset = choose_of(key, wanted, part, lists, stop);
     if (spec.order.weights.empty()) {
       sources.push_back(
           {{{spec.order.shuffle, seed, spec.order.window}, std::move(subset), part.archive_starts()}, first});
@@ -179,11 +173,10 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
     sources.push_back({{seed, std::move(subset), std::move(weighting)}, first});
   };
   const auto parts = listing.parts();
-  if (parts.empty()) add({"order", spec.order.include, spec.order.exclude, spec.order.first}, listing, 0, spec.seed);
+  if (parts.empty()) add("order", spec.order, listing, 0, spec.seed);
   for (size_t i = 0; i < parts.size(); ++i) {
     const config::SourceSpec& source = spec.sources.at(i);
-    const std::string key = "sources[" + std::to_string(i) + "]";
-    add({key, source.include, source.exclude, source.first}, *parts[i].listing, parts[i].first,
+    add("sources[" + std::to_string(i) + "]", source, *parts[i].listing, parts[i].first,
         sampler::source_seed(spec.seed, source.name));
   }
   std::string fingerprint = fingerprint_of(listing, sources);

@@ -2,7 +2,6 @@
 // [[sources]] and weights say, and how they are ordered. Values; constant after construction, any thread.
 #pragma once
 
-#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -20,9 +19,8 @@ struct Choice {
   std::string weights_fingerprint;  // 32 hexadecimal digits of the weights, by content; empty: not weighted
 };
 
-// Reads the lists. Throws SetupError where one can't be read, names what is not listed, or nothing is left of a
-// source; where a
-// weight is missing, or fewer samples have one than an epoch without replacement is to have.
+// Reads the lists. Throws SetupError where one can't be read, names what is not listed, or nothing is left of a source;
+// where a weight is missing, or fewer samples have one than an epoch without replacement is to have.
 Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop);
 
 }  // namespace spdld::pipeline

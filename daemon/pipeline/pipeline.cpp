@@ -48,8 +48,6 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
       lane_(resources.pool, spec_.cpu_weight) {}
 
-void Pipeline::open_cache() { caching_.open(*listing_, mix(), plan_.fetched(), resources_.fetcher); }
-
 std::string Pipeline::fingerprint(uint64_t global_size) const {
   return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +
          hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size) +

@@ -62,7 +62,7 @@ class Pipeline {
   const Plan& plan() const { return plan_; }
   // Takes hold of what the cache keeps of it: on a listing thread, before its first stream. And lets go: after its last
   // one.
-  void open_cache();
+  void open_cache() { caching_.open(*listing_, mix(), plan_.fetched(), resources_.fetcher); }
   void close_cache() { caching_.close(); }
   const Caching& caching() const { return caching_; }
   const Resources& resources() const { return resources_; }

@@ -130,9 +130,7 @@ std::vector<uint64_t> shares_of(config::MixRule rule, std::span<const uint64_t> 
 }
 
 uint64_t source_seed(uint64_t seed, std::string_view source) {
-  Draw draw(seed, 0, 0, draw_key("source " + std::string(source)));
-  const uint64_t high = draw.bits();
-  return high << 32 | draw.bits();
+  return Draw(seed, 0, 0, draw_key("source " + std::string(source))).bits64();
 }
 
 Mix::Slot MixReader::slot_of(Wide cycle, uint64_t place) {

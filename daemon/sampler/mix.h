@@ -34,11 +34,10 @@
 #include <vector>
 
 #include "config/spec.h"
+#include "daemon/base/wide.h"
 #include "daemon/sampler/order.h"
 
 namespace spdld::sampler {
-
-__extension__ using Wide = unsigned __int128;  // epoch * epoch_samples, and its products with shares
 
 // Constant; any thread.
 class Mix {

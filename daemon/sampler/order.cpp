@@ -97,8 +97,7 @@ uint64_t EpochOrder::substitute(uint64_t position, uint32_t attempt) const {
 uint64_t EpochOrder::other_number(uint64_t bad, Draw draw) const {
   for (int i = 0; order_.table_ && i < kDrawsMax; ++i)
     if (const uint64_t other = (*order_.table_)(draw); other != bad) return other;
-  const uint64_t other = draw.below(order_.subset_.size() - 1);
-  return other < bad ? other : other + 1;
+  return draw.below_but(order_.subset_.size(), bad);
 }
 
 }  // namespace spdld::sampler

@@ -22,10 +22,7 @@ Permutation::Permutation(uint64_t size, Draw keys) : size_(size) {
   const unsigned bits = std::max(kBitsMin, static_cast<unsigned>(std::bit_width(size - 1)));
   high_bits_ = bits / 2;
   low_bits_ = bits - high_bits_;
-  for (uint64_t& key : keys_) {
-    const uint64_t high = keys.bits();
-    key = high << 32 | keys.bits();
-  }
+  for (uint64_t& key : keys_) key = keys.bits64();
 }
 
 uint64_t Permutation::operator()(uint64_t position) const {

@@ -85,16 +85,12 @@ void Pushed::go_to(Position to) {
 }
 
 uint64_t Pushed::pass(uint64_t epoch, uint64_t place) const {
-  Draw draw(of_.seed, epoch, place, draw_key("pass"));
-  const uint64_t high = draw.bits();
-  return high << 32 | draw.bits();
+  return Draw(of_.seed, epoch, place, draw_key("pass")).bits64();
 }
 
 uint64_t Pushed::substitute(uint64_t epoch, uint64_t place, uint64_t bad, uint32_t attempt) const {
   if (of_.samples < 2) return bad;
-  Draw draw(of_.seed, epoch, place, draw_key("substitute") + attempt);
-  const uint64_t other = draw.below(of_.samples - 1);
-  return other < bad ? other : other + 1;
+  return Draw(of_.seed, epoch, place, draw_key("substitute") + attempt).below_but(of_.samples, bad);
 }
 
 }  // namespace spdld::sampler

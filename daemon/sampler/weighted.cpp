@@ -7,15 +7,10 @@
 #include <numeric>
 #include <utility>
 
+#include "daemon/base/wide.h"
+
 namespace spdld::sampler {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-uint64_t next_word(Draw& draw) {
-  const uint64_t high = draw.bits();
-  return high << 32 | draw.bits();
-}
 
 // The weights as integers of which the sum is about 2^62, and 2^63 at the most. Powers of two scale them exactly, so
 // that a weight only loses what lies below one unit.
@@ -105,7 +100,7 @@ AliasTable::AliasTable(std::span<const double> weights) : keep_(weights.size()),
 
 uint64_t AliasTable::operator()(Draw& draw) const {
   const uint64_t column = draw.below(size());
-  return next_word(draw) < keep_[column] ? column : alias_[column];
+  return draw.bits64() < keep_[column] ? column : alias_[column];
 }
 
 std::vector<uint32_t> weighted_order(std::span<const double> weights, uint64_t count, uint64_t seed, uint64_t epoch) {
@@ -114,7 +109,7 @@ std::vector<uint32_t> weighted_order(std::span<const double> weights, uint64_t c
   std::vector<Keyed> keyed(weights.size());
   for (uint32_t number = 0; number < keyed.size(); ++number) {
     Draw draw(seed, epoch, number, key);
-    keyed[number] = {static_cast<double>(negative_log2(next_word(draw))) / weights[number], number};
+    keyed[number] = {static_cast<double>(negative_log2(draw.bits64())) / weights[number], number};
   }
   const auto end = keyed.begin() + static_cast<std::ptrdiff_t>(count);
   if (end != keyed.end()) std::nth_element(keyed.begin(), end, keyed.end());

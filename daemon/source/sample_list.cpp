@@ -42,6 +42,11 @@ std::string plain_list(std::string_view text) {
 
 }  // namespace
 
+std::string exported_head(const Listing& listing) {
+  return std::string(kExportedHead) + "\n# fingerprint " + listing.fingerprint() + "\n# samples " +
+         std::to_string(listing.size()) + "\n";
+}
+
 void append_exported(std::string& text, const Listing& listing, uint64_t sample) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string name = listing.name(sample);

@@ -21,7 +21,8 @@ namespace spdld::source {
 inline constexpr uint64_t kSampleListBytesMax = uint64_t{1} << 30;
 
 inline constexpr std::string_view kExportedHead = "# spdld listing 1";
-// A line of it, with its end.
+// Its head, with what follows from the listing; and a line of it, with its end.
+std::string exported_head(const Listing& listing);
 void append_exported(std::string& text, const Listing& listing, uint64_t sample);
 
 // The ids, in no order, some perhaps twice. `key` ("order.include") stands in messages; the file's state is added to

@@ -5,16 +5,12 @@
 #include <vector>
 
 #include "daemon/delivery/ring.h"
-#include "daemon/memory/host/host_slot.h"
+#include "tests/delivery/slots.h"
 
+using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
-using spdld::delivery::LeaseId;
-using spdld::delivery::Reader;
-using spdld::delivery::ReaderId;
-using spdld::delivery::Ring;
 using spdld::memory::Access;
-using spdld::memory::HostSlot;
 
 namespace {
 
@@ -39,9 +35,7 @@ struct Trainer final : Reader {
 };
 
 Ring make_ring(uint32_t slots, uint32_t readers, uint32_t held_max) {
-  std::vector<Slot> made;
-  for (uint32_t i = 0; i < slots; i++) made.push_back({i, std::make_unique<HostSlot>(4096, Access::kWritable)});
-  return Ring(std::move(made), Access::kWritable, readers, held_max);
+  return Ring(spdld::test::make_slots(slots), Access::kWritable, readers, held_max);
 }
 
 // All that there is room for.

@@ -5,16 +5,12 @@
 #include <random>
 #include <set>
 
-#include "daemon/memory/host/host_slot.h"
+#include "tests/delivery/slots.h"
 
+using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
-using spdld::delivery::LeaseId;
-using spdld::delivery::Reader;
-using spdld::delivery::ReaderId;
-using spdld::delivery::Ring;
 using spdld::memory::Access;
-using spdld::memory::HostSlot;
 
 namespace {
 
@@ -24,9 +20,7 @@ struct Trainer final : Reader {
 };
 
 Ring make_ring(uint32_t slots, uint32_t readers, uint32_t held_max = 2) {
-  std::vector<Slot> made;
-  for (uint32_t i = 0; i < slots; i++) made.push_back({i, std::make_unique<HostSlot>(4096, Access::kWritable)});
-  return Ring(std::move(made), Access::kWritable, readers, held_max);
+  return Ring(spdld::test::make_slots(slots), Access::kWritable, readers, held_max);
 }
 
 bool fill(Ring& ring, uint64_t step, uint32_t run = 0) {

@@ -8,16 +8,12 @@
 #include <vector>
 
 #include "daemon/delivery/ring.h"
-#include "daemon/memory/host/host_slot.h"
+#include "tests/delivery/slots.h"
 
+using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
-using spdld::delivery::LeaseId;
-using spdld::delivery::Reader;
-using spdld::delivery::ReaderId;
-using spdld::delivery::Ring;
 using spdld::memory::Access;
-using spdld::memory::HostSlot;
 using spdld::sampler::Position;
 
 namespace {
@@ -47,7 +43,8 @@ struct Job final : Reader {
 
 class Shared {
  public:
-  explicit Shared(uint32_t jobs = kJobs) : ring(slots(kShared.slots(jobs)), Access::kCopyOnWrite, kShared) {}
+  explicit Shared(uint32_t jobs = kJobs)
+      : ring(spdld::test::make_slots(kShared.slots(jobs), Access::kCopyOnWrite), Access::kCopyOnWrite, kShared) {}
 
   void join(Job& job, uint64_t from = 0) {
     job.id = ring.join(job, Position{0, from});
@@ -75,13 +72,6 @@ class Shared {
   Ring ring;
   uint64_t next = 0;
   std::set<uint32_t> touched;
-
- private:
-  static std::vector<Slot> slots(size_t count) {
-    std::vector<Slot> made;
-    for (uint32_t i = 0; i < count; i++) made.push_back({i, std::make_unique<HostSlot>(4096, Access::kCopyOnWrite)});
-    return made;
-  }
 };
 
 bool is_run(const std::vector<uint64_t>& steps, uint64_t first) {

@@ -50,15 +50,6 @@ Ids counted_up(int64_t size) {
   return ids;
 }
 
-class Lists : public test::TempDir {
- public:
-  std::string operator()(const std::string& name, const std::string& text) const {
-    const auto file = path() / name;
-    std::ofstream(file, std::ios::binary) << text;
-    return file.string();
-  }
-};
-
 std::string fingerprint_of(const Given& given) { return Rig(given).pipeline->fingerprint(4); }
 
 }  // namespace
@@ -135,12 +126,12 @@ TEST_CASE("windows: a seek into an epoch gives what would have come there") {
 }
 
 TEST_CASE("lists of names and ids, and the first ones: ids stay those of the listing") {
-  const Lists lists;
+  const test::TempDir lists;
   Given given;
   given.samples = 20, given.batch_size = 2, given.shuffle = false;
-  given.order.include = lists("include", "sample-3\n17\r\n\nsample-4\nsample-19\n5\n");
+  given.order.include = lists.write("include", "sample-3\n17\r\n\nsample-4\nsample-19\n5\n");
   CHECK(joined(batches_of(given, 3)) == Ids{3, 4, 5, 17, 19});
-  given.order.exclude = lists("exclude", "sample-4\n17");
+  given.order.exclude = lists.write("exclude", "sample-4\n17");
   CHECK(joined(batches_of(given, 2)) == Ids{3, 5, 19});
   given.order.first = 2;
   CHECK(joined(batches_of(given, 1)) == Ids{3, 5});
@@ -154,10 +145,10 @@ TEST_CASE("lists of names and ids, and the first ones: ids stay those of the lis
 }
 
 TEST_CASE("bad content is substituted from among the samples that were chosen") {
-  const Lists lists;
+  const test::TempDir lists;
   Given given;
   given.samples = 100, given.batch_size = 4;
-  given.order.include = lists("include", "10\n20\n30\n40\n");
+  given.order.include = lists.write("include", "10\n20\n30\n40\n");
   Rig rig(given);
   rig.fetcher.make_bad(20);
   rig.fill_all();
@@ -167,21 +158,21 @@ TEST_CASE("bad content is substituted from among the samples that were chosen") 
 }
 
 TEST_CASE("an unknown name is refused with its line, and how many there are") {
-  const Lists lists;
+  const test::TempDir lists;
   Given given;
-  given.order.include = lists("include", "sample-3\n20\nsample-03\n999999999999999999999999\n");
+  given.order.include = lists.write("include", "sample-3\n20\nsample-03\n999999999999999999999999\n");
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("order.include: ") &&
                                     Catch::Contains("line 2: no sample is called "
                                                     "\"20\", and so it is with 2") &&
                                     Catch::Contains("\"sample-0\", or its id, at most 19"));
-  given.order.include = lists("include", "sample-3\nx\u001b[0m\n");
+  given.order.include = lists.write("include", "sample-3\nx\u001b[0m\n");
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("line 2: no sample is called \"x?[0m\"; a line"));
-  given.order.include = lists("include", "\n\n");
+  given.order.include = lists.write("include", "\n\n");
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("order.include: ") && Catch::Contains("is empty"));
-  given.order.include = lists("include", "3\n");
-  given.order.exclude = lists("exclude", "sample-3\n");
+  given.order.include = lists.write("include", "3\n");
+  given.order.exclude = lists.write("exclude", "sample-3\n");
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("leaves no sample of those that order.include names"));
-  given.order.exclude = lists("exclude", "");
+  given.order.exclude = lists.write("exclude", "");
   CHECK_NOTHROW(Rig(given));
   given.order.exclude += ".gone";
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("order.exclude: ") && Catch::Contains("No such file"));
@@ -190,21 +181,21 @@ TEST_CASE("an unknown name is refused with its line, and how many there are") {
 }
 
 TEST_CASE("the fingerprint tells which samples are taken, and differs() says so") {
-  const Lists lists;
+  const test::TempDir lists;
   Given given;
   const std::string all = fingerprint_of(given);
   const auto differs = [&](const std::string& other) {
     return pipeline::Pipeline::differs(fingerprint_of(given), other);
   };
-  given.order.include = lists("list", "1\n2\n");
+  given.order.include = lists.write("list", "1\n2\n");
   const std::string some = fingerprint_of(given);
   CHECK(differs(all) == "the data set's listing differs");
-  given.order.include = lists("other list", "sample-2\nsample-1\n");  // the same samples
+  given.order.include = lists.write("other list", "sample-2\nsample-1\n");  // the same samples
   CHECK(fingerprint_of(given) == some);
   given.order.include.clear();
-  given.order.exclude = lists("list", "0\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n");
+  given.order.exclude = lists.write("list", "0\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n");
   CHECK(fingerprint_of(given) == some);
-  given.order.exclude = lists("list", "1\n");
+  given.order.exclude = lists.write("list", "1\n");
   CHECK(differs(some) == "the data set's listing differs");
   given.order.exclude.clear();
   given.order.first = 20;  // that is all of them
@@ -227,11 +218,11 @@ TEST_CASE("the fingerprint knows neither how long a run is nor how its batches a
 }
 
 TEST_CASE("a list that is written anew is read anew") {
-  const Lists lists;
+  const test::TempDir lists;
   Given given;
-  given.order.include = lists("list", "1\n2\n");
+  given.order.include = lists.write("list", "1\n2\n");
   const Rig rig(given);
   CHECK(rig.pipeline->unchanged());
-  lists("list", "1\n2\n3\n");
+  lists.write("list", "1\n2\n3\n");
   CHECK_FALSE(rig.pipeline->unchanged());
 }

@@ -18,15 +18,6 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-class Files : public TempDir {
- public:
-  std::string operator()(const std::string& name, const std::string& text) const {
-    const auto file = path() / name;
-    std::ofstream(file, std::ios::binary) << text;
-    return file.string();
-  }
-};
-
 std::string fingerprint_of(const Given& given) { return Rig(given).pipeline->fingerprint(4); }
 
 // The ids of whole epochs, one behind the other.
@@ -51,10 +42,10 @@ std::map<int64_t, int> counts_of(const Ids& ids) {
 }  // namespace
 
 TEST_CASE("a stream hands out samples as often as the file says, and none of weight 0") {
-  const Files files;
+  const TempDir files;
   Given given;
   given.samples = 5, given.batch_size = 100;
-  given.order.weights = files("weights", "sample-0\t1\nsample-1\t0\n2\t3\nsample-3\t4\n4\t0\n");
+  given.order.weights = files.write("weights", "sample-0\t1\nsample-1\t0\n2\t3\nsample-3\t4\n4\t0\n");
   given.order.epoch_samples = 8000;
   const auto counts = counts_of(ids_of(given));
   REQUIRE(counts.size() == 3);
@@ -64,12 +55,12 @@ TEST_CASE("a stream hands out samples as often as the file says, and none of wei
 }
 
 TEST_CASE("classes come equally often, whatever their size, also of a part of the samples") {
-  const Files files;
+  const TempDir files;
   Given given;  // sample i is of class i % 7
   given.samples = 100, given.batch_size = 100;
   given.order.weights = config::kWeightsByClass, given.order.epoch_samples = 21'000;
   given.order.exclude =
-      files("exclude", "7\n14\n21\n28\n35\n42\n49\n56\n63\n70\n77\n84\n91\n98\n");  // but for one of 0
+      files.write("exclude", "7\n14\n21\n28\n35\n42\n49\n56\n63\n70\n77\n84\n91\n98\n");  // but for one of 0
   std::vector<int> classes(7);
   for (const int64_t id : ids_of(given)) ++classes[static_cast<size_t>(id % 7)];
   CHECK(chi_square(classes, 3000) < chi_square_limit(6));
@@ -77,28 +68,28 @@ TEST_CASE("classes come equally often, whatever their size, also of a part of th
 }
 
 TEST_CASE("weights are taken over the samples that the lists leave") {
-  const Files files;
+  const TempDir files;
   Given given;
   given.samples = 20, given.batch_size = 50;
-  given.order.include = files("include", "3\n5\n8\n");
-  given.order.weights = files("weights", "3,1\n5,1\n8,0\n19,1000\n");
+  given.order.include = files.write("include", "3\n5\n8\n");
+  given.order.weights = files.write("weights", "3,1\n5,1\n8,0\n19,1000\n");
   given.order.epoch_samples = 500;
   const auto counts = counts_of(ids_of(given));
   CHECK(counts.size() == 2);
   CHECK(counts.contains(3));
   CHECK(counts.contains(5));
   given.order.weights_default = 1000;
-  given.order.weights = files("weights", "3,1\n5,1\n");
+  given.order.weights = files.write("weights", "3,1\n5,1\n");
   CHECK(counts_of(ids_of(given))[8] > 480);
 }
 
 TEST_CASE("without replacement every epoch has each sample once, in another order, from any place on") {
-  const Files files;
+  const TempDir files;
   std::string text;
   for (int i = 0; i < 60; i++) text += std::to_string(i) + "\t" + std::to_string(i % 6) + "\n";
   Given given;
   given.samples = 60, given.batch_size = 7, given.epochs = 5;
-  given.order.weights = files("weights", text), given.order.replacement = false;
+  given.order.weights = files.write("weights", text), given.order.replacement = false;
   const Ids all = ids_of(given);
   REQUIRE(all.size() == 5 * 50);
   std::set<Ids> orders;
@@ -125,10 +116,10 @@ TEST_CASE("without replacement every epoch has each sample once, in another orde
 }
 
 TEST_CASE("with replacement a stream goes on from any place as well") {
-  const Files files;
+  const TempDir files;
   Given given;
   given.samples = 10, given.batch_size = 6, given.epochs = 4;
-  given.order.weights = files("weights", "0,1\n1,2\n"), given.order.weights_default = 0.1;
+  given.order.weights = files.write("weights", "0,1\n1,2\n"), given.order.weights_default = 0.1;
   given.order.epoch_samples = 60;
   const Ids all = ids_of(given);
   CHECK(ids_of(given) == all);
@@ -165,11 +156,11 @@ TEST_CASE("a stream that is stopped or sought while its order is being made") {
 }
 
 TEST_CASE("bad content is substituted by a sample that has a weight") {
-  const Files files;
+  const TempDir files;
   for (const bool replacement : {true, false}) {
     Given given;
     given.samples = 20, given.batch_size = 3;
-    given.order.weights = files("weights", "1,1\n2,100\n3,1\n"), given.order.weights_default = 0;
+    given.order.weights = files.write("weights", "1,1\n2,100\n3,1\n"), given.order.weights_default = 0;
     given.order.replacement = replacement;
     Rig rig(given);
     rig.fetcher.make_bad(2);
@@ -181,10 +172,10 @@ TEST_CASE("bad content is substituted by a sample that has a weight") {
 }
 
 TEST_CASE("missing weights are counted, and other trouble has its sentence") {
-  const Files files;
+  const TempDir files;
   Given given;
   given.samples = 5;
-  given.order.weights = files("weights", "0,1\nsample-3,1\n");
+  given.order.weights = files.write("weights", "0,1\nsample-3,1\n");
   CHECK_THROWS_WITH(Rig(given), Contains("order.weights: ") &&
                                     Contains("has no weight for 3 samples of 5, the first of them sample-1: add them, "
                                              "or give order.weights_default."));
@@ -196,35 +187,35 @@ TEST_CASE("missing weights are counted, and other trouble has its sentence") {
   CHECK_THROWS_WITH(Rig(given), Contains("2 samples have a weight above 0: without replacement"));
   given.order.epoch_samples = 2;
   CHECK(ids_of(given).size() == 2);
-  given.order.weights = files("weights", "0,0\n");
+  given.order.weights = files.write("weights", "0,0\n");
   CHECK_THROWS_WITH(Rig(given), Contains("gives no sample a weight above 0."));
   given.order.first = 2;
   CHECK_THROWS_WITH(Rig(given), Contains("gives no sample a weight above 0, of those that are taken."));
-  given.order.weights = files("weights", "0,1\n1,-1\n");
+  given.order.weights = files.write("weights", "0,1\n1,-1\n");
   CHECK_THROWS_WITH(Rig(given), Contains("line 2: a weight must be 0 or"));
 }
 
 TEST_CASE("weights are in the fingerprint by what they say, and the file is watched") {
-  const Files files;
+  const TempDir files;
   Given given;
   given.samples = 4;
   const std::string none = fingerprint_of(given);
   CHECK(std::count(none.begin(), none.end(), '-') == 3);
-  given.order.weights = files("weights", "0,1\n1,2\n2,3\n3,4\n");
+  given.order.weights = files.write("weights", "0,1\n1,2\n2,3\n3,4\n");
   const std::string some = fingerprint_of(given);
   const auto differs = [&](const std::string& other) {
     return pipeline::Pipeline::differs(fingerprint_of(given), other);
   };
   CHECK(differs(none) == "the pipeline's spec and the weighting of the samples differ");
-  given.order.weights = files("others", "sample-3\t4.0\n2\t3\n1\t2\n");
+  given.order.weights = files.write("others", "sample-3\t4.0\n2\t3\n1\t2\n");
   given.order.weights_default = 1;
   CHECK(fingerprint_of(given) == some);
   const Rig rig(given);
   CHECK(rig.pipeline->unchanged());
-  files("others", "3,4\n2,3\n1,2.5\n");
+  files.write("others", "3,4\n2,3\n1,2.5\n");
   CHECK_FALSE(rig.pipeline->unchanged());
   CHECK(differs(some) == "the weighting of the samples differs");
-  files("others", "3,4\n2,3\n1,0\n");
+  files.write("others", "3,4\n2,3\n1,0\n");
   CHECK(differs(some) == "the data set's listing and the weighting of the samples differ");
   given.order.replacement = false;
   CHECK(differs(some) == "the data set's listing, the pipeline's spec and the weighting of the samples differ");

@@ -8,7 +8,8 @@ from torch.utils.data import (BatchSampler, DistributedSampler, RandomSampler, S
 
 import spdld
 import spdld.torch
-from case import BATCH, SAMPLES, STEPS, WAIT_S, DaemonCase
+from case import BATCH, SAMPLES, STEPS, DaemonCase
+from torch_case import TorchCase, ids
 
 FLIPS = [{"op": "decode-image"}, {"op": "random-resized-crop", "size": 32}]
 
@@ -40,24 +41,9 @@ def batches_of(sampler, epochs=1, drop_last=False):
     return [list(BatchSampler(sampler, BATCH, drop_last)) for _ in range(epochs)]
 
 
-def ids(batches, count=None):
-    seen = []
-    for batch in batches:
-        seen.append(batch["sample_id"].tolist())
-        if len(seen) == count:
-            break
-    return seen
-
-
-class PushedCase(DaemonCase):
+class PushedCase(TorchCase):
     def spec(self, **changes):
         return super().spec(**{"order": {}, **changes})
-
-    def torch_loader(self, pipeline=None, **options):
-        loader = spdld.torch.Loader(self.spec() if pipeline is None else pipeline, **{
-            "socket": self.daemon.socket, "group": self.id(), "timeout": WAIT_S, **options})
-        self.addCleanup(loader.close)
-        return loader
 
     def random_crops(self, **changes):
         return self.spec(output=[{"name": "image", "from": "image", "ops": FLIPS}], **changes)

@@ -15,33 +15,18 @@ from torch.utils.data import DataLoader
 
 import spdld
 import spdld.torch
-from case import BATCH, SAMPLES, STEPS, WAIT_S, DaemonCase
+from case import BATCH, SAMPLES, STEPS
+from torch_case import TorchCase, ids
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "client/python/examples/ddp.py"
 
 
-class TorchCase(DaemonCase):
+class ShuffledCase(TorchCase):
     def spec(self, **changes):
         return super().spec(**{"order": {"epochs": 0, "shuffle": True}, **changes})
 
-    def torch_loader(self, pipeline=None, **options):
-        loader = spdld.torch.Loader(self.spec() if pipeline is None else pipeline, **{
-            "socket": self.daemon.socket, "group": self.id(), "timeout": WAIT_S, **options})
-        self.addCleanup(loader.close)
-        return loader
 
-
-def ids(batches, count=None):
-    """Of so many batches, or of all."""
-    seen = []
-    for batch in batches:
-        seen.append(batch["sample_id"].tolist())
-        if len(seen) == count:
-            break
-    return seen
-
-
-class Loops(TorchCase):
+class Loops(ShuffledCase):
     def test_an_epoch_each_for(self):
         loader = self.torch_loader()
         self.assertIsInstance(loader, torch.utils.data.IterableDataset)
@@ -146,7 +131,7 @@ class Loops(TorchCase):
             pickle.dumps(self.torch_loader(group="other"))
 
 
-class Checkpoints(TorchCase):
+class Checkpoints(ShuffledCase):
     def test_the_rest_of_an_epoch_and_then_the_next(self):
         loader = self.torch_loader()
         whole = [ids(loader) for _ in range(3)]
@@ -204,7 +189,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Processes(TorchCase):
+class Processes(ShuffledCase):
     """Several processes on the loopback device, each bounded in time."""
 
     def torchrun(self, count, script, *arguments):

@@ -113,8 +113,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
         reader=_number("replica", replica or 0, _UINT32_MAX), readers=_number("replicas", replicas or 1, _UINT32_MAX),
         private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),
-        join=join,
-        framework=arrays.name, converter=arrays.converter)
+        join=join, framework=arrays.name, converter=arrays.converter)
 
 
 def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None,

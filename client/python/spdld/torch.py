@@ -42,7 +42,6 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         the processes tell one another through torch.distributed which of them are replicas on one machine: all of the
         default group then make their loader at the same time. Where the processes of a machine have several daemons, or
         only some make a loader, give replica and replicas.
-        environment, else from torch.distributed where it was initialised.
     sampler, batch_sampler: gives the order, in place of the daemon: any of torch's, by the samples' numbers in the data set's
         listing (info.samples of them). A sampler's are cut into batches of the pipeline's size, and with drop_last a
         shorter one at the end is left out; a batch sampler's may be of any sizes up to it. A dict then gets order.shuffle =

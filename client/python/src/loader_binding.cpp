@@ -69,8 +69,7 @@ void bind_loader(nb::module_& module) {
       module, "Loader",
       "One rank's batches, in order. `for batch in loader` gives the rest of the current epoch, the next `for` "
       "the next epoch; after the last epoch it gives nothing, but where order.epochs is 1 that epoch again: a "
-      "validation "
-      "set is iterated as often as one likes. Several threads may call it: they take turns. "
+      "validation set is iterated as often as one likes. Several threads may call it: they take turns. "
       "In a forked child every call raises ForkedError.")
       .def("__iter__",
            [](nb::handle_t<Loader> self) {
@@ -94,8 +93,8 @@ void bind_loader(nb::module_& module) {
       .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0, "Goes on at another place. Batches in use stay valid.")
       .def("push", &Loader::push, "epoch"_a, "step"_a, "ids"_a, "last"_a = false,
            "The samples of a step to come, of a pipeline with order.shuffle = \"client\": their numbers in the data "
-           "set's "
-           "listing, 1 to info.batch_size of them. Steps are pushed in order, from `position` on, info.slot_count of "
+           "set's listing, 1 to info.batch_size of them. Steps are pushed in order, from `position` on, "
+           "info.slot_count of "
            "them ahead of next(). last: the epoch ends with it, or without ids before it. A seek and a loaded state "
            "void what was pushed. Raises InvalidError, LimitError. A torch program gives spdld.torch.Loader a sampler.")
       .def("set_epoch", &Loader::set_epoch, "epoch"_a,
