@@ -67,9 +67,15 @@ void Feed::begin_by(sampler::Position place) {
   stream_.seek(ring_.run(), place);
 }
 
-uint64_t Feed::slot_bytes() const {
+uint64_t Feed::touched_bytes() const {
   if (!setting_.sharing) return layout_.slot_bytes() * ring_.slots().size();
   return layout_.slot_bytes() * setting_.sharing->ring.slots(std::max<size_t>(jobs(), 1));
+}
+
+// All of it is there from the start, and a slot is a whole number of the driver's pages.
+uint64_t Feed::device_bytes() const {
+  if (!memory::on_gpu(kind())) return 0;
+  return ring_.slots().front().memory->shared().bytes * ring_.slots().size();
 }
 
 std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Position wanted) const {

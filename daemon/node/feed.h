@@ -105,9 +105,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const std::shared_ptr<pipeline::Pipeline>& shared_pipeline() const { return pipeline_; }
   memory::Kind kind() const { return ring_.slots().front().memory->kind(); }
   std::string gpu() const;  // its UUID as text; empty for host memory
-  // Of a shared ring, whose slots are touched as they are needed: what its jobs may hold.
-  uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : slot_bytes(); }
-  uint64_t device_bytes() const { return memory::on_gpu(kind()) ? slot_bytes() : 0; }
+  uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : touched_bytes(); }
+  uint64_t device_bytes() const;
   const std::string& failure() const { return failure_; }
   control::AttachedInfo describe_to_client(sampler::Position position) const;
 
@@ -120,7 +119,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void fill_free_slots();
   bool begin_fill(batch::Slot& slot);
   delivery::Ring make_ring(memory::SlotMemories memories) const;
-  uint64_t slot_bytes() const;
+  // Host memory is touched as it is needed: of a shared ring, what its jobs may hold.
+  uint64_t touched_bytes() const;
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
   void watch_lag();

@@ -49,7 +49,7 @@ std::string fingerprint_of(const source::Listing& listing, const std::vector<Mix
       fingerprint.add_number(source.first_id + run.first);
       fingerprint.add_number(run.before);
     }
-    fingerprint.add_number(source.order.size());
+    fingerprint.add_number(source.order.subset().size());
   }
   return fingerprint.digits();
 }

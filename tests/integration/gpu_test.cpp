@@ -145,6 +145,38 @@ TEST_CASE("a session that ends while its process lives leaves its slots in quara
   }
 }
 
+TEST_CASE("jobs that share a stream on a GPU get the host's pixels, and what one leaves open is counted whole") {
+  GpuCase gpu;
+  const Run host = run_trainer(gpu.job("cpu"));
+  REQUIRE(host.digests.size() == 6);
+  for (const char* transport : {"fd", "handle"}) {
+    const auto sharing = [&](const std::string& group) {
+      Job job = gpu.job("cuda", transport, 0);
+      job.spec.replace(job.spec.find("share = \"cache\""), 15, "share = \"stream\"");
+      job.group = group;
+      return job;
+    };
+    Pipe told;
+    const pid_t wild = holding_trainer(sharing("wild"), told, [&](Loader& loader, Batch&) {
+      told.write(loader.info().shared ? "shares\n" : "is alone\n");
+      shutdown(spdld_poll_fd(loader.get()), SHUT_RDWR);
+    });
+    CHECK(told.read_line() == std::to_string(host.digests[0]));
+    CHECK(told.read_line() == "shares");
+    CHECK(told.read_line() == "done");
+    const uint64_t slots = gpu.gpu()["slots"];
+    CHECK(slots > 5);
+    CHECK(soon([&] { return gpu.gpu()["quarantined_bytes"].get<uint64_t>() > 0; }));
+    CHECK(gpu.gpu()["quarantined_bytes"] == slots * (2 << 20));
+    const Run other = run_trainer(sharing("other"), 6);
+    INFO(other.error);
+    CHECK(other.digests == host.digests);
+    kill_trainer(wild);
+    CHECK(soon([&] { return gpu.gpu()["slots"] == 0; }));
+    CHECK(gpu.fake().violations() == std::vector<std::string>{});
+  }
+}
+
 TEST_CASE("where a reader keeps slots open for long, its replicas get a ring of other slots") {
   GpuCase gpu;
   Job job = gpu.job("cuda", "fd", 0);

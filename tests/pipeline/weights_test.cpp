@@ -220,3 +220,15 @@ TEST_CASE("weights are in the fingerprint by what they say, and the file is watc
   given.order.replacement = false;
   CHECK(differs(some) == "the data set's listing, the pipeline's spec and the weighting of the samples differ");
 }
+
+TEST_CASE("how long an epoch of weighted draws is belongs to the spec, not to the listing") {
+  const TempDir files;
+  Given given;
+  given.samples = 6;
+  given.order.first = 4;
+  given.order.weights = files.write("weights", "0,1\n1,2\n2,3\n3,4\n");
+  given.order.epoch_samples = 4;
+  const std::string four = fingerprint_of(given);
+  given.order.epoch_samples = 9;
+  CHECK(pipeline::Pipeline::differs(fingerprint_of(given), four) == "the pipeline's spec differs");
+}
