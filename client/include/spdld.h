@@ -110,6 +110,8 @@ typedef struct spdld_attach_options {
                                  passed already: "now": at the first batch that is still there; "epoch": with the next
                                  epoch; "exact": at its place, on a stream of its own; "alone": on one of its own in any
                                  case. NULL: "exact" where a state, an epoch or a step is given, else "now" */
+  uint64_t batch_size;        /* this rank's samples a step, in place of the pipeline's size or global_size; 0: as the
+                                 pipeline says. The same for all ranks of a job; jobs that share a stream may differ */
 } spdld_attach_options;
 
 typedef struct spdld_info {

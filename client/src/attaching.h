@@ -57,6 +57,7 @@ struct AttachRequest {
   proto::Join join = proto::Join::now;
   std::string fingerprint;
   uint32_t held_max = 0;
+  uint64_t batch_size = 0;
   GpuRequest gpus;
 };
 

@@ -112,6 +112,7 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name.substr(0, kClientNameBytesMax)) + ")";
   request.may_start = options.no_private_daemon == 0;
   request.held_max = options.held_max;
+  request.batch_size = options.batch_size;
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
   uint32_t local_rank = 0;
   Outcome outcome = set_place(options, settings);

@@ -21,11 +21,11 @@ struct Batch {
   Slot* slot = nullptr;
   uint32_t run = 0;  // of the last seek; the ring drops batches of an older one
   sampler::Position position;
-  sampler::Slice slice;                  // slice.count samples are valid
-  uint32_t substituted = 0;              // bad content, replaced
-  uint32_t masked = 0;                   // bad content, left zero
-  uint64_t fill_ns = 0;                  // from the first fetch to the last pixel
-  std::vector<uint32_t> of_source = {};  // of a mix: how many of slice.count are of each source; else empty
+  sampler::Slice slice;                    // slice.count samples are valid
+  std::vector<uint32_t> substituted = {};  // numbers of those in it whose bad content was replaced
+  std::vector<uint32_t> masked = {};       // ... or left zero
+  uint64_t fill_ns = 0;                    // from the first fetch to the last pixel
+  std::vector<uint32_t> of_source = {};    // of a mix: how many of slice.count are of each source; else empty
 };
 
 }  // namespace spdld::batch

@@ -57,6 +57,7 @@ struct AttachRequest {
   Join join = Join::kNow;
   std::string fingerprint;  // empty: not compared
   uint32_t held_max = 0;    // 0: as the pipeline says
+  uint64_t batch_size = 0;  // of this rank; 0: as the pipeline says
   std::string device;       // empty: as the pipeline says
   std::vector<ClientGpu> gpus;
   memory::Transport transport = memory::Transport::kAuto;

@@ -223,6 +223,7 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
   request.fingerprint = proto::text_of(attach.fingerprint(), 256);
   request.held_max = attach.held_max();
+  request.batch_size = attach.batch_size();
   return read_gpus(attach, request);
 }
 

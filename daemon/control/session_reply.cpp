@@ -210,8 +210,8 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   message.add_valid(batch.slice.count);
   message.add_tensors(described);
   message.add_range(&range);
-  message.add_substituted(batch.substituted);
-  message.add_masked(batch.masked);
+  message.add_substituted(static_cast<uint32_t>(batch.substituted.size()));
+  message.add_masked(static_cast<uint32_t>(batch.masked.size()));
   message.add_padded(static_cast<uint32_t>(batch.slice.padded));
   message.add_source_counts(of_source);
   session->send(proto::finish(builder, Body::Ready, message.Finish()));

@@ -1,13 +1,15 @@
 // The memory of one slot, whatever its kind: filled by decode threads, read by trainers in other processes.
 //
 // A filling goes begin_fill -> writes at fill_address -> publish, or -> abandon; then the next may begin. For host
-// memory the trainer sees what is written; on a GPU it is written to staging memory, and publish copies it there.
+// memory the trainer sees what is written; on a GPU it is written to staging memory, and publish copies it there. Or it
+// goes copy, any number of times -> publish, or -> abandon, without staging memory.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "daemon/base/result.h"
@@ -49,6 +51,12 @@ class SlotMemory {
   virtual Result<bool> begin_fill(const std::function<void()>& room) = 0;
   // Where decode threads write, until publish or abandon.
   virtual uint8_t* fill_address() const = 0;
+  struct Part {
+    uint64_t from = 0, to = 0, bytes = 0;  // offsets in the slots
+  };
+  // Any thread. In the place of writes: parts of another slot that is filled, in the host's memory as this one, or on
+  // its GPU. `copied` is called once, on any thread: then `from` may be filled anew.
+  virtual void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) = 0;
   // Any thread, never blocks. What was written becomes the trainer's to see: `published` is called once, on any thread,
   // at once for host memory. Of the slots of one ring in the order of these calls.
   virtual void publish(Published published) = 0;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint32_t kReadersMax = 64;
 constexpr uint32_t kWorldSizeMax = 1u << 20;
-constexpr size_t kSlotsMax = 64;
 
 // A trainer's hold on its seat.
 class Hold final : public control::Attachment {
@@ -60,7 +59,9 @@ void check_request(const control::AttachRequest& request) {
 sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
                                const control::Client& client) {
   const config::PipelineSpec& spec = pipeline.spec();
-  const sampler::Sharding sharding(pipeline.samples(), spec.batch, request.rank, request.world_size);
+  config::BatchSpec batch = spec.batch;
+  if (request.batch_size) batch.size = request.batch_size, batch.global_size = 0;
+  const sampler::Sharding sharding(pipeline.samples(), batch, request.rank, request.world_size);
   if (spec.order.shuffle != config::Shuffle::kClient) return sharding;
   const auto refuse = [](Trouble trouble, const std::string& what) {
     throw SetupError(trouble, "order.shuffle is \"client\", and " + what);
@@ -216,7 +217,7 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
   auto placement = place(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
   evict_gone(*pipeline, client.uid, request.group);
-  check_group(*pipeline, request, client.uid);
+  check_group(*pipeline, request, client.uid, sharding);
   Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
   newcomer.key = key_of(newcomer);
   if (const auto feed = find_feed(*pipeline, newcomer.key)) {
@@ -227,7 +228,10 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
   const RingPlan plan = plan_ring(newcomer);
   if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
   const size_t touched = plan.sharing ? plan.sharing->ring.slots(1) : plan.slots;
-  make_room(client.uid, plan.layout.slot_bytes() * touched);
+  uint64_t bytes = plan.layout.slot_bytes() * touched;
+  if (const auto tap = find_tap(newcomer, plan.start))
+    bytes += tap->feed->layout().slot_bytes() * tap->feed->setting().sharing->ring.credit;
+  make_room(client.uid, bytes);
   const auto kind = placement->place == Placement::Place::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
   const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind};
   join(newcomer, open_feed(newcomer, plan, host_memory_.make_slots(use, plan.slots)));
@@ -247,7 +251,7 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
         if (!*memories) throw SetupError(memories->error().trouble, memories->error().message);
         if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
         const auto& request = newcomer.request;
-        check_group(*newcomer.pipeline, request, newcomer.client.uid);
+        check_group(*newcomer.pipeline, request, newcomer.client.uid, newcomer.sharding);
         auto feed = find_feed(*newcomer.pipeline, newcomer.key);
         join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(**memories)));
       } catch (const SetupError& e) {
@@ -263,8 +267,13 @@ void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   if (!feed->setting().sharing) feed->begin_by(start_of(newcomer));
   const auto position = feed->entry(request.join, request.position);
   if (!position) refuse_seat(request, "found the stream that it was to share gone on meanwhile: attach again");
-  const control::AttachedInfo info = feed->describe_to_client(*position);
-  const delivery::ReaderId id = feed->join(request, *position, newcomer.client, newcomer.reply);
+  seat(newcomer, feed, *position);
+}
+
+void Node::seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sampler::Position from) {
+  const auto& request = newcomer.request;
+  const control::AttachedInfo info = feed->describe_to_client(from);
+  const delivery::ReaderId id = feed->join(request, from, newcomer.client, newcomer.reply);
   newcomer.reply->attached(std::make_unique<Hold>(*this, feed, id, newcomer.client), info);
   feed->begin(id);
   spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}{}", request.rank,
@@ -279,7 +288,8 @@ std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const 
   return at == feeds->second.end() ? nullptr : at->second;
 }
 
-void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const {
+void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid,
+                       const sampler::Sharding& sharding) const {
   const auto feeds = feeds_.find(&pipeline);
   if (feeds == feeds_.end()) return;
   for (const auto& [key, feed] : feeds->second) {
@@ -290,6 +300,12 @@ void Node::check_group(const pipeline::Pipeline& pipeline, const control::Attach
         throw SetupError(Trouble::kConflict, "rank " + std::to_string(key.rank) + " of group '" + request.group +
                                                  "' is here with world_size " + std::to_string(key.world_size) +
                                                  ", not " + std::to_string(request.world_size));
+      if (feed->sharding().global_size() != sharding.global_size())
+        throw SetupError(Trouble::kConflict,
+                         "rank " + std::to_string(key.rank) + " of group '" + request.group +
+                             "' is here with a global batch of " + std::to_string(feed->sharding().global_size()) +
+                             " samples, not " + std::to_string(sharding.global_size()) +
+                             ": give all ranks of a job the same batch_size, and another job another group");
       if (key.rank != request.rank) continue;
       check_seat(*feed, seat, request);
     }
@@ -304,22 +320,11 @@ FeedKey Node::key_of(const Newcomer& newcomer) const {
     return own;
   FeedKey shared = own;
   shared.group.clear();
+  shared.batch_size = newcomer.sharding.batch_size();
   const auto feed = find_feed(*newcomer.pipeline, shared);
   const bool fits =
       !feed || (feed->entry(request.join, request.position) && misplaced(*feed, newcomer.placement).empty());
   return fits ? shared : own;
-}
-
-Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
-  const auto& batch = newcomer.pipeline->spec().batch;
-  const uint32_t held_max = newcomer.request.held_max ? newcomer.request.held_max : batch.held_max;
-  // Beyond what a job holds, two lie in its socket, so that it never waits for an answer.
-  Feed::Sharing sharing{{held_max + 2, batch.prefetch_depth, newcomer.sharding.steps()},
-                        options_.settings.share_jobs_max,
-                        uint64_t{options_.settings.share_lag_ms_max} * 1'000'000};
-  const auto jobs = static_cast<uint32_t>((kSlotsMax - sharing.ring.slots(0)) / sharing.ring.credit);
-  sharing.jobs_max = std::clamp(sharing.jobs_max, 1u, std::max(1u, jobs));
-  return sharing;
 }
 
 RingPlan Node::plan_ring(const Newcomer& newcomer) const {
@@ -331,7 +336,7 @@ RingPlan Node::plan_ring(const Newcomer& newcomer) const {
                                                                        : options_.settings.slot_bytes_max;
   RingPlan plan{start_of(newcomer), slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
   if (request.readers > 1) plan.access = memory::Access::kCopyOnWrite;
-  if (!newcomer.key.group.empty()) return plan;
+  if (newcomer.key.batch_size == 0) return plan;
   plan.sharing = plan_sharing(newcomer);
   plan.slots = plan.sharing->ring.slots(plan.sharing->jobs_max);
   plan.access = memory::Access::kCopyOnWrite;
@@ -342,12 +347,18 @@ RingPlan Node::plan_ring(const Newcomer& newcomer) const {
 
 std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories) {
   const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
-  const Feed::Setting setting{
+  Feed::Setting setting{
       key, request.readers, plan.access, plan.start, placement.ring.gpu, placement.ring.ready_early, plan.sharing};
+  const auto tap = find_tap(newcomer, plan.start);
+  if (tap) {
+    setting.start = tap->start;
+    setting.tapped = {tap->feed->sharding(), tap->feed->layout()};
+  }
   auto feed =
       std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;
   pipelines_.set_in_use(*pipeline, true);
+  if (tap) begin_tap(newcomer, feed, *tap);
   return feed;
 }
 

@@ -37,10 +37,23 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
       depth_max_(setting.sharing ? setting.sharing->ring.depth
                                  : depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
       ring_(make_ring(std::move(memories))),
-      stream_(pipeline_, sharding_, layout_, ring_.slots().size(), setting.start, *this),
       looked_ns_(monotonic_ns()),
       start_(setting.start) {
   ring_.set_depth(depth_max_);
+  if (setting.tapped)
+    tap_ = std::make_unique<Tap>(context_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this);
+  else
+    begin_stream(start_);
+}
+
+void Feed::begin_stream(sampler::Position start) {
+  tap_.reset();
+  stream_ = std::make_unique<pipeline::Stream>(pipeline_, sharding_, layout_, ring_.slots().size(), start, *this);
+}
+
+pipeline::Filler& Feed::filler() {
+  if (tap_) return *tap_;
+  return *stream_;
 }
 
 delivery::Ring Feed::make_ring(memory::SlotMemories memories) const {
@@ -64,7 +77,7 @@ void Feed::set_depth(uint32_t depth) {
 void Feed::begin_by(sampler::Position place) {
   if (begun_ || place >= start_) return;
   start_ = place;
-  stream_.seek(ring_.run(), place);
+  stream_->seek(ring_.run(), place);
 }
 
 uint64_t Feed::touched_bytes() const {
@@ -78,19 +91,21 @@ uint64_t Feed::device_bytes() const {
   return ring_.slots().front().memory->shared().bytes * ring_.slots().size();
 }
 
-std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Position wanted) const {
+std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Position wanted, uint64_t reach) const {
   const sampler::Position next = next_to_come();
   if (!setting_.sharing) return next;
   if (join == control::Join::kAlone || !failure_.empty() || jobs() >= setting_.sharing->jobs_max) return std::nullopt;
   // What is asked for is given exactly where it is there, or comes next: nobody shall wait for another's pace.
   const sampler::Position begin = ring_.window_begin().value_or(next);
   if (begin <= wanted && wanted <= next) return wanted;
-  const bool begins = ring_.statistics().batches == 0;  // those that come back after a restart are not all as far
-  if (begins && next < wanted && wanted <= sampler::steps_on(next, setting_.sharing->ring.depth, sharding_.steps()))
-    return wanted;
+  // Those that come back after a restart are not all as far; and as long as its first batches come, none waits for the
+  // pace of another.
+  const uint32_t depth = setting_.sharing->ring.depth;
+  const bool begins = ring_.statistics().batches < depth;
+  if (begins && next < wanted && wanted <= sampler::steps_on(next, depth + reach, sharding_.steps())) return wanted;
   if (join == control::Join::kExact || next < wanted) return std::nullopt;
   if (join != control::Join::kEpoch) return begin;
-  const sampler::Position next_epoch{begin.epoch + 1, 0};
+  const sampler::Position next_epoch = begin.step == 0 ? begin : sampler::Position{begin.epoch + 1, 0};
   const uint64_t epochs = pipeline_->spec().order.epochs;
   return epochs && next_epoch.epoch >= epochs ? std::nullopt : std::optional(next_epoch);
 }
@@ -162,13 +177,15 @@ Status Feed::seek(uint32_t run, sampler::Position to) {
     return Error{Trouble::kUsage, "SEEK to step " + std::to_string(to.step) + " of an epoch of " +
                                       std::to_string(sharding_.steps()) + " steps"};
   ring_.set_run(run);
-  stream_.seek(run, sharding_.by_one_name(to));
+  stream_->seek(run, sharding_.by_one_name(to));
   fill_free_slots();
   return Done{};
 }
 
 Status Feed::push(const sampler::PushedSteps& steps) {
-  Status taken = stream_.push(steps);
+  if (setting_.sharing)
+    return Error{Trouble::kUsage, "the order of a stream that jobs share is its own: it takes no PUSH"};
+  Status taken = stream_->push(steps);
   if (taken) fill_free_slots();
   return taken;
 }
@@ -176,11 +193,11 @@ Status Feed::push(const sampler::PushedSteps& steps) {
 void Feed::stop(std::function<void()> quiet) {
   stopping_ = true;
   quiet_ = std::move(quiet);
-  stream_.stop();
+  filler().stop();
 }
 
 void Feed::tick() {
-  stream_.tick();
+  filler().tick();
   if (ring_.tick()) fill_free_slots();
   watch_lag();
   if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && failure_.empty()) give_up(*trouble);
@@ -188,7 +205,7 @@ void Feed::tick() {
 
 void Feed::fill_free_slots() {
   if (!begun_ || stopping_ || waits_for_room_ || !failure_.empty() || seats_.empty()) return;
-  while (stream_.wants_slot()) {
+  while (filler().wants_slot()) {
     batch::Slot* const slot = ring_.take_free();
     if (!slot) return;
     if (begin_fill(*slot)) continue;
@@ -198,6 +215,7 @@ void Feed::fill_free_slots() {
 }
 
 bool Feed::begin_fill(batch::Slot& slot) {
+  if (filler().copies()) return fill(slot);
   const auto begun = slot.memory->begin_fill([&context = context_, weak = weak_from_this()] {
     boost::asio::post(context, [weak] {
       const auto self = weak.lock();
@@ -212,7 +230,11 @@ bool Feed::begin_fill(batch::Slot& slot) {
   }
   waits_for_room_ = !*begun;
   if (waits_for_room_) return false;
-  if (stream_.fill(slot)) return true;
+  return fill(slot);
+}
+
+bool Feed::fill(batch::Slot& slot) {
+  if (filler().fill(slot)) return true;
   slot.memory->abandon();
   return false;
 }
@@ -251,7 +273,9 @@ void Feed::give_up(const Error& error) {
 
 void Feed::on_quiet() {
   boost::asio::post(context_, [self = shared_from_this()] {
-    if (self->quiet_) std::exchange(self->quiet_, nullptr)();
+    if (self->quiet_) return std::exchange(self->quiet_, nullptr)();
+    self->begin_stream(self->tap_->next());
+    self->fill_free_slots();
   });
 }
 

@@ -1,9 +1,11 @@
-// A ring of one pipeline, the stream that fills it, and the readers that empty it: one rank of one group, or the same
+// A ring of one pipeline, what fills it, and the readers that empty it: one rank of one group, or the same
 // rank of all groups that share the stream (share = "stream").
 //
 //   stream --on_batch--> publish --> ring --READY--> readers --RELEASE--> ring --free slot--> begin_fill --> stream
 //
-// Between stream and ring a batch is published: at once in host memory, by a copy on a GPU.
+// Between stream and ring a batch is published: at once in host memory, by a copy on a GPU. Where jobs share a stream
+// that want other batch sizes, those of one size have a ring of their own, which a Tap fills from the stream's; when it
+// ends, a stream of their own takes its place, and goes on with the next batch.
 //
 // A job that holds those it shares with back for longer than the operator allows, is cut loose: it is told, keeps the
 // batches that it holds, and attaches anew, which gives it a ring of its own that goes on exactly where it was.
@@ -20,6 +22,7 @@
 #include "daemon/control/service.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/host/host_memory.h"
+#include "daemon/node/tap.h"
 #include "daemon/pipeline/stream.h"
 
 namespace spdld::node {
@@ -29,10 +32,11 @@ struct FeedKey {
   std::string group;  // empty: shared by all groups of this user
   uint32_t rank = 0;
   uint32_t world_size = 1;
+  uint64_t batch_size = 0;  // of a shared one: those of another size share another
   friend auto operator<=>(const FeedKey&, const FeedKey&) = default;
 };
 
-class Feed final : public pipeline::StreamObserver, public std::enable_shared_from_this<Feed> {
+class Feed final : public pipeline::FillObserver, public std::enable_shared_from_this<Feed> {
  public:
   struct Sharing {
     delivery::Ring::Shared ring;
@@ -47,6 +51,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
     memory::GpuUuid gpu = {};  // of slots on a GPU
     bool ready_early = false;
     std::optional<Sharing> sharing = {};
+    std::optional<Tap::Cut> tapped = {};  // of the ring that it is filled from; none: by a stream
   };
 
   // `memories`: one a slot, at least one, all of a kind; those of the host go back to where they came from.
@@ -60,7 +65,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void begin_by(sampler::Position place);
   // Where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. A ring that is not
   // shared: where it is.
-  std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted) const;
+  // `reach`: steps that it may stand ahead of the others that come back with it after a restart.
+  std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted, uint64_t reach = 0) const;
   // A reader takes its seat, and is sent batches from `from` on; once all seats are taken (where groups share it: at
   // once), the stream begins.
   delivery::ReaderId join(const control::AttachRequest& request, sampler::Position from, const control::Client& client,
@@ -98,6 +104,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const Setting& setting() const { return setting_; }
   const Seats& seats() const { return seats_; }
   uint64_t cut_loose() const { return cut_loose_; }  // jobs, so far
+  const Tap* tap() const { return tap_.get(); }      // what fills it, where that is one
   const delivery::Ring& ring() const { return ring_; }
   const batch::Layout& layout() const { return layout_; }
   const sampler::Sharding& sharding() const { return sharding_; }
@@ -118,6 +125,9 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   void on_wanting() override;
   void fill_free_slots();
   bool begin_fill(batch::Slot& slot);
+  bool fill(batch::Slot& slot);
+  pipeline::Filler& filler();
+  void begin_stream(sampler::Position start);
   delivery::Ring make_ring(memory::SlotMemories memories) const;
   // Host memory is touched as it is needed: of a shared ring, what its jobs may hold.
   uint64_t touched_bytes() const;
@@ -134,7 +144,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   const Setting setting_;
   const uint32_t depth_max_;
   delivery::Ring ring_;
-  pipeline::Stream stream_;
+  std::unique_ptr<pipeline::Stream> stream_;  // one of the two
+  std::unique_ptr<Tap> tap_;
   Seats seats_;
   uint64_t cut_loose_ = 0, looked_ns_;
   sampler::Position start_;

@@ -105,12 +105,22 @@ class Node final : public control::Service {
   std::shared_ptr<Feed> find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const;
   // Of the ring that this job shares with others, where it does, else of its own.
   FeedKey key_of(const Newcomer& newcomer) const;
+  static constexpr size_t kSlotsMax = 64;  // of a ring
   RingPlan plan_ring(const Newcomer& newcomer) const;
   Feed::Sharing plan_sharing(const Newcomer& newcomer) const;
+  // The shared ring that another can be filled from, the place to join it at, and the first step to fill.
+  struct TapPlan {
+    std::shared_ptr<Feed> feed;
+    sampler::Position from, start;
+  };
+  std::optional<TapPlan> find_tap(const Newcomer& newcomer, sampler::Position start) const;
+  void begin_tap(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, const TapPlan& plan);
   void make_device_slots(const Newcomer& newcomer, const RingPlan& plan);
   std::shared_ptr<Feed> open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories);
   void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
-  void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid) const;
+  void seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sampler::Position from);
+  void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid,
+                   const sampler::Sharding& sharding) const;
   void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave none
   void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
   void close_if_empty(const std::shared_ptr<Feed>& feed);

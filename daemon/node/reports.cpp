@@ -251,15 +251,18 @@ json ring_document(const FeedKey& key, const Feed& feed) {
   const bool shared = feed.setting().sharing.has_value();
   json pids = json::array(), jobs = json::array();
   for (const auto& [id, seat] : feed.seats()) {
-    pids.push_back(seat.client.pid);
+    const bool is_tap = seat.group.empty();
+    if (!is_tap) pids.push_back(seat.client.pid);
     if (!shared) continue;
-    jobs.push_back({{"group", seat.group},
+    jobs.push_back({{"group", is_tap ? seat.client.name : seat.group},
                     {"pid", seat.client.pid},
                     {"behind", ring.behind(id)},
                     {"lag_s", seconds(seat.lag_ns)}});
   }
   return {{"group", key.group},
           {"shared", shared},
+          {"batch_size", feed.sharding().batch_size()},
+          {"copied_from", feed.tap() ? feed.setting().tapped->sharding.batch_size() : 0},
           {"jobs", jobs},
           {"cut_loose", feed.cut_loose()},
           {"rank", key.rank},

@@ -24,7 +24,7 @@ constexpr size_t kKeptPixelBytesMax = 16u << 20;
 }  // namespace
 
 Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
-               size_t slots, sampler::Position start, StreamObserver& observer)
+               size_t slots, sampler::Position start, FillObserver& observer)
     : pipeline_(std::move(pipeline)),
       sharding_(sharding),
       layout_(layout),
@@ -72,12 +72,12 @@ bool Stream::open_next(OpenBatch& open, batch::Slot& slot) {
     if (!pushed_->has_next()) return false;
     sampler::Pushed::Step step = pushed_->take();
     const sampler::Slice slice{step.position.step * sharding_.batch_size(), step.ids.size(), 0};
-    open.batch = {&slot, run_, step.position, slice, 0, 0, 0, {}};
+    open.batch = {&slot, run_, step.position, slice};
     open.ids = std::move(step.ids);
     return true;
   }
   if (epochs_ && next_.epoch >= epochs_) return false;
-  open.batch = {&slot, run_, next_, sharding_.slice(next_.step), 0, 0, 0, {}};
+  open.batch = {&slot, run_, next_, sharding_.slice(next_.step)};
   if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) open.batch.of_source.assign(sources, 0);
   if (++next_.step == sharding_.steps()) next_ = {next_.epoch + 1, 0};
   return true;
@@ -242,7 +242,7 @@ void Stream::on_bad_content(Task& task, const Error& error) {
       pipeline_->plan().write_masked(task.sample, {layout_, task.open->batch.slot->memory->fill_address(), task.index});
       pipeline_->statistics().masked.add();
       std::lock_guard lock(mutex_);
-      task.open->batch.masked++;
+      task.open->batch.masked.push_back(static_cast<uint32_t>(task.index));
       break;
     }
     case config::OnBad::kSubstitute:
@@ -262,7 +262,7 @@ void Stream::on_bad_content(Task& task, const Error& error) {
 void Stream::substitute(Task& task) {
   if (task.attempt == 1) pipeline_->statistics().substituted.add();
   std::lock_guard lock(mutex_);
-  if (task.attempt == 1) task.open->batch.substituted++;
+  if (task.attempt == 1) task.open->batch.substituted.push_back(static_cast<uint32_t>(task.index));
   const uint64_t epoch = task.open->batch.position.epoch;
   if (pushed_)
     task.sample = pushed_->substitute(epoch, task.position, task.open->ids[task.index], task.attempt);

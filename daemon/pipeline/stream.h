@@ -16,6 +16,7 @@
 #include "daemon/base/fair_pool.h"
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
+#include "daemon/pipeline/filler.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/sampler/order.h"
@@ -24,45 +25,31 @@
 
 namespace spdld::pipeline {
 
-class StreamObserver {
- public:
-  virtual void on_batch(const batch::Batch& batch) = 0;  // in step order
-  virtual void on_abandoned(batch::Slot& slot) = 0;      // given back unfilled, after seek, stop or a failure
-  virtual void on_failed(const Error& error) = 0;        // once; nothing is filled any more
-  virtual void on_quiet() = 0;                           // after stop: no task is left, the stream may be ended
-  // wants_slot() has become true since it was false: its tasks will soon have no sample left to take.
-  virtual void on_wanting() = 0;
-
- protected:
-  ~StreamObserver() = default;
-};
-
-class Stream final : private source::FetchObserver, private Orders::Reader {
+class Stream final : public Filler, private source::FetchObserver, private Orders::Reader {
  public:
   // How long a transient fault is waited out before the stream fails, and how many substitutes are tried for one place.
   static constexpr uint64_t kFaultNsMax = 300ull * 1'000'000'000;
   static constexpr uint32_t kAttemptsMax = 8;
 
   Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
-         size_t slots, sampler::Position start, StreamObserver& observer);
-  ~Stream();  // precondition: on_quiet was called
+         size_t slots, sampler::Position start, FillObserver& observer);
+  ~Stream() override;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   // Whether the slots that it has hold too few samples for all its tasks: more than it can work on would only touch
   // more memory than the trainer needs. Where the order is pushed, only while a step is known.
-  bool wants_slot();
-  // Begins to fill `slot` with the next step. false: the last epoch has ended, or no step is known, or the stream has
-  // failed or stopped.
-  bool fill(batch::Slot& slot);
+  bool wants_slot() override;
+  bool copies() const override { return false; }
+  // false: the last epoch has ended, or no step is known, or the stream has failed or stopped.
+  bool fill(batch::Slot& slot) override;
   // Steps to come, where the spec's order is the client's. Refused whole or taken whole; the caller then looks anew
   // whether it wants a slot.
   Status push(const sampler::PushedSteps& steps);
   // Abandons what is being filled, and what was pushed, and goes on at `to`; batches of before carry an older run.
   void seek(uint32_t run, sampler::Position to);
-  void stop();
-  // Called some times a second: tries again what a transient fault holds up.
-  void tick();
+  void stop() override;
+  void tick() override;  // tries again what a transient fault holds up
 
  private:
   struct OpenBatch {
@@ -114,7 +101,7 @@ class Stream final : private source::FetchObserver, private Orders::Reader {
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
   const uint64_t epochs_;  // 0: endless
-  StreamObserver& observer_;
+  FillObserver& observer_;
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Task>> tasks_;

@@ -43,6 +43,7 @@ class Sharding {
   uint64_t steps() const { return steps_; }              // of an epoch, for every rank; 0: not known
   uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step
   uint64_t global_size() const { return global_size_; }  // G
+  bool is_only_rank() const { return world_size_ == 1; }
   Slice slice(uint64_t step) const;                      // step < steps()
   // Whether an epoch may have this place: its end is one, and the next epoch's beginning by another name.
   bool has(Position at) const { return steps_ == 0 || at.step <= steps_; }

@@ -149,6 +149,7 @@ inline constexpr uint64_t kProcAddressLegacyStream = 1;
   X(cuMemHostUnregister, 4000, (void* address))                                                                      \
   X(cuMemcpyHtoDAsync, 3020, (DevicePtr target, const void* source, size_t bytes, Stream stream))                    \
   X(cuMemcpyDtoHAsync, 3020, (void* target, DevicePtr source, size_t bytes, Stream stream))                          \
+  X(cuMemcpyDtoDAsync, 3020, (DevicePtr target, DevicePtr source, size_t bytes, Stream stream))                      \
   X(cuStreamCreate, 2000, (Stream * stream, unsigned flags))                                                         \
   X(cuStreamDestroy, 4000, (Stream stream))                                                                          \
   X(cuStreamSynchronize, 2000, (Stream stream))                                                                      \

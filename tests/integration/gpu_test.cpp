@@ -3,7 +3,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "tests/integration/gpu_case.h"
 
@@ -277,5 +279,59 @@ TEST_CASE("a trainer outlives its daemon: by descriptors its batch stays, and th
     INFO(transport);
     CHECK(wait_for(trainer) == 0);
     CHECK(gpu.fake().violations() == std::vector<std::string>{});
+  }
+}
+
+// Two jobs of one process, abreast of each other: a line each batch, the first job's and then the second's.
+std::vector<std::string> run_two(const Job& first, const Job& second) {
+  Pipe told;
+  const pid_t trainer = in_child([&] {
+    std::array<Loader, 2> loaders = {attach(first), attach(second)};
+    std::array<uint64_t, 2> samples{};
+    std::array<std::string, 2> lines;
+    for (;;) {
+      const size_t which = samples[0] <= samples[1] ? 0 : 1;
+      const std::vector<Seen> one = take_all(loaders[which], 1);
+      if (one.empty()) break;
+      samples[which] += one[0].valid;
+      lines[which] += std::to_string(one[0].digest) + "\n";
+    }
+    told.write(lines[0] + lines[1] + (loaders[0].info().shared && loaders[1].info().shared ? "shared\n" : "alone\n"));
+    return 0;
+  });
+  told.close_writer();
+  std::istringstream text(told.read_all());
+  CHECK(wait_for(trainer) == 0);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_CASE("jobs with batches of other sizes share a stream on a GPU, by copies from slot to slot") {
+  FakeCudaOptions slow;
+  slow.copy_us = 2000;
+  for (const char* transport : {"fd", "handle"}) {
+    for (const bool early : {false, true}) {
+      GpuCase gpu(slow);
+      const auto job = [&](const std::string& group, uint64_t size) {
+        Job made = gpu.job("cuda", transport);
+        made.spec.replace(made.spec.find("share = \"cache\""), 15, "share = \"stream\"");
+        made.group = group, made.batch_size = size, made.ready_early = early;
+        return made;
+      };
+      const std::vector<std::string> seen = run_two(job("a", 0), job("b", 5));
+      const auto described = nlohmann::json::parse(query("describe", "photos", gpu.daemon().socket().c_str()));
+      CHECK(described["stages"][1]["samples"] == described["samples"]);
+      Job host = gpu.job("cpu");
+      std::vector<std::string> expected;
+      for (const uint64_t size : {4u, 5u}) {
+        host.group = "host" + std::to_string(size), host.batch_size = size;
+        for (const uint64_t digest : run_trainer(host).digests) expected.push_back(std::to_string(digest));
+      }
+      expected.push_back("shared");
+      CHECK(seen == expected);
+      CHECK(expected.size() == 6 + 5 + 1);
+      CHECK(gpu.fake().violations() == std::vector<std::string>{});
+    }
   }
 }

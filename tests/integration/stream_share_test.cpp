@@ -2,63 +2,16 @@
 #include <signal.h>
 
 #include <catch2/catch.hpp>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 
-#include "tests/integration/trainer.h"
-#include "tests/support/daemon_process.h"
-#include "tests/support/photos.h"
+#include "tests/integration/shared_node.h"
 
 using namespace spdld;
 using namespace spdld::test;
 
 namespace {
 
-constexpr int kPhotos = 120, kSteps = 30;  // of an epoch
-constexpr uint64_t kCredit = 4;            // held_max and two more
-
-class SharedNode {
- public:
-  explicit SharedNode(const std::string& settings = "[limits]\nshare_lag_ms_max = 300\n", int epochs = 0)
-      : daemon(settings) {
-    make_photos(daemon.dir() / "photos", kPhotos, 3);
-    PhotoSpec spec;
-    spec.epochs = epochs, spec.share = "stream";
-    toml_ = spec.toml(daemon.dir() / "photos");
-    spec.name = "reference", spec.share = "cache";
-    own_toml_ = spec.toml(daemon.dir() / "photos");
-  }
-  Job job(const std::string& group, const std::string& join = {}) const {
-    return {.socket = daemon.socket(), .spec = toml_, .group = group, .join = join};
-  }
-  // What an undisturbed job with a stream of its own gets.
-  std::vector<Seen> reference(size_t batches) const {
-    Loader loader = attach({.socket = daemon.socket(), .spec = own_toml_, .group = "reference"});
-    return take_all(loader, batches);
-  }
-  nlohmann::json describe() const {
-    return nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()));
-  }
-  uint64_t decoded() const { return describe()["stages"][1]["samples"]; }
-  nlohmann::json shared_ring() const {
-    const nlohmann::json described = describe();
-    for (const auto& ring : described["rings"])
-      if (ring["shared"]) return ring;
-    return nullptr;
-  }
-
-  DaemonProcess daemon;
-
- private:
-  std::string toml_, own_toml_;
-};
-
-Seen take(Loader& loader) {
-  const auto batches = take_all(loader, 1);
-  REQUIRE(batches.size() == 1);
-  return batches.front();
-}
+constexpr int kPhotos = SharedNode::kPhotos, kSteps = 30;  // of an epoch
+constexpr uint64_t kCredit = 4;                            // held_max and two more
 
 std::vector<Seen> part(const std::vector<Seen>& all, size_t first, size_t count) {
   const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);

@@ -23,6 +23,7 @@ Loader attach(const Job& job) {
   options.epoch = job.epoch, options.step = job.step;
   options.timeout_ms = job.timeout_ms, options.reconnect_ms = job.reconnect_ms;
   options.held_max = job.held_max;
+  options.batch_size = job.batch_size;
   if (!job.device.empty()) options.device = job.device.c_str();
   if (!job.transport.empty()) options.transport = job.transport.c_str();
   options.ready_early = job.ready_early ? 1 : 0;
@@ -53,8 +54,8 @@ Seen look(const Batch& batch) {
   const spdld_batch_info info = batch.info();
   Seen seen{info.epoch, info.step, info.valid, 0xcbf29ce484222325ull, {}, {}};
   const spdld_tensor image = batch["image"];
-  size_t bytes = sizeof(float);
-  for (uint32_t i = 0; i < image.rank; i++) bytes *= static_cast<size_t>(image.shape[i]);
+  size_t bytes = sizeof(float) * info.valid;  // what follows is undefined
+  for (uint32_t i = 1; i < image.rank; i++) bytes *= static_cast<size_t>(image.shape[i]);
   seen.digest = digest(image.address, bytes, seen.digest);
   seen.ids = integers(batch["sample_id"], info.valid);
   seen.labels = integers(batch["label"], info.valid);

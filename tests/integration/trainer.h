@@ -23,6 +23,7 @@ struct Job {
   bool ready_early = false;
   std::string fingerprint = {};  // of the run that (epoch, step) belongs to
   std::string join = {};         // where jobs share a stream
+  uint64_t batch_size = 0;       // in the place of the pipeline's
 };
 
 Loader attach(const Job& job);

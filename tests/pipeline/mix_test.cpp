@@ -121,7 +121,7 @@ TEST_CASE("a bad sample is replaced by one of its own source, and counts there")
     }
     CHECK(got.batch.of_source[0] == small);
     for (size_t s = 0; s < 2; s++) sums[s] += got.batch.of_source[s];
-    substituted += got.batch.substituted;
+    substituted += got.batch.substituted.size();
   }
   CHECK(sums == std::vector<uint32_t>{17, 17});
   CHECK(substituted >= 4);

@@ -153,7 +153,7 @@ TEST_CASE("bad content is substituted from among the samples that were chosen") 
   rig.fetcher.make_bad(20);
   rig.fill_all();
   const Received got = rig.take();
-  CHECK(got.batch.substituted == 1);
+  CHECK(got.batch.substituted.size() == 1);
   for (const int64_t id : got.ids) CHECK((id == 10 || id == 30 || id == 40));
 }
 

@@ -69,7 +69,7 @@ struct Received {
 };
 
 // A stream, its slots, and one who takes its news: batches are read and their slots filled again at once.
-class Rig final : public pipeline::StreamObserver {
+class Rig final : public pipeline::FillObserver {
  public:
   explicit Rig(const Given& given)
       : fetcher(given.threads),

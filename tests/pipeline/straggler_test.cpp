@@ -53,7 +53,7 @@ config::PipelineSpec make_spec() {
 }
 
 // A stream that fills `batches` slots with its whole data set, and one who takes note of what is handed on.
-class Rig final : public pipeline::StreamObserver {
+class Rig final : public pipeline::FillObserver {
  public:
   Rig(uint64_t batches, unsigned threads, std::function<void(uint64_t)> on_decode)
       : fetcher(threads),

@@ -57,7 +57,7 @@ TEST_CASE("bad content is substituted by the same samples every time, and logged
       const Received got = rig.take();
       CHECK(got.values == tenfold(got.ids));
       ids.insert(ids.end(), got.ids.begin(), got.ids.end());
-      substituted += got.batch.substituted;
+      substituted += got.batch.substituted.size();
     }
     CHECK(std::set<int64_t>(ids.begin(), ids.end()).count(3) == 0);
     CHECK(substituted == 3);
@@ -82,7 +82,7 @@ TEST_CASE("masked samples are zero, marked, and keep their id") {
   CHECK(got.values == std::vector<int64_t>{0, 10, 0, 30});
   CHECK(got.ids == std::vector<int64_t>{0, 1, 2, 3});
   CHECK(got.mask == std::vector<uint8_t>{1, 1, 0, 1});
-  CHECK(got.batch.masked == 1);
+  CHECK(got.batch.masked.size() == 1);
 }
 
 TEST_CASE("on_bad = fail ends the stream with a sentence that names the sample") {
@@ -120,7 +120,7 @@ TEST_CASE("a store that is down is waited for, not substituted") {
   for (uint64_t step = 0; step < 5; step++) {
     const Received got = rig.take();
     CHECK(got.ids.front() == static_cast<int64_t>(4 * step));
-    CHECK(got.batch.substituted == 0);
+    CHECK(got.batch.substituted.size() == 0);
   }
   CHECK(rig.pipeline->statistics().waiting_out_faults.value() == 0);
 }

@@ -38,7 +38,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            fingerprint: Optional[str] = None, held_max: int = 0,
            timeout: Optional[float] = None, reconnect: Optional[float] = None, private: bool = True,
            dp_rank: Optional[int] = None, dp_size: Optional[int] = None, replica: Optional[int] = None,
-           replicas: Optional[int] = None, join: Optional[str] = None) -> Loader:
+           replicas: Optional[int] = None, join: Optional[str] = None, batch_size: int = 0) -> Loader:
     """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
 
     pipeline: a dict with the keys of a pipeline file (relative uris: from the current directory), the path of a file
@@ -79,6 +79,8 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         begins at the first batch that is still there, "epoch" with the next epoch, "exact" at its place on a stream of its
         own, "alone" on one of its own in any case. By default "exact" where a state, an epoch or a step is given, else
         "now". loader.position tells where it is.
+    batch_size: samples of this rank in a step, in place of the pipeline's; 0: as the pipeline says. The same for all
+        ranks of a job. Jobs that share a stream may differ in it.
 
     Raises InvalidError (all faults of a pipeline at once, a line each), NotFoundError, DeniedError, ConflictError (the
     rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError,
@@ -113,7 +115,7 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect,
         reader=_number("replica", replica or 0, _UINT32_MAX), readers=_number("replicas", replicas or 1, _UINT32_MAX),
         private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),
-        join=join, framework=arrays.name, converter=arrays.converter)
+        join=join, batch_size=_number("batch_size", batch_size, _UINT64_MAX), framework=arrays.name, converter=arrays.converter)
 
 
 def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None,

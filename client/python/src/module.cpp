@@ -41,8 +41,8 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
                                uint64_t epoch, uint64_t step, const Text& fingerprint, const Text& state,
                                uint32_t held_max, std::optional<double> timeout_s, std::optional<double> reconnect_s,
                                uint32_t reader, uint32_t readers, bool may_start, const Text& device,
-                               const Text& transport, bool ready_early, const Text& join, std::string framework,
-                               const nb::object& converter) {
+                               const Text& transport, bool ready_early, const Text& join, uint64_t batch_size,
+                               std::string framework, const nb::object& converter) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -67,6 +67,7 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
   options.transport = pointer_to(transport);
   options.ready_early = ready_early ? 1 : 0;
   options.join = pointer_to(join);
+  options.batch_size = batch_size;
   return std::make_unique<Loader>(options, timeout_s, std::move(framework), converter);
 }
 
@@ -103,7 +104,7 @@ NB_MODULE(_spdld, module) {
              "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
              "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a,
-             "join"_a.none(), "framework"_a, "converter"_a);
+             "join"_a.none(), "batch_size"_a, "framework"_a, "converter"_a);
   module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   // A clause, "the pipeline's spec differs"; none: one of them is no fingerprint.
   module.def(

@@ -18,6 +18,7 @@ class DeviceSlot final : public SlotMemory {
   Shared shared() const override;
   Result<bool> begin_fill(const std::function<void()>& room) override;
   uint8_t* fill_address() const override;
+  void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) override;
   void publish(Published published) override;
   void abandon() override;
   std::optional<Error> trouble() const override;

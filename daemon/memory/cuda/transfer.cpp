@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "daemon/memory/cuda/faults.h"
@@ -16,6 +17,11 @@ using cuda::abi::Result;  // of a driver's call
 uint64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+uint64_t bytes_of(const Copy& copy) {
+  return std::accumulate(copy.parts.begin(), copy.parts.end(), copy.bytes,
+                         [](uint64_t sum, const Copy::Part& part) { return sum + part.bytes; });
 }
 
 }  // namespace
@@ -130,11 +136,14 @@ void Transfer::issue_all() {
   }
 }
 
-Result Transfer::issue(const Copy& copy) {
+Result Transfer::issue(const Copy& copy) const {
   const cuda::Current current(*context_);
+  const cuda::abi::Entries& call = context_->driver().call();
   Result code = current.result();
-  if (code == cuda::abi::kSuccess)
-    code = context_->driver().call().cuMemcpyHtoDAsync(copy.to, copy.staging->address(), copy.bytes, stream_.handle());
+  for (const Copy::Part& part : copy.parts)
+    if (code == cuda::abi::kSuccess) code = call.cuMemcpyDtoDAsync(part.to, part.from, part.bytes, stream_.handle());
+  if (code == cuda::abi::kSuccess && copy.staging)
+    code = call.cuMemcpyHtoDAsync(copy.to, copy.staging->address(), copy.bytes, stream_.handle());
   return code == cuda::abi::kSuccess ? copy.copied->record(stream_.handle()) : code;
 }
 
@@ -172,7 +181,7 @@ void Transfer::finish_oldest() {
   idle_since_ns_ = now;
   if (finished.code == cuda::abi::kSuccess) {
     copies_.add();
-    copied_bytes_.add(finished.copy.bytes);
+    copied_bytes_.add(bytes_of(finished.copy));
     answer(finished.copy, Done{});
   } else {
     const cuda::Fault fault(cuda::cause_of(finished.code), "a batch can't be copied to GPU " +

@@ -20,11 +20,17 @@
 namespace spdld::memory {
 
 struct Copy {
+  struct Part {
+    cuda::abi::DevicePtr from = 0, to = 0;
+    uint64_t bytes = 0;
+  };
   cuda::abi::DevicePtr to = 0;
-  uint64_t bytes = 0;
-  cuda::Event* copied = nullptr;     // is recorded behind the copy
-  bool ready_early = false;          // `published` need not wait for it
-  std::shared_ptr<const void> keep;  // has the memory and the event
+  uint64_t bytes = 0;                       // from staging
+  std::vector<Part> parts;                  // from other slots on the GPU
+  cuda::Event* copied = nullptr;            // is recorded behind the copy
+  bool ready_early = false;                 // `published` need not wait for it
+  std::shared_ptr<const void> keep;         // has the memory and the event
+  std::shared_ptr<const void> keep_source;  // has that of the parts
   StagingBufferPtr staging;
   SlotMemory::Published published;  // called once, in the order of put(), without a lock held
 };
@@ -37,7 +43,8 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   // Throws cuda::Fault. end() must be called.
   static std::shared_ptr<Transfer> start(cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed);
 
-  // Any thread; never blocks. There are never more copies than staging buffers.
+  // Any thread; never blocks. There are never more copies than staging buffers, slots, and tasks that copy from slot to
+  // slot.
   void put(Copy copy);
   // Any thread: all copies, and later ones, are answered with this, and the thread ends.
   void fail(const Error& reason);
@@ -69,7 +76,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   void run();
   Next wait_for_work();
   void issue_all();
-  cuda::abi::Result issue(const Copy& copy);
+  cuda::abi::Result issue(const Copy& copy) const;
   void finish_oldest();
   void answer_next();
   cuda::abi::Result wait_for_all() const;

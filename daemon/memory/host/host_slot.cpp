@@ -57,4 +57,10 @@ HostSlot::HostSlot(uint64_t bytes, Access access, Kind kind)
   madvise(region_.get_address(), bytes, MADV_HUGEPAGE);
 }
 
+void HostSlot::copy(const SlotMemory& from, std::span<const Part> parts, Published copied) {
+  for (const Part& part : parts)
+    std::memcpy(fill_address() + part.to, from.fill_address() + part.from, part.bytes);
+  copied(Done{});
+}
+
 }  // namespace spdld::memory

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 #include "tests/support/fake_cuda/exports.h"
 #include "tests/support/fake_cuda/process.h"
@@ -57,6 +58,26 @@ struct CopyIn {
         breach("staging changed while its copy was under way");
     }
     if (registration) registration->copies.fetch_sub(1);
+  }
+};
+
+struct CopyAcross {
+  std::shared_ptr<Stream> stream;
+  Place from, to;
+  uint64_t bytes;
+
+  void run() const {
+    name_entry(Symbol::cuMemcpyDtoDAsync);
+    if (!stream->context()->is_usable()) return;
+    std::vector<uint8_t> content(bytes);
+    from.physical->read(from.offset, content.data(), bytes);
+    to.physical->fill(to.offset, bytes, not_yet_copied());
+    stream->pause(ledger()->options().copy_us);
+    if (!stream->context()->is_usable()) return;
+    const uint64_t before = checksum_of(content.data(), bytes);
+    if (from.physical->checksum(from.offset, bytes) != before)
+      breach("device memory overwritten while a copy still read it");
+    to.physical->write(to.offset, content.data(), bytes);
   }
 };
 
@@ -157,6 +178,19 @@ Result cuMemcpyHtoDAsync_v2(abi::DevicePtr target, const void* source, size_t by
   const CopyIn copy{found.object, to, source, bytes, checksum_of(source, bytes), registration, spoiled};
   const uint64_t number = found.object->put({[copy] { copy.run(); }, writes, false});
   if (!registration) found.object->wait_for(number);
+  return abi::kSuccess;
+}
+
+Result cuMemcpyDtoDAsync_v2(abi::DevicePtr target, abi::DevicePtr source, size_t bytes, abi::Stream handle) {
+  if (const auto refused = begin(Symbol::cuMemcpyDtoDAsync)) return *refused;
+  if (const auto current = current_context(); !current.context) return current.result;
+  const auto found = find_free_stream(handle);
+  if (!found.object) return found.result;
+  Place from, to;
+  if (bytes == 0) return abi::kSuccess;
+  if (!find_place(source, bytes, &from) || !find_place(target, bytes, &to)) return abi::kInvalidValue;
+  const CopyAcross copy{found.object, from, to, bytes};
+  found.object->put({[copy] { copy.run(); }, {to.physical.get(), to.offset, bytes}, true});
   return abi::kSuccess;
 }
 

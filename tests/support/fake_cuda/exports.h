@@ -19,6 +19,7 @@
   X(cuMemFree, cuMemFree_v2) X(cuMemGetAddressRange, cuMemGetAddressRange_v2)                                         \
   X(cuMemHostRegister, cuMemHostRegister_v2) X(cuMemHostUnregister, cuMemHostUnregister)                              \
   X(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2)                               \
+  X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2)                                                                          \
   X(cuStreamCreate, cuStreamCreate) X(cuStreamDestroy, cuStreamDestroy_v2)                                            \
   X(cuStreamSynchronize, cuStreamSynchronize) X(cuStreamWaitEvent, cuStreamWaitEvent)                                 \
   X(cuStreamIsCapturing, cuStreamIsCapturing) X(cuLaunchHostFunc, cuLaunchHostFunc) X(cuEventCreate, cuEventCreate)   \

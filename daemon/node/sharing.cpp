@@ -1,0 +1,67 @@
+// How jobs share a stream: which of their rings a job joins, and from which ring another is filled whose batches are of
+// another size.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "daemon/node/node.h"
+#include "daemon/sampler/recut.h"
+
+namespace spdld::node {
+namespace {
+
+// Whether what lies in its slots can be copied to where the newcomer wants it.
+bool is_within_reach(const Feed& feed, const Placement& wanted) {
+  const bool on_gpu = wanted.place == Placement::Place::kGpu;
+  return on_gpu == memory::on_gpu(feed.kind()) && (!on_gpu || wanted.ring.gpu == feed.setting().gpu);
+}
+
+}  // namespace
+
+Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
+  const auto& batch = newcomer.pipeline->spec().batch;
+  const uint32_t held_max = newcomer.request.held_max ? newcomer.request.held_max : batch.held_max;
+  // Beyond what a job holds, two lie in its socket, so that it never waits for an answer.
+  Feed::Sharing sharing{{held_max + 2, batch.prefetch_depth, newcomer.sharding.steps()},
+                        options_.settings.share_jobs_max,
+                        uint64_t{options_.settings.share_lag_ms_max} * 1'000'000};
+  const auto jobs = static_cast<uint32_t>((kSlotsMax - sharing.ring.slots(0)) / sharing.ring.credit);
+  sharing.jobs_max = std::clamp(sharing.jobs_max, 1u, std::max(1u, jobs));
+  return sharing;
+}
+
+// Of a job that is its only rank: the ranks of two sizes have other parts of the order.
+std::optional<Node::TapPlan> Node::find_tap(const Newcomer& newcomer, sampler::Position start) const {
+  const auto feeds = feeds_.find(newcomer.pipeline.get());
+  if (feeds == feeds_.end() || newcomer.key.batch_size == 0) return std::nullopt;
+  const sampler::Sharding& own = newcomer.sharding;
+  const delivery::Ring::Shared ring = plan_sharing(newcomer).ring;
+  const uint64_t window = uint64_t{ring.depth} + ring.credit;
+  for (const auto& [key, feed] : feeds->second) {
+    const bool streams = key.batch_size != 0 && key.batch_size != newcomer.key.batch_size && !feed->tap();
+    if (key.uid != newcomer.key.uid || !streams) continue;
+    const sampler::Sharding& theirs = feed->sharding();
+    if (!sampler::covers(theirs, own) || !is_within_reach(*feed, newcomer.placement)) continue;
+    const auto early = sampler::step_with(theirs, own, start);
+    const uint64_t reach = window * own.global_size() / theirs.global_size() + 1;
+    if (feed->entry(control::Join::kExact, early, reach)) return TapPlan{feed, early, start};
+    const sampler::Position wanted = own.by_one_name(newcomer.request.position);
+    const auto asked = sampler::step_with(theirs, own, wanted);
+    const auto given = feed->entry(newcomer.request.join, asked, reach);
+    if (given) return TapPlan{feed, *given, *given == asked ? wanted : sampler::step_from(own, theirs, *given)};
+  }
+  return std::nullopt;
+}
+
+void Node::begin_tap(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, const TapPlan& plan) {
+  Newcomer tap = newcomer;
+  tap.client = {};
+  tap.client.uid = newcomer.client.uid;
+  tap.client.pid = getpid();
+  tap.client.name = "batches of " + std::to_string(newcomer.key.batch_size);
+  tap.request.group.clear();
+  tap.reply = feed->tap()->seat();
+  seat(tap, plan.feed, plan.from);
+}
+
+}  // namespace spdld::node
