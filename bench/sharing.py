@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Jobs that share a stream: what the node's CPU and their samples come to beside one job alone, and one that sleeps.
 
-    bench/sharing.py FOLDER [--build DIR] [--jobs 4] [--rounds 3] [--epochs 3] [--threads 2] [--batch 64] [--out DIR]
+    bench/sharing.py FOLDER [--build DIR] [--jobs 4] [--sizes 48,32,96] [--rounds 3] [--epochs 3] [--threads 2] [--batch 64]
+                            [--out DIR]
 
 FOLDER: <class>/<name>.jpg; the pipeline is the work "train" with share = "stream" and no cache. A round is one job alone,
-then `jobs` of them, then these and one more that sleeps after its third batch, each over the same epochs. Node: the CPU time
+then `jobs` of them, then these and one more that sleeps after its third batch, then one job and one more for each of the other
+batch sizes, each over the same epochs. Node: the CPU time
 of the daemon and of the jobs, these from their first batch on. Every job keeps the ids of its samples: the script ends with
-code 1 where one loses, repeats or misplaces a batch, where the sleeper is not cut loose or does not go on where it was. The
+code 1 where one loses, repeats or misplaces a batch or a sample, where the sleeper is not cut loose or does not go on where it was. The
 medians of the rounds are printed.
 """
 import argparse
@@ -30,27 +32,32 @@ LAG_MS = 1000
 JOB = """
 import hashlib, json, sys, time
 import numpy, spdld
-spec, socket, group, sleep_after = json.loads(sys.argv[1])
+spec, socket, group, sleep_after, batch_size = json.loads(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
-loader = spdld.attach(spec, socket=socket, private=False, framework="numpy", group=group, timeout=60)
+loader = spdld.attach(spec, socket=socket, private=False, framework="numpy", group=group, timeout=60,
+                      batch_size=batch_size)
 began, cpu, steps, samples = time.monotonic(), time.process_time(), [], 0
+epochs = []
 for epoch in range(loader.epochs):
+    of_epoch = hashlib.md5()
     for batch in loader:
         ids = batch["sample_id"]
         steps.append([epoch, batch.step, hashlib.md5(numpy.asarray(ids).tobytes()).hexdigest()])
+        of_epoch.update(numpy.asarray(ids).tobytes())
         samples += len(ids)
         if len(steps) == sleep_after:
             sys.stdin.readline()
+    epochs.append(of_epoch.hexdigest())
 print(json.dumps({"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - cpu, "samples": samples,
-                  "steps": steps, "shared": loader.shared}), flush=True)
+                  "steps": steps, "epochs": epochs, "shared": loader.shared}), flush=True)
 sys.stdin.readline()
 """
 
 
 class Job:
-    def __init__(self, daemon, spec, group, sleep_after=0):
-        told = json.dumps([spec, daemon.socket, group, sleep_after])
+    def __init__(self, daemon, spec, group, sleep_after=0, batch_size=0):
+        told = json.dumps([spec, daemon.socket, group, sleep_after, batch_size])
         self._process = subprocess.Popen([sys.executable, "-c", JOB, told], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          text=True)
         if self._process.stdout.readline().strip() != "ready":
@@ -70,19 +77,21 @@ class Job:
         self._process.communicate("\n", timeout=WAIT_S)
 
 
-def run(arguments, count, sleeps):
-    """The figures of `count` jobs that go through the epochs, and the results of all."""
+def run(arguments, sizes, sleeps):
+    """The figures of jobs with batches of these sizes (0: the pipeline's) that go through the epochs, and the results of all."""
     spec = own_daemon.make_spec("train", arguments.folder, batch=arguments.batch, epochs=arguments.epochs)
     spec["share"] = "stream"
     with own_daemon.OwnDaemon(arguments.threads, limits=f"share_lag_ms_max = {LAG_MS}") as daemon:
-        jobs = [Job(daemon, spec, f"job-{number}") for number in range(count)]
+        jobs = [Job(daemon, spec, f"job-{number}", batch_size=size) for number, size in enumerate(sizes)]
         sleeper = Job(daemon, spec, "sleeper", sleep_after=3) if sleeps else None
         cpu_before, began = processes.cpu_s(daemon.process.pid), time.monotonic()
         for job in [*jobs, *([sleeper] if sleeper else [])]:
             job.go()
         results = [job.result() for job in jobs]
         wall_s, daemon_s = time.monotonic() - began, processes.cpu_s(daemon.process.pid) - cpu_before
-        cut_loose = sum(ring["cut_loose"] for ring in daemon.query("describe", spec["name"])["rings"])
+        described = daemon.query("describe", spec["name"])
+        cut_loose = sum(ring["cut_loose"] for ring in described["rings"])
+        decoded = described["stages"][1]["samples"]
         slept = None
         if sleeper:
             sleeper.go()
@@ -92,7 +101,7 @@ def run(arguments, count, sleeps):
             job.end()
     samples = sum(result["samples"] for result in results)
     node_s = daemon_s + sum(result["cpu_s"] for result in results)
-    return {"rate": samples / wall_s, "daemon_s": daemon_s, "node_s": node_s, "cut_loose": cut_loose}, results, slept
+    return {"decoded": decoded / results[0]["samples"], "rate": samples / wall_s, "daemon_s": daemon_s, "node_s": node_s, "cut_loose": cut_loose}, results, slept
 
 
 def complaints(results, slept, line, sleeps, epochs):
@@ -102,8 +111,8 @@ def complaints(results, slept, line, sleeps, epochs):
     expected = [[epoch, step] for epoch in range(epochs) for step in range(len(steps) // epochs)]
     if [step[:2] for step in steps] != expected:
         found.append("the first job lost, repeated or misplaced a batch")
-    found += [f"job {number} got other batches than the first" for number, result in enumerate(results)
-              if result["steps"] != steps]
+    found += [f"job {number} got other samples than the first" for number, result in enumerate(results)
+              if result["epochs"] != results[0]["epochs"]]
     if sleeps and (line["cut_loose"] != 1 or slept["shared"]):
         found.append("the sleeper was not cut loose")
     if sleeps and slept["steps"] != steps:
@@ -118,6 +127,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--build", default="")
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=[48, 32, 96])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
@@ -126,19 +136,21 @@ def main():
     arguments = parser.parse_args()
     own_daemon.use_build(arguments.build)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    kinds = {"one": (1, False), "all": (arguments.jobs, False), "and a sleeper": (arguments.jobs, True)}
+    alike = [0] * arguments.jobs
+    kinds = {"one": ([0], False), "all": (alike, False), "and a sleeper": (alike, True),
+             f"batches of {', '.join(map(str, [arguments.batch, *arguments.sizes]))}": ([0, *arguments.sizes], False)}
     lines, wrong = {kind: [] for kind in kinds}, []
     for _ in range(arguments.rounds):
-        for kind, (count, sleeps) in kinds.items():
-            line, results, slept = run(arguments, count, sleeps)
+        for kind, (sizes, sleeps) in kinds.items():
+            line, results, slept = run(arguments, sizes, sleeps)
             lines[kind].append(line)
             wrong += [f"{kind}: {what}" for what in complaints(results, slept, line, sleeps, arguments.epochs)]
     medians = {kind: figures.medians(of_kind) for kind, of_kind in lines.items()}
     one = medians["one"]
-    body = [[kind, f"{line['rate']:.0f}", f"{line['rate'] / one['rate']:.2f}", f"{line['daemon_s']:.2f}",
+    body = [[kind, f"{line['decoded']:.2f}", f"{line['rate']:.0f}", f"{line['rate'] / one['rate']:.2f}", f"{line['daemon_s']:.2f}",
              f"{line['daemon_s'] / one['daemon_s']:.2f}", f"{line['node_s']:.2f}", f"{line['node_s'] / one['node_s']:.2f}"]
             for kind, line in medians.items()]
-    head = ["jobs", "samples/s", "ratio", "daemon's CPU s", "ratio", "node's CPU s", "ratio"]
+    head = ["jobs", "decoded a sample", "samples/s", "ratio", "daemon's CPU s", "ratio", "node's CPU s", "ratio"]
     text = f"{machine.hardware()}; {arguments.jobs} jobs, {arguments.rounds} rounds\n\n" + figures.markdown(head, body)
     print(text + "".join(f"\n{line}" for line in wrong))
     figures.save(arguments.out, {"sharing.md": text, "sharing.json": json.dumps(lines) + "\n"})

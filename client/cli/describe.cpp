@@ -163,7 +163,8 @@ std::string rings_text(const Json& describe, bool colour) {
     const double starved_s = number_at(ring, "starved_s");
     const uint64_t steps = count_at(ring, "steps_per_epoch");  // 0: its order is pushed
     const bool hungry = starved_s > number_at(ring, "full_s");
-    table.add({text_at(ring, "group"),
+    const bool shared = ring.value("shared", false);
+    table.add({shared ? Cell("(shared)", Style::kDim) : Cell(text_at(ring, "group")),
                std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), pids,
                memory_text(ring), bytes_text(number_at(ring, "slot_bytes")), std::to_string(count_at(ring, "free")),
                std::to_string(count_at(ring, "filling")), std::to_string(count_at(ring, "ready")),
@@ -175,6 +176,29 @@ std::string rings_text(const Json& describe, bool colour) {
                duration_text(number_at(ring, "held_p50_us") * 1e-6), decimal_text(number_at(ring, "ready_mean"), 1)});
   }
   return table.empty() ? "no trainer is attached\n" : table.text(colour);
+}
+
+// Who shares a stream with whom, and who holds the others back.
+std::string jobs_text(const Json& describe, bool colour) {
+  Table table({{"JOB"},
+               {"PID", Align::kRight},
+               {"RANK", Align::kRight},
+               {"TAKES BATCHES OF", Align::kRight},
+               {"BEHIND", Align::kRight},
+               {"HELD OTHERS BACK", Align::kRight}});
+  for (const auto& ring : list_at(describe, "rings")) {
+    const uint64_t copied_from = count_at(ring, "copied_from");
+    const std::string size = std::to_string(count_at(ring, "batch_size")) +
+                             (copied_from ? ", copied from " + std::to_string(copied_from) : "");
+    for (const auto& job : list_at(ring, "jobs")) {
+      const double lag_s = number_at(job, "lag_s");
+      table.add({text_at(job, "group"), std::to_string(count_at(job, "pid")),
+                 std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), size,
+                 std::to_string(count_at(job, "behind")),
+                 Cell(duration_text(lag_s), lag_s > 0 ? Style::kWarning : Style::kPlain)});
+    }
+  }
+  return table.empty() ? "" : "\n" + table.text(colour);
 }
 
 ExitCode describe(const Globals& globals, const std::string& pipeline) {
@@ -211,7 +235,7 @@ ExitCode describe(const Globals& globals, const std::string& pipeline) {
   add_cpu(facts, table_or_empty(document, "cpu"));
   facts.add("bottleneck", Cell(bottleneck.part + " (" + bottleneck.why + ")", style));
   print(facts.text(colour) + "\n" + stages_text(document, colour) + "\n" + cached_fields_text(document, colour) +
-        tuning_text(document, colour) + rings_text(document, colour));
+        tuning_text(document, colour) + rings_text(document, colour) + jobs_text(document, colour));
   return kFine;
 }
 

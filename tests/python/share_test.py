@@ -37,6 +37,21 @@ class Shared(DaemonCase):
         with self.assertRaisesRegex(spdld.InvalidError, '"now", "exact", "epoch" or "alone"'):
             self.job("x", join="later")
 
+    def test_other_batch_sizes(self):
+        one, other = self.job("one"), self.job("other", batch_size=3)
+        self.assertTrue(one.shared and other.shared)
+        self.assertEqual([one.info.batch_size, other.info.batch_size], [4, 3])
+        ids = {one: [], other: []}
+        for _ in range(20):
+            behind = min(ids, key=lambda loader: len(ids[loader]))
+            batch = behind.next() or behind.next()
+            ids[behind] += batch["sample_id"].tolist()
+        common = min(map(len, ids.values()))
+        self.assertGreater(common, 30)
+        self.assertEqual(ids[one][:common], ids[other][:common])
+        with self.assertRaisesRegex(spdld.InvalidError, "batch_size"):
+            self.job("wrong", batch_size=-1)
+
     def test_seeking_leaves_the_stream(self):
         stays, goes = self.job("stays"), self.job("goes")
         first = seen(goes.next())
