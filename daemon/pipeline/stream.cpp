@@ -26,17 +26,10 @@ constexpr size_t kKeptPixelBytesMax = 16u << 20;
 Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
                size_t slots, sampler::Position start, FillObserver& observer)
     : pipeline_(std::move(pipeline)),
-      sharding_(sharding),
       layout_(layout),
-      epochs_(pipeline_->spec().order.epochs),
       observer_(observer),
       opens_(slots),
-      next_(start) {
-  const config::PipelineSpec& spec = pipeline_->spec();
-  if (spec.order.shuffle == config::Shuffle::kClient)
-    pushed_.emplace(sampler::Pushed::Of{pipeline_->samples(), sharding.batch_size(), epochs_, spec.seed}, start);
-  else if (!pipeline_->is_plain())
-    mixed_.emplace(pipeline_->mix());
+      steps_(make_steps(*pipeline_, sharding, start, *this)) {
   const size_t window = window_of(pipeline_->resources(), sharding.batch_size(), slots);
   for (size_t i = 0; i < window; i++) {
     auto task = std::make_unique<Task>();
@@ -56,30 +49,19 @@ Stream::~Stream() {
 bool Stream::wants_slot() {
   const std::lock_guard lock(mutex_);
   wanting_told_ = to_assign_ < tasks_.size();
-  return wanting_told_ && (!pushed_ || pushed_->has_next());
+  return wanting_told_ && steps_->has_next();
 }
 
 Status Stream::push(const sampler::PushedSteps& steps) {
   const std::lock_guard lock(mutex_);
-  if (pushed_) return pushed_->push(steps);
-  return Error{Trouble::kUsage, "PUSH to pipeline " + pipeline_->spec().name +
-                                    ", whose order is its own: only one with order.shuffle = \"client\" takes it"};
+  return steps_->push(steps);
 }
 
 bool Stream::open_next(OpenBatch& open, batch::Slot& slot) {
-  if (stopped_ || failed_) return false;
-  if (pushed_) {
-    if (!pushed_->has_next()) return false;
-    sampler::Pushed::Step step = pushed_->take();
-    const sampler::Slice slice{step.position.step * sharding_.batch_size(), step.ids.size(), 0};
-    open.batch = {&slot, run_, step.position, slice};
-    open.ids = std::move(step.ids);
-    return true;
-  }
-  if (epochs_ && next_.epoch >= epochs_) return false;
-  open.batch = {&slot, run_, next_, sharding_.slice(next_.step)};
+  if (stopped_ || failed_ || !steps_->has_next()) return false;
+  open.step = steps_->take_next();
+  open.batch = {&slot, run_, open.step.position, open.step.slice};
   if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) open.batch.of_source.assign(sources, 0);
-  if (++next_.step == sharding_.steps()) next_ = {next_.epoch + 1, 0};
   return true;
 }
 
@@ -92,7 +74,6 @@ bool Stream::fill(batch::Slot& slot) {
     open.next = 0;
     open.remaining = open.batch.slice.count;
     open.start_ns = monotonic_ns();
-    open.order = nullptr;
     open.abandoned = false;
     in_order_.push_back(&open);
     to_assign_ += open.remaining;
@@ -115,45 +96,18 @@ std::vector<Stream::Task*> Stream::assign_idle() {
 bool Stream::assign(Task& task) {
   const auto open = std::find_if(in_order_.begin(), in_order_.end(),
                                  [](const OpenBatch* o) { return o->next < o->batch.slice.count; });
-  if (open == in_order_.end()) return false;
-  if (!pushed_ && !mixed_ && !(*open)->order && !((*open)->order = order_of((*open)->batch.position.epoch)))
-    return false;
+  if (open == in_order_.end() || !steps_->can_read((*open)->step)) return false;
   task.open = *open;
   task.index = task.open->next++;
   if (--to_assign_ < tasks_.size() && !std::exchange(wanting_told_, true)) observer_.on_wanting();
   task.attempt = 0;
   task.fault_since_ns = 0;
-  choose(task);
+  const Steps::Sample sample = steps_->at(task.open->step, task.index);
+  task.sample = sample.id;
+  task.pass = sample.pass;
+  auto& of_source = task.open->batch.of_source;
+  if (!of_source.empty()) ++of_source[sample.source];
   return true;
-}
-
-void Stream::choose(Task& task) {
-  batch::Batch& batch = task.open->batch;
-  if (pushed_) {
-    task.position = sampler::Pushed::place(batch.position.step, task.index);
-    task.sample = task.open->ids[task.index];
-    task.pass = pushed_->pass(batch.position.epoch, task.position);
-    return;
-  }
-  task.position = (batch.slice.first + task.index) % pipeline_->samples();
-  if (mixed_) {
-    const sampler::MixReader::Sample sample = mixed_->at(batch.position.epoch, task.position);
-    task.sample = sample.id;
-    task.pass = sample.pass;
-    if (!batch.of_source.empty()) ++batch.of_source[sample.source];
-    return;
-  }
-  const sampler::EpochOrder& order = *task.open->order;
-  task.sample = order(task.position);
-  task.pass = order.pass(task.position);
-}
-
-Orders::Found Stream::order_of(uint64_t epoch) {
-  if (order_ && order_->epoch() == epoch) return order_;
-  if (awaits_order_) return nullptr;
-  order_ = pipeline_->orders().find(epoch, *this);
-  awaits_order_ = !order_;
-  return order_;
 }
 
 void Stream::on_order(const Status& made) {
@@ -161,7 +115,7 @@ void Stream::on_order(const Status& made) {
   std::vector<Task*> ready;
   {
     std::lock_guard lock(mutex_);
-    awaits_order_ = false;
+    steps_->note_order();
     ready = assign_idle();
     tell_if_quiet();
   }
@@ -263,13 +217,7 @@ void Stream::substitute(Task& task) {
   if (task.attempt == 1) pipeline_->statistics().substituted.add();
   std::lock_guard lock(mutex_);
   if (task.attempt == 1) task.open->batch.substituted.push_back(static_cast<uint32_t>(task.index));
-  const uint64_t epoch = task.open->batch.position.epoch;
-  if (pushed_)
-    task.sample = pushed_->substitute(epoch, task.position, task.open->ids[task.index], task.attempt);
-  else if (mixed_)
-    task.sample = mixed_->substitute(epoch, task.position, task.attempt);
-  else
-    task.sample = task.open->order->substitute(task.position, task.attempt);
+  task.sample = steps_->substitute(task.open->step, task.index, task.attempt);
 }
 
 // A store that is down is no reason to train on something else: the sample is asked for again until the fault has
@@ -346,8 +294,7 @@ void Stream::seek(uint32_t run, sampler::Position to) {
   std::lock_guard lock(mutex_);
   abandon_all();
   run_ = run;
-  next_ = to;
-  if (pushed_) pushed_->go_to(to);
+  steps_->go_to(to);
 }
 
 void Stream::stop() {
@@ -372,7 +319,7 @@ void Stream::fail(const Error& error) {
 }
 
 void Stream::tell_if_quiet() {
-  if (!stopped_ || quiet_told_ || awaits_order_ || idle_.size() != tasks_.size()) return;
+  if (!stopped_ || quiet_told_ || steps_->awaits_order() || idle_.size() != tasks_.size()) return;
   quiet_told_ = true;
   observer_.on_quiet();
 }

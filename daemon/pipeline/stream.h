@@ -10,7 +10,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "daemon/base/fair_pool.h"
@@ -18,9 +17,7 @@
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/filler.h"
 #include "daemon/pipeline/pipeline.h"
-#include "daemon/sampler/mix.h"
-#include "daemon/sampler/order.h"
-#include "daemon/sampler/pushed.h"
+#include "daemon/pipeline/steps.h"
 #include "daemon/sampler/sharding.h"
 
 namespace spdld::pipeline {
@@ -57,8 +54,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
     uint64_t next = 0;       // sample of the slice to assign next
     uint64_t remaining = 0;  // samples not yet finished
     uint64_t start_ns = 0;
-    Orders::Found order;        // of its epoch; none: no sample has been assigned yet
-    std::vector<uint64_t> ids;  // of its samples, where they were pushed
+    Steps::Step step;
     std::atomic<bool> abandoned{false};
   };
   struct Task final : FairTask, source::FetchRequest {
@@ -66,7 +62,6 @@ class Stream final : public Filler, private source::FetchObserver, private Order
     Stream* stream = nullptr;
     OpenBatch* open = nullptr;
     uint64_t index = 0;               // in the batch
-    uint64_t position = 0;            // in the epoch; where they are pushed, its Pushed::place
     uint64_t pass = 0;                // of its random draws
     uint32_t attempt = 0;             // 0: the sample itself; then substitutes
     uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
@@ -90,17 +85,13 @@ class Stream final : public Filler, private source::FetchObserver, private Order
 
   bool open_next(OpenBatch& open, batch::Slot& slot);  // under the lock, as are the following
   bool assign(Task& task);
-  void choose(Task& task);  // its sample, by the order
   std::vector<Task*> assign_idle();
   void settle(OpenBatch& open);  // when a batch has no task left
   void abandon_all();
   void tell_if_quiet();
-  Orders::Found order_of(uint64_t epoch);  // none: on_order() will come
 
   const std::shared_ptr<Pipeline> pipeline_;
-  const sampler::Sharding sharding_;
   const batch::Layout layout_;
-  const uint64_t epochs_;  // 0: endless
   FillObserver& observer_;
 
   mutable std::mutex mutex_;
@@ -111,11 +102,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
   uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
   bool wanting_told_ = true;
-  Orders::Found order_;                      // of the epoch asked for last
-  bool awaits_order_ = false;                // on_order() is to come; no task is assigned until then
-  std::optional<sampler::Pushed> pushed_;    // in its place, where the client pushes the order
-  std::optional<sampler::MixReader> mixed_;  // or where an epoch is no pass through one source
-  sampler::Position next_;
+  const std::unique_ptr<Steps> steps_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;
 };
