@@ -109,6 +109,9 @@ class Loops(ShuffledCase):
         for epoch in (1, 0):
             loader.sampler.set_epoch(epoch)
             self.assertEqual(ids(loader), whole[epoch])
+            loader.batch_sampler.sampler.set_epoch(epoch)
+            self.assertEqual(ids(loader), whole[epoch])
+        self.assertEqual(loader.batch_sampler.batch_size, BATCH)
 
     def test_after_the_last_epoch(self):
         loader = self.torch_loader(self.spec(order={"epochs": 2}))
@@ -125,6 +128,9 @@ class Loops(ShuffledCase):
         self.assertEqual(ids(loader), whole)
         self.assertEqual(ids(loader, 2), whole[:2])
         self.assertEqual(ids(loader), whole)
+        for epoch in (0, 1, 7):  # as the training's is told to all loaders
+            loader.set_epoch(epoch)
+            self.assertEqual(ids(loader), whole)
         ended = loader.state_dict()
         other = self.torch_loader(self.spec(order={"epochs": 1}), group="other", state=ended)
         with self.assertRaisesRegex(spdld.InvalidError, "all 1 epochs"):  # a run that had ended goes not on

@@ -15,7 +15,8 @@ it handed out: a state then goes on after that one.
 Lightning: a Loader is given to Trainer.fit, or made in train_dataloader(), as it is. The trainer tells it the epochs, adds no
 DistributedSampler, and keeps its place in checkpoints (from 2.2 on): `fit(..., ckpt_path=)` goes on with the next batch.
 order.epochs is 0 for training; 1 for validation, or 0 as well. Where the trainer starts the processes itself (devices=2
-without torchrun) it is made in train_dataloader(), when they know their ranks.
+without torchrun) it is made in train_dataloader(), when they know their ranks. A sampler of one's own needs a length, or else
+the trainer takes a batch ahead.
 
 Accelerate: a Loader goes through prepare() as it is, or need not go there. Gradient accumulation ends with the last batch of
 an epoch, as with a prepared DataLoader. register_for_checkpointing(loader) puts the place into save_state(), and the first
@@ -26,7 +27,7 @@ import collections
 import importlib
 import os
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 import spdld
 from spdld._accumulation import Accumulation
@@ -119,7 +120,8 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         """Begins an epoch, the next `for` is all of it; to be called before each, or not at all. Where the loader stands
         at its beginning already nothing happens, nor after load_state_dict in the middle of this very epoch: the rest of it
         follows then. After its last batch that rest is empty, once: a loop that counts its epochs itself, and saved its
-        state with that batch, has no epoch twice."""
+        state with that batch, has no epoch twice. Of a pipeline with a single epoch every number is that one."""
+        epoch = 0 if self._loader.epochs == 1 else epoch
         at = self._loader.position
         self._spent = self._resumed and at == (epoch + 1, 0) and self._loader.epochs != 1
         if self._spent or (self._resumed and at[0] == epoch):
@@ -131,6 +133,11 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def sampler(self) -> "Loader":
         """The loader itself, for those who tell the epoch to a DataLoader's sampler: loader.sampler.set_epoch(epoch)."""
         return self
+
+    @property
+    def batch_sampler(self) -> "_BatchSampler":
+        """Where frameworks look for a DataLoader's sampler and batch size."""
+        return _BatchSampler(self, self.info.batch_size)
 
     def state_dict(self) -> Dict[str, Any]:
         """The place, for a checkpoint: after the last batch that was handed out. Of all ranks it is the same."""
@@ -216,6 +223,11 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
             raise InvalidError("this loader was made before the process group, as rank 0 of 1, and would give each of the "
                                f"{_distributed.get_world_size()} processes all samples: make it after init_process_group (with "
                                "Lightning in train_dataloader()), or, where that is meant, give rank=0, world_size=1")
+
+
+class _BatchSampler(NamedTuple):
+    sampler: Loader
+    batch_size: int
 
 
 class _Epoch:
