@@ -3,9 +3,7 @@ import io
 import os
 import pickle
 import re
-import socket
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -16,14 +14,9 @@ from torch.utils.data import DataLoader
 import spdld
 import spdld.torch
 from case import BATCH, SAMPLES, STEPS
-from torch_case import TorchCase, ids
+from torch_case import ProcessesCase, ShuffledCase, ids
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "client/python/examples/ddp.py"
-
-
-class ShuffledCase(TorchCase):
-    def spec(self, **changes):
-        return super().spec(**{"order": {"epochs": 0, "shuffle": True}, **changes})
 
 
 class Loops(ShuffledCase):
@@ -82,9 +75,43 @@ class Loops(ShuffledCase):
             next(second)
         self.assertEqual(len(ids(third)), STEPS)
         fourth = iter(loader)
+        next(fourth)
         loader.set_epoch(0)
         with self.assertRaisesRegex(spdld.InvalidError, "over"):
             next(fourth)
+
+    def test_an_iterator_that_gave_nothing_yet_moves_along(self):
+        loader = self.torch_loader()
+        whole = [ids(loader) for _ in range(2)]
+        loader.set_epoch(0)
+        ids(loader, 2)
+        state = loader.state_dict()
+        batches = iter(loader)
+        loader.set_epoch(1)
+        loader.set_epoch(0)
+        self.assertEqual(ids(batches), whole[0])
+        loader.set_epoch(0)
+        ids(loader, 2)
+        unused, used = iter(loader), iter(loader)
+        loader.load_state_dict(state)
+        self.assertEqual(ids(used), whole[0][2:])
+        with self.assertRaisesRegex(spdld.InvalidError, "over"):
+            next(unused)
+        again = self.torch_loader(group="again", state=state)
+        for _ in range(3):
+            iter(again)  # that the rest was asked for moves nothing
+        self.assertEqual(again.state_dict(), state)
+        self.assertEqual(ids(again), whole[0][2:])
+
+    def test_the_epoch_told_to_a_sampler(self):
+        loader = self.torch_loader()
+        whole = [ids(loader) for _ in range(2)]
+        for epoch in (1, 0):
+            loader.sampler.set_epoch(epoch)
+            self.assertEqual(ids(loader), whole[epoch])
+            loader.batch_sampler.sampler.set_epoch(epoch)
+            self.assertEqual(ids(loader), whole[epoch])
+        self.assertEqual(loader.batch_sampler.batch_size, BATCH)
 
     def test_after_the_last_epoch(self):
         loader = self.torch_loader(self.spec(order={"epochs": 2}))
@@ -101,6 +128,9 @@ class Loops(ShuffledCase):
         self.assertEqual(ids(loader), whole)
         self.assertEqual(ids(loader, 2), whole[:2])
         self.assertEqual(ids(loader), whole)
+        for epoch in (0, 1, 7):  # as the training's is told to all loaders
+            loader.set_epoch(epoch)
+            self.assertEqual(ids(loader), whole)
         ended = loader.state_dict()
         other = self.torch_loader(self.spec(order={"epochs": 1}), group="other", state=ended)
         with self.assertRaisesRegex(spdld.InvalidError, "all 1 epochs"):  # a run that had ended goes not on
@@ -165,6 +195,28 @@ class Checkpoints(ShuffledCase):
         loader.set_epoch(1)
         self.assertEqual((loader.epoch, len(ids(loader))), (1, STEPS))
 
+    def test_a_program_that_counts_its_epochs_and_saved_with_the_last_batch(self):
+        loader = self.torch_loader()
+        whole = [ids(loader) for _ in range(3)]
+        for saved_in in range(2):
+            loader.set_epoch(saved_in)
+            ids(loader, STEPS)
+            state, seen = loader.state_dict(), []
+            loader.load_state_dict(state)
+            for epoch in range(saved_in, 3):
+                loader.set_epoch(epoch)
+                seen.append(ids(loader))
+            self.assertEqual(seen, [[], *whole[saved_in + 1:]])
+        loader.load_state_dict(state)
+        loader.set_epoch(1)
+        loader.set_epoch(2)  # the empty rest of epoch 1 was not asked for in the end
+        self.assertEqual(ids(loader), whole[2])
+        loader.set_epoch(1)
+        self.assertEqual(ids(loader), whole[1])
+        two = self.torch_loader(self.spec(name="two", order={"epochs": 2}), epoch=2)
+        two.set_epoch(1)
+        self.assertEqual(ids(two), [])
+
     def test_attached_with_a_state(self):
         loader = self.torch_loader()
         whole = ids(loader)
@@ -183,28 +235,7 @@ class Checkpoints(ShuffledCase):
         self.assertEqual(len(ids(other)), STEPS - 2)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Processes(ShuffledCase):
-    """Several processes on the loopback device, each bounded in time."""
-
-    def torchrun(self, count, script, *arguments):
-        """Its exit code, and what its processes said, rank after rank."""
-        with tempfile.TemporaryDirectory(prefix="spdld-torchrun-") as logs:
-            # Into files, for the defaults of torch 1.13 fail with Python 3.11: of its flags only 1 and 2 are found there.
-            command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", f"--nproc_per_node={count}",
-                       "--master_addr=127.0.0.1", f"--master_port={free_port()}", "--redirects=1", "--tee=2",
-                       f"--log_dir={logs}", script, *map(str, arguments)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={
-                **self.daemon.environment(), "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"})
-            said = ["".join(file.read_text() for file in sorted(Path(logs).glob(f"*/attempt_0/*/{name}.log")))
-                    for name in ("stdout", "stderr")]
-        return done.returncode, said[0], said[1] or done.stderr
-
+class Processes(ProcessesCase):
     def train(self, *arguments, count=2):
         """(loss, samples) of each step of each rank."""
         code, output, errors = self.torchrun(count, EXAMPLE, self.pictures, "--checkpoint", self.checkpoint, *arguments)
@@ -268,8 +299,17 @@ class Processes(ShuffledCase):
                 for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
                     os.environ.pop(name, None)
                 pictures, socket, folder, rank = sys.argv[1:]
+                early = spdld.torch.Loader(spec_of(pictures), socket=socket, group="early" + rank)
+                for_each = spdld.torch.Loader(spec_of(pictures), socket=socket, group="each" + rank, rank=0, world_size=1)
                 torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=int(rank),
                                                      world_size=2)
+                assert sum(len(batch["label"]) for batch in for_each) == for_each.info.samples
+                try:
+                    iter(early)
+                except spdld.InvalidError as error:
+                    assert "before the process group" in str(error), error
+                else:
+                    raise AssertionError("each process would have had all samples")
                 loader = spdld.torch.Loader(spec_of(pictures), socket=socket)
                 spdld.torch.check_ranks(loader)
                 print(loader.info.rank, loader.info.world_size)

@@ -34,8 +34,8 @@ class Wheel(unittest.TestCase):
         extension, = [name for name in names if name.endswith(".so")]
         self.assertTrue(extension.startswith("spdld/_spdld."))
         self.assertEqual(set(names) - {extension}, {f"spdld/{name}" for name in (
-            "__init__.py", "_devices.py", "_errors.py", "_frameworks.py", "_pushing.py", "_spdld.pyi", "_state.py",
-            "py.typed", "torch.py")})
+            "__init__.py", "_accumulation.py", "_devices.py", "_errors.py", "_frameworks.py", "_pushing.py", "_spdld.pyi",
+            "_state.py", "py.typed", "torch.py")})
 
     def test_it_runs(self):
         with zipfile.ZipFile(self.wheel) as wheel:

@@ -9,17 +9,28 @@
             loss = step(batch["image"], batch["label"])
             checkpoint = {"model": ..., "loader": loader.state_dict()}
 
-The daemon reads and decodes in its threads. Wrappers of torch's DataLoader are not needed: Lightning takes a Loader as it
-is, and with Accelerate it stays out of prepare(), which would split its batches among the ranks once more. A wrapper that
-takes a batch ahead has it handed out: a state then goes on after that one.
+The daemon reads and decodes in its threads. Wrappers of torch's DataLoader are not needed; one that takes a batch ahead has
+it handed out: a state then goes on after that one.
+
+Lightning: a Loader is given to Trainer.fit, or made in train_dataloader(), as it is. The trainer tells it the epochs, adds no
+DistributedSampler, and keeps its place in checkpoints (from 2.2 on): `fit(..., ckpt_path=)` goes on with the next batch.
+order.epochs is 0 for training; 1 for validation, or 0 as well. Where the trainer starts the processes itself (devices=2
+without torchrun) it is made in train_dataloader(), when they know their ranks. A sampler of one's own needs a length, or else
+the trainer takes a batch ahead.
+
+Accelerate: a Loader goes through prepare() as it is, or need not go there. Gradient accumulation ends with the last batch of
+an epoch, as with a prepared DataLoader. register_for_checkpointing(loader) puts the place into save_state(), and the first
+`for` after load_state() goes on from it, without skip_first_batches(). A DataLoader around a Loader is not to be prepared
+where there are several ranks: Accelerate would divide a rank's batches once more.
 """
 import collections
 import importlib
 import os
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 import spdld
+from spdld._accumulation import Accumulation
 from spdld._errors import ChangedError, InvalidError, UnsupportedError
 from spdld._pushing import Pusher, driven
 from spdld._spdld import fingerprint_difference
@@ -57,6 +68,9 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     attached with a state) the first `for` gives the rest of the state's epoch. A pipeline whose program counts the epochs
     has order.epochs = 0, endless. One of a single epoch gives it each time: for validation. After the last one of several a
     `for` raises InvalidError, and so it does where the only one had ended before a state was taken that was loaded.
+
+    An iterator is valid until the loader begins another one or is moved (set_epoch, load_state_dict). One that has given
+    no batch yet moves along, and then making another one changes nothing: frameworks make some that they do not use.
     """
 
     def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
@@ -82,27 +96,21 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
             self._pusher = Pusher(self._loader, batch_sampler if sampler is None else
                                   _data.BatchSampler(sampler, self._loader.info.batch_size, drop_last))
         self._convert: Callable[[Any], Any] = dict if convert is None else convert
+        self._ranks_given = not {"rank", "dp_rank"}.isdisjoint(options)
         self._resumed = self._loader.position != (0, 0)  # the first `for` goes on from there
         self._turn = 0  # of the iterator that may go on
+        self._batches: Optional[Iterator[spdld.Batch]] = None  # of that iterator; None: to be begun where the loader stands
+        self._taken = False  # of those, any
+        self._spent = False  # the next `for` is the rest of an epoch whose last batch came before the state
 
     def __iter__(self) -> "_Epoch":
         _refuse_in_worker()
-        epoch, step = self._loader.position
-        if step != 0 and not self._resumed:
-            epoch, step = epoch + 1, 0
-        epochs = self._loader.epochs
-        if 0 < epochs <= epoch:
-            if epochs > 1 or self._resumed:
-                raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
-                                   "the program counts them, or begin one anew with set_epoch()")
-            epoch, step = 0, 0
-        if self._pusher is None:
-            self._loader.seek(epoch, step)
-        else:
-            self._pusher.begin(epoch, step)
-        self._resumed = False
+        self._refuse_all_for_each()
+        if not self._spent:
+            self._begin()
         self._turn += 1
-        return _Epoch(self, iter(self._loader), self._turn)
+        self._taken = False
+        return _Epoch(self, self._turn)
 
     def __len__(self) -> int:
         """Steps (batches) of a whole epoch."""
@@ -111,12 +119,25 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, the next `for` is all of it; to be called before each, or not at all. Where the loader stands
         at its beginning already nothing happens, nor after load_state_dict in the middle of this very epoch: the rest of it
-        follows then."""
-        if self._resumed and self._loader.position[0] == epoch:
+        follows then. After its last batch that rest is empty, once: a loop that counts its epochs itself, and saved its
+        state with that batch, has no epoch twice. Of a pipeline with a single epoch every number is that one."""
+        epoch = 0 if self._loader.epochs == 1 else epoch
+        at = self._loader.position
+        self._spent = self._resumed and at == (epoch + 1, 0) and self._loader.epochs != 1
+        if self._spent or (self._resumed and at[0] == epoch):
             return
-        self._turn += 1
         self._loader.set_epoch(epoch)
-        self._resumed = False
+        self._moved(resumed=False)
+
+    @property
+    def sampler(self) -> "Loader":
+        """The loader itself, for those who tell the epoch to a DataLoader's sampler: loader.sampler.set_epoch(epoch)."""
+        return self
+
+    @property
+    def batch_sampler(self) -> "_BatchSampler":
+        """Where frameworks look for a DataLoader's sampler and batch size."""
+        return _BatchSampler(self, self.info.batch_size)
 
     def state_dict(self) -> Dict[str, Any]:
         """The place, for a checkpoint: after the last batch that was handed out. Of all ranks it is the same."""
@@ -126,8 +147,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         """The next `for` goes on after the last batch that was handed out before state_dict() was called: with the rest of
         that epoch, or where it had ended with the next. Errors and strict: as of spdld.Loader.load_state_dict."""
         self._loader.load_state_dict(state_dict, strict)
-        self._turn += 1
-        self._resumed = True
+        self._moved(resumed=True)
 
     @property
     def epoch(self) -> int:
@@ -151,21 +171,72 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         raise UnsupportedError("a spdld.torch.Loader cannot be copied into another process: iterate it by itself, or in a "
                                "DataLoader with num_workers=0")
 
-    def _next(self, batches: Iterator[spdld.Batch], turn: int) -> Any:
+    def _begin(self) -> None:
+        epoch, step = self._loader.position
+        if step != 0 and not self._resumed:
+            epoch, step = epoch + 1, 0
+        epochs = self._loader.epochs
+        if 0 < epochs <= epoch:
+            if epochs > 1 or self._resumed:
+                raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
+                                   "the program counts them, or begin one anew with set_epoch()")
+            epoch, step = 0, 0
+        if self._pusher is None:
+            self._loader.seek(epoch, step)
+        else:
+            self._pusher.begin(epoch, step)
+        self._batches = iter(self._loader)
+
+    def _moved(self, resumed: bool) -> None:
+        if self._taken:
+            self._turn += 1
+        self._taken = False
+        self._batches = None
+        self._resumed = resumed
+        self._spent = False
+
+    def _next(self, turn: int) -> Any:
         if turn != self._turn:
             raise InvalidError("this iterator is over: the loader has begun another epoch since, or moved")
+        if self._spent:
+            self._spent = False
+            raise StopIteration
+        if self._batches is None:
+            self._begin()
+        assert self._batches is not None
         if self._pusher is not None:
             self._pusher.keep_ahead()
-        return self._convert(next(batches))  # no name holds the batch: it goes back as soon as the program drops it
+        batch = self._convert(next(self._batches))  # no name holds spdld's own: it goes back as soon as the program drops it
+        self._taken, self._resumed = True, False
+        return batch
+
+    def _at_end(self) -> bool:
+        """Whether the batch that was just handed out is its epoch's last."""
+        if self._pusher is not None:
+            self._pusher.keep_ahead()  # until it is said which one is
+        return self._loader.position[1] == 0
+
+    def _refuse_all_for_each(self) -> None:
+        if self.info.world_size > 1 or self._ranks_given:
+            return
+        if _distributed.is_available() and _distributed.is_initialized() and _distributed.get_world_size() > 1:
+            raise InvalidError("this loader was made before the process group, as rank 0 of 1, and would give each of the "
+                               f"{_distributed.get_world_size()} processes all samples: make it after init_process_group (with "
+                               "Lightning in train_dataloader()), or, where that is meant, give rank=0, world_size=1")
+
+
+class _BatchSampler(NamedTuple):
+    sampler: Loader
+    batch_size: int
 
 
 class _Epoch:
     """The batches of one epoch."""
 
-    def __init__(self, loader: Loader, batches: Iterator[spdld.Batch], turn: int) -> None:
+    def __init__(self, loader: Loader, turn: int) -> None:
         self._loader: Optional[Loader] = loader
-        self._batches = batches
         self._turn = turn
+        self._accumulation: Optional[Accumulation] = None
 
     def __iter__(self) -> "_Epoch":
         return self
@@ -173,11 +244,16 @@ class _Epoch:
     def __next__(self) -> Any:
         if self._loader is None:
             raise StopIteration
+        if self._accumulation is None:
+            self._accumulation = Accumulation(self, self._loader, self._loader.info.world_size)
         try:
-            return self._loader._next(self._batches, self._turn)
+            batch = self._loader._next(self._turn)
         except StopIteration:
             self._loader = None  # it stays at its end
+            self._accumulation.end()
             raise
+        self._accumulation.taken(self._loader._at_end)
+        return batch
 
 
 def check_ranks(loader: Union[Loader, spdld.Loader], group: Any = None) -> None:
