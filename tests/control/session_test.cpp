@@ -191,7 +191,7 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
     reply = to;
     to->preparing("listing", 3, 0);
     to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-    to->reader().on_ready({&slot, 0, {0, 4}, {16, 3}, 1, 0, 0}, 12);
+    to->reader().on_ready({&slot, 0, {0, 4}, {16, 3}, {1}}, 12);
   };
   RawClient client(served.path());
   client.hello();

@@ -42,7 +42,7 @@ Ring make_ring(uint32_t slots, uint32_t readers, uint32_t held_max) {
 uint32_t fill_all(Ring& ring) {
   uint32_t filled = 0;
   while (Slot* slot = ring.take_free()) {
-    ring.filled({slot, 0, {0, filled}, {filled, 1}, 0, 0, 0});
+    ring.filled({slot, 0, {0, filled}, {filled, 1}});
     filled++;
   }
   return filled;

@@ -26,7 +26,7 @@ Ring make_ring(uint32_t slots, uint32_t readers, uint32_t held_max = 2) {
 bool fill(Ring& ring, uint64_t step, uint32_t run = 0) {
   Slot* slot = ring.take_free();
   if (!slot) return false;
-  ring.filled({slot, run, {0, step}, {step, 1}, 0, 0, 0});
+  ring.filled({slot, run, {0, step}, {step, 1}});
   return true;
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("batches of an older run are dropped, and their slots free") {
   ring.join(trainer);
   Slot* slot = ring.take_free();
   ring.set_run(1);
-  ring.filled({slot, 0, {0, 0}, {0, 1}, 0, 0, 0});
+  ring.filled({slot, 0, {0, 0}, {0, 1}});
   CHECK(trainer.leases.empty());
   CHECK(ring.levels().free == 2);
   CHECK(fill(ring, 5, 1));
@@ -145,7 +145,7 @@ TEST_CASE("whatever readers and the stream do, every slot is in exactly one plac
           break;
         case 2:
           if (!filling.empty()) {
-            ring.filled({filling.back(), 0, {0, step}, {step, 1}, 0, 0, 0});
+            ring.filled({filling.back(), 0, {0, step}, {step, 1}});
             step++;
             filling.pop_back();
           }

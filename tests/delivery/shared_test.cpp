@@ -55,7 +55,7 @@ class Shared {
     uint32_t filled = 0;
     for (; Slot* slot = ring.take_free(); filled++) {
       touched.insert(slot->index);
-      ring.filled({slot, 0, {0, next++}, {0, 1, 0}, 0, 0, 0});
+      ring.filled({slot, 0, {0, next++}, {0, 1, 0}});
     }
     return filled;
   }
@@ -213,7 +213,7 @@ TEST_CASE("whatever jobs do, none loses or repeats a batch, and no slot is fille
       } else if (choice < 7 && !filling.empty()) {
         for (const Job& job : jobs)
           for (const auto& sent : job.held) REQUIRE(sent.lease.slot != filling.front()->index);
-        shared.ring.filled({filling.front(), 0, {0, shared.next++}, {0, 1, 0}, 0, 0, 0});
+        shared.ring.filled({filling.front(), 0, {0, shared.next++}, {0, 1, 0}});
         filling.erase(filling.begin());
       } else if (!jobs.empty()) {
         jobs[random() % jobs.size()].give_back(shared.ring);

@@ -1,0 +1,191 @@
+#include "daemon/node/description.h"
+
+#include "daemon/control/session_reply.h"
+
+namespace spdld::node {
+
+using nlohmann::json;
+
+const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry) {
+  static const Node::Feeds kNone;
+  const auto at = view.feeds.find(entry.pipeline.get());
+  return at == view.feeds.end() ? kNone : at->second;
+}
+
+StateOf state_of(const Node::View& view, const Pipelines::Entry& entry) {
+  if (!entry.pipeline || entry.listing) return {"listing", {}};
+  const auto& feeds = feeds_of(view, entry);
+  for (const auto& [key, feed] : feeds)
+    if (!feed->failure().empty()) return {"failed", feed->failure()};
+  if (entry.pipeline->statistics().waiting_out_faults.value() > 0)
+    return {"degraded", "samples wait for the source to recover"};
+  return {feeds.empty() ? "ready" : "running", {}};
+}
+
+json heading(const std::string& name, const StateOf& state, uid_t uid) {
+  return {{"name", name}, {"state", state.state}, {"reason", state.reason}, {"uid", uid}, {"samples", 0}};
+}
+
+json shelf_document(const cache::ShelfReport& shelf) {
+  return {{"uri", shelf.key.uri},
+          {"field", shelf.key.field},
+          {"form", cache::form_name(shelf.key.form)},
+          {"in_use", shelf.in_use},
+          {"samples", shelf.samples},
+          {"memory_entries", shelf.memory_entries},
+          {"memory_bytes", shelf.memory_bytes},
+          {"disk_entries", shelf.disk_entries},
+          {"disk_bytes", shelf.disk_bytes},
+          {"memory_hits", shelf.memory_hits},
+          {"disk_hits", shelf.disk_hits},
+          {"misses", shelf.misses},
+          {"stale", shelf.stale},
+          {"refused", shelf.refused}};
+}
+
+namespace {
+
+double microseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-3; }
+
+json caching_document(const pipeline::Pipeline& pipeline) {
+  json fields = json::array();
+  for (const auto& shelf : pipeline.caching().report()) fields.push_back(shelf_document(shelf));
+  const auto& choice = pipeline.caching().choice();
+  return {{"asked", config::cache_form_name(pipeline.spec().cache)},
+          {"form", config::cache_form_name(choice.form)},
+          {"why", choice.why},
+          {"fields", fields}};
+}
+
+json tuning_document(const Node::View& view) {
+  const pipeline::TunerLimits& limits = view.tuning.limits();
+  const pipeline::TunerDecision& decision = view.tuning.decision();
+  const auto knob = [](uint32_t now, uint32_t max, uint32_t pinned) {
+    return json{{"now", now}, {"max", max}, {"pinned", pinned != 0}};
+  };
+  return {{"enabled", view.options.settings.tuning_enabled},
+          {"decode", knob(decision.decode, limits.decode_max, limits.decode_pinned)},
+          {"fetch", knob(decision.fetch, limits.fetch_max, limits.fetch_pinned)},
+          {"depth", knob(decision.depth, limits.depth_max, limits.depth_pinned)},
+          {"reason", decision.reason},
+          {"changes", decision.changes}};
+}
+
+json stage(const char* name, const pipeline::StageStatistics& statistics, double busy_s, unsigned lanes) {
+  const auto& duration = statistics.duration_ns;
+  return {{"name", name},
+          {"samples", statistics.samples.value()},
+          {"bytes", statistics.bytes.value()},
+          {"failures", statistics.failures.value()},
+          {"lanes", lanes},
+          {"busy_s", busy_s},
+          {"mean_us", duration.mean() * 1e-3},
+          {"p50_us", microseconds(duration.quantile(0.5))},
+          {"p99_us", microseconds(duration.quantile(0.99))}};
+}
+
+json ring_document(const FeedKey& key, const Feed& feed) {
+  const auto& ring = feed.ring();
+  const auto levels = ring.levels();
+  const auto& statistics = ring.statistics();
+  const bool shared = feed.setting().sharing.has_value();
+  json pids = json::array(), jobs = json::array();
+  for (const auto& [id, seat] : feed.seats()) {
+    const bool is_tap = seat.group.empty();
+    if (!is_tap) pids.push_back(seat.client.pid);
+    if (!shared) continue;
+    jobs.push_back({{"group", is_tap ? seat.client.name : seat.group},
+                    {"pid", seat.client.pid},
+                    {"behind", ring.behind(id)},
+                    {"lag_s", seconds(seat.lag_ns)}});
+  }
+  return {{"group", key.group},
+          {"shared", shared},
+          {"batch_size", feed.sharding().batch_size()},
+          {"copied_from", feed.tap() ? feed.setting().tapped->sharding.batch_size() : 0},
+          {"jobs", jobs},
+          {"cut_loose", feed.cut_loose()},
+          {"rank", key.rank},
+          {"world_size", key.world_size},
+          {"readers", ring.readers()},
+          {"pids", pids},
+          {"uid", key.uid},
+          {"memory", proto::EnumNameMemoryKind(control::kind_of(feed.kind()))},
+          {"gpu", feed.gpu()},
+          {"ready_early", feed.setting().ready_early},
+          {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},
+          {"slots", ring.slots().size()},
+          {"slot_bytes", feed.layout().slot_bytes()},
+          {"free", levels.free},
+          {"filling", levels.filling},
+          {"ready", levels.ready},
+          {"held", levels.held},
+          {"epoch", ring.last().epoch},
+          {"step", ring.last().step},
+          {"steps_per_epoch", feed.sharding().steps()},
+          {"batches", statistics.batches},
+          {"starved_s", seconds(statistics.starved_ns)},
+          {"full_s", seconds(ring.full_ns())},
+          {"fill_p50_us", microseconds(statistics.fill_ns.quantile(0.5))},
+          {"fill_p99_us", microseconds(statistics.fill_ns.quantile(0.99))},
+          {"held_p50_us", microseconds(statistics.held_ns.quantile(0.5))},
+          {"ready_mean", ring.ready_mean()}};
+}
+
+json sources_document(const pipeline::Pipeline& pipeline) {
+  json sources = json::array();
+  if (!pipeline.spec().is_mix()) return sources;
+  const auto& specs = pipeline.spec().sources;
+  const sampler::Mix& mix = pipeline.mix();
+  for (size_t i = 0; i < specs.size(); i++)
+    sources.push_back({{"name", specs[i].name},
+                       {"samples", mix.sources()[i].order.size()},
+                       {"weight", specs[i].weight},
+                       {"share", static_cast<double>(mix.share(i)) / static_cast<double>(mix.cycle())}});
+  return sources;
+}
+
+}  // namespace
+
+json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
+  json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
+  out["spec"] = json::parse(config::full_json(entry.spec));
+  out["cpu"] = {{"weight", view.pipelines.weight_of(entry)},
+                {"own_weight", entry.spec.cpu_weight},
+                {"share", 0.0},
+                {"used_s", 0.0}};
+  out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
+  out["sources"] = json::array();
+  out["bad"] = {{"substituted", 0}, {"masked", 0}};
+  out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
+                    {"remarks", json::array()}, {"remark_count", 0}, {"done", entry.listed},
+                    {"total", entry.to_list},   {"kept", 0},         {"read", 0}};
+  if (!entry.pipeline) return out;
+  const auto& pipeline = *entry.pipeline;
+  if (!entry.listing) out["cache"] = caching_document(pipeline);
+  out["tuning"] = tuning_document(view);
+  out["cpu"]["share"] = entry.cpu_share.value();
+  out["cpu"]["used_s"] = seconds(pipeline.lane().busy_ns().value());
+  const auto& listing = pipeline.listing();
+  const auto& statistics = pipeline.statistics();
+  out["fingerprint"] = listing.fingerprint();
+  out["samples"] = pipeline.samples();
+  out["sources"] = sources_document(pipeline);
+  out["listing"] = {{"seconds", pipeline.listing_s()},
+                    {"bytes", listing.memory_bytes()},
+                    {"classes", listing.classes().size()},
+                    {"remarks", std::vector<std::string>(listing.remarks().begin(), listing.remarks().end())},
+                    {"remark_count", listing.remark_count()},
+                    {"done", listing.size()},
+                    {"total", listing.size()},
+                    {"kept", entry.kept.taken},
+                    {"read", entry.kept.read}};
+  out["stages"] = {
+      stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()), view.tuning.decision().fetch),
+      stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.tuning.decision().decode)};
+  out["bad"] = {{"substituted", statistics.substituted.value()}, {"masked", statistics.masked.value()}};
+  for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(key, *feed));
+  return out;
+}
+
+}  // namespace spdld::node
