@@ -88,7 +88,8 @@ typedef struct spdld_attach_options {
                                  group */
   uint32_t local_rank;
   uint32_t reader, readers;   /* of the processes on this node that attach as this rank, and all see the same batches
-                                 (replicas), this is the reader-th, from 0; readers 0: 1. All begin at the same place */
+                                 (replicas), this is the reader-th, from 0; readers 0: 1. All begin at the same place,
+                                 and seek the same places */
   uint64_t epoch, step;       /* where to begin; state does it better */
   const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
   uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
@@ -171,8 +172,10 @@ SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* in
 /* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
 /* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
- * several readers cannot (SPDLD_UNSUPPORTED): its readers attach anew, all with the same state. One that shares a stream
- * leaves it for a place that is not there. */
+ * several readers (replicas) goes there when all of them have sought the same place, and taken as many batches before
+ * as they like: it waits for them in its next `next`, which gives SPDLD_INVALID where they ask for different places; any
+ * of them may then seek anew. Each of them seeks, also one that is there already; of several seeks before a `next` the
+ * last one counts. One that shares a stream leaves it for a place that is not there. */
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
 /* The place of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);
@@ -211,7 +214,8 @@ SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
  * samples: of the rest of that epoch some come again and some never. */
 SPDLD_API spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway);
 /* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was restarted.
- * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. */
+ * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. Nor
+ * does a replica's seek begin before: after it call next as well, if only with timeout_ms 0. */
 SPDLD_API int spdld_poll_fd(const spdld_loader* loader);
 
 SPDLD_API spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* info);

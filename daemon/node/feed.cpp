@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <tuple>
 
 #include "daemon/base/cpu.h"
 #include "proto/cuda/driver.h"
@@ -104,12 +105,14 @@ void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps
     ring_.leave(id);
   else
     ring_.dismiss(id, keeps);
+  go_where_all_want();
   fill_free_slots();
 }
 
 void Feed::vacate(delivery::ReaderId id) {
   seats_.erase(id);
   ring_.dismiss(id, ring_.leases_of(id));
+  go_where_all_want();
   fill_free_slots();
 }
 
@@ -146,19 +149,54 @@ bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64
   return true;
 }
 
-Status Feed::seek(uint32_t run, sampler::Position to) {
+Status Feed::seek(delivery::ReaderId id, const control::SeekRequest& seek) {
   if (setting_.sharing)
     return Error{Trouble::kUsage, "a stream that jobs share can't seek: detach, and attach at the other place"};
-  if (setting_.readers > 1)
-    return Error{Trouble::kUsage, "a rank with several readers can't seek: its readers must all see the same batches"};
-  if (run <= ring_.run()) return Error{Trouble::kUsage, "SEEK's run must be larger than any before"};
-  if (!sharding_.has(to))
-    return Error{Trouble::kUsage, "SEEK to step " + std::to_string(to.step) + " of an epoch of " +
+  const auto at = seats_.find(id);
+  if (at == seats_.end()) return Error{Trouble::kUsage, "a seat that was given back can't seek"};
+  Seat& seat = at->second;
+  if (seek.run <= seat.run) return Error{Trouble::kUsage, "SEEK's run must be larger than any before"};
+  if (!sharding_.has(seek.to))
+    return Error{Trouble::kUsage, "SEEK to step " + std::to_string(seek.to.step) + " of an epoch of " +
                                       std::to_string(sharding_.steps()) + " steps"};
-  ring_.set_run(run);
-  stream_.seek(run, sharding_.by_one_name(to));
+  seat.run = seek.run;
+  seat.sought = seek;
+  seat.sought->to = sharding_.by_one_name(seek.to);
+  ring_.pause(id, seek.run, seek.stays ? std::optional(seat.sought->to) : std::nullopt);
+  go_where_all_want();
   fill_free_slots();
   return Done{};
+}
+
+// Where they all are there and have sought: before the ring has begun, the missing ones are waited for.
+void Feed::go_where_all_want() {
+  if (!begun_ || seats_.empty()) return;
+  const auto waits = [](const auto& seat) { return seat.second.sought.has_value(); };
+  if (!std::all_of(seats_.begin(), seats_.end(), waits)) return;
+  const Seat& first = seats_.begin()->second;
+  const sampler::Position to = first.sought->to;
+  const auto other =
+      std::find_if(seats_.begin(), seats_.end(), [&](const auto& seat) { return seat.second.sought->to != to; });
+  if (other != seats_.end()) return tell_of_other_places(first, other->second);
+  for (auto& [id, seat] : seats_) seat.sought.reset();
+  if (ring_.all_stay()) return ring_.go_on();
+  start_ = to;
+  ring_.move(ring_.run() + 1);
+  stream_.seek(ring_.run(), to);
+}
+
+// All of them: each waits for the others, and nobody knows which of them is wrong.
+void Feed::tell_of_other_places(const Seat& one, const Seat& other) {
+  const auto text_of = [](const Seat& seat) {
+    return "replica " + std::to_string(seat.reader) + " goes to epoch " + std::to_string(seat.sought->to.epoch) +
+           ", step " + std::to_string(seat.sought->to.step);
+  };
+  const auto& [low, high] = one.reader < other.reader ? std::tie(one, other) : std::tie(other, one);
+  const Error error{Trouble::kUsage,
+                    "the replicas of rank " + std::to_string(setting_.key.rank) + " have parted: " + text_of(low) +
+                        ", and " + text_of(high) +
+                        "; they see the same batches, so that all of them seek the same place, or load the same state"};
+  for (auto& [id, seat] : seats_) seat.reply->seek_refused(std::exchange(seat.sought, {})->request, error);
 }
 
 Status Feed::push(const sampler::PushedSteps& steps) {
@@ -262,7 +300,7 @@ std::string Feed::gpu() const {
 
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
-  if (!ring_.statistics().batches) return start_;
+  if (!ring_.has_begun()) return start_;
   return sharding_.by_one_name({ring_.last().epoch, ring_.last().step + 1});
 }
 

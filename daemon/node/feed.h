@@ -7,6 +7,10 @@
 //
 // A job that holds those it shares with back for longer than the operator allows, is cut loose: it is told, keeps the
 // batches that it holds, and attaches anew, which gives it a ring of its own that goes on exactly where it was.
+//
+// Replicas seek together: one that has sought waits, and the others go on, until all that are there have; then the
+// stream seeks, once, or where all of them stand there already goes on with what is filled. If they ask for different
+// places each is told, and may seek anew. One that goes is not waited for.
 // Control thread, but for the news of streams and slots, which come on other threads and are posted.
 #pragma once
 
@@ -72,7 +76,7 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   // Its seat is free, and all its leases stay until leave().
   void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
-  Status seek(uint32_t run, sampler::Position to);
+  Status seek(delivery::ReaderId id, const control::SeekRequest& seek);
   Status push(const sampler::PushedSteps& steps);
   // A reader has gone without saying that nothing of the slots is open there any more.
   void note_unclosed() { closed_ = false; }
@@ -92,7 +96,9 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
     uint32_t reader = 0;
     control::Client client;
     std::shared_ptr<control::AttachReply> reply;
-    uint64_t lag_ns = 0;  // that it has held the others back, since it was abreast of them
+    uint64_t lag_ns = 0;                              // that it has held the others back, since it was abreast of them
+    uint32_t run = 0;                                 // of its last seek
+    std::optional<control::SeekRequest> sought = {};  // and it waits for the others
   };
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
@@ -123,6 +129,8 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   uint64_t slot_bytes() const;
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
+  void go_where_all_want();
+  void tell_of_other_places(const Seat& one, const Seat& other);
   void watch_lag();
   void cut_loose(delivery::ReaderId id);
 
