@@ -173,9 +173,9 @@ SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* in
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
 /* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
  * several readers (replicas) goes there when all of them have sought the same place, and taken as many batches before
- * as they like: it waits for them in its next `next`, which gives SPDLD_INVALID where they ask for different places; any
- * of them may then seek anew. Each of them seeks, also one that is there already; of several seeks before a `next` the
- * last one counts. One that shares a stream leaves it for a place that is not there. */
+ * as they like: each makes the same seeks in the same order, also one that is there already, and its next `next` waits
+ * for the others. It gives SPDLD_INVALID where all of them wait at different places; any of them may then seek anew. One
+ * that shares a stream leaves it for a place that is not there. */
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
 /* The place of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);
@@ -214,8 +214,7 @@ SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
  * samples: of the rest of that epoch some come again and some never. */
 SPDLD_API spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway);
 /* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was restarted.
- * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. Nor
- * does a replica's seek begin before: after it call next as well, if only with timeout_ms 0. */
+ * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. */
 SPDLD_API int spdld_poll_fd(const spdld_loader* loader);
 
 SPDLD_API spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* info);

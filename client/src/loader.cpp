@@ -126,7 +126,7 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
       const Outcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
     }
-    if (seeking_ == Seeking::kDue) send_seek();
+    if (must_seek() && seeking_ != Seeking::kWaits) send_seek(true);
     const Outcome outcome = ring_ ? receive_batch(deadline, batch) : Outcome{};
     if (batch || !outcome.ok()) return outcome;
     ++messages;
@@ -198,8 +198,8 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
       if (error.request() == kPush && terms_.is_pushed()) {  // without those steps no batch would come
         failed_ = failure(result_of(error.code()),
                           "the daemon refused what was pushed: " + std::string(proto::text_of(error.message())));
-      } else if (seeking_ == Seeking::kSent && error.request() == kSeek + run_) {
-        seeking_ = Seeking::kDue;  // again, if the caller goes on here
+      } else if (seeking_ != Seeking::kDue && seeking_ != Seeking::kNone && error.request() == kSeek + run_) {
+        seeking_ = Seeking::kSent;  // to be waited for again, if the caller goes on here
         return failure(result_of(error.code()), std::string(proto::text_of(error.message())));
       }
       return {};
@@ -295,33 +295,35 @@ Outcome Loader::seek(Place place) {
   if (!failed_.ok()) return failed_;
   end_of_epoch_due_ = false;
   const bool is_there = place == place_ && pushed_.empty();  // what is being filled is what is wanted
-  if (is_there && !has_replicas()) return {};
-  const bool was_seeking = seeking_ != Seeking::kNone;
-  if (!was_seeking) sought_from_ = place_;
-  stays_ = is_there && (stays_ || !was_seeking) && ring_;
-  seeking_ = Seeking::kDue;  // of a replica in any case: another one may stand elsewhere, and waits for this one
+  // A replica says once that it stands there: another one may stand elsewhere, and waits for this one.
+  if (is_there && (!has_replicas() || must_seek())) return {};
+  if (seeking_ == Seeking::kNone) sought_from_ = place_;
+  stays_ = is_there && ring_;
+  seeking_ = Seeking::kDue;
   place_ = place;
-  if (stays_) return {};
-  pushed_.begin(terms_, place);
-  attaching_.reset();  // it asked for the old place
-  if (ring_) drop_ready_batches();
+  if (!stays_) {
+    pushed_.begin(terms_, place);
+    attaching_.reset();  // it asked for the old place
+    if (ring_) drop_ready_batches();
+  }
   if (!failed_.ok()) return failed_;
   if (!ring_) return {};
   if (ring_->terms().shared) {
     leave_ring(proto::Join::exact, "this job left the stream that it shared");
     return {};
   }
-  if (!has_replicas()) send_seek();
+  send_seek(false);
   return {};
 }
 
-void Loader::send_seek() {
-  ++run_;
+// Of a seek that was sent before: that it is waited for.
+void Loader::send_seek(bool waits) {
+  if (seeking_ == Seeking::kDue) ++run_;
+  if (stays_) stays_run_ = run_, stays_place_ = place_;
+  seeking_ = waits ? Seeking::kWaits : Seeking::kSent;
   flatbuffers::FlatBufferBuilder builder(256);
   const auto position = proto::CreatePosition(builder, place_.epoch, place_.step);
-  const auto body = proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_);
-  seeking_ = Seeking::kSent;
-  if (stays_) stays_run_ = run_, stays_place_ = place_;
+  const auto body = proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, waits);
   if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
     lose_ring(failure(SPDLD_NO_DAEMON, "the daemon at " + ring_->connection().path() + " takes no messages"));
   }

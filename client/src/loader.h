@@ -1,10 +1,9 @@
 // One rank's way through its epochs: attaches, hands out the batches in order, and attaches anew where its daemon went
 // away, so that no batch is lost or comes twice. One thread at a time.
 //
-// A loader that is alone in its rank tells the daemon of a seek at once. A replica does so with its next `next`, where
-// it waits for the others: so a SEEK always says where the trainer takes its next batch, and of several in a row the
-// others need to match the last alone. Until the first batch from there has come its ring is one of before the seek;
-// where that is lost it attaches anew as it was, and seeks again.
+// The daemon hears of a seek at once. A replica says besides when it wants a batch from there: no other seek comes
+// before then, so that the daemon can tell whether they have parted or will meet yet. Until the first batch from there
+// has come a replica's ring is one of before the seek; where that is lost it attaches anew as it was, and seeks again.
 #pragma once
 
 #include <memory>
@@ -63,7 +62,7 @@ class Loader {
   bool has_replicas() const { return settings_.request.readers > 1; }
   // As a replica whose ring is one of before the seek.
   bool must_seek() const { return has_replicas() && seeking_ != Seeking::kNone; }
-  void send_seek();
+  void send_seek(bool waits);
   void release_void(const proto::Ready& ready);
 
   Outcome attach_again(Deadline deadline);
@@ -89,7 +88,7 @@ class Loader {
   bool end_of_epoch_due_ = false;
   Pushed pushed_;
   uint32_t run_ = 0;
-  enum class Seeking : uint8_t { kNone, kDue, kSent };
+  enum class Seeking : uint8_t { kNone, kDue, kSent, kWaits };
   Seeking seeking_ = Seeking::kNone;  // to place_
   Place sought_from_;                 // while it seeks: where it stood before
   bool stays_ = false;                // ... and that is place_

@@ -68,6 +68,7 @@ struct SeekRequest {
   uint32_t run = 0;      // the client's, larger than any before
   sampler::Position to;
   bool stays = false;  // it stands there already, and has taken no batch from there on
+  bool waits = false;  // for its next batch, so that no other seek comes before; true also in a second one of this run
 };
 
 // A session's hold on a ring; ending it gives all its leases back.
@@ -79,7 +80,7 @@ class Attachment {
   // No further batch comes, and the rank is free for another; the leases named go on.
   virtual void dismiss(std::span<const delivery::LeaseId> keeps) = 0;
   virtual bool holds_leases() const = 0;
-  // Takes effect when all replicas of the rank have sought the same place: no batch comes until then. An error:
+  // Takes effect when all replicas of the rank have sought the place: no batch comes until then. An error:
   // nothing has changed.
   virtual Status seek(const SeekRequest& seek) = 0;
   virtual Status push(const sampler::PushedSteps& steps) = 0;

@@ -283,7 +283,7 @@ void Session::on_seek(const proto::Message& message) {
                               ", which this session does not have, or no position",
                           seek.request());
   const Status status = at->second.attachment->seek(
-      {seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}, seek.stays()});
+      {seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}, seek.stays(), seek.waits()});
   if (!status) refuse_message(code_of(status.error().trouble), status.error().message, seek.request());
 }
 

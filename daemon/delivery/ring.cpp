@@ -194,11 +194,11 @@ bool Ring::all_stay() const {
                      [](const auto& reader) { return !reader.second.at || reader.second.stays; });
 }
 
-void Ring::go_on() {
-  for (auto& [id, seat] : readers_) {
-    seat.paused = seat.stays = false;
-    if (seat.at) serve(id, seat);
-  }
+void Ring::resume(ReaderId reader) {
+  const auto at = readers_.find(reader);
+  if (at == readers_.end() || !at->second.at) return;
+  at->second.paused = at->second.stays = false;
+  serve(reader, at->second);
   settle_all();
 }
 
@@ -206,7 +206,6 @@ void Ring::move(uint32_t run) {
   run_ = run;
   begun_ = false;
   forget_stays();
-  go_on();
 }
 
 void Ring::given_back(batch::Slot& slot) {

@@ -17,7 +17,7 @@
 // depth + credit slots are in use; laggard() names it. Dismissed readers' leases come on top: with slots for `credit`
 // of each there is always room for the others.
 //
-// A reader that seeks is paused: it is sent nothing, and holds nobody back, until the ring moves or goes on. What its
+// A reader that seeks is paused: it is sent nothing, and holds nobody back, until it is resumed. What its
 // READYs say of the run is its own count of seeks; the ring's own run tells batches of before its last move from those
 // behind it. A paused reader that stays where it is has its batches kept for it, so that replicas which all meet where
 // they stand go on with what is there; as soon as another one has given such a batch back they can't. Control thread
@@ -89,8 +89,7 @@ class Ring {
   batch::Slot* take_free();
   void filled(const batch::Batch& batch);
   void given_back(batch::Slot& slot);
-  // Another place: batches of an older run are dropped from here on, and all paused readers get those of this one.
-  // Leases go on.
+  // Another place, with all readers paused: batches of an older run are dropped from here on. Leases go on.
   void move(uint32_t run);
   uint32_t run() const { return run_; }
   bool has_begun() const { return begun_; }  // a batch of this run was filled
@@ -105,8 +104,8 @@ class Ring {
   void pause(ReaderId reader, uint32_t run, std::optional<sampler::Position> stays_at);
   // Whether every reader is paused where it stands, and all that was filled from there on is still there.
   bool all_stay() const;
-  // In the place of a move where they do: they are sent that.
-  void go_on();
+  // It gets batches again: after a move those of the new run, where all stay what was filled, else those to come.
+  void resume(ReaderId reader);
   // The first batch of the window; none: it holds no batch.
   std::optional<sampler::Position> window_begin() const;
   // Of a shared ring: the reader that all wait for, where they do: there is no room to fill anything, another one could

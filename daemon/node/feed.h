@@ -8,13 +8,16 @@
 // A job that holds those it shares with back for longer than the operator allows, is cut loose: it is told, keeps the
 // batches that it holds, and attaches anew, which gives it a ring of its own that goes on exactly where it was.
 //
-// Replicas seek together: one that has sought waits, and the others go on, until all that are there have; then the
-// stream seeks, once, or where all of them stand there already goes on with what is filled. If they ask for different
-// places each is told, and may seek anew. One that goes is not waited for.
-// Control thread, but for the news of streams and slots, which come on other threads and are posted.
+// Replicas seek together: one that has sought waits, and the others go on, until all that are there have sought that
+// place; then the stream seeks, once, or where all of them stand there already goes on with what is filled. Each may be
+// some seeks ahead of another, so that what they ask for is kept in order and met in order. Once all of them say that
+// they wait for a batch only the last of each counts, and if these differ each is told, and may seek anew. One that
+// goes is not waited for. Control thread, but for the news of streams and slots, which come on other threads and are
+// posted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -96,9 +99,10 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
     uint32_t reader = 0;
     control::Client client;
     std::shared_ptr<control::AttachReply> reply;
-    uint64_t lag_ns = 0;                              // that it has held the others back, since it was abreast of them
-    uint32_t run = 0;                                 // of its last seek
-    std::optional<control::SeekRequest> sought = {};  // and it waits for the others
+    uint64_t lag_ns = 0;                           // that it has held the others back, since it was abreast of them
+    uint32_t run = 0;                              // of its last seek
+    std::deque<control::SeekRequest> sought = {};  // where not all have sought as well: the last is where it goes
+    bool waits = false;                            // for a batch from there
   };
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
@@ -130,7 +134,9 @@ class Feed final : public pipeline::StreamObserver, public std::enable_shared_fr
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
   void go_where_all_want();
-  void tell_of_other_places(const Seat& one, const Seat& other);
+  std::optional<sampler::Position> meeting_place() const;
+  void go_to(sampler::Position to);
+  void tell_of_other_places();
   void watch_lag();
   void cut_loose(delivery::ReaderId id);
 

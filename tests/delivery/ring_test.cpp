@@ -154,6 +154,7 @@ TEST_CASE("a reader that is paused gets nothing and holds nobody back; where the
   CHECK(ring.take_free() == nullptr);  // for nobody
   CHECK(ring.release(in_b, b.leases.back()));
   ring.move(1);
+  ring.resume(in_a), ring.resume(in_b);
   CHECK_FALSE(ring.has_begun());
   a.sent.clear(), b.forget();
   CHECK(fill(ring, 7, 1));
@@ -181,7 +182,7 @@ TEST_CASE("readers that are paused where they stand go on with what is there") {
   CHECK(ring.all_stay());
   CHECK(ring.levels().free == 0);
   b.forget();
-  ring.go_on();
+  ring.resume(in_a), ring.resume(in_b);
   CHECK(a.sent == Sents{{1, 2}, {2, 2}, {3, 2}});
   CHECK(b.sent == Sents{{1, 1}, {2, 1}, {3, 1}});
   CHECK(a.leases[0] == of_a[1]);  // as it was, and it is a lease anew
@@ -234,7 +235,7 @@ TEST_CASE("readers can't go on where one of them has given a batch back, or none
     ring.pause(in_a, 1, Position{0, 2});
     ring.leave(in_b);
     CHECK(ring.all_stay());
-    ring.go_on();
+    ring.resume(in_a);
     CHECK(a.sent.back() == Trainer::Sent{3, 1});
   }
 }

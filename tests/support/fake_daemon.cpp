@@ -130,6 +130,8 @@ bool FakeDaemon::serve_message(Session& session, const proto::Message& message, 
       return true;
     case proto::Body::Seek: {
       const proto::Seek& seek = *message.body_as_Seek();
+      count([&](FakeCounts& counts) { counts.waits += seek.waits(); });
+      if (seek.waits() && seek.run() == session.run) return true;
       session.run = seek.run();
       session.epoch = seek.position()->epoch();
       session.step = seek.position()->step();
