@@ -88,7 +88,8 @@ typedef struct spdld_attach_options {
                                  group */
   uint32_t local_rank;
   uint32_t reader, readers;   /* of the processes on this node that attach as this rank, and all see the same batches
-                                 (replicas), this is the reader-th, from 0; readers 0: 1. All begin at the same place */
+                                 (replicas), this is the reader-th, from 0; readers 0: 1. All begin at the same place,
+                                 and seek the same places */
   uint64_t epoch, step;       /* where to begin; state does it better */
   const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
   uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
@@ -173,8 +174,10 @@ SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* in
 /* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
 /* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
- * several readers cannot (SPDLD_UNSUPPORTED): its readers attach anew, all with the same state. One that shares a stream
- * leaves it for a place that is not there. */
+ * several readers (replicas) goes there when all of them have sought the same place, and taken as many batches before
+ * as they like: each makes the same seeks in the same order, also one that is there already, and its next `next` waits
+ * for the others. It gives SPDLD_INVALID where all of them wait at different places; any of them may then seek anew. One
+ * that shares a stream leaves it for a place that is not there. */
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
 /* The place of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);

@@ -16,6 +16,7 @@ constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
 constexpr int64_t kTurn_ms = 100;     // of a wait while a GPU's work may give slots back
 constexpr int kMessagesMax = 512;     // taken by one call that has no time left
 constexpr uint32_t kPush = 1;         // the request of every PUSH: none is refused but by a fault
+constexpr uint32_t kSeek = 1;         // and of a SEEK, with its run added
 
 std::string text_of(const Placement& placement) {
   if (placement.memory == SPDLD_HOST) return "host memory";
@@ -94,7 +95,7 @@ Outcome Loader::accept(const Attaching& attaching) {
   } else if (!ring->placement().is_like(placement_)) {
     return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
                                       ", which were in " + text_of(placement_) + ": attach anew to take them there");
-  } else if (place_ < ring->first()) {
+  } else if (!must_seek() && place_ < ring->first()) {
     return failure(SPDLD_FAILED, "the other readers of this rank have gone on beyond epoch " +
                                      std::to_string(place_.epoch) + ", step " + std::to_string(place_.step));
   }
@@ -102,7 +103,9 @@ Outcome Loader::accept(const Attaching& attaching) {
   placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
   came_back_ = !first;
-  run_ = 0;
+  run_ = stays_run_ = 0;
+  stays_ = false;
+  seeking_ = must_seek() ? Seeking::kDue : Seeking::kNone;
   away_ = moving_ = false;
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
   attaching_.reset();
@@ -129,7 +132,8 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
       const Outcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
     }
-    const Outcome outcome = receive_batch(deadline, batch);
+    if (must_seek() && seeking_ != Seeking::kWaits) send_seek(true);
+    const Outcome outcome = ring_ ? receive_batch(deadline, batch) : Outcome{};
     if (batch || !outcome.ok()) return outcome;
     ++messages;
   }
@@ -161,6 +165,8 @@ Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) 
     return {};
   }
   if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
+  if (outcome.result == SPDLD_TIMEOUT && must_seek())
+    outcome.text += "; it may wait for the other replicas of its rank to go to " + text_of(place_) + " as well";
   return outcome;
 }
 
@@ -198,6 +204,9 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
       if (error.request() == kPush && terms_.is_pushed()) {  // without those steps no batch would come
         failed_ = failure(result_of(error.code()),
                           "the daemon refused what was pushed: " + std::string(proto::text_of(error.message())));
+      } else if (seeking_ != Seeking::kDue && seeking_ != Seeking::kNone && error.request() == kSeek + run_) {
+        seeking_ = Seeking::kSent;  // to be waited for again, if the caller goes on here
+        return failure(result_of(error.code()), std::string(proto::text_of(error.message())));
       }
       return {};
     }
@@ -220,15 +229,15 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   }
   ring_->note_taken();
   const Place place{ready.position()->epoch(), ready.position()->step()};
-  if (!came_back_ && settings_.request.readers > 1 &&
-      place < ring_->first()) {  // one of them came later, and is behind
+  if (!came_back_ && has_replicas() && run_ == 0 && place < ring_->first()) {  // one of them came later, and is behind
     failed_ = replicas_disagree(place);
     return failed_;
   }
   if (ready.run() < run_ || (ready.run() == run_ && place < place_)) {  // void since a seek, or seen before a restart
-    ring_->release_unseen(ready.slot(), ready.generation());
+    release_void(ready);
     return {};
   }
+  seeking_ = Seeking::kNone;
   if (ready.run() != run_ || !(place == place_)) {
     return protocol_failure(connection, "a batch of epoch " + std::to_string(place.epoch) + ", step " +
                                             std::to_string(place.step) + " where " + std::to_string(place_.epoch) +
@@ -291,30 +300,46 @@ Outcome Loader::seek(Place place) {
   }
   if (!failed_.ok()) return failed_;
   end_of_epoch_due_ = false;
-  if (place == place_ && pushed_.empty()) return {};  // what is being filled is what is wanted
-  if (settings_.request.readers > 1) {
-    return failure(
-        SPDLD_UNSUPPORTED,
-        "a rank with replicas cannot move, since all of them must see the same batches: attach them all anew, with "
-        "the same state");
-  }
+  const bool is_there = place == place_ && pushed_.empty();  // what is being filled is what is wanted
+  // A replica says once that it stands there: another one may stand elsewhere, and waits for this one.
+  if (is_there && (!has_replicas() || must_seek())) return {};
+  if (seeking_ == Seeking::kNone) sought_from_ = place_;
+  stays_ = is_there && ring_;
+  seeking_ = Seeking::kDue;
   place_ = place;
-  pushed_.begin(terms_, place);
-  attaching_.reset();  // it asked for the old place
-  if (ring_) drop_ready_batches();
+  if (!stays_) {
+    pushed_.begin(terms_, place);
+    attaching_.reset();  // it asked for the old place
+    if (ring_) drop_ready_batches();
+  }
   if (!failed_.ok()) return failed_;
   if (!ring_) return {};
   if (ring_->terms().shared) {
     leave_ring(proto::Join::exact, "this job left the stream that it shared");
     return {};
   }
+  send_seek(false);
+  return {};
+}
+
+// Of a seek that was sent before: that it is waited for.
+void Loader::send_seek(bool waits) {
+  if (seeking_ == Seeking::kDue) ++run_;
+  if (stays_) stays_run_ = run_, stays_place_ = place_;
+  seeking_ = waits ? Seeking::kWaits : Seeking::kSent;
   flatbuffers::FlatBufferBuilder builder(256);
-  const auto position = proto::CreatePosition(builder, place.epoch, place.step);
-  const auto body = proto::CreateSeek(builder, ring_->attachment(), ++run_, position);
+  const auto position = proto::CreatePosition(builder, place_.epoch, place_.step);
+  const auto body = proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, waits);
   if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
     lose_ring(failure(SPDLD_NO_DAEMON, "the daemon at " + ring_->connection().path() + " takes no messages"));
   }
-  return {};
+}
+
+// Where the loader said that it stays the daemon has taken back what it had sent from there on.
+void Loader::release_void(const proto::Ready& ready) {
+  const Place place{ready.position()->epoch(), ready.position()->step()};
+  if (ready.run() < stays_run_ && !(place < stays_place_)) return;
+  ring_->release_unseen(ready.slot(), ready.generation());
 }
 
 Outcome Loader::load_state(const State& state, bool anyway) {
@@ -336,9 +361,9 @@ void Loader::drop_ready_batches() {
     if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
     if (!outcome.ok()) return;
     const proto::Ready* ready = ring_->connection().message().body_as_Ready();
-    if (ready) {
+    if (ready && ready->position()) {
       ring_->note_taken();
-      ring_->release_unseen(ready->slot(), ready->generation());
+      release_void(*ready);
       ++dropped;
       continue;
     }
@@ -406,7 +431,7 @@ Outcome Loader::attach_again(Deadline deadline) {
       if (deadline.passed() && !retry_at_.passed())
         return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
       if (!retry_at_.passed()) continue;
-      settings_.request.place = place_;
+      settings_.request.place = must_seek() ? sought_from_ : place_;
       attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
       progress_seen_ = 0;
     }

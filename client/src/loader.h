@@ -1,5 +1,9 @@
 // One rank's way through its epochs: attaches, hands out the batches in order, and attaches anew where its daemon went
 // away, so that no batch is lost or comes twice. One thread at a time.
+//
+// The daemon hears of a seek at once. A replica says besides when it wants a batch from there: no other seek comes
+// before then, so that the daemon can tell whether they have parted or will meet yet. Until the first batch from there
+// has come a replica's ring is one of before the seek; where that is lost it attaches anew as it was, and seeks again.
 #pragma once
 
 #include <memory>
@@ -55,6 +59,11 @@ class Loader {
   void step_on();
   Outcome replicas_disagree(Place theirs) const;
   void send_pushed(size_t first);
+  bool has_replicas() const { return settings_.request.readers > 1; }
+  // As a replica whose ring is one of before the seek.
+  bool must_seek() const { return has_replicas() && seeking_ != Seeking::kNone; }
+  void send_seek(bool waits);
+  void release_void(const proto::Ready& ready);
 
   Outcome attach_again(Deadline deadline);
   Outcome give_up();
@@ -79,10 +88,16 @@ class Loader {
   bool end_of_epoch_due_ = false;
   Pushed pushed_;
   uint32_t run_ = 0;
-  std::shared_ptr<Ring> ring_;  // none while the daemon is away
-  bool came_back_ = false;      // it is not the first one
-  Outcome failed_;              // the ring's end, by FAILED or by a broken daemon
-  std::string complaint_;       // the daemon's last word on a message of ours
+  enum class Seeking : uint8_t { kNone, kDue, kSent, kWaits };
+  Seeking seeking_ = Seeking::kNone;  // to place_
+  Place sought_from_;                 // while it seeks: where it stood before
+  bool stays_ = false;                // ... and that is place_
+  uint32_t stays_run_ = 0;            // of the last SEEK that said so; 0: none on this ring
+  Place stays_place_;                 // ... and where
+  std::shared_ptr<Ring> ring_;        // none while the daemon is away
+  bool came_back_ = false;            // it is not the first one
+  Outcome failed_;                    // the ring's end, by FAILED or by a broken daemon
+  std::string complaint_;             // the daemon's last word on a message of ours
 
   std::unique_ptr<Attaching> attaching_;  // the attempt under way
   uint64_t progress_seen_ = 0;

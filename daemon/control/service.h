@@ -64,6 +64,14 @@ struct AttachRequest {
   bool ready_early = false;
 };
 
+struct SeekRequest {
+  uint32_t request = 0;  // the client's number, for seek_refused()
+  uint32_t run = 0;      // the client's, larger than any before
+  sampler::Position to;
+  bool stays = false;  // it stands there already, and has taken no batch from there on
+  bool waits = false;  // for its next batch, so that no other seek comes before; true also in a second one of this run
+};
+
 // A session's hold on a ring; ending it gives all its leases back.
 class Attachment {
  public:
@@ -73,7 +81,9 @@ class Attachment {
   // No further batch comes, and the rank is free for another; the leases named go on.
   virtual void dismiss(std::span<const delivery::LeaseId> keeps) = 0;
   virtual bool holds_leases() const = 0;
-  virtual Status seek(uint32_t run, sampler::Position to) = 0;
+  // Takes effect when all replicas of the rank have sought the place: no batch comes until then. An error:
+  // nothing has changed.
+  virtual Status seek(const SeekRequest& seek) = 0;
   virtual Status push(const sampler::PushedSteps& steps) = 0;
 };
 
@@ -108,6 +118,8 @@ class AttachReply {
   // Where the ring's batches and its failure go, valid as long as the attachment.
   virtual delivery::Reader& reader() = 0;
   virtual void failed(const Error& error) = 0;  // after attached: the ring gives no further batch
+  // After attached: a seek that seemed well at first came to nothing, and another one may follow.
+  virtual void seek_refused(uint32_t request, const Error& error) = 0;
   // Whether the client has gone, although the news of it may still be on its way.
   virtual bool client_gone() const = 0;
 };

@@ -278,11 +278,14 @@ void Session::on_release(const proto::Message& message) {
 void Session::on_seek(const proto::Message& message) {
   const auto& seek = *message.body_as_Seek();
   const auto at = attachments_.find(seek.attachment());
-  if (at == attachments_.end() || !seek.position())
-    return refuse_message(proto::ErrorCode::not_found, "SEEK names attachment " + std::to_string(seek.attachment()) +
-                                                           ", which this session does not have, or no position");
-  const Status status = at->second.attachment->seek(seek.run(), {seek.position()->epoch(), seek.position()->step()});
-  if (!status) refuse_message(code_of(status.error().trouble), status.error().message);
+  if (at == attachments_.end() || at->second.dismissed || !seek.position())
+    return refuse_message(proto::ErrorCode::not_found,
+                          "SEEK names attachment " + std::to_string(seek.attachment()) +
+                              ", which this session does not have, or no position",
+                          seek.request());
+  const Status status = at->second.attachment->seek(
+      {seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}, seek.stays(), seek.waits()});
+  if (!status) refuse_message(code_of(status.error().trouble), status.error().message, seek.request());
 }
 
 void Session::on_push(const proto::Message& message) {

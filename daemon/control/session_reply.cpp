@@ -185,7 +185,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   session->send(bytes, fds_of(info));
 }
 
-void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
+void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) {
   const auto session = session_.lock();
   if (!session || session->state_ == Session::State::kEnded) return;
   auto& builder = session->builder_;
@@ -203,7 +203,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   const auto of_source = batch.of_source.empty() ? 0 : builder.CreateVector(batch.of_source);
   proto::ReadyBuilder message(builder);
   message.add_attachment(attachment_);
-  message.add_run(batch.run);
+  message.add_run(run);
   message.add_slot(batch.slot->index);
   message.add_generation(generation);
   message.add_position(position);
@@ -215,6 +215,10 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation) {
   message.add_padded(static_cast<uint32_t>(batch.slice.padded));
   message.add_source_counts(of_source);
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
+}
+
+void SessionReply::seek_refused(uint32_t request, const Error& error) {
+  if (const auto session = session_.lock()) session->send_error(request, error);
 }
 
 void SessionReply::failed(const Error& error) {

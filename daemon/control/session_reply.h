@@ -21,8 +21,9 @@ class SessionReply final : public AttachReply,
   void refused(const Error& error) override;
   delivery::Reader& reader() override { return *this; }
   void failed(const Error& error) override;
+  void seek_refused(uint32_t request, const Error& error) override;
   bool client_gone() const override;
-  void on_ready(const batch::Batch& batch, uint64_t generation) override;
+  void on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) override;
 
  private:
   std::weak_ptr<Session> session_;

@@ -63,7 +63,15 @@ size_t Ring::in_use() const {
 
 size_t Ring::room_max() const { return depth_ + held_room_ + spare_room_; }
 
+bool Ring::is_paused() const {
+  bool any = false, all = true;
+  for (const auto& [id, seat] : readers_)
+    if (seat.at) any = true, all &= seat.paused;
+  return any && all;
+}
+
 bool Ring::has_room() const {
+  if (is_paused()) return false;
   const bool any_free = std::any_of(places_.begin(), places_.end(), [](const Place& place) {
     return place.state == State::kFree || place.state == State::kKept;
   });
@@ -101,6 +109,7 @@ void Ring::filled(const batch::Batch& batch) {
   place.leased_at_ns = monotonic_ns();
   place.number = ++last_number_;
   place.batch = batch;
+  begun_ = true;
   last_ = batch.position;
   ready_sum_ += ready;
   ready_low_ = std::min(ready_low_, static_cast<uint32_t>(ready));
@@ -114,6 +123,10 @@ void Ring::filled(const batch::Batch& batch) {
 }
 
 void Ring::serve(ReaderId id, Seat& seat) {
+  if (seat.paused) {
+    if (!seat.stays) seat.next = last_number_ + 1;
+    return;
+  }
   size_t held = leases(id);
   for (; seat.next <= last_number_ && held < credit_; seat.next++) {
     Place* const place = numbered(seat.next);
@@ -122,7 +135,7 @@ void Ring::serve(ReaderId id, Seat& seat) {
     place->holders.push_back(id);
     held++;
     seat.sent++;
-    seat.at->on_ready(place->batch, place->generation);
+    seat.at->on_ready(place->batch, place->generation, seat.run);
   }
 }
 
@@ -143,6 +156,58 @@ void Ring::settle(Place& place) {
   statistics_.held_ns.record(monotonic_ns() - place.leased_at_ns);
 }
 
+void Ring::settle_all() {
+  for (Place& place : places_) settle(place);
+  watch_fullness();
+}
+
+void Ring::pause(ReaderId reader, uint32_t run, std::optional<sampler::Position> stays_at) {
+  const auto at = readers_.find(reader);
+  if (at == readers_.end() || !at->second.at) return;
+  Seat& seat = at->second;
+  seat.run = run;
+  seat.paused = true;
+  seat.stays = stays_at && rewind(reader, seat, *stays_at);
+  if (!seat.stays) seat.next = last_number_ + 1;
+  settle_all();
+}
+
+// false: not all of this run is there any more from that place on.
+bool Ring::rewind(ReaderId id, Seat& seat, sampler::Position to) {
+  const auto is_of_it = [&](const Place* place) {
+    return place && place->batch.run == run_ && place->batch.position >= to;
+  };
+  uint64_t first = last_number_ + 1;
+  while (is_of_it(numbered(first - 1))) std::erase(numbered(--first)->holders, id);
+  seat.next = first;
+  return first > last_number_ ? !begun_ || last_ < to : numbered(first)->batch.position == to;
+}
+
+void Ring::forget_stays() {
+  for (auto& [id, seat] : readers_)
+    if (std::exchange(seat.stays, false)) seat.next = last_number_ + 1;
+  settle_all();
+}
+
+bool Ring::all_stay() const {
+  return std::all_of(readers_.begin(), readers_.end(),
+                     [](const auto& reader) { return !reader.second.at || reader.second.stays; });
+}
+
+void Ring::resume(ReaderId reader) {
+  const auto at = readers_.find(reader);
+  if (at == readers_.end() || !at->second.at) return;
+  at->second.paused = at->second.stays = false;
+  serve(reader, at->second);
+  settle_all();
+}
+
+void Ring::move(uint32_t run) {
+  run_ = run;
+  begun_ = false;
+  forget_stays();
+}
+
 void Ring::given_back(batch::Slot& slot) {
   places_.at(slot.index).state = State::kFree;
   watch_fullness();
@@ -150,7 +215,7 @@ void Ring::given_back(batch::Slot& slot) {
 
 ReaderId Ring::join(Reader& at, sampler::Position from) {
   const ReaderId id = next_reader_++;
-  Seat& seat = readers_[id] = Seat{&at, from, last_number_ + 1, 0, 0, 0};
+  Seat& seat = readers_[id] = Seat{&at, from, last_number_ + 1};
   if (is_shared()) {
     while (seat.next > 1 && numbered(seat.next - 1)) seat.next--;
     for (Place& place : places_)
@@ -164,8 +229,7 @@ void Ring::begin(ReaderId reader) {
   const auto at = readers_.find(reader);
   if (at == readers_.end() || !at->second.at) return;
   serve(reader, at->second);
-  for (Place& place : places_) settle(place);
-  watch_fullness();
+  settle_all();
 }
 
 std::optional<sampler::Position> Ring::window_begin() const {
@@ -213,8 +277,7 @@ void Ring::dismiss(ReaderId reader, std::span<const LeaseId> keeps) {
     if (std::find(keeps.begin(), keeps.end(), lease) == keeps.end()) end_lease(places_[slot], reader);
   }
   if (const auto seat = readers_.find(reader); seat != readers_.end()) seat->second.at = nullptr;
-  for (Place& place : places_) settle(place);
-  watch_fullness();
+  settle_all();
 }
 
 size_t Ring::departed() const {
@@ -238,7 +301,11 @@ bool Ring::release(ReaderId reader, const LeaseId& lease) {
   Place& place = places_[lease.slot];
   if (place.state != State::kLeased || place.generation != lease.generation) return false;
   if (std::find(place.holders.begin(), place.holders.end(), reader) == place.holders.end()) return false;
+  const bool is_awaited_again = std::any_of(readers_.begin(), readers_.end(), [&](const auto& other) {
+    return other.second.stays && other.second.next <= place.number;
+  });
   end_lease(place, reader);
+  if (is_awaited_again) forget_stays();  // it can't be sent to this one again
   if (const auto at = readers_.find(reader); at->second.at) serve(reader, at->second);
   released_ = true;
   spare_room_ = 0;

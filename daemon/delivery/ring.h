@@ -15,7 +15,13 @@
 // stay, at least `depth` of them, until their slots are needed, so that one who comes a little late finds them: what is
 // there without a gap up to the last batch is the window. The furthest behind of its readers holds the others back once
 // depth + credit slots are in use; laggard() names it. Dismissed readers' leases come on top: with slots for `credit`
-// of each there is always room for the others. Control thread only.
+// of each there is always room for the others.
+//
+// A reader that seeks is paused: it is sent nothing, and holds nobody back, until it is resumed. What its
+// READYs say of the run is its own count of seeks; the ring's own run tells batches of before its last move from those
+// behind it. A paused reader that stays where it is has its batches kept for it, so that replicas which all meet where
+// they stand go on with what is there; as soon as another one has given such a batch back they can't. Control thread
+// only.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +42,8 @@ namespace spdld::delivery {
 // The side of the ring that a session stands on.
 class Reader {
  public:
-  virtual void on_ready(const batch::Batch& batch, uint64_t generation) = 0;
+  // run: this reader's own; batch.run is the ring's.
+  virtual void on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) = 0;
 
  protected:
   ~Reader() = default;
@@ -82,15 +89,23 @@ class Ring {
   batch::Slot* take_free();
   void filled(const batch::Batch& batch);
   void given_back(batch::Slot& slot);
-  // Batches of an older run are dropped from here on.
-  void set_run(uint32_t run) { run_ = run; }
+  // Another place, with all readers paused: batches of an older run are dropped from here on. Leases go on.
+  void move(uint32_t run);
   uint32_t run() const { return run_; }
+  bool has_begun() const { return begun_; }  // a batch of this run was filled
 
   // The reading side. A reader gets every batch from `from` on: of those that are filled while it is there, and of a
   // shared ring's window.
   ReaderId join(Reader& at, sampler::Position from = {});
   // Sends it what is there for it already: once it knows that it has joined.
   void begin(ReaderId reader);
+  // It has sought, and its READYs will carry `run`; precondition: of an own ring. stays_at: it stands there and has
+  // taken no batch from there on, whose leases end. Again while it is paused: the last one counts.
+  void pause(ReaderId reader, uint32_t run, std::optional<sampler::Position> stays_at);
+  // Whether every reader is paused where it stands, and all that was filled from there on is still there.
+  bool all_stay() const;
+  // It gets batches again: after a move those of the new run, where all stay what was filled, else those to come.
+  void resume(ReaderId reader);
   // The first batch of the window; none: it holds no batch.
   std::optional<sampler::Position> window_begin() const;
   // Of a shared ring: the reader that all wait for, where they do: there is no room to fill anything, another one could
@@ -146,10 +161,17 @@ class Ring {
     sampler::Position from;
     uint64_t next = 0;  // number of the batch that it is sent next
     uint64_t sent = 0, taken = 0, waited_us = 0;
+    uint32_t run = 0;     // its own
+    bool paused = false;  // it is sent nothing
+    bool stays = false;   // and waits for `next`, which is there or comes next
   };
   Place* numbered(uint64_t number);
   const Place* numbered(uint64_t number) const;
   void serve(ReaderId id, Seat& seat);
+  bool rewind(ReaderId id, Seat& seat, sampler::Position to);
+  void forget_stays();
+  void settle_all();
+  bool is_paused() const;  // nobody here would be sent a batch
   bool is_awaited(const Place& place) const;
   bool is_held(const Place& place) const;  // by readers that are there
   void settle(Place& place);
@@ -171,6 +193,7 @@ class Ring {
   ReaderId next_reader_ = 1;
   uint64_t last_number_ = 0;
   uint32_t run_ = 0;
+  bool begun_ = false;
   uint32_t depth_;
   size_t held_room_;                          // slots kept for what readers hold
   size_t spare_room_ = 0;                     // for what they may hold besides

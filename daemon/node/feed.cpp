@@ -125,12 +125,14 @@ void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps
     ring_.leave(id);
   else
     ring_.dismiss(id, keeps);
+  go_where_all_want();
   fill_free_slots();
 }
 
 void Feed::vacate(delivery::ReaderId id) {
   seats_.erase(id);
   ring_.dismiss(id, ring_.leases_of(id));
+  go_where_all_want();
   fill_free_slots();
 }
 
@@ -165,21 +167,6 @@ bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64
   if (!ring_.release(id, lease)) return false;
   fill_free_slots();
   return true;
-}
-
-Status Feed::seek(uint32_t run, sampler::Position to) {
-  if (setting_.sharing)
-    return Error{Trouble::kUsage, "a stream that jobs share can't seek: detach, and attach at the other place"};
-  if (setting_.readers > 1)
-    return Error{Trouble::kUsage, "a rank with several readers can't seek: its readers must all see the same batches"};
-  if (run <= ring_.run()) return Error{Trouble::kUsage, "SEEK's run must be larger than any before"};
-  if (!sharding_.has(to))
-    return Error{Trouble::kUsage, "SEEK to step " + std::to_string(to.step) + " of an epoch of " +
-                                      std::to_string(sharding_.steps()) + " steps"};
-  ring_.set_run(run);
-  stream_->seek(run, sharding_.by_one_name(to));
-  fill_free_slots();
-  return Done{};
 }
 
 Status Feed::push(const sampler::PushedSteps& steps) {
@@ -292,7 +279,7 @@ std::string Feed::gpu() const {
 
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
-  if (!ring_.statistics().batches) return start_;
+  if (!ring_.has_begun()) return start_;
   return sharding_.by_one_name({ring_.last().epoch, ring_.last().step + 1});
 }
 

@@ -9,10 +9,17 @@
 //
 // A job that holds those it shares with back for longer than the operator allows, is cut loose: it is told, keeps the
 // batches that it holds, and attaches anew, which gives it a ring of its own that goes on exactly where it was.
-// Control thread, but for the news of streams and slots, which come on other threads and are posted.
+//
+// Replicas seek together: one that has sought waits, and the others go on, until all that are there have sought that
+// place; then the stream seeks, once, or where all of them stand there already goes on with what is filled. Each may be
+// some seeks ahead of another, so that what they ask for is kept in order and met in order. Once all of them say that
+// they wait for a batch only the last of each counts, and if these differ each is told, and may seek anew. One that
+// goes is not waited for. Control thread, but for the news of streams and slots, which come on other threads and are
+// posted.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -78,7 +85,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   // Its seat is free, and all its leases stay until leave().
   void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
-  Status seek(uint32_t run, sampler::Position to);
+  Status seek(delivery::ReaderId id, const control::SeekRequest& seek);
   Status push(const sampler::PushedSteps& steps);
   // A reader has gone without saying that nothing of the slots is open there any more.
   void note_unclosed() { closed_ = false; }
@@ -98,7 +105,10 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     uint32_t reader = 0;
     control::Client client;
     std::shared_ptr<control::AttachReply> reply;
-    uint64_t lag_ns = 0;  // that it has held the others back, since it was abreast of them
+    uint64_t lag_ns = 0;                           // that it has held the others back, since it was abreast of them
+    uint32_t run = 0;                              // of its last seek
+    std::deque<control::SeekRequest> sought = {};  // where not all have sought as well: the last is where it goes
+    bool waits = false;                            // for a batch from there
   };
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
@@ -133,6 +143,10 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   uint64_t touched_bytes() const;
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
+  void go_where_all_want();
+  std::optional<sampler::Position> meeting_place() const;
+  void go_to(sampler::Position to);
+  void tell_of_other_places();
   void watch_lag();
   void cut_loose(delivery::ReaderId id);
 

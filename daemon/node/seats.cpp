@@ -28,7 +28,7 @@ class Hold final : public control::Attachment {
     closed_ = !holds_leases();
   }
   bool holds_leases() const override { return feed_->ring().leases(id_) > 0; }
-  Status seek(uint32_t run, sampler::Position to) override { return feed_->seek(run, to); }
+  Status seek(const control::SeekRequest& seek) override { return feed_->seek(id_, seek); }
   Status push(const sampler::PushedSteps& steps) override { return feed_->push(steps); }
 
  private:

@@ -41,10 +41,11 @@ class Tap::Inlet final : public control::AttachReply, private delivery::Reader {
   void refused(const Error&) override { end(); }
   delivery::Reader& reader() override { return *this; }
   void failed(const Error&) override { end(); }
+  void seek_refused(uint32_t, const Error&) override {}
   bool client_gone() const override { return false; }
 
  private:
-  void on_ready(const batch::Batch& batch, uint64_t generation) override {
+  void on_ready(const batch::Batch& batch, uint64_t generation, uint32_t) override {
     if (tap_) tap_->on_ready(batch, generation);
   }
   void end() {

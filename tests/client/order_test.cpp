@@ -169,16 +169,30 @@ TEST_CASE("a seek to where the loader is costs nothing") {
   CHECK(attached.daemon.counts().seeks == 0);
 }
 
-TEST_CASE("a rank with several readers cannot seek") {
+TEST_CASE("a replica tells of each seek, also where it stands, and that it wants a batch from there") {
   Folder folder;
   const FakeDaemon daemon(folder.socket(), {});
   const std::string socket = folder.socket();
   spdld_attach_options options = options_for(socket);
   options.readers = 2;
   const test::Loader loader = attach(options);
-  CHECK(spdld_seek(loader.get(), 0, 0) == SPDLD_OK);
-  CHECK(spdld_seek(loader.get(), 0, 1) == SPDLD_UNSUPPORTED);
-  CHECK(number_of(next(loader)) == 0);
+  REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
+  REQUIRE(spdld_seek(loader.get(), 0, 1) == SPDLD_OK);
+  CHECK(number_of(next(loader)) == 1);
+  CHECK(daemon.counts().seeks == 2);
+  CHECK(daemon.counts().waits == 1);
+  CHECK(daemon.counts().stays == 0);
+  REQUIRE(spdld_seek(loader.get(), 0, 2) == SPDLD_OK);
+  CHECK(number_of(next(loader)) == 2);
+  CHECK(number_of(next(loader)) == 3);
+  REQUIRE(spdld_seek(loader.get(), 0, 4) == SPDLD_OK);  // and then elsewhere after all
+  REQUIRE(spdld_seek(loader.get(), 1, 0) == SPDLD_OK);
+  CHECK(number_of(next(loader)) == 5);
+  CHECK(number_of(next(loader)) == 6);
+  CHECK(daemon.counts().seeks == 5);
+  CHECK(daemon.counts().waits == 3);
+  CHECK(daemon.counts().stays == 2);
+  CHECK(daemon.counts().wrong_releases == 0);  // the daemon took back what it had sent beyond the place of that one
 }
 
 TEST_CASE("seek knows the borders") {

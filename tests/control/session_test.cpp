@@ -41,9 +41,9 @@ class NotingAttachment final : public control::Attachment {
   }
   void dismiss(std::span<const delivery::LeaseId> keeps) override { notes_.kept.assign(keeps.begin(), keeps.end()); }
   bool holds_leases() const override { return notes_.kept.size() > notes_.released_after_detach(); }
-  Status seek(uint32_t, sampler::Position to) override {
-    notes_.sought.push_back(to);
-    if (to.step == 77) return Error{Trouble::kUsage, "there is no step 77"};
+  Status seek(const control::SeekRequest& seek) override {
+    notes_.sought.push_back(seek.to);
+    if (seek.to.step == 77) return Error{Trouble::kUsage, "there is no step 77"};
     return Done{};
   }
   Status push(const sampler::PushedSteps& steps) override {
@@ -191,7 +191,7 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
     reply = to;
     to->preparing("listing", 3, 0);
     to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-    to->reader().on_ready({&slot, 0, {0, 4}, {16, 3}, {1}}, 12);
+    to->reader().on_ready({&slot, 0, {0, 4}, {16, 3}, {1}}, 12, 5);
   };
   RawClient client(served.path());
   client.hello();

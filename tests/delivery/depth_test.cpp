@@ -16,7 +16,9 @@ namespace {
 
 // As the client does it: what next() takes is told with the next release.
 struct Trainer final : Reader {
-  void on_ready(const Batch& batch, uint64_t generation) override { sent.push_back({batch.slot->index, generation}); }
+  void on_ready(const Batch& batch, uint64_t generation, uint32_t) override {
+    sent.push_back({batch.slot->index, generation});
+  }
   bool next() {
     if (sent.empty()) return false;
     held.push_back(sent.front());

@@ -11,13 +11,25 @@ using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
 using spdld::memory::Access;
+using spdld::sampler::Position;
 
 namespace {
 
 struct Trainer final : Reader {
+  struct Sent {
+    uint64_t step;
+    uint32_t run;
+    friend bool operator==(const Sent&, const Sent&) = default;
+  };
   std::vector<LeaseId> leases;
-  void on_ready(const Batch& batch, uint64_t generation) override { leases.push_back({batch.slot->index, generation}); }
+  std::vector<Sent> sent;
+  void on_ready(const Batch& batch, uint64_t generation, uint32_t run) override {
+    leases.push_back({batch.slot->index, generation});
+    sent.push_back({batch.position.step, run});
+  }
+  void forget() { leases.clear(), sent.clear(); }
 };
+using Sents = std::vector<Trainer::Sent>;
 
 Ring make_ring(uint32_t slots, uint32_t readers, uint32_t held_max = 2) {
   return Ring(spdld::test::make_slots(slots), Access::kWritable, readers, held_max);
@@ -82,7 +94,7 @@ TEST_CASE("batches of an older run are dropped, and their slots free") {
   Trainer trainer;
   ring.join(trainer);
   Slot* slot = ring.take_free();
-  ring.set_run(1);
+  ring.move(1);
   ring.filled({slot, 0, {0, 0}, {0, 1}});
   CHECK(trainer.leases.empty());
   CHECK(ring.levels().free == 2);
@@ -123,6 +135,109 @@ TEST_CASE("a reader that is dismissed gets no further batch and keeps what it na
   CHECK(ring.release(in_goes, keeps[0]));
   CHECK(ring.leases(in_goes) == 0);
   CHECK(ring.levels().free == 3);
+}
+
+TEST_CASE("a reader that is paused gets nothing and holds nobody back; where the ring moves each has its own run") {
+  Ring ring = make_ring(2, 2);
+  Trainer a, b;
+  const ReaderId in_a = ring.join(a), in_b = ring.join(b);
+  REQUIRE(fill(ring, 0));
+  ring.pause(in_a, 3, std::nullopt);
+  CHECK_FALSE(ring.all_stay());
+  for (uint64_t step = 1; step < 10; step++) {
+    CHECK(ring.release(in_b, b.leases.back()));
+    CHECK(fill(ring, step));  // one slot is a's, in hand
+  }
+  CHECK(a.sent == Sents{{0, 0}});
+  CHECK(b.sent.size() == 10);
+  ring.pause(in_b, 1, std::nullopt);
+  CHECK(ring.take_free() == nullptr);  // for nobody
+  CHECK(ring.release(in_b, b.leases.back()));
+  ring.move(1);
+  ring.resume(in_a), ring.resume(in_b);
+  CHECK_FALSE(ring.has_begun());
+  a.sent.clear(), b.forget();
+  CHECK(fill(ring, 7, 1));
+  CHECK(ring.has_begun());
+  CHECK(a.sent == Sents{{7, 3}});
+  CHECK(b.sent == Sents{{7, 1}});
+  CHECK(ring.release(in_a, a.leases[0]));  // a lease of before lives on
+}
+
+TEST_CASE("readers that are paused where they stand go on with what is there") {
+  Ring ring = make_ring(4, 2);
+  Trainer a, b;
+  const ReaderId in_a = ring.join(a), in_b = ring.join(b);
+  for (uint64_t step = 0; step < 3; step++) REQUIRE(fill(ring, step));
+  const std::vector<LeaseId> of_a = a.leases, of_b = b.leases;
+  // Each has 0 in hand, and stands at 1.
+  a.forget(), b.forget();
+  ring.pause(in_a, 1, Position{0, 1});
+  CHECK(ring.leases_of(in_a) == std::vector{of_a[0]});
+  CHECK_FALSE(ring.release(in_a, of_a[1]));
+  CHECK(fill(ring, 3));
+  CHECK(b.sent == Sents{{3, 0}});
+  ring.pause(in_b, 1, Position{0, 1});
+  ring.pause(in_a, 2, Position{0, 1});  // once more
+  CHECK(ring.all_stay());
+  CHECK(ring.levels().free == 0);
+  b.forget();
+  ring.resume(in_a), ring.resume(in_b);
+  CHECK(a.sent == Sents{{1, 2}, {2, 2}, {3, 2}});
+  CHECK(b.sent == Sents{{1, 1}, {2, 1}, {3, 1}});
+  CHECK(a.leases[0] == of_a[1]);  // as it was, and it is a lease anew
+  for (const Trainer* trainer : {&a, &b}) {
+    const ReaderId id = trainer == &a ? in_a : in_b;
+    CHECK(ring.release(id, of_a[0]));
+    for (const LeaseId& lease : trainer->leases) CHECK(ring.release(id, lease));
+  }
+  CHECK(ring.levels().free == 4);
+  CHECK(fill(ring, 4));
+  CHECK(a.sent.back() == Trainer::Sent{4, 2});
+}
+
+TEST_CASE("readers can't go on where one of them has given a batch back, or none is to come") {
+  Ring ring = make_ring(4, 2);
+  Trainer a, b;
+  const ReaderId in_a = ring.join(a), in_b = ring.join(b);
+  for (uint64_t step = 0; step < 4; step++) REQUIRE(fill(ring, step));
+  SECTION("another one goes on") {
+    ring.pause(in_a, 1, Position{0, 0});
+    CHECK(ring.levels().free == 0);
+    CHECK(ring.release(in_b, b.leases[0]));
+    CHECK(ring.levels().free == 1);  // a holds none of them back any more
+    CHECK(fill(ring, 4));
+    ring.pause(in_b, 1, Position{0, 1});
+    CHECK_FALSE(ring.all_stay());
+    ring.move(1);
+    CHECK(ring.levels().free == 4);
+    CHECK(a.sent.size() == 4);
+  }
+  SECTION("it has gone on before") {
+    CHECK(ring.release(in_b, b.leases[1]));
+    CHECK(ring.release(in_a, a.leases[1]));
+    ring.pause(in_a, 1, Position{0, 1});
+    ring.pause(in_b, 1, Position{0, 1});
+    CHECK_FALSE(ring.all_stay());
+  }
+  SECTION("nothing was filled yet, or the next comes there") {
+    ring.pause(in_a, 1, Position{0, 4});
+    ring.pause(in_b, 1, Position{0, 4});
+    CHECK(ring.all_stay());
+    ring.pause(in_b, 2, std::nullopt);  // and it changes its mind
+    CHECK_FALSE(ring.all_stay());
+    ring.move(1);
+    ring.pause(in_a, 2, Position{0, 0});
+    ring.pause(in_b, 3, Position{0, 0});
+    CHECK(ring.all_stay());
+  }
+  SECTION("one that leaves is not asked") {
+    ring.pause(in_a, 1, Position{0, 2});
+    ring.leave(in_b);
+    CHECK(ring.all_stay());
+    ring.resume(in_a);
+    CHECK(a.sent.back() == Trainer::Sent{3, 1});
+  }
 }
 
 TEST_CASE("whatever readers and the stream do, every slot is in exactly one place") {

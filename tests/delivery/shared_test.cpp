@@ -26,7 +26,7 @@ struct Job final : Reader {
     LeaseId lease;
     uint64_t step;
   };
-  void on_ready(const Batch& batch, uint64_t generation) override {
+  void on_ready(const Batch& batch, uint64_t generation, uint32_t) override {
     held.push_back({{batch.slot->index, generation}, batch.position.step});
     steps.push_back(batch.position.step);
   }

@@ -1,6 +1,7 @@
 """Replicas of a data-parallel rank: processes that must all see the same batches, decoded once on their node."""
 import os
 import sys
+import time
 import unittest
 from unittest import mock
 
@@ -52,6 +53,7 @@ class Replicas(DaemonCase):
 
     def test_several_epochs_of_a_training_loop(self):
         pair = self.pair()
+        before = self.decoded()
         for epoch in range(3):
             for loader in pair:
                 loader.set_epoch(epoch)  # they stand there already
@@ -63,8 +65,69 @@ class Replicas(DaemonCase):
                 one = other = None
             for each in batches:
                 self.assertIsNone(next(each, None))
-        with self.assertRaisesRegex(spdld.UnsupportedError, "replicas.*attach them all"):
-            pair[0].set_epoch(0)
+        # Nothing was thrown away on the way.
+        self.assertLessEqual(self.decoded() - before, 3 * STEPS * BATCH + self.ring()["slots"] * BATCH)
+
+    def test_a_state_is_loaded_in_each(self):
+        alone = self.attach(group="alone")
+        undisturbed = taken(alone, 2 * STEPS)
+        alone.seek(0, 3)
+        state = alone.state_dict()
+        pair = self.pair()
+        for first in (0, STEPS + 1):  # before the first batch, and in the middle
+            if first:
+                taken(pair[0], 2), taken(pair[1], 1)
+            for loader in pair:
+                loader.load_state_dict(state)
+                self.assertEqual(loader.position, (0, 3))
+            for step in range(3, 2 * STEPS - 2):
+                for loader in pair:
+                    self.assertEqual(taken(loader, 1), undisturbed[step:step + 1])
+            self.assertEqual(pair[0].state_dict(), pair[1].state_dict())
+
+    def test_an_epoch_left_at_different_batches(self):
+        undisturbed = taken(self.attach(group="alone"), 3 * STEPS)
+        pair = self.pair()
+        for epoch, left_after in ((1, (1, 3)), (2, (STEPS, 2)), (0, (4, 4)), (0, (0, 0))):
+            for loader in pair:
+                loader.set_epoch(epoch)
+            for loader, count in zip(pair, left_after):
+                self.assertEqual(taken(loader, count), undisturbed[epoch * STEPS:epoch * STEPS + count])
+
+    def test_the_only_epoch_again(self):
+        pair = self.pair(pipeline=self.spec(name="once", order={"epochs": 1}))
+        whole = taken(self.attach(group="alone"), STEPS)
+        for _ in range(3):
+            batches = [iter(loader) for loader in pair]
+            for step in range(STEPS):
+                for each in batches:
+                    batch = next(each)
+                    self.assertEqual((batch.step, batch["image"].tobytes()), (step, whole[step][3]))
+                    batch = None
+            self.assertEqual([next(each, None) for each in batches], [None, None])
+
+    def test_those_that_part_are_told(self):
+        pair = self.pair()
+        taken(pair[0], 1), taken(pair[1], 1)
+        pair[0].seek(1, 2)
+        pair[1].set_epoch(2)
+        told = {}
+        end = time.monotonic() + WAIT_S
+        while len(told) < 2 and time.monotonic() < end:
+            for number, loader in enumerate(pair):
+                if number not in told:
+                    try:
+                        loader.next(timeout=0.02)
+                        self.fail("a batch of which place?")
+                    except spdld.TimeoutError as error:
+                        self.assertIn("other replicas", str(error))
+                    except spdld.InvalidError as error:
+                        told[number] = str(error)
+        self.assertRegex(told[0], "replica 0 goes to epoch 1, step 2, and replica 1 goes to epoch 2, step 0")
+        self.assertEqual(told[0], told[1])
+        for loader in pair:
+            loader.set_epoch(2)
+        self.assertEqual(taken(pair[0], 2), taken(pair[1], 2))
 
     def test_ranks_each_with_replicas(self):
         spec = self.spec(batch={"global_size": 2 * BATCH})

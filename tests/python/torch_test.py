@@ -342,6 +342,25 @@ for epoch in range(2):
         told = [None] * 3
         dist.all_gather_object(told, batch["sample_id"].tolist())
         assert told[0] == told[1] != told[2], told
+state = None
+for epoch, left_after in ((2, 2), (3, 1), (4, 0)):  # left in the middle by all, one of the pair a batch later
+    for step, batch in enumerate(loader):
+        assert loader.epoch == epoch, (loader.epoch, epoch)
+        told = [None] * 3
+        dist.all_gather_object(told, batch["sample_id"].tolist())
+        assert told[0] == told[1] != told[2], told
+        state = state or loader.state_dict()
+        if step == left_after:
+            break
+    if rank == 1:
+        loader.loader.next(timeout=20)
+loader.load_state_dict(state)
+assert (state["epoch"], state["step"]) == (2, 1)
+for step, batch in enumerate(loader):
+    told = [None] * 3
+    dist.all_gather_object(told, batch["sample_id"].tolist())
+    assert told[0] == told[1] != told[2], told
+assert loader.epoch == 3 and step + 2 == len(loader)
 ring = next(ring for ring in spdld.query("describe", "replicas")["rings"] if os.getpid() in ring["pids"])
 print("replicas:", rank, loader.info.rank, loader.info.world_size, ring["readers"], flush=True)
 dist.barrier()

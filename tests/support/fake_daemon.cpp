@@ -23,7 +23,7 @@ struct Slot {
   unsigned char* start = nullptr;
   size_t bytes = 0;
   bool leased = false;
-  uint64_t generation = 0;
+  uint64_t generation = 0, epoch = 0, step = 0;
 
   Slot() = default;
   Slot(Slot&& other) noexcept
@@ -130,11 +130,16 @@ bool FakeDaemon::serve_message(Session& session, const proto::Message& message, 
       return true;
     case proto::Body::Seek: {
       const proto::Seek& seek = *message.body_as_Seek();
+      count([&](FakeCounts& counts) { counts.waits += seek.waits(); });
+      if (seek.waits() && seek.run() == session.run) return true;
       session.run = seek.run();
       session.epoch = seek.position()->epoch();
       session.step = seek.position()->step();
       session.pushed.clear();
-      count([](FakeCounts& counts) { ++counts.seeks; });
+      for (Slot& slot : session.slots)
+        if (seek.stays() && std::pair(slot.epoch, slot.step) >= std::pair(session.epoch, session.step))
+          slot.leased = false;
+      count([&](FakeCounts& counts) { ++counts.seeks, counts.stays += seek.stays(); });
       return true;
     }
     case proto::Body::Push:
@@ -329,6 +334,7 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
     session.pushed.pop_front();
     session.epoch = pushed.epoch, session.step = pushed.step;
   }
+  slot.epoch = session.epoch, slot.step = session.step;
   unsigned char* const start = session.device ? session.device->fill_address(index) : slot.start;
   for (uint64_t i = 0; i < size; ++i) {
     const uint64_t number = (session.epoch * script_.steps_per_epoch + session.step) * size + i;

@@ -74,7 +74,9 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         their batches once, and begins when all are there. Which these are depends on how the job lays out its groups, so
         that no launcher's variables tell it: they are given, or spdld.torch.Loader finds them. Their batches lie in the
         host's memory unless device says otherwise: on a GPU all replicas would have to share that one. All attach at the
-        same place, with the same state; a rank with replicas cannot move, except to where it is.
+        same place, with the same state, and move to the same places: seek(), set_epoch() and load_state_dict() are called in
+        each of them, also where one stands there already, and its next batch comes when all have. If they ask for
+        different places, all raise InvalidError with their next batch, and may move anew.
     join: of a pipeline whose jobs share a stream (share = "stream"), where the place asked for has passed already: "now"
         begins at the first batch that is still there, "epoch" with the next epoch, "exact" at its place on a stream of its
         own, "alone" on one of its own in any case. By default "exact" where a state, an epoch or a step is given, else

@@ -229,7 +229,7 @@ void Loader::begin_iteration() {
 
 void Loader::note_end() {
   end_of_epoch_due_ = false;
-  ended_ = info_.epochs == 1 && !has_replicas_;
+  ended_ = info_.epochs == 1;
 }
 
 void Loader::seek(uint64_t epoch, uint64_t step) {
@@ -299,7 +299,8 @@ void Loader::load_state_dict(nb::handle state, bool strict) {
 
 void Loader::set_epoch(uint64_t epoch) {
   begin_iteration();
-  if (position() != std::pair<uint64_t, uint64_t>(epoch, 0)) seek(epoch, 0);
+  // Replicas in any case: another one may stand elsewhere, and waits for this one.
+  if (has_replicas_ || position() != std::pair<uint64_t, uint64_t>(epoch, 0)) seek(epoch, 0);
 }
 
 void Loader::close() {

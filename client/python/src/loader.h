@@ -91,7 +91,7 @@ class Loader {
 
   const pid_t owner_;
   const std::string framework_;
-  const bool has_replicas_;  // it can't seek
+  const bool has_replicas_;
   nanobind::object convert_, order_;
   std::shared_ptr<Parked> parked_;  // where there is an order_
   Info info_;

@@ -90,7 +90,9 @@ void bind_loader(nb::module_& module) {
           "after the last epoch. timeout: seconds, 0: only what is ready now, None: as long as it takes. Raises "
           "TimeoutError; NoDaemonError when the daemon went away and was not back within `reconnect`; FailedError; "
           "LimitError when all batches that may be held are held.")
-      .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0, "Goes on at another place. Batches in use stay valid.")
+      .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0,
+           "Goes on at another place. Batches in use stay valid. Replicas all go to the same place, each by a call of "
+           "its own; they wait for one another with their next batch.")
       .def("push", &Loader::push, "epoch"_a, "step"_a, "ids"_a, "last"_a = false,
            "The samples of a step to come, of a pipeline with order.shuffle = \"client\": their numbers in the data "
            "set's listing, 1 to info.batch_size of them. Steps are pushed in order, from `position` on, "
