@@ -103,7 +103,7 @@ Outcome Loader::accept(const Attaching& attaching) {
   placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
   came_back_ = !first;
-  run_ = stays_run_ = 0;
+  run_ = 0;
   stays_ = false;
   seeking_ = must_seek() ? Seeking::kDue : Seeking::kNone;
   away_ = moving_ = false;
@@ -233,8 +233,9 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
     failed_ = replicas_disagree(place);
     return failed_;
   }
-  if (ready.run() < run_ || (ready.run() == run_ && place < place_)) {  // void since a seek, or seen before a restart
-    release_void(ready);
+  if (ready.run() < run_) return {};            // its lease ended with the seek
+  if (ready.run() == run_ && place < place_) {  // seen before a restart
+    ring_->release_unseen(ready.slot(), ready.generation());
     return {};
   }
   seeking_ = Seeking::kNone;
@@ -322,24 +323,20 @@ Outcome Loader::seek(Place place) {
   return {};
 }
 
-// Of a seek that was sent before: that it is waited for.
+// Or, of a seek that was sent before, that it is waited for.
 void Loader::send_seek(bool waits) {
-  if (seeking_ == Seeking::kDue) ++run_;
-  if (stays_) stays_run_ = run_, stays_place_ = place_;
-  seeking_ = waits ? Seeking::kWaits : Seeking::kSent;
   flatbuffers::FlatBufferBuilder builder(256);
+  flatbuffers::Offset<flatbuffers::Vector<const proto::LeaseId*>> keeps;
+  if (seeking_ == Seeking::kDue) {
+    ++run_;
+    keeps = builder.CreateVectorOfStructs(ring_->held());
+  }
+  seeking_ = waits ? Seeking::kWaits : Seeking::kSent;
   const auto position = proto::CreatePosition(builder, place_.epoch, place_.step);
-  const auto body = proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, waits);
+  const auto body = proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, keeps, waits);
   if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
     lose_ring(failure(SPDLD_NO_DAEMON, "the daemon at " + ring_->connection().path() + " takes no messages"));
   }
-}
-
-// Where the loader said that it stays the daemon has taken back what it had sent from there on.
-void Loader::release_void(const proto::Ready& ready) {
-  const Place place{ready.position()->epoch(), ready.position()->step()};
-  if (ready.run() < stays_run_ && !(place < stays_place_)) return;
-  ring_->release_unseen(ready.slot(), ready.generation());
 }
 
 Outcome Loader::load_state(const State& state, bool anyway) {
@@ -361,9 +358,9 @@ void Loader::drop_ready_batches() {
     if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
     if (!outcome.ok()) return;
     const proto::Ready* ready = ring_->connection().message().body_as_Ready();
-    if (ready && ready->position()) {
+    if (ready) {
       ring_->note_taken();
-      release_void(*ready);
+      if (ready->run() == run_) ring_->release_unseen(ready->slot(), ready->generation());
       ++dropped;
       continue;
     }

@@ -63,7 +63,6 @@ class Loader {
   // As a replica whose ring is one of before the seek.
   bool must_seek() const { return has_replicas() && seeking_ != Seeking::kNone; }
   void send_seek(bool waits);
-  void release_void(const proto::Ready& ready);
 
   Outcome attach_again(Deadline deadline);
   Outcome give_up();
@@ -92,8 +91,6 @@ class Loader {
   Seeking seeking_ = Seeking::kNone;  // to place_
   Place sought_from_;                 // while it seeks: where it stood before
   bool stays_ = false;                // ... and that is place_
-  uint32_t stays_run_ = 0;            // of the last SEEK that said so; 0: none on this ring
-  Place stays_place_;                 // ... and where
   std::shared_ptr<Ring> ring_;        // none while the daemon is away
   bool came_back_ = false;            // it is not the first one
   Outcome failed_;                    // the ring's end, by FAILED or by a broken daemon

@@ -123,27 +123,28 @@ Outcome Ring::room() const {
                                   "tensor made of it), or raise prefetch_depth or held_max");
 }
 
+std::vector<proto::LeaseId> Ring::held() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<proto::LeaseId> held;
+  for (uint32_t slot = 0; slot < holds_.size(); ++slot) {
+    if (holds_[slot].state != State::kFree) held.emplace_back(holds_[slot].generation, slot);
+  }
+  return held;
+}
+
 void Ring::detach() {
   {
     const std::lock_guard lock(mutex_);
     detached_ = true;
   }
   if (work_) wait_for_streams();
-  std::vector<proto::LeaseId> kept;
-  std::vector<uint32_t> free;
-  {
-    const std::lock_guard lock(mutex_);
-    for (uint32_t slot = 0; slot < holds_.size(); ++slot) {
-      if (holds_[slot].state != State::kFree) {
-        kept.emplace_back(holds_[slot].generation, slot);
-      } else {
-        free.push_back(slot);
-      }
-    }
-  }
+  const std::vector<proto::LeaseId> kept = held();
+  const auto is_kept = [&](uint32_t slot) {
+    return std::any_of(kept.begin(), kept.end(), [slot](const proto::LeaseId& lease) { return lease.slot() == slot; });
+  };
   // The daemon may free them as soon as it reads DETACH; without one it keeps them until this process has ended.
-  for (const uint32_t slot : free) {
-    if (!slots_->close(slot)) return connection_->close();
+  for (uint32_t slot = 0; slot < slots_->count(); ++slot) {
+    if (!is_kept(slot) && !slots_->close(slot)) return connection_->close();
   }
   flatbuffers::FlatBufferBuilder builder;
   const auto keeps = builder.CreateVectorOfStructs(kept);

@@ -104,6 +104,8 @@ class Ring {
   // An error where no slot can come back by itself: all are held by batches of this process, or wait for a capture's
   // end.
   Outcome room() const;
+  // What the daemon must not take back: batches that are held, or not given back yet.
+  std::vector<proto::LeaseId> held() const;
   // Ends the attachment; the batches that are held stay leased until they are given back. Waits for those under way.
   void detach();
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,6 +69,7 @@ struct SeekRequest {
   uint32_t request = 0;  // the client's number, for seek_refused()
   uint32_t run = 0;      // the client's, larger than any before
   sampler::Position to;
+  std::optional<std::vector<delivery::LeaseId>> keeps = {};  // its other leases end; none: all go on
   bool stays = false;  // it stands there already, and has taken no batch from there on
   bool waits = false;  // for its next batch, so that no other seek comes before; true also in a second one of this run
 };

@@ -22,6 +22,12 @@ bool names(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* 
                                      [wanted](const auto* name) { return proto::text_of(name) == wanted; });
 }
 
+std::vector<delivery::LeaseId> leases_of(const flatbuffers::Vector<const proto::LeaseId*>& told) {
+  std::vector<delivery::LeaseId> leases;
+  for (const proto::LeaseId* lease : told) leases.push_back({lease->slot(), lease->generation()});
+  return leases;
+}
+
 }  // namespace
 
 Session::Session(Socket socket, uint64_t id, Service& service, std::function<void()> ended)
@@ -283,8 +289,10 @@ void Session::on_seek(const proto::Message& message) {
                           "SEEK names attachment " + std::to_string(seek.attachment()) +
                               ", which this session does not have, or no position",
                           seek.request());
-  const Status status = at->second.attachment->seek(
-      {seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}, seek.stays(), seek.waits()});
+  SeekRequest request{seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}};
+  if (seek.keeps()) request.keeps = leases_of(*seek.keeps());
+  request.stays = seek.stays(), request.waits = seek.waits();
+  const Status status = at->second.attachment->seek(request);
   if (!status) refuse_message(code_of(status.error().trouble), status.error().message, seek.request());
 }
 
@@ -309,8 +317,7 @@ void Session::on_detach(const proto::Message& message) {
   if (at == attachments_.end() || at->second.dismissed)
     return refuse_message(proto::ErrorCode::not_found, "DETACH names an attachment that this session does not have");
   std::vector<delivery::LeaseId> keeps;
-  if (detach.keeps())
-    for (const proto::LeaseId* lease : *detach.keeps()) keeps.push_back({lease->slot(), lease->generation()});
+  if (detach.keeps()) keeps = leases_of(*detach.keeps());
   at->second.attachment->dismiss(keeps);
   at->second.dismissed = true;
   if (!at->second.attachment->holds_leases()) attachments_.erase(at);

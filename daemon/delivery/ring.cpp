@@ -161,7 +161,8 @@ void Ring::settle_all() {
   watch_fullness();
 }
 
-void Ring::pause(ReaderId reader, uint32_t run, std::optional<sampler::Position> stays_at) {
+void Ring::pause(ReaderId reader, uint32_t run, std::span<const LeaseId> keeps,
+                 std::optional<sampler::Position> stays_at) {
   const auto at = readers_.find(reader);
   if (at == readers_.end() || !at->second.at) return;
   Seat& seat = at->second;
@@ -169,6 +170,7 @@ void Ring::pause(ReaderId reader, uint32_t run, std::optional<sampler::Position>
   seat.paused = true;
   seat.stays = stays_at && rewind(reader, seat, *stays_at);
   if (!seat.stays) seat.next = last_number_ + 1;
+  end_leases_but(reader, keeps);
   settle_all();
 }
 
@@ -271,11 +273,15 @@ void Ring::leave(ReaderId reader) {
   readers_.erase(reader);
 }
 
-void Ring::dismiss(ReaderId reader, std::span<const LeaseId> keeps) {
+void Ring::end_leases_but(ReaderId reader, std::span<const LeaseId> keeps) {
   for (uint32_t slot = 0; slot < places_.size(); slot++) {
     const LeaseId lease{slot, places_[slot].generation};
     if (std::find(keeps.begin(), keeps.end(), lease) == keeps.end()) end_lease(places_[slot], reader);
   }
+}
+
+void Ring::dismiss(ReaderId reader, std::span<const LeaseId> keeps) {
+  end_leases_but(reader, keeps);
   if (const auto seat = readers_.find(reader); seat != readers_.end()) seat->second.at = nullptr;
   settle_all();
 }

@@ -99,9 +99,9 @@ class Ring {
   ReaderId join(Reader& at, sampler::Position from = {});
   // Sends it what is there for it already: once it knows that it has joined.
   void begin(ReaderId reader);
-  // It has sought, and its READYs will carry `run`; precondition: of an own ring. stays_at: it stands there and has
-  // taken no batch from there on, whose leases end. Again while it is paused: the last one counts.
-  void pause(ReaderId reader, uint32_t run, std::optional<sampler::Position> stays_at);
+  // It has sought, and its READYs will carry `run`; precondition: of an own ring. keeps: of all its leases, those that
+  // go on. stays_at: it stands there and keeps no batch from there on. Again while it is paused: the last one counts.
+  void pause(ReaderId reader, uint32_t run, std::span<const LeaseId> keeps, std::optional<sampler::Position> stays_at);
   // Whether every reader is paused where it stands, and all that was filled from there on is still there.
   bool all_stay() const;
   // It gets batches again: after a move those of the new run, where all stay what was filled, else those to come.
@@ -178,6 +178,7 @@ class Ring {
   size_t in_use() const;
   size_t room_max() const;
   void end_lease(Place& place, ReaderId reader);
+  void end_leases_but(ReaderId reader, std::span<const LeaseId> keeps);
   void note_held(ReaderId reader, const Seat& seat);
   bool has_room() const;
   void watch_fullness();

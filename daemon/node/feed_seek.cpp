@@ -34,7 +34,8 @@ Status Feed::seek(delivery::ReaderId id, const control::SeekRequest& seek) {
   if (seat.sought.size() == kSeeksMax) seat.sought.pop_front();
   seat.sought.push_back(seek);
   seat.sought.back().to = to;
-  ring_.pause(id, seek.run, seek.stays ? std::optional(to) : std::nullopt);
+  ring_.pause(id, seek.run, seek.keeps ? *seek.keeps : ring_.leases_of(id),
+              seek.stays ? std::optional(to) : std::nullopt);
   go_where_all_want();
   fill_free_slots();
   return Done{};

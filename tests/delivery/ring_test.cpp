@@ -142,7 +142,7 @@ TEST_CASE("a reader that is paused gets nothing and holds nobody back; where the
   Trainer a, b;
   const ReaderId in_a = ring.join(a), in_b = ring.join(b);
   REQUIRE(fill(ring, 0));
-  ring.pause(in_a, 3, std::nullopt);
+  ring.pause(in_a, 3, a.leases, std::nullopt);
   CHECK_FALSE(ring.all_stay());
   for (uint64_t step = 1; step < 10; step++) {
     CHECK(ring.release(in_b, b.leases.back()));
@@ -150,7 +150,7 @@ TEST_CASE("a reader that is paused gets nothing and holds nobody back; where the
   }
   CHECK(a.sent == Sents{{0, 0}});
   CHECK(b.sent.size() == 10);
-  ring.pause(in_b, 1, std::nullopt);
+  ring.pause(in_b, 1, b.leases, std::nullopt);
   CHECK(ring.take_free() == nullptr);  // for nobody
   CHECK(ring.release(in_b, b.leases.back()));
   ring.move(1);
@@ -172,13 +172,13 @@ TEST_CASE("readers that are paused where they stand go on with what is there") {
   const std::vector<LeaseId> of_a = a.leases, of_b = b.leases;
   // Each has 0 in hand, and stands at 1.
   a.forget(), b.forget();
-  ring.pause(in_a, 1, Position{0, 1});
+  ring.pause(in_a, 1, std::vector{of_a[0]}, Position{0, 1});
   CHECK(ring.leases_of(in_a) == std::vector{of_a[0]});
   CHECK_FALSE(ring.release(in_a, of_a[1]));
   CHECK(fill(ring, 3));
   CHECK(b.sent == Sents{{3, 0}});
-  ring.pause(in_b, 1, Position{0, 1});
-  ring.pause(in_a, 2, Position{0, 1});  // once more
+  ring.pause(in_b, 1, std::vector{of_b[0]}, Position{0, 1});
+  ring.pause(in_a, 2, std::vector{of_a[0]}, Position{0, 1});  // once more
   CHECK(ring.all_stay());
   CHECK(ring.levels().free == 0);
   b.forget();
@@ -202,12 +202,12 @@ TEST_CASE("readers can't go on where one of them has given a batch back, or none
   const ReaderId in_a = ring.join(a), in_b = ring.join(b);
   for (uint64_t step = 0; step < 4; step++) REQUIRE(fill(ring, step));
   SECTION("another one goes on") {
-    ring.pause(in_a, 1, Position{0, 0});
+    ring.pause(in_a, 1, {}, Position{0, 0});
     CHECK(ring.levels().free == 0);
     CHECK(ring.release(in_b, b.leases[0]));
     CHECK(ring.levels().free == 1);  // a holds none of them back any more
     CHECK(fill(ring, 4));
-    ring.pause(in_b, 1, Position{0, 1});
+    ring.pause(in_b, 1, {}, Position{0, 1});
     CHECK_FALSE(ring.all_stay());
     ring.move(1);
     CHECK(ring.levels().free == 4);
@@ -216,23 +216,23 @@ TEST_CASE("readers can't go on where one of them has given a batch back, or none
   SECTION("it has gone on before") {
     CHECK(ring.release(in_b, b.leases[1]));
     CHECK(ring.release(in_a, a.leases[1]));
-    ring.pause(in_a, 1, Position{0, 1});
-    ring.pause(in_b, 1, Position{0, 1});
+    ring.pause(in_a, 1, {}, Position{0, 1});
+    ring.pause(in_b, 1, {}, Position{0, 1});
     CHECK_FALSE(ring.all_stay());
   }
   SECTION("nothing was filled yet, or the next comes there") {
-    ring.pause(in_a, 1, Position{0, 4});
-    ring.pause(in_b, 1, Position{0, 4});
+    ring.pause(in_a, 1, {}, Position{0, 4});
+    ring.pause(in_b, 1, {}, Position{0, 4});
     CHECK(ring.all_stay());
-    ring.pause(in_b, 2, std::nullopt);  // and it changes its mind
+    ring.pause(in_b, 2, {}, std::nullopt);  // and it changes its mind
     CHECK_FALSE(ring.all_stay());
     ring.move(1);
-    ring.pause(in_a, 2, Position{0, 0});
-    ring.pause(in_b, 3, Position{0, 0});
+    ring.pause(in_a, 2, {}, Position{0, 0});
+    ring.pause(in_b, 3, {}, Position{0, 0});
     CHECK(ring.all_stay());
   }
   SECTION("one that leaves is not asked") {
-    ring.pause(in_a, 1, Position{0, 2});
+    ring.pause(in_a, 1, {}, Position{0, 2});
     ring.leave(in_b);
     CHECK(ring.all_stay());
     ring.resume(in_a);

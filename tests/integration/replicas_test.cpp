@@ -158,10 +158,12 @@ TEST_CASE("replicas seek back and forth at different moments, and get what a fre
     const uint64_t common = random() % 4;
     At to = random() % 3 == 0 ? at.on(common) : At{random() % 4, random() % kSteps};
     const uint64_t after = 1 + random() % 5;
+    const bool all_go_round = random() % 3 == 0;
     for (Actor& actor : actors) {
       actor.seen.clear();
       actor.then_take(common + (random() % 2 ? random() % 9 : 0));
       if (random() % 4 == 0) actor.then_seek({random() % 4, random() % kSteps});  // and changes its mind
+      if (all_go_round) actor.then_seek(to), actor.then_seek({7, 1});
       if (random() % 4 == 0) actor.then_seek(to);
       actor.then_seek(to);
       actor.then_take(after);
@@ -178,7 +180,7 @@ TEST_CASE("what replicas seek is decoded once") {
   const ReplicaNode node;
   std::mt19937 random(6);
   std::vector<Actor> actors = node.pair();
-  constexpr uint64_t kRounds = 10, kTaken = 10, kAhead = 6;
+  constexpr uint64_t kRounds = 10, kTaken = 20, kAhead = 10;
   for (uint64_t round = 0; round < kRounds; round++)
     for (Actor& actor : actors) {
       actor.then_seek({2 * round, 3});
@@ -244,6 +246,20 @@ TEST_CASE("replicas that seek different places are told, and may seek anew") {
   CHECK_THAT(parted(a, b), Contains("replica 0 goes to epoch 0, step 4, and replica 1 goes to epoch 0, step 3"));
   a.seek(0, 3);
   CHECK(take_both(a, b, 3) == node.reference({0, 3}, 3));
+}
+
+TEST_CASE("a replica that has sought, and wants no batch yet, keeps nobody from theirs") {
+  const ReplicaNode node;
+  Loader a = node.replica(0), b = node.replica(1);
+  take_both(a, b, 2);
+  for (const At at : {At{2, 0}, At{1, 3}, At{2, 0}}) b.seek(at.epoch, at.step);
+  for (const At at : {At{2, 0}, At{1, 3}}) {
+    a.seek(at.epoch, at.step);
+    CHECK(take(a) ==
+          node.reference(at, 1).front());  // as a pipeline's first stage, that gives the others something then
+  }
+  a.seek(2, 0);
+  CHECK(take_both(a, b, 3) == node.reference({2, 0}, 3));
 }
 
 TEST_CASE("a replica that waits says so") {

@@ -23,7 +23,7 @@ struct Slot {
   unsigned char* start = nullptr;
   size_t bytes = 0;
   bool leased = false;
-  uint64_t generation = 0, epoch = 0, step = 0;
+  uint64_t generation = 0;
 
   Slot() = default;
   Slot(Slot&& other) noexcept
@@ -136,9 +136,7 @@ bool FakeDaemon::serve_message(Session& session, const proto::Message& message, 
       session.epoch = seek.position()->epoch();
       session.step = seek.position()->step();
       session.pushed.clear();
-      for (Slot& slot : session.slots)
-        if (seek.stays() && std::pair(slot.epoch, slot.step) >= std::pair(session.epoch, session.step))
-          slot.leased = false;
+      take_back(session, *seek.keeps());
       count([&](FakeCounts& counts) { ++counts.seeks, counts.stays += seek.stays(); });
       return true;
     }
@@ -280,6 +278,17 @@ void FakeDaemon::take_release(Session& session, const proto::Release& release) {
   count([&](FakeCounts& counts) { ++(right ? counts.releases : counts.wrong_releases); });
 }
 
+void FakeDaemon::take_back(Session& session, const flatbuffers::Vector<const proto::LeaseId*>& keeps) {
+  for (uint32_t index = 0; index < session.slots.size(); ++index) {
+    Slot& slot = session.slots[index];
+    const bool kept = std::any_of(keeps.begin(), keeps.end(), [&](const proto::LeaseId* lease) {
+      return lease->slot() == index && lease->generation() == slot.generation;
+    });
+    if (kept || !std::exchange(slot.leased, false)) continue;
+    count([](FakeCounts& counts) { ++counts.releases; });
+  }
+}
+
 bool FakeDaemon::take_push(Session& session, const proto::Push& push) {
   const uint64_t steps = push.sizes() ? push.sizes()->size() : 0;
   uint32_t at = 0;
@@ -334,7 +343,6 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
     session.pushed.pop_front();
     session.epoch = pushed.epoch, session.step = pushed.step;
   }
-  slot.epoch = session.epoch, slot.step = session.step;
   unsigned char* const start = session.device ? session.device->fill_address(index) : slot.start;
   for (uint64_t i = 0; i < size; ++i) {
     const uint64_t number = (session.epoch * script_.steps_per_epoch + session.step) * size + i;

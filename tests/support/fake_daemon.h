@@ -136,6 +136,7 @@ class FakeDaemon {
   bool answer_query(Session& session, const proto::Query& query);
   void make_slots(Session& session);
   void take_release(Session& session, const proto::Release& release);
+  void take_back(Session& session, const flatbuffers::Vector<const proto::LeaseId*>& keeps);
   bool take_push(Session& session, const proto::Push& push);
   void take_detach(Session& session, const proto::Detach& detach);
   bool send_batches(Session& session);
