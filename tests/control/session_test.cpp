@@ -213,6 +213,7 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
   REQUIRE(ready);
   CHECK(ready->attachment() == number);
   CHECK(ready->generation() == 12);
+  CHECK(ready->run() == 5);  // the reader's own, not the batch's
   CHECK(ready->position()->step() == 4);
   CHECK(ready->valid() == 3);
   CHECK(ready->substituted() == 1);
@@ -226,6 +227,10 @@ TEST_CASE("attach: progress, slots, batches, release, seek, detach") {
   client.send_seek(number, 1, 2, 3);
   client.send_seek(number, 2, 2, 77);
   CHECK_THAT(client.hear_error().second, Catch::Contains("77"));
+  served.on_control([&] { reply->seek_refused(7, {Trouble::kUsage, "they have parted"}); });
+  heard = client.hear();
+  REQUIRE(heard->message().body_as_ErrorReply());
+  CHECK(heard->message().body_as_ErrorReply()->request() == 7);
   served.on_control([&] { reply->failed({Trouble::kContent, "the pipeline broke"}); });
   heard = client.hear();
   REQUIRE(heard->message().body_as_Failed());
