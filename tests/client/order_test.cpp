@@ -179,8 +179,7 @@ TEST_CASE("a replica tells of each seek, also where it stands, and that it wants
   REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
   REQUIRE(spdld_seek(loader.get(), 0, 1) == SPDLD_OK);
   CHECK(number_of(next(loader)) == 1);
-  CHECK(daemon.counts().seeks == 2);
-  CHECK(daemon.counts().waits == 1);
+  CHECK(daemon.wait_until([](const FakeCounts& counts) { return counts.seeks == 2 && counts.waits == 1; }));
   CHECK(daemon.counts().stays == 0);
   REQUIRE(spdld_seek(loader.get(), 0, 2) == SPDLD_OK);
   CHECK(number_of(next(loader)) == 2);
@@ -189,8 +188,7 @@ TEST_CASE("a replica tells of each seek, also where it stands, and that it wants
   REQUIRE(spdld_seek(loader.get(), 1, 0) == SPDLD_OK);
   CHECK(number_of(next(loader)) == 5);
   CHECK(number_of(next(loader)) == 6);
-  CHECK(daemon.counts().seeks == 5);
-  CHECK(daemon.counts().waits == 3);
+  CHECK(daemon.wait_until([](const FakeCounts& counts) { return counts.seeks == 5 && counts.waits == 3; }));
   CHECK(daemon.counts().stays == 2);
   CHECK(daemon.counts().wrong_releases == 0);  // the daemon took back what it had sent beyond the place of that one
 }
