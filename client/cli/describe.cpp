@@ -138,6 +138,10 @@ std::string memory_text(const Json& ring) {
   return memory + ", " + gpu + (ring.value("ready_early", false) ? ", ready early" : "");
 }
 
+std::string rank_text(const Json& ring) {
+  return std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size"));
+}
+
 std::string rings_text(const Json& describe, bool colour) {
   // SLOTS: free, being filled, ready, held by the trainer, in this order.
   Table table({{"GROUP"},
@@ -164,8 +168,7 @@ std::string rings_text(const Json& describe, bool colour) {
     const uint64_t steps = count_at(ring, "steps_per_epoch");  // 0: its order is pushed
     const bool hungry = starved_s > number_at(ring, "full_s");
     const bool shared = ring.value("shared", false);
-    table.add({shared ? Cell("(shared)", Style::kDim) : Cell(text_at(ring, "group")),
-               std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), pids,
+    table.add({shared ? Cell("(shared)", Style::kDim) : Cell(text_at(ring, "group")), rank_text(ring), pids,
                memory_text(ring), bytes_text(number_at(ring, "slot_bytes")), std::to_string(count_at(ring, "free")),
                std::to_string(count_at(ring, "filling")), std::to_string(count_at(ring, "ready")),
                std::to_string(count_at(ring, "held")), std::to_string(count_at(ring, "epoch")),
@@ -192,8 +195,7 @@ std::string jobs_text(const Json& describe, bool colour) {
                              (copied_from ? ", copied from " + std::to_string(copied_from) : "");
     for (const auto& job : list_at(ring, "jobs")) {
       const double lag_s = number_at(job, "lag_s");
-      table.add({text_at(job, "group"), std::to_string(count_at(job, "pid")),
-                 std::to_string(count_at(ring, "rank")) + "/" + std::to_string(count_at(ring, "world_size")), size,
+      table.add({text_at(job, "group"), std::to_string(count_at(job, "pid")), rank_text(ring), size,
                  std::to_string(count_at(job, "behind")),
                  Cell(duration_text(lag_s), lag_s > 0 ? Style::kWarning : Style::kPlain)});
     }

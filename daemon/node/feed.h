@@ -1,5 +1,5 @@
-// A ring of one pipeline, what fills it, and the readers that empty it: one rank of one group, or the same
-// rank of all groups that share the stream (share = "stream").
+// A ring of one pipeline, what fills it, and the readers that empty it: one rank of one group, or the same rank of all
+// groups that share the stream (share = "stream").
 //
 //   stream --on_batch--> publish --> ring --READY--> readers --RELEASE--> ring --free slot--> begin_fill --> stream
 //
@@ -71,8 +71,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   // those ahead pass over what they have had.
   void begin_by(sampler::Position place);
   // Where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. A ring that is not
-  // shared: where it is.
-  // `reach`: steps that it may stand ahead of the others that come back with it after a restart.
+  // shared: where it is. `reach`: steps that it may stand ahead of the others that come back with it after a restart.
   std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted, uint64_t reach = 0) const;
   // A reader takes its seat, and is sent batches from `from` on; once all seats are taken (where groups share it: at
   // once), the stream begins.

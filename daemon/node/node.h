@@ -44,6 +44,9 @@ struct Newcomer {
   sampler::Sharding sharding;
   Placement placement;
   FeedKey key = {};  // of the ring where it takes its seat
+
+  // Batches that it holds at once.
+  uint32_t held_max() const { return request.held_max ? request.held_max : pipeline->spec().batch.held_max; }
 };
 
 // The ring that it needs where there is none.

@@ -16,6 +16,12 @@ struct Placement {
   Place place = Place::kHost;
   // Of kGpu: which one and how. Its numbers of slots and bytes are not filled in.
   memory::DeviceRing ring;
+
+  // Whether slots of that kind, on that GPU, are in the same memory.
+  bool is_at(memory::Kind kind, const memory::GpuUuid& gpu) const {
+    const bool on_gpu = place == Place::kGpu;
+    return on_gpu == memory::on_gpu(kind) && (!on_gpu || ring.gpu == gpu);
+  }
 };
 
 // `device`: the pipeline's own, which the request's replaces where it has one. Errors say what to do: kUsage,

@@ -73,11 +73,10 @@ std::string holder_of(const Feed::Seat& seat) {
 
 // Why slots of this kind, on this GPU, are not what the newcomer can take; empty: they are.
 std::string misplaced(const Feed& feed, const Placement& wanted) {
-  const bool on_gpu = wanted.place == Placement::Place::kGpu;
-  if (on_gpu != memory::on_gpu(feed.kind()) || (on_gpu && wanted.ring.gpu != feed.setting().gpu))
+  if (!wanted.is_at(feed.kind(), feed.setting().gpu))
     return "has replicas elsewhere: all replicas of a rank share the memory of one device: give them all device = "
            "\"cpu\"";
-  if (on_gpu && wanted.ring.ready_early != feed.setting().ready_early)
+  if (memory::on_gpu(feed.kind()) && wanted.ring.ready_early != feed.setting().ready_early)
     return "has replicas that disagree on ready_early";
   if (feed.kind() == memory::Kind::kCudaVmm && !wanted.ring.client_shares_fds)
     return "has its batches on the GPU by file descriptors, which this replica can't take: use transport \"handle\"";
@@ -241,8 +240,7 @@ FeedKey Node::key_of(const Newcomer& newcomer) const {
 RingPlan Node::plan_ring(const Newcomer& newcomer) const {
   const auto& [client, request, reply, pipeline, sharding, placement, key] = newcomer;
   const config::BatchSpec& batch = pipeline->spec().batch;
-  const size_t held_max = request.held_max ? request.held_max : batch.held_max;
-  const size_t slots = std::min<size_t>(batch.prefetch_depth + held_max, kSlotsMax);
+  const size_t slots = std::min<size_t>(size_t{batch.prefetch_depth} + newcomer.held_max(), kSlotsMax);
   const uint64_t bytes_max = placement.place == Placement::Place::kGpu ? options_.settings.gpu_slot_bytes_max
                                                                        : options_.settings.slot_bytes_max;
   RingPlan plan{start_of(newcomer), slots, batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};

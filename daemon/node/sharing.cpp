@@ -8,21 +8,10 @@
 #include "daemon/sampler/recut.h"
 
 namespace spdld::node {
-namespace {
-
-// Whether what lies in its slots can be copied to where the newcomer wants it.
-bool is_within_reach(const Feed& feed, const Placement& wanted) {
-  const bool on_gpu = wanted.place == Placement::Place::kGpu;
-  return on_gpu == memory::on_gpu(feed.kind()) && (!on_gpu || wanted.ring.gpu == feed.setting().gpu);
-}
-
-}  // namespace
-
 Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
   const auto& batch = newcomer.pipeline->spec().batch;
-  const uint32_t held_max = newcomer.request.held_max ? newcomer.request.held_max : batch.held_max;
   // Beyond what a job holds, two lie in its socket, so that it never waits for an answer.
-  Feed::Sharing sharing{{held_max + 2, batch.prefetch_depth, newcomer.sharding.steps()},
+  Feed::Sharing sharing{{newcomer.held_max() + 2, batch.prefetch_depth, newcomer.sharding.steps()},
                         options_.settings.share_jobs_max,
                         uint64_t{options_.settings.share_lag_ms_max} * 1'000'000};
   const auto jobs = static_cast<uint32_t>((kSlotsMax - sharing.ring.slots(0)) / sharing.ring.credit);
@@ -41,7 +30,8 @@ std::optional<Node::TapPlan> Node::find_tap(const Newcomer& newcomer, sampler::P
     const bool streams = key.batch_size != 0 && key.batch_size != newcomer.key.batch_size && !feed->tap();
     if (key.uid != newcomer.key.uid || !streams) continue;
     const sampler::Sharding& theirs = feed->sharding();
-    if (!sampler::covers(theirs, own) || !is_within_reach(*feed, newcomer.placement)) continue;
+    const bool can_be_copied = newcomer.placement.is_at(feed->kind(), feed->setting().gpu);
+    if (!sampler::covers(theirs, own) || !can_be_copied) continue;
     const auto early = sampler::step_with(theirs, own, start);
     const uint64_t reach = window * own.global_size() / theirs.global_size() + 1;
     if (feed->entry(control::Join::kExact, early, reach)) return TapPlan{feed, early, start};

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <deque>
 #include <list>
 #include <memory>
 #include <optional>

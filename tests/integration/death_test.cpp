@@ -45,22 +45,8 @@ TEST_CASE("200 trainers are killed while they hold slots: everything comes back,
   uint64_t pss_after_first = 0;
 
   for (int round = 0; round < 200; round++) {
-    int ready[2];
-    REQUIRE(pipe(ready) == 0);
-    const UniqueFd read_end(ready[0]);
-    UniqueFd write_end(ready[1]);
-    const pid_t victim = in_child([&] {
-      Loader loader = attach({.socket = daemon.socket(), .spec = toml, .group = "victim"});
-      std::vector<Batch> held;
-      for (int i = 0; i < 1 + round % 3; i++) held.push_back(loader.next(20'000).batch);
-      const char byte = 1;
-      if (write(write_end.get(), &byte, 1) != 1) return 1;
-      pause();
-      return 0;
-    });
-    write_end.reset();
-    char byte = 0;
-    REQUIRE(read(read_end.get(), &byte, 1) == 1);  // it holds slots now
+    const pid_t victim =
+        hold_batches({.socket = daemon.socket(), .spec = toml, .group = "victim"}, 1 + static_cast<size_t>(round % 3));
     kill(victim, SIGKILL);
     REQUIRE(wait_for(victim) == -SIGKILL);
     step();

@@ -140,16 +140,7 @@ TEST_CASE("a job that dies, or seeks, leaves the others undisturbed") {
   const SharedNode node;
   const std::vector<Seen> reference = node.reference(60);
   Loader stays = attach(node.job("stays")), seeks = attach(node.job("seeks"));
-  Pipe pipe;
-  const pid_t dies = in_child([&] {
-    Loader loader = attach(node.job("dies"));
-    std::vector<Batch> held;
-    for (int i = 0; i < 3; i++) held.push_back(loader.next(20'000).batch);
-    pipe.write("x");
-    for (;;) pause();
-    return 0;
-  });
-  REQUIRE(pipe.read_byte());
+  const pid_t dies = hold_batches(node.job("dies"), 3);
   std::vector<Seen> of_stays = take_all(stays, 5);
   CHECK(take_all(seeks, 5) == of_stays);
   kill(dies, SIGKILL);

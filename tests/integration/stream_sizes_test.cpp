@@ -153,16 +153,7 @@ TEST_CASE("those of one size that sleep are cut loose together, and go on exactl
 TEST_CASE("the job whose size the stream has may go or die: the others go on with the stream") {
   const SharedNode node;
   std::deque<Taker> stays;
-  Pipe pipe;
-  const pid_t dies = in_child([&] {
-    Loader loader = attach(node.job("dies"));
-    std::vector<Batch> held;
-    for (int i = 0; i < 2; i++) held.push_back(loader.next(20'000).batch);
-    pipe.write("x");
-    for (;;) pause();
-    return 0;
-  });
-  REQUIRE(pipe.read_byte());
+  const pid_t dies = hold_batches(node.job("dies"), 2);
   stays.emplace_back(node, "stays", 6);
   take_together(stays, 12);
   kill(dies, SIGKILL);

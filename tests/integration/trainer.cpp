@@ -127,6 +127,21 @@ std::string Pipe::read_all() {
   return text;
 }
 
+pid_t hold_batches(const Job& job, size_t batches) {
+  Pipe told;
+  const pid_t holder = in_child([&] {
+    Loader loader = attach(job);
+    std::vector<Batch> held;
+    while (held.size() < batches) held.push_back(loader.next(20'000).batch);
+    told.write("x");
+    for (;;) pause();
+    return 0;
+  });
+  told.close_writer();
+  REQUIRE(told.read_byte());
+  return holder;
+}
+
 bool soon(const std::function<bool()>& holds) {
   const auto start = std::chrono::steady_clock::now();
   while (!holds()) {

@@ -59,6 +59,9 @@ class Pipe {
   UniqueFd reader_, writer_;
 };
 
+// A forked job that holds so many batches, from when this returns until it is killed.
+pid_t hold_batches(const Job& job, size_t batches);
+
 // What the daemon gives back, it gives back soon, not at once: its news come by way of the kernel. Within 20 s.
 bool soon(const std::function<bool()>& holds);
 
