@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a loader costs that could give more than its trainer takes.
+"""Measures what the loader costs where it could give more batches than its trainer takes.
 
     bench/demand.py FOLDER --build DIR [--share 0.33] [--seconds 10] [--settle 3] [--threads 2] [--batch 6] [--size 224]
                     [--out DIR]
 
-FOLDER: <class>/<name>.jpg. A trainer takes batches as fast as they come, then only SHARE of that rate, at even times, each
-time from the same daemon, which tunes itself. Prints batches and CPU a second of both (the daemon's own, no cache), the ratio
-of the CPU, how long the slower trainer waited, and what the tuning chose. No stall at SHARE of the CPU is what is wanted.
+FOLDER holds <class>/<name>.jpg. A trainer first takes batches as fast as they come, and then takes SHARE of that rate at even
+intervals. Both times it uses the same daemon, which tunes itself and has no cache. The script prints for both: batches for each
+second, the daemon's CPU, how long the trainer waited, and what the tuning chose. The aim is no waiting, for SHARE of the CPU.
 """
 import argparse
 import statistics

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures spdld end to end, from files to a Python trainer, on the work by which loaders are compared.
+"""Measures spdld end to end, from files to a Python trainer, with the work of bench/compare.
 
     bench/end_to_end.py WORK FOLDER [--build DIR] [--cache off] [--batch 64] [--threads 2] [--epochs 3]
 
 WORK: resize  JPEG -> bilinear 224x224 (antialiased) -> uint8 NHWC
       train   JPEG -> RandomResizedCrop(224) -> flip -> normalise -> float32 NCHW
-FOLDER: <class>/<name>.jpg. --cache encoded or decoded: an epoch that is not measured fills the cache before.
+FOLDER holds <class>/<name>.jpg. With --cache encoded or decoded, an epoch that is not measured fills the cache first.
 
-Runs spdld's row of bench/compare in this process, and prints one JSON line: CPU is user + system time of daemon and trainer
-from attach on, listing and hand-over included; pictures_per_s after the first batch; memory_mb the largest proportional set
-size of both together, slots counted once.
+The script runs spdld's row of bench/compare in this process, and prints one JSON line. CPU is the user and system time of daemon and
+trainer from attach on, including listing and handing over. pictures_per_s counts after the first batch. memory_mb is the largest
+proportional set size of daemon and trainer together; slots count once.
 """
 import argparse
 import json

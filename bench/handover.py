@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the hand-over costs a trainer, beside what it may cost: next(), CPU, memory, and the first batch.
+"""Measures what handing over a batch costs a trainer: next(), CPU, memory, and the first batch. Each figure stands beside its bound.
 
     bench/handover.py FOLDER --build DIR [--calls 2000] [--rounds 5] [--threads 2] [--batch 64] [--size 224] [--out DIR]
 
-FOLDER: <class>/<name>.jpg. A trainer in C++ (ninja bench/client/next_ready) and one in Python take batches from a daemon of
-this script's own; before each next() the ring is full. The first batch is timed from attach: at a daemon that has served
-the data set before, and at one that has just begun to listen. Ends with code 1 when a target is missed, unless --no-fail.
+FOLDER holds <class>/<name>.jpg. A trainer in C++ (ninja bench/client/next_ready) and a trainer in Python take batches from a daemon
+that this script starts. Before each next() the ring is full. The first batch is timed from attach on, at a daemon that has served the
+dataset before, and at a daemon that has just begun to listen. The exit code is 1 when a figure misses its bound, unless --no-fail.
 """
 import argparse
 import json

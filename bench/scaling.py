@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Pictures a second by threads, spdld's and those of the other loaders that are there, each a fresh process, in turns.
+"""Measures pictures a second by the number of threads, for spdld and the other loaders that are installed.
 
     bench/scaling.py FOLDER [--build DIR] [--peers-from DIR] [--peers NAME,...] [--threads 1,2,4,8,16] [--rounds 3]
                      [--epochs 3] [--batch 64] [--out DIR]
 
-Options as bench/compare/run.py's. Numbers of threads above this process's cores are left out. Prints a table: pictures/s,
-and beside it how much of linear growth that is, from one's own figure with the fewest threads.
+bench/compare/run.py explains the options. Each measurement runs in a fresh process, and the loaders take turns. Numbers of threads
+above this process's cores are left out. The table shows pictures/s and, beside it, how much of linear growth that is, from the same
+loader's figure with the fewest threads.
 """
 import argparse
 import json

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Whether two unequal pipelines that both want all the CPU get what their weights promise, over any ten seconds.
+"""Checks that two unequal pipelines, which both want all the CPU, get what their weights promise over any ten seconds.
 
     bench/shares.py FOLDER [--build DIR] [--weights 1:1,1:3,3:1,1:9] [--seconds 40] [--threads 2] [--batch 16] [--size 224] [--out DIR]
 
-FOLDER: <class>/<name>.jpg. For each pair of weights a job takes batches as fast as they come from "heavy" (each sample is
-decoded four times, float32), another from "light" (decoded once, small, uint8). Every half second the CPU time that each
-got of the decode threads is asked for. Prints what a sample takes of each, what of the CPU heavy was promised and got, the least and the most that it got
-in any ten seconds, and by how much of its own promise either pipeline was off at worst. Ends with code 1 where that is more than 20 %.
-A run of less than twenty seconds judges nothing. Shares are of CPU time that was got: other work on the machine does not change them.
+FOLDER holds <class>/<name>.jpg. For each pair of weights, one job takes batches as fast as they come from "heavy" (each sample is decoded
+four times, as float32), and another job from "light" (each sample is decoded once, small, as uint8). Every half second the script
+asks for the CPU time that each pipeline got from the decode threads.
+
+It prints the CPU time of one sample of each pipeline, heavy's promised and actual share, the least and the greatest share in any ten
+seconds, and by how much either pipeline was off from its promise at worst. The exit code is 1 where that is more than 20 %. A run of
+less than twenty seconds judges nothing. Other work on the machine does not change the shares.
 """
 import argparse
 import json

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Jobs that share a stream: what the node's CPU and their samples come to beside one job alone, and one that sleeps.
+"""Measures jobs that share a stream against one job alone: the node's CPU time, and the samples that the jobs get.
 
     bench/sharing.py FOLDER [--build DIR] [--jobs 4] [--sizes 48,32,96] [--rounds 3] [--epochs 3] [--threads 2] [--batch 64]
                             [--out DIR]
 
-FOLDER: <class>/<name>.jpg; the pipeline is the work "train" with share = "stream" and no cache. A round is one job alone,
-then `jobs` of them, then these and one more that sleeps after its third batch, then one job and one more for each of the other
-batch sizes, each over the same epochs. Node: the CPU time
-of the daemon and of the jobs, these from their first batch on. Every job keeps the ids of its samples: the script ends with
-code 1 where one loses, repeats or misplaces a batch or a sample, where the sleeper is not cut loose or does not go on where it was. The
-medians of the rounds are printed.
+FOLDER holds <class>/<name>.jpg. The pipeline is the work "train" with share = "stream" and no cache. A round has four runs over the same
+epochs: one job alone; JOBS jobs; JOBS jobs and one more that sleeps after its third batch; and one job with one more job for each
+of the other batch sizes. The node's CPU time is the time of the daemon, and of the jobs from their first batch on.
+
+Every job records the ids of its samples. The exit code is 1 where a job loses, repeats or misplaces a batch or a sample, and where
+the sleeping job is not cut loose or does not continue where it was. The script prints the medians of the rounds.
 """
 import argparse
 import json
@@ -105,7 +105,7 @@ def run(arguments, sizes, sleeps):
 
 
 def complaints(results, slept, line, sleeps, epochs):
-    """What went wrong, in words."""
+    """Says what went wrong."""
     found = []
     steps = results[0]["steps"]
     expected = [[epoch, step] for epoch in range(epochs) for step in range(len(steps) // epochs)]

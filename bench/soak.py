@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Runs a daemon under trainers that come, go, are killed and seek, and tells whether it grows.
+"""Runs a daemon under trainers that come, go, are killed and seek, and tells whether the daemon grows.
 
     bench/soak.py FOLDER [--build DIR] [--minutes 30] [--trainers 3] [--threads 2] [--batch 32] [--size 224] [--out DIR]
 
-FOLDER: <class>/<name>.jpg. Each round starts the trainers, which attach to two pipelines (one with cached planes), take some
-batches, seek, and end in order, with batches held, or by SIGKILL. When all have gone a sample is taken: the daemon's
-proportional set size less slots and cache, its descriptors, its threads. Prints the slope of each over the samples, by
-least squares, with its standard error, and ends with code 1 when one is above zero for certain: above three standard errors,
-and more than a tenth of the mean (memory) or one (descriptors, threads) over the samples. The run's first half is warm-up:
-scratch memory grows to the largest pictures. A run below five minutes is all warm-up: it shows slopes, and judges none.
+FOLDER holds <class>/<name>.jpg. Each round starts the trainers, which attach to two pipelines (one keeps decoded pictures), take some
+batches, seek, and end: in order, with batches in hand, or by SIGKILL. When all have gone, the script records the daemon's proportional
+set size without slots and cache, its descriptors, and its threads.
+
+It prints the slope of each over the rounds, by least squares, with its standard error. The exit code is 1 when a slope is certainly
+above zero: above three standard errors, and above a tenth of the mean (memory) or one (descriptors, threads) over the run. The first half
+of the run is warm-up, because scratch memory grows to the largest pictures. A run of less than five minutes is all warm-up: it shows slopes
+and judges none.
 """
 import argparse
 import json

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+
+#include "config/json.h"
 
 namespace spdld::config {
 namespace {
@@ -86,24 +87,30 @@ Operation random_resized_crop() {
 Operation normalize() {
   Parameter mean{.name = "mean",
                  .type = Type::kNumbers,
-                 .help = "of red, green and blue, where white is 1",
+                 .help = "of red, green and blue, where white is `scale`; at most `scale`",
                  .min = -1000,
                  .max = 1000,
                  .count_min = 3,
                  .count_max = 3};
   Parameter std{.name = "std",
                 .type = Type::kNumbers,
-                .help = "of red, green and blue, where white is 1",
+                .help = "of red, green and blue, where white is `scale`",
                 .min = 0,
                 .max = 1000,
                 .count_min = 3,
                 .count_max = 3,
                 .above_min = true};
+  Parameter scale{.name = "scale",
+                  .type = Type::kInteger,
+                  .help = "which value of a colour mean and std call white: 1, or 255 where they are of 8-bit values",
+                  .fallback = Value(int64_t{1}),
+                  .min = 1,
+                  .max = 255};
   return {"normalize",
           Flow::kImage,
           Flow::kTensor,
-          "(value / 255 - mean) / std of each colour, written as a tensor; the last of its output.",
-          {std::move(mean), std::move(std),
+          "(value * scale / 255 - mean) / std of each colour, written as a tensor; the last of its output.",
+          {std::move(mean), std::move(std), std::move(scale),
            choice("dtype", "of the tensor's elements", {"float16", "bfloat16", "float32"}, "float32"),
            choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NCHW")}};
 }
@@ -143,8 +150,16 @@ Operation pad_bytes() {
           {std::move(length)}};
 }
 
-const std::array<Operation, 9>& operation_table() {
-  static const std::array<Operation, 9> table = {{
+Operation parse_float() {
+  return {"parse-float",
+          Flow::kBytes,
+          Flow::kTensor,
+          "A decimal number in ASCII, such as 0.5 or -1e-3, as one element; what is not finite is bad content.",
+          {choice("dtype", "of the tensor's elements", {"float32", "float64"}, "float32")}};
+}
+
+const std::array<Operation, 10>& operation_table() {
+  static const std::array<Operation, 10> table = {{
       {"decode-image",
        Flow::kBytes,
        Flow::kImage,
@@ -173,6 +188,7 @@ const std::array<Operation, 9>& operation_table() {
        Flow::kInteger,
        "Decimal digits in ASCII, such as a webdataset's cls member, as an int64.",
        {}},
+      parse_float(),
       pad_bytes(),
   }};
   return table;
@@ -189,7 +205,12 @@ const std::array<SourceType, 2>& source_table() {
          .fallback = Value(std::string("jpg,jpeg"))}}},
       {"webdataset",
        "Tar archives in which the members of one sample follow one another and share their name up to its first dot; "
-       "a field is a member's extension, and path the sample's key. The uri may hold one range: a-{000..127}.tar.",
+       "a field is a member's extension, and path the sample's key. from = \"jpg;jpeg;png\" takes the first of these "
+       "that a "
+       "sample has, and from = \"json:meta.label\" a value in a json member. The uri may have braces and wildcards "
+       "(a-{000..127}.tar, {train,extra}/*.tar), be a folder, or a list of uris, which follow one another. Archives "
+       "are "
+       "plain .tar files: this version reads no .tar.gz or .tar.zst.",
        {},
        {}},
   }};
@@ -226,8 +247,8 @@ std::string choices_text(const Parameter& parameter) {
   return text;
 }
 
-nlohmann::json value_json(const Value& value) {
-  return std::visit([](const auto& held) { return nlohmann::json(held); }, value);
+Json value_json(const Value& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
 }
 
 std::string_view type_name(Type type) {
@@ -252,14 +273,14 @@ std::string_view type_name(Type type) {
   return "";
 }
 
-nlohmann::json parameters_json(const std::vector<Parameter>& parameters) {
-  auto list = nlohmann::json::array();
+Json parameters_json(const std::vector<Parameter>& parameters) {
+  auto list = Json::array();
   for (const auto& parameter : parameters) {
-    nlohmann::json entry = {{"name", parameter.name},
-                            {"type", type_name(parameter.type)},
-                            {"help", parameter.help},
-                            {"allowed", allowed(parameter)},
-                            {"required", !parameter.fallback.has_value()}};
+    Json entry = {{"name", parameter.name},
+                  {"type", type_name(parameter.type)},
+                  {"help", parameter.help},
+                  {"allowed", allowed(parameter)},
+                  {"required", !parameter.fallback.has_value()}};
     if (parameter.fallback) entry["default"] = value_json(*parameter.fallback);
     if (parameter.min != parameter.max) {
       entry["min"] = parameter.min;
@@ -371,7 +392,7 @@ std::string operations_text() {
 }
 
 std::string operations_json() {
-  nlohmann::json root = {{"operations", nlohmann::json::array()}, {"sources", nlohmann::json::array()}};
+  Json root = {{"operations", Json::array()}, {"sources", Json::array()}};
   for (const auto& operation : operations()) {
     root["operations"].push_back({{"name", operation.name},
                                   {"in", flow_name(operation.in)},

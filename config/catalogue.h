@@ -28,7 +28,7 @@ struct Parameter {
   std::vector<std::string_view> choices = {};  // of a kChoice; of a kFlag: texts that may stand there instead
   bool whole = false;                          // of a kNumbers: each must be a whole number
   bool above_min = false;                      // min itself is not allowed
-  std::string_view word = {};                  // of a kInteger or kSize: a text that may stand there instead ("auto")
+  std::string_view word = {};  // of a kInteger, kNumber or kSize: a text that may stand there instead ("auto")
 };
 
 // "one or two whole numbers from 1 to 16384": what may be written there, for complaints and help.
@@ -61,6 +61,7 @@ const SourceType* find_source(std::string_view name);
 inline constexpr std::string_view kSourceField = "source";
 
 // What a source's field gives: kInteger for image-folder's class, kBytes for all others (`path` is the sample's name).
+// A JSON value is bytes too: its text.
 Flow field_flow(const SourceType& source, std::string_view field);
 std::string_view flow_name(Flow flow);  // "bytes", "image", "integer", "tensor"
 

@@ -12,9 +12,11 @@ namespace {
 
 using Type = ParameterType;
 
+constexpr size_t kNameBytesMax = 64;  // of a name that is compared with others
+
 // How many letters to add, drop, change or swap with their neighbour: the optimal string alignment distance of
 // https://en.wikipedia.org/wiki/Damerau-Levenshtein_distance. Short texts only.
-size_t distance(std::string_view a, std::string_view b) {
+size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> two_above, above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -38,6 +40,8 @@ std::string folded(std::string_view text) {
   return result;
 }
 
+size_t distance(std::string_view a, std::string_view b) { return edits(folded(a), folded(b)); }
+
 bool in_bounds(const Parameter& parameter, double number) {
   if (!std::isfinite(number)) return false;
   if (parameter.min == parameter.max) return true;
@@ -48,12 +52,6 @@ std::optional<double> number_of(const Node& node) {
   if (const auto* integer = std::get_if<int64_t>(&node.value)) return static_cast<double>(*integer);
   if (const auto* number = std::get_if<double>(&node.value)) return *number;
   return std::nullopt;
-}
-
-// A text for messages and paths alike has no use for control characters, and a C interface ends at a NUL.
-bool is_plain(std::string_view text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
 // "1.5 GiB", "512 MB", "4096": bytes, rounded down.
@@ -166,7 +164,8 @@ std::string shown(const Node& node) {
   if (const auto* number = std::get_if<double>(&node.value)) {
     std::array<char, 32> text;
     const int length = std::snprintf(text.data(), text.size(), "%.10g", *number);
-    return {text.data(), static_cast<size_t>(length)};
+    const std::string shown(text.data(), static_cast<size_t>(length));
+    return shown.find_first_not_of("-0123456789") == std::string::npos ? shown + ".0" : shown;
   }
   if (const auto* list = node.list(); list != nullptr && !list->empty() && list->size() <= 4) {
     std::string text = "[";
@@ -180,6 +179,14 @@ std::string shown(const Node& node) {
   return std::string(kind_of(node));
 }
 
+// ": write 8" where 8.0 stands in the place of an integer.
+std::string integer_meant(const Parameter& parameter, const Node& node) {
+  const auto* number = std::get_if<double>(&node.value);
+  if (parameter.type != Type::kInteger || number == nullptr || !in_bounds(parameter, *number)) return "";
+  if (*number != std::floor(*number) || std::abs(*number) > 0x1p53) return "";
+  return ": write " + std::to_string(static_cast<int64_t>(*number));
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
@@ -189,12 +196,11 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
-  if (name.size() > 64) return "";
-  const std::string wanted = folded(name);
+  if (name.size() > kNameBytesMax) return "";
   std::string_view best;
-  size_t best_distance = 1 + std::max<size_t>(1, wanted.size() / 3);
+  size_t best_distance = 1 + std::max<size_t>(1, folded(name).size() / 3);
   for (const auto& candidate : known) {
-    const size_t candidate_distance = distance(wanted, folded(candidate));
+    const size_t candidate_distance = distance(name, candidate);
     if (candidate_distance < best_distance) {
       best = candidate;
       best_distance = candidate_distance;
@@ -216,6 +222,11 @@ bool is_word(std::string_view text, std::string_view also) {
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [&](char c) {
     return is_alnum(c) || also.find(c) != std::string_view::npos;
   });
+}
+
+bool is_plain(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
 }
 
 bool is_digits(std::string_view text) {
@@ -263,6 +274,7 @@ Value TableReader::checked(const Parameter& parameter, const Node& node) const {
   if (auto value = convert(parameter, node)) return *std::move(value);
   std::string text = "must be " + allowed(parameter) + ", not " + shown(node);
   if (parameter.type == Type::kText && node.text() != nullptr) text = "must have no control characters";
+  text += integer_meant(parameter, node);
   if (!parameter.choices.empty() && node.text() != nullptr) text += did_you_mean(*node.text(), parameter.choices);
   complain(parameter.name, std::move(text));
   return stand_in(parameter);
@@ -331,7 +343,13 @@ void TableReader::refuse_unknown(std::span<const std::string_view> others) const
   for (const auto& name : names) listed += (listed.empty() ? "" : ", ") + std::string(name);
   for (const auto& entry : *entries) {
     if (std::find(names.begin(), names.end(), entry.name) != names.end()) continue;
-    complain(entry.name, "is not a key that is known here" + did_you_mean(entry.name, names) + "; known are " + listed);
+    const bool is_near = std::any_of(names.begin(), names.end(), [&](std::string_view known) {
+      return entry.name.size() <= kNameBytesMax && distance(entry.name, known) <= 1;
+    });
+    const std::string place = is_near ? "" : place_of_key(complaints_.places(), entry.name);
+    complain(entry.name, (place.empty() ? "is not a key that is known here" + did_you_mean(entry.name, names)
+                                        : "does not belong here, but " + place) +
+                             "; known are " + listed);
   }
 }
 

@@ -19,17 +19,36 @@ namespace spdld::config {
 
 constexpr size_t kComplaintsMax = 100;
 
+// A table, or another place of a file, and the keys that it may have.
+struct KeyPlace {
+  enum class Kind : uint8_t { kTable, kOperation, kOtherFile };
+  Kind kind;
+  std::string where;  // "in [batch]"
+  std::vector<std::string> keys;
+};
+
+// Of a pipeline's file and of the daemon's, each with the other's places behind its own.
+std::span<const KeyPlace> pipeline_places();
+std::span<const KeyPlace> daemon_places();
+// "in [batch]" for a key that is known there; empty: it is known nowhere.
+std::string place_of_key(std::span<const KeyPlace> places, std::string_view key);
+
 class Complaints {
  public:
-  explicit Complaints(std::string file) : file_(std::move(file)) {}
+  // `places`: where keys that stand at the wrong place may belong.
+  explicit Complaints(std::string file, std::span<const KeyPlace> places = {})
+      : file_(std::move(file)), places_(places) {}
 
   void add(int line, std::string key, std::string text);
   bool empty() const { return complaints_.empty(); }
+  size_t size() const { return complaints_.size(); }
   const std::string& file() const { return file_; }
+  std::span<const KeyPlace> places() const { return places_; }
   std::vector<Complaint> take();  // in the order of the lines
 
  private:
   std::string file_;
+  std::span<const KeyPlace> places_;
   std::vector<Complaint> complaints_;
 };
 
@@ -43,6 +62,8 @@ std::string joined(std::span<const std::string_view> words);  // "a", "b", "c"
 // 1 to 64 letters, digits (ASCII) and characters of `also`.
 bool is_word(std::string_view text, std::string_view also);
 bool is_digits(std::string_view text);  // 1 to 9 of them
+// A text for messages and paths alike has no use for control characters, and a C interface ends at a NUL.
+bool is_plain(std::string_view text);
 
 class TableReader {
  public:
@@ -99,6 +120,26 @@ struct LocalPath {
   std::string error;
 };
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
+
+// `from` of an output: sets output.from. Gives what the field gives; none where there is no such field, or the type of a
+// source is not known (nullptr).
+using SourceTypes = std::vector<const SourceType*>;  // of all sources
+std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output);
+
+// The keys of a pipeline's tables. Those of an operation and of a type of source stand in the catalogue.
+const std::vector<Parameter>& top_keys();
+const std::vector<Parameter>& source_keys();
+const std::vector<Parameter>& named_source_keys();  // what a table of [[sources]] has beside those of [source]
+const std::vector<Parameter>& output_keys();
+const std::vector<Parameter>& order_keys();
+const std::vector<Parameter>& batch_keys();
+
+// The tables of the daemon's file, in its order.
+struct DaemonSection {
+  std::string_view name;
+  std::vector<Parameter> keys;
+};
+std::span<const DaemonSection> daemon_sections();
 
 // include, exclude and first: of [order], or of one of [[sources]].
 const std::vector<Parameter>& selection_keys();

@@ -12,7 +12,7 @@ using Type = ParameterType;
 
 constexpr double kSizeMin = 1u << 20;
 constexpr double kSizeMax = 0x1p50;
-constexpr double kDecodeMax = 1024, kFetchMax = 64, kDepthMax = 16;  // threads, reads, batches
+constexpr double kDecodeMax = 1024, kFetchMax = 64, kAheadMax = 16;  // threads, reads, batches
 constexpr size_t kSocketPathMax = 107;                               // sockaddr_un::sun_path less its terminating zero
 
 Parameter text_key(std::string_view name, std::string_view help, const std::string& fallback = "") {
@@ -48,15 +48,12 @@ Parameter texts_key(std::string_view name, std::string_view help) {
   return {.name = name, .type = Type::kTexts, .help = help};
 }
 
-struct Section {
-  std::string_view name;
-  std::vector<Parameter> keys;
-};
+}  // namespace
 
 // In the order of the file. The defaults are DaemonSettings' own.
-const std::array<Section, 11>& sections() {
+std::span<const DaemonSection> daemon_sections() {
   static const DaemonSettings defaults;
-  static const std::array<Section, 11> table = {{
+  static const std::array<DaemonSection, 12> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
@@ -91,7 +88,7 @@ const std::array<Section, 11>& sections() {
          .fallback = Value(defaults.tuning_enabled)},
         pin_key("decode", "decode threads", kDecodeMax),
         pin_key("fetch", "local reads at once", kFetchMax),
-        pin_key("depth", "batches ahead of a trainer", kDepthMax)}},
+        pin_key("depth", "batches ahead of a trainer", kAheadMax)}},
       {"gpu",
        {{.name = "enabled",
          .type = Type::kFlag,
@@ -100,6 +97,10 @@ const std::array<Section, 11>& sections() {
         size_key("slot_bytes_max", "of one GPU's memory", defaults.gpu_slot_bytes_max),
         size_key("staging_bytes_max", "pinned memory for copies to one GPU", defaults.gpu_staging_bytes_max)}},
       {"data", {texts_key("roots", "folders a source must lie in")}},
+      {"data.roots",
+       {{.name = "path", .type = Type::kText, .help = "of the folder"},
+        texts_key("users", "who may send specs over it"),
+        texts_key("groups", "who may send specs over it")}},
       {"pipelines", {text_key("dir", "folder of the named pipelines")}},
       {"pipelines.cpu_weight",
        {{.name = "NAME",
@@ -119,10 +120,14 @@ const std::array<Section, 11>& sections() {
   return table;
 }
 
+namespace {
+
 const std::vector<Parameter>& keys_of(std::string_view section) {
-  return std::find_if(sections().begin(), sections().end(), [&](const auto& entry) { return entry.name == section; })
-      ->keys;
+  const auto all = daemon_sections();
+  return std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.name == section; })->keys;
 }
+
+bool is_absolute_path(const std::string& text) { return std::filesystem::path(text).is_absolute(); }
 
 // A missing table is read as an empty one: all defaults.
 const Node& section_node(const Node& root, std::string_view name) {
@@ -231,24 +236,65 @@ void check_gpu(const Node& node, DaemonSettings& settings, Complaints& complaint
   settings.gpu_staging_bytes_max = static_cast<uint64_t>(reader.integer("staging_bytes_max"));
 }
 
+// `users` and `groups` of a table.
+Allowed check_allowed(const TableReader& reader) {
+  Allowed allowed{.users = reader.texts("users"), .groups = reader.texts("groups")};
+  for (const auto& group : allowed.groups) {
+    if (group == "*") reader.complain("groups", "must not hold \"*\": everybody is users = [\"*\"]");
+  }
+  return allowed;
+}
+
+// A path, or a table of a path and of who may send specs over it.
+DataRoot check_root(const Node& node, const std::string& key, Complaints& complaints) {
+  if (const auto* text = node.text()) {
+    if (!is_absolute_path(*text) || !is_plain(*text)) {
+      complaints.add(node.line, key, "must be an absolute path without control characters, not " + in_quotes(*text));
+    }
+    return {.path = *text};
+  }
+  if (node.table() == nullptr) {
+    complaints.add(node.line, key,
+                   "must be a path, or a table with path, users and groups, not " + std::string(kind_of(node)));
+    return {};
+  }
+  const TableReader reader(node, key, keys_of("data.roots"), complaints);
+  reader.refuse_unknown();
+  DataRoot root{.path = {}, .senders = check_allowed(reader)};
+  const auto path = reader.given_text("path");
+  if (!path) return root;
+  root.path = *path;
+  const bool is_opened = !root.senders.users.empty() || !root.senders.groups.empty();
+  if (!is_absolute_path(*path)) {
+    reader.complain("path", "must be an absolute path, not " + in_quotes(*path));
+  } else if (is_opened && root.path.lexically_normal() == "/") {
+    reader.complain("path",
+                    "must not be \"/\" beside users or groups, who could then read whatever the daemon can read: name "
+                    "the folders with data");
+  }
+  return root;
+}
+
 void check_data(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "data", keys_of("data"), complaints);
   reader.refuse_unknown();
-  for (const auto& text : reader.texts("roots")) {
-    std::filesystem::path root(text);
-    if (!root.is_absolute()) reader.complain("roots", "must hold absolute paths, not " + in_quotes(text));
-    settings.data_roots.push_back(std::move(root));
+  const Node* roots = reader.find("roots");
+  if (roots == nullptr) return;
+  const auto* list = roots->list();
+  if (list == nullptr) {
+    reader.complain("roots", "must be a list of paths, or tables that are each written [[data.roots]], not " +
+                                 std::string(kind_of(*roots)));
+    return;
+  }
+  for (size_t i = 0; i < list->size(); ++i) {
+    settings.data_roots.push_back(check_root((*list)[i], "data.roots[" + std::to_string(i) + "]", complaints));
   }
 }
 
-PipelineAccess check_access(const Node& node, const std::string& key, Complaints& complaints) {
+Allowed check_access(const Node& node, const std::string& key, Complaints& complaints) {
   TableReader reader(node, key, keys_of("pipelines.access.NAME"), complaints);
   reader.refuse_unknown();
-  PipelineAccess access{.users = reader.texts("users"), .groups = reader.texts("groups")};
-  for (const auto& group : access.groups) {
-    if (group == "*") reader.complain("groups", "must not hold \"*\": everybody is users = [\"*\"]");
-  }
-  return access;
+  return check_allowed(reader);
 }
 
 bool is_pipeline_name(const std::string& name) { return is_word(name, "_.-") && name.find_first_of("_.-") != 0; }
@@ -302,14 +348,15 @@ void check_pipelines(const Node& node, DaemonSettings& settings, Complaints& com
 
 std::vector<std::string> daemon_keys() {
   std::vector<std::string> all;
-  for (const auto& section : sections()) {
+  for (const auto& section : daemon_sections()) {
+    if (section.name == "data.roots") continue;  // of tables in a list: "data.roots" itself stands for them
     for (const auto& key : section.keys) all.push_back(std::string(section.name) + "." + std::string(key.name));
   }
   return all;
 }
 
 Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin) {
-  Complaints complaints(origin);
+  Complaints complaints(origin, daemon_places());
   TableReader reader(root, "", {}, complaints);
   const std::array<std::string_view, 9> tables = {"socket", "limits", "cache",     "state", "tuning",
                                                   "gpu",    "data",   "pipelines", "log"};

@@ -68,6 +68,8 @@ const std::vector<Parameter>& own_order_keys() {
   return keys;
 }
 
+}  // namespace
+
 const std::vector<Parameter>& order_keys() {
   static const std::vector<Parameter> keys = [] {
     std::vector<Parameter> all = own_order_keys();
@@ -115,6 +117,8 @@ const std::vector<Parameter>& batch_keys() {
   };
   return keys;
 }
+
+namespace {
 
 Shuffle shuffle_of(const TableReader& reader) {
   const Value value = reader.value("shuffle");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "config/check.h"
@@ -11,6 +12,8 @@ using Type = ParameterType;
 
 constexpr size_t kOutputsMax = 64;
 constexpr size_t kOpsMax = 32;  // of one output
+
+}  // namespace
 
 const std::vector<Parameter>& top_keys() {
   static const std::vector<Parameter> keys = {
@@ -26,6 +29,13 @@ const std::vector<Parameter>& top_keys() {
        .help = "what happens to content that can't be decoded",
        .fallback = Value(std::string("substitute")),
        .choices = {"substitute", "mask", "fail"}},
+      {.name = "bad_max",
+       .type = Type::kNumber,
+       .help = "how many samples of an epoch may be bad: a part of them below 1, else their number",
+       .fallback = Value(std::string("auto")),
+       .min = 0,
+       .max = 1e15,
+       .word = "auto"},
       {.name = "cache",
        .type = Type::kChoice,
        .help = "what the node keeps of the samples that were read",
@@ -49,11 +59,16 @@ const std::vector<Parameter>& top_keys() {
 const std::vector<Parameter>& output_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "name", .type = Type::kText, .help = "of the tensor in the batch"},
-      {.name = "from", .type = Type::kText, .help = "the sample's field"}};
+      {.name = "from", .type = Type::kText, .help = "the sample's field"},
+      {.name = "dtype",
+       .type = Type::kChoice,
+       .help = "of a number: the operation that reads it, parse-int or parse-float, need not be written then",
+       .fallback = Value(std::string()),
+       .choices = {"int64", "float32", "float64"}}};
   return keys;
 }
 
-using SourceTypes = std::vector<const SourceType*>;  // of all sources; nullptr: it is not known
+namespace {
 
 // --- [[output]] ---
 
@@ -76,6 +91,26 @@ void check_sense(const OperationSpec& spec, const TableReader& reader) {
   if (spec.op == "convert" && spec.text("dtype") == "uint8" && spec.number("scale") != 1) {
     reader.complain("scale", "must be 1 with dtype \"uint8\": write dtype = \"float32\" for scaled values");
   }
+}
+
+// Mean and std come out on the scale where white is 1, whichever they were written on: both spellings are one spec.
+void check_normalize(OperationSpec& spec, const TableReader& reader) {
+  constexpr int64_t kWhite8Bit = 255;
+  const int64_t scale = spec.integer("scale");
+  if (scale != 1 && scale != kWhite8Bit) {
+    reader.complain("scale", "must be 1 or 255, not " + std::to_string(scale));
+    return;
+  }
+  spec.parameters.erase("scale");
+  auto& mean = std::get<std::vector<double>>(spec.parameters.find("mean")->second);
+  auto& std = std::get<std::vector<double>>(spec.parameters.find("std")->second);
+  if (std::any_of(mean.begin(), mean.end(), [scale](double value) { return value > static_cast<double>(scale); })) {
+    reader.complain("mean", scale == 1 ? "must be on the scale where white is 1, such as [0.485, 0.456, 0.406]: divide "
+                                         "mean and std by 255, or write scale = 255 where they are of values up to 255"
+                                       : "must be at most 255, which is white with scale = 255");
+  }
+  for (double& value : mean) value /= static_cast<double>(scale);
+  for (double& value : std) value /= static_cast<double>(scale);
 }
 
 // None: which operation is meant is not known; the rest of the chain can't be checked.
@@ -103,8 +138,10 @@ std::optional<OperationSpec> check_operation(const Node& node, const std::string
   const std::array<std::string_view, 1> always = {"op"};
   TableReader reader(node, key, operation->parameters, complaints);
   reader.refuse_unknown(always);
+  const size_t complained = complaints.size();
   spec.parameters = reader.values();
   check_sense(spec, reader);
+  if (spec.op == "normalize" && complaints.size() == complained) check_normalize(spec, reader);
   return spec;
 }
 
@@ -125,9 +162,10 @@ std::string flow_error(const Operation& operation, Flow has) {
   return name + " works on a field's bytes: it must be the first operation";
 }
 
-OperationSpec implicit_convert(const OutputSpec& output) {
-  OperationSpec spec{.op = "convert", .parameters = {}, .where = output.where};
-  for (const auto& parameter : find_operation("convert")->parameters) {
+// An operation that was not written, with the parameters that it has by default.
+OperationSpec implicit(std::string_view op, const OutputSpec& output) {
+  OperationSpec spec{.op = std::string(op), .parameters = {}, .where = output.where};
+  for (const auto& parameter : find_operation(op)->parameters) {
     spec.parameters.emplace(parameter.name, *parameter.fallback);
   }
   return spec;
@@ -155,6 +193,10 @@ void check_chain(OutputSpec& output, std::optional<Flow> start, const std::strin
       complaints.add(spec.where.line, op_key, "can't decode \"path\": it is the sample's name, not its content");
       return;
     }
+    if (i == 0 && output.from.find(':') != std::string::npos && spec.op == "decode-image") {
+      complaints.add(spec.where.line, op_key, "can't decode a JSON value: it is a number or a text, not a picture");
+      return;
+    }
     fixed = fixes_size(spec, fixed);
     const bool ends = i + 1 == output.ops.size();
     if (operation.in == Flow::kImage && operation.out == Flow::kTensor && !fixed) {
@@ -165,11 +207,12 @@ void check_chain(OutputSpec& output, std::optional<Flow> start, const std::strin
     flow = operation.out;
   }
   if (flow == Flow::kBytes) {
-    complaints.add(
-        line, key + ".ops",
-        "gives bytes of any length, which are no tensor: add decode-image (with a fixed size), parse-int or pad-bytes");
+    complaints.add(line, key + ".ops",
+                   "gives bytes of any length, which are no tensor: add decode-image (with a fixed size), parse-int, "
+                   "parse-float or "
+                   "pad-bytes; for a number, dtype = \"int64\", \"float32\" or \"float64\" does as well");
   }
-  if (flow == Flow::kImage) output.ops.push_back(implicit_convert(output));
+  if (flow == Flow::kImage) output.ops.push_back(implicit("convert", output));
 }
 
 bool is_letter_or_underscore(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -200,40 +243,6 @@ class Names {
   std::map<std::string, std::string> keys_;  // name -> the key that gave it
 };
 
-// What a field of one type of source gives; none where there is no such field.
-std::optional<Flow> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
-  const auto& fields = source.fields;
-  if (fields.empty()) {
-    if (is_word(from, "_.+-") && from.find_first_of(".+-") != 0) return field_flow(source, from);
-    reader.complain("from", "must be a member's extension such as \"jpg\", or \"path\", not " + in_quotes(from));
-    return std::nullopt;
-  }
-  if (std::find(fields.begin(), fields.end(), from) != fields.end()) return field_flow(source, from);
-  reader.complain("from", "is not a field of " + std::string(source.name) + ": " + in_quotes(from) +
-                              did_you_mean(from, fields) + "; it has " + joined(fields));
-  return std::nullopt;
-}
-
-// What the field gives; none where there is no such field, or its source is not known (nullptr).
-std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output) {
-  const auto from = reader.given_text("from");
-  if (!from || std::find(sources.begin(), sources.end(), nullptr) != sources.end()) return std::nullopt;
-  output.from = *from;
-  if (sources.size() > 1 && *from == kSourceField) return Flow::kInteger;
-  std::optional<Flow> flow;
-  for (const SourceType* source : sources) {
-    const auto here = check_from_one(reader, *source, *from);
-    if (!here) return std::nullopt;
-    if (flow && *flow != *here) {
-      reader.complain("from", in_quotes(*from) + " gives " + std::string(flow_name(*flow)) + " in one source and " +
-                                  std::string(flow_name(*here)) + " in another: all must give the same");
-      return std::nullopt;
-    }
-    flow = here;
-  }
-  return flow;
-}
-
 // False: an operation is not known.
 bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, Names& names) {
   if (node == nullptr) return true;
@@ -261,6 +270,25 @@ bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, 
   return known;
 }
 
+// `dtype` stands for the operation that reads such a number.
+void check_dtype(const TableReader& reader, std::optional<Flow> start, OutputSpec& output) {
+  const std::string dtype = reader.text("dtype");
+  if (dtype.empty()) return;
+  if (reader.find("ops") != nullptr) {
+    reader.complain("dtype",
+                    "stands in the place of operations: leave it out beside ops, whose last operation says the "
+                    "type");
+  } else if (start == Flow::kInteger) {
+    if (dtype != "int64")
+      reader.complain("dtype", "must be \"int64\" here: " + in_quotes(output.from) + " is an integer");
+  } else if (dtype == "int64") {
+    output.ops.push_back(implicit("parse-int", output));
+  } else {
+    output.ops.push_back(implicit("parse-float", output));
+    output.ops.back().parameters["dtype"] = dtype;
+  }
+}
+
 OutputSpec check_output(const Node& node, const std::string& key, const SourceTypes& sources, Names& names,
                         Complaints& complaints) {
   OutputSpec output;
@@ -274,6 +302,7 @@ OutputSpec check_output(const Node& node, const std::string& key, const SourceTy
   }
   const auto start = check_from(reader, sources, output);
   const bool known = check_ops(reader.find("ops"), output, reader, names);
+  check_dtype(reader, start, output);
   if (known && node.table() != nullptr) check_chain(output, start, key, reader.line("ops"), complaints);
   return output;
 }
@@ -299,6 +328,21 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sourc
 }
 
 // --- the whole ---
+
+std::optional<double> check_bad_max(const TableReader& reader, OnBad on_bad) {
+  const Value read = reader.value("bad_max");
+  const auto* number = std::get_if<double>(&read);
+  if (number == nullptr) return std::nullopt;
+  if (*number >= 1 && *number != std::floor(*number)) {
+    reader.complain("bad_max",
+                    "must be a part of an epoch's samples below 1, such as 0.01, or a whole number of samples");
+  }
+  if (on_bad == OnBad::kFail) {
+    reader.complain("bad_max",
+                    "may not stand beside on_bad = \"fail\", with which the first bad sample is one too many");
+  }
+  return *number;
+}
 
 std::vector<SourceSpec> check_all_sources(const Node& root, MixRule mix, const std::filesystem::path& folder,
                                           Complaints& complaints) {
@@ -326,7 +370,7 @@ void refuse_fast_beside_decoded(const std::vector<OutputSpec>& outputs, Complain
 }  // namespace
 
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
-  Complaints complaints(origin);
+  Complaints complaints(origin, pipeline_places());
   TableReader reader(root, "", top_keys(), complaints);
   const std::array<std::string_view, 5> tables = {"source", "sources", "order", "output", "batch"};
   reader.refuse_unknown(tables);
@@ -342,6 +386,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   spec.seed = static_cast<uint64_t>(reader.integer("seed"));
   const std::string on_bad = reader.text("on_bad");
   spec.on_bad = on_bad == "mask" ? OnBad::kMask : on_bad == "fail" ? OnBad::kFail : OnBad::kSubstitute;
+  spec.bad_max = check_bad_max(reader, spec.on_bad);
   spec.cache = cache_form_named(reader.text("cache"));
   spec.share = reader.text("share") == "stream" ? Share::kStream : Share::kCache;
   spec.cpu_weight = reader.number("cpu_weight");

@@ -5,50 +5,34 @@
 #include <utility>
 
 #include "config/check.h"
+#include "config/uri_pattern.h"
 
 namespace spdld::config {
 namespace {
 
 using Type = ParameterType;
 
-constexpr uint64_t kRangeMax = 1'000'000;  // archives of one uri
 constexpr size_t kFingerprintDigits = 32;
+
+}  // namespace
 
 const std::vector<Parameter>& source_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "type", .type = Type::kText, .help = "what the source is"},
-      {.name = "uri", .type = Type::kText, .help = "where it is"},
+      {.name = "uri", .type = Type::kText, .help = "where it is; of a webdataset also a list of texts"},
       {.name = "fingerprint",
        .type = Type::kText,
        .help = "of the listing that it must have, as spdlctl export and describe show it",
-       .fallback = Value(std::string())}};
+       .fallback = Value(std::string())},
+      {.name = "on_missing",
+       .type = Type::kChoice,
+       .help = "what happens where a folder can't be read, an archive was cut, or a sample lacks a member",
+       .fallback = Value(std::string("refuse")),
+       .choices = {"refuse", "warn"}}};
   return keys;
 }
 
-uint64_t number(std::string_view digits) {
-  uint64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
-
-// Of "a-{000..127}.tar": what is wrong with its braces, or nothing.
-std::string range_error(std::string_view path) {
-  const size_t open = path.find('{'), close = path.find('}');
-  if (open == std::string_view::npos && close == std::string_view::npos) return "";
-  const std::string rule = "may hold one range of numbers such as a-{000..127}.tar";
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return rule;
-  if (path.find_first_of("{}", close + 1) != std::string_view::npos) return rule + ", and no more than one";
-  const auto range = path.substr(open + 1, close - open - 1);
-  const size_t dots = range.find("..");
-  if (dots == std::string_view::npos) return rule;
-  const auto first = range.substr(0, dots), last = range.substr(dots + 2);
-  if (!is_digits(first) || !is_digits(last)) return rule;
-  const bool padded = (first.size() > 1 && first.front() == '0') || (last.size() > 1 && last.front() == '0');
-  if (padded && first.size() != last.size()) return rule + ", with as many digits in its first number as in its last";
-  if (number(first) > number(last)) return rule + ", its first number not above its last";
-  if (number(last) - number(first) >= kRangeMax) return "may name at most " + std::to_string(kRangeMax) + " archives";
-  return "";
-}
+namespace {
 
 // %20 and the like, as RFC 8089 has it for file: URIs. None: a % without two hexadecimal digits.
 std::optional<std::string> percent_decoded(std::string_view text) {
@@ -125,6 +109,7 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
   if (path == "~" || path.starts_with("~/")) return {"", "has a \"~\", which is not expanded: write the whole path"};
   if (!path.starts_with('/')) {
     if (!folder.is_absolute()) return {"", "must be an absolute path: there is no file it could be relative to"};
+    if (!is_plain(folder.native())) return {"", "is relative to a folder whose path has control characters"};
     path = folder.string() + "/" + path;
   }
   if (!is_utf8(path)) return {"", "leads to a path that is not UTF-8"};
@@ -149,15 +134,63 @@ std::vector<Parameter> make_own_keys() {
   return keys;
 }
 
-const std::vector<Parameter>& own_keys() {
+}  // namespace
+
+const std::vector<Parameter>& named_source_keys() {
   static const std::vector<Parameter> keys = make_own_keys();
   return keys;
 }
+
+namespace {
 
 std::vector<std::string_view> names_of(std::span<const Parameter> keys) {
   std::vector<std::string_view> names;
   for (const auto& key : keys) names.push_back(key.name);
   return names;
+}
+
+// The path that a text of `uri` stands for, with its braces and wildcards where the type knows them. `key` and `line`
+// are for complaints.
+std::string check_uri(const std::string& uri, const std::string& type, const std::filesystem::path& folder,
+                      const std::string& key, int line, Complaints& complaints) {
+  auto [path, error] = local_path_of(uri, folder);
+  if (error.empty() && type == "webdataset") error = pattern_error(path);
+  if (!error.empty()) complaints.add(line, key, std::move(error));
+  return std::move(path);
+}
+
+// `uri`: a text, or a list of texts in the order in which they are read.
+std::vector<std::string> check_uris(const TableReader& reader, const std::string& type,
+                                    const std::filesystem::path& folder) {
+  const Node* node = reader.find("uri");
+  const auto* list = node == nullptr ? nullptr : node->list();
+  Complaints& complaints = reader.complaints();
+  if (list == nullptr) {
+    const auto uri = reader.given_text("uri");
+    if (!uri) return {};
+    return {check_uri(*uri, type, folder, reader.key("uri"), reader.line("uri"), complaints)};
+  }
+  if (type != "webdataset" || list->empty()) {
+    reader.complain("uri", list->empty() ? "must name a folder or a file"
+                                         : "must be one text here: several uris in a list are for a webdataset");
+    return {};
+  }
+  std::vector<std::string> paths;
+  const std::vector<std::string> texts = reader.texts("uri");
+  if (texts.size() != list->size()) return {};  // complained about
+  Expansion all;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string key = reader.key("uri") + "[" + std::to_string(i) + "]";
+    paths.push_back(check_uri(texts[i], type, folder, key, (*list)[i].line, complaints));
+    const Expansion one = expansion_of(paths.back());
+    all = {std::min(all.paths + std::min(one.paths, kUriPathsMax + 1), kUriPathsMax + 1),
+           std::min(all.bytes + std::min(one.bytes, kUriPathBytesMax + 1), kUriPathBytesMax + 1)};
+  }
+  if (all.paths > kUriPathsMax || all.bytes > kUriPathBytesMax) {
+    reader.complain("uri", "names more than " + std::to_string(kUriPathsMax) + " archives, or more than " +
+                               std::to_string(kUriPathBytesMax >> 20) + " MiB of paths");
+  }
+  return paths;
 }
 
 // `others`: the keys that the table may have beside those of [source].
@@ -176,12 +209,7 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
     reader.complain("type", "must be one of " + joined(names) + ", not " + in_quotes(*given_type) +
                                 did_you_mean(*given_type, names));
   }
-  if (const auto uri = reader.given_text("uri")) {
-    auto [path, error] = local_path_of(*uri, folder);
-    if (error.empty() && spec.type == "webdataset") error = range_error(path);
-    if (!error.empty()) reader.complain("uri", error);
-    spec.uri = std::move(path);
-  }
+  spec.uris = check_uris(reader, spec.type, folder);
   if (const auto fingerprint = reader.given_text("fingerprint")) {
     spec.fingerprint = *fingerprint;
     const bool digits = fingerprint->find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -192,6 +220,7 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
                           in_quotes(*fingerprint));
     }
   }
+  if (reader.text("on_missing") == "warn") spec.on_missing = OnMissing::kWarn;
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());
   always.insert(always.end(), others.begin(), others.end());
@@ -209,10 +238,10 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
 
 SourceSpec check_named(const Node& node, const std::string& table, const std::filesystem::path& folder,
                        Complaints& complaints) {
-  const std::vector<std::string_view> names = names_of(own_keys());
+  const std::vector<std::string_view> names = names_of(named_source_keys());
   SourceSpec spec = check_table(node, table, names, folder, complaints);
   if (node.table() == nullptr) return spec;
-  TableReader reader(node, table, own_keys(), complaints);
+  TableReader reader(node, table, named_source_keys(), complaints);
   if (const auto name = reader.given_text("name")) {
     spec.name = *name;
     const bool sound = is_word(*name, "_-") && !is_digits(name->substr(0, 1)) && name->front() != '-';

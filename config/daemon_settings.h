@@ -10,10 +10,18 @@
 
 namespace spdld::config {
 
-// Who may use a named pipeline; the daemon's own uid and root always may. "*" in users: everybody.
-struct PipelineAccess {
+// Who may do something; the daemon's own uid and root always may. "*" in users: everybody.
+struct Allowed {
   std::vector<std::string> users;   // names or numeric uids
   std::vector<std::string> groups;  // names or numeric gids (primary or supplementary)
+  friend bool operator==(const Allowed&, const Allowed&) = default;
+};
+
+// A folder that sources may lie in. The users in `senders` may send specs of their own whose data lie there.
+struct DataRoot {
+  std::filesystem::path path;
+  Allowed senders = {};
+  friend bool operator==(const DataRoot&, const DataRoot&) = default;
 };
 
 struct DaemonSettings {
@@ -55,10 +63,9 @@ struct DaemonSettings {
   uint64_t gpu_slot_bytes_max = 4ull << 30;     // of one GPU's memory, for the slots of all rings on it
   uint64_t gpu_staging_bytes_max = 1ull << 30;  // of pinned host memory, for the copies to one GPU
 
-  std::vector<std::filesystem::path>
-      data_roots;                       // a source must lie in one of them; empty: anywhere the daemon can read
+  std::vector<DataRoot> data_roots;     // a source must lie in one of them; empty: anywhere the daemon can read
   std::filesystem::path pipelines_dir;  // NAME.toml is the named pipeline NAME; empty: none
-  std::map<std::string, PipelineAccess>
+  std::map<std::string, Allowed>
       access;  // by pipeline name; "*" for those not named. Not listed: daemon's uid and root
   std::map<std::string, double> cpu_weights;  // by the name of a named pipeline, in place of what its own file says
 

@@ -2,14 +2,13 @@
 
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
+#include "config/json.h"
+
 namespace spdld::config {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kWholeMax = 9007199254740992;  // 2^53: below it a double holds every integer
 
@@ -24,15 +23,15 @@ const T& get(const OperationSpec& spec, std::string_view name) {
 }
 
 // 1 and 1.0 say the same: one text for both.
-json number_json(double number) {
+Json number_json(double number) {
   if (number == std::floor(number) && std::abs(number) < kWholeMax) return static_cast<int64_t>(number);
   return number;
 }
 
-json value_json(const Value& value) {
+Json value_json(const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return number_json(*number);
   if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
-    auto list = json::array();
+    auto list = Json::array();
     for (const double number : *numbers) list.push_back(number_json(number));
     return list;
   }
@@ -41,7 +40,7 @@ json value_json(const Value& value) {
   return std::get<std::string>(value);
 }
 
-json with_parameters(json object, const Parameters& parameters) {
+Json with_parameters(Json object, const Parameters& parameters) {
   for (const auto& [name, value] : parameters) object[name] = value_json(value);
   return object;
 }
@@ -70,39 +69,44 @@ std::string_view last_batch_name(LastBatch last) {
   return "";
 }
 
-void add_selection(const Selection& taken, json& object) {
+void add_selection(const Selection& taken, Json& object) {
   if (!taken.include.empty()) object["include"] = taken.include;
   if (!taken.exclude.empty()) object["exclude"] = taken.exclude;
   if (taken.first != 0) object["first"] = taken.first;
 }
 
-json deciding_source_json(const SourceSpec& source) {
-  json object = with_parameters({{"type", source.type}}, source.parameters);
+Json deciding_source_json(const SourceSpec& source) {
+  Json object = with_parameters({{"type", source.type}}, source.parameters);
   if (!source.name.empty()) object["name"] = source.name;
   if (source.weight != 0) object["weight"] = number_json(source.weight);
   return object;
 }
 
-json full_source_json(const SourceSpec& source) {
-  json object = deciding_source_json(source);
-  object["uri"] = source.uri;
+Json full_source_json(const SourceSpec& source) {
+  Json object = deciding_source_json(source);
+  if (source.uris.size() == 1) {
+    object["uri"] = source.uris.front();
+  } else {
+    object["uri"] = source.uris;
+  }
   if (!source.fingerprint.empty()) object["fingerprint"] = source.fingerprint;
+  if (source.on_missing == OnMissing::kWarn) object["on_missing"] = "warn";
   add_selection(source, object);
   return object;
 }
 
-void put_sources(const PipelineSpec& spec, json (*as_json)(const SourceSpec&), json& root) {
+void put_sources(const PipelineSpec& spec, Json (*as_json)(const SourceSpec&), Json& root) {
   if (!spec.is_mix()) {
     root["source"] = as_json(spec.sources.front());
     return;
   }
-  root["sources"] = json::array();
+  root["sources"] = Json::array();
   for (const auto& source : spec.sources) root["sources"].push_back(as_json(source));
 }
 
 // Keys that say nothing are left out, so that a spec keeps its text when a version brings new keys.
-json deciding_order_json(const OrderSpec& order) {
-  json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}};
+Json deciding_order_json(const OrderSpec& order) {
+  Json object = {{"shuffle", order.shuffle == Shuffle::kGlobal}};
   if (order.shuffle == Shuffle::kWindow) object["shuffle"] = "window", object["window"] = order.window;
   if (order.shuffle == Shuffle::kClient) object["shuffle"] = "client";
   if (order.mix == MixRule::kExact) object["mix"] = "exact";
@@ -111,7 +115,7 @@ json deciding_order_json(const OrderSpec& order) {
   return object;
 }
 
-void add_rest(const OrderSpec& order, json& object) {
+void add_rest(const OrderSpec& order, Json& object) {
   object["epochs"] = order.epochs;
   add_selection(order, object);
   if (!order.weights.empty()) object["weights"] = order.weights;
@@ -119,14 +123,14 @@ void add_rest(const OrderSpec& order, json& object) {
   if (order.weights_default) object["weights_default"] = number_json(*order.weights_default);
 }
 
-json deciding_json(const PipelineSpec& spec) {
-  auto outputs = json::array();
+Json deciding_json(const PipelineSpec& spec) {
+  auto outputs = Json::array();
   for (const auto& output : spec.outputs) {
-    auto ops = json::array();
+    auto ops = Json::array();
     for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
     outputs.push_back({{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}});
   }
-  json root = {{"seed", spec.seed},
+  Json root = {{"seed", spec.seed},
                {"on_bad", on_bad_name(spec.on_bad)},
                {"order", deciding_order_json(spec.order)},
                {"output", std::move(outputs)},
@@ -141,12 +145,13 @@ struct DTypeEntry {
   size_t bytes;
 };
 
-constexpr std::array<DTypeEntry, 6> kDTypes = {{{DType::kUint8, "uint8", 1},
+constexpr std::array<DTypeEntry, 7> kDTypes = {{{DType::kUint8, "uint8", 1},
                                                 {DType::kInt32, "int32", 4},
                                                 {DType::kInt64, "int64", 8},
                                                 {DType::kFloat16, "float16", 2},
                                                 {DType::kBfloat16, "bfloat16", 2},
-                                                {DType::kFloat32, "float32", 4}}};
+                                                {DType::kFloat32, "float32", 4},
+                                                {DType::kFloat64, "float64", 8}}};
 
 const DTypeEntry& dtype_entry(DType dtype) {
   for (const auto& entry : kDTypes) {
@@ -179,6 +184,12 @@ double OperationSpec::number(std::string_view name) const { return get<double>(*
 const std::string& OperationSpec::text(std::string_view name) const { return get<std::string>(*this, name); }
 const std::vector<double>& OperationSpec::numbers(std::string_view name) const {
   return get<std::vector<double>>(*this, name);
+}
+
+std::string uris_text(const SourceSpec& source) {
+  std::string text;
+  for (const auto& uri : source.uris) text += (text.empty() ? "" : ", ") + uri;
+  return text;
 }
 
 std::string_view cache_form_name(CacheForm form) {
@@ -219,9 +230,10 @@ LastBatch last_batch_named(std::string_view name) {
 
 std::string canonical_json(const PipelineSpec& spec) { return deciding_json(spec).dump(); }
 
-std::string full_json(const PipelineSpec& spec) {
+Json full_document(const PipelineSpec& spec) {
   auto root = deciding_json(spec);
   root["name"] = spec.name;
+  if (spec.bad_max) root["bad_max"] = number_json(*spec.bad_max);
   root["cache"] = cache_form_name(spec.cache);
   root["share"] = spec.share == Share::kStream ? "stream" : "cache";
   put_sources(spec, &full_source_json, root);
@@ -232,7 +244,9 @@ std::string full_json(const PipelineSpec& spec) {
   root["batch"]["prefetch_depth"] = spec.batch.prefetch_depth;
   root["batch"]["held_max"] = spec.batch.held_max;
   root["batch"]["device"] = spec.batch.device;
-  return root.dump();
+  return root;
 }
+
+std::string full_json(const PipelineSpec& spec) { return full_document(spec).dump(); }
 
 }  // namespace spdld::config

@@ -16,7 +16,9 @@
 
 namespace spdld::config {
 
-enum class DType : uint8_t { kUint8, kInt32, kInt64, kFloat16, kBfloat16, kFloat32 };
+class Json;
+
+enum class DType : uint8_t { kUint8, kInt32, kInt64, kFloat16, kBfloat16, kFloat32, kFloat64 };
 enum class Layout : uint8_t { kNhwc, kNchw };
 
 // Bytes of one element; the name as users write it ("float16").
@@ -52,9 +54,12 @@ struct OperationSpec {
 
 struct OutputSpec {
   std::string name;  // of the tensor in the batch: [A-Za-z_][A-Za-z0-9_.-]*, unique; "sample_id" and "mask" are taken
-  std::string from;  // the sample's field: image, class, path; or a member's extension
+  // The sample's field: image, class, path; or a member's extension, several of them, or a JSON value in one, as
+  // config/field_path.h says.
+  std::string from;
   // They chain by the catalogue's Flow and end in a tensor or an integer: a chain that was written to end in an image
-  // has got its implicit `convert` here, so that both spellings are one spec.
+  // has got its implicit `convert` here, and an output with a `dtype` its parse-int or parse-float, so that both
+  // spellings are one spec.
   std::vector<OperationSpec> ops;
   Where where;
 };
@@ -65,16 +70,28 @@ struct Selection {
   uint64_t first = 0;            // samples, of those that the lists leave; 0: all
 };
 
+// What becomes of a listing that misses something: a folder that can't be read, an archive that was cut, a sample
+// without a member that an output wants.
+enum class OnMissing : uint8_t {
+  kRefuse,  // it is refused, with what is missing
+  kWarn     // the rest is taken, and every client is told
+};
+
 struct SourceSpec : Selection {
   std::string type;  // a name of catalogue.h's sources()
-  std::string uri;   // a plain absolute path (with webdataset's one range, if any), whatever form it was written in
+  // Plain absolute paths, whatever form they were written in: one, or several of a webdataset, whose paths may have
+  // braces and wildcards (config/uri_pattern.h).
+  std::vector<std::string> uris = std::vector<std::string>(1);
   std::string fingerprint;  // of the listing, which must have this one: 32 hexadecimal digits; empty: not pinned
   Parameters parameters;
   Where where;
   // Of one of several; the only source of a pipeline has none of these, and no Selection: [order] has it.
   std::string name = {};  // [A-Za-z_][A-Za-z0-9_-]*, unique
   double weight = 0;      // of all sources or of none (0): then each counts as its number of samples
+  OnMissing on_missing = OnMissing::kRefuse;
 };
+
+std::string uris_text(const SourceSpec& source);  // for people: "/a/x.tar, /b/*.tar"
 
 // What happens to content that can't be decoded. A transient fault is never treated so: it is waited for.
 enum class OnBad : uint8_t { kSubstitute, kMask, kFail };
@@ -146,6 +163,9 @@ struct PipelineSpec {
   std::string name;
   uint64_t seed = 0;
   OnBad on_bad = OnBad::kSubstitute;
+  // How many samples that a rank takes in an epoch may be bad: a part of them where it is below 1, else so many. None:
+  // "auto", as daemon/pipeline/bad_limit.h says it.
+  std::optional<double> bad_max = {};
   CacheForm cache = CacheForm::kAuto;
   Share share = Share::kCache;
   double cpu_weight = 1;  // its part of the decode threads' time beside that of other pipelines
@@ -165,6 +185,7 @@ struct PipelineSpec {
 std::string canonical_json(const PipelineSpec& spec);
 // The same whole, as `describe` and the client's re-attach use it: feeding it to load_pipeline_json gives an equal
 // spec.
+Json full_document(const PipelineSpec& spec);
 std::string full_json(const PipelineSpec& spec);
 
 }  // namespace spdld::config

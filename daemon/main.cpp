@@ -1,15 +1,17 @@
 // spdld: arguments -> settings -> Node -> wait.
 #include <sched.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <utility>
 
 #include "config/load.h"
+#include "daemon/base/log.h"
 #include "daemon/node/node.h"
 
 namespace {
@@ -45,15 +47,20 @@ void forget_affinity() {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
-  sched_setaffinity(0, sizeof all, &all);  // the kernel keeps to what the cgroup allows
+  if (sched_setaffinity(0, sizeof all, &all) == 0) return;  // the kernel keeps to what the cgroup allows
+  spdld::log::warn("this daemon stays on the cores of the process that started it: sched_setaffinity failed ({})",
+               std::strerror(errno));
 }
 
 // A slot is a descriptor, and so is a client: the usual soft limit of 1,024 is for programs that use select().
 void raise_descriptor_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return spdld::log::warn("the limit of open files is not known: getrlimit failed ({})", std::strerror(errno));
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    spdld::log::warn("the limit of open files stays at {}: setrlimit failed ({}); each batch slot and client takes one",
+                 before, std::strerror(errno));
 }
 
 // Returns false after it has told what is wrong.
@@ -70,6 +77,8 @@ bool load(const Arguments& arguments, spdld::node::Options& options) {
     options.settings = std::move(*loaded.value);
     options.config_file = std::filesystem::absolute(file);
   }
+  options.of_file = options.settings;
+  options.log_level = arguments.log_level;
   if (!arguments.socket.empty()) options.settings.socket_path = arguments.socket;
   if (!arguments.log_level.empty()) options.settings.log_level = arguments.log_level;
   if (arguments.is_private) options.settings.socket_mode = 0600;
@@ -91,20 +100,17 @@ int main(int argc, char** argv) {
   // A client that is gone, and a limit of files' sizes, are errors of the call that meets them, and handled there.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  raise_descriptor_limit();
-  if (arguments.is_private) forget_affinity();
-  auto log = spdlog::stderr_color_mt("spdld");
-  spdlog::set_default_logger(log);
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   try {
     spdld::node::Options options;
     if (!load(arguments, options)) return 2;
-    spdlog::set_level(spdlog::level::from_str(options.settings.log_level));
+    spdld::log::set_level(options.settings.log_level);
+    raise_descriptor_limit();  // before any thread begins
+    if (arguments.is_private) forget_affinity();
     spdld::node::Node node(std::move(options));
     node.run();
     return 0;
   } catch (const std::exception& e) {
-    spdlog::critical("{}", e.what());
+    spdld::log::critical("{}", e.what());
     return 1;
   }
 }

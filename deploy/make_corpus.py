@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Makes a labelled corpus of JPEGs from real photographs, the same bytes on every Debian 12.
+"""Makes a labelled corpus of JPEGs from real photographs. The bytes are the same on every Debian 12.
 
-The photographs are those of Debian's packages gnome-backgrounds and plasma-workspace-wallpapers. Every picture is a crop
-of one of them at a random place and scale, sized as pictures of ImageNet are, with some sensor noise, and saved with mixed
-qualities and chroma subsampling; some are grey, progressive or carry an EXIF orientation, as real collections do.
+The photographs come from Debian's packages gnome-backgrounds and plasma-workspace-wallpapers. Every picture is a crop of a photograph
+at a random place and scale, with some sensor noise. Sizes, qualities and chroma subsampling vary as in real collections; some
+pictures are grey, progressive, or carry an EXIF orientation.
 
-    FOLDER/<class>/<number>.jpg            a folder a class; its pictures come from a few photographs
-    FOLDER/<number>.tar                    with --tar instead: WebDataset, <key>.jpg and <key>.cls (the class's number)
+    FOLDER/<class>/<number>.jpg            one folder for each class, whose pictures come from a few photographs
+    FOLDER/<number>.tar                    with --tar: WebDataset, <key>.jpg and <key>.cls (the number of the class)
 """
 import argparse
 import io

@@ -51,6 +51,7 @@ size_t bytes_of(DType dtype) {
     case DType::float32:
       return 4;
     case DType::int64:
+    case DType::float64:
       return 8;
   }
   return 0;

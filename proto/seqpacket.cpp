@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -19,6 +20,7 @@ namespace {
 constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr int kTextSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int kBacklog = 128;
+constexpr size_t kGroupsMax = 65536;  // the kernel's NGROUPS_MAX
 
 using ControlBytes = std::array<char, CMSG_SPACE(kFdsMax * sizeof(int))>;
 
@@ -187,6 +189,19 @@ PeerCredentials peer_credentials(int socket) {
   socklen_t bytes = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return {};
   return {credentials.pid, credentials.uid, credentials.gid};
+}
+
+std::vector<gid_t> peer_groups(int socket) {
+  std::vector<gid_t> groups(32);
+  // A second try with the number that the first one told; they do not change while the socket lives.
+  for (int i = 0; i < 2; ++i) {
+    auto bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+    const bool known = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes) == 0;
+    if (!known && errno != ERANGE) return {};
+    groups.resize(std::min<size_t>(bytes / sizeof(gid_t), kGroupsMax));
+    if (known) return groups;
+  }
+  return {};
 }
 
 UniqueFd open_pidfd(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }

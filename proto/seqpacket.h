@@ -48,6 +48,8 @@ struct PeerCredentials {
   gid_t gid = 65534;
 };
 PeerCredentials peer_credentials(int socket);
+// The supplementary groups of its process, as they were when it connected (SO_PEERGROUPS, Linux 4.13); none: not known.
+std::vector<gid_t> peer_groups(int socket);
 
 // A pidfd of a process (pidfd_open); readable once it has ended. Empty: errno says why.
 UniqueFd open_pidfd(pid_t pid);

@@ -1,4 +1,4 @@
-// What the pool adds to a task, and a record to what is recorded. CPU is that of the whole process, a task.
+// Measures what the pool adds to a task, and what recording adds. CPU is the whole process's time for one task.
 #include <benchmark/benchmark.h>
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// The node's cache: what a look-up, an entry put in, and the start with a full disk take. Memory a sample is told by
-// the counters.
+// Measures the node's cache: a look-up, a new entry, and the start with a full disk. Counters show the memory for each
+// sample.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 

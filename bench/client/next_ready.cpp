@@ -1,11 +1,11 @@
-// A trainer in C++ over the public library alone, for bench/handover.py, which starts it beside a daemon of its own:
+// A trainer in C++ that uses the public library alone. bench/handover.py starts it beside a daemon:
 //
 //   next_ready SOCKET PIPELINE.toml CALLS
 //
-// Before each call it waits until the daemon shows a full ring, so that next() never waits for a picture. Prints one
-// JSON line: microseconds of next() alone (median, p99), of the process's CPU for next(), looking a tensor up and
-// releasing; bytes that it grew by since before attach, slots aside; and whether the tensors lay in the slots' mappings
-// themselves.
+// Before each call the trainer waits until the daemon shows a full ring, so that next() never waits for a picture. It
+// prints one JSON line: the microseconds of next() alone (median, p99); the process's CPU time for next(), looking up a
+// tensor and releasing; the bytes by which the process grew since attach, without slots; and whether the tensors lay in
+// the mapped slots themselves.
 #include <poll.h>
 #include <spdld.hpp>
 

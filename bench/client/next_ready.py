@@ -1,6 +1,6 @@
-"""A trainer in Python over the package alone, for bench/handover.py: the same as next_ready.cpp beside it.
+"""A trainer in Python for bench/handover.py. It uses the package alone, and does the same as next_ready.cpp beside it.
 
-    next_ready.py SOCKET PIPELINE.toml CALLS
+next_ready.py SOCKET PIPELINE.toml CALLS
 """
 import json
 import sys

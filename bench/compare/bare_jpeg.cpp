@@ -1,12 +1,12 @@
-// The yardstick: the least that libjpeg-turbo needs for the work "train", on one thread, without a loader around it.
+// The yardstick: the least CPU time that libjpeg-turbo needs for the work "train", on one thread and without a loader.
 //
 //   bare_jpeg FOLDER [ROUNDS]
 //
-// Every FOLDER/**/*.jpg is read into memory first. Then, for each: draw torchvision's RandomResizedCrop (area 0.08 to
-// 1, ratio 3/4 to 4/3), decode only the rows and columns of that box, resize it to 224 x 224 by two taps each way
-// (bilinear, not antialiased: less work than the loader does), normalise, and write float32 CHW. Prints one JSON line:
-// milliseconds of CPU a picture, the median of ROUNDS (3) passes, of decoding alone (decode_ms) and of the whole
-// (cpu_ms).
+// The program first reads every FOLDER/**/*.jpg into memory. For each picture it then draws torchvision's
+// RandomResizedCrop (area 0.08 to 1, ratio 3/4 to 4/3), decodes only the rows and columns of that box, resizes the box
+// to 224 x 224 by two taps each way (bilinear, not antialiased, which is less work than the loader does), normalises,
+// and writes float32 CHW. It prints one JSON line with the CPU milliseconds of one picture, as the median of ROUNDS (3)
+// passes: of decoding alone (decode_ms), and of everything (cpu_ms).
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-"""The bars of CPU time a picture, as an SVG file."""
+"""Draws the CPU time for one picture as bars, in an SVG file."""
 from html import escape
 
 import figures
@@ -30,13 +30,13 @@ def draw(lines, arguments):
     taken = sorted((figures.medians(of_row)["cpu_ms"], name) for name, of_row in lines.items())
     scale = (WIDTH - LEFT - RIGHT) / max(taken[-1][0], 1e-9)
     height = TOP + STEP * len(taken) + FOOT
-    title = "JPEG to training batch: CPU time a picture" if arguments.work == "train" else \
-        "JPEG to 224 x 224: CPU time a picture"
+    title = "JPEG to training batch: CPU time for one picture" if arguments.work == "train" else \
+        "JPEG to 224 x 224: CPU time for one picture"
     work = "random-resized-crop 224, flip, normalise, float32" if arguments.work == "train" else "resize, uint8"
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
              f'role="img" aria-label="{escape(title)}">', f"<title>{escape(title)}</title>",
              f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>', text(20, 34, title, 20, weight="bold"),
-             text(20, 58, f"user + system time of all processes, less is better; {work}", 13, fill="#495057")]
+             text(20, 58, f"user + system time of all processes; less is better; {work}", 13, fill="#495057")]
     for place, (milliseconds, name) in enumerate(taken):
         parts += bar(of_name[name], milliseconds, scale, TOP + STEP * place)
     parts.append(text(20, height - 18, f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}; "

@@ -1,9 +1,9 @@
-"""Runs one loader over a folder in this process, and prints one JSON line of what it took. For run.py and scaling.py.
+"""Runs one loader over a folder in this process, and prints one JSON line with what it took. run.py and scaling.py start it.
 
     one.py '{"peer": "torch", "work": "train", "folder": FOLDER, "batch": 64, "threads": 2, "scratch": FOLDER2, ...}'
 
-cpu_ms: user and system time a picture of this process and all below it, from the loader's construction on: imports, the
-daemon's start and a cache's filling before it are not in it. pictures_per_s: after the first batch.
+cpu_ms is the user and system time for one picture, of this process and of all processes below it. It counts from the loader's
+construction on: imports, the start of the daemon and the filling of a cache come before. pictures_per_s counts after the first batch.
 """
 import importlib
 import json

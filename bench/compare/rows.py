@@ -1,4 +1,4 @@
-"""What is measured: the rows of the table, which Python runs each, and which of them are there."""
+"""The rows of the table: the loaders, the Python that runs each loader, and whether it is installed."""
 import os
 import re
 import subprocess

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Measures spdld beside other loaders, on one folder of pictures, in turns, and draws what came out.
+"""Measures spdld beside other loaders on one folder of pictures, in turns, and draws a chart of the results.
 
     bench/compare/run.py FOLDER [--build DIR] [--peers-from DIR] [--rounds 3] [--threads 2] [--work train]
                          [--peers NAME,...] [--epochs 3] [--batch 64] [--out DIR]
 
 FOLDER         <class>/<name>.jpg, such as deploy/make_corpus.py makes; it must fit into the page cache
---build        a build directory of Meson with buildtype=release; without one, the spdld of the system
---peers-from   what bench/compare/setup made: a virtual environment a peer; without it, peers that this Python can import
+--build        a build directory of Meson with buildtype=release; without it, the spdld of the system
+--peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer; without it, the peers that this
+               Python can import
 --work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC
---peers        rows, as named below; "peers" is all that are not spdld's; default: all that can run
---out          gets table.md, chart.svg and result.json (made where it is missing)
+--peers        the rows to measure, by the names below; "peers" stands for all loaders but spdld; default: all that can run
+--out          a folder for table.md, chart.svg and result.json; it is made if it does not exist
 
-Each round runs every row once, a fresh process each. CPU is user and system time of all processes of a row, a picture;
-pictures/s count after the first batch; memory is the largest proportional set size of all its processes together. The
-table has medians over the rounds; ratios are taken within each round.
+Each round runs every row once, in a fresh process. CPU is the user and system time of all processes of a row, for one picture.
+Pictures/s count after the first batch. Memory is the largest proportional set size of all processes of a row together. The table shows
+medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of the row, within each round.
 """
 import argparse
 import json
@@ -38,7 +39,7 @@ import rows  # noqa: E402
 
 LIMIT_S = 1800  # of one process
 LOOK_FIRST_S, LOOK_LAST_S = 0.2, 3.2  # between looks at its memory, which cost it some milliseconds each
-HEAD = ["loader", "CPU ms a picture", "spdld to it", "pictures/s", "spdld to it", "first batch s", "memory MB"]
+HEAD = ["loader", "CPU ms per picture", "spdld ÷ it", "pictures/s", "spdld ÷ it", "first batch s", "memory MB"]
 
 
 def run_limited(command):

@@ -1,5 +1,5 @@
 // The least that libjpeg needs for a box: the floor beside which the decoder is measured. It handles no errors, and the
-// colours at a box's edges are not exactly those of a whole decoding.
+// colours at a box's edges differ a little from a whole decoding.
 #pragma once
 
 #include <memory>

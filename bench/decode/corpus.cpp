@@ -70,7 +70,7 @@ std::vector<Photo> load() {
   std::vector<Photo> photos;
   for (auto& jpeg : jpegs) {
     const auto size = decoder->open(jpeg, false);
-    // What has planes, so that all rows are of the same pictures.
+    // Pictures that have planes, so that all rows use the same pictures.
     if (size && decoder->planes()) photos.push_back({std::move(jpeg), *size, draw_box(*size, random)});
   }
   if (photos.empty()) throw std::runtime_error("SPDLD_BENCH_JPEGS names a folder without JPEGs that have planes");

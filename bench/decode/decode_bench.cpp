@@ -1,5 +1,5 @@
-// What the stages of decoding cost a picture, beside bare libjpeg. One iteration is the whole corpus; `a_picture` is
-// CPU time. Their differences are small: quote medians of repetitions (--benchmark_repetitions=9
+// Measures the stages of decoding beside bare libjpeg. One iteration is the whole corpus; `a_picture` is the CPU time of
+// one picture. The differences are small, so quote medians of repetitions (--benchmark_repetitions=9
 // --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true).
 #include <benchmark/benchmark.h>
 
@@ -33,7 +33,7 @@ void measure(benchmark::State& state, Stage stage) {
 
 Box whole(const bench::Photo& photo) { return {0, 0, photo.size.width, photo.size.height}; }
 
-// What a resampling reads of the rows, in the order in which it does.
+// The rows that a resampling reads, in its order.
 uint64_t read_rows(const PixelRows& rows) {
   uint64_t sum = 0;
   for (int y = rows.covers.y; y < rows.covers.y + rows.covers.height; ++y) {

@@ -1,4 +1,4 @@
-"""The frameworks, alike: a batch's tensor to numpy, its address, and a wait for the GPU. Each is imported when it is made."""
+"""One interface to the frameworks: a batch's tensor as numpy, its address, and a wait for the GPU. A framework is imported late."""
 import importlib
 import os
 

@@ -1,12 +1,12 @@
-"""Where things lie: a packed folder (see `pack`), or a build given on the command line.
+"""Finds the programs and files of a run: in a packed folder (see `pack`), or in a build that the command line names.
 
-    run.py *.py          the script and its parts
-    bin/                 spdld, spdlctl
-    lib/                 the Debian libraries they use; lib/glibc/: its loader and C library, for a machine with an older one
-    python/cp312/spdld/  the Python package, built for each version of Python
-    tests/               programs that need a GPU, and libspdld
-    corpus/              class folders of .jpg files
-    bundle.json          what was packed, and from which commit
+run.py *.py          the script and its parts
+bin/                 spdld, spdlctl
+lib/                 the Debian libraries that they use; lib/glibc/: loader and C library, for a machine with older ones
+python/cp312/spdld/  the Python package, built for each version of Python
+tests/               programs that need a GPU, and libspdld
+corpus/              class folders of .jpg files
+bundle.json          what was packed, and from which commit
 """
 import json
 import os

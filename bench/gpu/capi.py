@@ -1,4 +1,4 @@
-"""libspdld by its C ABI (client/include/spdld.h), through ctypes: for what Python's package does not show, spdld_poll_fd."""
+"""libspdld by its C interface (client/include/spdld.h), through ctypes. The Python package does not show spdld_poll_fd."""
 import ctypes
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 

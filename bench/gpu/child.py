@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one job: `child.py CONTEXT.json MODULE:FUNCTION [ARGUMENT...]`. Started by jobs.py alone."""
+"""Runs one job: `child.py CONTEXT.json MODULE:FUNCTION [ARGUMENT...]`. Only jobs.py starts it."""
 import importlib
 import signal
 import sys

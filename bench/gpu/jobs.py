@@ -1,4 +1,4 @@
-"""A job: some rows that one process finds out, under a time-out. Processes end with their groups, so nothing is left."""
+"""Jobs: each job is one process that fills some rows within a time limit. Processes end with their groups, so nothing is left."""
 import os
 import signal
 import subprocess

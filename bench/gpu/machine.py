@@ -1,4 +1,4 @@
-"""What the figures were measured on: GPU, driver, processor, system, Python and its frameworks."""
+"""Describes the machine that the figures come from: GPU, driver, processor, system, Python and its frameworks."""
 import importlib.metadata
 import os
 import platform

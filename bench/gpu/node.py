@@ -1,4 +1,4 @@
-"""What a job has: the context that run.py wrote, a daemon of its own, and pipelines over the corpus."""
+"""Each job works with these: the context that run.py wrote, a daemon of its own, and pipelines over the corpus."""
 import json
 import os
 import sys

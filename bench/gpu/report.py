@@ -1,4 +1,4 @@
-"""Rows of the table, from the process that measures to the one that collects: a line of JSON each."""
+"""Carries rows of the table from the process that measures to the process that collects, as one line of JSON each."""
 import json
 import sys
 
@@ -11,7 +11,7 @@ class NotPossible(Exception):
 
 
 class Report:
-    """What a job tells of its rows, each once. `values` go into the JSON as they are."""
+    """The rows that a job reports, each once. `values` go into the JSON as they are."""
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stdout

@@ -1,4 +1,4 @@
-"""Who dies, and what is left: killed trainers give all their memory back; a killed daemon takes no batch along."""
+"""Processes that die: a killed trainer gives all its memory back, and a killed daemon leaves the batches in hand valid."""
 import json
 import random
 import selectors

@@ -1,4 +1,4 @@
-"""The trainer's tensors beside the host path's, bit for bit: every framework, type and way of hand-over."""
+"""Compares the trainer's tensors with the host path's, bit for bit, for every framework, type and transport."""
 import numpy as np
 
 from arrays import Arrays, address_of
@@ -42,7 +42,7 @@ def same_bits(one, other):
 
 
 def compare_way(context, daemon, arrays, way):
-    """What differs, as sentences; and how many of the tensors are the slot's memory itself."""
+    """Sentences about differences, and how many of the tensors are the slot's memory itself."""
     faults, in_place = [], 0
     for dtype in DTYPES:
         spec = context.pipeline(f"equal-{dtype}", dtype, context.scaled(32, 4))

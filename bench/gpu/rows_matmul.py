@@ -1,4 +1,4 @@
-"""What the daemon's copies cost a trainer that only computes: a loop of matrix products, with and without batches."""
+"""Measures what the daemon's copies cost a trainer that only computes: a loop of matrix products, with and without batches."""
 import statistics
 import time
 

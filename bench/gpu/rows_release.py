@@ -1,4 +1,4 @@
-"""A slot is not filled anew before the trainer's own work on it is done, on whichever stream that is; graphs as well."""
+"""Checks that a slot is not filled anew before the trainer's work on it is done, on any stream and in graphs."""
 import numpy as np
 
 from arrays import torch_with_gpu

@@ -1,4 +1,4 @@
-"""Who may use a GPU's batches, and what the error says where not: users, namespaces, visible GPUs, forks."""
+"""Checks who may use a GPU's batches, and what the error says otherwise: users, namespaces, visible GPUs, forks."""
 import json
 import os
 import shutil

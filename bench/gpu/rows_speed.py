@@ -1,4 +1,4 @@
-"""READY to usable tensor; the daemon's copies beside plain pinned ones; what the daemon's context takes."""
+"""Measures the time from READY to a usable tensor, the daemon's copies beside plain copies, and the memory of its context."""
 import gc
 import statistics
 import subprocess

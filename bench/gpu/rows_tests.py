@@ -1,4 +1,4 @@
-"""The tools as an operator and a C program use them: spdlctl's word on GPUs, and libspdld by its C ABI."""
+"""The tools as an operator and a C program use them: what spdlctl says about GPUs, and libspdld by its C interface."""
 import json
 import os
 import select
@@ -30,7 +30,7 @@ def jobs(device):
 
 
 def ctl(context, daemon, *words):
-    """What spdlctl prints, as text or from JSON."""
+    """The output of spdlctl, as text or from JSON."""
     program = context.ctl
     environment = {**os.environ, **({"LD_LIBRARY_PATH": program["library_path"]} if program["library_path"] else {})}
     done = subprocess.run([*program["command"], "--socket", daemon.socket, *words], capture_output=True, text=True, timeout=30,

@@ -4,13 +4,13 @@
     python3 run.py [--out FOLDER]              in a folder that bench/gpu/pack made; about 8 minutes
     run.py --device cpu --daemon build/daemon/spdld --ctl build/client/cli/spdlctl --corpus PICTURES    out of a build
 
-Ends with a table: a row for everything that is to be shown, each with its outcome:
-    pass, fail      against what is wanted
-    measured        a figure without a bound
+The script ends with a table. Each row shows one thing that is to be tested or measured, with its outcome:
+    pass, fail      the row has a bound, and meets it or not
+    measured        the row is a figure without a bound
     not possible    this machine cannot do it; the remark says why
     not tried       it needs something else, such as root
-Writes table.md and result.json into --out. Exit code 1: a row failed; 2: nothing could be run. Nothing is installed, no
-setting of the GPU is changed, and what it writes elsewhere is in temporary folders that it removes.
+It writes table.md and result.json into --out. Exit code 1 means that a row failed, and 2 that nothing could be run. The script installs
+nothing, changes no setting of the GPU, and writes everything else into temporary folders that it removes.
 """
 import argparse
 import importlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A trainer to be killed: `victim.py SOCKET SPEC.json WAY GROUP`. Says "ready" when it holds a batch, then takes more."""
+"""A trainer that is to be killed: `victim.py SOCKET SPEC.json WAY GROUP`. It says "ready" when it holds a batch, and then takes more."""
 import json
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-// What it takes to say which sample comes at a position: the same for every size and place, and without memory.
+// Measures how long it takes to say which sample comes at a position. The time is the same for every size and position.
 #include <benchmark/benchmark.h>
 
 #include <vector>

@@ -83,7 +83,7 @@ inline std::unique_ptr<source::Listing> list(const std::string& type, const std:
                                              const std::filesystem::path& kept = {}, source::KeptUse* use = nullptr) {
   config::SourceSpec spec;
   spec.type = type;
-  spec.uri = uri.string();
+  spec.uris = {uri.string()};
   return source::open_listing(spec, {}, {}, kept, use);
 }
 

@@ -1,8 +1,8 @@
-// What a listing of many files takes, made afresh and taken from what was kept:
-//   listing_bench [CLASSES FILES_OF_EACH]      1000 1300 if not given: as many as ImageNet has
-// And what the same number of samples takes as a WebDataset: an archive for each class, samples of a .jpg and a .cls.
-// Makes empty files in the temporary folder, and removes them. The kernel has them in memory: a disk's time is not in
-// it.
+// Measures a listing of many files, made afresh and taken from the kept listing:
+//   listing_bench [CLASSES FILES_OF_EACH]      the default is 1000 1300, as many files as ImageNet has
+// It also lists the same number of samples as a WebDataset, with an archive for each class, and a .jpg and a .cls for
+// each sample. The program makes empty files in the temporary folder and removes them. The kernel has the files in
+// memory, so the time of a disk is not measured.
 #include <sys/resource.h>
 #include <sys/time.h>
 

@@ -1,4 +1,4 @@
-// Reading and listing, with everything in the kernel's memory: what the daemon's own part of it costs.
+// Measures reading and listing with all files in the kernel's memory, so that only the daemon's own work counts.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -98,7 +98,7 @@ BENCHMARK_CAPTURE(fetch, archive_at_hand, true, Way::kAtHand, FieldFetch::Want::
 BENCHMARK_CAPTURE(fetch, unchanged, false, Way::kThread, FieldFetch::Want::kChanged)->UseRealTime();
 BENCHMARK_CAPTURE(fetch, unchanged_at_hand, false, Way::kAtHand, FieldFetch::Want::kChanged)->UseRealTime();
 
-// ---- the hand-over between the threads that fetch and those that decode
+// ---- the hand-over between the fetch threads and the decode threads
 
 // As a pipeline's stream does it, with a fixed work on the bytes in place of decoding: two threads fetch, two decode,
 // and as many samples are under way as a stream has with two.

@@ -1,4 +1,4 @@
-"""A daemon for one run, in a temporary folder that goes with it. bench/gpu takes this file along (see its `pack`)."""
+"""A daemon for one run, in a temporary folder that is removed with it. bench/gpu takes this file along (see its `pack`)."""
 import shutil
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""Medians, quantiles, slopes, tables in Markdown, and where they are kept."""
+"""Medians, quantiles, slopes, tables in Markdown, and the files that they are saved in."""
 import math
 import statistics
 from pathlib import Path

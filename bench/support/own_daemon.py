@@ -1,4 +1,4 @@
-"""A daemon of a benchmark's own, in a temporary folder, and the pipelines that are measured."""
+"""A daemon for one benchmark, in a temporary folder, and the pipelines that are measured."""
 import os
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""What processes use, read from /proc: CPU time and memory of a process and of all below it."""
+"""CPU time and memory of a process and of all processes below it, read from /proc."""
 import os
 from pathlib import Path
 
@@ -7,7 +7,7 @@ SLOT_NAME = "memfd:spdld-slot"  # how a mapping of a slot is named, at the daemo
 
 
 def descendants(pid):
-    """Process ids below `pid`, without it; of those that end meanwhile some may be missing."""
+    """Process ids below `pid`, without it. Processes that end meanwhile may be missing."""
     try:
         children = [int(child) for thread in Path(f"/proc/{pid}/task").iterdir()
                     for child in (thread / "children").read_text().split()]

@@ -1,6 +1,6 @@
-// A picture's way from decoded rows, or from planes (4:2:0), to its tensor: by the side of the box (an argument of 0: a
-// random-resized-crop of 530 x 400 pixels). Warm: one picture and one tensor, both in the caches. Cold: pictures and
-// tensors take turns that no cache outlasts, as the node's cache and a ring of batches do.
+// Measures a picture's way from decoded rows, or from planes (4:2:0), to its tensor. The argument is the side of the
+// box; 0 is a random-resized-crop of 530 x 400 pixels. Warm: one picture and one tensor, both in the CPU's caches. Cold:
+// many pictures and tensors take turns, so that they leave the CPU's caches, as in a running daemon.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 

@@ -70,7 +70,7 @@ BenchPlan plan_of(const Globals& globals, const Wishes& wishes) {
 
 ExitCode bench(const Globals& globals, const Wishes& wishes) {
   const BenchReport report = run_bench(plan_of(globals, wishes));
-  print(globals.json() ? report_json(report) : report_text(report, colour_wanted()));
+  print(globals.json() ? report_json(report) : report_text(report, page_of_stdout()));
   return kFine;
 }
 

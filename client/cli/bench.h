@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/format.h"
+
 namespace spdld::cli {
 
 struct BenchPlan {
@@ -51,7 +53,7 @@ BenchReport run_bench(const BenchPlan& plan);
 BenchReport summarise(const BenchPlan& plan, const std::vector<BenchBatch>& batches);
 void add_cpu(BenchReport& report, double daemon_s, double clients_s);
 
-std::string report_text(const BenchReport& report, bool colour);
+std::string report_text(const BenchReport& report, const Page& page);
 std::string report_json(const BenchReport& report);
 
 }  // namespace spdld::cli

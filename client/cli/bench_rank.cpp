@@ -73,9 +73,10 @@ class Rank {
     return code;
   }
 
-  static int listing(void* self, const char*, uint64_t done, uint64_t total) {
+  static int listing(void* self, const char* what, uint64_t done, uint64_t total) {
     const auto* rank = static_cast<const Rank*>(self);
     BenchRecord record = rank->record(Kind::kListing);
+    std::strncpy(record.text.data(), what, record.text.size() - 1);
     record.done = done;
     record.total = total;
     rank->tell(record);
@@ -103,8 +104,12 @@ class Rank {
     return options;
   }
 
+  uint64_t epochs_to_come(const spdld_info& info) const {
+    return info.epochs > 0 ? std::min(info.epochs, plan_.epochs) : plan_.epochs;
+  }
+
   uint64_t batches_to_come(const spdld_info& info) const {
-    const uint64_t epochs = info.epochs > 0 ? std::min(info.epochs, plan_.epochs) : plan_.epochs;
+    const uint64_t epochs = epochs_to_come(info);
     const uint64_t steps = std::max<uint64_t>(info.steps_per_epoch, 1);
     const uint64_t all = epochs > std::numeric_limits<uint64_t>::max() / steps ? std::numeric_limits<uint64_t>::max()
                                                                                : epochs * info.steps_per_epoch;
@@ -115,6 +120,7 @@ class Rank {
     Loader loader(options());
     BenchRecord attached = record(Kind::kAttached);
     attached.total = batches_to_come(loader.info());
+    attached.done = epochs_to_come(loader.info());
     tell(attached);
     for (uint64_t taken = 0; taken < attached.total;) {
       const auto before = Clock::now();
@@ -133,6 +139,7 @@ class Rank {
                     .images = static_cast<uint32_t>(info.valid),
                     .substituted = info.substituted,
                     .masked = info.masked};
+      told.done = info.epoch;
       tell(told);
       taken++;
     }

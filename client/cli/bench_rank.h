@@ -12,9 +12,9 @@ namespace spdld::cli {
 // set.
 struct BenchRecord {
   enum class Kind : uint32_t {
-    kListing,   // done, total: of the daemon's work before the first batch
-    kAttached,  // total: batches that will come
-    kBatch,     // batch
+    kListing,   // text, done, total: what is done before the rank is attached, as spdld_progress tells it
+    kAttached,  // total: batches that will come; done: in so many epochs
+    kBatch,     // batch; done: its epoch
     kDone,      // cpu_s: user and system time of this rank
     kFailed     // exit_code, text: one sentence
   };

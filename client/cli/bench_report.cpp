@@ -59,7 +59,7 @@ void add_cpu(BenchReport& report, double daemon_s, double clients_s) {
   report.cpu_ms_per_image = report.images > 0 ? report.cpu_s * 1e3 / static_cast<double>(report.images) : 0;
 }
 
-std::string report_text(const BenchReport& report, bool colour) {
+std::string report_text(const BenchReport& report, const Page& page) {
   Facts facts;
   facts.add("pipeline", report.pipeline);
   facts.add("delivered", counted(report.images, "image") + " in " + counted(report.batches, "batch", "batches") +
@@ -79,7 +79,7 @@ std::string report_text(const BenchReport& report, bool colour) {
                                       " masked; see `spdlctl errors`",
                                   Style::kWarning));
   }
-  return facts.text(colour);
+  return facts.text(page);
 }
 
 std::string report_json(const BenchReport& report) {

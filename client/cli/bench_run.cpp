@@ -1,4 +1,4 @@
-// Forks a bench's ranks, reads what they tell, and draws the progress bar.
+// Forks a bench's ranks, reads what they tell, and shows how far they are.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "client/cli/bench_rank.h"
-#include "client/cli/format.h"
 #include "client/cli/memory_probe.h"
+#include "client/cli/progress.h"
 #include "client/cli/query.h"
 #include "proto/unique_fd.h"
 
@@ -25,7 +25,6 @@ using Clock = std::chrono::steady_clock;
 using Kind = BenchRecord::Kind;
 
 constexpr int kLookMs = 200;
-constexpr int kBarColumns = 30;
 constexpr int64_t kQueryTimeoutMs = 5000;
 
 struct Pipe {
@@ -85,38 +84,6 @@ class DaemonProbe {
   pid_t pid_ = 0;  // 0: not asked yet; -1: not to be seen from here
 };
 
-// On stderr, and only on a terminal.
-class ProgressBar {
- public:
-  ~ProgressBar() { clear(); }
-
-  void listing(uint64_t done, uint64_t total) {
-    draw("listing " + count_text(done) + (total > 0 ? " of " + count_text(total) : std::string()));
-  }
-  void batches(uint64_t done, uint64_t total, double images_per_s) {
-    const double part = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
-    const auto full = static_cast<size_t>(part * kBarColumns);
-    draw("[" + std::string(full, '#') + std::string(kBarColumns - std::min<size_t>(full, kBarColumns), '.') + "] " +
-         percent_text(part) + "  " + count_text(done) + " of " + counted(total, "batch", "batches") + "  " +
-         decimal_text(images_per_s, 0) + " images/s");
-  }
-  void clear() {
-    if (drawn_) std::fputs("\r\033[K", stderr);
-    drawn_ = false;
-  }
-
- private:
-  void draw(const std::string& line) {
-    if (!terminal_) return;
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
-    std::fflush(stderr);
-    drawn_ = true;
-  }
-
-  bool terminal_ = isatty(STDERR_FILENO) == 1;
-  bool drawn_ = false;
-};
-
 class Watch {
  public:
   explicit Watch(const BenchPlan& plan) : plan_(plan), daemon_(plan.socket), began_(Clock::now()), pipe_(make_pipe()) {}
@@ -136,7 +103,7 @@ class Watch {
       looked = Clock::now();
       look();
     }
-    bar_.clear();
+    progress_.clear();
     reap();
     BenchReport report = summarise(plan_, batches_);
     add_cpu(report, daemon_.used_since_s(), ranks_cpu_s_);
@@ -172,15 +139,17 @@ class Watch {
   void take(const BenchRecord& record) {
     switch (record.kind) {
       case Kind::kListing:
-        bar_.listing(record.done, record.total);
+        if (attached_ == 0) progress_.show(text::progress_of(record.text.data(), record.done, record.total));
         return;
       case Kind::kAttached:
         to_come_ += record.total;
+        epochs_ = record.done;
         if (attached_++ == 0) look();
         return;
       case Kind::kBatch:
         batches_.push_back(record.batch);
         images_ += record.batch.images;
+        epoch_ = record.done;
         return;
       case Kind::kDone:
         // The last look: a short bench may have had no other while its slots were in use.
@@ -197,8 +166,11 @@ class Watch {
   void look() {
     if (attached_ == 0) return;
     memory_.look(daemon_.memory_bytes(), ranks_);
-    const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-    bar_.batches(batches_.size(), to_come_, static_cast<double>(images_) / seconds);
+    text::Progress progress;
+    progress.what = "epoch " + text::count_text(epoch_ + 1) + " of " + text::count_text(epochs_) + ":";
+    progress.done = batches_.size(), progress.total = to_come_, progress.unit = "batches";
+    progress.made = images_, progress.made_unit = "images";
+    progress_.show(progress);
   }
 
   void reap() {
@@ -218,8 +190,9 @@ class Watch {
   std::vector<pid_t> ranks_;
   std::vector<BenchBatch> batches_;
   MemoryProbe memory_;
-  ProgressBar bar_;
+  StderrProgress progress_;
   uint64_t images_ = 0, to_come_ = 0;
+  uint64_t epoch_ = 0, epochs_ = 0;  // of the last batch, from 0; of the plan
   uint32_t attached_ = 0, done_ = 0;
   double ranks_cpu_s_ = 0;
 };

@@ -46,6 +46,8 @@ void add_cache(Facts& facts, const Json& describe) {
   }
   if (hits + misses > 0) text += "; hit rate " + hit_rate_text(hits, misses);
   facts.add("cache", text);
+  const std::string trouble = text_or_empty(cache, "disk_trouble");
+  if (!trouble.empty()) facts.add("cache on disk", Cell(trouble, Style::kWarning));
 }
 
 void add_tuning(Facts& facts, const Json& describe) {
@@ -56,15 +58,15 @@ void add_tuning(Facts& facts, const Json& describe) {
             counted(count_or_zero(tuning, "changes"), "change") + (reason.empty() ? "" : ", last: " + reason));
 }
 
-std::string cached_fields_text(const Json& describe, bool colour) {
+std::string cached_fields_text(const Json& describe, const Page& page) {
   // BYTES: of the entries to its left. STALE: the file had changed. REFUSED: there was no room.
-  Table table({{"CACHED"},
+  Table table({{"CACHED", Align::kLeft, Role::kKey},
                {"FORM"},
                {"IN MEMORY", Align::kRight},
                {"BYTES", Align::kRight},
                {"ON DISK", Align::kRight},
                {"BYTES", Align::kRight},
-               {"HIT RATE", Align::kRight},
+               {"HIT RATE", Align::kRight, Role::kFigure, true},
                {"HITS", Align::kRight},
                {"FROM DISK", Align::kRight},
                {"MISSES", Align::kRight},
@@ -79,10 +81,10 @@ std::string cached_fields_text(const Json& describe, bool colour) {
                count_text(count_or_zero(field, "memory_hits") + from_disk), count_text(from_disk), count_text(misses),
                trouble_cell(count_or_zero(field, "stale")), trouble_cell(count_or_zero(field, "refused"))});
   }
-  return table.empty() ? "" : table.text(colour) + "\n";
+  return table.empty() ? "" : table.text(page) + "\n";
 }
 
-std::string tuning_text(const Json& describe, bool colour) {
+std::string tuning_text(const Json& describe, const Page& page) {
   static constexpr std::array<std::pair<const char*, const char*>, 3> kTuned = {
       {{"decode", "threads"}, {"fetch", "reads at once"}, {"depth", "batches ahead"}}};
   Table table({{"TUNED"}, {"NOW", Align::kRight}, {"MOST", Align::kRight}, {"OF"}, {"SET BY"}});
@@ -97,7 +99,7 @@ std::string tuning_text(const Json& describe, bool colour) {
                : off                        ? "its most"
                                             : "what is measured"});
   }
-  return table.empty() ? "" : table.text(colour) + "\n";
+  return table.empty() ? "" : table.text(page) + "\n";
 }
 
 void add_cpu_limits(Facts& facts, const Json& status) {
@@ -142,15 +144,20 @@ void add_cache_limits(Facts& facts, const Json& status) {
   }
 }
 
-std::string shelves_text(const Json& status, bool colour) {
-  Table table({{"CACHED"}, {"FIELD"}, {"FORM"}, {"USED"}, {"IN MEMORY", Align::kRight}, {"ON DISK", Align::kRight}});
+std::string shelves_text(const Json& status, const Page& page) {
+  Table table({{"CACHED", Align::kLeft, Role::kKey},
+               {"FIELD"},
+               {"FORM"},
+               {"USED"},
+               {"IN MEMORY", Align::kRight},
+               {"ON DISK", Align::kRight}});
   for (const auto& shelf : list_or_empty(table_or_empty(status, "cache"), "shelves")) {
     table.add({Cell(text_or_empty(shelf, "uri"), Style::kStrong), text_or_empty(shelf, "field"),
                text_or_empty(shelf, "form"),
                flag_or_false(shelf, "in_use") ? Cell("yes", Style::kGood) : Cell("no", Style::kDim),
                bytes_text(number_or_zero(shelf, "memory_bytes")), bytes_text(number_or_zero(shelf, "disk_bytes"))});
   }
-  return table.empty() ? "" : table.text(colour) + "\n";
+  return table.empty() ? "" : table.text(page) + "\n";
 }
 
 }  // namespace spdld::cli

@@ -13,12 +13,12 @@ namespace spdld::cli {
 void add_cache(Facts& facts, const nlohmann::json& describe);
 void add_tuning(Facts& facts, const nlohmann::json& describe);
 // A table with a blank line below it; "" where there is none.
-std::string cached_fields_text(const nlohmann::json& describe, bool colour);
-std::string tuning_text(const nlohmann::json& describe, bool colour);
+std::string cached_fields_text(const nlohmann::json& describe, const Page& page);
+std::string tuning_text(const nlohmann::json& describe, const Page& page);
 
 // Of status.
 void add_cpu_limits(Facts& facts, const nlohmann::json& status);
 void add_cache_limits(Facts& facts, const nlohmann::json& status);
-std::string shelves_text(const nlohmann::json& status, bool colour);
+std::string shelves_text(const nlohmann::json& status, const Page& page);
 
 }  // namespace spdld::cli

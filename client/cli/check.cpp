@@ -53,8 +53,8 @@ std::string order_summary(const config::OrderSpec& order) {
 std::string sources_summary(const config::PipelineSpec& spec) {
   std::string text;
   for (const auto& source : spec.sources) {
-    text +=
-        (text.empty() ? "" : ", ") + (source.name.empty() ? "" : source.name + " = ") + source.type + " " + source.uri;
+    text += (text.empty() ? "" : ", ") + (source.name.empty() ? "" : source.name + " = ") + source.type + " " +
+            config::uris_text(source);
   }
   return spec.order.mix == config::MixRule::kExact ? text + ", in exact proportions" : text;
 }
@@ -144,7 +144,7 @@ Json verdict_json(const Verdict& verdict) {
 }
 
 ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
-  const bool colour = colour_wanted();
+  const bool colour = page_of_stdout().colour;
   bool fine = true;
   Json verdicts = Json::array();
   for (const auto& file : files) {

@@ -8,6 +8,7 @@
 #include <spdld.hpp>
 
 #include "client/cli/format.h"
+#include "client/cli/progress.h"
 #include "client/cli/query.h"
 #include "proto/unique_fd.h"
 
@@ -75,6 +76,12 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
   options.world_size = 1;
   options.device = "cpu";
   options.client_name = "spdlctl export";
+  StderrProgress progress;
+  options.progress = [](void* line, const char* what, uint64_t done, uint64_t total) {
+    static_cast<StderrProgress*>(line)->show(text::progress_of(what, done, total));
+    return 0;
+  };
+  options.progress_user = &progress;
   std::unique_ptr<Loader> held;  // so that the pipeline stays as it is
   try {
     held = std::make_unique<Loader>(options);
@@ -95,8 +102,10 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
     const auto lines = part.find("lines");
     if (lines == part.end() || !lines->is_string()) throw Failure(kWrong, "the daemon answered without lines.");
     file.write(lines->get_ref<const std::string&>());
+    progress.show({"writing", next, listed, "samples"});
   } while (next < listed);
   file.finish();
+  progress.clear();
   if (globals.json())
     print_json({{"file", path}, {"fingerprint", fingerprint}, {"samples", listed}});
   else

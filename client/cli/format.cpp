@@ -1,10 +1,11 @@
 #include "client/cli/format.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
+#include <charconv>
 #include <cstdlib>
 
 #include "config/document.h"
@@ -14,72 +15,15 @@ namespace {
 
 constexpr size_t kTextBytesMax = 4096;
 
-struct Unit {
-  double seconds;
-  const char* name;
-};
-
-// "3 min 4 s": a whole number of the greater unit, and what is left in the smaller.
-std::string two_units(double seconds, Unit great, Unit small) {
-  auto smalls = static_cast<uint64_t>(std::llround(seconds / small.seconds));
-  const auto each = static_cast<uint64_t>(std::llround(great.seconds / small.seconds));
-  const uint64_t greats = smalls / each;
-  smalls %= each;
-  return std::to_string(greats) + " " + great.name + " " + std::to_string(smalls) + " " + small.name;
+size_t columns_of_stdout() {
+  if (const size_t columns = terminal_columns(STDOUT_FILENO); columns > 0) return columns;
+  const char* said = std::getenv("COLUMNS");
+  const std::string_view text = said ? said : "";
+  size_t columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  const bool sound = error == std::errc() && end == text.data() + text.size() && columns > 0;
+  return sound ? columns : Page().columns;
 }
-
-}  // namespace
-
-std::string decimal_text(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
-
-std::string percent_text(double part) { return decimal_text(part * 100, 0) + " %"; }
-
-std::string bytes_text(double bytes) {
-  static constexpr std::array<const char*, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  size_t unit = 0;
-  while (bytes >= 1023.5 && unit + 1 < kUnits.size()) {
-    bytes /= 1024;
-    unit++;
-  }
-  return decimal_text(bytes, unit > 0 && bytes < 99.95 ? 1 : 0) + " " + kUnits[unit];
-}
-
-std::string duration_text(double seconds) {
-  if (seconds < 0.5e-6) return "0 s";
-  if (seconds < 0.9995e-3) return decimal_text(seconds * 1e6, 0) + " us";
-  if (seconds < 0.9995) return decimal_text(seconds * 1e3, seconds < 0.09995 ? 1 : 0) + " ms";
-  if (seconds < 99.95) return decimal_text(seconds, 1) + " s";
-  if (seconds < 3599.5) return two_units(seconds, {60, "min"}, {1, "s"});
-  if (seconds < 86370) return two_units(seconds, {3600, "h"}, {60, "min"});
-  return two_units(seconds, {86400, "d"}, {3600, "h"});
-}
-
-std::string count_text(uint64_t count) {
-  const std::string digits = std::to_string(count);
-  std::string text;
-  for (size_t at = 0; at < digits.size(); at++) {
-    if (at > 0 && (digits.size() - at) % 3 == 0) text += ',';
-    text += digits[at];
-  }
-  return text;
-}
-
-std::string counted(uint64_t count, std::string_view one, std::string_view many) {
-  const std::string word = count == 1 ? std::string(one) : many.empty() ? std::string(one) + "s" : std::string(many);
-  return count_text(count) + " " + word;
-}
-
-size_t display_width(std::string_view text) {
-  size_t width = 0;
-  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  return width;
-}
-
-std::string safe_text(std::string_view text) { return config::printable(text, kTextBytesMax); }
 
 bool colour_wanted() {
   const char* refused = std::getenv("NO_COLOR");
@@ -89,10 +33,58 @@ bool colour_wanted() {
   return isatty(STDOUT_FILENO) == 1;
 }
 
+}  // namespace
+
+std::string safe_text(std::string_view text) { return config::printable(text, kTextBytesMax); }
+
+size_t terminal_columns(int fd) {
+  winsize size{};
+  return isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+Page page_of_stdout() { return {colour_wanted(), std::max(kColumnsMin, columns_of_stdout())}; }
+
 std::string styled(std::string_view text, Style style, bool colour) {
   static constexpr std::array<const char*, 6> kCodes = {"", "1", "2", "32", "33", "31"};
   if (!colour || style == Style::kPlain || text.empty()) return std::string(text);
   return std::string("\033[") + kCodes[static_cast<size_t>(style)] + "m" + std::string(text) + "\033[0m";
+}
+
+std::string fitted(std::string_view text, size_t columns) {
+  std::string all;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    // Where the last column begins: behind two blanks, and not in the right half.
+    size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    for (size_t at = indent; (at = line.find("  ", at)) < columns / 2;) at = indent = line.find_first_not_of(' ', at);
+    if (indent > columns / 2) indent = 0;
+    std::string start(line.substr(0, indent));
+    for (const auto& part : wrapped(line.substr(indent), columns - indent)) {
+      all += start + part + "\n";
+      start.assign(indent, ' ');
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> wrapped(std::string_view text, size_t columns) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    // A word, with the blanks in front of it.
+    const size_t blanks = std::min(text.find_first_not_of(' '), text.size());
+    const size_t end = std::min(text.find(' ', blanks), text.size());
+    const std::string_view word = text.substr(blanks, end - blanks);
+    std::string& line = lines.back();
+    if (!line.empty() && display_width(line) + blanks + display_width(word) > columns) {
+      lines.emplace_back(word);
+    } else {
+      line += text.substr(0, end);
+    }
+    text.remove_prefix(end);
+  }
+  return lines;
 }
 
 }  // namespace spdld::cli

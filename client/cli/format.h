@@ -1,32 +1,50 @@
-// Numbers as people read them, and what may stand on a terminal. Pure functions; any thread.
+// What may stand on a terminal, and what the terminal is. Any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "client/text/numbers.h"
 
 namespace spdld::cli {
 
-std::string bytes_text(double bytes);       // "512 B", "1.5 GiB"
-std::string duration_text(double seconds);  // "85 us", "12.3 ms", "4.2 s", "3 min 4 s", "2 h 5 min", "3 d 4 h"
-std::string count_text(uint64_t count);     // "1,281,167"
-std::string decimal_text(double value, int digits);
-std::string percent_text(double part);  // of 1: "42 %"
-
-// "1 batch", "1,024 batches"; the plural is the word with an s where none is given.
-std::string counted(uint64_t count, std::string_view one, std::string_view many = {});
-
-// Columns that a text takes on a terminal, counting code points.
-size_t display_width(std::string_view text);
+using text::bytes_text;
+using text::count_text;
+using text::counted;
+using text::decimal_text;
+using text::display_width;
+using text::duration_text;
+using text::percent_text;
 
 // A text that came from elsewhere, so that it can't steer the terminal.
 std::string safe_text(std::string_view text);
 
 enum class Style : uint8_t { kPlain, kStrong, kDim, kGood, kWarning, kBad };
 
-// Whether stdout is a terminal that wants colour (https://no-color.org).
-bool colour_wanted();
+// How a text for people is laid out: coloured or not, and in how many columns.
+struct Page {
+  bool colour = false;
+  size_t columns = 80;
+};
+constexpr size_t kColumnsMin = 40;  // a narrower page is laid out as one of these
+
+// How many columns the terminal at `fd` has; 0: it is no terminal, or does not say.
+size_t terminal_columns(int fd);
+
+// Of stdout: colour on a terminal that wants it (https://no-color.org); the terminal's width, else $COLUMNS, else 80.
+Page page_of_stdout();
+
 std::string styled(std::string_view text, Style style, bool colour);
+
+// The lines of a text that is broken between its words, each at most `columns` wide. A word that is longer stays whole:
+// it may be a path that somebody copies.
+std::vector<std::string> wrapped(std::string_view text, size_t columns);
+
+// A text of many lines, so that each fits: what is too long goes on below, under the last column of its line (columns
+// stand two blanks apart).
+std::string fitted(std::string_view text, size_t columns);
 
 }  // namespace spdld::cli

@@ -1,10 +1,13 @@
 // ping, status, ls, errors: what the daemon says about itself, as tables.
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "client/cli/cache_text.h"
 #include "client/cli/query.h"
 #include "client/cli/table.h"
+#include "config/state_folder.h"
 
 namespace spdld::cli {
 namespace {
@@ -12,24 +15,23 @@ namespace {
 using Json = nlohmann::json;
 
 Table pipelines_table(const Json& pipelines) {
-  Table table({{"PIPELINE"},
+  Table table({{"PIPELINE", Align::kLeft, Role::kKey},
                {"STATE"},
                {"UID", Align::kRight},
                {"SAMPLES", Align::kRight},
                {"RINGS", Align::kRight},
                {"BATCHES", Align::kRight},
-               {"DELIVERED", Align::kRight},
                {"BAD", Align::kRight},
                {"WEIGHT", Align::kRight},
                {"CPU", Align::kRight},
-               {"REASON"}});
+               {"REASON", Align::kLeft, Role::kWords}});
   for (const auto& pipeline : pipelines) {
     const std::string state = text_at(pipeline, "state");
     const bool opened = state != "available";
     const auto count = [&](const char* key) { return opened ? count_text(count_at(pipeline, key)) : std::string("-"); };
     const uint64_t bad = count_at(pipeline, "bad");
     table.add({Cell(text_at(pipeline, "name"), Style::kStrong), Cell(state, state_style(state)), count("uid"),
-               count("samples"), count("rings"), count("batches"), count("samples_delivered"),
+               count("samples"), count("rings"), count("batches"),
                Cell(count("bad"), bad > 0 ? Style::kWarning : Style::kPlain),
                opened ? decimal_text(number_or_zero(pipeline, "cpu_weight"), 2) : std::string("-"),
                opened ? percent_text(number_or_zero(pipeline, "cpu_share")) : std::string("-"),
@@ -38,9 +40,9 @@ Table pipelines_table(const Json& pipelines) {
   return table;
 }
 
-std::string sessions_text(const Json& sessions, bool colour) {
-  Table table({{"SESSION", Align::kRight},
-               {"CLIENT"},
+std::string sessions_text(const Json& sessions, const Page& page) {
+  Table table({{"SESSION", Align::kRight, Role::kKey},
+               {"CLIENT", Align::kLeft, Role::kWords},
                {"PID", Align::kRight},
                {"UID", Align::kRight},
                {"SINCE", Align::kRight},
@@ -50,13 +52,13 @@ std::string sessions_text(const Json& sessions, bool colour) {
                std::to_string(count_at(session, "pid")), std::to_string(count_at(session, "uid")),
                duration_text(number_at(session, "since_s")), count_text(count_at(session, "attachments"))});
   }
-  return table.empty() ? "no sessions\n" : table.text(colour);
+  return table.empty() ? "no sessions\n" : table.text(page);
 }
 
 // One line a GPU; where there is none the facts say why.
-std::string gpus_text(const Json& gpus, bool colour) {
-  Table table({{"GPU"},
-               {"NAME"},
+std::string gpus_text(const Json& gpus, const Page& page) {
+  Table table({{"GPU", Align::kLeft, Role::kKey},
+               {"NAME", Align::kLeft, Role::kWords},
                {"STATE"},
                {"SLOTS", Align::kRight},
                {"IN THEM", Align::kRight},
@@ -65,7 +67,7 @@ std::string gpus_text(const Json& gpus, bool colour) {
                {"CONTEXT", Align::kRight},
                {"COPIED", Align::kRight},
                {"PER SECOND", Align::kRight},
-               {"REASON"}});
+               {"REASON", Align::kLeft, Role::kWords}});
   for (const auto& gpu : list_at(gpus, "devices")) {
     const std::string state = text_at(gpu, "state");
     const double busy_s = number_at(gpu, "copy_busy_s"), copied = number_at(gpu, "copied_bytes");
@@ -75,7 +77,7 @@ std::string gpus_text(const Json& gpus, bool colour) {
                bytes_text(number_at(gpu, "context_bytes")), bytes_text(copied),
                busy_s > 0 ? bytes_text(copied / busy_s) : std::string("-"), text_at(gpu, "reason")});
   }
-  return table.empty() ? "" : table.text(colour) + "\n";
+  return table.empty() ? "" : table.text(page) + "\n";
 }
 
 ExitCode status(const Globals& globals) {
@@ -84,7 +86,7 @@ ExitCode status(const Globals& globals) {
     print_json(document);
     return kFine;
   }
-  const bool colour = colour_wanted();
+  const Page page = page_of_stdout();
   const Json& cpu = table_at(document, "cpu");
   const Json& memory = table_at(document, "memory");
   const std::string state = text_at(document, "state");
@@ -109,9 +111,9 @@ ExitCode status(const Globals& globals) {
   facts.add("gpus", driver.empty() ? (reason.empty() ? "not looked for yet" : "none (" + reason + ")")
                                    : count_text(list_at(gpus, "devices").size()) + ", driver for CUDA " + driver);
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
-  print(facts.text(colour) + "\n" + shelves_text(document, colour) + gpus_text(gpus, colour) +
-        sessions_text(list_at(document, "sessions"), colour) + "\n" +
-        (pipelines.empty() ? "no pipelines\n" : pipelines.text(colour)));
+  print(facts.text(page) + "\n" + shelves_text(document, page) + gpus_text(gpus, page) +
+        sessions_text(list_at(document, "sessions"), page) + "\n" +
+        (pipelines.empty() ? "no pipelines\n" : pipelines.text(page)));
   return kFine;
 }
 
@@ -122,36 +124,77 @@ ExitCode list(const Globals& globals) {
     return kFine;
   }
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
-  print(pipelines.empty() ? "no pipelines\n" : pipelines.text(colour_wanted()));
+  print(pipelines.empty() ? "no pipelines\n" : pipelines.text(page_of_stdout()));
   return kFine;
 }
 
-ExitCode errors(const Globals& globals, const std::string& pipeline) {
-  const Json document = ask(globals, "errors", pipeline);
+// What data sets miss; nothing of an older daemon.
+std::string missing_text(const Json& document, const Page& page) {
+  const Json& list = list_or_empty(document, "missing");
+  if (list.empty()) return {};
+  Table table({{"PIPELINE"}, {"MISSING", Align::kLeft, Role::kWords}});
+  for (const auto& missing : list)
+    table.add({text_at(missing, "pipeline"), Cell(text_at(missing, "what"), Style::kWarning)});
+  const uint64_t count = count_or_zero(document, "missing_count");
+  return table.text(page) + (count > list.size() ? count_text(count) + " in all\n" : "") + "\n";
+}
+
+constexpr size_t kLastErrorsBytesMax = size_t{16} << 20;
+
+// What the last private daemon of this user that had errors has left of them.
+Json last_errors(const std::string& pipeline) {
+  const std::filesystem::path folder = config::default_state_folder();
+  const std::filesystem::path path = folder / config::kLastErrorsFile;
+  std::ifstream file(path, std::ios::binary);
+  if (folder.empty() || !file)
+    throw Failure(kWrong, "no private daemon has left errors: there is no " + path.string() + ".");
+  std::string text(kLastErrorsBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  Json document = Json::parse(text, nullptr, false);
+  if (text.size() > kLastErrorsBytesMax || !document.is_object())
+    throw Failure(kWrong, path.string() + " is damaged: delete it.");
+  if (pipeline.empty()) return document;
+  for (const char* key : {"errors", "missing"}) {
+    Json kept = Json::array();
+    for (const auto& entry : list_or_empty(document, key))
+      if (text_or_empty(entry, "pipeline") == pipeline) kept.push_back(entry);
+    document[key] = std::move(kept);
+  }
+  return document;
+}
+
+ExitCode errors(const Globals& globals, const std::string& pipeline, bool last) {
+  const Json document = last ? last_errors(pipeline) : ask(globals, "errors", pipeline);
   if (globals.json()) {
     print_json(document);
     return kFine;
   }
+  const std::string head = last ? text_at(document, "daemon") + ", pid " + std::to_string(count_at(document, "pid")) +
+                                      ", written " + text_at(document, "written") + "\n\n"
+                                : std::string();
+  const std::string missing = missing_text(document, page_of_stdout());
   const Json& list = list_at(document, "errors");
   if (list.empty()) {
-    print("no errors\n");
+    print(head + (missing.empty() ? "no errors\n" : missing + "no bad samples\n"));
     return kFine;
   }
   Table table({{"TIME"},
                {"PIPELINE"},
                {"SAMPLE", Align::kRight},
-               {"NAME"},
+               {"NAME", Align::kLeft, Role::kWords},
                {"EPOCH", Align::kRight},
                {"TIMES", Align::kRight},
-               {"REASON"}});
+               {"KIND"},
+               {"REASON", Align::kLeft, Role::kWords}});
   for (const auto& error : list) {
     table.add({Cell(text_at(error, "time"), Style::kDim), text_at(error, "pipeline"),
                std::to_string(count_at(error, "sample")), text_at(error, "name"),
                std::to_string(count_at(error, "epoch")), count_text(count_at(error, "count")),
-               Cell(text_at(error, "reason"), Style::kWarning)});
+               text_or_empty(error, "kind"), Cell(text_at(error, "reason"), Style::kWarning)});
   }
   const uint64_t total = count_at(document, "total");
-  print(table.text(colour_wanted()) + counted(total, "error") + " in all, newest last\n");
+  print(head + missing + table.text(page_of_stdout()) + counted(total, "error") + " in all, newest last\n");
   return kFine;
 }
 
@@ -184,8 +227,10 @@ void declare_list(CLI::App&, const Globals& globals, Run& run) {
 
 void declare_errors(CLI::App& command, const Globals& globals, Run& run) {
   const auto pipeline = std::make_shared<std::string>();
+  const auto last = std::make_shared<bool>(false);
   command.add_option("PIPELINE", *pipeline, "only of this pipeline")->type_name("");
-  run = [&globals, pipeline] { return errors(globals, *pipeline); };
+  command.add_flag("--last", *last, "what the last private daemon with errors has left; needs no daemon");
+  run = [&globals, pipeline, last] { return errors(globals, *pipeline, *last); };
 }
 
 }  // namespace spdld::cli

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "client/cli/cli.h"
+#include "client/cli/format.h"
 #include "client/cli/query.h"
+#include "config/check.h"
 
 namespace spdld::cli {
 namespace {
@@ -38,17 +40,36 @@ constexpr std::array<Command, 9> kCommands = {{
      "train.toml",
      &declare_check},
     {"describe", "show one pipeline: listing, stages, cache, tuning, rings, and its bottleneck",
-     "The bottleneck is \"trainer\" when batches waited longer for trainers than trainers for batches (the loader "
-     "keeps up),\nelse the stage, fetch or decode, whose lanes were the busiest.\n\n"
-     "STARVED: the trainer had room but no batch was ready. FULL: all slots were ready or held (back-pressure).\n"
-     "READY MEAN: batches that were ready, on average.\n"
-     "HIT RATE: of the samples that were looked for in the node's cache. FROM DISK: of the hits. STALE: entries whose "
-     "file\nhad changed. REFUSED: entries for which there was no room.\n"
-     "TUNED: how much decodes, reads and is kept ready at once: as little as keeps the trainers from waiting, unless "
-     "it is pinned\n([tuning] in the daemon's file).",
+     "The bottleneck is \"trainer\" when batches waited longer for trainers than\n"
+     "trainers waited for batches: the loader keeps up. Else the bottleneck is the\n"
+     "stage, fetch or decode, whose lanes were the busiest.\n\n"
+     "  LISTING     how far the listing of the data set is\n"
+     "  CACHED      samples that the cache keeps, of those that it will keep\n"
+     "  JOB         how far the job is in its epoch: the place of its slowest rank\n"
+     "  STARVED     time in which a trainer had room, but no batch was ready\n"
+     "  FULL        time in which all slots were ready or held (back-pressure)\n"
+     "  FREE, FILLING, READY, HELD    slots in each state; READY MEAN: the average\n"
+     "  HIT RATE    share of the samples looked for that the cache had\n"
+     "  FROM DISK   hits that were read from the cache's disk\n"
+     "  STALE       cached samples whose file had changed\n"
+     "  REFUSED     samples for which the cache had no room\n"
+     "  TUNED       how much decodes, reads and is kept ready at once: as little as\n"
+     "              keeps the trainers from waiting, unless the daemon's file pins it\n\n"
+     "With --watch the view is drawn anew in its place, with rates and times left. It\n"
+     "survives a restart of the daemon. What changes stands first, and what the\n"
+     "terminal has no room for is left out until Ctrl-C, which shows all of it and\n"
+     "ends with exit code 0. With -o json each look is one line.\n\n"
+     "Examples:\n"
+     "  spdlctl describe imagenet-train --watch\n"
+     "  spdlctl -o json describe imagenet-train --watch --interval 10 >> train.jsonl",
      &declare_describe},
-    {"errors", "list samples that could not be used, and why",
-     "Equal errors of one sample are counted together; the last 1,000 are kept.", &declare_errors},
+    {"errors", "list samples that could not be used, what data sets miss, and why",
+     "Equal errors of one sample are counted together; the last 1,000 are kept. KIND: \"damaged\", or \"unsupported\" "
+     "for a "
+     "picture of a\nformat that this build does not decode. A table before them lists what data sets miss, where "
+     "on_missing "
+     "= \"warn\".\nA private daemon leaves its errors behind for --last.",
+     &declare_errors},
     {"export", "write the listing of a pipeline's data set to a file",
      "The file is text: a head with the listing's fingerprint and the number of samples, then a line a sample, its id, "
      "a tab and its\nname (a backslash in it doubled, bytes that are no printable UTF-8 as \\xNN).\n"
@@ -78,7 +99,8 @@ constexpr const char* kFooter =
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"
-    "  NO_COLOR       no colour, not even on a terminal\n\n"
+    "  NO_COLOR       no colour, not even on a terminal\n"
+    "  COLUMNS        the width of the output where it is no terminal (default 80)\n\n"
     "Exit codes:\n"
     "  0  fine\n"
     "  1  the thing asked about is wrong: errors in a file, a bench that failed, no such pipeline\n"
@@ -114,6 +136,32 @@ int fail(ExitCode code, const char* sentence) {
   return code;
 }
 
+void add_options(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+}
+
+// Of the first word that is no command and no option: that it is none, and what it may have been meant to be. Empty:
+// there is no such word.
+std::string unknown_word(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  for (const std::string& word : app.remaining(true)) {
+    const bool is_option = word.starts_with("-");
+    if (!is_option && !parsed.empty()) continue;  // the command just takes fewer words
+    std::vector<std::string> names;
+    if (is_option) {
+      add_options(app, names);
+      for (const CLI::App* command : parsed) add_options(*command, names);
+    } else {
+      for (const Command& command : kCommands) names.emplace_back(command.name);
+    }
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    return std::string(is_option ? "there is no option " : "there is no command ") + config::in_quotes(word) +
+           config::did_you_mean(word, known);
+  }
+  return "";
+}
+
 int run(int argc, char** argv) {
   Globals globals;
   CLI::App app("spdlctl looks inside spdld, the data-loading daemon, and measures it.", "spdlctl");
@@ -132,10 +180,14 @@ int run(int argc, char** argv) {
       if (declared[c]->parsed()) return runs[c]();
     }
     return kUsage;
-  } catch (const CLI::Success& asked) {  // --help, --version
+  } catch (const CLI::CallForHelp&) {
+    print(fitted(app.help(), page_of_stdout().columns));
+    return kFine;
+  } catch (const CLI::Success& asked) {  // --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return fail(kUsage, (std::string(error.what()) + "; see spdlctl --help.").c_str());
+    const std::string unknown = unknown_word(app);
+    return fail(kUsage, ((unknown.empty() ? error.what() : unknown) + "; see spdlctl --help.").c_str());
   } catch (const Failure& failure) {
     return fail(failure.code(), failure.what());
   }

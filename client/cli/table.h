@@ -1,4 +1,4 @@
-// Aligned text for people. Plain values; one thread.
+// Aligned text for people, on a page of so many columns. Plain values; one thread.
 #pragma once
 
 #include <string>
@@ -19,12 +19,25 @@ struct Cell {
 
 enum class Align : uint8_t { kLeft, kRight };
 
+enum class Role : uint8_t {
+  kFigure,
+  kKey,   // says what the row is of; these are the table's first columns
+  kWords  // free text, of any length
+};
+
 struct Column {
   std::string name;
   Align align = Align::kLeft;
+  Role role = Role::kFigure;
+  bool begins = false;  // with it and the figures behind it a part of the table begins, which is rather kept together
 };
 
-// A head line and a line a row; columns are as wide as their widest cell and stand two blanks apart.
+// A head line and a line a row; columns are as wide as their widest cell and stand two blanks apart. Where the page is
+// narrower than that, nothing is left out and no cell is cut:
+//
+//   words go to lines of their own below the row, and a column of words without any word is not there at all;
+//   figures that still do not fit go to a second table below the first, which repeats the keys;
+//   keys that take more than half of the page stand on a line of their own, above the row's figures.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -32,18 +45,37 @@ class Table {
   // Precondition: one cell a column (throws std::logic_error else).
   void add(std::vector<Cell> row);
   bool empty() const { return rows_.empty(); }
-  std::string text(bool colour) const;
+  std::string text(const Page& page) const;
 
  private:
+  // Numbers of columns, in the order in which they are shown.
+  using Choice = std::vector<size_t>;
+
+  size_t width_of(size_t column) const;
+  size_t width_of(const Choice& columns) const;
+  Choice columns_of(Role role, bool but_empty) const;
+  // With an empty row: the head. Not `aligned`: cells are as wide as their text.
+  std::string line_of(const std::vector<Cell>& row, const Choice& columns, bool aligned, bool colour) const;
+  // The keys of a row, and beside or below them its figures.
+  struct Part {
+    Choice keys, figures, words;
+    bool keys_above = false;
+  };
+  std::string part_text(const Part& part, const Page& page) const;
+  std::string words_text(const std::vector<Cell>& row, const Choice& words, const Page& page) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Lines of a name and what there is to say about it, the names in one column.
+// Lines of a name and what there is to say about it, the names in one column. What is longer than its line goes on
+// below.
 class Facts {
  public:
   void add(std::string name, Cell cell) { lines_.emplace_back(std::move(name), std::move(cell)); }
-  std::string text(bool colour) const;
+  void add(const Facts& others) { lines_.insert(lines_.end(), others.lines_.begin(), others.lines_.end()); }
+  bool empty() const { return lines_.empty(); }
+  std::string text(const Page& page) const;
 
  private:
   std::vector<std::pair<std::string, Cell>> lines_;

@@ -7,6 +7,10 @@
  * spdld_batch_retain and spdld_batch_use may be called from any thread at any time, also after the loader is gone.
  * Different loaders are independent. The library starts no thread.
  *
+ * Several loaders: a process may attach as often as it likes. When it attaches a fifth loader without a group, the idle
+ * loader without a group that was used longest ago gives its memory back to the daemon, and takes it again, at its place,
+ * when it is used next. A loader that is given a group, or whose spdld_poll_fd was called, keeps its memory.
+ *
  * Forks: in a forked child every call returns SPDLD_FORKED, and releasing does nothing: the batches are its parent's.
  *
  * GPUs: a batch may lie in GPU memory; the tensors' addresses are then device addresses, valid in this process's primary
@@ -15,6 +19,13 @@
  * stream. Releasing follows the GPU's work: the slot goes back to the daemon when everything that was put on the streams
  * which the batch was used on (spdld_batch_use) before the release has completed; the calling thread does not wait. No
  * call changes the thread's current context.
+ *
+ * Private daemons: where no daemon answers, spdld_attach starts one for this user. Its program is the file that
+ * $SPDLD_DAEMON names. Where that variable is not set, the program is the first of these files that exists:
+ *   1. spdld or bin/spdld in the folder of this library (the Python wheel has it there);
+ *   2. <prefix>/<bindir>/spdld, where this library lies in <prefix>/<libdir>; the prefix may have moved since the build;
+ *   3. spdld in a folder of $PATH.
+ * Where none exists, the call returns SPDLD_NO_DAEMON, and the sentence names all these places.
  *
  * Errors: every call that can fail returns an spdld_result; spdld_last_error() gives one sentence for people, of the
  * calling thread's last failed call, valid until that thread's next call.
@@ -41,8 +52,8 @@ typedef enum spdld_result {
   SPDLD_NO_DAEMON = -2,   /* none runs and none could be started, or it went away and did not come back in time */
   SPDLD_DENIED = -3,
   SPDLD_NOT_FOUND = -4,
-  SPDLD_CONFLICT = -5,    /* the rank is held by another process */
-  SPDLD_LIMIT = -6,       /* a quota of the daemon, or all the batches one may hold are held */
+  SPDLD_CONFLICT = -5,    /* another process, or another loader of this one, holds the rank */
+  SPDLD_LIMIT = -6,       /* a quota of the daemon; or this process holds all batches that it may hold (held_wait_ms) */
   SPDLD_VERSION = -7,
   SPDLD_FAILED = -8,      /* the pipeline failed */
   SPDLD_UNSUPPORTED = -9,
@@ -57,7 +68,8 @@ typedef enum spdld_dtype {
   SPDLD_INT64 = 2,
   SPDLD_FLOAT16 = 3,
   SPDLD_BFLOAT16 = 4,
-  SPDLD_FLOAT32 = 5
+  SPDLD_FLOAT32 = 5,
+  SPDLD_FLOAT64 = 6
 } spdld_dtype;
 
 /* Where batches lie. */
@@ -71,18 +83,25 @@ typedef enum spdld_memory {
 typedef struct spdld_loader spdld_loader;
 typedef struct spdld_batch spdld_batch;
 
-/* Called while waiting in attach, some times a second: the listing's progress (total 0: unknown). A non-zero return value
- * gives up the wait with SPDLD_INTERRUPTED. */
+/* Called while waiting in attach, some times a second, on the thread that called it. what: "listing pictures" or "listing
+ * bytes of archives", and then done and total count these (total 0: unknown; of pictures an estimate); or "connecting to the
+ * daemon", "waiting for the daemon", and then both are 0. It is valid during the call. A non-zero return value gives up
+ * the wait with SPDLD_INTERRUPTED. */
 typedef int (*spdld_progress)(void* user, const char* what, uint64_t done, uint64_t total);
+
+/* Told one sentence for people. The same warning comes once in a process. */
+typedef void (*spdld_warn)(void* user, const char* sentence);
 
 typedef struct spdld_attach_options {
   size_t struct_size;         /* sizeof(spdld_attach_options): fields beyond it are taken as zero */
-  const char* socket;         /* NULL: $SPDLD_SOCKET, else the system's daemon, else this user's private one (started) */
+  const char* socket;         /* NULL: $SPDLD_SOCKET, else the system's daemon, else this user's private one (started), to
+                                 which a spec also goes that the system's daemon does not take from this user */
   const char* pipeline;       /* a named pipeline, or a path ending in .toml; exactly one of pipeline and spec */
   const char* spec;           /* the text of a spec */
   int spec_is_json;           /* else TOML */
   const char* spec_folder;    /* relative uris in spec are taken from here; NULL: the current directory */
-  const char* group;          /* one training job; NULL: from torchrun's or Slurm's variables, else this process alone */
+  const char* group;          /* one training job; NULL: from the launcher's variables (torchrun, Slurm, MPI); without a
+                                 launcher, and with world_size 1, each loader is a job of its own */
   uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1.
                                  Where only a part of the ranks divides the data: place in, and size of, the data-parallel
                                  group */
@@ -94,8 +113,9 @@ typedef struct spdld_attach_options {
   const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
   uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
   int64_t timeout_ms;         /* of attach as a whole; 0: 30 minutes (a listing may take long); negative: none */
-  int64_t reconnect_ms;       /* how long next waits for a daemon that went away; 0: 30 s; negative: not at all */
-  int no_private_daemon;      /* 1: never start one */
+  int64_t reconnect_ms;       /* how long next waits for a daemon that went away, and attach for the daemon of a named
+                                 socket where none listens; 0: 30 s; negative: not at all */
+  int no_private_daemon;      /* 1: never start one, also where the system's daemon does not take the spec */
   spdld_progress progress;
   void* progress_user;
   const char* client_name;    /* for people: "python"; NULL: "c" */
@@ -113,6 +133,12 @@ typedef struct spdld_attach_options {
                                  case. NULL: "exact" where a state, an epoch or a step is given, else "now" */
   uint64_t batch_size;        /* this rank's samples a step, in place of the pipeline's size or global_size; 0: as the
                                  pipeline says. The same for all ranks of a job; jobs that share a stream may differ */
+  spdld_warn warn;            /* told what the caller should know of an attach that succeeds; called on the calling thread,
+                                 during attach alone. NULL: warnings are lines on stderr */
+  void* warn_user;
+  int64_t held_wait_ms;       /* how long next waits, where all batches that may be held are held, for one to come back;
+                                 0: not at all in a process of one thread; 30 s where the main thread calls next and no
+                                 other thread has released any; else 10 minutes. Negative: not at all */
 } spdld_attach_options;
 
 typedef struct spdld_info {
@@ -134,6 +160,12 @@ typedef struct spdld_info {
   int pushed;        /* 1: its order is the caller's, by spdld_push; steps_per_epoch is 0 then: nobody knows it before */
   uint32_t sources;                 /* of a pipeline with several ([[sources]]); 0: it has a single one */
   const char* const* source_names;  /* so many, in the pipeline's order; valid while the loader lives */
+  uint64_t classes;                 /* of an image folder: how many there are; of other data, and of an older daemon: 0 */
+  const char* const* class_names;   /* so many: class_names[i] is the name of the class that the labels call i, as the file
+                                       system has it (not always UTF-8); valid while the loader lives. NULL: there are
+                                       none, or they are too long to be sent, more than 16 MiB in all */
+  uint32_t held, held_max;          /* batches of it that this process holds now, and as many as it may hold; 0 of 0 while
+                                       the loader has no memory: the daemon is away, or others of the process were used */
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -161,6 +193,28 @@ typedef struct spdld_batch_info {
   const uint32_t* source_counts;  /* how many of `valid` are of each source; they sum to it */
 } spdld_batch_info;
 
+/* What next has handed out since attach, and how much of it was bad. */
+typedef struct spdld_stats {
+  size_t struct_size;
+  uint64_t batches, samples;
+  uint64_t substituted;    /* of these samples: whose content was bad and replaced by another sample */
+  uint64_t masked;         /* ... or zeroed */
+  uint64_t unsupported;    /* of the substituted and masked ones: pictures of a format that this daemon does not decode;
+                              the others are damaged */
+  uint32_t bad_reasons;    /* different reasons: spdld_get_bad_reason tells each. At most 64 are kept */
+  uint32_t missing;        /* sentences of what the data set misses: spdld_get_missing tells each. At most 16 are kept */
+  uint64_t missing_count;  /* how many such faults it has: on_missing = "warn" in [source] goes on with the rest */
+} spdld_stats;
+
+typedef struct spdld_bad_reason {
+  size_t struct_size;
+  const char* reason; /* one sentence. This and name: valid until the loader's next call of spdld_next */
+  int unsupported;    /* 1: a picture of a format that this daemon does not decode; 0: damaged */
+  uint64_t count;     /* samples that were handed out */
+  uint64_t sample;    /* the id of the first of them, and its name */
+  const char* name;
+} spdld_bad_reason;
+
 SPDLD_API const char* spdld_version(void);
 SPDLD_API const char* spdld_last_error(void);
 SPDLD_API const char* spdld_result_name(spdld_result result);
@@ -170,6 +224,12 @@ SPDLD_API spdld_result spdld_attach(const spdld_attach_options* options, spdld_l
  * 10 s, for the work on those released before, as does the last release of one after it. NULL is allowed. */
 SPDLD_API void spdld_detach(spdld_loader* loader);
 SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* info);
+
+SPDLD_API spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* stats);
+/* index: below bad_reasons; in the order in which they came first. SPDLD_INVALID: there is no such one. */
+SPDLD_API spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, spdld_bad_reason* reason);
+/* index: below missing. *what is valid until the loader's next call of spdld_next. SPDLD_INVALID: there is no such one. */
+SPDLD_API spdld_result spdld_get_missing(const spdld_loader* loader, uint32_t index, const char** what);
 
 /* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);

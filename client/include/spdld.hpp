@@ -5,6 +5,7 @@
 #include <spdld.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -71,6 +72,37 @@ struct AttachOptions : spdld_attach_options {
   AttachOptions() : spdld_attach_options{} { struct_size = sizeof(spdld_attach_options); }
 };
 
+// As spdld_stats, with what it counts.
+struct Stats {
+  struct Reason {
+    std::string reason;
+    bool unsupported = false;
+    uint64_t count = 0, sample = 0;
+    std::string name;
+  };
+  spdld_stats counts{};
+  std::vector<Reason> reasons;
+  std::vector<std::string> missing;
+};
+
+inline Stats stats_of(const spdld_loader* loader) {
+  Stats stats;
+  stats.counts.struct_size = sizeof stats.counts;
+  check(spdld_get_stats(loader, &stats.counts));
+  for (uint32_t i = 0; i < stats.counts.bad_reasons; i++) {
+    spdld_bad_reason told{};
+    told.struct_size = sizeof told;
+    check(spdld_get_bad_reason(loader, i, &told));
+    stats.reasons.push_back({told.reason, told.unsupported != 0, told.count, told.sample, told.name});
+  }
+  for (uint32_t i = 0; i < stats.counts.missing; i++) {
+    const char* what = nullptr;
+    check(spdld_get_missing(loader, i, &what));
+    stats.missing.emplace_back(what);
+  }
+  return stats;
+}
+
 class Loader {
  public:
   explicit Loader(const spdld_attach_options& options) {
@@ -118,6 +150,24 @@ class Loader {
     check(spdld_get_info(loader_.get(), &info));
     return info;
   }
+  // The names of an image folder's classes: the label i means classes()[i]. Empty: the data has none, or their names
+  // are too long to be sent (info().classes tells how many there are).
+  std::vector<std::string> classes() const {
+    const spdld_info told = info();
+    if (!told.class_names) return {};
+    return std::vector<std::string>(told.class_names, told.class_names + told.classes);
+  }
+  // The way back: the label that each class has.
+  std::map<std::string, uint64_t> class_to_idx() const {
+    std::map<std::string, uint64_t> numbers;
+    for (std::string& name : classes()) {
+      const uint64_t number = numbers.size();
+      numbers.emplace(std::move(name), number);
+    }
+    return numbers;
+  }
+  // What was handed out so far, and how much of it was bad.
+  Stats stats() const { return stats_of(loader_.get()); }
   spdld_loader* get() const { return loader_.get(); }
 
  private:

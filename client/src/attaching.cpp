@@ -15,6 +15,14 @@ constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
 constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
 constexpr size_t kTextBytesMax = 4096;
 
+// So that it can be shown on a terminal.
+std::string printable(std::string_view text) {
+  std::string plain(text);
+  for (char& c : plain)
+    if (c < ' ' || c > '~') c = '?';
+  return plain;
+}
+
 // A refusal as the daemon worded it. Stopping is being away: the caller may try again.
 Outcome refusal(const Connection& connection, proto::ErrorCode code, std::string_view message) {
   std::string text(message);
@@ -51,7 +59,12 @@ Outcome Greeting::connect(Deadline deadline) {
   if (!start_) {
     socket = proto::connect_to(endpoint_.path);
     const bool absent = !socket && (errno == ENOENT || errno == ECONNREFUSED);
-    if (!socket && !(absent && endpoint_.is_private() && may_start_)) return connect_failure(endpoint_, errno);
+    if (!socket && !(absent && endpoint_.is_private() && may_start_)) {
+      const int error = errno;
+      const bool may_come = absent && !endpoint_.is_private() && has_folder(endpoint_);
+      absent_ = may_come || error == EAGAIN;  // or so many connect at once that it has no room for this one
+      return connect_failure(endpoint_, error);
+    }
     if (!socket) start_.emplace(endpoint_);
   }
   if (!socket) {
@@ -65,7 +78,9 @@ Outcome Greeting::connect(Deadline deadline) {
 Outcome Greeting::say_hello() {
   flatbuffers::FlatBufferBuilder builder;
   const auto client = builder.CreateString(client_name_);
-  const auto capabilities = builder.CreateVector(std::vector{builder.CreateString("push")});
+  const auto capabilities =
+      builder.CreateVector(std::vector{builder.CreateString("push"), builder.CreateString("float64"),
+                                       builder.CreateString("classes"), builder.CreateString("spec_refused")});
   const auto body =
       proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid(), capabilities);
   const UniqueFd self = proto::open_pidfd(::getpid());
@@ -153,12 +168,13 @@ Outcome Attaching::read_answer() {
   Connection& connection = *greeting_.connection();
   const proto::Message& message = connection.message();
   if (const auto* preparing = message.body_as_Preparing()) {
-    progress_ = {std::string(proto::text_of(preparing->what(), kTextBytesMax)), preparing->done(), preparing->total(),
+    progress_ = {printable(proto::text_of(preparing->what(), kTextBytesMax)), preparing->done(), preparing->total(),
                  progress_.messages + 1};
     return failure(SPDLD_TIMEOUT, {});
   }
   if (const auto* error = message.body_as_ErrorReply()) {
     lost_ = error->code() == proto::ErrorCode::stopping;
+    spec_refused_ = error->code() == proto::ErrorCode::spec_refused;
     return refusal(connection, error->code(), proto::text_of(error->message()));
   }
   if (const auto* goodbye = message.body_as_Goodbye()) {
@@ -180,17 +196,24 @@ Outcome Attaching::advance(Deadline deadline) {
     Outcome outcome = greeting_.advance(deadline);
     if (outcome.ok()) outcome = ask();
     if (!outcome.ok()) return outcome;
-    progress_.what = "waiting";
+    progress_.what = "waiting for the daemon";
   }
   for (;;) {  // each turn waits, at most until the deadline
     Outcome outcome = greeting_.connection()->receive(deadline);
     if (outcome.result == SPDLD_NO_DAEMON) lost_ = true;
-    if (!outcome.ok()) return outcome;
-    outcome = read_answer();
-    if (outcome.result != SPDLD_TIMEOUT) return outcome;
-    if (deadline.passed()) {
-      return failure(SPDLD_TIMEOUT, "the daemon is still " + progress_.what + " (" + std::to_string(progress_.done) +
-                                        (progress_.total ? " of " + std::to_string(progress_.total) : "") + ")");
+    const bool is_silent = outcome.result == SPDLD_TIMEOUT;
+    if (is_silent && progress_.messages == 0) return outcome;
+    if (!is_silent) {
+      if (!outcome.ok()) return outcome;
+      outcome = read_answer();
+      if (outcome.result != SPDLD_TIMEOUT) return outcome;
+    }
+    if (is_silent || deadline.passed()) {
+      return failure(SPDLD_TIMEOUT, progress_.messages == 0
+                                        ? "the daemon has not answered yet"
+                                        : "the daemon is still " + progress_.what + " (" +
+                                              std::to_string(progress_.done) +
+                                              (progress_.total ? " of " + std::to_string(progress_.total) : "") + ")");
     }
   }
 }

@@ -24,6 +24,8 @@ class Greeting {
   const std::string& daemon() const { return daemon_; }
   // The daemon was there, and went away before it answered: another attempt may succeed.
   bool was_lost() const { return lost_; }
+  // No daemon listens, but one may come: the socket's folder is there, and no private daemon was to be started.
+  bool is_absent() const { return absent_; }
 
  private:
   Outcome connect(Deadline deadline);
@@ -38,6 +40,7 @@ class Greeting {
   std::string daemon_;
   bool welcomed_ = false;
   bool lost_ = false;
+  bool absent_ = false;
 };
 
 // All that ATTACH carries; kept for every later one.
@@ -62,7 +65,7 @@ struct AttachRequest {
 };
 
 struct Progress {
-  std::string what = "connecting";
+  std::string what = "connecting to the daemon";  // what the user waits for
   uint64_t done = 0;
   uint64_t total = 0;
   uint64_t messages = 0;  // so far; each shows that the daemon lives
@@ -80,6 +83,9 @@ class Attaching {
   const std::string& daemon() const { return greeting_.daemon(); }
   const Progress& progress() const { return progress_; }
   bool was_lost() const { return lost_ || greeting_.was_lost(); }
+  // The daemon does not take this user's spec; another one may.
+  bool spec_was_refused() const { return spec_refused_; }
+  bool is_absent() const { return greeting_.is_absent(); }
 
  private:
   Outcome ask();
@@ -89,6 +95,7 @@ class Attaching {
   const AttachRequest request_;
   bool asked_ = false;
   bool lost_ = false;
+  bool spec_refused_ = false;
   Progress progress_;
   std::shared_ptr<Ring> ring_;
 };

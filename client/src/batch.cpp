@@ -92,7 +92,9 @@ const char* read_content(const proto::Ready& ready, const Terms& terms, std::byt
   content.first = ready.range() ? ready.range()->first() : 0;
   content.substituted = ready.substituted();
   content.masked = ready.masked();
+  content.unsupported = ready.unsupported();
   content.padded = ready.padded();
+  if (const char* fault = read_bad(ready, content.bad)) return fault;
   if (const char* fault = read_source_counts(ready, terms.sources->texts.size(), content)) return fault;
   const auto* descriptors = ready.tensors();
   if (!descriptors || descriptors->size() > kTensorsMax) return "a batch has no tensors, or more than 64";

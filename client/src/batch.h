@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/src/ring.h"
+#include "client/src/stats.h"
 
 namespace spdld::client {
 
@@ -35,6 +36,8 @@ struct Content {
   uint64_t first = 0;
   uint32_t substituted = 0;
   uint32_t masked = 0;
+  uint32_t unsupported = 0;    // of these two
+  std::vector<BadReason> bad;  // why
   uint32_t padded = 0;
   std::vector<uint32_t> source_counts;  // of a mix
   std::vector<Tensor> tensors;
@@ -57,7 +60,7 @@ class Batch {
   const Content& content() const { return content_; }
   const Tensor* find(std::string_view name) const;
   const Placement& placement() const { return ring().placement(); }
-  const SourceNames& sources() const { return *ring().terms().sources; }
+  const Names& sources() const { return *ring().terms().sources; }
 
   // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it.
   Outcome use(void* stream);

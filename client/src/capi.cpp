@@ -9,17 +9,17 @@
 #include <memory>
 #include <string>
 
-#include "client/src/loader.h"
 #include "client/src/options.h"
 #include "client/src/query.h"
+#include "client/src/resident.h"
 #include "client/src/returns.h"
 
 using namespace spdld::client;  // NOLINT: this file is the border of that namespace
 
 struct spdld_loader {
-  explicit spdld_loader(LoaderSettings settings) : loader(std::move(settings)) {}
+  explicit spdld_loader(LoaderSettings settings) : resident(std::move(settings)) {}
   const pid_t owner = ::getpid();
-  Loader loader;
+  mutable Resident resident;
 };
 
 struct spdld_batch {
@@ -75,6 +75,11 @@ Outcome fill(Struct value, Struct* target) {
   value.struct_size = target->struct_size;
   std::memcpy(target, &value, std::min(sizeof value, target->struct_size));
   return {};
+}
+
+Outcome no_such(const char* what, size_t count, uint32_t index) {
+  return failure(SPDLD_INVALID,
+                 "the loader has " + std::to_string(count) + " " + what + ", none of index " + std::to_string(index));
 }
 
 // The caller's to free.
@@ -146,14 +151,21 @@ spdld_result spdld_attach(const spdld_attach_options* given, spdld_loader** load
     Outcome outcome = copy_options(given, options);
     if (!outcome.ok()) return outcome;
     const Deadline deadline = Deadline::after_ms(options.timeout_ms == 0 ? kAttachDefault_ms : options.timeout_ms);
-    LoaderSettings settings;
-    outcome = settings_from(options, settings);
-    if (!outcome.ok()) return outcome;
-    auto attached = std::make_unique<spdld_loader>(std::move(settings));
-    outcome = attached->loader.attach(deadline, options.progress, options.progress_user);
-    if (outcome.result == SPDLD_CHANGED && options.state) outcome.text += way_around(false);
-    if (outcome.ok()) *loader = attached.release();
-    return outcome;
+    for (;;) {  // each turn takes a name of the job that this process has not used
+      LoaderSettings settings;
+      outcome = settings_from(options, settings);
+      if (!outcome.ok()) return outcome;
+      const JobName job = settings.job;
+      auto attached = std::make_unique<spdld_loader>(std::move(settings));
+      outcome = attached->resident.attach(deadline, options.progress, options.progress_user);
+      const bool is_named = !job.launched.empty();
+      const bool again = is_named && outcome.result == SPDLD_CONFLICT && attached->resident.has_namesake();
+      if (is_named && (outcome.ok() || again)) job.note_used();
+      if (again) continue;
+      if (outcome.result == SPDLD_CHANGED && options.state) outcome.text += way_around(false);
+      if (outcome.ok()) *loader = attached.release();
+      return outcome;
+    }
   });
 }
 
@@ -169,34 +181,89 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
   return guarded([&]() -> Outcome {
     const Outcome outcome = usable(handle, "loader");
     if (!outcome.ok()) return outcome;
-    const Loader& loader = handle->loader;
-    const Terms& terms = loader.terms();
+    const Resident::Use loader = handle->resident.use();
+    const Terms& terms = loader->terms();
     spdld_info info = {};
     info.pipeline = terms.pipeline.c_str();
     info.fingerprint = terms.fingerprint.c_str();
-    info.daemon = loader.daemon().c_str();
-    info.group = loader.request().group.c_str();
-    info.rank = loader.request().rank;
-    info.world_size = loader.request().world_size;
+    info.daemon = loader->daemon().c_str();
+    info.group = loader->request().group.c_str();
+    info.rank = loader->request().rank;
+    info.world_size = loader->request().world_size;
     info.batch_size = terms.batch_size;
     info.global_size = terms.global_size;
     info.samples = terms.samples;
     info.steps_per_epoch = terms.steps_per_epoch;
     info.epochs = terms.epochs;
     info.seed = terms.seed;
-    info.slot_bytes = loader.slot_bytes();
-    info.slot_count = loader.slot_count();
-    const Placement& placement = loader.placement();
+    info.slot_bytes = loader->slot_bytes();
+    info.slot_count = loader->slot_count();
+    const Placement& placement = loader->placement();
     info.memory = placement.memory;
     info.device = placement.device;
     info.gpu = placement.gpu.c_str();
     info.ready_early = placement.ready_early ? 1 : 0;
-    info.shared = loader.is_shared() ? 1 : 0;
+    info.shared = loader->is_shared() ? 1 : 0;
     info.pushed = terms.is_pushed() ? 1 : 0;
     info.writable = terms.writable ? 1 : 0;
     info.sources = static_cast<uint32_t>(terms.sources->texts.size());
     info.source_names = terms.sources->pointers.data();
+    info.classes = terms.class_count;
+    info.class_names = terms.classes->pointers.empty() ? nullptr : terms.classes->pointers.data();
+    info.held = loader->held();
+    info.held_max = loader->held_max();
     return fill(info, target);
+  });
+}
+
+spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* target) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    const Resident::Use use = loader->resident.use();
+    const Stats& stats = use->stats();
+    spdld_stats told = {};
+    told.batches = stats.batches;
+    told.samples = stats.samples;
+    told.substituted = stats.substituted;
+    told.masked = stats.masked;
+    told.unsupported = stats.unsupported;
+    told.bad_reasons = static_cast<uint32_t>(stats.reasons.size());
+    told.missing = static_cast<uint32_t>(stats.missing.size());
+    told.missing_count = stats.missing_count;
+    return fill(told, target);
+  });
+}
+
+spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, spdld_bad_reason* target) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    const Resident::Use use = loader->resident.use();
+    const auto& reasons = use->stats().reasons;
+    if (index >= reasons.size()) return no_such("reasons", reasons.size(), index);
+    const BadReason& reason = reasons[index];
+    spdld_bad_reason told = {};
+    told.reason = reason.reason.c_str();
+    told.unsupported = reason.unsupported ? 1 : 0;
+    told.count = reason.count;
+    told.sample = reason.sample;
+    told.name = reason.name.c_str();
+    return fill(told, target);
+  });
+}
+
+spdld_result spdld_get_missing(const spdld_loader* loader, uint32_t index, const char** what) {
+  return guarded([&]() -> Outcome {
+    if (!what) return missing("what");
+    *what = nullptr;
+    const Outcome outcome = usable(loader, "loader");
+    if (!outcome.ok()) return outcome;
+    const Resident::Use use = loader->resident.use();
+    const auto& sentences = use->stats().missing;
+    if (index >= sentences.size()) return no_such("sentences of what is missing", sentences.size(), index);
+    *what = sentences[index].c_str();
+    return {};
   });
 }
 
@@ -207,7 +274,7 @@ spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** 
     Outcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     std::unique_ptr<Batch> next;
-    outcome = loader->loader.next(Deadline::after_ms(timeout_ms), next);
+    outcome = loader->resident.use()->next(Deadline::after_ms(timeout_ms), next);
     if (outcome.ok()) *batch = std::make_unique<spdld_batch>(std::move(next)).release();
     return outcome;
   });
@@ -216,7 +283,7 @@ spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** 
 spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step) {
   return guarded([&]() -> Outcome {
     const Outcome outcome = usable(loader, "loader");
-    return outcome.ok() ? loader->loader.seek({epoch, step}) : outcome;
+    return outcome.ok() ? loader->resident.use()->seek({epoch, step}) : outcome;
   });
 }
 
@@ -225,7 +292,7 @@ spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* s
     const Outcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     if (!epoch || !step) return missing("epoch or step");
-    const Place place = loader->loader.tell();
+    const Place place = loader->resident.use()->tell();
     *epoch = place.epoch;
     *step = place.step;
     return {};
@@ -238,7 +305,7 @@ spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t step, con
     const Outcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     if (!ids && count != 0) return missing("ids");
-    return loader->loader.push({epoch, step}, {ids, count}, last_of_epoch != 0);
+    return loader->resident.use()->push({epoch, step}, {ids, count}, last_of_epoch != 0);
   });
 }
 
@@ -247,7 +314,7 @@ spdld_result spdld_state(const spdld_loader* loader, char** json) {
     if (!json) return missing("json");
     *json = nullptr;
     const Outcome outcome = usable(loader, "loader");
-    return outcome.ok() ? give_text(to_json(loader->loader.state()), json) : outcome;
+    return outcome.ok() ? give_text(to_json(loader->resident.use()->state()), json) : outcome;
   });
 }
 
@@ -258,12 +325,12 @@ spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway
     if (!json) return missing("json");
     State state;
     outcome = read_state(json, state);
-    return outcome.ok() ? loader->loader.load_state(state, anyway != 0) : outcome;
+    return outcome.ok() ? loader->resident.use()->load_state(state, anyway != 0) : outcome;
   });
 }
 
 int spdld_poll_fd(const spdld_loader* loader) {
-  return loader && loader->owner == ::getpid() ? loader->loader.poll_fd() : -1;
+  return loader && loader->owner == ::getpid() ? loader->resident.poll_fd() : -1;
 }
 
 spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* target) {

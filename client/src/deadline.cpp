@@ -1,12 +1,21 @@
 #include "client/src/deadline.h"
 
 #include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
 
 namespace spdld::client {
+
+bool is_main_thread() { return ::gettid() == ::getpid(); }
+
+bool is_only_thread() {
+  struct stat threads = {};
+  return ::stat("/proc/self/task", &threads) == 0 && threads.st_nlink == 3;  // itself, its parent's name, one thread
+}
 
 Wake wait_for(int fd, short events, Deadline deadline) {
   using std::chrono::nanoseconds;

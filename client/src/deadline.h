@@ -1,4 +1,4 @@
-// A moment until which a call may wait, and the waiting itself. A signal ends every wait.
+// A moment until which a call may wait, who may end the wait, and the waiting itself. A signal ends every wait.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@ class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
+  explicit Deadline(Clock::time_point at) : at_(at) {}
   static Deadline never() { return Deadline(Clock::time_point::max()); }
   // Negative, or beyond a year: never.
   static Deadline after_ms(int64_t ms) {
@@ -24,9 +25,12 @@ class Deadline {
   Deadline or_earlier(Deadline other) const { return at_ <= other.at_ ? *this : other; }
 
  private:
-  explicit Deadline(Clock::time_point at) : at_(at) {}
   Clock::time_point at_;
 };
+
+// Whether the calling thread is the process's first, or its only thread.
+bool is_main_thread();
+bool is_only_thread();
 
 enum class Wake : uint8_t { kReady, kTimeout, kSignal };
 

@@ -40,18 +40,28 @@ Outcome secure_folder(const std::string& folder) {
 Outcome find_endpoint(const char* socket, Endpoint& endpoint) {
   if (!socket || !*socket) socket = std::getenv("SPDLD_SOCKET");
   if (socket && *socket) {
-    endpoint = {socket, ""};
+    endpoint = {socket, "", false};
     return {};
   }
   if (proto::connect_to(kSystemSocket)) {
-    endpoint = {kSystemSocket, ""};
+    endpoint = {kSystemSocket, "", true};
     return {};
   }
+  return find_private_endpoint(endpoint);
+}
+
+Outcome find_private_endpoint(Endpoint& endpoint) {
   const char* base = std::getenv("XDG_RUNTIME_DIR");
   const std::string folder =
       std::string(base && *base == '/' ? base : "/tmp") + "/spdld-" + std::to_string(::geteuid());
-  endpoint = {folder + "/private.sock", folder};
+  endpoint = {folder + "/private.sock", folder, false};
   return secure_folder(folder);
+}
+
+bool has_folder(const Endpoint& endpoint) {
+  const size_t slash = endpoint.path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : endpoint.path.substr(0, slash + 1);
+  return ::access(folder.c_str(), F_OK) == 0;
 }
 
 Outcome connect_failure(const Endpoint& endpoint, int error) {

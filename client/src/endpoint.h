@@ -9,7 +9,8 @@ namespace spdld::client {
 
 struct Endpoint {
   std::string path;
-  std::string folder;  // of a private daemon: its socket, lock and log; empty for all others
+  std::string folder;      // of a private daemon: its socket, lock and log; empty for all others
+  bool is_system = false;  // the system's daemon, which answered without having been named
 
   bool is_private() const { return !folder.empty(); }
 };
@@ -19,6 +20,11 @@ inline constexpr const char* kSystemSocket = "/run/spdld/spdld.sock";
 // `socket` if given, else $SPDLD_SOCKET, else the system's daemon if it answers, else this user's private one (whose
 // folder is made, and refused where it belongs to somebody else).
 Outcome find_endpoint(const char* socket, Endpoint& endpoint);
+
+// This user's private one.
+Outcome find_private_endpoint(Endpoint& endpoint);
+// Whether the folder of the socket is there; a wrong path has none, as a rule.
+bool has_folder(const Endpoint& endpoint);
 
 // "no daemon answers at PATH: ..." for a connect() that failed with this errno.
 Outcome connect_failure(const Endpoint& endpoint, int error);

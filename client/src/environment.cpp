@@ -25,13 +25,13 @@ Outcome read_number(const char* name, uint32_t& number) {
 }
 
 // The variables of one launcher; the local rank may be absent.
-struct Names {
+struct Variables {
   const char* rank;
   const char* world_size;
   const char* local_rank;
 };
 
-Outcome read_ranks(const Names& names, Launch& launch) {
+Outcome read_ranks(const Variables& names, Launch& launch) {
   Outcome outcome = read_number(names.rank, launch.rank);
   if (outcome.ok()) outcome = read_number(names.world_size, launch.world_size);
   if (outcome.ok() && !variable(names.local_rank).empty()) outcome = read_number(names.local_rank, launch.local_rank);
@@ -42,7 +42,7 @@ Outcome read_ranks(const Names& names, Launch& launch) {
   return outcome;
 }
 
-bool both_set(const Names& names) { return !variable(names.rank).empty() && !variable(names.world_size).empty(); }
+bool both_set(const Variables& names) { return !variable(names.rank).empty() && !variable(names.world_size).empty(); }
 
 // Static rendezvous calls every run "none": there the address of its store tells jobs of one node apart.
 std::string torchrun_group() {
@@ -61,21 +61,20 @@ std::string mpi_group() {
   return "mpi:" + std::to_string(::getppid());  // the launcher of all the node's ranks
 }
 
-// A job of its own. The first process of every container is number 1: their PID namespaces tell them apart.
+}  // namespace
+
 std::string process_group() {
   struct stat space = {};
   const bool known = ::stat("/proc/self/ns/pid", &space) == 0;
   return "pid:" + std::to_string(::getpid()) + (known ? "@" + std::to_string(space.st_ino) : "");
 }
 
-}  // namespace
-
 Outcome read_launch(Launch& launch) {
-  const Names torchrun{"RANK", "WORLD_SIZE", "LOCAL_RANK"};
+  const Variables torchrun{"RANK", "WORLD_SIZE", "LOCAL_RANK"};
   // A batch script has Slurm's job variables too, but only a step's tasks are ranks.
   const bool counted = !variable("SLURM_STEP_NUM_TASKS").empty();
-  const Names slurm{"SLURM_PROCID", counted ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID"};
-  const Names mpi{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"};
+  const Variables slurm{"SLURM_PROCID", counted ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID"};
+  const Variables mpi{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"};
   const bool in_slurm_step = !variable("SLURM_JOB_ID").empty() && !variable("SLURM_STEP_ID").empty();
 
   launch = {};

@@ -16,6 +16,9 @@ struct Launch {
   uint32_t local_rank = 0;
 };
 
+// A job of this process's own. The first process of every container is number 1: their PID namespaces tell them apart.
+std::string process_group();
+
 // SPDLD_INVALID where a variable is not a number, or a rank is not below its world size.
 Outcome read_launch(Launch& launch);
 

@@ -19,6 +19,7 @@ class PinnedSlots final : public HostSlots {
 
   spdld_memory memory() const override { return SPDLD_PINNED; }
   cuda::ContextRef context() const override { return context_; }
+  bool close(uint32_t) override { return true; }  // registered with the driver as long as this lives
 
  private:
   const cuda::ContextRef context_;

@@ -8,20 +8,12 @@ namespace spdld::client {
 
 namespace {
 
-constexpr int64_t kProgress_ms = 200;
-constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was just going down
-constexpr int64_t kBackoffMin_ms = 5;
-constexpr int64_t kBackoffMax_ms = 500;
-constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
-constexpr int64_t kTurn_ms = 100;     // of a wait while a GPU's work may give slots back
-constexpr int kMessagesMax = 512;     // taken by one call that has no time left
-constexpr uint32_t kPush = 1;         // the request of every PUSH: none is refused but by a fault
-constexpr uint32_t kSeek = 1;         // and of a SEEK, with its run added
-
-std::string text_of(const Placement& placement) {
-  if (placement.memory == SPDLD_HOST) return "host memory";
-  return (placement.memory == SPDLD_PINNED ? "host memory pinned for " : "the memory of ") + placement.gpu;
-}
+constexpr int64_t kTurn_ms = 100;  // of a wait while a GPU's work may give slots back
+constexpr int64_t kHeldWait_ms = 30'000;
+constexpr int64_t kOthersHeldWait_ms = 600'000;
+constexpr int kMessagesMax = 512;  // taken by one call that has no time left
+constexpr uint32_t kPush = 1;      // the request of every PUSH: none is refused but by a fault
+constexpr uint32_t kSeek = 1;      // and of a SEEK, with its run added
 
 }  // namespace
 
@@ -31,92 +23,6 @@ Loader::~Loader() {
   if (!ring_) return;
   drop_ready_batches();
   if (ring_) ring_->detach();
-}
-
-Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
-  Deadline lost_until = Deadline::never();
-  for (;;) {  // each turn waits, at most until the deadline
-    if (!attaching_) attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
-    const Outcome outcome = attaching_->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
-    const Progress seen = attaching_->progress();
-    if (outcome.ok()) return accept(*attaching_);
-    if (attaching_->was_lost()) {  // a daemon that just ends: the next one answers soon, or none does
-      if (lost_until.is_never()) lost_until = Deadline::after_ms(kLostRetry_ms);
-      attaching_.reset();
-      if (lost_until.passed()) return outcome;
-      if (wait_for(-1, 0, deadline.or_earlier(Deadline::after_ms(kBackoffMin_ms))) == Wake::kSignal) {
-        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
-      }
-    } else if (outcome.result != SPDLD_TIMEOUT) {
-      return outcome;
-    }
-    if (deadline.passed()) return failure(SPDLD_TIMEOUT, outcome.text);
-    if (progress && progress(progress_user, seen.what.c_str(), seen.done, seen.total) != 0) {
-      return failure(SPDLD_INTERRUPTED, "the caller gave up waiting for the daemon");
-    }
-  }
-}
-
-Outcome Loader::accept(const Attaching& attaching) {
-  const std::shared_ptr<Ring> ring = attaching.ring();
-  const Terms& terms = ring->terms();
-  const bool first = daemon_.empty();
-  if (first) {
-    const uint64_t wanted = settings_.request.batch_size;
-    if (wanted != 0 && wanted != terms.batch_size) {
-      return failure(SPDLD_UNSUPPORTED, "this daemon gives batches of " + std::to_string(terms.batch_size) +
-                                            ", not of " + std::to_string(wanted) +
-                                            ": it does not know batch_size yet, update it");
-    }
-    terms_ = terms;
-    place_ = ring->first();
-    placement_ = ring->placement();
-    slot_bytes_ = ring->slots().slot_bytes();
-    slot_count_ = ring->slots().count();
-    pushed_.begin(terms_, place_);
-    daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
-    if (settings_.state) {
-      const Outcome sound = check_state(*settings_.state, terms_);
-      if (!sound.ok()) return sound;
-    }
-    const Place asked = settings_.request.place;
-    const bool is_told = settings_.state || !(asked == Place{});
-    if (settings_.request.readers > 1 && is_told && !(terms.by_one_name(asked) == place_)) {
-      place_ = terms.by_one_name(asked);
-      return replicas_disagree(ring->first());
-    }
-    settings_.request.fingerprint = terms.fingerprint;
-  } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
-             terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
-             terms.epochs != terms_.epochs || terms.is_pushed() != terms_.is_pushed() || terms.seed != terms_.seed) {
-    return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
-                                      terms.fingerprint + ", before " + terms_.fingerprint +
-                                      "): attach anew to begin with it");
-  } else if (!ring->placement().is_like(placement_)) {
-    return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
-                                      ", which were in " + text_of(placement_) + ": attach anew to take them there");
-  } else if (!must_seek() && place_ < ring->first()) {
-    return failure(SPDLD_FAILED, "the other readers of this rank have gone on beyond epoch " +
-                                     std::to_string(place_.epoch) + ", step " + std::to_string(place_.step));
-  }
-  placement_.memory = ring->placement().memory;  // the transport may be another one
-  placement_.ready_early = ring->placement().ready_early;
-  ring_ = ring;
-  came_back_ = !first;
-  run_ = 0;
-  stays_ = false;
-  seeking_ = must_seek() ? Seeking::kDue : Seeking::kNone;
-  away_ = moving_ = false;
-  if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
-  attaching_.reset();
-  send_pushed(0);
-  return {};
-}
-
-Outcome Loader::replicas_disagree(Place theirs) const {
-  return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text_of(theirs) +
-                                    ", and this one is to begin at " + text_of(place_) +
-                                    ": attach all of them with the same state");
 }
 
 Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
@@ -145,7 +51,7 @@ Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) 
   Connection& connection = ring_->connection();
   connection.flush();
   Outcome outcome = ring_->trouble();
-  if (outcome.ok()) outcome = ring_->room();
+  if (outcome.ok()) outcome = wait_for_room(deadline);
   if (!outcome.ok()) return outcome;
   const bool by_turns = ring_->follows_streams();
   outcome = connection.receive(by_turns ? deadline.or_earlier(Deadline::after_ms(kTurn_ms)) : deadline);
@@ -168,6 +74,41 @@ Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) 
   if (outcome.result == SPDLD_TIMEOUT && must_seek())
     outcome.text += "; it may wait for the other replicas of its rank to go to " + text_of(place_) + " as well";
   return outcome;
+}
+
+// How long next waits for a batch to come back. A program that takes batches in one thread and gives them back in
+// another may pause as long as it validates or compiles. A program that holds all of them in one thread shall be told
+// soon.
+int64_t Loader::room_patience_ms() const {
+  if (settings_.held_wait_ms) return *settings_.held_wait_ms;
+  if (is_only_thread()) return ring_->follows_streams() ? kTurn_ms : 0;
+  const bool has_others = !is_main_thread() || ring_->returned_elsewhere();
+  return has_others ? kOthersHeldWait_ms : kHeldWait_ms;
+}
+
+Outcome Loader::wait_for_room(Deadline deadline) {
+  Outcome full = ring_->room();
+  if (full.ok()) {
+    full_since_.reset();
+    return full;
+  }
+  if (!full_since_) full_since_ = Deadline::Clock::now();
+  const int64_t patience_ms = room_patience_ms();
+  const Deadline end(*full_since_ + std::chrono::milliseconds(patience_ms));
+  while (!end.passed() && !deadline.passed()) {
+    const Deadline turn = Deadline::after_ms(kTurn_ms);
+    if (ring_->wait_for_room(deadline.or_earlier(end).or_earlier(turn)) == Wake::kSignal)
+      return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
+    Returns::of_process().attend();  // a stream's capture may have ended
+    full = ring_->room();
+    if (full.ok()) {
+      full_since_.reset();
+      return full;
+    }
+  }
+  if (!end.passed()) return failure(SPDLD_TIMEOUT, full.text);
+  if (patience_ms > 0) full.text += " (" + std::to_string(patience_ms) + " ms were waited for that)";
+  return full;
 }
 
 // A daemon that breaks the protocol is not asked again.
@@ -256,6 +197,8 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
     return protocol_failure(connection, "a batch in a slot that this process still holds");
   }
   batch = std::make_unique<Batch>(make_lease(ring_, ready.slot(), ready.generation()), std::move(content));
+  const Content& told = batch->content();
+  stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.bad);
   step_on();
   return {};
 }
@@ -367,90 +310,6 @@ void Loader::drop_ready_batches() {
     std::unique_ptr<Batch> none;
     const Outcome other = take_message(none);
     if (!other.ok()) distrust(other);
-  }
-}
-
-void Loader::note_complaint(const proto::ErrorReply& error) {
-  complaint_ = "; it had said: " + std::string(proto::text_of(error.message()));
-}
-
-void Loader::lose_ring(const Outcome& reason) {
-  moving_ = false;
-  // Closed at once, even while batches are held: the rank must be free when it is attached again.
-  if (ring_) ring_->connection().close();
-  ring_.reset();
-  away_reason_ = reason;
-  away_reason_.text += complaint_;
-  complaint_.clear();
-}
-
-void Loader::leave_ring(proto::Join join, const char* why) {
-  ring_->detach();
-  ring_.reset();
-  settings_.request.join = join;
-  moving_ = true;
-  away_reason_ = failure(SPDLD_NO_DAEMON, why);
-}
-
-bool Loader::may_pass(const Outcome& outcome) {
-  return outcome.result == SPDLD_NO_DAEMON || outcome.result == SPDLD_CONFLICT || outcome.result == SPDLD_LIMIT;
-}
-
-Outcome Loader::give_up() {
-  away_ = false;
-  attaching_.reset();
-  std::string text = away_reason_.text;
-  text += settings_.reconnect_ms == 0
-              ? "; it is not waited for"
-              : "; it did not come back within " + std::to_string(settings_.reconnect_ms) + " ms";
-  return failure(away_reason_.result == SPDLD_CONFLICT || away_reason_.result == SPDLD_LIMIT ? away_reason_.result
-                                                                                             : SPDLD_NO_DAEMON,
-                 std::move(text));
-}
-
-Outcome Loader::attach_again(Deadline deadline) {
-  const int64_t patience_ms = moving_ ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
-  if (!away_) {
-    away_ = true;
-    away_until_ = Deadline::after_ms(patience_ms);
-    retry_at_ = Deadline::after_ms(0);
-    backoff_ms_ = kBackoffMin_ms;
-    progress_seen_ = 0;
-  }
-  for (;;) {  // each turn waits, at most until the deadline or the end of the outage's bound
-    if (patience_ms == 0) return give_up();
-    if (!attaching_) {
-      if (!retry_at_.passed() &&
-          wait_for(-1, 0, deadline.or_earlier(retry_at_).or_earlier(away_until_)) == Wake::kSignal) {
-        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
-      }
-      if (away_until_.passed()) return give_up();
-      if (deadline.passed() && !retry_at_.passed())
-        return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
-      if (!retry_at_.passed()) continue;
-      settings_.request.place = must_seek() ? sought_from_ : place_;
-      attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
-      progress_seen_ = 0;
-    }
-    Outcome outcome = attaching_->advance(deadline.or_earlier(away_until_));
-    if (outcome.ok()) outcome = accept(*attaching_);
-    if (outcome.ok() || outcome.result == SPDLD_INTERRUPTED) return outcome;
-    if (outcome.result == SPDLD_TIMEOUT) {
-      const bool lives = attaching_->progress().messages != progress_seen_;
-      progress_seen_ = attaching_->progress().messages;
-      if (lives) away_until_ = Deadline::after_ms(patience_ms);
-      if (away_until_.passed()) return give_up();
-      if (deadline.passed()) return outcome;
-      continue;
-    }
-    attaching_.reset();
-    if (!may_pass(outcome)) {
-      away_ = false;
-      return outcome;
-    }
-    away_reason_ = outcome;
-    retry_at_ = Deadline::after_ms(backoff_ms_);
-    backoff_ms_ = std::min(kBackoffMax_ms, backoff_ms_ * 2);
   }
 }
 

@@ -13,6 +13,8 @@
 
 #include "client/src/attaching.h"
 #include "client/src/batch.h"
+#include "client/src/fallback.h"
+#include "client/src/job_names.h"
 #include "client/src/pushed.h"
 #include "client/src/state.h"
 
@@ -21,8 +23,14 @@ namespace spdld::client {
 struct LoaderSettings {
   Endpoint endpoint;
   AttachRequest request;
-  int64_t reconnect_ms = 30'000;  // 0: not at all
-  std::optional<State> state;     // that request.place and request.fingerprint are of
+  int64_t reconnect_ms = 30'000;        // 0: not at all
+  std::optional<int64_t> held_wait_ms;  // none: by who may give batches back
+  JobName job;
+  // Its seat may be left while the loader is idle: no group was named, so that nobody else claims the seat, and no
+  // replica would wait for this one.
+  bool may_rest = false;
+  std::optional<State> state;  // that request.place and request.fingerprint are of
+  Warn warn = {};              // of attach alone: what it points to ends with that call
 };
 
 class Loader {
@@ -42,18 +50,31 @@ class Loader {
   Outcome load_state(const State& state, bool anyway);
   Place tell() const { return place_; }
   State state() const { return state_of(terms_, place_, settings_.request.world_size); }
+  // The settings allow it; this never changes.
+  bool can_rest() const { return settings_.may_rest; }
+  // Gives memory and seat back, where may_rest() says so. The place stays, and the next call of next attaches there
+  // anew by itself.
+  void rest();
+  bool may_rest() const { return ring_ && can_rest(); }
+  // Batches that are held, and as many as may be; 0 of 0 without a ring.
+  uint32_t held() const { return ring_ ? ring_->held_count() : 0; }
+  uint32_t held_max() const { return ring_ ? ring_->terms().leases_max : 0; }
   int poll_fd() const { return ring_ ? ring_->connection().poll_fd() : -1; }
 
   const Terms& terms() const { return terms_; }
   const std::string& daemon() const { return daemon_; }
   const AttachRequest& request() const { return settings_.request; }
   const Placement& placement() const { return placement_; }
+  const Stats& stats() const { return stats_; }
   bool is_shared() const { return ring_ && ring_->terms().shared; }
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint32_t slot_count() const { return slot_count_; }
 
  private:
   Outcome receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch);
+  // OK: a further batch can come. Else this process holds all of them, and none has come back in time.
+  Outcome wait_for_room(Deadline deadline);
+  int64_t room_patience_ms() const;
   Outcome take_message(std::unique_ptr<Batch>& batch);
   Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
   void step_on();
@@ -77,9 +98,11 @@ class Loader {
   void drop_ready_batches();
 
   LoaderSettings settings_;
+  Fallback fallback_;
   Terms terms_;
   std::string daemon_;
   Placement placement_;
+  Stats stats_;
   uint64_t slot_bytes_ = 0;
   uint32_t slot_count_ = 0;
 
@@ -88,13 +111,14 @@ class Loader {
   Pushed pushed_;
   uint32_t run_ = 0;
   enum class Seeking : uint8_t { kNone, kDue, kSent, kWaits };
-  Seeking seeking_ = Seeking::kNone;  // to place_
-  Place sought_from_;                 // while it seeks: where it stood before
-  bool stays_ = false;                // ... and that is place_
-  std::shared_ptr<Ring> ring_;        // none while the daemon is away
-  bool came_back_ = false;            // it is not the first one
-  Outcome failed_;                    // the ring's end, by FAILED or by a broken daemon
-  std::string complaint_;             // the daemon's last word on a message of ours
+  Seeking seeking_ = Seeking::kNone;                       // to place_
+  Place sought_from_;                                      // while it seeks: where it stood before
+  bool stays_ = false;                                     // ... and that is place_
+  std::shared_ptr<Ring> ring_;                             // none while the daemon is away
+  bool came_back_ = false;                                 // it is not the first one
+  std::optional<Deadline::Clock::time_point> full_since_;  // all batches are held
+  Outcome failed_;                                         // the ring's end, by FAILED or by a broken daemon
+  std::string complaint_;                                  // the daemon's last word on a message of ours
 
   std::unique_ptr<Attaching> attaching_;  // the attempt under way
   uint64_t progress_seen_ = 0;

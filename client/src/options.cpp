@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 
 #include "client/src/environment.h"
+#include "client/src/job_names.h"
 #include "client/src/spec_file.h"
 
 namespace spdld::client {
@@ -16,8 +18,11 @@ constexpr size_t kFingerprintBytesMax = 4096;
 constexpr size_t kClientNameBytesMax = 128;
 constexpr size_t kStructBytesMax = 4096;
 constexpr int64_t kReconnectDefault_ms = 30'000;
+constexpr int64_t kWaitMax_ms = int64_t{365} * 24 * 3600 * 1000;
 
-Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank) {
+// `launched`: the launcher's name for the run, where the group is to be made of it.
+Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank,
+                  std::string& launched) {
   Launch launch;
   const bool group_given = options.group && *options.group;
   const bool asked = options.world_size == 0 || !group_given;
@@ -36,7 +41,15 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
   }
   request.reader = options.reader;
   request.readers = std::max<uint32_t>(1, options.readers);
-  request.group = group_given ? options.group : launch.group;
+  // Nobody else needs to know the group of a single rank, so that it is a job of its own under a launcher as well.
+  const bool is_own = launch.is_alone || (options.world_size == 1 && request.readers == 1);
+  if (group_given) {
+    request.group = options.group;
+  } else if (is_own) {
+    request.group = next_own_job(process_group());
+  } else {
+    request.group = launched = launch.group;
+  }
   if (request.readers > 1 && !group_given && launch.is_alone) {
     return failure(
         SPDLD_INVALID,
@@ -70,6 +83,14 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
   request.place = state.place;
   request.fingerprint = state.fingerprint;
   return outcome;
+}
+
+// The same in all ranks of a job.
+uint64_t loader_key(const AttachRequest& request, const Endpoint& endpoint) {
+  std::string key = request.group;
+  for (const std::string& part : {endpoint.path, request.pipeline, request.spec, std::to_string(request.reader)})
+    key.append(1, '\0').append(part);
+  return std::hash<std::string>()(key);
 }
 
 Outcome set_join(const spdld_attach_options& options, AttachRequest& request) {
@@ -111,16 +132,23 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   const std::string_view name = options.client_name && *options.client_name ? options.client_name : "c";
   request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name.substr(0, kClientNameBytesMax)) + ")";
   request.may_start = options.no_private_daemon == 0;
+  settings.warn = {options.warn, options.warn_user};
   request.held_max = options.held_max;
   request.batch_size = options.batch_size;
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
+  if (options.held_wait_ms != 0) settings.held_wait_ms = std::clamp<int64_t>(options.held_wait_ms, 0, kWaitMax_ms);
   uint32_t local_rank = 0;
   Outcome outcome = set_place(options, settings);
   if (outcome.ok()) outcome = set_join(options, request);
-  if (outcome.ok()) outcome = set_ranks(options, request, local_rank);
+  if (outcome.ok()) outcome = set_ranks(options, request, local_rank, settings.job.launched);
   if (outcome.ok()) outcome = read_pipeline(options, request);
   if (outcome.ok()) outcome = read_gpu_request(options, local_rank, request.gpus);
   if (outcome.ok()) outcome = find_endpoint(options.socket, settings.endpoint);
+  settings.may_rest = !(options.group && *options.group) && request.readers == 1;
+  if (outcome.ok() && !settings.job.launched.empty()) {
+    settings.job.loader = loader_key(request, settings.endpoint);
+    request.group = settings.job.next();
+  }
   return outcome;
 }
 

@@ -25,6 +25,7 @@ inline spdld_result result_of(proto::ErrorCode code) {
     case proto::ErrorCode::version:
       return SPDLD_VERSION;
     case proto::ErrorCode::denied:
+    case proto::ErrorCode::spec_refused:
       return SPDLD_DENIED;
     case proto::ErrorCode::not_found:
       return SPDLD_NOT_FOUND;

@@ -1,6 +1,5 @@
 #include "client/src/private_daemon.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -14,12 +13,12 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <iterator>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "client/src/daemon_binary.h"
 #include "proto/seqpacket.h"
 
 namespace spdld::client {
@@ -50,11 +49,6 @@ void remember_daemon(pid_t pid) {
     pid_t free = 0;
     if (entry.compare_exchange_strong(free, pid)) return;
   }
-}
-
-bool is_executable(const std::string& path) {
-  struct stat status = {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
 // Meant for this process alone, by a service manager or by whoever started the training: the daemon serves all ranks of
@@ -136,37 +130,6 @@ std::string last_line_of(const std::string& path, off_t from) {
 
 }  // namespace
 
-std::string find_daemon_binary(std::string& looked_at) {
-  looked_at.clear();
-  std::vector<std::string> places;
-  const char* explicit_path = std::getenv("SPDLD_DAEMON");
-  if (explicit_path && *explicit_path) {
-    places.emplace_back(explicit_path);
-  } else {
-    Dl_info self = {};
-    if (::dladdr(reinterpret_cast<const void*>(&find_daemon_binary), &self) != 0 && self.dli_fname) {
-      const std::string library(self.dli_fname);
-      const size_t slash = library.rfind('/');
-      const std::string folder = slash == std::string::npos ? "." : library.substr(0, slash);
-      for (const char* place : {"/spdld", "/bin/spdld", "/../bin/spdld", "/../libexec/spdld"}) {
-        places.push_back(folder + place);
-      }
-    }
-    const char* path = std::getenv("PATH");
-    std::string_view rest(path ? path : "/usr/local/bin:/usr/bin:/bin");
-    for (int i = 0; i < 256 && !rest.empty(); ++i) {
-      const std::string_view folder = rest.substr(0, rest.find(':'));
-      rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-      if (!folder.empty()) places.push_back(std::string(folder) + "/spdld");
-    }
-  }
-  for (const std::string& place : places) {
-    if (is_executable(place)) return place;
-    looked_at += (looked_at.empty() ? "" : ", ") + place;
-  }
-  return {};
-}
-
 PrivateDaemonStart::~PrivateDaemonStart() {
   // Unlocked, not only closed: a child forked meanwhile may have a copy of the descriptor.
   if (lock_) ::flock(lock_.get(), LOCK_UN);
@@ -176,8 +139,8 @@ Outcome PrivateDaemonStart::spawn() {
   std::string looked_at;
   const std::string binary = find_daemon_binary(looked_at);
   if (binary.empty()) {
-    return failure(SPDLD_NO_DAEMON, "no daemon runs and none can be started: there is no spdld at " + looked_at +
-                                        "; install it, or set SPDLD_DAEMON to its binary");
+    return failure(SPDLD_NO_DAEMON, "no daemon runs and none can be started, for there is no program spdld here: " +
+                                        looked_at + "; install it, or set SPDLD_DAEMON to its path");
   }
   const std::string log = endpoint_.folder + "/private.log";
   struct stat status = {};

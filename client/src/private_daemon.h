@@ -34,7 +34,4 @@ class PrivateDaemonStart {
   Deadline answer_before_ = Deadline::never();
 };
 
-// $SPDLD_DAEMON, else beside this library, else in PATH. Empty: `looked_at` lists the places.
-std::string find_daemon_binary(std::string& looked_at);
-
 }  // namespace spdld::client

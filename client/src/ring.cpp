@@ -1,16 +1,22 @@
 #include "client/src/ring.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "client/src/gpu_fault.h"
 #include "client/src/returns.h"
 #include "client/src/slot_import.h"
+#include "client/src/stats.h"
 
 namespace spdld::client {
 
 namespace {
 
 constexpr size_t kNameBytesMax = 4096;
+constexpr int64_t kRoomLook_ms = 10;
 constexpr size_t kSourcesMax = 64, kSourceNameBytesMax = 64;
 
 Place place_of(const proto::Position* position) {
@@ -26,7 +32,29 @@ bool read_sources(const proto::Attached& answer, Terms& terms) {
     names.emplace_back(proto::text_of(sources->Get(i), kSourceNameBytesMax));
     if (names.back().empty()) return false;
   }
-  terms.sources = std::make_shared<const SourceNames>(std::move(names));
+  terms.sources = std::make_shared<const Names>(std::move(names));
+  return true;
+}
+
+// False: they are not as many as it says, or one is empty.
+bool read_classes(const proto::Attached& answer, std::string_view in_memory, Terms& terms) {
+  std::vector<std::string> names;
+  terms.class_count = answer.class_count();
+  const auto* inside = answer.classes();
+  for (flatbuffers::uoffset_t i = 0; inside && i < inside->size(); ++i) {
+    names.emplace_back(proto::text_of(inside->Get(i)));
+  }
+  while (!in_memory.empty()) {
+    const size_t end = in_memory.find('\0');
+    if (end == std::string_view::npos) return false;
+    names.emplace_back(in_memory.substr(0, end));
+    in_memory.remove_prefix(end + 1);
+  }
+  // A C text ends at its first NUL: a name with one inside would be another.
+  const auto is_sound = [](const std::string& name) { return !name.empty() && name.find('\0') == std::string::npos; };
+  if (!names.empty() && names.size() != terms.class_count) return false;
+  if (!std::all_of(names.begin(), names.end(), is_sound)) return false;
+  terms.classes = std::make_shared<const Names>(std::move(names));
   return true;
 }
 
@@ -59,7 +87,17 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.push_ids_max = answer.push_ids_max();
   terms_.writable = answer.access() == proto::Access::writable;
   if (answer.access() > proto::Access::MAX) return protocol_failure(*connection_, "an access it does not define");
+  std::string classes;
+  if (answer.classes_in_fd()) {  // behind the slots' descriptors
+    const bool is_there = !memory.empty() && proto::text_from_memfd(memory.back().get(), proto::kTextBytesMax, classes);
+    if (!is_there) return protocol_failure(*connection_, "ATTACHED without the classes that it announces");
+    memory.pop_back();
+  }
+  if (!read_classes(answer, classes, terms_))
+    return protocol_failure(*connection_, "ATTACHED with classes it can't have");
   if (!read_sources(answer, terms_)) return protocol_failure(*connection_, "ATTACHED with sources it can't have");
+  terms_.missing = read_missing(answer);
+  terms_.missing_count = std::max<uint64_t>(answer.missing_count(), terms_.missing.size());
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
   if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
   const bool finite = terms_.epochs == 0 || !(Place{terms_.epochs, 0} < first_);
@@ -92,6 +130,7 @@ bool Ring::take(uint32_t slot, uint64_t generation) {
   const std::lock_guard lock(mutex_);
   if (holds_[slot].state != State::kFree) return false;
   holds_[slot] = {State::kHeld, generation};
+  taker_.store(::gettid(), std::memory_order_relaxed);
   return true;
 }
 
@@ -105,22 +144,57 @@ void Ring::release(uint32_t slot, uint64_t generation) {
                         waited_us_.load(std::memory_order_relaxed)});
 }
 
+bool Ring::has_room() const {
+  const auto kept = std::count_if(holds_.begin(), holds_.end(), [](const Hold& hold) {
+    return hold.state == State::kHeld || hold.state == State::kPutOff;
+  });
+  return static_cast<size_t>(kept) < terms_.leases_max;
+}
+
 Outcome Ring::room() const {
-  size_t held = 0, put_off = 0;
+  size_t put_off = 0;
   {
     const std::lock_guard lock(mutex_);
-    for (const Hold& hold : holds_) {
-      held += hold.state == State::kHeld ? 1 : 0;
-      put_off += hold.state == State::kPutOff ? 1 : 0;
-    }
+    if (has_room()) return {};
+    for (const Hold& hold : holds_) put_off += hold.state == State::kPutOff ? 1 : 0;
   }
-  if (held + put_off < terms_.leases_max) return {};
-  std::string text =
-      "all " + std::to_string(terms_.leases_max) + " batches that it may hold at once are held by this process";
+  std::string text = "all " + std::to_string(terms_.leases_max) +
+                     " batches that this loader may hold at once are held by this process";
   if (put_off > 0) text += " (" + std::to_string(put_off) + " until the capture of a stream that used them has ended)";
-  return failure(SPDLD_LIMIT, text +
-                                  ", so that no further one can be filled: release one (in Python, drop it and every "
-                                  "tensor made of it), or raise prefetch_depth or held_max");
+  return failure(SPDLD_LIMIT,
+                 text +
+                     ", so that no further one can be filled: release one first (in Python, drop the batch and every "
+                     "tensor made of it, or keep batch.copy() in its place), or raise held_max or prefetch_depth under "
+                     "[batch] in the pipeline, whose sum this is");
+}
+
+uint32_t Ring::held_count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<uint32_t>(std::count_if(holds_.begin(), holds_.end(), [](const Hold& hold) {
+    return hold.state == State::kHeld || hold.state == State::kPutOff;
+  }));
+}
+
+Wake Ring::wait_for_room(Deadline deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_room()) return Wake::kReady;
+    if (!freed_) freed_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    room_awaited_ = true;
+    eventfd_t none = 0;
+    if (freed_) ::eventfd_read(freed_.get(), &none);
+  }
+  // Without a descriptor nothing ends the wait early, so that it is a short one.
+  const Wake wake =
+      wait_for(freed_.get(), POLLIN, freed_ ? deadline : deadline.or_earlier(Deadline::after_ms(kRoomLook_ms)));
+  const std::lock_guard lock(mutex_);
+  room_awaited_ = false;
+  return wake;
+}
+
+void Ring::set_free(uint32_t slot) {
+  holds_[slot].state = State::kFree;
+  if (room_awaited_ && freed_) ::eventfd_write(freed_.get(), 1);
 }
 
 std::vector<proto::LeaseId> Ring::held() const {

@@ -26,13 +26,13 @@ struct Place {
 };
 std::string text_of(const Place& place);  // "epoch 1, step 2"
 
-// The names of a mix's sources, as C has them.
-struct SourceNames {
-  explicit SourceNames(std::vector<std::string> given) : texts(std::move(given)) {
+// Names of a mix's sources, or of classes, as C has them.
+struct Names {
+  explicit Names(std::vector<std::string> given) : texts(std::move(given)) {
     for (const std::string& text : texts) pointers.push_back(text.c_str());
   }
-  SourceNames(const SourceNames&) = delete;
-  SourceNames& operator=(const SourceNames&) = delete;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
 
   const std::vector<std::string> texts;
   std::vector<const char*> pointers;
@@ -54,7 +54,11 @@ struct Terms {
   // Not 0: the caller pushes the order, so many steps of so many samples ahead; steps_per_epoch is 0 then.
   uint32_t push_steps_max = 0;
   uint64_t push_ids_max = 0;
-  std::shared_ptr<const SourceNames> sources;  // never null; empty: it has a single one
+  std::shared_ptr<const Names> sources;  // never null; empty: it has a single one
+  uint64_t class_count = 0;
+  std::shared_ptr<const Names> classes;  // never null; class_count of them, or none where they are too long to be sent
+  std::vector<std::string> missing;      // of the data set, the first sentences, as it was listed last
+  uint64_t missing_count = 0;
 
   bool is_pushed() const { return push_steps_max != 0; }
   // Whether an epoch may have this place: its end is one, and the next epoch's beginning by another name.
@@ -104,6 +108,11 @@ class Ring {
   // An error where no slot can come back by itself: all are held by batches of this process, or wait for a capture's
   // end.
   Outcome room() const;
+  uint32_t held_count() const;
+  // The loader's thread: waits until there is room, or for the time.
+  Wake wait_for_room(Deadline deadline);
+  // Whether a batch has ever been given back by another thread than the loader's.
+  bool returned_elsewhere() const { return returned_elsewhere_.load(std::memory_order_relaxed); }
   // What the daemon must not take back: batches that are held, or not given back yet.
   std::vector<proto::LeaseId> held() const;
   // Ends the attachment; the batches that are held stay leased until they are given back. Waits for those under way.
@@ -133,6 +142,8 @@ class Ring {
   };
 
   void release(uint32_t slot, uint64_t generation);
+  bool has_room() const;         // under mutex_
+  void set_free(uint32_t slot);  // under mutex_
 
   StreamWork& work() { return *work_; }
   void note_returning(uint32_t slot);
@@ -162,6 +173,10 @@ class Ring {
 
   mutable std::mutex mutex_;
   std::vector<Hold> holds_;  // one a slot
+  UniqueFd freed_;           // an eventfd, made by the first wait for room
+  bool room_awaited_ = false;
+  std::atomic<pid_t> taker_{0};  // the thread that took a batch last
+  std::atomic<bool> returned_elsewhere_{false};
   bool detached_ = false;
   Outcome trouble_;
 

@@ -1,4 +1,6 @@
 // The part of a ring that has to do with a GPU's work on its slots.
+#include <unistd.h>
+
 #include "client/src/gpu_fault.h"
 #include "client/src/returns.h"
 #include "client/src/ring.h"
@@ -15,13 +17,15 @@ constexpr int64_t kLook_ms = 100;  // after which work under way is asked whethe
 
 void Ring::give_back(LeaseList lease) {
   const std::shared_ptr<Ring> ring = lease.front().ring;
+  if (ring->taker_.load(std::memory_order_relaxed) != ::gettid())
+    ring->returned_elsewhere_.store(true, std::memory_order_relaxed);
   if (ring->work_) {
     Returns::of_process().bring_home(std::move(lease));
     return;
   }
   {
     const std::lock_guard lock(ring->mutex_);
-    ring->holds_[lease.front().slot].state = State::kFree;
+    ring->set_free(lease.front().slot);
   }
   ring->release(lease.front().slot, lease.front().generation);
 }
@@ -71,7 +75,7 @@ void Ring::finish(uint32_t slot, uint64_t generation) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (detached_) return;
-    holds_[slot].state = State::kFree;
+    set_free(slot);
   }
   try {
     release(slot, generation);
@@ -89,7 +93,7 @@ void Ring::settle(uint32_t slot, uint64_t generation) {
   if (!slots_->close(slot)) return;  // the lease stays, for as long as the memory is open here
   {
     const std::lock_guard lock(mutex_);
-    holds_[slot].state = State::kFree;
+    set_free(slot);
   }
   release(slot, generation);
 }

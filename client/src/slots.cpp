@@ -10,7 +10,7 @@
 namespace spdld::client {
 
 HostSlots::~HostSlots() {
-  for (const Region& region : regions_) ::munmap(region.start, region.bytes);
+  for (uint32_t slot = 0; slot < regions_.size(); ++slot) HostSlots::close(slot);
 }
 
 Outcome HostSlots::map(const std::vector<UniqueFd>& memory, bool copy_on_write) {
@@ -35,6 +35,13 @@ Outcome HostSlots::map(const std::vector<UniqueFd>& memory, bool copy_on_write) 
     regions_.push_back({static_cast<std::byte*>(start), bytes});
   }
   return {};
+}
+
+bool HostSlots::close(uint32_t slot) {
+  Region& region = regions_[slot];
+  if (region.start) ::munmap(region.start, region.bytes);
+  region = {};
+  return true;
 }
 
 bool HostSlots::drop_copies(uint32_t slot) {

@@ -36,7 +36,7 @@ class Slots {
   virtual bool drop_copies(uint32_t) { return true; }
   // Completes with the copy into this slot; nullptr: what READY names is there.
   virtual cuda::Event* copied(uint32_t) const { return nullptr; }
-  // Gives up this process's hold on a GPU's memory, so that the daemon may free it; may be called again. False: the
+  // Gives up this process's hold on the memory, so that the daemon may free it; may be called again. False: a GPU's
   // driver keeps it open here until the process ends. Not in a host function. Nobody uses the slot any more.
   virtual bool close(uint32_t) { return true; }
 
@@ -57,14 +57,15 @@ class HostSlots : public Slots {
   spdld_memory memory() const override { return SPDLD_HOST; }
   std::byte* at(uint32_t slot) const override { return regions_[slot].start; }
   bool drop_copies(uint32_t slot) override;
+  bool close(uint32_t slot) override;
 
  protected:
   uint64_t region_bytes(uint32_t slot) const { return regions_[slot].bytes; }
 
  private:
   struct Region {
-    std::byte* start;
-    size_t bytes;
+    std::byte* start = nullptr;  // nullptr: closed
+    size_t bytes = 0;
   };
   std::vector<Region> regions_;
   bool copy_on_write_ = false;

@@ -15,7 +15,7 @@ namespace spdld::client {
 
 namespace {
 
-constexpr size_t kNameBytesMax = 4096;
+constexpr size_t kPathBytesMax = 4096;
 constexpr std::string_view kSuffix = ".toml";
 
 Outcome read_file(const std::string& path, std::string& text) {
@@ -47,7 +47,7 @@ Outcome make_absolute(const std::string& path, std::string& absolute) {
   std::error_code error;
   absolute = std::filesystem::absolute(path, error).lexically_normal().string();
   if (error) return failure(SPDLD_INVALID, "the current directory is gone, so that " + path + " means nothing");
-  if (absolute.size() > kNameBytesMax) return failure(SPDLD_INVALID, "the path of the spec's folder is too long");
+  if (absolute.size() > kPathBytesMax) return failure(SPDLD_INVALID, "the path of the spec's folder is too long");
   return {};
 }
 
@@ -58,7 +58,7 @@ Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& reques
   if (pipeline.empty() == (options.spec == nullptr)) {
     return failure(SPDLD_INVALID, "attach wants either a pipeline (a name, or a path ending in .toml) or a spec");
   }
-  if (pipeline.size() > kNameBytesMax) return failure(SPDLD_INVALID, "the name of the pipeline is too long");
+  if (pipeline.size() > kPathBytesMax) return failure(SPDLD_INVALID, "the name of the pipeline is too long");
   if (options.spec) {
     request.spec = options.spec;
     request.spec_is_json = options.spec_is_json != 0;

@@ -30,7 +30,7 @@ std::array<uint64_t, kNumbers> numbers_of(const State& state) {
   return {state.seed, state.place.epoch, state.place.step, state.samples, state.global_size, state.world_size};
 }
 
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 Outcome damaged(const std::string& how) {
   return failure(SPDLD_INVALID, "the state is not one that a loader gave: " + how);
@@ -49,9 +49,9 @@ Outcome check_names(const std::vector<FlatMember>& members) {
     const bool is_text =
         std::any_of(kTexts.begin(), kTexts.end(), [&](const TextField& field) { return is_named(field.name); });
     const bool is_number = member.name == "format" || std::any_of(kNumberNames.begin(), kNumberNames.end(), is_named);
-    if (!is_text && !is_number) return damaged("it holds " + quoted(member.name.substr(0, 64)));
-    if (is_text != member.is_text) return damaged(quoted(member.name) + (is_text ? " is no text" : " is no number"));
-    if (find(members, member.name) != &member) return damaged(quoted(member.name) + " comes twice");
+    if (!is_text && !is_number) return damaged("it holds " + in_quotes(member.name.substr(0, 64)));
+    if (is_text != member.is_text) return damaged(in_quotes(member.name) + (is_text ? " is no text" : " is no number"));
+    if (find(members, member.name) != &member) return damaged(in_quotes(member.name) + " comes twice");
   }
   return {};
 }
@@ -122,13 +122,13 @@ Outcome read_state(std::string_view json, State& state) {
   State read;
   for (const TextField& field : kTexts) {
     const FlatMember* const member = find(members, field.name);
-    if (!member) return damaged(quoted(field.name) + " is missing");
+    if (!member) return damaged(in_quotes(field.name) + " is missing");
     read.*field.text = member->text;
   }
   std::array<uint64_t, kNumbers> numbers{};
   for (size_t i = 0; i < numbers.size(); ++i) {
     const FlatMember* const member = find(members, kNumberNames[i]);
-    if (!member) return damaged(quoted(kNumberNames[i]) + " is missing");
+    if (!member) return damaged(in_quotes(kNumberNames[i]) + " is missing");
     numbers[i] = member->number;
   }
   if (read.fingerprint.empty()) return damaged("its fingerprint is empty");

@@ -10,6 +10,7 @@
 namespace spdld {
 
 uint64_t monotonic_ns();
+inline double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 uint64_t thread_cpu_ns();   // of the calling thread
 uint64_t process_cpu_ns();  // user and system, all threads
 

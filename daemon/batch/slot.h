@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "daemon/memory/slot_memory.h"
@@ -16,6 +17,19 @@ struct Slot {
   std::unique_ptr<memory::SlotMemory> memory;
 };
 
+enum class FlawKind : uint8_t {
+  kDamaged,      // content that can't be made into what an output wants
+  kUnsupported,  // a picture of a format that this build does not decode
+};
+
+// Why a sample was replaced, or left zero.
+struct Flaw {
+  uint32_t index = 0;  // in the batch
+  FlawKind kind = FlawKind::kDamaged;
+  uint64_t sample = 0;  // its id, and its name
+  std::string name, reason;
+};
+
 // What the trainer is told of a filled slot, beside its layout.
 struct Batch {
   Slot* slot = nullptr;
@@ -26,6 +40,7 @@ struct Batch {
   std::vector<uint32_t> masked = {};       // ... or left zero
   uint64_t fill_ns = 0;                    // from the first fetch to the last pixel
   std::vector<uint32_t> of_source = {};    // of a mix: how many of slice.count are of each source; else empty
+  std::vector<Flaw> flaws = {};            // of those substituted or masked, one each
 };
 
 }  // namespace spdld::batch

@@ -55,6 +55,7 @@ class Cache::Inside final : public ShelfOwner {
     return report;
   }
   std::string disk_trouble() const { return disk_.trouble(); }
+  uint64_t available_disk_bytes() const { return disk_.available_bytes(); }
 
  private:
   ShelfState& find_or_make(const ShelfKey& key, uint64_t samples) {
@@ -90,6 +91,7 @@ std::shared_ptr<Shelf> Cache::open(const ShelfKey& key, uint64_t samples) {
 }
 
 uint64_t Cache::available_bytes() const { return inside_->memory().available_bytes(); }
+uint64_t Cache::available_disk_bytes() const { return inside_->available_disk_bytes(); }
 Report Cache::report() const { return inside_->report(); }
 std::string Cache::disk_trouble() const { return inside_->disk_trouble(); }
 

@@ -68,6 +68,7 @@ struct ShelfReport {
   uint64_t samples = 0;                           // of the data set
   uint64_t memory_entries = 0, memory_bytes = 0;  // bytes of entries, without what segments have left
   uint64_t memory_wasted = 0;                     // of dropped entries, and of rooms that were not kept
+  uint64_t memory_left = 0;                       // in the segment where its next entry goes
   uint64_t disk_entries = 0, disk_bytes = 0;      // of a shelf not opened since the start: as its index's size says
   uint64_t memory_hits = 0, disk_hits = 0, misses = 0;  // of find(), since the daemon started
   uint64_t stale = 0;                                   // entries whose file had changed
@@ -159,8 +160,9 @@ class Cache {
   // The shelf of this key, which is made where there is none; entries count as unconfirmed where nobody held it. May
   // read the disk's index of that shelf: not for the control thread.
   std::shared_ptr<Shelf> open(const ShelfKey& key, uint64_t samples);
-  // Bytes that a shelf might still get in memory: free ones, and those of shelves that nobody uses.
+  // Bytes that a shelf might still get in memory (on disk): free ones, and those of shelves that nobody uses.
   uint64_t available_bytes() const;
+  uint64_t available_disk_bytes() const;
   Report report() const;
   std::string disk_trouble() const;  // as report() has it
 

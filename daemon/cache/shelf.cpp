@@ -11,6 +11,7 @@ ShelfReport memory_report(const ShelfState& state) {
   report.memory_entries = state.memory.entries();
   report.memory_bytes = state.memory.entry_bytes();
   report.memory_wasted = state.memory.wasted_bytes();
+  report.memory_left = state.memory.left_bytes();
   report.memory_hits = state.memory_hits.value();
   report.disk_hits = state.disk_hits.value();
   report.misses = state.misses.value();

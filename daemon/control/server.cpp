@@ -1,10 +1,11 @@
 #include "daemon/control/server.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "daemon/base/log.h"
 
 namespace spdld::control {
 namespace {
@@ -22,11 +23,11 @@ void turn_away(const UniqueFd& socket, proto::ErrorCode code, const std::string&
 
 }  // namespace
 
-Server::Server(asio::io_context& context, UniqueFd listener, uint32_t sessions_max, Service& service,
+Server::Server(EventLoop& loop, UniqueFd listener, uint32_t sessions_max, Service& service,
                std::function<void()> emptied)
-    : context_(context),
-      listener_(context, listener.release()),
-      pause_(context),
+    : loop_(loop),
+      listener_(loop, std::move(listener)),
+      pause_(loop),
       sessions_max_(sessions_max),
       service_(service),
       emptied_(std::move(emptied)) {
@@ -34,25 +35,20 @@ Server::Server(asio::io_context& context, UniqueFd listener, uint32_t sessions_m
 }
 
 void Server::wait() {
-  listener_.async_wait(asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code error) {
-    if (!error) accept_all();
-  });
+  listener_.when_readable([this] { accept_all(); });
 }
 
 void Server::accept_all() {
   for (int i = 0; i < kAcceptsAtOnce; i++) {
-    UniqueFd socket(accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
       take(std::move(socket));
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) break;
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    spdlog::error("a client could not be accepted: {}", std::strerror(errno));
-    pause_.expires_after(kPauseAfterFailure);
-    pause_.async_wait([this](boost::system::error_code error) {
-      if (!error && listener_.is_open()) wait();
-    });
+    log::error("a client could not be accepted: {}", std::strerror(errno));
+    pause_.start(kPauseAfterFailure, [this] { wait(); });
     return;
   }
   wait();
@@ -61,29 +57,26 @@ void Server::accept_all() {
 void Server::take(UniqueFd socket) {
   const auto peer = proto::peer_credentials(socket.get());
   if (only_uid_ && peer.uid != *only_uid_ && peer.uid != 0) {
-    spdlog::warn("a client of uid {} was turned away: this daemon serves uid {} alone", peer.uid, *only_uid_);
+    log::warn("a client of uid {} was turned away: this daemon serves uid {} alone", peer.uid, *only_uid_);
     return turn_away(socket, proto::ErrorCode::denied,
                      "this is the private spdld of uid " + std::to_string(*only_uid_) + ": it serves nobody else");
   }
   if (sessions_.size() >= sessions_max_) {
-    spdlog::warn("a client of uid {} was turned away: sessions_max = {} is reached", peer.uid, sessions_max_);
+    log::warn("a client of uid {} was turned away: sessions_max = {} is reached", peer.uid, sessions_max_);
     return turn_away(socket, proto::ErrorCode::limit,
                      "spdld has " + std::to_string(sessions_max_) + " clients already (limits.sessions_max)");
   }
   const uint64_t id = next_id_++;
-  const asio::generic::seq_packet_protocol protocol(AF_UNIX, 0);
-  auto session =
-      std::make_shared<Session>(Session::Socket(context_, protocol, socket.release()), id, service_, [this, id] {
-        sessions_.erase(id);
-        if (sessions_.empty()) emptied_();
-      });
+  auto session = std::make_shared<Session>(loop_, std::move(socket), id, service_, [this, id] {
+    sessions_.erase(id);
+    if (sessions_.empty()) emptied_();
+  });
   sessions_[id] = session;
   session->start();
 }
 
 void Server::stop(const std::string& message) {
-  boost::system::error_code ignored;
-  listener_.close(ignored);
+  listener_.close();
   pause_.cancel();
   for (const auto& [id, session] : sessions_) session->say_goodbye(message);
 }

@@ -1,15 +1,13 @@
 // Accepts clients and keeps their sessions. Control thread only.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/control/service.h"
 #include "daemon/control/session.h"
 #include "proto/unique_fd.h"
@@ -19,8 +17,7 @@ namespace spdld::control {
 class Server {
  public:
   // `listener` is a listening SOCK_SEQPACKET socket. `emptied` is called whenever the last session has ended.
-  Server(asio::io_context& context, UniqueFd listener, uint32_t sessions_max, Service& service,
-         std::function<void()> emptied);
+  Server(EventLoop& loop, UniqueFd listener, uint32_t sessions_max, Service& service, std::function<void()> emptied);
 
   // May this client connect at all? (A private daemon serves its own uid and root.)
   void admit_only(uid_t uid) { only_uid_ = uid; }
@@ -35,9 +32,9 @@ class Server {
   void accept_all();
   void take(UniqueFd socket);
 
-  asio::io_context& context_;
-  asio::posix::stream_descriptor listener_;
-  asio::steady_timer pause_;  // after a failed accept (no descriptors left)
+  EventLoop& loop_;
+  Watch listener_;
+  Timer pause_;  // after a failed accept (no descriptors left)
   uint32_t sessions_max_;
   Service& service_;
   std::function<void()> emptied_;

@@ -28,7 +28,11 @@ struct Client {
   uid_t uid = 65534;
   gid_t gid = 65534;
   std::string name;                         // what it calls itself
+  std::vector<gid_t> groups;                // its process's supplementary ones
   bool pushes = false;                      // it knows PUSH
+  bool knows_float64 = false;               // it knows this type
+  bool knows_classes = false;               // it knows what ATTACHED says of classes
+  bool knows_spec_refused = false;          // it knows the error of that name
   std::shared_ptr<const UniqueFd> process;  // its pidfd; none before HELLO
 };
 
@@ -106,7 +110,10 @@ struct AttachedInfo {
   uint32_t leases_max = 0;      // batches of it at once; 0: all slots
   uint32_t push_steps_max = 0;  // 0: the order is not pushed
   uint64_t push_ids_max = 0;
-  std::vector<std::string> sources;  // of a mix: their names; else none
+  std::vector<std::string> sources;      // of a mix: their names; else none
+  std::span<const std::string> classes;  // by number; live as long as the attachment; empty: none
+  std::vector<std::string> missing;      // of the data set: the first sentences
+  uint64_t missing_count = 0;
 };
 
 // How the node answers an attach, once, after any number of preparing(). The session may have ended in between: then
@@ -117,6 +124,8 @@ class AttachReply {
   virtual void preparing(std::string_view what, uint64_t done, uint64_t total) = 0;
   virtual void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) = 0;
   virtual void refused(const Error& error) = 0;
+  // The spec is not taken from this user, or not over these data: another daemon may take it.
+  virtual void spec_refused(const std::string& message) { refused({Trouble::kDenied, message}); }
   // Where the ring's batches and its failure go, valid as long as the attachment.
   virtual delivery::Reader& reader() = 0;
   virtual void failed(const Error& error) = 0;  // after attached: the ring gives no further batch

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
 #include "daemon/control/commands.h"
 #include "daemon/control/session_reply.h"
 
@@ -30,17 +30,19 @@ std::vector<delivery::LeaseId> leases_of(const flatbuffers::Vector<const proto::
 
 }  // namespace
 
-Session::Session(Socket socket, uint64_t id, Service& service, std::function<void()> ended)
-    : socket_(std::move(socket)),
+Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::function<void()> ended)
+    : loop_(loop),
+      socket_(loop, std::move(socket)),
       service_(service),
       ended_(std::move(ended)),
-      outbox_(socket_.native_handle()),
+      outbox_(socket_.fd()),
       started_ns_(monotonic_ns()),
-      hello_timer_(socket_.get_executor()),
-      process_(socket_.get_executor()) {
-  const auto peer = proto::peer_credentials(socket_.native_handle());
+      hello_timer_(loop),
+      process_(loop) {
+  const auto peer = proto::peer_credentials(socket_.fd());
   client_.session = id;
   client_.pid = peer.pid, client_.uid = peer.uid, client_.gid = peer.gid;
+  client_.groups = proto::peer_groups(socket_.fd());
 }
 
 Session::~Session() = default;
@@ -48,9 +50,8 @@ Session::~Session() = default;
 double Session::age_s() const { return static_cast<double>(monotonic_ns() - started_ns_) * 1e-9; }
 
 void Session::start() {
-  hello_timer_.expires_after(kHelloTimeout);
-  hello_timer_.async_wait([self = shared_from_this()](boost::system::error_code error) {
-    if (!error && self->state_ == State::kNew) self->end("it said no HELLO in time");
+  hello_timer_.start(kHelloTimeout, [self = shared_from_this()] {
+    if (self->state_ == State::kNew) self->end("it said no HELLO in time");
   });
   wait_readable();
 }
@@ -58,26 +59,24 @@ void Session::start() {
 void Session::end(std::string_view why) {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
-  spdlog::debug("session {} ({}, pid {}, uid {}) ends: {}{}", client_.session, client_.name, client_.pid, client_.uid,
-                why, bad_messages_ ? "; bad messages: " + std::to_string(bad_messages_) : "");
+  log::debug("session {} ({}, pid {}, uid {}) ends: {}{}", client_.session, client_.name, client_.pid, client_.uid, why,
+             bad_messages_ ? "; bad messages: " + std::to_string(bad_messages_) : "");
   // Not now: this may be called from within one of the attachments that go with it.
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+  loop_.post([self = shared_from_this()] {
     self->attachments_.clear();
     self->pending_.clear();
-    boost::system::error_code ignored;
     self->hello_timer_.cancel();
-    self->process_.close(ignored);
-    self->socket_.close(ignored);
+    self->process_.close();
+    self->socket_.close();
     if (self->ended_) std::exchange(self->ended_, nullptr)();
   });
 }
 
 bool Session::client_gone() const {
   if (state_ == State::kEnded) return true;
-  pollfd watched{const_cast<Socket&>(socket_).native_handle(), POLLRDHUP, 0};
+  pollfd watched{socket_.fd(), POLLRDHUP, 0};
   if (poll(&watched, 1, 0) > 0 && (watched.revents & (POLLRDHUP | POLLHUP | POLLERR))) return true;
-  return process_.is_open() &&
-         proto::process_has_ended(const_cast<asio::posix::stream_descriptor&>(process_).native_handle());
+  return process_.is_open() && proto::process_has_ended(process_.fd());
 }
 
 void Session::say_goodbye(std::string_view message) {
@@ -91,9 +90,9 @@ void Session::say_goodbye(std::string_view message) {
 void Session::wait_readable() {
   if (reading_) return;
   reading_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](boost::system::error_code error) {
+  socket_.when_readable([self = shared_from_this()] {
     self->reading_ = false;
-    if (error || self->state_ == State::kEnded) return;
+    if (self->state_ == State::kEnded) return;
     self->on_readable();
   });
 }
@@ -101,9 +100,9 @@ void Session::wait_readable() {
 void Session::wait_writable() {
   if (writing_) return;
   writing_ = true;
-  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](boost::system::error_code error) {
+  socket_.when_writable([self = shared_from_this()] {
     self->writing_ = false;
-    if (error || self->state_ == State::kEnded) return;
+    if (self->state_ == State::kEnded) return;
     if (!self->outbox_.flush()) return self->end("its socket is gone");
     if (!self->outbox_.empty()) return self->wait_writable();
     self->wait_readable();
@@ -112,7 +111,7 @@ void Session::wait_writable() {
 
 void Session::on_readable() {
   for (int i = 0; i < kMessagesAtOnce && outbox_.empty(); i++) {
-    const auto status = proto::receive_message(socket_.native_handle(), received_);
+    const auto status = proto::receive_message(socket_.fd(), received_);
     if (status == proto::IoStatus::kWouldBlock) break;
     if (status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed) return end("its socket was closed");
     if (status == proto::IoStatus::kTooLarge)
@@ -155,7 +154,7 @@ void Session::send_error(uint32_t request, const Error& error, proto::ErrorCode 
 
 void Session::refuse_message(proto::ErrorCode code, const std::string& message, uint32_t request) {
   if (++bad_messages_ <= kBadMessagesLogged)
-    spdlog::warn("session {} (pid {}, uid {}): bad message: {}", client_.session, client_.pid, client_.uid, message);
+    log::warn("session {} (pid {}, uid {}): bad message: {}", client_.session, client_.pid, client_.uid, message);
   send_error(request, {Trouble::kUsage, message}, code);
 }
 
@@ -173,6 +172,9 @@ void Session::on_hello(const proto::Message& message) {
     return refuse_message(proto::ErrorCode::malformed, "HELLO needs one descriptor: a pidfd of the client's process");
   client_.name = proto::text_of(hello.client(), kNameBytesMax);
   client_.pushes = names(hello.capabilities(), "push");
+  client_.knows_float64 = names(hello.capabilities(), "float64");
+  client_.knows_classes = names(hello.capabilities(), "classes");
+  client_.knows_spec_refused = names(hello.capabilities(), "spec_refused");
   watch_process(std::move(received_.fds.front()));
   hello_timer_.cancel();
   state_ = State::kGreeted;
@@ -188,20 +190,18 @@ void Session::on_hello(const proto::Message& message) {
 void Session::watch_process(UniqueFd pidfd) {
   // A second one for the node, which may have to watch the process for longer than this session lasts.
   client_.process = std::make_shared<const UniqueFd>(fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 0));
-  process_.assign(pidfd.release());
+  process_.assign(std::move(pidfd));
   wait_for_process();
 }
 
-// Readable is a hint alone: the event loop may hand on what it has heard of a descriptor that is closed since.
 void Session::wait_for_process() {
-  process_.async_wait(asio::posix::stream_descriptor::wait_read,
-                      [self = shared_from_this()](boost::system::error_code error) {
-                        if (error || self->state_ == State::kEnded) return;
-                        if (proto::process_has_ended(self->process_.native_handle()))
-                          self->end("its process has ended");
-                        else
-                          self->wait_for_process();
-                      });
+  process_.when_readable([self = shared_from_this()] {
+    if (self->state_ == State::kEnded) return;
+    if (proto::process_has_ended(self->process_.fd()))
+      self->end("its process has ended");
+    else
+      self->wait_for_process();
+  });
 }
 
 bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {

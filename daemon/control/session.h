@@ -3,33 +3,28 @@
 // message gets a typed ErrorReply and changes nothing. Control thread only.
 #pragma once
 
-#include <boost/asio/generic/seq_packet_protocol.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/control/outbox.h"
 #include "daemon/control/service.h"
 
 namespace spdld::control {
 
-namespace asio = boost::asio;
-
 class SessionReply;
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  using Socket = asio::generic::seq_packet_protocol::socket;
   static constexpr auto kHelloTimeout = std::chrono::seconds(10);
   static constexpr size_t kAttachmentsMax = 64;
   static constexpr size_t kGpusMax = 64;              // of one client
   static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; the rest is counted
 
   // `ended` is called once, when the session has let go of everything.
-  Session(Socket socket, uint64_t id, Service& service, std::function<void()> ended);
+  Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::function<void()> ended);
   ~Session();
 
   void start();
@@ -79,7 +74,8 @@ class Session : public std::enable_shared_from_this<Session> {
     bool dismissed = false;  // DETACH was said, and leases are kept
   };
 
-  Socket socket_;
+  EventLoop& loop_;
+  Watch socket_;
   Service& service_;
   std::function<void()> ended_;
   Client client_;
@@ -91,8 +87,8 @@ class Session : public std::enable_shared_from_this<Session> {
   uint32_t next_attachment_ = 1;
   std::map<uint32_t, Held> attachments_;
   std::map<uint32_t, std::weak_ptr<SessionReply>> pending_;  // attaches that are being prepared, by request
-  asio::steady_timer hello_timer_;
-  asio::posix::stream_descriptor process_;
+  Timer hello_timer_;
+  Watch process_;
   proto::Received received_;
   flatbuffers::FlatBufferBuilder builder_;
 };

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 namespace spdld::control {
 
 using flatbuffers::FlatBufferBuilder;
@@ -48,6 +50,8 @@ proto::DType dtype_of(config::DType dtype) {
       return proto::DType::float16;
     case config::DType::kBfloat16:
       return proto::DType::bfloat16;
+    case config::DType::kFloat64:
+      return proto::DType::float64;
     case config::DType::kFloat32:
       break;
   }
@@ -69,6 +73,10 @@ proto::MemoryKind kind_of(memory::Kind kind) {
 }
 
 namespace {
+
+// Beside them there is room for every other field of ATTACHED.
+constexpr size_t kInlineClassBytes = 16 * 1024;
+constexpr size_t kBytesPerString = 12;  // of a FlatBuffer: its offset, its length, and what aligns it, about
 
 flatbuffers::Offset<flatbuffers::Vector<uint64_t>> shape_of(FlatBufferBuilder& builder,
                                                             const batch::TensorPlace& tensor,
@@ -105,6 +113,85 @@ std::vector<int> fds_of(const AttachedInfo& info) {
   return fds;
 }
 
+// The names of the classes, as ATTACHED carries them.
+struct ClassNames {
+  uint64_t count = 0;
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> inside = 0;  // small
+  UniqueFd memory;                                                                                // large
+};
+
+ClassNames class_names(FlatBufferBuilder& builder, std::span<const std::string> classes) {
+  ClassNames names{.count = classes.size(), .inside = 0, .memory = {}};
+  size_t bytes = 0;
+  for (const std::string& name : classes) bytes += name.size() + 1;
+  if (bytes > proto::kTextBytesMax || classes.empty()) return names;
+  const size_t bytes_in_message = bytes + classes.size() * kBytesPerString;
+  if (bytes_in_message <= kInlineClassBytes) {
+    names.inside = builder.CreateVectorOfStrings(std::vector<std::string>(classes.begin(), classes.end()));
+    return names;
+  }
+  std::string text;
+  text.reserve(bytes);
+  for (const std::string& name : classes) text.append(name) += '\0';
+  names.memory = proto::text_to_memfd(text, "spdld-classes");
+  return names;
+}
+
+}  // namespace
+
+namespace {
+
+constexpr size_t kReasonsMax = 16, kTextBytesMax = 512;  // of READY and ATTACHED
+
+flatbuffers::Offset<flatbuffers::String> short_text(FlatBufferBuilder& builder, std::string_view text) {
+  return builder.CreateString(text.substr(0, kTextBytesMax));
+}
+
+using Texts = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
+flatbuffers::Offset<Texts> missing_of(FlatBufferBuilder& builder, const AttachedInfo& info) {
+  std::vector<flatbuffers::Offset<flatbuffers::String>> texts;
+  for (size_t i = 0; i < info.missing.size() && i < kReasonsMax; i++)
+    texts.push_back(short_text(builder, info.missing[i]));
+  return texts.empty() ? 0 : builder.CreateVector(texts);
+}
+
+using BadReasons = flatbuffers::Vector<flatbuffers::Offset<proto::BadReason>>;
+// Each reason once, in the order of the batch's samples.
+flatbuffers::Offset<BadReasons> bad_of(FlatBufferBuilder& builder, const batch::Batch& batch) {
+  struct Reason {
+    const batch::Flaw* first;
+    uint32_t count;
+  };
+  std::vector<const batch::Flaw*> flaws;
+  for (const batch::Flaw& flaw : batch.flaws) flaws.push_back(&flaw);
+  std::sort(flaws.begin(), flaws.end(), [](const batch::Flaw* a, const batch::Flaw* b) { return a->index < b->index; });
+  std::vector<Reason> reasons;
+  for (const batch::Flaw* flaw : flaws) {
+    const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& reason) {
+      return reason.first->kind == flaw->kind && reason.first->reason == flaw->reason;
+    });
+    if (same != reasons.end()) {
+      same->count++;
+    } else if (reasons.size() < kReasonsMax) {
+      reasons.push_back({flaw, 1});
+    }
+  }
+  std::vector<flatbuffers::Offset<proto::BadReason>> told;
+  for (const Reason& reason : reasons) {
+    const auto text = short_text(builder, reason.first->reason), name = short_text(builder, reason.first->name);
+    const bool unsupported = reason.first->kind == batch::FlawKind::kUnsupported;
+    const auto kind = unsupported ? proto::BadKind::unsupported : proto::BadKind::damaged;
+    told.push_back(proto::CreateBadReason(builder, kind, text, reason.count, reason.first->sample, name));
+  }
+  return told.empty() ? 0 : builder.CreateVector(told);
+}
+
+uint32_t unsupported_in(const batch::Batch& batch) {
+  return static_cast<uint32_t>(std::count_if(batch.flaws.begin(), batch.flaws.end(), [](const batch::Flaw& flaw) {
+    return flaw.kind == batch::FlawKind::kUnsupported;
+  }));
+}
+
 }  // namespace
 
 void SessionReply::preparing(std::string_view what, uint64_t done, uint64_t total) {
@@ -128,6 +215,15 @@ void SessionReply::refused(const Error& error) {
   session->send_error(request_, error);
 }
 
+void SessionReply::spec_refused(const std::string& message) {
+  const auto session = session_.lock();
+  if (!session || session->state_ == Session::State::kEnded) return;
+  session->pending_.erase(request_);
+  const bool is_known = session->client_.knows_spec_refused;
+  session->send_error(request_, {Trouble::kDenied, message},
+                      is_known ? proto::ErrorCode::spec_refused : proto::ErrorCode::denied);
+}
+
 void SessionReply::attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) {
   const auto session = session_.lock();
   if (!session || session->state_ == Session::State::kEnded) return;
@@ -148,6 +244,9 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   const auto fingerprint = builder.CreateString(info.fingerprint);
   const auto schema = builder.CreateVector(outputs);
   const auto sources = info.sources.empty() ? 0 : builder.CreateVectorOfStrings(info.sources);
+  const ClassNames classes =
+      class_names(builder, session->client_.knows_classes ? info.classes : std::span<const std::string>());
+  const auto missing = missing_of(builder, info);
   const bool on_gpu = memory::on_gpu(info.memory);
   const auto gpu = on_gpu ? builder.CreateVector(info.gpu.data(), info.gpu.size()) : 0;
   const auto device_slots = device_slots_of(builder, info);
@@ -171,6 +270,8 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   message.add_shared(info.shared);
   message.add_leases_max(info.leases_max);
   message.add_sources(sources);
+  message.add_missing(missing);
+  message.add_missing_count(info.missing_count);
   if (on_gpu) {
     message.add_gpu(gpu);
     message.add_device_slots(device_slots);
@@ -180,9 +281,14 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   }
   message.add_push_steps_max(info.push_steps_max);
   message.add_push_ids_max(info.push_ids_max);
+  message.add_class_count(classes.count);
+  message.add_classes(classes.inside);
+  message.add_classes_in_fd(static_cast<bool>(classes.memory));
   const auto bytes = proto::finish(builder, Body::Attached, message.Finish());
   session->attachments_[attachment_] = {shared_from_this(), std::move(attachment), false};
-  session->send(bytes, fds_of(info));
+  std::vector<int> fds = fds_of(info);
+  if (classes.memory) fds.push_back(classes.memory.get());
+  session->send(bytes, fds);
 }
 
 void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) {
@@ -201,6 +307,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
   const auto position = proto::CreatePosition(builder, batch.position.epoch, batch.position.step);
   const proto::SampleRange range(batch.slice.first, batch.slice.count);
   const auto of_source = batch.of_source.empty() ? 0 : builder.CreateVector(batch.of_source);
+  const auto bad = bad_of(builder, batch);
   proto::ReadyBuilder message(builder);
   message.add_attachment(attachment_);
   message.add_run(run);
@@ -214,6 +321,8 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
   message.add_masked(static_cast<uint32_t>(batch.masked.size()));
   message.add_padded(static_cast<uint32_t>(batch.slice.padded));
   message.add_source_counts(of_source);
+  message.add_unsupported(unsupported_in(batch));
+  message.add_bad(bad);
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
 }
 

@@ -19,6 +19,7 @@ class SessionReply final : public AttachReply,
   void preparing(std::string_view what, uint64_t done, uint64_t total) override;
   void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) override;
   void refused(const Error& error) override;
+  void spec_refused(const std::string& message) override;
   delivery::Reader& reader() override { return *this; }
   void failed(const Error& error) override;
   void seek_refused(uint32_t request, const Error& error) override;

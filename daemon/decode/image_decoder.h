@@ -18,8 +18,9 @@ class ImageDecoder {
   virtual ~ImageDecoder() = default;
 
   // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are
-  // those of the oriented picture (EXIF orientation 1 to 8), else those of the stored one. Errors are kContent: no
-  // JPEG, no picture in it, more than kPixelsMax pixels, or cut off (no end-of-image marker after the scan's start).
+  // those of the oriented picture (EXIF orientation 1 to 8), else those of the stored one. Errors are kUnsupported: a
+  // picture of another format, or a JPEG of a kind that is not decoded (12 bits, lossless); or kContent: no picture,
+  // more than kPixelsMax pixels, or cut off (no end-of-image marker after the scan's start).
   virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif) = 0;
 
   // Decodes what `box` (inside the picture) needs: rows.covers contains box, its pixels are exactly those of a decoding

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -14,8 +13,21 @@
 namespace spdld::node {
 namespace {
 
-constexpr uid_t kNobody = 65534;  // the overflow uid: somebody whom this user namespace does not know
-constexpr int kGroupsMax = 256;
+constexpr uid_t kNobody = 65534;       // the overflow uid and gid: who and what this user namespace does not know
+constexpr size_t kEntryBytes = 4096;   // of an entry of the database at first
+constexpr size_t kEntryMax = 4 << 20;  // a group of a large directory names its members
+constexpr int kGroupsMax = 65536;      // the kernel's NGROUPS_MAX
+
+// Calls look_up(text, bytes), one of the getpw..._r and getgr..._r calls, with as much memory as it wants.
+template <typename LookUp>
+bool found_in_database(std::vector<char>& text, const LookUp& look_up) {
+  for (size_t bytes = kEntryBytes; bytes <= kEntryMax; bytes *= 4) {
+    text.resize(bytes);
+    const int error = look_up(text.data(), bytes);
+    if (error != ERANGE && error != EINTR) return error == 0;
+  }
+  return false;
+}
 
 struct User {
   std::string name;
@@ -25,26 +37,48 @@ struct User {
 std::optional<User> find_user(uid_t uid) {
   passwd entry{};
   passwd* found = nullptr;
-  std::array<char, 4096> text{};
-  if (getpwuid_r(uid, &entry, text.data(), text.size(), &found) != 0 || !found) return std::nullopt;
+  std::vector<char> text;
+  const bool known = found_in_database(
+      text, [&](char* memory, size_t bytes) { return getpwuid_r(uid, &entry, memory, bytes, &found); });
+  if (!known || !found) return std::nullopt;
   return User{entry.pw_name, entry.pw_gid};
 }
 
-bool group_matches(const std::string& wanted, gid_t gid) {
-  if (wanted == std::to_string(gid)) return true;
+// Of a name or a number.
+std::optional<gid_t> find_group(const std::string& wanted) {
+  gid_t gid = 0;
+  const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), gid);
+  if (error == std::errc() && end == wanted.data() + wanted.size()) return gid;
   group entry{};
   group* found = nullptr;
-  std::array<char, 16384> text{};
-  return getgrgid_r(gid, &entry, text.data(), text.size(), &found) == 0 && found && wanted == entry.gr_name;
+  std::vector<char> text;
+  const bool known = found_in_database(
+      text, [&](char* memory, size_t bytes) { return getgrnam_r(wanted.c_str(), &entry, memory, bytes, &found); });
+  if (!known || !found) return std::nullopt;
+  return entry.gr_gid;
 }
 
-std::vector<gid_t> groups_of(uid_t uid, gid_t gid) {
-  std::vector<gid_t> gids(kGroupsMax);
-  int count = kGroupsMax;
+// What the database says.
+std::vector<gid_t> groups_of_user(uid_t uid) {
   const auto user = find_user(uid);
-  if (!user || getgrouplist(user->name.c_str(), user->gid, gids.data(), &count) < 0) return {gid};
-  gids.resize(static_cast<size_t>(count));
-  gids.push_back(gid);
+  if (!user) return {};
+  std::vector<gid_t> gids(64);
+  for (int count = static_cast<int>(gids.size()); count <= kGroupsMax;) {
+    gids.resize(static_cast<size_t>(count));
+    if (getgrouplist(user->name.c_str(), user->gid, gids.data(), &count) >= 0) {
+      gids.resize(static_cast<size_t>(count));
+      return gids;
+    }
+    count = std::max(count, static_cast<int>(gids.size()) * 2);  // it tells how many there are
+  }
+  return {user->gid};
+}
+
+std::vector<gid_t> groups_of(const control::Client& client) {
+  std::vector<gid_t> gids = groups_of_user(client.uid);
+  gids.push_back(client.gid);
+  gids.insert(gids.end(), client.groups.begin(), client.groups.end());
+  std::erase(gids, kNobody);  // whatever group that is, it is none of this namespace
   return gids;
 }
 
@@ -52,18 +86,9 @@ std::vector<gid_t> groups_of(uid_t uid, gid_t gid) {
 
 void give_to_group(const std::filesystem::path& socket, const std::string& group) {
   if (group.empty()) return;
-  struct group entry {};
-  struct group* found = nullptr;
-  std::array<char, 16384> text{};
-  gid_t gid = 0;
-  const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), gid);
-  const bool is_number = error == std::errc() && end == group.data() + group.size();
-  if (!is_number) {
-    if (getgrnam_r(group.c_str(), &entry, text.data(), text.size(), &found) != 0 || !found)
-      throw SetupError(Trouble::kUsage, "socket.group: there is no group '" + group + "' on this machine");
-    gid = entry.gr_gid;
-  }
-  if (chown(socket.c_str(), static_cast<uid_t>(-1), gid) != 0)
+  const auto gid = find_group(group);
+  if (!gid) throw SetupError(Trouble::kUsage, "socket.group: there is no group '" + group + "' on this machine");
+  if (chown(socket.c_str(), static_cast<uid_t>(-1), *gid) != 0)
     throw SetupError(Trouble::kUsage, "socket.group: " + socket.string() + " can't be given to group '" + group +
                                           "': " + std::strerror(errno));
 }
@@ -75,22 +100,39 @@ std::string user_name(uid_t uid) {
 
 bool is_owner(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
-bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, uid_t uid, gid_t gid) {
-  if (is_owner(uid)) return true;
+bool is_among(const config::Allowed& allowed, const control::Client& client) {
+  const auto& users = allowed.users;
+  if (std::find(users.begin(), users.end(), "*") != users.end()) return true;
+  if (client.uid == kNobody) return false;
+  const std::string number = std::to_string(client.uid);
+  if (std::find(users.begin(), users.end(), number) != users.end()) return true;
+  if (!users.empty() && std::find(users.begin(), users.end(), user_name(client.uid)) != users.end()) return true;
+  if (allowed.groups.empty()) return false;
+  const auto gids = groups_of(client);
+  return std::any_of(allowed.groups.begin(), allowed.groups.end(), [&](const std::string& wanted) {
+    const auto gid = find_group(wanted);
+    return gid && std::find(gids.begin(), gids.end(), *gid) != gids.end();
+  });
+}
+
+bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, const control::Client& client) {
+  if (is_owner(client.uid)) return true;
   auto access = settings.access.find(pipeline);
   if (access == settings.access.end()) access = settings.access.find("*");
-  if (access == settings.access.end()) return false;
-  const auto& users = access->second.users;
-  if (std::find(users.begin(), users.end(), "*") != users.end()) return true;
-  if (uid == kNobody) return false;
-  const std::string name = user_name(uid), number = std::to_string(uid);
-  if (std::any_of(users.begin(), users.end(), [&](const auto& user) { return user == name || user == number; }))
-    return true;
-  if (access->second.groups.empty()) return false;
-  const auto gids = groups_of(uid, gid);
-  for (const auto& wanted : access->second.groups)
-    if (std::any_of(gids.begin(), gids.end(), [&](gid_t g) { return group_matches(wanted, g); })) return true;
-  return false;
+  return access != settings.access.end() && is_among(access->second, client);
+}
+
+Folders data_roots(const config::DaemonSettings& settings) {
+  Folders folders;
+  for (const auto& root : settings.data_roots) folders.push_back(root.path);
+  return folders;
+}
+
+Folders open_roots(const config::DaemonSettings& settings, const control::Client& client) {
+  Folders folders;
+  for (const auto& root : settings.data_roots)
+    if (is_among(root.senders, client)) folders.push_back(root.path);
+  return folders;
 }
 
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
@@ -103,10 +145,8 @@ bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& p
   return end == real_folder.end();
 }
 
-bool in_data_roots(const config::DaemonSettings& settings, const std::filesystem::path& path) {
-  const auto& roots = settings.data_roots;
-  return roots.empty() ||
-         std::any_of(roots.begin(), roots.end(), [&](const auto& root) { return lies_in(root, path); });
+bool lies_in_any(const Folders& folders, const std::filesystem::path& path) {
+  return std::any_of(folders.begin(), folders.end(), [&](const auto& folder) { return lies_in(folder, path); });
 }
 
 }  // namespace spdld::node

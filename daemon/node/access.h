@@ -9,19 +9,29 @@
 
 #include "config/daemon_settings.h"
 #include "daemon/base/result.h"
+#include "daemon/control/service.h"
 
 namespace spdld::node {
+
+using Folders = std::vector<std::filesystem::path>;
 
 // The daemon's own uid and root may do everything that quotas allow.
 bool is_owner(uid_t uid);
 
-// May this uid use the named pipeline?
-bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, uid_t uid, gid_t gid);
+// Whether the client is one of those. Its groups are the ones of its process, and those that the database gives its
+// user. Somebody from another user namespace, whom the overflow uid stands for, is only one of everybody ("*").
+bool is_among(const config::Allowed& allowed, const control::Client& client);
 
-// Does `path`, symlinks resolved, lie in `folder`?
+// May this client use the named pipeline?
+bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, const control::Client& client);
+
+// The data roots, and those over which this client, who is not the owner, may send specs.
+Folders data_roots(const config::DaemonSettings& settings);
+Folders open_roots(const config::DaemonSettings& settings, const control::Client& client);
+
+// Does `path`, symlinks resolved, lie in `folder`, or in one of `folders`?
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path);
-// Does `path`, symlinks resolved, lie in one of the data roots (or are there none)?
-bool in_data_roots(const config::DaemonSettings& settings, const std::filesystem::path& path);
+bool lies_in_any(const Folders& folders, const std::filesystem::path& path);
 
 // Gives the socket to `group` (a name or a number; empty: as it is). Throws SetupError.
 void give_to_group(const std::filesystem::path& socket, const std::string& group);

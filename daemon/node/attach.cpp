@@ -1,8 +1,12 @@
 // How the node answers an attach: spec -> pipeline, which is listed once, and then a seat in a ring of it (seats.cpp).
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "config/load.h"
+#include "config/uri_pattern.h"
 #include "daemon/node/access.h"
 #include "daemon/node/node.h"
 
@@ -23,23 +27,73 @@ void check_request(const control::AttachRequest& request) {
            " readers (at most " + std::to_string(kReadersMax) + ")");
 }
 
+// To a user who is not the owner.
+Error refuse_spec(uid_t uid, const std::string& why) {
+  return {Trouble::kDenied, "user " + user_name(uid) + " may not send " + why +
+                                ": use a named pipeline of the operator's (spdlctl ls), or ask him to open the data to "
+                                "you (data.roots)"};
+}
+
+// Where a user may not send a spec, or the daemon may not read its data, a daemon of that user's own may take it.
+void refuse(control::AttachReply& reply, const control::Client& client, const control::AttachRequest& request,
+            const Error& error) {
+  const bool is_spec_refused = error.trouble == Trouble::kDenied && !request.spec.empty() && !is_owner(client.uid);
+  if (is_spec_refused) return reply.spec_refused(error.message);
+  reply.refused(error);
+}
+
+// What the listing met.
+Error with_reader(Error error) {
+  if (error.trouble == Trouble::kDenied) error.message += " This spdld reads as user " + user_name(geteuid()) + ".";
+  return error;
+}
+
+// Every path that the pipeline reads, but for what lies in its sources' folders.
+std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
+  std::vector<std::string> lists = {spec.order.include, spec.order.exclude};
+  if (spec.order.weights != config::kWeightsByClass) lists.push_back(spec.order.weights);
+  for (const auto& source : spec.sources) lists.insert(lists.end(), {source.include, source.exclude});
+  std::erase(lists, "");
+  return lists;
+}
+
+// The first of its paths that lies in none of the folders; a list may also lie in one of `beside`.
+std::string path_outside(const config::PipelineSpec& spec, const Folders& folders, const Folders& beside) {
+  for (const auto& source : spec.sources)
+    for (const std::string& place : config::places_of(source))
+      if (!lies_in_any(folders, place)) return place;
+  for (const std::string& list : lists_of(spec))
+    if (!lies_in_any(folders, list) && !lies_in_any(beside, list)) return list;
+  return "";
+}
+
+// A name that is also a file's, and a key of the table of access.
+bool is_sound_name(const std::string& name) {
+  return !name.empty() && name.front() != '.' && std::none_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+  });
+}
+
 }  // namespace
 
 void Node::attach(const control::Client& client, control::AttachRequest request,
                   std::shared_ptr<control::AttachReply> reply) {
   if (draining_) return reply->refused({Trouble::kStopping, "this spdld is stopping"});
+  has_served_ = true;
   try {
     check_request(request);
   } catch (const SetupError& e) {
     return reply->refused(e.error());
   }
-  const auto spec = resolve_spec(client, request);
-  if (!spec) return reply->refused(spec.error());
+  const auto resolved = resolve_spec(client, request);
+  if (!resolved) return refuse(*reply, client, request, resolved.error());
 
   Opening opening;
-  opening.on_progress = [reply](uint64_t done, uint64_t total) { reply->preparing("listing", done, total); };
+  opening.on_progress = [reply](std::string_view what, uint64_t done, uint64_t total) {
+    reply->preparing("listing " + std::string(what), done, total);
+  };
   opening.on_open = [this, client, request, reply](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
-    if (!opened) return reply->refused(opened.error());
+    if (!opened) return refuse(*reply, client, request, with_reader(opened.error()));
     try {
       take_seat(client, request, reply, *opened);
     } catch (const SetupError& e) {
@@ -49,53 +103,53 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
     }
   };
   const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
-  const Status status = pipelines_.open(*spec, client.uid, !request.pipeline.empty(), per_user_max, std::move(opening));
+  const Opener opener{client.uid, !request.pipeline.empty(), per_user_max, resolved->within};
+  const Status status = pipelines_.open(resolved->spec, opener, std::move(opening));
   if (!status) reply->refused(status.error());
 }
 
-Result<config::PipelineSpec> Node::resolve_spec(const control::Client& client,
+Result<Node::Resolved> Node::resolve_spec(const control::Client& client,
                                                 const control::AttachRequest& request) const {
-  const auto& settings = options_.settings;
-  config::Loaded<config::PipelineSpec> loaded;
-  if (!request.spec.empty()) {
-    if (!is_owner(client.uid))
-      return Error{Trouble::kDenied, "user " + user_name(client.uid) +
-                                         " may not send specs to this spdld, which runs as " + user_name(geteuid()) +
-                                         ": use a named pipeline of the operator's (spdlctl ls)"};
-    loaded = request.spec_is_json ? config::load_pipeline_json(request.spec, "spec", request.spec_folder)
-                                  : config::load_pipeline_toml(request.spec, "spec", request.spec_folder);
-  } else {
-    const std::string& name = request.pipeline;
-    const bool sound = name.find('/') == std::string::npos && name.front() != '.';
-    const auto file = settings.pipelines_dir / (name + ".toml");
-    std::error_code ignored;
-    if (!sound || settings.pipelines_dir.empty() || !std::filesystem::exists(file, ignored))
-      return Error{Trouble::kNotFound,
-                   "there is no pipeline '" + name + "' here" +
-                       (settings.pipelines_dir.empty() ? " (this spdld has no folder of named pipelines)"
-                                                       : " (" + file.string() + ")")};
-    if (!may_use(settings, name, client.uid, client.gid))
-      return Error{Trouble::kDenied, "user " + user_name(client.uid) + " may not use pipeline '" + name +
-                                         "': the operator allows it under [pipelines.access." + name + "]"};
-    loaded = config::load_pipeline_file(file);
-  }
+  return request.spec.empty() ? resolve_named(client, request.pipeline) : resolve_sent(client, request);
+}
+
+Result<Node::Resolved> Node::resolve_sent(const control::Client& client,
+                                                const control::AttachRequest& request) const {
+  const bool owns = is_owner(client.uid);
+  const Folders folders = owns ? data_roots(options_.settings) : open_roots(options_.settings, client);
+  if (!owns && folders.empty())
+    return refuse_spec(client.uid, "specs to this spdld, which runs as " + user_name(geteuid()));
+  auto loaded = request.spec_is_json ? config::load_pipeline_json(request.spec, "spec", request.spec_folder)
+                                     : config::load_pipeline_toml(request.spec, "spec", request.spec_folder);
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
-  const auto outside = [](const std::string& path) {
-    return Error{Trouble::kDenied, path + " lies outside the data roots that the operator allows"};
-  };
-  std::vector<std::string> lists = {loaded.value->order.include, loaded.value->order.exclude,
-                                    loaded.value->order.weights};
-  for (const auto& source : loaded.value->sources) {
-    if (!in_data_roots(settings, source.uri)) return outside(source.uri);
-    lists.insert(lists.end(), {source.include, source.exclude});
-  }
-  for (const std::string& list : lists) {
-    if (list.empty() || list == config::kWeightsByClass || in_data_roots(settings, list)) continue;
-    const bool named = request.spec.empty();  // a list may lie beside the operator's pipelines as well
-    if (named && lies_in(settings.pipelines_dir, list)) continue;
-    return outside(list);
-  }
-  return std::move(*loaded.value);
+  if (folders.empty()) return Resolved{std::move(*loaded.value)};
+  const std::string outside = path_outside(*loaded.value, folders, {});
+  if (outside.empty()) return Resolved{std::move(*loaded.value), owns ? Folders() : folders};
+  if (owns) return Error{Trouble::kDenied, outside + " lies outside the data roots that the operator allows"};
+  std::string open;
+  for (const auto& folder : folders) open += (open.empty() ? "" : ", ") + folder.string();
+  return refuse_spec(client.uid, "specs over " + outside + " to this spdld, where " + open + " is open to that user");
+}
+
+Result<Node::Resolved> Node::resolve_named(const control::Client& client, const std::string& name) const {
+  const auto& settings = options_.settings;
+  const auto file = settings.pipelines_dir / (name + ".toml");
+  std::error_code ignored;
+  if (!is_sound_name(name) || settings.pipelines_dir.empty() || !std::filesystem::exists(file, ignored))
+    return Error{Trouble::kNotFound,
+                 "there is no pipeline '" + name + "' here" +
+                     (settings.pipelines_dir.empty() ? " (this spdld has no folder of named pipelines)"
+                                                     : " (" + file.string() + ")")};
+  if (!may_use(settings, name, client))
+    return Error{Trouble::kDenied, "user " + user_name(client.uid) + " may not use pipeline '" + name +
+                                       "': the operator allows it under [pipelines.access." + name + "]"};
+  auto loaded = config::load_pipeline_file(file);
+  if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
+  const Folders folders = data_roots(settings);
+  if (folders.empty()) return Resolved{std::move(*loaded.value)};
+  const std::string outside = path_outside(*loaded.value, folders, {settings.pipelines_dir});
+  if (outside.empty()) return Resolved{std::move(*loaded.value)};
+  return Error{Trouble::kDenied, outside + " lies outside the data roots that the operator allows"};
 }
 
 }  // namespace spdld::node

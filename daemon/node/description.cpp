@@ -4,7 +4,7 @@
 
 namespace spdld::node {
 
-using nlohmann::json;
+using config::Json;
 
 const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry) {
   static const Node::Feeds kNone;
@@ -22,11 +22,11 @@ StateOf state_of(const Node::View& view, const Pipelines::Entry& entry) {
   return {feeds.empty() ? "ready" : "running", {}};
 }
 
-json heading(const std::string& name, const StateOf& state, uid_t uid) {
+Json heading(const std::string& name, const StateOf& state, uid_t uid) {
   return {{"name", name}, {"state", state.state}, {"reason", state.reason}, {"uid", uid}, {"samples", 0}};
 }
 
-json shelf_document(const cache::ShelfReport& shelf) {
+Json shelf_document(const cache::ShelfReport& shelf) {
   return {{"uri", shelf.key.uri},
           {"field", shelf.key.field},
           {"form", cache::form_name(shelf.key.form)},
@@ -34,6 +34,7 @@ json shelf_document(const cache::ShelfReport& shelf) {
           {"samples", shelf.samples},
           {"memory_entries", shelf.memory_entries},
           {"memory_bytes", shelf.memory_bytes},
+          {"memory_left_bytes", shelf.memory_left},
           {"disk_entries", shelf.disk_entries},
           {"disk_bytes", shelf.disk_bytes},
           {"memory_hits", shelf.memory_hits},
@@ -47,21 +48,32 @@ namespace {
 
 double microseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
-json caching_document(const pipeline::Pipeline& pipeline) {
-  json fields = json::array();
+void add_listing_progress(Json& out, const Pipelines::Entry& entry) {
+  Json& listing = out["listing"];
+  listing["what"] = entry.listed_what.empty() ? "listing" : "listing " + std::string(entry.listed_what);
+  listing["done"] = entry.listed, listing["total"] = entry.to_list;
+}
+
+// The rooms are what other pipelines' use leaves: bytes that are free, or that nobody uses.
+Json caching_document(const Node::View& view, const pipeline::Pipeline& pipeline) {
+  Json fields = Json::array();
   for (const auto& shelf : pipeline.caching().report()) fields.push_back(shelf_document(shelf));
   const auto& choice = pipeline.caching().choice();
   return {{"asked", config::cache_form_name(pipeline.spec().cache)},
           {"form", config::cache_form_name(choice.form)},
           {"why", choice.why},
+          {"disk_trouble", view.cache.disk_trouble()},
+          {"taken", pipeline.caching().taken()},
+          {"memory_room_bytes", view.cache.available_bytes()},
+          {"disk_room_bytes", view.cache.available_disk_bytes()},
           {"fields", fields}};
 }
 
-json tuning_document(const Node::View& view) {
+Json tuning_document(const Node::View& view) {
   const pipeline::TunerLimits& limits = view.tuning.limits();
   const pipeline::TunerDecision& decision = view.tuning.decision();
   const auto knob = [](uint32_t now, uint32_t max, uint32_t pinned) {
-    return json{{"now", now}, {"max", max}, {"pinned", pinned != 0}};
+    return Json{{"now", now}, {"max", max}, {"pinned", pinned != 0}};
   };
   return {{"enabled", view.options.settings.tuning_enabled},
           {"decode", knob(decision.decode, limits.decode_max, limits.decode_pinned)},
@@ -71,7 +83,7 @@ json tuning_document(const Node::View& view) {
           {"changes", decision.changes}};
 }
 
-json stage(const char* name, const pipeline::StageStatistics& statistics, double busy_s, unsigned lanes) {
+Json stage(const char* name, const pipeline::StageStatistics& statistics, double busy_s, unsigned lanes) {
   const auto& duration = statistics.duration_ns;
   return {{"name", name},
           {"samples", statistics.samples.value()},
@@ -84,12 +96,12 @@ json stage(const char* name, const pipeline::StageStatistics& statistics, double
           {"p99_us", microseconds(duration.quantile(0.99))}};
 }
 
-json ring_document(const FeedKey& key, const Feed& feed) {
+Json ring_document(const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
   const auto levels = ring.levels();
   const auto& statistics = ring.statistics();
   const bool shared = feed.setting().sharing.has_value();
-  json pids = json::array(), jobs = json::array();
+  Json pids = Json::array(), jobs = Json::array();
   for (const auto& [id, seat] : feed.seats()) {
     const bool is_tap = seat.group.empty();
     if (!is_tap) pids.push_back(seat.client.pid);
@@ -132,8 +144,8 @@ json ring_document(const FeedKey& key, const Feed& feed) {
           {"ready_mean", ring.ready_mean()}};
 }
 
-json sources_document(const pipeline::Pipeline& pipeline) {
-  json sources = json::array();
+Json sources_document(const pipeline::Pipeline& pipeline) {
+  Json sources = Json::array();
   if (!pipeline.spec().is_mix()) return sources;
   const auto& specs = pipeline.spec().sources;
   const sampler::Mix& mix = pipeline.mix();
@@ -147,26 +159,34 @@ json sources_document(const pipeline::Pipeline& pipeline) {
 
 }  // namespace
 
-json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
-  json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
-  out["spec"] = json::parse(config::full_json(entry.spec));
+Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
+  Json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
+  out["spec"] = config::full_document(entry.spec);
   out["cpu"] = {{"weight", view.pipelines.weight_of(entry)},
                 {"own_weight", entry.spec.cpu_weight},
                 {"share", 0.0},
                 {"used_s", 0.0}};
-  out["fingerprint"] = "", out["stages"] = json::array(), out["rings"] = json::array();
-  out["sources"] = json::array();
-  out["bad"] = {{"substituted", 0}, {"masked", 0}};
-  out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
-                    {"remarks", json::array()}, {"remark_count", 0}, {"done", entry.listed},
-                    {"total", entry.to_list},   {"kept", 0},         {"read", 0}};
+  out["fingerprint"] = "", out["stages"] = Json::array(), out["rings"] = Json::array();
+  out["sources"] = Json::array();
+  out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}};
+  out["listing"] = {{"seconds", 0.0},
+                    {"bytes", 0},
+                    {"classes", 0},
+                    {"remarks", Json::array()},
+                    {"remark_count", 0},
+                    {"missing", Json::array()},
+                    {"missing_count", 0},
+                    {"kept", 0},
+                    {"read", 0}};
+  if (entry.listing) add_listing_progress(out, entry);
   if (!entry.pipeline) return out;
   const auto& pipeline = *entry.pipeline;
-  if (!entry.listing) out["cache"] = caching_document(pipeline);
+  if (!entry.listing) out["cache"] = caching_document(view, pipeline);
   out["tuning"] = tuning_document(view);
   out["cpu"]["share"] = entry.cpu_share.value();
   out["cpu"]["used_s"] = seconds(pipeline.lane().busy_ns().value());
   const auto& listing = pipeline.listing();
+  const source::Remarks remarks = pipeline.remarks();
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
   out["samples"] = pipeline.samples();
@@ -174,16 +194,23 @@ json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   out["listing"] = {{"seconds", pipeline.listing_s()},
                     {"bytes", listing.memory_bytes()},
                     {"classes", listing.classes().size()},
-                    {"remarks", std::vector<std::string>(listing.remarks().begin(), listing.remarks().end())},
-                    {"remark_count", listing.remark_count()},
+                    {"remarks", remarks.all().first},
+                    {"remark_count", remarks.all().count},
+                    {"missing", remarks.missing().first},
+                    {"missing_count", remarks.missing().count},
+                    {"what", "listing samples"},
                     {"done", listing.size()},
                     {"total", listing.size()},
                     {"kept", entry.kept.taken},
                     {"read", entry.kept.read}};
+  if (entry.listing) add_listing_progress(out, entry);
   out["stages"] = {
       stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()), view.tuning.decision().fetch),
       stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.tuning.decision().decode)};
-  out["bad"] = {{"substituted", statistics.substituted.value()}, {"masked", statistics.masked.value()}};
+  out["bad"] = {{"substituted", statistics.substituted.value()},
+                {"masked", statistics.masked.value()},
+                {"damaged", statistics.damaged.value()},
+                {"unsupported", statistics.unsupported.value()}};
   for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(key, *feed));
   return out;
 }

@@ -1,16 +1,16 @@
 // The document on one pipeline, and what it has in common with the others. Control thread only.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/json.h"
 #include "daemon/node/node.h"
 #include "daemon/node/pipelines.h"
 
 namespace spdld::node {
 
 // "describe": its spec, stages, cache, tuning and rings.
-nlohmann::json describe_document(const Node::View& view, const Pipelines::Entry& entry);
+config::Json describe_document(const Node::View& view, const Pipelines::Entry& entry);
 
 struct StateOf {
   const char* state;
@@ -19,9 +19,7 @@ struct StateOf {
 StateOf state_of(const Node::View& view, const Pipelines::Entry& entry);
 const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry);
 // What every document says of a pipeline first.
-nlohmann::json heading(const std::string& name, const StateOf& state, uid_t uid);
-nlohmann::json shelf_document(const cache::ShelfReport& shelf);
-
-inline double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+config::Json heading(const std::string& name, const StateOf& state, uid_t uid);
+config::Json shelf_document(const cache::ShelfReport& shelf);
 
 }  // namespace spdld::node

@@ -1,11 +1,9 @@
 #include "daemon/node/feed.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
-#include <boost/asio/post.hpp>
 
 #include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
 #include "proto/cuda/driver.h"
 
 namespace spdld::node {
@@ -25,10 +23,10 @@ uint32_t depth_of(size_t slots, uint32_t prefetch_depth) {
 
 }  // namespace
 
-Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
-           const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting,
-           memory::SlotMemories memories, memory::HostMemory& host_memory)
-    : context_(context),
+Feed::Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const sampler::Sharding& sharding,
+           const batch::Layout& layout, const Setting& setting, memory::SlotMemories memories,
+           memory::HostMemory& host_memory)
+    : loop_(loop),
       host_memory_(host_memory),
       pipeline_(std::move(pipeline)),
       sharding_(sharding),
@@ -36,12 +34,13 @@ Feed::Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline>
       setting_(setting),
       depth_max_(setting.sharing ? setting.sharing->ring.depth
                                  : depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
+      bad_limit_(pipeline_->spec(), sharding_, pipeline_->samples()),
       ring_(make_ring(std::move(memories))),
       looked_ns_(monotonic_ns()),
       start_(setting.start) {
   ring_.set_depth(depth_max_);
   if (setting.tapped)
-    tap_ = std::make_unique<Tap>(context_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this);
+    tap_ = std::make_unique<Tap>(loop_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this);
   else
     begin_stream(start_);
 }
@@ -140,7 +139,7 @@ void Feed::vacate(delivery::ReaderId id) {
 void Feed::cut_loose(delivery::ReaderId id) {
   const Seat seat = seats_.at(id);
   const uint64_t limit_ms = setting_.sharing->lag_ns_max / 1'000'000;
-  spdlog::info(
+  log::info(
       "pipeline {}: {} (pid {}) of group {} held the jobs back that it shares a stream with for more than {} "
       "ms: it goes on by itself",
       pipeline_->spec().name, seat.client.name, seat.client.pid, seat.group, limit_ms);
@@ -203,8 +202,8 @@ void Feed::fill_free_slots() {
 
 bool Feed::begin_fill(batch::Slot& slot) {
   if (filler().copies()) return fill(slot);
-  const auto begun = slot.memory->begin_fill([&context = context_, weak = weak_from_this()] {
-    boost::asio::post(context, [weak] {
+  const auto begun = slot.memory->begin_fill([&loop = loop_, weak = weak_from_this()] {
+    loop.post([weak] {
       const auto self = weak.lock();
       if (!self) return;
       self->waits_for_room_ = false;
@@ -228,8 +227,9 @@ bool Feed::fill(batch::Slot& slot) {
 
 void Feed::on_batch(const batch::Batch& batch) {
   batch.slot->memory->publish([self = shared_from_this(), batch](const Status& published) {
-    boost::asio::post(self->context_, [self, batch, published] {
+    self->loop_.post([self, batch, published] {
       if (!published) self->give_up(published.error());
+      self->note_bad(batch);
       if (!self->failure_.empty()) return self->ring_.given_back(*batch.slot);  // those behind a lost one as well
       self->ring_.filled(batch);
       self->fill_free_slots();  // where nobody wanted the batch any more
@@ -237,29 +237,36 @@ void Feed::on_batch(const batch::Batch& batch) {
   });
 }
 
+// Batches of before a seek go nowhere, and count for nothing.
+void Feed::note_bad(const batch::Batch& batch) {
+  if (!failure_.empty() || batch.run != ring_.run()) return;
+  const Status within = bad_limit_.note(batch);
+  if (!within) give_up(within.error());
+}
+
 void Feed::on_abandoned(batch::Slot& slot) {
   slot.memory->abandon();
-  boost::asio::post(context_, [self = shared_from_this(), &slot] {
+  loop_.post([self = shared_from_this(), &slot] {
     self->ring_.given_back(slot);
     self->fill_free_slots();
   });
 }
 
 void Feed::on_failed(const Error& error) {
-  boost::asio::post(context_, [self = shared_from_this(), error] { self->give_up(error); });
+  loop_.post([self = shared_from_this(), error] { self->give_up(error); });
 }
 
 void Feed::give_up(const Error& error) {
   if (!failure_.empty()) return;
-  spdlog::error("pipeline {}, group {}, rank {} failed: {}", pipeline_->spec().name, setting_.key.group,
-                setting_.key.rank, error.message);
+  log::error("pipeline {}, group {}, rank {} failed: {}", pipeline_->spec().name, setting_.key.group, setting_.key.rank,
+             error.message);
   failure_ = error.message;
   const auto seats = seats_;  // what they are told may end them
   for (const auto& [reader, seat] : seats) seat.reply->failed(error);
 }
 
 void Feed::on_quiet() {
-  boost::asio::post(context_, [self = shared_from_this()] {
+  loop_.post([self = shared_from_this()] {
     if (self->quiet_) return std::exchange(self->quiet_, nullptr)();
     self->begin_stream(self->tap_->next());
     self->fill_free_slots();
@@ -267,7 +274,7 @@ void Feed::on_quiet() {
 }
 
 void Feed::on_wanting() {
-  boost::asio::post(context_, [self = shared_from_this()] { self->fill_free_slots(); });
+  loop_.post([self = shared_from_this()] { self->fill_free_slots(); });
 }
 
 std::string Feed::gpu() const {
@@ -307,6 +314,10 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.fingerprint = pipeline_->fingerprint(sharding_.global_size());
   if (pipeline_->spec().is_mix())
     for (const auto& source : pipeline_->spec().sources) info.sources.push_back(source.name);
+  info.classes = pipeline_->listing().classes();
+  const source::Remarks remarks = pipeline_->remarks();
+  info.missing = remarks.missing().first;
+  info.missing_count = remarks.missing().count;
   return info;
 }
 

@@ -18,7 +18,6 @@
 // posted.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <deque>
 #include <functional>
 #include <map>
@@ -26,10 +25,12 @@
 #include <optional>
 #include <string>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/control/service.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/host/host_memory.h"
 #include "daemon/node/tap.h"
+#include "daemon/pipeline/bad_limit.h"
 #include "daemon/pipeline/stream.h"
 
 namespace spdld::node {
@@ -62,9 +63,9 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   };
 
   // `memories`: one a slot, at least one, all of a kind; those of the host go back to where they came from.
-  Feed(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline,
-       const sampler::Sharding& sharding, const batch::Layout& layout, const Setting& setting,
-       memory::SlotMemories memories, memory::HostMemory& host_memory);
+  Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const sampler::Sharding& sharding,
+       const batch::Layout& layout, const Setting& setting, memory::SlotMemories memories,
+       memory::HostMemory& host_memory);
   ~Feed();
 
   // Before it has begun: it begins there at the latest. Replicas that come back to a daemon may stand some steps apart;
@@ -133,6 +134,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   void on_quiet() override;
   void on_wanting() override;
   void fill_free_slots();
+  void note_bad(const batch::Batch& batch);
   bool begin_fill(batch::Slot& slot);
   bool fill(batch::Slot& slot);
   pipeline::Filler& filler();
@@ -149,13 +151,14 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   void watch_lag();
   void cut_loose(delivery::ReaderId id);
 
-  boost::asio::io_context& context_;
+  EventLoop& loop_;
   memory::HostMemory& host_memory_;
   const std::shared_ptr<pipeline::Pipeline> pipeline_;
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
   const Setting setting_;
   const uint32_t depth_max_;
+  pipeline::BadLimit bad_limit_;
   delivery::Ring ring_;
   std::unique_ptr<pipeline::Stream> stream_;  // one of the two
   std::unique_ptr<Tap> tap_;

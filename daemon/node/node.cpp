@@ -1,20 +1,20 @@
 #include "daemon/node/node.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <random>
 
 #include "config/load.h"
+#include "daemon/base/log.h"
 #include "daemon/node/access.h"
 #include "daemon/node/places.h"
+#include "daemon/node/reload.h"
 #include "daemon/node/reports.h"
 #include "daemon/source/fetcher.h"
 
@@ -71,57 +71,53 @@ Node::Node(Options options)
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_({options_.settings.gpu_enabled, options_.settings.gpu_slot_bytes_max,
              options_.settings.gpu_staging_bytes_max}),
-      pipelines_(context_, {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency,
-                            listings_folder(options_.settings)}),
-      quarantine_(context_),
-      server_(std::make_unique<control::Server>(context_, listen(options_.settings, supervisor_, socket_is_own_),
+      pipelines_(loop_, {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency,
+                         listings_folder(options_.settings)}),
+      quarantine_(loop_),
+      server_(std::make_unique<control::Server>(loop_, listen(options_.settings, supervisor_, socket_is_own_),
                                                 options_.settings.sessions_max, *this, [this] { on_emptied(); })),
-      signals_(context_, SIGTERM, SIGINT, SIGHUP),
-      tick_(context_),
-      linger_(context_),
-      drain_limit_(context_) {
+      signals_(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); }),
+      tick_(loop_),
+      linger_(loop_),
+      drain_limit_(loop_),
+      last_errors_(options_.is_private ? state_folder(options_.settings) : std::filesystem::path()) {
   pipelines_.set_weights(options_.settings.cpu_weights);
   if (options_.is_private) server_->admit_only(geteuid());
 }
 
 Node::~Node() {
-  gpus_.stop();  // before the context goes, which its threads post to
+  gpus_.stop();  // before the loop goes, which its threads post to
 }
 
 void Node::run() {
-  wait_for_signals();
   tick();
   on_emptied();
   const std::string status = "listening at " + options_.settings.socket_path.string();
-  spdlog::info("spdld " SPDLD_VERSION ": {}; {} decode threads ({}), {} fetch threads", status, pool_.threads(),
-               options_.settings.cpu_budget ? "setting" : std::string(cpu_limit_.limited_by),
-               options_.settings.fetch_concurrency);
+  log::info("spdld " SPDLD_VERSION ": {}; {} decode threads ({}), {} fetch threads", status, pool_.threads(),
+            options_.settings.cpu_budget ? "setting" : std::string(cpu_limit_.limited_by),
+            options_.settings.fetch_concurrency);
   supervisor_.ready(status);
-  context_.run();
+  loop_.run();
+  leave_errors(true);
   pipelines_.close_all();
 }
 
-void Node::wait_for_signals() {
-  signals_.async_wait([this](boost::system::error_code error, int signal) {
-    if (error) return;
-    if (signal == SIGHUP)
-      reload();
-    else
-      drain(signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    wait_for_signals();
-  });
+void Node::on_signal(int signal) {
+  if (signal == SIGHUP)
+    reload();
+  else
+    drain(signal == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
 void Node::tick() {
-  tick_.expires_after(kTick);
-  tick_.async_wait([this](boost::system::error_code error) {
-    if (error) return;
+  tick_.start(kTick, [this] {
     for (const auto& [pipeline, feeds] : feeds_)
       for (const auto& [key, feed] : feeds) feed->tick();
     tune();
     pipelines_.note_cpu(pool_.busy_ns().value());
     host_memory_.tick(monotonic_ns());
     tell_disk_trouble();
+    leave_errors(false);
     quarantine_.tick();
     pipelines_.close_idle();
     pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
@@ -144,68 +140,67 @@ void Node::tell_disk_trouble() {
   if (disk_trouble_told_ || options_.settings.cache_folder.empty()) return;
   const std::string trouble = cache_->disk_trouble();
   if (trouble.empty()) return;
-  spdlog::warn("cache: {}", trouble);
+  log::warn("cache: {}", trouble);
   disk_trouble_told_ = true;
 }
 
+void Node::leave_errors(bool last) {
+  if (!options_.is_private) return;
+  last_errors_.look(errors_total(view()), monotonic_ns(), last, [this] { return last_errors_document(view()); });
+}
+
 void Node::on_emptied() {
-  if (draining_ && at_rest()) context_.stop();
+  if (draining_ && at_rest()) loop_.stop();
   if (draining_ || !options_.is_private) return;
-  linger_.expires_after(std::chrono::milliseconds(options_.linger_ms));
-  linger_.async_wait([this](boost::system::error_code error) {
-    if (!error && server_->sessions().empty()) drain("nobody needs this private daemon any more");
+  // Those who look at it again and again would keep it for ever.
+  const auto now = std::chrono::steady_clock::now();
+  if (std::exchange(has_served_, false)) linger_end_ = now + std::chrono::milliseconds(options_.linger_ms);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(linger_end_ - now);
+  linger_.start(std::max(left, std::chrono::milliseconds(0)), [this] {
+    if (server_->sessions().empty()) drain("nobody needs this private daemon any more");
   });
 }
 
 void Node::drain(std::string_view why) {
   if (std::exchange(draining_, true)) return;
-  spdlog::info("stopping: {}", why);
+  log::info("stopping: {}", why);
   supervisor_.stopping();
   server_->stop("spdld stops (" + std::string(why) + ")");
   std::error_code ignored;
   if (socket_is_own_) std::filesystem::remove(options_.settings.socket_path, ignored);
-  drain_limit_.expires_after(kDrainLimit);
-  drain_limit_.async_wait([](boost::system::error_code error) {
-    if (error) return;
-    spdlog::error("stopping took more than {} s: some decoding did not end", kDrainLimit.count());
+  drain_limit_.start(kDrainLimit, [] {
+    log::error("stopping took more than {} s: some decoding did not end", kDrainLimit.count());
     std::_Exit(1);  // the kernel takes back what the threads still hold
   });
-  if (at_rest()) context_.stop();
+  if (at_rest()) loop_.stop();
 }
 
 void Node::reload() {
-  if (options_.config_file.empty()) return spdlog::warn("SIGHUP: this daemon was started without a settings file");
+  if (options_.config_file.empty()) return log::warn("SIGHUP: this daemon was started without a settings file");
   supervisor_.reloading();
   const auto loaded = config::load_daemon_file(options_.config_file);
   if (loaded) {
-    const config::DaemonSettings before = options_.settings;
-    options_.settings = *loaded.value;
-    // What the threads, the socket and the GPUs were made from can't change under them.
-    options_.settings.socket_path = before.socket_path;
-    options_.settings.cpu_budget = before.cpu_budget;
-    options_.settings.fetch_concurrency = before.fetch_concurrency;
-    options_.settings.spare_slot_bytes_max = before.spare_slot_bytes_max;
-    options_.settings.gpu_enabled = before.gpu_enabled;
-    options_.settings.gpu_slot_bytes_max = before.gpu_slot_bytes_max;
-    options_.settings.gpu_staging_bytes_max = before.gpu_staging_bytes_max;
-    options_.settings.cache_ram_bytes_max = before.cache_ram_bytes_max;
-    options_.settings.cache_folder = before.cache_folder;
-    options_.settings.cache_disk_bytes_max = before.cache_disk_bytes_max;
-    options_.settings.state_kept = before.state_kept;
-    options_.settings.state_folder = before.state_folder;
-    tuning_.set_settings(options_.settings);
-    pipelines_.set_weights(options_.settings.cpu_weights);
-    server_->set_sessions_max(options_.settings.sessions_max);
-    spdlog::set_level(spdlog::level::from_str(options_.settings.log_level));
-    spdlog::info(
-        "SIGHUP: {} was read anew (socket, cpu_budget, fetch_concurrency, spare_slot_bytes_max, [cache], [state] and "
-        "[gpu] change with a restart only)",
-        options_.config_file.string());
+    take_settings(*loaded.value);
   } else {
-    spdlog::error("SIGHUP: {} has errors, the settings of before stay:\n{}", options_.config_file.string(),
-                  loaded.sentences());
+    log::error("SIGHUP: {} has errors, the settings of before stay:\n{}", options_.config_file.string(),
+               loaded.sentences());
   }
   supervisor_.ready("listening at " + options_.settings.socket_path.string());
+}
+
+void Node::take_settings(const config::DaemonSettings& read) {
+  config::DaemonSettings& settings = options_.settings;
+  settings = reloaded(settings, read);
+  if (!options_.log_level.empty()) settings.log_level = options_.log_level;
+  tuning_.set_settings(settings);
+  pipelines_.set_weights(settings.cpu_weights);
+  server_->set_sessions_max(settings.sessions_max);
+  log::set_level(settings.log_level);
+  std::string waiting;
+  for (const auto& key : keys_that_wait(options_.of_file, read)) waiting += (waiting.empty() ? "" : ", ") + key;
+  const std::string file = options_.config_file.string();
+  if (waiting.empty()) return log::info("SIGHUP: {} was read anew", file);
+  log::warn("SIGHUP: {} was read anew; what it says of {} takes effect when spdld is restarted", file, waiting);
 }
 
 uint64_t Node::slot_bytes() const {

@@ -2,9 +2,6 @@
 // control thread, which is the one that calls run().
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,12 +11,14 @@
 
 #include "config/daemon_settings.h"
 #include "daemon/base/cpu.h"
+#include "daemon/base/event_loop.h"
 #include "daemon/cache/cache.h"
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/memory/host/host_memory.h"
 #include "daemon/node/feed.h"
+#include "daemon/node/last_errors.h"
 #include "daemon/node/pipelines.h"
 #include "daemon/node/placement.h"
 #include "daemon/node/quarantine.h"
@@ -29,9 +28,11 @@
 namespace spdld::node {
 
 struct Options {
-  config::DaemonSettings settings;
-  std::filesystem::path config_file;  // read again on SIGHUP; empty: there is none
-  bool is_private = false;            // ends itself `linger_ms` after its last session
+  config::DaemonSettings settings;      // that hold
+  config::DaemonSettings of_file = {};  // as the file was at the start, before the command line's words
+  std::string log_level = {};           // the command line's, which holds over the file's; empty: it gives none
+  std::filesystem::path config_file;    // read again on SIGHUP; empty: there is none
+  bool is_private = false;              // ends itself `linger_ms` after its last trainer: queries alone don't keep it
   uint32_t linger_ms = 10'000;
 };
 
@@ -101,7 +102,14 @@ class Node final : public control::Service {
   View view() const;
 
  private:
-  Result<config::PipelineSpec> resolve_spec(const control::Client& client, const control::AttachRequest& request) const;
+  // A pipeline, and where its files must lie (empty: anywhere).
+  struct Resolved {
+    config::PipelineSpec spec;
+    std::vector<std::filesystem::path> within = {};
+  };
+  Result<Resolved> resolve_spec(const control::Client& client, const control::AttachRequest& request) const;
+  Result<Resolved> resolve_sent(const control::Client& client, const control::AttachRequest& request) const;
+  Result<Resolved> resolve_named(const control::Client& client, const std::string& name) const;
   void take_seat(const control::Client& client, const control::AttachRequest& request,
                  const std::shared_ptr<control::AttachReply>& reply,
                  const std::shared_ptr<pipeline::Pipeline>& pipeline);
@@ -122,8 +130,8 @@ class Node final : public control::Service {
   std::shared_ptr<Feed> open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories);
   void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
   void seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sampler::Position from);
-  void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid,
-                   const sampler::Sharding& sharding) const;
+  void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
+                   const control::Client& client, const sampler::Sharding& sharding) const;
   void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave none
   void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
@@ -131,11 +139,13 @@ class Node final : public control::Service {
   uint64_t slot_bytes() const;
 
   void on_emptied();
-  void wait_for_signals();
+  void on_signal(int signal);
   void tick();
   void tune();
   void tell_disk_trouble();  // in the log, once
+  void leave_errors(bool last);
   void reload();
+  void take_settings(const config::DaemonSettings& read);
   void drain(std::string_view why);
   bool at_rest() const { return closing_.empty() && server_->sessions().empty(); }
 
@@ -150,8 +160,7 @@ class Node final : public control::Service {
   Tuning tuning_;
   memory::HostMemory host_memory_;  // outlives every slot, as the next
   memory::Gpus gpus_;
-  boost::asio::io_context
-      context_;  // below the pool: handlers that are left in it hold feeds, which need the pool to end
+  EventLoop loop_;  // below the pool: tasks that are left in the loop hold feeds, which need the pool to end
   Pipelines pipelines_;
   std::map<const pipeline::Pipeline*, Feeds> feeds_;
   std::set<std::shared_ptr<Feed>> closing_;  // stopped, but something still touches their slots
@@ -159,10 +168,13 @@ class Node final : public control::Service {
   ServiceSupervisor supervisor_;
   bool socket_is_own_ = false;  // not the service manager's
   std::unique_ptr<control::Server> server_;
-  boost::asio::signal_set signals_;
-  boost::asio::steady_timer tick_, linger_, drain_limit_;
+  Signals signals_;
+  Timer tick_, linger_, drain_limit_;
   bool draining_ = false;
+  std::chrono::steady_clock::time_point linger_end_;
+  bool has_served_ = true;  // somebody attached, or wanted to, since it was empty the last time
   bool disk_trouble_told_ = false;
+  LastErrors last_errors_;
 };
 
 }  // namespace spdld::node

@@ -1,17 +1,21 @@
 #include "daemon/node/pipelines.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
-#include <boost/asio/post.hpp>
 
+#include "config/field_path.h"
 #include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
+#include "daemon/node/access.h"
 #include "daemon/source/joined.h"
 
 namespace spdld::node {
+namespace {
 
-Pipelines::Pipelines(boost::asio::io_context& context, const pipeline::Resources& resources)
-    : context_(context), resources_(resources) {
+constexpr size_t kMissingLogged = 20;  // sentences
+
+}  // namespace
+
+Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources) : loop_(loop), resources_(resources) {
   for (unsigned i = 0; i < kListingThreads; i++)
     threads_.emplace_back([this, i](const std::stop_token& stop) {
       name_thread("listing", i);
@@ -21,45 +25,57 @@ Pipelines::Pipelines(boost::asio::io_context& context, const pipeline::Resources
 
 Pipelines::~Pipelines() = default;
 
-Status Pipelines::open(const config::PipelineSpec& spec, uid_t uid, bool named, size_t per_user_max, Opening opening) {
-  const std::string key = (named ? std::string("named") : std::to_string(uid)) + " " + config::full_json(spec);
-  if (const auto at = entries_.find(key); at != entries_.end()) {
-    Entry& entry = *at->second;
-    if (!entry.listing && !entry.idle_since_ns) {
-      opening.on_open(entry.pipeline);
-      return Done{};
-    }
-    entry.waiting.push_back(std::move(opening));
-    if (!entry.listing) list(entry);
-    return Done{};
-  }
-  size_t in_use = 0, same_name = 0;
-  for (const auto& [other_key, entry] : entries_) {
-    in_use += entry->uid == uid && !entry->named && !entry->idle_since_ns;
-    same_name += entry->spec.name == spec.name;
-  }
-  if (!named && in_use >= per_user_max)
+Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, Opening opening) {
+  std::string key = (opener.named ? std::string("named") : std::to_string(opener.uid)) + " " + config::full_json(spec);
+  for (const auto& folder : opener.within) key += " " + folder.string();  // of one user: they may change
+  const auto at = entries_.find(key);
+  if (at != entries_.end() && at->second->is_in_use()) return wait_for(*at->second, std::move(opening));
+  const size_t in_use = count_in_use(opener.uid);
+  if (!opener.named && in_use >= opener.per_user_max)
     return Error{Trouble::kLimit,
                  "this user has " + std::to_string(in_use) +
                      " pipelines in use already (limits.pipelines_per_user_max): detach from one first"};
+  if (at != entries_.end()) return wait_for(*at->second, std::move(opening));
+  size_t same_name = 0;
+  for (const auto& [other_key, entry] : entries_) same_name += entry->spec.name == spec.name;
   auto entry = std::make_unique<Entry>();
   entry->key = key;
   entry->shown_name = same_name ? spec.name + "#" + std::to_string(same_name + 1) : spec.name;
   entry->spec = spec;
-  entry->uid = uid;
-  entry->named = named;
+  if (!opener.within.empty()) entry->bounds = std::make_shared<source::Bounds>(opener.within);
+  entry->uid = opener.uid;
+  entry->named = opener.named;
   entry->waiting.push_back(std::move(opening));
-  for (const auto& source : spec.sources) spdlog::info("pipeline {}: listing {}", entry->shown_name, source.uri);
+  for (const auto& source : spec.sources)
+    log::info("pipeline {}: listing {}", entry->shown_name, config::uris_text(source));
   list(*entry);
   entries_.emplace(key, std::move(entry));
   return Done{};
 }
 
+Status Pipelines::wait_for(Entry& entry, Opening opening) {
+  if (!entry.listing && !entry.idle_since_ns) {
+    opening.on_open(entry.pipeline);
+    return Done{};
+  }
+  entry.waiting.push_back(std::move(opening));
+  if (!entry.listing) list(entry);
+  return Done{};
+}
+
+size_t Pipelines::count_in_use(uid_t uid) const {
+  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [uid](const auto& named_entry) {
+    const Entry& entry = *named_entry.second;
+    return entry.uid == uid && !entry.named && entry.is_in_use();
+  }));
+}
+
 void Pipelines::list(Entry& entry) {
   entry.listing = true;
+  entry.listed_what = {}, entry.listed = entry.to_list = 0;
   {
     std::lock_guard lock(mutex_);
-    to_list_.push_back({entry.key, entry.spec, entry.pipeline});
+    to_list_.push_back({entry.key, entry.spec, entry.bounds, entry.pipeline});
   }
   wake_.notify_one();
 }
@@ -73,7 +89,7 @@ void Pipelines::listing_thread(const std::stop_token& stop) {
       next = std::move(to_list_.front());
       to_list_.pop_front();
     }
-    boost::asio::post(context_, [this, key = next.key, outcome = list_now(next, stop)] { on_listed(key, outcome); });
+    loop_.post([this, key = next.key, outcome = list_now(next, stop)] { on_listed(key, outcome); });
   }
 }
 
@@ -89,19 +105,22 @@ Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token
 }
 
 std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, const std::stop_token& stop) {
-  const auto progress = [this, key = what.key](uint64_t done, uint64_t total) {
-    boost::asio::post(context_, [this, key, done, total] {
+  const auto progress = [this, key = what.key](std::string_view counted, uint64_t done, uint64_t total) {
+    loop_.post([this, key, counted, done, total] {
       const auto at = entries_.find(key);
       if (at == entries_.end()) return;
-      at->second->listed = done, at->second->to_list = total;
-      for (const auto& waiting : at->second->waiting) waiting.on_progress(done, total);
+      at->second->listed_what = counted, at->second->listed = done, at->second->to_list = total;
+      for (const auto& waiting : at->second->waiting) waiting.on_progress(counted, done, total);
     });
   };
   const uint64_t start_ns = monotonic_ns();
   source::KeptUse kept;
-  auto listing = source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept);
-  if (!kept.trouble.empty()) spdlog::warn("{}", kept.trouble);
-  boost::asio::post(context_, [this, key = what.key, kept] {
+  std::vector<std::string> wanted;
+  for (const auto& output : what.spec.outputs) wanted.push_back(config::parse_field_path(output.from).field());
+  auto listing =
+      source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept, wanted, what.bounds);
+  if (!kept.trouble.empty()) log::warn("{}", kept.trouble);
+  loop_.post([this, key = what.key, kept] {
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;
   });
   const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
@@ -116,15 +135,21 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
   entry.idle_since_ns = monotonic_ns();  // until a feed comes
   const std::vector<Opening> waiting = std::exchange(entry.waiting, {});
   if (!outcome) {
-    spdlog::warn("pipeline {} can't be opened: {}", entry.shown_name, outcome.error().message);
+    log::warn("pipeline {} can't be opened: {}", entry.shown_name, outcome.error().message);
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
     entry.pipeline->lane().set_weight(weight_of(entry));
     entry.cpu_share = {};
-    spdlog::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
-                 entry.shown_name, entry.pipeline->listing().size(), entry.pipeline->listing_s(),
-                 entry.kept.taken + entry.kept.read, entry.kept.taken);
+    log::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
+              entry.shown_name, entry.pipeline->listing().size(), entry.pipeline->listing_s(),
+              entry.kept.taken + entry.kept.read, entry.kept.taken);
+    const source::Remarks remarks = entry.pipeline->remarks();
+    const auto& missing = remarks.missing();
+    for (size_t i = 0; i < missing.first.size() && i < kMissingLogged; i++)
+      log::warn("pipeline {}: missing: {}", entry.shown_name, missing.first[i]);
+    if (missing.count > kMissingLogged)
+      log::warn("pipeline {}: missing: {} in all", entry.shown_name, missing.count);
   }
   for (const auto& one : waiting) one.on_open(outcome);
 }
@@ -147,8 +172,9 @@ void Pipelines::set_weights(std::map<std::string, double> weights) {
 }
 
 double Pipelines::weight_of(const Entry& entry) const {
+  if (!entry.named) return is_owner(entry.uid) ? entry.spec.cpu_weight : std::min(entry.spec.cpu_weight, kSentWeightMax);
   const auto at = weights_.find(entry.spec.name);
-  return entry.named && at != weights_.end() ? at->second : entry.spec.cpu_weight;
+  return at != weights_.end() ? at->second : entry.spec.cpu_weight;
 }
 
 void Pipelines::note_cpu(uint64_t all_busy_ns) {

@@ -3,10 +3,11 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <string>
+
+#include "config/state_folder.h"
 
 namespace spdld::node {
 namespace {
@@ -22,11 +23,6 @@ uint64_t limit_in(const std::filesystem::path& group) {
   std::ifstream file(group / "memory.max");
   uint64_t bytes = 0;
   return file >> bytes ? bytes : std::numeric_limits<uint64_t>::max();  // "max", or no such file
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 }  // namespace
@@ -48,13 +44,7 @@ uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable
 
 std::filesystem::path state_folder(const config::DaemonSettings& settings) {
   if (!settings.state_kept) return {};
-  if (!settings.state_folder.empty()) return settings.state_folder;
-  const std::string systemd = variable("CACHE_DIRECTORY");
-  if (!systemd.empty()) return systemd.substr(0, systemd.find(':'));
-  const std::string xdg = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (xdg.starts_with('/')) return std::filesystem::path(xdg) / "spdld";
-  if (home.starts_with('/')) return std::filesystem::path(home) / ".cache" / "spdld";
-  return {};
+  return settings.state_folder.empty() ? config::default_state_folder() : settings.state_folder;
 }
 
 }  // namespace spdld::node

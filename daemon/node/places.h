@@ -16,8 +16,8 @@ uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root = "/sys/fs
 // cache.ram_bytes_max, or a quarter of the usable memory.
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
 
-// state.folder; else $CACHE_DIRECTORY (systemd gives it), $XDG_CACHE_HOME/spdld or ~/.cache/spdld. Empty: nothing is
-// kept, because the settings say so or because there is no such place.
+// state.folder; else config::default_state_folder(). Empty: nothing is kept, because the settings say so or because
+// there is no such place.
 std::filesystem::path state_folder(const config::DaemonSettings& settings);
 
 }  // namespace spdld::node

@@ -1,22 +1,22 @@
 #include "daemon/node/quarantine.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
 #include "proto/seqpacket.h"
 
 namespace spdld::node {
 
 void Quarantine::hold(const control::Client& client, std::shared_ptr<Feed> feed, delivery::ReaderId id,
                       std::function<void()> ended) {
-  spdlog::info("pipeline {}: pid {} of user {} left its batches on the GPU open; they are kept until it has ended",
-               feed->pipeline().spec().name, client.pid, client.uid);
-  entries_.emplace_back(context_, fcntl(client.process->get(), F_DUPFD_CLOEXEC, 0));
+  log::info("pipeline {}: pid {} of user {} left its batches on the GPU open; they are kept until it has ended",
+            feed->pipeline().spec().name, client.pid, client.uid);
+  entries_.emplace_back(loop_, UniqueFd(fcntl(client.process->get(), F_DUPFD_CLOEXEC, 0)));
   const auto at = std::prev(entries_.end());
   at->feed = std::move(feed);
   at->id = id;
@@ -26,10 +26,8 @@ void Quarantine::hold(const control::Client& client, std::shared_ptr<Feed> feed,
 }
 
 void Quarantine::wait_for(std::list<Entry>::iterator at) {
-  at->process.async_wait(boost::asio::posix::stream_descriptor::wait_read, [this, at](boost::system::error_code error) {
-    if (error) return;
-    // Readable is a hint alone: the event loop may hand on what it has heard of a descriptor that is closed since.
-    if (!proto::process_has_ended(at->process.native_handle())) return wait_for(at);
+  at->process.when_readable([this, at] {
+    if (!proto::process_has_ended(at->process.fd())) return wait_for(at);
     const std::shared_ptr<Feed> held = std::move(at->feed);
     const std::function<void()> ended = std::move(at->ended);
     entries_.erase(at);

@@ -2,13 +2,12 @@
 // that it is neither filled nor freed until the process has ended (its pidfd says so). Control thread only.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <list>
 #include <memory>
 #include <string>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/node/feed.h"
 
 namespace spdld::node {
@@ -18,7 +17,7 @@ class Quarantine {
   // A ring whose other readers wait for a slot that stays here longer is given up.
   static constexpr uint64_t kStuckNsMax = 5ull * 1'000'000'000;
 
-  explicit Quarantine(boost::asio::io_context& context) : context_(context) {}
+  explicit Quarantine(EventLoop& loop) : loop_(loop) {}
 
   // Holds the leases of reader `id`, and `feed` with its memory. `ended` is called once the process has.
   void hold(const control::Client& client, std::shared_ptr<Feed> feed, delivery::ReaderId id,
@@ -32,8 +31,8 @@ class Quarantine {
 
  private:
   struct Entry {
-    Entry(boost::asio::io_context& context, int pidfd) : process(context, pidfd) {}
-    boost::asio::posix::stream_descriptor process;
+    Entry(EventLoop& loop, UniqueFd pidfd) : process(loop, std::move(pidfd)) {}
+    Watch process;
     std::shared_ptr<Feed> feed;
     delivery::ReaderId id = 0;
     uint64_t since_ns = 0;
@@ -41,7 +40,7 @@ class Quarantine {
   };
   void wait_for(std::list<Entry>::iterator at);
 
-  boost::asio::io_context& context_;
+  EventLoop& loop_;
   std::list<Entry> entries_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -15,7 +14,7 @@
 namespace spdld::node {
 namespace {
 
-using nlohmann::json;
+using config::Json;
 
 constexpr size_t kSampleIdsMax = 1000;
 constexpr size_t kLinesBytesMax = size_t{1} << 20;  // some 10 ms of the control thread
@@ -29,30 +28,29 @@ std::string iso_time(std::chrono::system_clock::time_point time) {
   return text.data();
 }
 
-// JSON must be UTF-8; file names need not be.
-std::string dump(const json& document) { return document.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const Json& document) { return document.dump(); }
 
 bool may_see(const Node::View& view, const control::Client& client, const Pipelines::Entry& entry) {
   if (is_owner(client.uid) || entry.uid == client.uid) return true;
-  return entry.named && may_use(view.options.settings, entry.spec.name, client.uid, client.gid);
+  return entry.named && may_use(view.options.settings, entry.spec.name, client);
 }
 
-json ping_document(const Node::View& view) {
+Json ping_document(const Node::View& view) {
   return {{"daemon", "spdld " SPDLD_VERSION},
           {"daemon_id", view.daemon_id},
           {"pid", getpid()},
           {"uptime_s", view.uptime_s}};
 }
 
-json summary(const std::string& name, const StateOf& state, uid_t uid) {
-  json out = heading(name, state, uid);
+Json summary(const std::string& name, const StateOf& state, uid_t uid) {
+  Json out = heading(name, state, uid);
   out.update(
       {{"rings", 0}, {"batches", 0}, {"samples_delivered", 0}, {"bad", 0}, {"cpu_weight", 0.0}, {"cpu_share", 0.0}});
   return out;
 }
 
-json summary(const Node::View& view, const Pipelines::Entry& entry) {
-  json out = summary(entry.shown_name, state_of(view, entry), entry.uid);
+Json summary(const Node::View& view, const Pipelines::Entry& entry) {
+  Json out = summary(entry.shown_name, state_of(view, entry), entry.uid);
   out["cpu_weight"] = view.pipelines.weight_of(entry);
   if (!entry.pipeline) return out;
   out["cpu_share"] = entry.cpu_share.value();
@@ -73,24 +71,24 @@ std::set<std::string> available(const Node::View& view, const control::Client& c
   if (folder.empty()) return names;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
     if (file.path().extension() == ".toml" &&
-        may_use(view.options.settings, file.path().stem(), client.uid, client.gid))
+        may_use(view.options.settings, file.path().stem(), client))
       names.insert(file.path().stem());
   for (const auto& [key, entry] : view.pipelines.entries())
     if (entry->named) names.erase(entry->spec.name);
   return names;
 }
 
-json list_document(const Node::View& view, const control::Client& client) {
-  json pipelines = json::array();
+Json list_document(const Node::View& view, const control::Client& client) {
+  Json pipelines = Json::array();
   for (const auto& [key, entry] : view.pipelines.entries())
     if (may_see(view, client, *entry)) pipelines.push_back(summary(view, *entry));
   for (const auto& name : available(view, client)) pipelines.push_back(summary(name, {"available", {}}, geteuid()));
   return {{"pipelines", pipelines}};
 }
 
-json gpus_document(const Node::View& view) {
+Json gpus_document(const Node::View& view) {
   const memory::GpusReport report = view.gpus.report();
-  json devices = json::array();
+  Json devices = Json::array();
   for (const auto& gpu : report.gpus)
     devices.push_back({{"uuid", gpu.uuid},
                        {"name", gpu.name},
@@ -112,9 +110,9 @@ json gpus_document(const Node::View& view) {
 }
 
 // A shelf names a data set, which is its reader's own business; its sum is everybody's.
-json cache_document(const Node::View& view, const control::Client& client) {
+Json cache_document(const Node::View& view, const control::Client& client) {
   const cache::Report report = view.cache.report();
-  json shelves = json::array();
+  Json shelves = Json::array();
   if (is_owner(client.uid))
     for (const auto& shelf : report.shelves) shelves.push_back(shelf_document(shelf));
   return {{"ram_bytes", report.ram_bytes},   {"ram_bytes_max", report.ram_bytes_max},
@@ -123,8 +121,8 @@ json cache_document(const Node::View& view, const control::Client& client) {
           {"damaged", report.damaged},       {"shelves", shelves}};
 }
 
-json status_document(const Node::View& view, const control::Client& client) {
-  json out = ping_document(view);
+Json status_document(const Node::View& view, const control::Client& client) {
+  Json out = ping_document(view);
   const auto& settings = view.options.settings;
   out["private"] = view.options.is_private;
   out["socket"] = settings.socket_path.string();
@@ -148,7 +146,7 @@ json status_document(const Node::View& view, const control::Client& client) {
                    {"huge_pages", memory::huge_pages()}};
   out["cache"] = cache_document(view, client);
   out["gpus"] = gpus_document(view);
-  json sessions = json::array();
+  Json sessions = Json::array();
   for (const auto& [id, session] : view.server.sessions())
     sessions.push_back({{"id", id},
                         {"client", session->client().name},
@@ -161,16 +159,22 @@ json status_document(const Node::View& view, const control::Client& client) {
   return out;
 }
 
-json errors_document(const Node::View& view, const control::Client& client, std::string_view name) {
+Json errors_document(const Node::View& view, const control::Client& client, std::string_view name) {
   struct Line {
     std::chrono::system_clock::time_point time;
-    json line;
+    Json line;
   };
   std::vector<Line> lines;
-  uint64_t total = 0;
+  uint64_t total = 0, missing_count = 0;
+  Json missing = Json::array();
   for (const auto& [key, entry] : view.pipelines.entries()) {
     if (!entry->pipeline || !may_see(view, client, *entry) || (!name.empty() && entry->shown_name != name)) continue;
     total += entry->pipeline->errors().total();
+    const source::Remarks remarks = entry->pipeline->remarks();
+    missing_count += remarks.missing().count;
+    for (const std::string& what : remarks.missing().first)
+      if (missing.size() < pipeline::ErrorLog::kEntriesMax)
+        missing.push_back({{"pipeline", entry->shown_name}, {"what", what}});
     for (const auto& bad : entry->pipeline->errors().entries())
       lines.push_back({bad.time,
                        {{"time", iso_time(bad.time)},
@@ -178,14 +182,15 @@ json errors_document(const Node::View& view, const control::Client& client, std:
                         {"sample", bad.sample},
                         {"name", bad.name},
                         {"reason", bad.reason},
+                        {"kind", bad.kind == batch::FlawKind::kUnsupported ? "unsupported" : "damaged"},
                         {"epoch", bad.epoch},
                         {"count", bad.count}}});
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.time < b.time; });
   const size_t skip = lines.size() - std::min(lines.size(), pipeline::ErrorLog::kEntriesMax);
-  json errors = json::array();
+  Json errors = Json::array();
   for (size_t i = skip; i < lines.size(); i++) errors.push_back(std::move(lines[i].line));
-  return {{"total", total}, {"errors", errors}};
+  return {{"total", total}, {"errors", errors}, {"missing_count", missing_count}, {"missing", missing}};
 }
 
 // So many lines of an exported listing as an answer may have, for the next query to go on behind them.
@@ -205,7 +210,7 @@ Result<std::string> lines_document(const Pipelines::Entry& entry, std::istringst
 }
 
 Result<std::string> samples_document(const Pipelines::Entry& entry, std::istringstream& ids) {
-  json samples = json::array();
+  Json samples = Json::array();
   for (std::string word; ids >> word;) {
     if (word == "from" && samples.empty()) return lines_document(entry, ids);
     uint64_t id = 0;
@@ -220,6 +225,23 @@ Result<std::string> samples_document(const Pipelines::Entry& entry, std::istring
 }
 
 }  // namespace
+
+uint64_t errors_total(const Node::View& view) {
+  uint64_t total = 0;
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (entry->pipeline) total += entry->pipeline->errors().total() + entry->pipeline->missing_count();
+  return total;
+}
+
+std::string last_errors_document(const Node::View& view) {
+  control::Client own;
+  own.uid = geteuid();
+  Json document = errors_document(view, own, {});
+  document["daemon"] = "spdld " SPDLD_VERSION;
+  document["pid"] = getpid();
+  document["written"] = iso_time(std::chrono::system_clock::now());
+  return dump(document);
+}
 
 Result<std::string> report(const Node::View& view, const control::Client& client, std::string_view topic,
                            std::string_view argument) {

@@ -1,9 +1,8 @@
 // How the node seats a trainer: the ring that it needs, found or made, and a place in it until it leaves.
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 
+#include "daemon/base/log.h"
 #include "daemon/node/access.h"
 #include "daemon/node/node.h"
 
@@ -44,6 +43,11 @@ sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control
                                const control::Client& client) {
   const config::PipelineSpec& spec = pipeline.spec();
   config::BatchSpec batch = spec.batch;
+  for (const auto& tensor : pipeline.plan().tensors())
+    if (tensor.dtype == config::DType::kFloat64 && !client.knows_float64)
+      throw SetupError(Trouble::kUnsupported, "output '" + tensor.name +
+                                                  "' is of float64, which this client does not know: install this "
+                                                  "spdld's release, or write dtype = \"float32\"");
   if (request.batch_size) batch.size = request.batch_size, batch.global_size = 0;
   const sampler::Sharding sharding(pipeline.samples(), batch, request.rank, request.world_size);
   if (spec.order.shuffle != config::Shuffle::kClient) return sharding;
@@ -86,13 +90,17 @@ std::string misplaced(const Feed& feed, const Placement& wanted) {
 std::string replicas(uint32_t count) { return std::to_string(count) + (count == 1 ? " replica" : " replicas"); }
 
 // A seat that is taken, or one of another number of replicas.
-void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachRequest& request) {
+void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachRequest& request,
+                const control::Client& client) {
   if (feed.setting().readers != request.readers)
     refuse_seat(request, "has " + replicas(feed.setting().readers) + " on this node, as " + holder_of(seat) +
                              " said, and not " + std::to_string(request.readers) +
                              ": all that attach as this rank give the same number of replicas, and another job another "
                              "group");
   if (seat.reader != request.reader) return;
+  if (request.readers == 1 && seat.client.pid == client.pid && client.pid != 0)
+    refuse_seat(request, "is held by another loader of this same process (pid " + std::to_string(client.pid) +
+                             "): close that loader, or name no group, since loaders without one are jobs of their own");
   if (request.readers == 1)
     refuse_seat(request, "is held by " + holder_of(seat) +
                              ": give this job another group, or end that process; processes that shall see the same "
@@ -127,7 +135,7 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
   auto placement = place(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
   evict_gone(*pipeline, client.uid, request.group);
-  check_group(*pipeline, request, client.uid, sharding);
+  check_group(*pipeline, request, client, sharding);
   Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
   newcomer.key = key_of(newcomer);
   if (const auto feed = find_feed(*pipeline, newcomer.key)) {
@@ -156,12 +164,12 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
   gpus_.make_slots(ring, [this, newcomer, plan](Result<memory::SlotMemories> made) {
     // Shared, because a posted handler must be copyable.
     auto memories = std::make_shared<Result<memory::SlotMemories>>(std::move(made));
-    boost::asio::post(context_, [this, newcomer, plan, memories = std::move(memories)] {
+    loop_.post([this, newcomer, plan, memories = std::move(memories)] {
       try {
         if (!*memories) throw SetupError(memories->error().trouble, memories->error().message);
         if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
         const auto& request = newcomer.request;
-        check_group(*newcomer.pipeline, request, newcomer.client.uid, newcomer.sharding);
+        check_group(*newcomer.pipeline, request, newcomer.client, newcomer.sharding);
         auto feed = find_feed(*newcomer.pipeline, newcomer.key);
         join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(**memories)));
       } catch (const SetupError& e) {
@@ -186,9 +194,9 @@ void Node::seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sam
   const delivery::ReaderId id = feed->join(request, from, newcomer.client, newcomer.reply);
   newcomer.reply->attached(std::make_unique<Hold>(*this, feed, id, newcomer.client), info);
   feed->begin(id);
-  spdlog::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}{}", request.rank,
-                request.world_size, request.group, newcomer.pipeline->spec().name, info.position.epoch,
-                info.position.step, info.shared ? ", sharing its stream" : "");
+  log::debug("rank {} of {} of group {} attached to pipeline {} at epoch {}, step {}{}", request.rank,
+             request.world_size, request.group, newcomer.pipeline->spec().name, info.position.epoch, info.position.step,
+             info.shared ? ", sharing its stream" : "");
 }
 
 std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const {
@@ -198,12 +206,12 @@ std::shared_ptr<Feed> Node::find_feed(const pipeline::Pipeline& pipeline, const 
   return at == feeds->second.end() ? nullptr : at->second;
 }
 
-void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request, uid_t uid,
-                       const sampler::Sharding& sharding) const {
+void Node::check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
+                       const control::Client& client, const sampler::Sharding& sharding) const {
   const auto feeds = feeds_.find(&pipeline);
   if (feeds == feeds_.end()) return;
   for (const auto& [key, feed] : feeds->second) {
-    if (key.uid != uid) continue;
+    if (key.uid != client.uid) continue;
     for (const auto& [id, seat] : feed->seats()) {
       if (seat.group != request.group) continue;
       if (key.world_size != request.world_size)
@@ -217,7 +225,7 @@ void Node::check_group(const pipeline::Pipeline& pipeline, const control::Attach
                              " samples, not " + std::to_string(sharding.global_size()) +
                              ": give all ranks of a job the same batch_size, and another job another group");
       if (key.rank != request.rank) continue;
-      check_seat(*feed, seat, request);
+      check_seat(*feed, seat, request, client);
     }
   }
 }
@@ -264,7 +272,7 @@ std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& 
     setting.tapped = {tap->feed->sharding(), tap->feed->layout()};
   }
   auto feed =
-      std::make_shared<Feed>(context_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
+      std::make_shared<Feed>(loop_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;
   pipelines_.set_in_use(*pipeline, true);
   if (tap) begin_tap(newcomer, feed, *tap);
@@ -342,7 +350,7 @@ void Node::retire(std::shared_ptr<Feed> feed) {
   Feed& stopped = *feed;
   stopped.stop([this, feed = std::move(feed)] {
     closing_.erase(feed);
-    if (draining_ && at_rest()) context_.stop();
+    if (draining_ && at_rest()) loop_.stop();
   });
 }
 

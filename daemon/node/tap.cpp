@@ -1,7 +1,6 @@
 #include "daemon/node/tap.h"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "daemon/base/cpu.h"
@@ -55,9 +54,9 @@ class Tap::Inlet final : public control::AttachReply, private delivery::Reader {
   Tap* tap_;
 };
 
-Tap::Tap(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline, const Cut& theirs,
-         const Cut& own, sampler::Position start, pipeline::FillObserver& observer)
-    : context_(context),
+Tap::Tap(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const Cut& theirs, const Cut& own,
+         sampler::Position start, pipeline::FillObserver& observer)
+    : loop_(loop),
       pipeline_(std::move(pipeline)),
       theirs_(theirs),
       own_(own),
@@ -90,7 +89,7 @@ void Tap::on_ready(const batch::Batch& batch, uint64_t generation) {
 // What is posted is waited for before it is quiet: so `this` is there yet.
 void Tap::look_soon() {
   if (std::exchange(look_posted_, true)) return;
-  boost::asio::post(context_, [this] {
+  loop_.post([this] {
     look_posted_ = false;
     look();
   });
@@ -167,6 +166,11 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
 void Tap::note_marks(const Source& source, OpenBatch& open, const Task& task) {
   add_marks(source.batch.substituted, task.from, task.to, task.samples, open.batch.substituted);
   add_marks(source.batch.masked, task.from, task.to, task.samples, open.batch.masked);
+  for (batch::Flaw flaw : source.batch.flaws) {
+    if (flaw.index < task.from || flaw.index >= task.from + task.samples) continue;
+    flaw.index = static_cast<uint32_t>(flaw.index - task.from + task.to);
+    open.batch.flaws.push_back(std::move(flaw));
+  }
   if (!mixed_) return;
   for (uint64_t i = 0; i < task.samples; i++) {
     const uint64_t position = (open.batch.slice.first + task.to + i) % pipeline_->samples();
@@ -176,7 +180,7 @@ void Tap::note_marks(const Source& source, OpenBatch& open, const Task& task) {
 
 void Tap::Task::run(unsigned) {
   const auto copied = [this](const Status& status) {
-    boost::asio::post(tap->context_, [this, status] { tap->on_copied(*this, status); });
+    tap->loop_.post([this, status] { tap->on_copied(*this, status); });
   };
   open->batch.slot->memory->copy(*source->batch.slot->memory, parts, copied);
 }

@@ -11,12 +11,12 @@
 // Control thread; the copies alone are made on the pool.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/batch/layout.h"
 #include "daemon/control/service.h"
@@ -36,7 +36,7 @@ class Tap final : public pipeline::Filler {
   };
 
   // Precondition: sampler::covers(theirs, own). `start`: the first step to fill.
-  Tap(boost::asio::io_context& context, std::shared_ptr<pipeline::Pipeline> pipeline, const Cut& theirs, const Cut& own,
+  Tap(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const Cut& theirs, const Cut& own,
       sampler::Position start, pipeline::FillObserver& observer);
   ~Tap() override;
   Tap(const Tap&) = delete;
@@ -91,7 +91,7 @@ class Tap final : public pipeline::Filler {
   void end();
   void tell_if_quiet();
 
-  boost::asio::io_context& context_;
+  EventLoop& loop_;
   const std::shared_ptr<pipeline::Pipeline> pipeline_;
   const Cut theirs_, own_;
   const uint64_t samples_per_task_max_;

@@ -8,8 +8,6 @@ namespace {
 
 constexpr uint64_t kLimitLookNs = 10ull * 1'000'000'000;  // cpu.max and affinity may change under a daemon
 
-double seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
-
 }  // namespace
 
 Tuning::Tuning(const config::DaemonSettings& settings, FairPool& pool, source::LocalFetcher& fetcher)

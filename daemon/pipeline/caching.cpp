@@ -34,7 +34,7 @@ std::string size_text(double bytes) {
 // A mix is a data set of its own: its samples have other ids than their sources' alone.
 std::string uris_of(const config::PipelineSpec& spec) {
   std::string uris;
-  for (const auto& source : spec.sources) uris += (uris.empty() ? "" : ", ") + source.uri;
+  for (const auto& source : spec.sources) uris += (uris.empty() ? "" : ", ") + config::uris_text(source);
   return uris;
 }
 
@@ -140,9 +140,10 @@ uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const sampl
 void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
                    source::Fetcher& fetcher) {
   if (std::exchange(is_open_, true)) return;  // streams of before still run
+  taken_ = taken_of(mix);
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
-  CacheNeeds needs{taken_of(mix), mix.passes(spec_.order.epochs), 0, cache_.available_bytes(),
+  CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(),
                    has_disk};  // the mean follows
   needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
   const auto& sources = mix.sources();

@@ -73,6 +73,8 @@ class Caching {
   void close();
 
   const CacheChoice& choice() const { return choice_; }
+  // Samples that the pipeline takes, and would like to be kept; 0 before open().
+  uint64_t taken() const { return taken_; }
   std::vector<cache::ShelfReport> report() const;
 
   // Any thread from here on. Sets what has to be fetched of request.sample, and what is at hand. False: nothing has to
@@ -91,6 +93,7 @@ class Caching {
   const config::PipelineSpec& spec_;
   bool is_open_ = false;
   CacheChoice choice_;
+  uint64_t taken_ = 0;
   std::vector<std::shared_ptr<cache::Shelf>> shelves_;  // by fetched field; null: not kept
 };
 

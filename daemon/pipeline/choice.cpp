@@ -1,12 +1,14 @@
 #include "daemon/pipeline/choice.h"
 
 #include <bit>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/pipeline/lacking.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/list_file.h"
 #include "daemon/source/sample_list.h"
@@ -18,15 +20,18 @@ namespace {
 using sampler::Mix;
 using sampler::Subset;
 
+// The ids of a subset's samples that can't be used, of those that it has.
+using FindUnusable = std::function<Subset::Ids(const Subset&)>;
+
 // `key`: where the selection was written.
 Subset choose_of(const std::string& key, const config::Selection& wanted, const source::Listing& listing,
-                 source::Stamps& lists, const std::stop_token& stop) {
+                 source::Stamps& lists, const FindUnusable& find_unusable, const std::stop_token& stop) {
   const std::string include_key = key + ".include", exclude_key = key + ".exclude";
   std::optional<Subset::Ids> include;
   Subset::Ids exclude;
   if (!wanted.include.empty()) include = source::read_sample_list(wanted.include, include_key, listing, lists, stop);
   if (!wanted.exclude.empty()) exclude = source::read_sample_list(wanted.exclude, exclude_key, listing, lists, stop);
-  Subset subset(listing.size(), include, std::move(exclude), wanted.first);
+  Subset subset(listing.size(), include, exclude, wanted.first);
   if (include && include->empty())
     throw SetupError(Trouble::kUsage,
                      include_key + ": " + wanted.include + " is empty: it must name at least one sample.");
@@ -34,6 +39,14 @@ Subset choose_of(const std::string& key, const config::Selection& wanted, const 
     throw SetupError(Trouble::kUsage, exclude_key + ": " + wanted.exclude + " leaves no sample" +
                                           (include ? " of those that " + include_key + " names" : "") +
                                           ": take some out.");
+  // Where some are left out others take their place, up to `first` of them: these are looked at in turn.
+  for (Subset::Ids unusable = find_unusable(subset); !unusable.empty(); unusable = find_unusable(subset)) {
+    exclude.insert(exclude.end(), unusable.begin(), unusable.end());
+    subset = Subset(listing.size(), include, exclude, wanted.first);
+  }
+  if (subset.size() == 0)
+    throw SetupError(Trouble::kContent,
+                     key + ": every sample that is taken lacks a field that an output is made from.");
   return subset;
 }
 
@@ -156,13 +169,23 @@ std::string fingerprint_of(const std::vector<double>& weights) {
 
 }  // namespace
 
-Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop) {
+Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop,
+              std::span<const FieldUse> fetched) {
   source::Stamps lists;
+  source::Remarks all_lacking;
   std::vector<Mix::Source> sources;
   std::string weights_fingerprint;
   const auto add = [&](const std::string& key, const config::Selection& wanted, const source::Listing& part,
                        uint64_t first, uint64_t seed) {
-    Subset subset = choose_of(key, wanted, part, lists, stop);
+    const config::SourceSpec& source = spec.sources.at(sources.size());
+    const auto find_unusable = [&](const Subset& subset) {
+      source::Remarks lacking;
+      Subset::Ids ids = find_lacking(listing, fetched, subset, first, lacking, stop);
+      source::check_missing(source, lacking.missing());
+      all_lacking.add_all(lacking);
+      return spec.order.shuffle == config::Shuffle::kClient ? Subset::Ids() : ids;
+    };
+    Subset subset = choose_of(key, wanted, part, lists, find_unusable, stop);
     if (spec.order.weights.empty()) {
       sources.push_back(
           {{{spec.order.shuffle, seed, spec.order.window}, std::move(subset), part.archive_starts()}, first});
@@ -183,7 +206,8 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
   std::vector<uint64_t> shares = shares_of(spec, sources);
   const uint64_t epoch_samples = spec.order.weights.empty() ? spec.order.epoch_samples : 0;  // a weighted order's own
   Mix mix(spec.seed, std::move(sources), std::move(shares), spread_of(spec), epoch_samples);
-  return {std::move(mix), std::move(lists), std::move(fingerprint), std::move(weights_fingerprint)};
+  return {std::move(mix), std::move(lists), std::move(fingerprint), std::move(all_lacking),
+          std::move(weights_fingerprint)};
 }
 
 }  // namespace spdld::pipeline

@@ -4,7 +4,7 @@
 
 namespace spdld::pipeline {
 
-void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string name, std::string reason) {
+void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string name, std::string reason, batch::FlawKind kind) {
   std::lock_guard lock(mutex_);
   total_++;
   const auto now = std::chrono::system_clock::now();
@@ -18,7 +18,7 @@ void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string name, std::strin
     return;
   }
   if (entries_.size() == kEntriesMax) entries_.pop_front();
-  entries_.push_back({now, sample, epoch, 1, std::move(name), std::move(reason)});
+  entries_.push_back({now, sample, epoch, 1, std::move(name), std::move(reason), kind});
 }
 
 uint64_t ErrorLog::total() const {

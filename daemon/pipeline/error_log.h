@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/batch/slot.h"
+
 namespace spdld::pipeline {
 
 struct BadSample {
@@ -18,13 +20,15 @@ struct BadSample {
   uint64_t count = 1;
   std::string name;
   std::string reason;
+  batch::FlawKind kind = batch::FlawKind::kDamaged;
 };
 
 class ErrorLog {
  public:
   static constexpr size_t kEntriesMax = 1000;
 
-  void add(uint64_t sample, uint64_t epoch, std::string name, std::string reason);
+  void add(uint64_t sample, uint64_t epoch, std::string name, std::string reason,
+           batch::FlawKind kind = batch::FlawKind::kDamaged);
   uint64_t total() const;
   std::vector<BadSample> entries() const;  // oldest first
 

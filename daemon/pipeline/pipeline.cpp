@@ -20,9 +20,9 @@ void check_pinned(const source::Listing& listing, const config::SourceSpec& pinn
   if (pinned.fingerprint.empty() || listing.fingerprint() == pinned.fingerprint) return;
   std::string holds = std::to_string(listing.size()) + " samples";
   if (!listing.classes().empty()) holds += " in " + std::to_string(listing.classes().size()) + " classes";
-  throw SetupError(Trouble::kChanged, "source.fingerprint: " + pinned.uri + " is pinned to the listing " +
-                                          pinned.fingerprint + ", and lists " + holds + ", with the fingerprint " +
-                                          listing.fingerprint() +
+  throw SetupError(Trouble::kChanged, "source.fingerprint: " + config::uris_text(pinned) +
+                                          " is pinned to the listing " + pinned.fingerprint + ", and lists " + holds +
+                                          ", with the fingerprint " + listing.fingerprint() +
                                           ": bring the data set back as it was, or pin it anew");
 }
 
@@ -41,12 +41,18 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
     : spec_(std::move(spec)),
       listing_(as_pinned(std::move(listing), spec_.sources)),
       listing_s_(listing_s),
-      choice_(choose(spec_, *listing_, stop)),
       plan_(spec_, *listing_),
+      choice_(choose(spec_, *listing_, stop, plan_.fetched())),
       resources_(resources),
       caching_(resources.cache, spec_),
       orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
       lane_(resources.pool, spec_.cpu_weight) {}
+
+source::Remarks Pipeline::remarks() const {
+  source::Remarks all = listing_->said();
+  all.add_all(choice_.lacking);
+  return all;
+}
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
   return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +

@@ -38,9 +38,10 @@ struct StageStatistics {
 
 struct PipelineStatistics {
   StageStatistics fetch, decode;
-  Counter batches, samples;     // handed to rings
-  Counter substituted, masked;  // samples
-  Gauge waiting_out_faults;     // samples whose fetch is tried again: above 0 the pipeline is degraded
+  Counter batches, samples;      // handed to rings
+  Counter substituted, masked;   // samples
+  Counter damaged, unsupported;  // samples found so, substitutes as well
+  Gauge waiting_out_faults;      // samples whose fetch is tried again: above 0 the pipeline is degraded
 };
 
 class Pipeline {
@@ -53,6 +54,9 @@ class Pipeline {
   const config::PipelineSpec& spec() const { return spec_; }
   const source::Listing& listing() const { return *listing_; }
   const sampler::Mix& mix() const { return choice_.mix; }
+  // What there is to say of the data set: the listing's remarks, and the samples that lack a field.
+  source::Remarks remarks() const;
+  uint64_t missing_count() const { return listing_->missing_count() + choice_.lacking.missing().count; }
   // Whether an epoch is a pass through a single source, so that orders() gives it; else a MixReader does.
   bool is_plain() const { return mix().sources().size() == 1 && samples() == mix().sources().front().order.size(); }
   Orders& orders() { return orders_; }
@@ -84,8 +88,8 @@ class Pipeline {
   const config::PipelineSpec spec_;
   const std::unique_ptr<source::Listing> listing_;
   const double listing_s_;
-  const Choice choice_;
   const Plan plan_;
+  const Choice choice_;
   const Resources resources_;
   Caching caching_;
   PipelineStatistics statistics_;

@@ -1,9 +1,9 @@
 #include "daemon/pipeline/plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
+#include "daemon/pipeline/number_text.h"
 #include "daemon/source/joined.h"
 
 namespace spdld::pipeline {
@@ -51,41 +51,60 @@ size_t Plan::fetch_index(source::FieldId field) {
   return fetched_.size() - 1;
 }
 
+size_t Plan::json_index(size_t fetched) {
+  const auto at = std::find(json_.begin(), json_.end(), fetched);
+  const auto index = static_cast<size_t>(at - json_.begin());
+  if (at == json_.end()) json_.push_back(fetched);
+  return index;
+}
+
 Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing& listing) {
   source::FieldId id = 0;
-  const source::Field* field = listing.find_field(spec.from, &id);
+  const config::FieldPath path = config::parse_field_path(spec.from);
+  const std::string wanted = path.field();
+  const source::Field* field = listing.find_field(wanted, &id);
   if (!field) {
-    const std::string why = source::why_no_field(listing, spec.from);
-    refuse(spec, "the samples have no field '" + spec.from + "'" + (why.empty() ? "" : ", since " + why) +
-                     "; they have " + field_names(listing));
+    const std::string why = source::why_no_field(listing, wanted);
+    refuse(spec, "the samples have no field '" + wanted + "'" + (why.empty() ? "" : ", since " + why) + "; they have " +
+                     field_names(listing));
   }
+  using Kind = source::FieldKind;
+  if (path.is_json() && field->kind != Kind::kFetched) refuse(spec, "field '" + wanted + "' holds no JSON");
   const std::string_view first = spec.ops.empty() ? std::string_view() : std::string_view(spec.ops.front().op);
 
   if (first == "decode-image") {
-    if (field->kind != source::FieldKind::kFetched) refuse(spec, "field '" + spec.from + "' is no picture");
+    if (field->kind != Kind::kFetched || path.is_json()) refuse(spec, "field '" + spec.from + "' is no picture");
     transform::ImageProgram program(spec);
     const auto& tensor = program.tensor();
     const size_t place = add_tensor(spec.name, tensor.dtype, tensor.shape);
     std::optional<size_t> box;
     if (!program.box_name().empty()) box = add_tensor(program.box_name(), config::DType::kInt32, {4});
-    return {spec.name, place, ImageOutput{std::move(program), fetch_index(id), box}};
+    const size_t fetched = fetch_index(id);
+    return {spec.name, place, id, fetched, {}, ImageOutput{std::move(program), fetched, box}};
   }
   std::optional<size_t> fetched;
-  if (field->kind == source::FieldKind::kFetched) fetched = fetch_index(id);
+  std::optional<JsonValue> json;
+  if (field->kind == Kind::kFetched) fetched = fetch_index(id);
+  if (path.is_json()) json = {json_index(*fetched), path.steps};
   if (first == "pad-bytes") {
-    if (field->kind == source::FieldKind::kInteger) refuse(spec, "field '" + spec.from + "' is a number, not bytes");
+    if (field->kind == Kind::kInteger) refuse(spec, "field '" + spec.from + "' is a number, not bytes");
     const int64_t length = spec.ops.front().integer("length");
     const size_t place = add_tensor(spec.name, config::DType::kUint8, {length});
-    return {spec.name, place, BytesOutput{id, fetched, static_cast<size_t>(length)}};
+    return {spec.name, place, id, fetched, std::move(json), BytesOutput{static_cast<size_t>(length)}};
   }
-  if (first == "parse-int" || (first.empty() && field->kind == source::FieldKind::kInteger)) {
-    if (first.empty() == (field->kind != source::FieldKind::kInteger))
-      refuse(spec, "parse-int reads the text of a fetched field; '" + spec.from + "' is none");
-    if (field->kind == source::FieldKind::kText) refuse(spec, "field '" + spec.from + "' is a name, not a number");
-    return {spec.name, add_tensor(spec.name, config::DType::kInt64, {}), IntegerOutput{id, fetched}};
+  if (first == "parse-int" || first == "parse-float" || (first.empty() && field->kind == Kind::kInteger)) {
+    if (first.empty() == (field->kind != Kind::kInteger))
+      refuse(spec, std::string(first) + " reads the text of a fetched field; '" + spec.from + "' is none");
+    if (field->kind == Kind::kText) refuse(spec, "field '" + spec.from + "' is a name, not a number");
+    if (first != "parse-float")
+      return {spec.name,      add_tensor(spec.name, config::DType::kInt64, {}), id, fetched, std::move(json),
+              IntegerOutput{}};
+    const config::DType dtype = config::dtype_named(spec.ops.front().text("dtype"));
+    const size_t place = add_tensor(spec.name, dtype, {});
+    return {spec.name, place, id, fetched, std::move(json), FloatOutput{dtype == config::DType::kFloat32}};
   }
   refuse(spec, "field '" + spec.from +
-                   "' needs an operation that makes a tensor of it: decode-image, parse-int or pad-bytes");
+                   "' needs an operation that makes a tensor of it: decode-image, parse-int, parse-float or pad-bytes");
 }
 
 // Planes stand for a field where every output decodes it in the same way, and whole.
@@ -99,8 +118,7 @@ void Plan::note_pictures() {
         exif.push_back(image->program.exif());
         fetched_[i].is_fast |= image->program.fast();
       }
-      const auto uses = [i](const auto& kind) { return std::optional<size_t>(kind.fetched) == i; };
-      only_pictures &= image != nullptr || !std::visit(uses, output.kind);
+      only_pictures &= image != nullptr || output.fetched != i;
     }
     const bool agree = !exif.empty() && std::equal(exif.begin() + 1, exif.end(), exif.begin());
     fetched_[i].is_picture = only_pictures && agree && !fetched_[i].is_fast;
@@ -109,14 +127,10 @@ void Plan::note_pictures() {
 }
 
 Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
+  if (const Status read = read_json(sample, context); !read) return read;
   for (const auto& output : outputs_) {
-    Status status = Done{};
-    if (const auto* image = std::get_if<ImageOutput>(&output.kind))
-      status = run_output(*image, output, sample, draws, context, target);
-    else if (const auto* integer = std::get_if<IntegerOutput>(&output.kind))
-      status = run_output(*integer, output, sample, target);
-    else
-      status = run_output(std::get<BytesOutput>(output.kind), output, sample, target);
+    const Status status = std::visit(
+        [&](const auto& kind) { return run_output(kind, output, sample, draws, context, target); }, output.kind);
     if (!status) return status;
   }
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
@@ -207,41 +221,80 @@ Status Plan::render_rows(const ImageOutput& output, std::span<const uint8_t> byt
   return decoded;
 }
 
-Status Plan::run_output(const IntegerOutput& output, const Output& of, const Sample& sample,
-                        const Target& target) const {
-  int64_t value = 0;
-  if (output.fetched) {
-    const auto held = sample.fields[*output.fetched].bytes;
-    const char* begin = reinterpret_cast<const char*>(held.data());
-    const char* end = begin + held.size();
-    while (begin < end && (*begin == ' ' || *begin == '\n')) begin++;
-    while (end > begin && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\0')) end--;
-    const auto [stop, error] = std::from_chars(begin, end, value);
-    if (error != std::errc() || stop != end || begin == end)
-      return Error{Trouble::kContent, "output '" + of.name + "': '" + std::string(begin, std::min(end, begin + 32)) +
-                                          "' is no decimal number"};
-  } else {
-    value = sample.listing.integer(sample.id, output.field);
+Status Plan::read_json(const Sample& sample, DecodeContext& context) const {
+  context.json.resize(json_.size());
+  for (size_t i = 0; i < json_.size(); i++) {
+    const Status read = context.json[i].read(sample.fields[json_[i]].bytes);
+    if (read) continue;
+    const auto& name = sample.listing.fields()[fetched_[json_[i]].field].name;
+    return Error{read.error().trouble, "field '" + name + "': " + read.error().message};
   }
-  store(target.layout.sample_at(target.slot, of.tensor, target.index), value);
   return Done{};
 }
 
-Status Plan::run_output(const BytesOutput& output, const Output& of, const Sample& sample, const Target& target) const {
-  std::string name;
-  std::span<const uint8_t> held;
-  if (output.fetched) {
-    held = sample.fields[*output.fetched].bytes;
-  } else {
-    name = sample.listing.name(sample.id);
-    held = {reinterpret_cast<const uint8_t*>(name.data()), name.size()};
+namespace {
+
+Error of_output(const std::string& name, const Error& error) {
+  return {error.trouble, "output '" + name + "': " + error.message};
+}
+
+}  // namespace
+
+// What stands for the output's bytes, until the next output's.
+Result<std::string_view> Plan::text_of(const Output& output, const Sample& sample, DecodeContext& context) {
+  if (output.json) {
+    auto text = context.json[output.json->field].at(output.json->steps);
+    if (text) return text;
+    return of_output(output.name, text.error());
   }
-  if (held.size() > output.length)
-    return Error{Trouble::kContent, "output '" + of.name + "': " + std::to_string(held.size()) +
+  if (!output.fetched) {
+    context.name = sample.listing.name(sample.id);
+    return std::string_view(context.name);
+  }
+  const auto held = sample.fields[*output.fetched].bytes;
+  return std::string_view(reinterpret_cast<const char*>(held.data()), held.size());
+}
+
+Status Plan::run_output(const IntegerOutput&, const Output& of, const Sample& sample, const Draws&,
+                        DecodeContext& context, const Target& target) const {
+  Result<int64_t> value = int64_t{0};
+  if (of.fetched) {
+    const auto text = text_of(of, sample, context);
+    if (!text) return text.error();
+    value = integer_in(*text);
+    if (!value) return of_output(of.name, value.error());
+  } else {
+    value = sample.listing.integer(sample.id, of.field);
+  }
+  store(target.layout.sample_at(target.slot, of.tensor, target.index), *value);
+  return Done{};
+}
+
+Status Plan::run_output(const FloatOutput& output, const Output& of, const Sample& sample, const Draws&,
+                        DecodeContext& context, const Target& target) const {
+  const auto text = text_of(of, sample, context);
+  if (!text) return text.error();
+  const Result<double> value = number_in(*text, output.is_float32);
+  if (!value) return of_output(of.name, value.error());
+  uint8_t* const at = target.layout.sample_at(target.slot, of.tensor, target.index);
+  if (output.is_float32) {
+    store(at, static_cast<float>(*value));
+  } else {
+    store(at, *value);
+  }
+  return Done{};
+}
+
+Status Plan::run_output(const BytesOutput& output, const Output& of, const Sample& sample, const Draws&,
+                        DecodeContext& context, const Target& target) const {
+  const auto held = text_of(of, sample, context);
+  if (!held) return held.error();
+  if (held->size() > output.length)
+    return Error{Trouble::kContent, "output '" + of.name + "': " + std::to_string(held->size()) +
                                         " bytes do not fit pad-bytes' length of " + std::to_string(output.length)};
   uint8_t* at = target.layout.sample_at(target.slot, of.tensor, target.index);
-  if (!held.empty()) std::memcpy(at, held.data(), held.size());
-  std::memset(at + held.size(), 0, output.length - held.size());
+  if (!held->empty()) std::memcpy(at, held->data(), held->size());
+  std::memset(at + held->size(), 0, output.length - held->size());
   return Done{};
 }
 

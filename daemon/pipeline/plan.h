@@ -9,11 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "config/field_path.h"
 #include "config/spec.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/batch/layout.h"
 #include "daemon/decode/image_decoder.h"
+#include "daemon/decode/json/json_reader.h"
 #include "daemon/pipeline/caching.h"
 #include "daemon/source/listing.h"
 #include "daemon/transform/image_program.h"
@@ -25,8 +27,10 @@ struct DecodeContext {
   DecodeContext() : decoder(decode::make_jpeg_decoder()) {}
 
   std::unique_ptr<decode::ImageDecoder> decoder;
+  std::vector<decode::JsonReader> json;  // by field that holds JSON
   PixelRows rows;
   std::vector<ByteBuffer> planes;  // by fetched field, of pictures that are not kept
+  std::string name;                // of the sample, where an output has it
   transform::Geometry geometry;
   transform::Scratch scratch;
 };
@@ -63,36 +67,50 @@ class Plan {
     size_t fetched;  // index into fetched()
     std::optional<size_t> box_tensor;
   };
-  struct IntegerOutput {
-    source::FieldId field;
-    std::optional<size_t> fetched;  // none: known from the listing; else the bytes are decimal text
+  struct IntegerOutput {};  // of decimal text, or known from the listing
+  struct FloatOutput {
+    bool is_float32;  // else float64
   };
   struct BytesOutput {
-    source::FieldId field;
-    std::optional<size_t> fetched;  // none: the sample's name
     size_t length;
+  };
+  // A value in a field that holds JSON.
+  struct JsonValue {
+    size_t field;  // a place in json_
+    std::vector<config::JsonStep> steps;
   };
   struct Output {
     std::string name;
     size_t tensor;
-    std::variant<ImageOutput, IntegerOutput, BytesOutput> kind;
+    source::FieldId field;
+    std::optional<size_t> fetched;  // none: the field is known from the listing
+    std::optional<JsonValue> json;  // it stands for the field's bytes
+    std::variant<ImageOutput, IntegerOutput, FloatOutput, BytesOutput> kind;
   };
 
   Output compile(const config::OutputSpec& spec, const source::Listing& listing);
   size_t fetch_index(source::FieldId field);
+  size_t json_index(size_t fetched);
   size_t add_tensor(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
 
   Status run_output(const ImageOutput& output, const Output& of, const Sample& sample, const Draws& draws,
                     DecodeContext& context, const Target& target) const;
   static Status render_rows(const ImageOutput& output, std::span<const uint8_t> bytes, bool again,
                             DecodeContext& context, uint8_t* out);
-  Status run_output(const IntegerOutput& output, const Output& of, const Sample& sample, const Target& target) const;
-  Status run_output(const BytesOutput& output, const Output& of, const Sample& sample, const Target& target) const;
+  Status run_output(const IntegerOutput& output, const Output& of, const Sample& sample, const Draws& draws,
+                    DecodeContext& context, const Target& target) const;
+  Status run_output(const FloatOutput& output, const Output& of, const Sample& sample, const Draws& draws,
+                    DecodeContext& context, const Target& target) const;
+  Status run_output(const BytesOutput& output, const Output& of, const Sample& sample, const Draws& draws,
+                    DecodeContext& context, const Target& target) const;
+  Status read_json(const Sample& sample, DecodeContext& context) const;
+  static Result<std::string_view> text_of(const Output& output, const Sample& sample, DecodeContext& context);
   void note_pictures();
 
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
+  std::vector<size_t> json_;  // fetched fields that hold JSON; each is read once a sample
   size_t sample_id_ = 0;
   std::optional<size_t> mask_;
 };

@@ -178,19 +178,29 @@ Status Stream::decode_sample(Task& task, DecodeContext& context) try {
 
 void Stream::on_bad(Task& task, const Error& error) {
   if (error.trouble == Trouble::kTransient) return wait_out(task, error);
-  if (error.trouble == Trouble::kContent) return on_bad_content(task, error);
+  if (error.trouble == Trouble::kContent || error.trouble == Trouble::kUnsupported) return on_bad_content(task, error);
   fail(error);
   finish(task);
 }
 
+void Stream::note_flaw(Task& task, const Error& error, const std::string& name) {
+  const bool unsupported = error.trouble == Trouble::kUnsupported;
+  const auto kind = unsupported ? batch::FlawKind::kUnsupported : batch::FlawKind::kDamaged;
+  auto& statistics = pipeline_->statistics();
+  (unsupported ? statistics.unsupported : statistics.damaged).add();
+  pipeline_->errors().add(task.sample, task.open->batch.position.epoch, name, error.message, kind);
+  if (task.attempt > 0) return;  // what is wrong with a substitute is nothing of this place's
+  const std::lock_guard lock(mutex_);
+  task.open->batch.flaws.push_back({static_cast<uint32_t>(task.index), kind, task.sample, name, error.message});
+}
+
 void Stream::on_bad_content(Task& task, const Error& error) {
-  const uint64_t epoch = task.open->batch.position.epoch;
   const std::string name = pipeline_->listing().name(task.sample);
-  pipeline_->errors().add(task.sample, epoch, name, error.message);
+  note_flaw(task, error, name);
   switch (pipeline_->spec().on_bad) {
     case config::OnBad::kFail:
       fail({Trouble::kContent, "sample " + std::to_string(task.sample) + " (" + name +
-                                   ") is bad, and on_bad is \"fail\": " + error.message});
+                                   ") can't be used, and on_bad is \"fail\": " + error.message});
       return finish(task);
     case config::OnBad::kMask: {
       pipeline_->plan().write_masked(task.sample, {layout_, task.open->batch.slot->memory->fill_address(), task.index});
@@ -201,10 +211,10 @@ void Stream::on_bad_content(Task& task, const Error& error) {
     }
     case config::OnBad::kSubstitute:
       if (++task.attempt > kAttemptsMax) {
-        fail(
-            {Trouble::kContent,
-             "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(kAttemptsMax) +
-                 " substitutes are bad: look at `spdlctl errors`; is this the right data set? Last: " + error.message});
+        fail({Trouble::kContent,
+              "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(kAttemptsMax) +
+                  " substitutes can't be used: look at `spdlctl errors`; is this the right data set? Last: " +
+                  error.message});
         return finish(task);
       }
       substitute(task);

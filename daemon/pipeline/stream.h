@@ -75,6 +75,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   Status decode_sample(Task& task, DecodeContext& context);
   void on_bad(Task& task, const Error& error);
   void on_bad_content(Task& task, const Error& error);
+  void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
   void wait_out(Task& task, const Error& error);
   void finish(Task& task);

@@ -34,12 +34,18 @@ bool is_meta(std::string_view name) {
   return first.size() >= 4 && first.starts_with("__") && first.ends_with("__");
 }
 
+// "x/._1.jpg", as tar on macOS puts beside every file; the package passes such names over as well.
+bool is_hidden(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  return name.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with('.');
+}
+
 class Indexer {
  public:
   explicit Indexer(const std::string& path, std::string_view name) : path_(path), name_(name) {}
 
   void add(const TarMember& member) {
-    if (is_meta(member.name)) return;
+    if (is_meta(member.name) || is_hidden(member.name)) return;
     const auto [key, extension] = split(member.name);
     if (key.empty()) return remark("the member " + member.name + " has no key and extension, such as 0001.jpg");
     if (extension == "path") return remark("the member " + member.name + " would hide the field \"path\"");
@@ -47,13 +53,13 @@ class Indexer {
     if (key != last_key_) begin_sample(key);
     const auto first = index_.members.begin() + static_cast<ptrdiff_t>(index_.first_members.back());
     if (std::any_of(first, index_.members.end(), [&](const Member& m) { return m.extension == number; })) {
-      return remark("the member " + member.name + " is there twice");
+      return miss("the member " + member.name + " is there twice");
     }
     index_.members.push_back({member.offset, member.size, number});
   }
 
   void add_unreadable(uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i) remark("a sparse member, or one with too long a name,");
+    for (uint64_t i = 0; i < count; ++i) miss("a sparse member, or one with too long a name,");
   }
 
   ArchiveIndex finish(const TarReader& tar) {
@@ -63,16 +69,16 @@ class Indexer {
                          "\"; where their members only stand apart, pack it again with tar --sort=name.");
     }
     if (tar.end() == TarEnd::kNoMark) {
-      index_.remarks.add(std::string(name_) + ": it has no end mark, so its tail may be missing.");
+      index_.remarks.add_missing(std::string(name_) + ": it has no end mark, so its tail may be missing.");
     }
     if (tar.end() == TarEnd::kCut || tar.end() == TarEnd::kDamaged) {
       // A sample that lost members, or may have, is not one of those before the cut.
       const KeyAndExtension cut = split(tar.cut_member());
       if (cut.key.empty() || cut.key == last_key_) drop_last_sample();
       const std::string what = tar.end() == TarEnd::kCut ? "it is cut" : tar.damage();
-      index_.remarks.add(std::string(name_) + ": " + what + " at byte " + std::to_string(tar.position()) + " of " +
-                         std::to_string(tar.file_size()) + "; the " + std::to_string(index_.key_starts.size()) +
-                         " samples before are used.");
+      index_.remarks.add_missing(std::string(name_) + ": " + what + " at byte " + std::to_string(tar.position()) +
+                                 " of " + std::to_string(tar.file_size()) + "; the " +
+                                 std::to_string(index_.key_starts.size()) + " samples before are used.");
     } else if (index_.key_starts.empty()) {
       index_.remarks.add(std::string(name_) + ": it holds no sample.");
     }
@@ -80,8 +86,10 @@ class Indexer {
   }
 
  private:
-  void remark(const std::string& what) {
-    index_.remarks.add(std::string(name_) + ": " + what + " and was passed over.");
+  void remark(const std::string& what) { index_.remarks.add(passed_over(what)); }
+  void miss(const std::string& what) { index_.remarks.add_missing(passed_over(what)); }
+  std::string passed_over(const std::string& what) const {
+    return std::string(name_) + ": " + what + " and was passed over.";
   }
 
   size_t number_of(const std::string& extension) {

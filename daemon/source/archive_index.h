@@ -1,7 +1,7 @@
 // The members of one tar archive as the samples of a webdataset. As the webdataset package has it, a member's key is
 // its path up to the first dot of its base name, its extension the rest after that dot (in lower case), and
 // neighbouring members with the same key are one sample. Members named __like_this__ at their start are passed over, as
-// there. Values; one thread.
+// there, and members whose base name begins with a dot. Values; one thread.
 #pragma once
 
 #include <atomic>

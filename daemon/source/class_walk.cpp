@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/base/result.h"
+#include "daemon/source/bounds.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/trouble.h"
 
@@ -29,13 +30,15 @@ ClassFiles ClassWalk::walk(const std::string& name) {
   }
   std::sort(files_.folders.begin(), files_.folders.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   if (files_.folders.empty()) {
-    files_.remarks.add("the class folder " + name + " holds no file ending in " + source_.endings.joined() + ".");
+    files_.remarks.add_missing("the class folder " + name + " holds no file ending in " + source_.endings.joined() +
+                               ".");
   }
   return std::move(files_);
 }
 
 void ClassWalk::visit(Pending& pending) {
   check_stop(source_.stop);
+  if (source_.bounds != nullptr) source_.bounds->check(source_.root + pending.path);
   struct stat status;
   const KeptFolder* kept = find_kept(pending.path, status);
   const int64_t now_ns = file_time_now_ns();  // before its state is asked for
@@ -69,7 +72,7 @@ bool ClassWalk::may_enter(const Pending& pending, const struct stat& status) {
     return false;
   }
   if (pending.above.size() > kDepthMax) {
-    files_.remarks.add("the folder " + pending.path + " lies too deep, and was passed over.");
+    files_.remarks.add_missing("the folder " + pending.path + " lies too deep, and was passed over.");
     return false;
   }
   return true;
@@ -92,9 +95,11 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
   std::string inside(folders);
   const size_t pictures_before = pictures.size();
   for_each_name(links, [&](std::string_view name) {
-    if (leads_to_folder(source_.root + pending.path + '/' + std::string(name))) {
+    const std::string path = source_.root + pending.path + '/' + std::string(name);
+    if (leads_to_folder(path)) {
       inside.append(name) += '\0';
     } else if (source_.endings.fit(name)) {
+      if (source_.bounds != nullptr) source_.bounds->check(path);
       pictures.append(name) += '\0';
     }
   });
@@ -112,11 +117,15 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
   files_.folders.push_back({pending.path, std::move(pictures), count});
 }
 
-// Gone or closed to us: passed over, as os.walk does, but with a remark. Anything else may pass, and must not change
+// Gone or closed to us: passed over, as os.walk does, and told as missing. Anything else may pass, and must not change
 // what the samples are.
 void ClassWalk::not_opened(const std::string& path, int error_number) {
+  const bool is_denied = setup_trouble(error_number) == Trouble::kDenied;
+  if (source_.bounds != nullptr && is_denied) refuse_folder(source_.root + path, error_number);
   if (content_trouble(error_number) != Trouble::kContent) refuse_folder(source_.root + path, error_number);
-  files_.remarks.add("the folder " + path + " was passed over: " + error_words(error_number) + ".");
+  files_.has_unread = true;
+  files_.remarks.add_missing("the folder " + path + " can't be read (" + error_words(error_number) +
+                             ") and was passed over.");
 }
 
 }  // namespace spdld::source

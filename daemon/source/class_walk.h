@@ -17,6 +17,8 @@
 
 namespace spdld::source {
 
+class Bounds;
+
 struct FolderId {
   dev_t device;
   ino_t inode;
@@ -33,6 +35,7 @@ struct WalkSource {
   bool keeping;  // records are wanted
   const std::stop_token& stop;
   std::atomic<uint64_t>& found;  // pictures
+  const Bounds* bounds;          // nullptr: none
 };
 
 struct ClassFiles {
@@ -49,6 +52,7 @@ struct ClassFiles {
   std::string records;                  // to be kept: of folders that were read and are settled
   std::vector<std::string_view> taken;  // records of folders that are as they were kept
   uint64_t read = 0;                    // folders whose names were asked for
+  bool has_unread = false;              // a folder could not be opened
 };
 
 // One thread.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <new>
 
+#include "daemon/source/bounds.h"
 #include "daemon/source/trouble.h"
 
 namespace spdld::source {
@@ -115,6 +116,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
 
 Status FieldReader::find(const FetchRequest& request, FieldId field, Extent& extent) {
   const Listing& listing = *request.listing;
+  bounds_ = listing.bounds();
   extent = listing.locate(request.sample, field);
   if (extent.path.empty()) {
     return bad("the sample " + listing.name(request.sample) + " has no \"" + listing.fields()[field].name + "\".");
@@ -126,6 +128,7 @@ Status FieldReader::find(const FetchRequest& request, FieldId field, Extent& ext
 // What can't be looked at is opened, which then says why.
 bool FieldReader::is_unchanged(const Identity& identity) {
   if (at_hand_) return open() && S_ISREG(status_.st_mode) && identity_of(status_) == identity;
+  if (bounds_ != nullptr && !bounds_->holds(path_)) return false;
   struct stat status;
   return ::stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == identity;
 }
@@ -135,10 +138,14 @@ Status FieldReader::open() {
   open_path_ = path_;
   fd_.reset(at_hand_ ? open_at_hand(path_.c_str()) : ::open(path_.c_str(), kOpenFlags));
   if (!fd_) return failed(path_, "opened", errno);
-  if (::fstat(fd_.get(), &status_) == 0) return Done{};
-  const Error error = failed(path_, "read", errno);
-  fd_.reset();
-  return error;
+  Status status = Done{};
+  if (::fstat(fd_.get(), &status_) != 0) {
+    status = failed(path_, "read", errno);
+  } else if (bounds_ != nullptr && !bounds_->holds(fd_.get())) {
+    status = bad(path_ + " leads out of the folders that the pipeline may read.");
+  }
+  if (!status) fd_.reset();
+  return status;
 }
 
 Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes) {

@@ -37,6 +37,7 @@ class FieldReader {
   const uint64_t bytes_max_;
   bool at_hand_ = false;  // read_at_hand is under way
   std::string path_;      // of the field's file
+  const Bounds* bounds_ = nullptr;  // where that must lie
   // The last file that this request opened: the fields of a sample mostly lie in one archive.
   UniqueFd fd_;
   struct stat status_ {};

@@ -94,17 +94,24 @@ OpenFolder open_folder(const std::string& path) {
   return open;
 }
 
-FolderNames read_folder(DIR* folder, const std::string& path, const Endings* endings, const std::stop_token& stop) {
-  FolderNames names;
+void for_each_entry(DIR* folder, const std::string& path, const std::stop_token& stop,
+                    const std::function<void(const dirent&)>& each) {
   for (uint64_t count = 0;; ++count) {
     if (count % kStopCheckEvery == 0) check_stop(stop);
     errno = 0;
     const dirent* read = ::readdir(folder);
     if (read == nullptr && errno != 0) refuse_folder(path, errno);
-    if (read == nullptr) break;
-    const std::string_view name = read->d_name;
-    if (name == "." || name == "..") continue;
-    const unsigned char type = type_of(folder, *read);
+    if (read == nullptr) return;
+    each(*read);
+  }
+}
+
+FolderNames read_folder(DIR* folder, const std::string& path, const Endings* endings, const std::stop_token& stop) {
+  FolderNames names;
+  for_each_entry(folder, path, stop, [&](const dirent& entry) {
+    const std::string_view name = entry.d_name;
+    if (name.starts_with('.')) return;
+    const unsigned char type = type_of(folder, entry);
     if (type == DT_DIR) {
       names.folders.append(name) += '\0';
     } else if (type == DT_LNK) {
@@ -112,7 +119,7 @@ FolderNames read_folder(DIR* folder, const std::string& path, const Endings* end
     } else if (endings != nullptr && endings->fit(name)) {
       names.pictures.append(name) += '\0';
     }
-  }
+  });
   sort_names(names.folders);
   sort_names(names.links);
   sort_names(names.pictures);

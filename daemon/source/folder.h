@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -35,7 +36,13 @@ struct OpenFolder {
 };
 OpenFolder open_folder(const std::string& path);
 
-// Names in a folder, without "." and "..": each ended by NUL, in order of their bytes.
+// Calls each(entry) for every name in an open folder, "." and ".." as well, in no order. `path` is for errors: throws
+// SetupError when the reading fails in its middle, or `stop` is asked for.
+void for_each_entry(DIR* folder, const std::string& path, const std::stop_token& stop,
+                    const std::function<void(const dirent&)>& each);
+
+// Names in a folder: each ended by NUL, in order of their bytes. Hidden ones, which begin with a dot, are left out:
+// such files are no pictures ("._x.jpg" of macOS, "x.jpg" copied halfway by rsync) and such folders no classes.
 struct FolderNames {
   std::string folders;
   std::string links;     // whatever they lead to: that may change while the folder does not

@@ -1,7 +1,7 @@
 // Folders of pictures, as torchvision.datasets.ImageFolder reads them: a class is a folder directly below the root (or
 // a link to one), numbered in order of its name; its samples are all files below it with one of the extensions, in
 // order of their folder's path and then their name, links followed. Names are compared as bytes, which for UTF-8 is
-// Python's order too. Differences: a class without a picture is a remark here, not an error, and a link back to a
+// Python's order too. A class without a picture is refused as there, unless on_missing = "warn". A link back to a
 // folder above is passed over, where torchvision goes round some forty times.
 #include <algorithm>
 #include <cerrno>
@@ -37,7 +37,8 @@ class ImageFolder : public Listing {
     for (size_t i = 0; i < files.size(); ++i) {
       ClassFiles part = std::move(files[i]);
       class_firsts_.push_back(ends_.size());
-      remarks_.add_all(std::move(part.remarks));
+      remarks_.add_all(part.remarks);
+      has_unread_ |= part.has_unread;
       stamps_.add_all(std::move(part.stamps));
       add_paths(fingerprint, classes_[i], part.folders);
       for (const ClassFiles::Folder& folder : part.folders) append(folder);
@@ -68,9 +69,9 @@ class ImageFolder : public Listing {
     return bytes;
   }
   std::span<const std::string> classes() const override { return classes_; }
-  std::span<const std::string> remarks() const override { return remarks_.first(); }
-  uint64_t remark_count() const override { return remarks_.count(); }
-  bool unchanged() const override { return stamps_.unchanged(root_); }
+  const Remarks& said() const override { return remarks_; }
+  // A folder that could not be read has no stamp, and may be readable now.
+  bool unchanged() const override { return !has_unread_ && stamps_.unchanged(root_); }
   std::span<const uint64_t> archive_starts() const override { return class_firsts_; }
 
  private:
@@ -141,6 +142,7 @@ class ImageFolder : public Listing {
   std::string fingerprint_;
   Remarks remarks_;
   Stamps stamps_;  // of the folders, relative to the root
+  bool has_unread_ = false;
 };
 
 std::vector<std::string> find_classes(const OpenFolder& open, const std::string& root, const std::stop_token& stop) {
@@ -184,7 +186,8 @@ void keep(KeptFile& file, const std::vector<ClassFiles>& files, size_t kept_befo
 
 std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::string& extensions,
                                            const Progress& progress, const std::stop_token& stop,
-                                           const std::filesystem::path& kept_folder, KeptUse& use) {
+                                           const std::filesystem::path& kept_folder, KeptUse& use,
+                                           const Bounds* bounds) {
   const Endings endings(extensions);
   const std::string base = root.ends_with('/') ? root : root + '/';
   const OpenFolder open = open_folder(base);
@@ -194,9 +197,10 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
 
   std::atomic<uint64_t> found{0};
   std::vector<ClassFiles> files(classes.size());
-  const WalkSource source{base, folder_id(open.status), endings, kept, kept_file.is_on(), stop, found};
+  const WalkSource source{base, folder_id(open.status), endings, kept, kept_file.is_on(), stop, found, bounds};
   run_parts(
-      classes.size(), [&](uint64_t i) { files[i] = ClassWalk(source).walk(classes[i]); }, found, 0, progress, stop);
+      classes.size(), [&](uint64_t i) { files[i] = ClassWalk(source).walk(classes[i]); },
+      {"pictures", found, kept.pictures()}, progress, stop);
   if (found == 0) {
     throw SetupError(Trouble::kUsage, "none of the " + std::to_string(classes.size()) + " class folders in " + root +
                                           " holds a file ending in " + endings.joined() + ".");

@@ -5,6 +5,7 @@
 
 #include "config/catalogue.h"
 #include "daemon/base/result.h"
+#include "daemon/source/alternatives.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/remarks.h"
 
@@ -41,8 +42,7 @@ class JoinedListing final : public Listing {
       size_ += listing->size();
       fingerprint.add_text(name);
       fingerprint.add_text(listing->fingerprint());
-      for (const auto& remark : listing->remarks()) remarks_.add(name + ": " + remark);
-      remarks_.add_uncited(listing->remark_count() - listing->remarks().size());
+      remarks_.add_all(listing->said(), name + ": ");
     }
     fingerprint_ = fingerprint.digits();
     join_fields();
@@ -73,8 +73,11 @@ class JoinedListing final : public Listing {
     return bytes;
   }
   std::span<const std::string> classes() const override { return classes_; }
-  std::span<const std::string> remarks() const override { return remarks_.first(); }
-  uint64_t remark_count() const override { return remarks_.count(); }
+  const Remarks& said() const override { return remarks_; }
+  bool lacks(uint64_t sample, FieldId field) const override {
+    const size_t part = part_of(sample);
+    return field != source_field() && parts_[part].listing->lacks(local(sample, part), ids_[part][field]);
+  }
   bool unchanged() const override {
     return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.listing->unchanged(); });
   }
@@ -136,8 +139,9 @@ class JoinedListing final : public Listing {
 };
 
 std::unique_ptr<Listing> open_part(const config::SourceSpec& spec, const Progress& progress,
-                                   const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use) try {
-  return open_listing(spec, progress, stop, kept, &use);
+                                   const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
+                                   const std::shared_ptr<const Bounds>& bounds) try {
+  return open_listing(spec, progress, stop, kept, &use, bounds);
 } catch (const SetupError& e) {
   throw SetupError(e.error().trouble, "source '" + spec.name + "': " + e.error().message);
 }
@@ -149,19 +153,28 @@ std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts) {
 }
 
 std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
-                                       const std::stop_token& stop, const std::filesystem::path& kept, KeptUse* use) {
-  if (specs.size() == 1) return open_listing(specs.front(), progress, stop, kept, use);
+                                       const std::stop_token& stop, const std::filesystem::path& kept, KeptUse* use,
+                                       std::span<const std::string> wanted,
+                                       const std::shared_ptr<const Bounds>& bounds) {
+  if (specs.size() == 1) {
+    auto listing = with_alternatives(open_listing(specs.front(), progress, stop, kept, use, bounds), wanted);
+    listing->set_bounds(bounds);
+    return listing;
+  }
   KeptUse sum;
   std::vector<NamedListing> parts;
   for (const auto& spec : specs) {
     KeptUse one;
-    parts.push_back({spec.name, open_part(spec, progress, stop, kept, one)});
+    parts.push_back({spec.name, with_alternatives(open_part(spec, progress, stop, kept, one, bounds), wanted)});
+    parts.back().listing->set_bounds(bounds);
     sum.taken += one.taken;
     sum.read += one.read;
     if (sum.trouble.empty()) sum.trouble = one.trouble;
   }
   if (use != nullptr) *use = sum;
-  return join_listings(std::move(parts));
+  auto listing = join_listings(std::move(parts));
+  listing->set_bounds(bounds);
+  return listing;
 }
 
 std::string why_no_field(const Listing& listing, std::string_view name) {

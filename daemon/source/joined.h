@@ -27,10 +27,12 @@ struct NamedListing {
 std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts);
 
 // Lists all that `specs` say: one as open_listing does, several of them joined. Errors name the source. Progress is
-// that of the source being listed; `use` is the sum.
+// that of the source being listed; `use` is the sum. `wanted`: the fields that will be asked for; where one has
+// alternatives, each source has it as alternatives.h says.
 std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
                                        const std::stop_token& stop, const std::filesystem::path& kept = {},
-                                       KeptUse* use = nullptr);
+                                       KeptUse* use = nullptr, std::span<const std::string> wanted = {},
+                                       const std::shared_ptr<const Bounds>& bounds = nullptr);
 
 // Why `listing` has no field of this name: "source 'web' has none (it has jpg, cls, path)". Empty where it has no
 // parts.

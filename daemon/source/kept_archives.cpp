@@ -5,6 +5,12 @@
 namespace spdld::source {
 namespace {
 
+void write_sentences(KeptWriter& writer, const Remarks::Sentences& sentences) {
+  writer.number(sentences.first.size());
+  for (const std::string& sentence : sentences.first) writer.text(sentence);
+  writer.number(sentences.count);
+}
+
 void write_index(KeptWriter& writer, const ArchiveIndex& index) {
   writer.number(index.extensions.size());
   for (const std::string& extension : index.extensions) writer.text(extension);
@@ -23,9 +29,8 @@ void write_index(KeptWriter& writer, const ArchiveIndex& index) {
       end = member.offset + member.size;
     }
   }
-  writer.number(index.remarks.first().size());
-  for (const std::string& remark : index.remarks.first()) writer.text(remark);
-  writer.number(index.remarks.count());
+  write_sentences(writer, index.remarks.all());
+  write_sentences(writer, index.remarks.missing());
 }
 
 bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size) {
@@ -46,12 +51,19 @@ bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size
   return true;
 }
 
-bool read_remarks(KeptReader& reader, Remarks& remarks) {
+bool read_sentences(KeptReader& reader, Remarks::Sentences& sentences) {
   const uint64_t first = reader.number();
-  for (uint64_t i = 0; i < first && reader.ok(); ++i) remarks.add(std::string(reader.text()));
+  for (uint64_t i = 0; i < first && reader.ok(); ++i) sentences.add(std::string(reader.text()));
   const uint64_t count = reader.number();
-  if (!reader.ok() || count < remarks.count()) return false;
-  remarks.add_uncited(count - remarks.count());
+  if (!reader.ok() || count < sentences.count) return false;
+  sentences.count = count;
+  return true;
+}
+
+bool read_remarks(KeptReader& reader, Remarks& remarks) {
+  Remarks::Sentences all, missing;
+  if (!read_sentences(reader, all) || !read_sentences(reader, missing) || missing.count > all.count) return false;
+  remarks = Remarks(std::move(all), std::move(missing));
   return true;
 }
 

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "spdldlst";
-constexpr uint32_t kVersion = 1;
+constexpr std::string_view kTitle = "spdldlst";
+constexpr uint32_t kVersion = 2;  // 2: hidden names are left out, and what is missing stands apart
 constexpr uint64_t kFileBytesMax = 8ull << 30;
 constexpr size_t kDigits = 32;
 constexpr size_t kWriteBytes = 1 << 20;  // at once
@@ -97,7 +97,7 @@ KeptFile::KeptFile(fs::path folder, std::string key) : folder_(std::move(folder)
 }
 
 std::string KeptFile::header() const {
-  std::string text(kMagic);
+  std::string text(kTitle);
   append_u32(text, kVersion);
   append_u32(text, static_cast<uint32_t>(key_.size()));
   return text + key_;

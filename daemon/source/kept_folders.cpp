@@ -1,5 +1,7 @@
 #include "daemon/source/kept_folders.h"
 
+#include <algorithm>
+
 namespace spdld::source {
 namespace {
 
@@ -23,6 +25,7 @@ KeptFolders::KeptFolders(std::string_view payload) {
     folder.pictures = reader.text();
     if (!reader.ok() || !are_names(folder.folders) || !are_names(folder.links) || !are_names(folder.pictures)) return;
     folder.record = start.substr(0, start.size() - reader.rest().size());
+    pictures_ += static_cast<uint64_t>(std::count(folder.pictures.begin(), folder.pictures.end(), '\0'));
     folders_.insert_or_assign(path, folder);
   }
 }

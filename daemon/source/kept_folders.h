@@ -2,6 +2,7 @@
 // in it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,12 +27,14 @@ class KeptFolders {
   // nullptr: none.
   const KeptFolder* find(std::string_view path) const;
   size_t size() const { return folders_.size(); }
+  uint64_t pictures() const { return pictures_; }  // in all folders
 
   // Appends the record of a folder that was read.
   static void append(std::string& records, std::string_view path, const KeptState& state, const FolderNames& names);
 
  private:
   std::unordered_map<std::string_view, KeptFolder> folders_;  // by path
+  uint64_t pictures_ = 0;
 };
 
 }  // namespace spdld::source

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "daemon/base/result.h"
+#include "daemon/source/bounds.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/sample_list.h"
 #include "daemon/source/trouble.h"
@@ -47,13 +48,15 @@ struct Chain {
 
 }  // namespace
 
-std::string read_list_file(const std::string& path, const std::string& what, Stamps& stamps) {
+std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps) {
   const auto refuse_errno = [&] {
     const int error_number = errno;
     refuse(setup_trouble(error_number), what + " can't be read: " + error_words(error_number) + ".");
   };
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) refuse_errno();
+  if (listing.bounds() != nullptr && !listing.bounds()->holds(fd.get()))
+    refuse(Trouble::kDenied, what + " leads out of the folders that the pipeline may read: name a file in them.");
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) refuse_errno();
   if (!S_ISREG(status.st_mode)) refuse(Trouble::kUsage, what + " is not a file: it must be one with a name a line.");

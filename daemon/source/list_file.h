@@ -17,8 +17,8 @@
 namespace spdld::source {
 
 // The file's bytes; its state is added to `stamps`. `what` ("order.include: /x/list") begins messages. Throws
-// SetupError: it can't be read, is no file, or has more than kSampleListBytesMax.
-std::string read_list_file(const std::string& path, const std::string& what, Stamps& stamps);
+// SetupError: it can't be read, is no file, has more than kSampleListBytesMax, or lies outside the listing's bounds.
+std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps);
 
 // A text of such a file as it may stand in a message: not all of a long one, and nothing that steers a terminal.
 std::string shown(std::string_view text);

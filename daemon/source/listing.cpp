@@ -1,5 +1,6 @@
 #include "daemon/source/listing.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "daemon/base/result.h"
@@ -7,6 +8,8 @@
 
 namespace spdld::source {
 namespace {
+
+constexpr size_t kMissingShown = 5;  // sentences of a refusal
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
 
@@ -68,6 +71,11 @@ std::string local_path(const std::string& uri) {
   return path;
 }
 
+const Remarks& Listing::said() const {
+  static const Remarks kNothing;
+  return kNothing;
+}
+
 const Field* Listing::find_field(std::string_view name, FieldId* id) const {
   const auto all = fields();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -78,19 +86,47 @@ const Field* Listing::find_field(std::string_view name, FieldId* id) const {
   return nullptr;
 }
 
-std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
-                                      const std::filesystem::path& kept, KeptUse* use) {
-  const std::string path = local_path(spec.uri);
-  KeptUse unwanted;
-  KeptUse& used = use == nullptr ? unwanted : *use;
-  used = {};
+void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& missing) {
+  if (missing.count == 0 || spec.on_missing == config::OnMissing::kWarn) return;
+  const size_t shown = std::min(missing.first.size(), kMissingShown);
+  std::string text = config::uris_text(spec) + " is not whole:";
+  for (size_t i = 0; i < shown; ++i) text += "\n  " + missing.first[i];
+  if (missing.count > shown) text += "\n  ... and " + std::to_string(missing.count - shown) + " more";
+  throw SetupError(Trouble::kContent,
+                   text +
+                       "\nMend what is missing, or write on_missing = \"warn\" in its [source] to go "
+                       "on with the rest.");
+}
+
+namespace {
+
+std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
+                                  const std::filesystem::path& kept, KeptUse& used, const Bounds* bounds) {
+  std::vector<std::string> paths;
+  for (const std::string& uri : spec.uris) paths.push_back(local_path(uri));
+  if (paths.empty()) refuse("source.uri is missing.");
   if (spec.type == "image-folder") {
     const auto found = spec.parameters.find("extensions");
     const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
-    return open_image_folder(path, text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used);
+    if (paths.size() > 1) refuse("source.uri names several folders: an image-folder is one.");
+    return open_image_folder(paths.front(), text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used, bounds);
   }
-  if (spec.type == "webdataset") return open_webdataset(path, progress, stop, kept, used);
+  if (spec.type == "webdataset") return open_webdataset(paths, progress, stop, kept, used, bounds);
   refuse("source.type \"" + spec.type + "\" is not known: it is image-folder or webdataset.");
+}
+
+}  // namespace
+
+std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
+                                      const std::filesystem::path& kept, KeptUse* use,
+                                      std::shared_ptr<const Bounds> bounds) {
+  KeptUse unwanted;
+  KeptUse& used = use == nullptr ? unwanted : *use;
+  used = {};
+  std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, bounds.get());
+  listing->set_bounds(std::move(bounds));
+  check_missing(spec, listing->said().missing());
+  return listing;
 }
 
 }  // namespace spdld::source

@@ -12,10 +12,14 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "config/spec.h"
+#include "daemon/source/remarks.h"
 
 namespace spdld::source {
+
+class Bounds;
 
 using FieldId = uint16_t;
 
@@ -46,6 +50,8 @@ class Listing {
   virtual uint64_t size() const = 0;
   virtual std::span<const Field> fields() const = 0;
   virtual Extent locate(uint64_t sample, FieldId field) const = 0;
+  // Whether locate() has nothing of this fetched field for the sample.
+  virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;
   // The sample's name for people and error lists, and what a kText field gives: the path relative to the source's
   // folder, or "archive.tar:key". Bytes as the file system or archive has them: not always UTF-8.
@@ -58,10 +64,13 @@ class Listing {
   virtual uint64_t memory_bytes() const = 0;
   // Names of the classes in order of their number; empty where there are none.
   virtual std::span<const std::string> classes() const = 0;
-  // Files that were passed over and why (a member without a key, a cut archive's tail): the first 100, and how many in
-  // all.
-  virtual std::span<const std::string> remarks() const = 0;
-  virtual uint64_t remark_count() const = 0;
+  // What was passed over and why: the first 100 sentences, and how many there are. missing(): those of them that tell
+  // of samples that are lost, or may be (an unreadable folder, a cut archive's tail).
+  virtual const Remarks& said() const;
+  std::span<const std::string> remarks() const { return said().all().first; }
+  uint64_t remark_count() const { return said().all().count; }
+  std::span<const std::string> missing() const { return said().missing().first; }
+  uint64_t missing_count() const { return said().missing().count; }
   // Whether the folders or archives are as they were when they were listed, by their modification times. Asks the file
   // system: for the listing's thread, not for the control thread.
   virtual bool unchanged() const = 0;
@@ -80,14 +89,22 @@ class Listing {
   };
   virtual std::span<const Part> parts() const { return {}; }
 
+  // Where its files must lie; null: anywhere.
+  const Bounds* bounds() const { return bounds_.get(); }
+  // Before anybody else has the listing.
+  void set_bounds(std::shared_ptr<const Bounds> bounds) { bounds_ = std::move(bounds); }
+
   // None where there is no such field.
   const Field* find_field(std::string_view name, FieldId* id) const;
+
+ private:
+  std::shared_ptr<const Bounds> bounds_;
 };
 
-// Told from the thread that called open_listing, at most some ten times a second. An image folder counts the pictures
-// found
-// (`total` is 0: unknown until the end), a webdataset the bytes of archives gone through.
-using Progress = std::function<void(uint64_t done, uint64_t total)>;
+// Told from the thread that called open_listing, at most some ten times a second. `what` is counted: "pictures" of an
+// image folder (`total`: those of the kept listing, which may be more or fewer than there are now; 0: there is none), or
+// "bytes of archives" of a webdataset. It lives as long as the program.
+using Progress = std::function<void(std::string_view what, uint64_t done, uint64_t total)>;
 
 // The path that `uri` means: of file:///a%20b ("/a b"), or the plain path as it is. Throws SetupError for another
 // scheme, another machine in the uri, or a relative path.
@@ -102,16 +119,23 @@ struct KeptUse {
 
 // Lists `spec`: "image-folder" (image, class, path) or "webdataset" (the members' extensions, path). Symlinks are
 // followed. Throws SetupError with a sentence for a missing or empty folder, one without a picture, an archive that is
-// no tar. A tar cut in the middle gives the samples before the cut and a remark. `stop` ends it early with
-// Trouble::kStopping. image-folder reads the parameter `extensions` (text, "jpg,jpeg" if absent): comma-separated, in
-// any case. webdataset takes one archive, a folder whose *.tar it sorts by name, or a path with one range of numbers:
-// a-{000..127}.tar.
+// no tar; and for a listing that misses something (Listing::missing), unless `spec.on_missing` says to go on with the
+// rest: a tar cut in the middle then gives the samples before the cut. `stop` ends it early with Trouble::kStopping.
+// image-folder reads the parameter `extensions` (text, "jpg,jpeg" if absent): comma-separated, in any case. webdataset's
+// uris are archives and folders of archives, with braces and wildcards (archive_search.h).
 //
 // `kept`: a folder (made where it is missing) in which listings outlive the daemon; empty: none. Folders and archives
 // that are as they were, by size, inode and times, are taken from there, and only the others are read; the listing is
 // the same as without. The folder may be shared by daemons of one user; damage to it costs time alone. Trouble with it
 // is no reason not to list: `use` says it.
+//
+// `bounds`: with them a data set is refused (kDenied) that has a link to a folder, a picture or an archive outside, or a
+// folder or an archive that the daemon may not read. What leads outside later is bad content when it is fetched.
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
-                                      const std::filesystem::path& kept = {}, KeptUse* use = nullptr);
+                                      const std::filesystem::path& kept = {}, KeptUse* use = nullptr,
+                                      std::shared_ptr<const Bounds> bounds = nullptr);
+
+// Throws SetupError with the first of the sentences, where there are any and the source's on_missing is "refuse".
+void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& missing);
 
 }  // namespace spdld::source

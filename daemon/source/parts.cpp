@@ -64,8 +64,8 @@ void check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) throw SetupError(Trouble::kStopping, "the listing was stopped before its end.");
 }
 
-void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const std::atomic<uint64_t>& done,
-               uint64_t total, const Progress& progress, const std::stop_token& stop) {
+void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const Amount& amount,
+               const Progress& progress, const std::stop_token& stop) {
   check_stop(stop);
   Parts parts(count, part);
   const uint64_t thread_count = std::min(kThreads, count);
@@ -73,12 +73,12 @@ void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const 
     std::vector<std::jthread> threads;
     for (uint64_t i = 0; i < thread_count; ++i) threads.emplace_back([&] { parts.work(); });
     while (!parts.wait(thread_count)) {
-      if (progress) progress(done, total);
+      if (progress) progress(amount.what, amount.done, amount.total);
     }
   }
   parts.rethrow();
   check_stop(stop);
-  if (progress) progress(done, total);
+  if (progress) progress(amount.what, amount.done, amount.total);
 }
 
 }  // namespace spdld::source

@@ -15,9 +15,13 @@ void check_stop(const std::stop_token& stop);
 
 // Calls part(0) .. part(count - 1), each once, on up to eight threads; returns when all are done. Each must call
 // check_stop now and then. The exception of the lowest part that threw is thrown here, after the other threads have
-// left their parts. `done` is what the parts add to; `progress` (may be empty) is told of it, on this thread, and at
-// the end.
-void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const std::atomic<uint64_t>& done,
-               uint64_t total, const Progress& progress, const std::stop_token& stop);
+// left their parts. `progress` (may be empty) is told of `amount`, on this thread, and at the end.
+struct Amount {
+  std::string_view what;              // as of Progress
+  const std::atomic<uint64_t>& done;  // the parts add to it
+  uint64_t total = 0;
+};
+void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const Amount& amount,
+               const Progress& progress, const std::stop_token& stop);
 
 }  // namespace spdld::source

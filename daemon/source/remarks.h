@@ -1,9 +1,10 @@
-// What a listing passed over and why: the first hundred sentences and how many there were. Owned by one thread at a
-// time.
+// What a listing has to say of its data set: the first hundred sentences and how many there were, and which of them
+// tell of samples that are lost (a folder that can't be read, an archive that was cut). Owned by one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,26 +12,42 @@ namespace spdld::source {
 
 class Remarks {
  public:
-  void add(std::string sentence) {
-    if (first_.size() < kKept) first_.push_back(std::move(sentence));
-    ++count_;
-  }
-  // `count` more, whose sentences are not known.
-  void add_uncited(uint64_t count) { count_ += count; }
-  // Appends those of a later part of the listing.
-  void add_all(Remarks&& later) {
-    for (std::string& sentence : later.first_) {
-      if (first_.size() < kKept) first_.push_back(std::move(sentence));
+  struct Sentences {
+    void add(std::string sentence) {
+      if (first.size() < kKept) first.push_back(std::move(sentence));
+      ++count;
     }
-    count_ += later.count_;
+    void add_all(const Sentences& later, std::string_view prefix) {
+      for (const std::string& sentence : later.first)
+        if (first.size() < kKept) first.push_back(std::string(prefix) + sentence);
+      count += later.count;
+    }
+    std::vector<std::string> first;
+    uint64_t count = 0;
+  };
+
+  Remarks() = default;
+  // As they were told before: `missing` are some of `all`.
+  Remarks(Sentences all, Sentences missing) : all_(std::move(all)), missing_(std::move(missing)) {}
+
+  // Nothing is lost by what this says.
+  void add(std::string sentence) { all_.add(std::move(sentence)); }
+  // Samples are lost, or may be: on_missing decides what becomes of the listing.
+  void add_missing(const std::string& sentence) {
+    all_.add(sentence);
+    missing_.add(sentence);
   }
-  const std::vector<std::string>& first() const { return first_; }
-  uint64_t count() const { return count_; }
+  // Appends the remarks of a later part of the listing, each behind `prefix`.
+  void add_all(const Remarks& later, std::string_view prefix = {}) {
+    all_.add_all(later.all_, prefix);
+    missing_.add_all(later.missing_, prefix);
+  }
+  const Sentences& all() const { return all_; }
+  const Sentences& missing() const { return missing_; }
 
  private:
   static constexpr size_t kKept = 100;
-  std::vector<std::string> first_;
-  uint64_t count_ = 0;
+  Sentences all_, missing_;
 };
 
 }  // namespace spdld::source

@@ -68,7 +68,7 @@ void append_exported(std::string& text, const Listing& listing, uint64_t sample)
 std::vector<uint64_t> read_sample_list(const std::string& path, std::string_view key, const Listing& listing,
                                        Stamps& stamps, const std::stop_token& stop) {
   const std::string what = std::string(key) + ": " + path;
-  std::string text = read_list_file(path, what, stamps);
+  std::string text = read_list_file(path, what, listing, stamps);
   if (text.starts_with(kExportedHead)) text = plain_list(text);
   std::vector<NamedLine> lines;
   for_each_line(text, [&](std::string_view line, uint64_t number) { lines.push_back({line, number}); });

@@ -1,4 +1,4 @@
-// Local tar archives as a data set: which archives there are, and the index of all of them as one listing.
+// Local tar archives as a data set: the index of all of them as one listing.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -6,13 +6,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "daemon/base/result.h"
 #include "daemon/source/archive_index.h"
+#include "daemon/source/archive_search.h"
+#include "daemon/source/bounds.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/kept_archives.h"
 #include "daemon/source/kept_file.h"
@@ -25,101 +25,7 @@
 namespace spdld::source {
 namespace {
 
-constexpr uint64_t kArchivesMax = 1 << 20;
-
 [[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
-
-// ---- which archives
-
-// "a-{000..127}.tar": the numbers, and how many digits they are filled up to.
-struct Range {
-  std::string before, after;
-  uint64_t first = 0, last = 0;
-  size_t width = 0;
-};
-
-std::optional<uint64_t> digits_as_number(std::string_view digits) {
-  uint64_t number = 0;
-  if (digits.empty() || digits.size() > 18) return {};
-  for (const char c : digits) {
-    if (c < '0' || c > '9') return {};
-    number = number * 10 + static_cast<uint64_t>(c - '0');
-  }
-  return number;
-}
-
-Range parse_range(const std::string& path) {
-  const size_t open = path.find('{'), close = path.find('}', open), dots = path.find("..", open);
-  const auto refuse_range = [&] {
-    refuse(Trouble::kUsage,
-           "source.uri \"" + path + "\": braces must hold one range of numbers, as in a-{000..127}.tar.");
-  };
-  if (close == std::string::npos || dots == std::string::npos || dots > close) refuse_range();
-  const std::string first = path.substr(open + 1, dots - open - 1), last = path.substr(dots + 2, close - dots - 2);
-  const auto from = digits_as_number(first), to = digits_as_number(last);
-  const std::string after = path.substr(close + 1);
-  if (!from || !to || *from > *to || after.find('{') != std::string::npos) refuse_range();
-  if (*to - *from >= kArchivesMax) {
-    refuse(Trouble::kLimit,
-           "source.uri \"" + path + "\" names more than " + std::to_string(kArchivesMax) + " archives.");
-  }
-  // As in a shell: a number written with leading zeros says how wide all are.
-  const auto filled = [](const std::string& digits) { return digits.size() > 1 && digits[0] == '0'; };
-  const size_t width = filled(first) || filled(last) ? std::max(first.size(), last.size()) : 0;
-  return {path.substr(0, open), after, *from, *to, width};
-}
-
-std::vector<std::string> range_archives(const std::string& path) {
-  const Range range = parse_range(path);
-  std::vector<std::string> paths;
-  for (uint64_t number = range.first; number <= range.last; ++number) {
-    std::string digits = std::to_string(number);
-    if (digits.size() < range.width) digits.insert(0, range.width - digits.size(), '0');
-    paths.push_back(range.before + digits + range.after);
-  }
-  return paths;
-}
-
-std::vector<std::string> folder_archives(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name.ends_with(".tar") && !name.starts_with('.')) paths.push_back(entry->path().string());
-    if (paths.size() > kArchivesMax) {
-      refuse(Trouble::kLimit,
-             "the folder " + folder + " holds more than " + std::to_string(kArchivesMax) + " archives.");
-    }
-  }
-  if (error) {
-    refuse(setup_trouble(error.value()),
-           "the folder " + folder + " can't be read: " + error_words(error.value()) + ".");
-  }
-  if (paths.empty()) refuse(Trouble::kUsage, "the folder " + folder + " holds no file named *.tar.");
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-std::vector<std::string> find_archives(const std::string& path) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) == 0) {
-    return S_ISDIR(status.st_mode) ? folder_archives(path) : std::vector<std::string>{path};
-  }
-  if (errno == ENOENT && path.find('{') != std::string::npos) return range_archives(path);
-  if (errno == ENOENT) refuse(Trouble::kNotFound, path + " does not exist.");
-  refuse(setup_trouble(errno), path + " can't be read: " + error_words(errno) + ".");
-}
-
-struct stat look_at_archive(const std::string& path) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) refuse(Trouble::kNotFound, "the archive " + path + " does not exist.");
-    refuse(setup_trouble(errno), "the archive " + path + " can't be read: " + error_words(errno) + ".");
-  }
-  if (!S_ISREG(status.st_mode)) refuse(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
-  return status;
-}
 
 UniqueFd open_archive(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -128,6 +34,17 @@ UniqueFd open_archive(const std::string& path) {
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// What all archives' paths begin with, up to a "/": the names of samples do without it.
+size_t common_folder(const std::vector<std::string>& paths) {
+  size_t common = paths.front().rfind('/') + 1;
+  for (const std::string& path : paths) {
+    const auto end = paths.front().begin() + static_cast<ptrdiff_t>(common);
+    const auto differs = std::mismatch(paths.front().begin(), end, path.begin(), path.end()).first;
+    if (differs != end) common = paths.front().rfind('/', static_cast<size_t>(differs - paths.front().begin())) + 1;
+  }
+  return common;
+}
 
 // ---- the listing
 
@@ -149,7 +66,7 @@ class WebDataset : public Listing {
   // Takes the archives' indexes one after the other, and lets go of each.
   WebDataset(std::vector<std::string> paths, std::vector<ArchiveIndex> indexes, Stamps stamps,
              const std::string& origin)
-      : archives_(std::move(paths)), stamps_(std::move(stamps)) {
+      : archives_(std::move(paths)), common_(common_folder(archives_)), stamps_(std::move(stamps)) {
     const std::vector<std::string> extensions = all_extensions(indexes, origin);
     for (const std::string& extension : extensions) fields_.push_back({extension, FieldKind::kFetched});
     fields_.push_back({"path", FieldKind::kText});
@@ -158,11 +75,11 @@ class WebDataset : public Listing {
     fingerprint.add_text("webdataset");
     for (size_t i = 0; i < archives_.size(); ++i) {
       ArchiveIndex index = std::move(indexes[i]);
-      remarks_.add_all(std::move(index.remarks));
+      remarks_.add_all(index.remarks);
       const uint64_t first = key_starts_.size();
       firsts_.push_back(first);
       append(index, extensions);
-      fingerprint.add_text(base_name(archives_[i]));
+      fingerprint.add_text(archive_name(i));
       fingerprint.add_number(index.key_starts.size());
       add_samples(fingerprint, first);
     }
@@ -180,7 +97,7 @@ class WebDataset : public Listing {
   }
   int64_t integer(uint64_t, FieldId) const override { return 0; }  // it has no field of that kind
   std::string name(uint64_t sample) const override {
-    return base_name(archives_[archive_of(sample)]) + ':' + std::string(key(sample));
+    return std::string(archive_name(archive_of(sample))).append(1, ':').append(key(sample));
   }
   const std::string& fingerprint() const override { return fingerprint_; }
   uint64_t memory_bytes() const override {
@@ -188,8 +105,12 @@ class WebDataset : public Listing {
            members_.capacity() * sizeof(Member);
   }
   std::span<const std::string> classes() const override { return {}; }
-  std::span<const std::string> remarks() const override { return remarks_.first(); }
-  uint64_t remark_count() const override { return remarks_.count(); }
+  const Remarks& said() const override { return remarks_; }
+  bool lacks(uint64_t sample, FieldId field) const override {
+    const auto members = members_of(sample);
+    return field + size_t{1} < fields_.size() &&  // the last one is path
+           std::none_of(members.begin(), members.end(), [&](const Member& m) { return m.extension == field; });
+  }
   bool unchanged() const override { return stamps_.unchanged(); }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
 
@@ -239,11 +160,13 @@ class WebDataset : public Listing {
     const uint64_t end = sample + 1 < first_members_.size() ? first_members_[sample + 1] : members_.size();
     return {members_.data() + first_members_[sample], end - first_members_[sample]};
   }
+  std::string_view archive_name(size_t archive) const { return std::string_view(archives_[archive]).substr(common_); }
   size_t archive_of(uint64_t sample) const {
     return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), sample) - firsts_.begin()) - 1;
   }
 
   std::vector<std::string> archives_;  // paths
+  size_t common_;                      // so much of each is left out in names
   std::vector<uint64_t> firsts_;       // the first sample of each archive (the next one's, where it has none)
   std::vector<Field> fields_;          // the extensions, sorted, then path
   std::string keys_;                   // each ended by NUL
@@ -264,7 +187,8 @@ struct Indexed {
 };
 
 Indexed index_one(const std::string& path, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done,
-                  const std::stop_token& stop) {
+                  const std::stop_token& stop, const Bounds* bounds) {
+  if (bounds != nullptr) bounds->check(path);
   const int64_t now_ns = file_time_now_ns();  // before its state is asked for
   KeptState state = kept_state(look_at_archive(path));
   Indexed indexed;
@@ -305,10 +229,16 @@ void keep(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, K
   }
 }
 
+std::string joined(const std::vector<std::string>& texts, std::string_view between) {
+  std::string text;
+  for (const std::string& one : texts) text.append(text.empty() ? "" : between).append(one);
+  return text;
+}
+
 [[noreturn]] void refuse_without_sample(const std::vector<ArchiveIndex>& indexes, const std::string& path) {
   std::string why;
   for (const ArchiveIndex& index : indexes) {
-    if (why.empty() && !index.remarks.first().empty()) why = " (" + index.remarks.first().front() + ")";
+    if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
   }
   refuse(Trouble::kUsage,
          "the " + std::to_string(indexes.size()) + " archives of " + path + " hold no sample" + why + ".");
@@ -316,36 +246,28 @@ void keep(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, K
 
 }  // namespace
 
-std::unique_ptr<Listing> open_webdataset(const std::string& path, const Progress& progress, const std::stop_token& stop,
-                                         const std::filesystem::path& kept_folder, KeptUse& use) {
-  struct stat origin;
-  const bool in_folder = ::stat(path.c_str(), &origin) == 0 && S_ISDIR(origin.st_mode);
-  std::vector<std::string> paths = find_archives(path);
-  Stamps stamps;
-  if (in_folder) stamps.add(path, origin);
-  uint64_t total = 0;
-  for (const std::string& archive : paths) {
-    check_stop(stop);
-    const struct stat status = look_at_archive(archive);
-    stamps.add(archive, status);
-    total += static_cast<uint64_t>(status.st_size);
-  }
+std::unique_ptr<Listing> open_webdataset(const std::vector<std::string>& uris, const Progress& progress,
+                                         const std::stop_token& stop, const std::filesystem::path& kept_folder,
+                                         KeptUse& use, const Bounds* bounds) {
+  FoundArchives found = find_archives(uris, stop, bounds);
+  std::vector<std::string>& paths = found.paths;
+  const std::string origin = joined(uris, ", ");
   std::atomic<uint64_t> done{0};
   std::vector<ArchiveIndex> indexes(paths.size());
   {
-    KeptFile kept_file(kept_folder, "webdataset\n" + path);
+    KeptFile kept_file(kept_folder, "webdataset\n" + joined(uris, "\n"));
     const KeptArchives kept(kept_file.read());
     std::vector<Indexed> all(paths.size());
     run_parts(
-        paths.size(), [&](uint64_t i) { all[i] = index_one(paths[i], kept, kept_file.is_on(), done, stop); }, done,
-        total, progress, stop);
+        paths.size(), [&](uint64_t i) { all[i] = index_one(paths[i], kept, kept_file.is_on(), done, stop, bounds); },
+        {"bytes of archives", done, found.bytes}, progress, stop);
     keep(kept_file, all, kept.size(), use);
     for (size_t i = 0; i < all.size(); ++i) indexes[i] = std::move(all[i].index);
   }
   if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {
-    refuse_without_sample(indexes, path);
+    refuse_without_sample(indexes, origin);
   }
-  return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), std::move(stamps), path);
+  return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), std::move(found.stamps), origin);
 }
 
 }  // namespace spdld::source

@@ -132,7 +132,7 @@ class WeightLines {
 std::vector<double> read_sample_weights(const std::string& path, std::string_view column, std::string_view key,
                                         const Listing& listing, Stamps& stamps, const std::stop_token& stop) {
   const std::string what = std::string(key) + ": " + path;
-  const std::string text = read_list_file(path, what, stamps);
+  const std::string text = read_list_file(path, what, listing, stamps);
   WeightLines given(what, column);
   given.read(text);
   constexpr uint64_t kNone = UINT64_MAX;

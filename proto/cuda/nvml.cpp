@@ -13,7 +13,7 @@ namespace {
 constexpr int kSuccess = 0;
 constexpr uint64_t kNotAvailable = ~uint64_t{0};
 constexpr unsigned kProcessesMax = 1024;  // of one GPU; with more of them it tells nothing
-constexpr unsigned kNameBytes = 96;
+constexpr unsigned kProcessorNameBytes = 96;
 
 struct DeviceObject;
 using Handle = DeviceObject*;
@@ -70,9 +70,9 @@ const Nvml* Nvml::find() {
 }
 
 std::optional<std::string> Nvml::name_of(const std::string& uuid) const {
-  std::array<char, kNameBytes + 1> name = {};
+  std::array<char, kProcessorNameBytes + 1> name = {};
   const Handle device = entries_->find(uuid);
-  if (device == nullptr || entries_->name(device, name.data(), kNameBytes) != kSuccess) return std::nullopt;
+  if (device == nullptr || entries_->name(device, name.data(), kProcessorNameBytes) != kSuccess) return std::nullopt;
   return std::string(name.data());
 }
 

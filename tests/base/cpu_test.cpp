@@ -8,6 +8,8 @@
 
 #include "tests/support/temp_dir.h"
 
+namespace spdld::cpu_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("clocks go forward, and a thread's name is cut to what the kernel take
     CHECK(name == "a-very-long-thr");
   }).join();
 }
+
+}  // namespace spdld::cpu_test

@@ -13,6 +13,8 @@
 #include "daemon/base/fair_pool.h"
 #include "tests/support/rendezvous.h"
 
+namespace spdld::fair_pool_concurrency_test {
+
 using spdld::FairPool;
 using spdld::FairTask;
 
@@ -207,3 +209,5 @@ TEST_CASE("lanes of light and of less light tasks share several threads evenly, 
   go_on = false;
   CHECK(share == Approx(0.5).margin(0.1));
 }
+
+}  // namespace spdld::fair_pool_concurrency_test

@@ -8,6 +8,8 @@
 
 #include "daemon/base/cpu.h"
 
+namespace spdld::fair_pool_test {
+
 using spdld::FairPool;
 using spdld::FairTask;
 
@@ -194,3 +196,5 @@ TEST_CASE("a lane's end waits for its tasks") {
     REQUIRE(ran);
   }
 }
+
+}  // namespace spdld::fair_pool_test

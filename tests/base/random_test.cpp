@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+namespace spdld::random_test {
+
 using namespace spdld;
 
 using Counter4 = std::array<uint32_t, 4>;
@@ -102,3 +104,5 @@ TEST_CASE("below is even for small bounds and right for huge ones") {
   for (const int n : thirds) CHECK(std::abs(n - 10000) < 400);
   CHECK(draw.below(std::numeric_limits<uint64_t>::max()) < std::numeric_limits<uint64_t>::max());
 }
+
+}  // namespace spdld::random_test

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+namespace spdld::statistics_test {
+
 using namespace spdld;
 
 TEST_CASE("every value lies near the middle of its bucket, and buckets follow one another") {
@@ -90,3 +92,5 @@ TEST_CASE("a gauge remembers its peak") {
   CHECK(gauge.value() == 3);
   CHECK(gauge.peak() == 5);
 }
+
+}  // namespace spdld::statistics_test

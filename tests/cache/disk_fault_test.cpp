@@ -14,6 +14,8 @@
 #include "tests/cache/entries.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::disk_fault_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using cache::Cache;
@@ -240,3 +242,5 @@ TEST_CASE("a trouble with writing is said") {
   }
   CHECK(count_sound(*cache.open(kept.key, 100)) == 10);
 }
+
+}  // namespace spdld::disk_fault_test

@@ -7,6 +7,8 @@
 #include "tests/cache/entries.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::disk_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using cache::Cache;
@@ -240,3 +242,5 @@ TEST_CASE("indexes of shelves that nobody uses are not kept for ever, and read a
   for (const auto& line : cache.report().shelves) entries += line.disk_entries;
   CHECK(entries == 30);
 }
+
+}  // namespace spdld::disk_test

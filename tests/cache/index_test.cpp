@@ -9,6 +9,8 @@
 #include "proto/unique_fd.h"
 #include "tests/cache/entries.h"
 
+namespace spdld::index_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -121,3 +123,5 @@ TEST_CASE("an array in pages makes those alone that are written to") {
   CHECK(array.clear() == (65'536 + 150'000 - 131'072) * 8);
   CHECK(array.find(149'999) == nullptr);
 }
+
+}  // namespace spdld::index_test

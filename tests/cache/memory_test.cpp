@@ -2,6 +2,8 @@
 
 #include "tests/cache/entries.h"
 
+namespace spdld::memory_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using cache::Cache;
@@ -251,3 +253,5 @@ TEST_CASE("the counts of very many shelves are not kept for ever") {
   for (int i = 0; i < 1000; ++i) cache.open(shelf_key("a" + std::to_string(i)), 100);
   CHECK(cache.report().shelves.size() <= 257);
 }
+
+}  // namespace spdld::memory_test

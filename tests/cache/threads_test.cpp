@@ -7,6 +7,8 @@
 #include "tests/cache/entries.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::threads_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using cache::Cache;
@@ -106,3 +108,5 @@ TEST_CASE("entries on disk are found while others are written") {
   }
   CHECK(wrong == 0);
 }
+
+}  // namespace spdld::threads_test

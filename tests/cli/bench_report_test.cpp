@@ -3,7 +3,13 @@
 
 #include "client/cli/bench.h"
 
+namespace spdld::bench_report_test {
+
 using namespace spdld::cli;
+
+namespace {
+constexpr Page kWide{false, 200};
+}  // namespace
 
 namespace {
 
@@ -68,8 +74,10 @@ TEST_CASE("bad content is counted and shown") {
   const auto report = summarise(plan(1), {bad, bad});
   CHECK(report.substituted == 4);
   CHECK(report.masked == 2);
-  CHECK(report_text(report, false).find("4 samples substituted, 2 masked") != std::string::npos);
+  CHECK(report_text(report, kWide).find("4 samples substituted, 2 masked") != std::string::npos);
   const auto json = nlohmann::json::parse(report_json(report));
   CHECK(json.at("substituted") == 4);
   CHECK(json.at("images") == 16);
 }
+
+}  // namespace spdld::bench_report_test

@@ -4,6 +4,8 @@
 
 #include "client/cli/cli.h"
 
+namespace spdld::bottleneck_test {
+
 using namespace spdld::cli;
 
 namespace {
@@ -52,3 +54,5 @@ TEST_CASE("another version's answer is an error that says so") {
   odd["rings"][0].erase("full_s");
   CHECK_THROWS_WITH(find_bottleneck(odd, kLanes), Catch::Contains("full_s") && Catch::Contains("version"));
 }
+
+}  // namespace spdld::bottleneck_test

@@ -2,7 +2,13 @@
 
 #include <catch2/catch.hpp>
 
+namespace spdld::cache_text_test {
+
 using namespace spdld::cli;
+
+namespace {
+constexpr Page kWide{false, 200}, kColoured{true, 200};
+}  // namespace
 using nlohmann::json;
 
 namespace {
@@ -37,7 +43,7 @@ template <typename Add>
 std::string facts_of(Add add, const json& document) {
   Facts facts;
   add(facts, document);
-  return facts.text(false);
+  return facts.text(kWide);
 }
 
 }  // namespace
@@ -53,7 +59,7 @@ TEST_CASE("describe says what the cache chose and how often it hits") {
 }
 
 TEST_CASE("describe has a line for each cached field") {
-  CHECK(cached_fields_text(described(), false) ==
+  CHECK(cached_fields_text(described(), kWide) ==
         "CACHED  FORM     IN MEMORY    BYTES  ON DISK    BYTES  HIT RATE   HITS  FROM DISK  MISSES  STALE  REFUSED\n"
         "image   decoded      1,500  480 MiB      500  160 MiB      75 %  6,000      1,500   2,000      0        0\n"
         "txt     encoded          0      0 B        0      0 B         -      0          0       0      1    2,000\n"
@@ -62,7 +68,7 @@ TEST_CASE("describe has a line for each cached field") {
 
 TEST_CASE("describe says how much runs at once, and why") {
   CHECK(facts_of(add_tuning, described()) == "tuning  3 changes, last: trainers waited 12 % of the time\n");
-  CHECK(tuning_text(described(), false) ==
+  CHECK(tuning_text(described(), kWide) ==
         "TUNED   NOW  MOST  OF             SET BY\n"
         "decode    2     8  threads        what is measured\n"
         "fetch     4    16  reads at once  pinned\n"
@@ -70,8 +76,8 @@ TEST_CASE("describe says how much runs at once, and why") {
         "\n");
   json off = described();
   off["tuning"]["enabled"] = false;
-  CHECK(tuning_text(off, false).find("what is measured") == std::string::npos);
-  CHECK(tuning_text(off, false).find("batches ahead  its most\n") != std::string::npos);
+  CHECK(tuning_text(off, kWide).find("what is measured") == std::string::npos);
+  CHECK(tuning_text(off, kWide).find("batches ahead  its most\n") != std::string::npos);
 }
 
 TEST_CASE("status shows the limits and the cache") {
@@ -87,7 +93,7 @@ TEST_CASE("status shows the limits and the cache") {
         "concurrency  decode 1, fetch 16\n");
   CHECK(facts_of(add_cache_limits, node_status()) ==
         "cache  1.0 GiB of at most 6.0 GiB; 0 B of at most 64.0 GiB in /mnt/ssd\n");
-  CHECK(shelves_text(node_status(), false) ==
+  CHECK(shelves_text(node_status(), kWide) ==
         "CACHED       FIELD  FORM     USED  IN MEMORY  ON DISK\n"
         "/data/train  image  decoded  yes     480 MiB      0 B\n"
         "/data/old    image  encoded  no      1.0 MiB  2.0 MiB\n"
@@ -113,15 +119,17 @@ TEST_CASE("what another version of the daemon leaves out, or writes otherwise, i
     CHECK(facts_of(add_cache, document).empty());
     CHECK(facts_of(add_tuning, document).empty());
     CHECK(facts_of(add_cache_limits, document).empty());
-    CHECK(cached_fields_text(document, true).empty());
-    CHECK(tuning_text(document, true).empty());
-    CHECK(shelves_text(document, true).empty());
+    CHECK(cached_fields_text(document, kColoured).empty());
+    CHECK(tuning_text(document, kColoured).empty());
+    CHECK(shelves_text(document, kColoured).empty());
   }
   CHECK(facts_of(add_cpu_limits, none).empty());
   CHECK(facts_of(add_cpu_limits, odd) == "concurrency  fetch 0\n");
   // Lines that lack fields, or are no tables at all, stay lines.
   const json holes = json::parse(R"({"cache": {"form": "off", "fields": [{}, 7]}, "tuning": {"decode": {"now": -1}}})");
   CHECK(facts_of(add_cache, holes) == "cache  off\n");
-  CHECK(cached_fields_text(holes, false).find("        -") != std::string::npos);
-  CHECK(tuning_text(holes, false).find("decode    0     0") != std::string::npos);
+  CHECK(cached_fields_text(holes, kWide).find("        -") != std::string::npos);
+  CHECK(tuning_text(holes, kWide).find("decode    0     0") != std::string::npos);
 }
+
+}  // namespace spdld::cache_text_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace spdld::format_test {
+
 using namespace spdld::cli;
 
 TEST_CASE("bytes are written with the unit that fits") {
@@ -50,8 +52,25 @@ TEST_CASE("what came from elsewhere can't steer the terminal") {
   CHECK(display_width("Zürich") == 6);
 }
 
+TEST_CASE("a long line goes on under its last column") {
+  CHECK(fitted("  -o,--output FORMAT    how to print it for people\n\nshort\n", 36) ==
+        "  -o,--output FORMAT    how to print\n"  // the last column begins too far on the right
+        "  it for people\n"
+        "\n"
+        "short\n");
+  CHECK(fitted("  -o,--output FORMAT    how to print it for people\n\nshort\n", 48) ==
+        "  -o,--output FORMAT    how to print it for\n"
+        "                        people\n"
+        "\n"
+        "short\n");
+  CHECK(fitted("  one two three four", 12) == "  one two\n  three four\n");
+  CHECK(fitted("", 80).empty());
+}
+
 TEST_CASE("colour is there only when it is wanted") {
   CHECK(styled("failed", Style::kBad, false) == "failed");
   CHECK(styled("failed", Style::kBad, true) == "\033[31mfailed\033[0m");
   CHECK(styled("plain", Style::kPlain, true) == "plain");
 }
+
+}  // namespace spdld::format_test

@@ -1,51 +1,14 @@
 #!/usr/bin/python3
 """spdlctl as people use it: its exit codes, its tables and its JSON, with a real daemon and without one."""
-import contextlib
 import json
 import os
-import pty
-import subprocess
-import sys
 import tempfile
-import time
-import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))
-import cases  # noqa: E402
-from daemon import WAIT_S, Daemon, make_pictures, pipeline_text  # noqa: E402
+from ctl_case import FINE, NO_DAEMON, OPTIONS, ROOT, USAGE, WRONG, Case, DaemonCase, cases, spdlctl
+from daemon import make_pictures, pipeline_text
 
-OPTIONS = cases.options("daemon", "ctl")
-FINE, WRONG, USAGE, NO_DAEMON = 0, 1, 2, 3
 COMMANDS = ("bench", "check", "describe", "errors", "export", "ls", "ops", "ping", "status")
-
-
-def spdlctl(*words, **options):
-    return subprocess.run([OPTIONS.ctl, *map(str, words)], capture_output=True, text=True, timeout=60, **options)
-
-
-def read_all(terminal):
-    """What was written to a terminal that nobody writes to any more; it comes in pieces."""
-    pieces = []
-    try:
-        while piece := os.read(terminal, 65536):
-            pieces.append(piece)
-    except OSError:  # how a terminal ends
-        pass
-    return b"".join(pieces)
-
-
-class Case(unittest.TestCase):
-    def assert_code(self, done, code):
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-
-    def assert_sentence(self, done, code):
-        """One clear sentence on stderr, and nothing else."""
-        self.assert_code(done, code)
-        self.assertEqual(done.stdout, "")
-        self.assertTrue(done.stderr.startswith("spdlctl: "), done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 class WithoutDaemon(Case):
@@ -73,8 +36,28 @@ class WithoutDaemon(Case):
             with self.subTest(words=words):
                 self.assert_sentence(spdlctl(*words), USAGE)
 
+    def test_a_wrong_word_is_told_what_it_may_have_been(self):
+        for words, said in ((("lss",), 'there is no command "lss" (did you mean "ls"?)'),
+                            (("lss", "-o", "json"), 'there is no command "lss" (did you mean "ls"?)'),
+                            (("Describe", "p"), 'there is no command "Describe" (did you mean "describe"?)'),
+                            (("bench", "p", "--epoch", "3"), 'there is no option "--epoch" (did you mean "--epochs"?)'),
+                            (("status", "--sokcet", "/s"), 'there is no option "--sokcet" (did you mean "--socket"?)'),
+                            (("frobnicate",), 'there is no command "frobnicate"; see'),
+                            (("ls\033[31m",), "(did you mean \"ls")):
+            with self.subTest(words=words):
+                done = spdlctl(*words)
+                self.assert_sentence(done, USAGE)
+                self.assertNotIn("\033", done.stderr)
+                if "\033" not in words[0]:
+                    self.assertIn(said, done.stderr)
+
+    def test_help_fits_80_columns(self):
+        for command in ((), *((name,) for name in COMMANDS)):
+            for line in spdlctl(*command, "--help", env={**os.environ, "COLUMNS": "80"}).stdout.splitlines():
+                self.assertLessEqual(len(line), 80, line)
+
     def test_no_daemon(self):
-        for words in (("ping",), ("status",), ("ls",), ("errors",), ("describe", "p")):
+        for words in (("ping",), ("status",), ("ls",), ("errors",), ("describe", "p"), ("describe", "p", "--watch")):
             with self.subTest(words=words):
                 done = spdlctl(*words, "--socket", self.folder / "none.sock")
                 self.assert_sentence(done, NO_DAEMON)
@@ -130,29 +113,7 @@ class WithoutDaemon(Case):
         self.assertIn("x.toml:1: name: ", done.stderr)
 
 
-class WithDaemon(Case):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = Path(folder.name)
-        make_pictures(cls.folder / "pictures")
-        (cls.folder / "pipelines").mkdir()
-        cls.file = cls.folder / "pipelines/small.toml"
-        cls.file.write_text(pipeline_text(cls.folder / "pictures"))
-        cls.daemon = Daemon(OPTIONS.daemon, f'[pipelines]\ndir = "{cls.folder / "pipelines"}"\n'
-                            '[limits]\ncpu_budget = 1\nfetch_concurrency = 5\n[cache]\nram_bytes_max = "64 MiB"\n'
-                            f'[tuning]\ndecode = 1\ndepth = 2\n[state]\nfolder = "{cls.folder / "state"}"\n')
-        cls.addClassCleanup(cls.daemon.close)
-
-    def ctl(self, *words):
-        return spdlctl(*words, env=self.daemon.environment())
-
-    def document(self, *words):
-        done = self.ctl(*words, "-o", "json")
-        self.assert_code(done, FINE)
-        return json.loads(done.stdout)
-
+class WithDaemon(DaemonCase):
     def test_ping(self):
         done = self.ctl("ping")
         self.assert_code(done, FINE)
@@ -183,17 +144,6 @@ class WithDaemon(Case):
         self.assert_code(done, FINE)
         self.assertIn("8 images in 2 batches to 1 rank", done.stdout)
         self.assertEqual(done.stderr, "", "no progress bar without a terminal")
-
-    def test_bench_draws_its_progress_on_a_terminal(self):
-        terminal, side = pty.openpty()
-        done = subprocess.run([OPTIONS.ctl, "bench", "small"], stdout=subprocess.PIPE, stderr=side,
-                              env=self.daemon.environment(), timeout=60)
-        os.close(side)
-        drawn = read_all(terminal).decode()
-        os.close(terminal)
-        self.assertEqual(done.returncode, FINE)
-        self.assertIn("%", drawn)
-        self.assertTrue(drawn.endswith("\r\x1b[K"), "nothing of it stays")
 
     def test_an_exported_listing_pins_and_is_included(self):
         file = self.folder / "small.listing"
@@ -259,30 +209,6 @@ class WithDaemon(Case):
         self.assertAlmostEqual(sum(source["share"] for source in document["sources"]), 1)
         self.assertEqual(self.document("describe", "small")["sources"], [])
 
-    def is_in_full_swing(self, name):
-        status = self.document("status")
-        if not any(pipeline["rings"] for pipeline in status["pipelines"] if pipeline["name"] == name):
-            return False
-        described = self.document("describe", name)  # what is tuned follows a new ring at the next look
-        return described["tuning"]["depth"]["max"] == 4 and described["cache"]["fields"][0]["memory_entries"] == 24
-
-    @contextlib.contextmanager
-    def trained(self, name):
-        """A trainer takes from a pipeline of this name without end; all of its pictures are kept when the block begins."""
-        file = self.folder / f"{name}.toml"
-        file.write_text(pipeline_text(self.folder / "pictures", name=name, epochs=0))
-        trainer = subprocess.Popen([OPTIONS.ctl, "bench", file, "--epochs", "1000000000"], stdout=subprocess.DEVNULL,
-                                   env=self.daemon.environment())
-        try:
-            until = time.monotonic() + WAIT_S
-            while not self.is_in_full_swing(name):
-                self.assertLess(time.monotonic(), until, "it does not run, or its pictures are not kept")
-                time.sleep(0.01)
-            yield
-        finally:
-            trainer.kill()
-            trainer.wait()
-
     def test_describe_shows_what_is_kept_and_tuned(self):
         with self.trained("kept"):
             text = self.ctl("describe", "kept").stdout
@@ -292,6 +218,7 @@ class WithDaemon(Case):
                                r"\d+ MB; hit rate \d+ %$")
         self.assertRegex(text, r"(?m)^CACHED +FORM +IN MEMORY +BYTES +ON DISK +BYTES +HIT RATE +HITS +FROM DISK +MISSES")
         self.assertRegex(text, r"(?m)^image +decoded +24 +[\d.]+ KiB +0 +0 B +\d+ % +[\d,]+ +0 +\d+ +0 +0$")
+        self.assertRegex(text, r"(?m)^cached +image: 24 of 24 samples  100 %$")
         self.assertGreater(field["memory_hits"], 0)
         self.assertRegex(text, r"(?m)^tuning +\d+ changes?")
         self.assertRegex(text, r"(?m)^decode +1 +1 +threads +pinned$")
@@ -318,6 +245,7 @@ class WithDaemon(Case):
         done = self.ctl("errors", "bad")
         self.assert_code(done, FINE)
         self.assertIn("class-0/0.jpg", done.stdout)
+        self.assertRegex(done.stdout, r"(?m) damaged +no JPEG but text$")
         self.assertEqual(self.ctl("errors", "small").stdout, "no errors\n")
 
 

@@ -2,6 +2,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::attach_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -69,7 +71,8 @@ TEST_CASE("every refusal of the daemon has its own result and keeps its words") 
       {proto::ErrorCode::invalid, SPDLD_INVALID},         {proto::ErrorCode::limit, SPDLD_LIMIT},
       {proto::ErrorCode::conflict, SPDLD_CONFLICT},       {proto::ErrorCode::changed, SPDLD_CHANGED},
       {proto::ErrorCode::unsupported, SPDLD_UNSUPPORTED}, {proto::ErrorCode::failed, SPDLD_FAILED},
-      {proto::ErrorCode::internal, SPDLD_INTERNAL},       {proto::ErrorCode::version, SPDLD_VERSION}};
+      {proto::ErrorCode::internal, SPDLD_INTERNAL},       {proto::ErrorCode::version, SPDLD_VERSION},
+      {proto::ErrorCode::spec_refused, SPDLD_DENIED}};
   for (const auto& [code, result] : expected) {
     FakeScript script;
     script.attach_error = code;
@@ -135,6 +138,35 @@ TEST_CASE("attach tells of the listing, and can be given up") {
   };
   CHECK(attach_result(options) == SPDLD_INTERRUPTED);
   CHECK(calls == 2);
+}
+
+TEST_CASE("what the daemon says it does can't steer a terminal") {
+  struct Heard {
+    std::string what;
+    uint64_t done = 0, total = 0;
+  } heard;
+  FakeScript script;
+  script.preparing = 3;
+  script.preparing_what = "listing \033[2Jpictures\n\x7f";
+  script.answers_attach = false;
+  Folder folder;
+  const FakeDaemon daemon(folder.socket(), script);
+  const std::string socket = folder.socket();
+  spdld_attach_options options = options_for(socket);
+  options.progress_user = &heard;
+  options.progress = [](void* user, const char* what, uint64_t done, uint64_t total) {
+    *static_cast<Heard*>(user) = {what, done, total};
+    return done == 2 ? 1 : 0;
+  };
+  CHECK(attach_result(options) == SPDLD_INTERRUPTED);
+  CHECK(heard.what == "listing ?[2Jpictures??");
+  CHECK(heard.done == 2);
+  CHECK(heard.total == 10);
+
+  options.progress = nullptr;
+  options.timeout_ms = 100;
+  CHECK(attach_result(options) == SPDLD_TIMEOUT);
+  CHECK_THAT(last_error(), Catch::Contains("still listing ?[2Jpictures?? (2 of 10)"));
 }
 
 TEST_CASE("without a daemon attach fails at once and names the socket") {
@@ -258,3 +290,5 @@ TEST_CASE("a query ends in its time when the daemon never answers") {
   CHECK(json == nullptr);
   CHECK(stopwatch.ms() < 3000);
 }
+
+}  // namespace spdld::attach_test

@@ -6,6 +6,8 @@
 
 #include "tests/client/gpu_session.h"
 
+namespace spdld::gpu_end_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -220,3 +222,5 @@ TEST_CASE("an error on the GPU while a batch is on its way is told, and does not
   }));
   CHECK(bench.breaches() == "");
 }
+
+}  // namespace spdld::gpu_end_test

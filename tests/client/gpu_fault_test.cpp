@@ -5,6 +5,8 @@
 #include "client/src/gpu_fault.h"
 #include "tests/client/gpu_session.h"
 
+namespace spdld::gpu_fault_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -357,3 +359,5 @@ TEST_CASE("a slot whose way back fails stays leased, and the next call says why"
     CHECK(bench.breaches() == "");
   }
 }
+
+}  // namespace spdld::gpu_fault_test

@@ -5,6 +5,8 @@
 #include "proto/cuda/driver.h"
 #include "tests/client/gpu_session.h"
 
+namespace spdld::gpu_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -296,3 +298,5 @@ TEST_CASE("four threads use and release batches on streams of their own while th
   }));
   CHECK(bench.breaches() == "");
 }
+
+}  // namespace spdld::gpu_test

@@ -2,6 +2,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::hostile_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -42,7 +44,7 @@ const Hostile kHostile[] = {
     {"fewer rows than samples", [](FakeReady& ready) { ready.tensors[1].shape[0] = 3; }},
     {"no name", [](FakeReady& ready) { ready.tensors[1].name.clear(); }},
     {"a long name", [](FakeReady& ready) { ready.tensors[1].name.assign(129, 'n'); }},
-    {"an unknown type", [](FakeReady& ready) { ready.tensors[1].dtype = static_cast<proto::DType>(6); }},
+    {"an unknown type", [](FakeReady& ready) { ready.tensors[1].dtype = static_cast<proto::DType>(7); }},
     {"no dimensions", [](FakeReady& ready) { ready.tensors[1].shape.clear(); }},
     {"nine dimensions", [](FakeReady& ready) { ready.tensors[1].shape.assign(9, 4); }},
     {"a dimension beyond int64", [](FakeReady& ready) { ready.tensors[1].shape[1] = kHuge; }},
@@ -74,6 +76,17 @@ const Hostile kHostile[] = {
     {"a stride beyond int64",
      [](FakeReady& ready) {
        ready.tensors[1].strides = {kHuge, 1};
+     }},
+    {"more unsupported samples than bad ones", [](FakeReady& ready) { ready.unsupported = 2; }},
+    {"a reason for more samples than are bad", [](FakeReady& ready) { ready.bad = {{.reason = "r", .count = 2}}; }},
+    {"counts of reasons that wrap", [](FakeReady& ready) { ready.bad.assign(3, {.reason = "r", .count = ~0u}); }},
+    {"a reason of no sample", [](FakeReady& ready) { ready.bad = {{.reason = "r", .count = 0}}; }},
+    {"an unknown kind of reason",
+     [](FakeReady& ready) { ready.bad = {{.kind = static_cast<proto::BadKind>(2), .reason = "r"}}; }},
+    {"17 reasons",
+     [](FakeReady& ready) {
+       ready.substituted = 17;
+       ready.bad.assign(17, {.reason = "r"});
      }},
     {"65 tensors", [](FakeReady& ready) { ready.tensors.resize(65, ready.tensors[0]); }},
 };
@@ -113,3 +126,5 @@ TEST_CASE("bytes that are no message end the loader, not the process") {
   CHECK(next_result(attached.loader) == SPDLD_INTERNAL);
   CHECK(spdld_seek(attached.loader.get(), 0, 0) == SPDLD_INTERNAL);
 }
+
+}  // namespace spdld::hostile_test

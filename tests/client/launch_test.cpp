@@ -6,6 +6,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::launch_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -67,7 +69,9 @@ TEST_CASE("without a launcher a process is a job of its own") {
   const FakeCounts counts = launched();
   struct stat space = {};
   REQUIRE(::stat("/proc/self/ns/pid", &space) == 0);  // two containers' first processes are two jobs
-  CHECK(counts.last_group == "pid:" + std::to_string(::getpid()) + "@" + std::to_string(space.st_ino));
+  // With a number behind it where other loaders of this process were before.
+  const std::string name = "pid:" + std::to_string(::getpid()) + "@" + std::to_string(space.st_ino);
+  CHECK(counts.last_group.substr(0, counts.last_group.find('#')) == name);
   check_ranks(counts, 0, 1, 0);
 }
 
@@ -205,3 +209,5 @@ TEST_CASE("a private daemon is started where none runs") {
     CHECK(spdld_attach(&options, &loader) == SPDLD_DENIED);
   }
 }
+
+}  // namespace spdld::launch_test

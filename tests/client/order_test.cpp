@@ -4,6 +4,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::order_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -261,3 +263,5 @@ TEST_CASE("the C++ interface says the same") {
   CHECK_THROWS_AS(copy["depth"], spdld::Exception);
   CHECK(spdld::query("ping", nullptr, socket.c_str()) == "{\"pid\":1}");
 }
+
+}  // namespace spdld::order_test

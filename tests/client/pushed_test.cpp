@@ -3,6 +3,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::pushed_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -208,3 +210,5 @@ TEST_CASE("a daemon that refuses what was pushed, or fills other samples, is not
     CHECK_THAT(spdld_last_error(), Catch::Contains("broke the protocol"));
   }
 }
+
+}  // namespace spdld::pushed_test

@@ -7,6 +7,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::release_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -92,6 +94,105 @@ TEST_CASE("who holds every batch is told so instead of waiting for ever") {
   CHECK(std::string(spdld_last_error()).find("all 3 batches") != std::string::npos);
   held.erase(held.begin());
   CHECK(number_of(next(attached.loader)) == 3);
+}
+
+TEST_CASE("batches that are all held are waited for, where another thread gives one back") {
+  Folder folder;
+  const FakeDaemon daemon(folder.socket(), {});
+  const std::string socket = folder.socket();
+  spdld_attach_options options = options_for(socket);
+  options.held_wait_ms = 0;  // as long as another thread may need
+  const Loader loader = attach(options);
+  std::vector<Batch> held;
+  for (int i = 0; i < 3; ++i) held.push_back(next(loader));
+  std::atomic<bool> waits{false};
+  std::thread other([&] {
+    while (!waits) std::this_thread::yield();
+    held.pop_back();
+  });
+  CHECK(next_result(loader, 0) == SPDLD_TIMEOUT);
+  CHECK(next_result(loader, 20) == SPDLD_TIMEOUT);
+  CHECK(std::string(spdld_last_error()).find("held_max or prefetch_depth under [batch]") != std::string::npos);
+  waits = true;
+  CHECK(number_of(next(loader, -1)) == 3);
+  other.join();
+}
+
+TEST_CASE("the wait for a batch that is held has an end") {
+  Folder folder;
+  FakeScript script;
+  script.steps_per_epoch = 50;
+  const FakeDaemon daemon(folder.socket(), script);
+  const std::string socket = folder.socket();
+  spdld_attach_options options = options_for(socket);
+  options.held_wait_ms = 120;
+  const Loader loader = attach(options);
+  std::vector<Batch> held;
+  for (int i = 0; i < 3; ++i) held.push_back(next(loader));
+  const Stopwatch stopwatch;
+  CHECK(next_result(loader, 50) == SPDLD_TIMEOUT);  // short calls share the wait
+  CHECK(next_result(loader, -1) == SPDLD_LIMIT);
+  CHECK(stopwatch.ms() >= 120);
+  CHECK(stopwatch.ms() < 2000);
+  CHECK(next_result(loader, 0) == SPDLD_LIMIT);
+  held.clear();
+  for (int i = 0; i < 2; ++i) held.push_back(next(loader));
+  held.push_back(next(loader));
+  CHECK(next_result(loader, 0) == SPDLD_TIMEOUT);  // another wait
+  spdld_info info = {};
+  info.struct_size = sizeof info;
+  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
+  CHECK(info.held == 3);
+  CHECK(info.held_max == 3);
+}
+
+TEST_CASE("a signal ends the wait for a batch that is held") {
+  Folder folder;
+  const FakeDaemon daemon(folder.socket(), {});
+  const std::string socket = folder.socket();
+  spdld_attach_options options = options_for(socket);
+  options.held_wait_ms = 60'000;
+  const Loader loader = attach(options);
+  std::vector<Batch> held;
+  for (int i = 0; i < 3; ++i) held.push_back(next(loader));
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  struct sigaction before = {};
+  REQUIRE(::sigaction(SIGUSR1, &action, &before) == 0);
+  const pthread_t waiting = ::pthread_self();
+  std::atomic<bool> done{false};
+  std::thread sender([&] {
+    while (!done) {
+      ::pthread_kill(waiting, SIGUSR1);
+      std::this_thread::yield();
+    }
+  });
+  CHECK(next_result(loader, -1) == SPDLD_INTERRUPTED);
+  done = true;
+  sender.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST_CASE("a process of one thread that holds every batch is told so at once") {
+  Folder folder;
+  const FakeDaemon daemon(folder.socket(), {});
+  const std::string socket = folder.socket();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    spdld_attach_options options = options_for(socket);
+    options.held_wait_ms = 0;
+    spdld_loader* loader = nullptr;
+    if (spdld_attach(&options, &loader) != SPDLD_OK) ::_exit(2);
+    spdld_batch* batch = nullptr;
+    for (int i = 0; i < 3; ++i)
+      if (spdld_next(loader, 5000, &batch) != SPDLD_OK) ::_exit(3);
+    const Stopwatch stopwatch;
+    const spdld_result result = spdld_next(loader, -1, &batch);
+    ::_exit(result == SPDLD_LIMIT && stopwatch.ms() < 2000 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("batches outlive the loader, which says what it keeps and gives the rest back") {
@@ -186,3 +287,5 @@ TEST_CASE("a signal ends the wait") {
   sender.join();
   ::sigaction(SIGUSR1, &before, nullptr);
 }
+
+}  // namespace spdld::release_test

@@ -1,4 +1,9 @@
+#include <atomic>
+#include <thread>
+
 #include "tests/client/session.h"
+
+namespace spdld::restart_test {
 
 using namespace spdld;
 using namespace spdld::test;
@@ -81,6 +86,64 @@ TEST_CASE("a daemon that was killed and does not return is reported within the b
   CHECK(spdld_seek(loader.get(), 1, 0) == SPDLD_OK);
   const FakeDaemon late(socket, {});
   CHECK(numbers_to_the_end(loader) == count_from(5, 10));
+}
+
+TEST_CASE("attaching while the daemon restarts waits for it") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  std::unique_ptr<FakeDaemon> daemon;
+  SECTION("none listens yet") {}
+  SECTION("its socket is left behind") {
+    { const FakeDaemon killed(socket, FakeScript{}); }
+    REQUIRE(std::filesystem::exists(socket));
+  }
+  std::atomic<bool> waits{false};
+  spdld_attach_options options = options_for(socket);
+  options.progress_user = &waits;
+  options.progress = [](void* user, const char* what, uint64_t, uint64_t) {
+    if (std::string(what).find("waiting for the daemon at") == 0) *static_cast<std::atomic<bool>*>(user) = true;
+    return 0;
+  };
+  std::thread starter([&] {
+    while (!waits) std::this_thread::yield();
+    daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  });
+  const Loader loader = attach(options);
+  starter.join();
+  CHECK(number_of(next(loader)) == 0);
+}
+
+TEST_CASE("a daemon that goes while it is attached to, and comes again, is waited for") {
+  Folder folder;
+  const std::string socket = folder.socket();
+  FakeScript silent;
+  silent.answers_attach = false;
+  auto daemon = std::make_unique<FakeDaemon>(socket, silent);
+  std::thread restarter([&] {
+    daemon->wait_until([](const FakeCounts& counts) { return counts.attaches == 1; });
+    daemon.reset();
+    daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  });
+  const Loader loader = attach(options_for(socket));
+  restarter.join();
+  CHECK(number_of(next(loader)) == 0);
+}
+
+TEST_CASE("a daemon that does not come is not waited for longer than was said") {
+  Folder folder;
+  const auto attach_result = [](const std::string& socket, int64_t reconnect_ms) {
+    spdld_attach_options options = options_for(socket);
+    options.reconnect_ms = reconnect_ms;
+    spdld_loader* loader = nullptr;
+    return spdld_attach(&options, &loader);
+  };
+  const Stopwatch stopwatch;
+  CHECK(attach_result(folder.socket(), 150) == SPDLD_NO_DAEMON);
+  CHECK(stopwatch.ms() >= 150);
+  CHECK(std::string(spdld_last_error()).find("within 150 ms") != std::string::npos);
+  CHECK(attach_result(folder.socket(), -1) == SPDLD_NO_DAEMON);
+  CHECK(attach_result(folder.path() + "/no/such/folder", 60'000) == SPDLD_NO_DAEMON);  // a wrong path
+  CHECK(stopwatch.ms() < 5000);
 }
 
 TEST_CASE("who does not want to wait for a daemon is told at once") {
@@ -174,3 +237,5 @@ TEST_CASE("what the daemon complained of is told when it then goes") {
   CHECK(next_result(loader, 5000) == SPDLD_NO_DAEMON);
   CHECK(std::string(spdld_last_error()).find("it had said: that was wrong") != std::string::npos);
 }
+
+}  // namespace spdld::restart_test

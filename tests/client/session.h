@@ -42,6 +42,7 @@ inline spdld_attach_options options_for(const std::string& socket) {
   options.world_size = 1;
   options.timeout_ms = 5000;
   options.reconnect_ms = 5000;
+  options.held_wait_ms = -1;
   options.no_private_daemon = 1;
   return options;
 }

@@ -3,6 +3,8 @@
 
 #include "tests/client/session.h"
 
+namespace spdld::state_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -275,3 +277,5 @@ TEST_CASE("a state goes through a restart of the daemon, and through the C++ int
   loader.set_epoch(1);
   CHECK(loader.next().batch.info().epoch == 1);
 }
+
+}  // namespace spdld::state_test

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-namespace spdld::config {
+namespace spdld::config::catalogue_test {
 namespace {
 
 // Whether a default is of the type that its parameter promises to a reader.
@@ -58,7 +58,8 @@ TEST_CASE("the tables hold together", "[config]") {
     check_parameters(operation.parameters);
   }
   CHECK(names == std::set<std::string_view>{"decode-image", "resize", "center-crop", "random-resized-crop",
-                                            "horizontal-flip", "normalize", "convert", "parse-int", "pad-bytes"});
+                                            "horizontal-flip", "normalize", "convert", "parse-int", "parse-float",
+                                            "pad-bytes"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
@@ -117,4 +118,4 @@ TEST_CASE("the help names every operation, source and parameter", "[config]") {
   CHECK_THAT(text, Catch::Contains("\n    fields: image class path\n    extensions: a text; default \"jpg,jpeg\"\n"));
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::catalogue_test

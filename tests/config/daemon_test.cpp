@@ -2,7 +2,7 @@
 
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::daemon_test {
 namespace {
 
 Loaded<DaemonSettings> load(std::string_view text) { return load_daemon_toml(text, "spdld.toml"); }
@@ -104,13 +104,40 @@ level = "debug"
   CHECK_FALSE(settings.gpu_enabled);
   CHECK(settings.gpu_slot_bytes_max == 16ull << 30);
   CHECK(settings.gpu_staging_bytes_max == 2097152);
-  CHECK(settings.data_roots == std::vector<std::filesystem::path>{"/data", "/mnt"});
+  CHECK(settings.data_roots == std::vector<DataRoot>{{"/data"}, {"/mnt"}});
   CHECK(settings.pipelines_dir == "/etc/spdld/pipelines");
   REQUIRE(settings.access.size() == 2);
   CHECK(settings.access.at("train").users == std::vector<std::string>{"alice", "1007"});
   CHECK(settings.access.at("train").groups == std::vector<std::string>{"vision"});
   CHECK(settings.access.at("*").users == std::vector<std::string>{"*"});
   CHECK(settings.log_level == "debug");
+}
+
+TEST_CASE("a root is a path, or a table that opens it to users and groups", "[config]") {
+  const auto roots = [](std::string_view text) {
+    const auto loaded = load(text);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    return loaded.value->data_roots;
+  };
+  const std::vector<DataRoot> expected = {{"/a", {}}, {"/b", {{"alice", "*"}, {"vision"}}}, {"/c", {}}};
+  CHECK(roots("data.roots = [\"/a\", { path = \"/b\", users = [\"alice\", \"*\"], groups = [\"vision\"] }, "
+              "{ path = \"/c\" }]") == expected);
+  CHECK(roots("[[data.roots]]\npath = \"/a\"\n[[data.roots]]\npath = \"/b\"\nusers = [\"alice\", \"*\"]\n"
+              "groups = [\"vision\"]\n[[data.roots]]\npath = \"/c\"\n") == expected);
+  CHECK(roots("data.roots = []").empty());
+  CHECK(roots("data.roots = [\"/\"]") == std::vector<DataRoot>{{"/", {}}});
+}
+
+TEST_CASE("a key at the wrong place is told where it belongs", "[config]") {
+  expect_complaints(load("cpu_budget = 3"), {{1, "cpu_budget", "does not belong here, but in [limits]; known are"}});
+  expect_complaints(load("[limits]\nram_bytes_max = 0"),
+                    {{2, "limits.ram_bytes_max", "does not belong here, but in [cache]"}});
+  expect_complaints(load("[cache]\nslot_bytes_max = \"1 GiB\""),
+                    {{2, "cache.slot_bytes_max", "but in [limits] or in [gpu]"}});
+  expect_complaints(load("[limits]\nprefetch_depth = 3"),
+                    {{2, "limits.prefetch_depth", "but in [batch] of a pipeline's file"}});
+  expect_complaints(load("[limits]\nuri = \"/a\""), {{2, "limits.uri", "is not a key that is known here"}});
 }
 
 TEST_CASE("sizes are bytes or texts with a unit", "[config]") {
@@ -198,6 +225,8 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
        {3, "limits.slot_bytes_per_user_max", "must not be above slot_bytes_max"}},
       {"[limits]\npipelines_per_user_max = 0", {2, "limits.pipelines_per_user_max", "from 1"}},
       {"[limits]\nsessions_max = \"many\"", {2, "limits.sessions_max", "an integer"}},
+      {"[limits]\nsessions_max = 8.0",
+       {2, "limits.sessions_max", "an integer from 1 to 65536, not 8.0: write 8"}},
       {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},
       {"cache = 1", {1, "cache", "must be a table, not an integer"}},
       {"[cache]\nram_bytes_max = -1", {2, "cache.ram_bytes_max", "\"auto\" or a size such as \"8 GiB\", or bytes,"}},
@@ -218,9 +247,17 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
       {"[tuning]\nfetch = 65", {2, "tuning.fetch", "\"auto\" or an integer from 1 to 64"}},
       {"[tuning]\ndepth = 17", {2, "tuning.depth", "\"auto\" or an integer from 1 to 16"}},
       {"[tuning]\ndepths = 1", {2, "tuning.depths", "did you mean \"depth\"?"}},
-      {"[data]\nroots = \"/data\"", {2, "data.roots", "must be a list of texts"}},
-      {"[data]\nroots = [\"/data\",\n3]", {3, "data.roots[1]", "not 3"}},
-      {"[data]\nroots = [\"data\"]", {2, "data.roots", "absolute paths, not \"data\""}},
+      {"[data]\nroots = \"/data\"", {2, "data.roots", "must be a list of paths, or tables"}},
+      {"[data.roots]\npath = \"/data\"", {1, "data.roots", "each written [[data.roots]], not a table"}},
+      {"[data]\nroots = [\"/data\",\n3]", {3, "data.roots[1]", "must be a path, or a table with path,"}},
+      {"[data]\nroots = [\"data\"]", {2, "data.roots[0]", "must be an absolute path"}},
+      {"[data]\nroots = [\"/da\\nta\"]", {2, "data.roots[0]", "without control characters"}},
+      {"[data]\nroots = [\"/da\\u0000ta\"]", {2, "data.roots[0]", "without control characters"}},
+      {"[[data.roots]]\npath = \"/a\"\n[[data.roots]]\nusers = [\"x\"]", {3, "data.roots[1].path", "is missing"}},
+      {"[[data.roots]]\npath = \"a\"", {2, "data.roots[0].path", "must be an absolute path, not \"a\""}},
+      {"[[data.roots]]\npath = \"/a\"\ngroups = [\"*\"]", {3, "data.roots[0].groups", "users = [\"*\"]"}},
+      {"[[data.roots]]\npath = \"/a\"\ngroup = [\"x\"]", {3, "data.roots[0].group", "did you mean \"groups\"?"}},
+      {"[[data.roots]]\npath = \"//.\"\nusers = [\"x\"]", {2, "data.roots[0].path", "must not be \"/\" beside"}},
       {"[pipelines]\ndir = \"pipelines\"", {2, "pipelines.dir", "must be an absolute path"}},
       {"[pipelines]\ncpu_weight = 3", {2, "pipelines.cpu_weight", "table"}},
       {"[pipelines.cpu_weight]\na = 0", {2, "pipelines.cpu_weight.a", "0.01"}},
@@ -260,4 +297,4 @@ TEST_CASE("every key that is listed is a key that is known", "[config]") {
   }
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::daemon_test

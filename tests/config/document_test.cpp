@@ -3,7 +3,7 @@
 #include "config/check.h"
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::document_test {
 namespace {
 
 void expect_refused(const Document& document, int line, const std::string& key, const std::string& fragment) {
@@ -157,4 +157,4 @@ TEST_CASE("the nearest name is offered, and none that is far", "[config]") {
   CHECK(did_you_mean(std::string(1 << 20, 'a'), known).empty());
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::document_test

@@ -7,7 +7,7 @@
 #include "tests/config/expect.h"
 #include "tests/support/temp_dir.h"
 
-namespace spdld::config {
+namespace spdld::config::examples_test {
 namespace {
 
 const std::filesystem::path kExamples = SPDLD_EXAMPLES;
@@ -28,9 +28,9 @@ bool names_key(const std::string& text, const std::string& key) {
 // A section's lines, as they are or behind "# ", up to the next section; NAME stands for any name.
 std::string section_of(const std::string& text, std::string name) {
   if (const size_t any = name.find(".NAME"); any != std::string::npos) name.erase(any + 1);
-  const size_t begin = text.find("[" + name);
+  const size_t begin = std::min(text.find("\n[" + name), text.find("\n# [" + name));
   if (begin == std::string::npos) return "";
-  const size_t body = text.find('\n', begin);
+  const size_t body = text.find('\n', begin + 1);
   return text.substr(body, std::min(text.find("\n[", body), text.find("\n# [", body)) - body);
 }
 
@@ -115,7 +115,9 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
   INFO(daemon << loaded.sentences());
   REQUIRE(loaded);
   CHECK(loaded.value->socket_group == "trainers");
-  CHECK(loaded.value->data_roots.size() == 2);
+  REQUIRE(loaded.value->data_roots.size() == 2);
+  CHECK(loaded.value->data_roots[0] == DataRoot{"/data", {}});
+  CHECK(loaded.value->data_roots[1] == DataRoot{"/mnt/shards", {{"alice", "1007"}, {"vision"}}});
   CHECK(loaded.value->access.size() == 2);
   CHECK(loaded.value->cpu_weights == std::map<std::string, double>{{"imagenet-train", 3}});
   CHECK(loaded.value->pipelines_dir == "/etc/spdld/pipelines");
@@ -128,7 +130,7 @@ TEST_CASE("the example of training names every key of a pipeline", "[config]") {
                           "extensions", "shuffle", "window",         "epochs",          "include",     "exclude",
                           "first",      "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
                           "from",       "ops",     "size",           "global_size",     "last",        "prefetch_depth",
-                          "held_max",   "device",  "cpu_weight",     "fingerprint"}) {
+                          "held_max",   "device",  "cpu_weight",     "fingerprint",     "bad_max",     "on_missing"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }
@@ -160,7 +162,7 @@ TEST_CASE("files are read from their folder", "[config]") {
   const auto loaded = load_pipeline_file(file);
   INFO(loaded.sentences());
   REQUIRE(loaded);
-  CHECK(loaded.value->sources[0].uri == (folder.path() / "train").string());
+  CHECK(loaded.value->sources[0].uris.at(0) == (folder.path() / "train").string());
   CHECK(loaded.value->where.file == file.string());
   const auto json = load_pipeline_file(folder.write("p.json", full_json(*loaded.value)));
   INFO(json.sentences());
@@ -185,4 +187,4 @@ TEST_CASE("the kind of a file shows even where it does not parse", "[config]") {
   CHECK(guess_kind("") == FileKind::kDaemon);
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::examples_test

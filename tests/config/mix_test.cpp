@@ -4,7 +4,7 @@
 #include "config/catalogue.h"
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::mix_test {
 namespace {
 
 // Lines 1 to 11 are the two sources; `first` and `second` end their tables, `order` begins on line 13.
@@ -52,7 +52,7 @@ TEST_CASE("several sources, with what each has of its own", "[config]") {
   CHECK(spec.is_mix());
   REQUIRE(spec.sources.size() == 2);
   CHECK(spec.sources[0].name == "web");
-  CHECK(spec.sources[0].uri == "/files/web");
+  CHECK(spec.sources[0].uris.at(0) == "/files/web");
   CHECK(spec.sources[0].weight == 0.7);
   CHECK(spec.sources[0].include == "/files/some.txt");
   CHECK(spec.sources[0].where.line == 2);
@@ -174,4 +174,4 @@ TEST_CASE("`from` must be a field of every source", "[config]") {
   CHECK(load_with_line(7, "epoch_samples = 5").value->order.epoch_samples == 5);
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::mix_test

@@ -6,7 +6,7 @@
 
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::mutation_test {
 namespace {
 
 std::string example(const std::string& name) {
@@ -120,4 +120,4 @@ TEST_CASE("damaged daemon files", "[config]") {
   CHECK(values < kMutations);
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::mutation_test

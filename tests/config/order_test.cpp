@@ -1,7 +1,7 @@
 // [order]: how it is shuffled, and which samples it takes.
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::order_test {
 namespace {
 
 Loaded<PipelineSpec> load_with_order(const std::string& lines) { return load_with_line(7, lines); }
@@ -151,4 +151,4 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
                     {{7, "order.include", "must be an absolute path"}});
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::order_test

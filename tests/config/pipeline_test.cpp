@@ -1,6 +1,6 @@
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::pipeline_test {
 
 TEST_CASE("a plain pipeline loads, with its defaults written out", "[config]") {
   const auto loaded = load_with_line(0, "");
@@ -12,7 +12,7 @@ TEST_CASE("a plain pipeline loads, with its defaults written out", "[config]") {
   CHECK(spec.on_bad == OnBad::kSubstitute);
   CHECK(spec.cache == CacheForm::kAuto);
   CHECK(spec.sources[0].type == "image-folder");
-  CHECK(spec.sources[0].uri == "/data/train");
+  CHECK(spec.sources[0].uris.at(0) == "/data/train");
   CHECK(std::get<std::string>(spec.sources[0].parameters.at("extensions")) == "jpg,jpeg");
   CHECK(spec.order.shuffle == Shuffle::kGlobal);
   CHECK(spec.order.epochs == 2);
@@ -70,6 +70,17 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {1, "", {0, "name", "is missing"}},
       {2, "seed = -1", {2, "seed", "an integer from 0 to 9223372036854775807, not -1"}},
       {2, "seed = 1.5", {2, "seed", "not 1.5"}},
+      {2, "seed = 8.0", {2, "seed", "must be an integer from 0 to 9223372036854775807, not 8.0: write 8"}},
+      {13, "size = 8.0", {13, "batch.size", "must be an integer from 1 to 65536, not 8.0: write 8"}},
+      {13, "size = 1e3", {13, "batch.size", "not 1000.0: write 1000"}},
+      {13, "size = 0.0", {13, "batch.size", "an integer from 1 to 65536, not 0.0"}},
+      {2, "prefetch_depth = 2", {2, "prefetch_depth", "does not belong here, but in [batch]; known are "}},
+      {13, "size = 8\nseed = 1", {14, "batch.seed", "but at the top level, before the first [table]; known"}},
+      {13, "size = 8\ninclude = \"a\"", {14, "batch.include", "but in [order] or in [[sources]]; known"}},
+      {13, "size = 8\nmean = 0", {14, "batch.mean", "but in { op = \"normalize\" }; known"}},
+      {4, "type = \"webdataset\"\nextensions = \"jpg\"",
+       {5, "source.extensions", "but in [source] with type = \"image-folder\"; known"}},
+      {2, "cpu_budget = 2", {2, "cpu_budget", "but in [limits] of the daemon's file; known"}},
       {2, "seed = 1979-05-27", {2, "seed", "not a date or time"}},
       {2, "sede = 1", {2, "sede", "did you mean \"seed\"?"}},
       {2, "on_bad = \"skip\"", {2, "on_bad", "\"substitute\", \"mask\" or \"fail\", not \"skip\""}},
@@ -168,10 +179,13 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
       {crop, {11, "output[0].ops[0]", "center-crop works on an image: add { op = \"decode-image\" }"}},
       {decode + decode + crop, {11, "output[0].ops[1]", "it must be the first operation"}},
       {"{ op = \"parse-int\" }, " + crop, {11, "output[0].ops[1]", "an integer, which takes no operations"}},
+      {"{ op = \"parse-float\", dtype = \"float16\" }", {11, "output[0].ops[0].dtype", "\"float32\" or \"float64\""}},
+      {"{ op = \"parse-float\" }, { op = \"parse-int\" }",
+       {11, "output[0].ops[1]", "writes the tensor and must be the last"}},
       {"{ op = \"pad-bytes\" }", {11, "output[0].ops[0].length", "an integer from 1 to 1048576"}},
       {"{ op = \"pad-bytes\", length = 1048577 }", {11, "output[0].ops[0].length", "not 1048577"}},
       {"{ op = \"pad-bytes\", length = 8.0 }", {11, "output[0].ops[0].length", "an integer"}},
-      {"", {11, "output[0].ops", "add decode-image (with a fixed size), parse-int or pad-bytes"}},
+      {"", {11, "output[0].ops", "add decode-image (with a fixed size), parse-int, parse-float or pad-bytes"}},
   };
   for (const auto& one : cases) {
     INFO(one.ops);
@@ -315,4 +329,4 @@ TEST_CASE("pictures that are decoded fast are not kept decoded", "[config]") {
   CHECK(load("cache = \"decoded\"\n", ", fast = 1").complaints.size() == 1);
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::pipeline_test

@@ -1,6 +1,6 @@
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::source_test {
 namespace {
 
 Loaded<PipelineSpec> load_uri(const std::string& uri, const std::filesystem::path& folder = "/files") {
@@ -39,7 +39,7 @@ TEST_CASE("a uri becomes a plain absolute path", "[config]") {
     const auto loaded = load_uri(uri);
     INFO(uri << ": " << loaded.sentences());
     REQUIRE(loaded);
-    CHECK(loaded.value->sources[0].uri == path);
+    CHECK(loaded.value->sources[0].uris.at(0) == path);
   }
 }
 
@@ -73,7 +73,8 @@ TEST_CASE("a source's type and keys are checked", "[config]") {
   expect_complaints(load_with_line(4, "type = 3"), {{4, "source.type", "must be a text, not 3"}});
   expect_complaints(load_with_line(4, ""), {{3, "source.type", "is missing"}});
   expect_complaints(load_with_line(5, ""), {{3, "source.uri", "is missing"}});
-  expect_complaints(load_with_line(5, "uri = [\"/a\"]"), {{5, "source.uri", "must be a text, not [\"/a\"]"}});
+  expect_complaints(load_with_line(5, "uri = [\"/a\"]"),
+                    {{5, "source.uri", "several uris in a list are for a webdataset"}});
   expect_complaints(load_with_line(5, "uri = \"/a\"\nurl = \"/b\""), {{6, "source.url", "did you mean \"uri\"?"}});
   expect_complaints(load_with_line(5, "uri = \"/a\"\nextensions = \".jpg\""),
                     {{6, "source.extensions", "without dots"}});
@@ -84,33 +85,71 @@ TEST_CASE("a source's type and keys are checked", "[config]") {
   CHECK(std::get<std::string>(loaded.value->sources[0].parameters.at("extensions")) == "jpg,jfif");
 }
 
-TEST_CASE("a webdataset's uri may hold one range", "[config]") {
+TEST_CASE("a webdataset's uri may hold braces and wildcards", "[config]") {
   for (const std::string uri :
-       {"/d/a.tar", "/d/a-{000..127}.tar", "/d/a-{0..127}.tar", "/d/{5..5}/a.tar", "a-{9..10}.tar"}) {
+       {"/d/a.tar", "/d/a-{000..127}.tar", "/d/a-{0..127}.tar", "/d/{5..5}/a.tar", "a-{9..10}.tar",
+        "/d/a-{1..9..3}.tar", "/d/{0..1}/a-{0..1}.tar", "/d/{train,extra}/a-{00..10}.tar", "/d/{a,b{1..3}}.tar",
+        "/d/*/a-?[0-9].tar", "/d/a{,-more}.tar"}) {
     const auto loaded = load_archives(uri);
     INFO(uri << ": " << loaded.sentences());
     REQUIRE(loaded);
-    CHECK(loaded.value->sources[0].uri == (uri[0] == '/' ? uri : "/files/" + uri));
+    CHECK(loaded.value->sources[0].uris == std::vector<std::string>{uri[0] == '/' ? uri : "/files/" + uri});
     CHECK(loaded.value->sources[0].parameters.empty());
   }
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"/d/a-{000..127.tar", "one range of numbers such as"},
-      {"/d/a-000..127}.tar", "one range of numbers such as"},
-      {"/d/}{", "one range of numbers such as"},
-      {"/d/a-{}.tar", "one range of numbers such as"},
-      {"/d/a-{a..c}.tar", "one range of numbers such as"},
-      {"/d/a-{1..2..3}.tar", "one range of numbers such as"},
-      {"/d/a-{1..1234567890}.tar", "one range of numbers such as"},
-      {"/d/{0..1}/a-{0..1}.tar", "no more than one"},
-      {"/d/a-{00..127}.tar", "as many digits"},
+      {"/d/a-{000..127.tar", "each brace has its partner"},
+      {"/d/a-000..127}.tar", "each brace has its partner"},
+      {"/d/}{", "each brace has its partner"},
+      {"/d/{a,{b}.tar", "each brace has its partner"},
+      {"/d/a-{}.tar", "a range of numbers such as a-{000..127}.tar, or a list such as {train,extra}.tar"},
+      {"/d/a-{a..c}.tar", "a range of numbers such as"},
+      {"/d/{a,{b}}.tar", "a range of numbers such as"},
+      {"/d/a-{1..1234567890}.tar", "a range of numbers such as"},
+      {"/d/a-{00..127}.tar", "{00..127} must have as many digits"},
       {"/d/a-{5..4}.tar", "not above its last"},
+      {"/d/a-{1..4..0}.tar", "step must be 1 or more"},
       {"/d/a-{0..1000000}.tar", "at most 1000000 archives"},
+      {"/d/{0..9999}/{0..9999}/{0..9999}/{0..9999}/{0..9999}.tar", "at most 1000000 archives"},
+      {"/d/{0..99999}" + std::string(3000, 'x') + ".tar", "256 MiB of paths"},
+      {"/d/{a,{b,{c,{d,{e,f}}}}}.tar", "at most 4 deep"},
+      {"/d/**/a.tar", "\"**\" is not known"},
   };
   for (const auto& [uri, fragment] : cases) {
     INFO(uri);
     expect_complaints(load_archives(uri), {{5, "source.uri", fragment}});
   }
-  CHECK(load_uri("/d/{a}"));  // braces mean nothing to an image-folder
+  CHECK(load_uri("/d/{a}"));  // braces and wildcards mean nothing to an image-folder
+  CHECK(load_uri("/d/a*"));
+}
+
+TEST_CASE("a webdataset may have several uris", "[config]") {
+  const auto with_uris = [](const std::string& list) {
+    std::string text = with_line(4, "type = \"webdataset\"");
+    text.replace(text.find("uri = \"/data/train\""), 19, "uri = " + list);
+    return load_pipeline_toml(text, "p.toml", "/files");
+  };
+  const auto loaded = with_uris("[\"/d/a-{0..9}.tar\", \"file:///e%20f\",\n \"g/*.tar\"]");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  const std::vector<std::string> expected = {"/d/a-{0..9}.tar", "/e f", "/files/g/*.tar"};
+  CHECK(loaded.value->sources[0].uris == expected);
+  CHECK(uris_text(loaded.value->sources[0]) == "/d/a-{0..9}.tar, /e f, /files/g/*.tar");
+  const auto again = load_pipeline_json(full_json(*loaded.value), "again");
+  INFO(again.sentences());
+  REQUIRE(again);
+  CHECK(again.value->sources[0].uris == expected);
+  const auto single = with_uris("[\"/d\"]");
+  REQUIRE(single);
+  CHECK(full_json(*single.value) == full_json(*with_uris("\"/d\"").value));
+  CHECK(canonical_json(*single.value) == canonical_json(*loaded.value));  // where the data lie decides no byte
+
+  expect_complaints(with_uris("[]"), {{5, "source.uri", "must name a folder or a file"}});
+  expect_complaints(with_uris("[\"/a\", 3]"), {{5, "source.uri[1]", "must be a text"}});
+  expect_complaints(with_uris("[\"/a\", \"s3://b\",\n\"/b-{1..}.tar\"]"),
+                    {{5, "source.uri[1]", "\"s3\" is not supported"}, {6, "source.uri[2]", "a range of numbers"}});
+  expect_complaints(with_uris("[\"/a-{1..600000}.tar\", \"/b-{1..600000}.tar\"]"),
+                    {{5, "source.uri", "names more than 1000000 archives"}});
+  expect_complaints(with_uris("3"), {{5, "source.uri", "must be a text, not 3"}});
 }
 
 TEST_CASE("a webdataset's fields are extensions, and its class is bytes", "[config]") {
@@ -149,4 +188,4 @@ TEST_CASE("a listing is pinned by 32 digits, and the CPU's weight is a number in
   }
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::source_test

@@ -4,7 +4,7 @@
 
 #include "tests/config/expect.h"
 
-namespace spdld::config {
+namespace spdld::config::spec_test {
 namespace {
 
 const char* const kToml = R"(
@@ -49,8 +49,9 @@ TEST_CASE("dtypes and layouts", "[config]") {
   CHECK(dtype_bytes(DType::kUint8) == 1);
   CHECK(dtype_bytes(DType::kBfloat16) == 2);
   CHECK(dtype_bytes(DType::kInt64) == 8);
-  for (const auto dtype :
-       {DType::kUint8, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kBfloat16, DType::kFloat32}) {
+  CHECK(dtype_bytes(DType::kFloat64) == 8);
+  for (const auto dtype : {DType::kUint8, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kBfloat16,
+                           DType::kFloat32, DType::kFloat64}) {
     CHECK(dtype_named(dtype_name(dtype)) == dtype);
   }
   CHECK(layout_named("NHWC") == Layout::kNhwc);
@@ -139,7 +140,7 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
     change(copy);
     return canonical_json(copy) == text && full_json(copy) != full_json(spec);
   };
-  CHECK(only_full([](auto& s) { s.sources[0].uri = "/x"; }));
+  CHECK(only_full([](auto& s) { s.sources[0].uris = {"/x"}; }));
   CHECK(only_full([](auto& s) { s.order.epochs = 1; }));
   CHECK(only_full([](auto& s) { s.order.include = "/x"; }));
   CHECK(only_full([](auto& s) { s.order.exclude = "/x"; }));
@@ -164,4 +165,4 @@ TEST_CASE("canonical_json is one known text", "[config]") {
   CHECK(canonical_json(*written.value) == canonical_json(*loaded.value));
 }
 
-}  // namespace spdld::config
+}  // namespace spdld::config::spec_test

@@ -5,6 +5,8 @@
 #include "daemon/control/outbox.h"
 #include "tests/control/raw_client.h"
 
+namespace spdld::backpressure_test {
+
 using namespace spdld;
 using test::RawClient;
 using test::Served;
@@ -103,3 +105,5 @@ TEST_CASE("stopping says GOODBYE to everybody") {
     CHECK_FALSE(client->hear());
   }
 }
+
+}  // namespace spdld::backpressure_test

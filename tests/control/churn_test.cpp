@@ -10,6 +10,8 @@
 #include "proto/seqpacket.h"
 #include "tests/control/raw_client.h"
 
+namespace spdld::churn_test {
+
 using namespace spdld;
 using test::Served;
 
@@ -84,3 +86,5 @@ TEST_CASE("clients that go at any moment end no session but their own") {
   CHECK(cut_off == 0);
   CHECK(answered == kPolite * kTurns);
 }
+
+}  // namespace spdld::churn_test

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 #include <future>
 
@@ -38,15 +37,19 @@ std::optional<Heard> RawClient::hear() {
   }
 }
 
-void RawClient::send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds) {
+void RawClient::send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds,
+                           const std::vector<std::string>& capabilities) {
   FlatBufferBuilder builder;
   const auto name = builder.CreateString("raw");
-  send(proto::finish(builder, Body::Hello, proto::CreateHello(builder, version_min, version_max, name, getpid())), fds);
+  const auto known = builder.CreateVectorOfStrings(capabilities);
+  send(proto::finish(builder, Body::Hello,
+                     proto::CreateHello(builder, version_min, version_max, name, getpid(), known)),
+       fds);
 }
 
-void RawClient::hello(int pidfd_of) {
+void RawClient::hello(int pidfd_of, const std::vector<std::string>& capabilities) {
   const UniqueFd pidfd = proto::open_pidfd(pidfd_of ? pidfd_of : getpid());
-  send_hello(1, 1, {pidfd.get()});
+  send_hello(1, 1, {pidfd.get()}, capabilities);
   const auto heard = hear();
   REQUIRE(heard);
   REQUIRE(heard->message().body_as_Welcome());
@@ -61,6 +64,18 @@ void RawClient::send_attach(uint32_t request, const std::string& pipeline, const
   attach.add_group(in_group);
   attach.add_rank(rank);
   attach.add_world_size(rank + 1);
+  send(proto::finish(builder, Body::Attach, attach.Finish()));
+}
+
+void RawClient::send_spec(uint32_t request, const std::string& toml, const std::string& folder) {
+  FlatBufferBuilder builder;
+  const auto spec = builder.CreateString(toml), in_folder = builder.CreateString(folder);
+  const auto group = builder.CreateString("g");
+  proto::AttachBuilder attach(builder);
+  attach.add_request(request);
+  attach.add_spec(spec);
+  attach.add_spec_folder(in_folder);
+  attach.add_group(group);
   send(proto::finish(builder, Body::Attach, attach.Finish()));
 }
 
@@ -94,22 +109,22 @@ std::pair<proto::ErrorCode, std::string> RawClient::hear_error() {
   return {error->code(), std::string(proto::text_of(error->message()))};
 }
 
-Served::Served(uint32_t sessions_max) : work_(boost::asio::make_work_guard(context)) {
-  server = std::make_unique<control::Server>(context, proto::listen_at(path(), 0600), sessions_max, service,
+Served::Served(uint32_t sessions_max) {
+  server = std::make_unique<control::Server>(loop, proto::listen_at(path(), 0600), sessions_max, service,
                                              [this] { emptied++; });
-  thread_ = std::thread([this] { context.run(); });
+  thread_ = std::thread([this] { loop.run(); });
 }
 
 Served::~Served() {
   on_control([this] { server->stop("the test ends"); });
   wait_for_sessions(0);
-  work_.reset();
+  loop.stop();
   thread_.join();
 }
 
 void Served::on_control(const std::function<void()>& what) {
   std::promise<void> done;
-  boost::asio::post(context, [&] {
+  loop.post([&] {
     what();
     done.set_value();
   });

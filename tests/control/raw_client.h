@@ -2,8 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/event_loop.h"
 #include "daemon/control/server.h"
 #include "daemon/control/service.h"
 #include "proto/message.h"
@@ -35,9 +34,12 @@ class RawClient {
   // Waits up to ten seconds; none: the other side has closed.
   std::optional<Heard> hear();
 
-  void hello(int pidfd_of = 0);  // 0: of this process; expects WELCOME
-  void send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds);
+  // pidfd_of 0: of this process; expects WELCOME
+  void hello(int pidfd_of = 0, const std::vector<std::string>& capabilities = {});
+  void send_hello(uint16_t version_min, uint16_t version_max, std::vector<int> fds,
+                  const std::vector<std::string>& capabilities = {});
   void send_attach(uint32_t request, const std::string& pipeline, const std::string& group = "g", uint32_t rank = 0);
+  void send_spec(uint32_t request, const std::string& toml, const std::string& folder = "/");
   void send_release(uint32_t attachment, uint32_t slot, uint64_t generation);
   void send_seek(uint32_t attachment, uint32_t run, uint64_t epoch, uint64_t step);
   void send_detach(uint32_t attachment);
@@ -79,12 +81,11 @@ class Served {
 
   ScriptedService service;
   std::atomic<int> emptied{0};
-  boost::asio::io_context context;
-  std::unique_ptr<control::Server> server;  // ends before the context that it waits with
+  EventLoop loop;
+  std::unique_ptr<control::Server> server;  // ends before the loop that it waits with
 
  private:
   TempDir dir_;
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::thread thread_;
 };
 

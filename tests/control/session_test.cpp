@@ -10,6 +10,8 @@
 #include "daemon/memory/host/host_slot.h"
 #include "tests/control/raw_client.h"
 
+namespace spdld::session_test {
+
 using namespace spdld;
 using proto::ErrorCode;
 using test::RawClient;
@@ -425,3 +427,5 @@ TEST_CASE("a lease that DETACH keeps goes on until its release, and nothing else
   client.send_release(number, 0, 7);
   CHECK(ended() == 1);
 }
+
+}  // namespace spdld::session_test

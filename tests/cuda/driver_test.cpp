@@ -16,7 +16,7 @@
 #include "tests/cuda/child.h"
 #include "tests/support/temp_dir.h"
 
-namespace spdld::cuda {
+namespace spdld::cuda::driver_test {
 namespace {
 
 using test::FakeCuda;
@@ -241,4 +241,4 @@ TEST_CASE("NVML tells names and memory by UUID") {
 }
 
 }  // namespace
-}  // namespace spdld::cuda
+}  // namespace spdld::cuda::driver_test

@@ -7,7 +7,7 @@
 #include "proto/cuda/objects.h"
 #include "tests/cuda/child.h"
 
-namespace spdld::cuda {
+namespace spdld::cuda::fault_test {
 namespace {
 
 using test::FakeCuda;
@@ -91,4 +91,4 @@ TEST_CASE("every result of the driver has its cause, and the driver's own words"
 }
 
 }  // namespace
-}  // namespace spdld::cuda
+}  // namespace spdld::cuda::fault_test

@@ -10,7 +10,7 @@
 
 #include "tests/cuda/child.h"
 
-namespace spdld::cuda {
+namespace spdld::cuda::objects_test {
 namespace {
 
 using test::FakeCuda;
@@ -281,4 +281,4 @@ TEST_CASE("after a sticky error a reset forgets everything, and the GPU can be t
 }
 
 }  // namespace
-}  // namespace spdld::cuda
+}  // namespace spdld::cuda::objects_test

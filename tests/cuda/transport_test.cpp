@@ -7,7 +7,7 @@
 #include "proto/cuda/objects.h"
 #include "tests/cuda/child.h"
 
-namespace spdld::cuda {
+namespace spdld::cuda::transport_test {
 namespace {
 
 using test::Child;
@@ -260,4 +260,4 @@ TEST_CASE("a file descriptor that is no memory is refused") {
 }
 
 }  // namespace
-}  // namespace spdld::cuda
+}  // namespace spdld::cuda::transport_test

@@ -15,11 +15,25 @@ using Catch::Matchers::Contains;
 
 Bytes bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
 
-std::string refusal(decode::ImageDecoder& decoder, const Bytes& bytes) {
+std::string refusal(decode::ImageDecoder& decoder, const Bytes& bytes, Trouble trouble = Trouble::kContent) {
   const auto size = decoder.open(bytes, true);
   if (size) return "accepted";
-  CHECK(size.error().trouble == Trouble::kContent);
+  CHECK(size.error().trouble == trouble);
   return size.error().message;
+}
+
+std::string unsupported(decode::ImageDecoder& decoder, const Bytes& bytes) {
+  const std::string message = refusal(decoder, bytes, Trouble::kUnsupported);
+  CHECK_THAT(message, Contains("this build decodes JPEG alone"));
+  return message;
+}
+
+// Where SOF0 or SOF2 begins.
+size_t frame_start(const Bytes& jpeg) {
+  for (size_t i = 2; i + 9 < jpeg.size(); ++i)
+    if (jpeg[i] == 0xFF && (jpeg[i + 1] == 0xC0 || jpeg[i + 1] == 0xC2)) return i;
+  FAIL("no frame header");
+  return 0;
 }
 
 size_t scan_start(const Bytes& jpeg) {
@@ -29,13 +43,9 @@ size_t scan_start(const Bytes& jpeg) {
 
 // Writes `width` x `height` into the frame header (SOF0 or SOF2).
 void claim_size(Bytes& jpeg, int width, int height) {
-  for (size_t i = 2; i + 9 < jpeg.size(); ++i) {
-    if (jpeg[i] != 0xFF || (jpeg[i + 1] != 0xC0 && jpeg[i + 1] != 0xC2)) continue;
-    jpeg[i + 5] = static_cast<uint8_t>(height >> 8), jpeg[i + 6] = static_cast<uint8_t>(height);
-    jpeg[i + 7] = static_cast<uint8_t>(width >> 8), jpeg[i + 8] = static_cast<uint8_t>(width);
-    return;
-  }
-  FAIL("no frame header");
+  const size_t i = frame_start(jpeg);
+  jpeg[i + 5] = static_cast<uint8_t>(height >> 8), jpeg[i + 6] = static_cast<uint8_t>(height);
+  jpeg[i + 7] = static_cast<uint8_t>(width >> 8), jpeg[i + 8] = static_cast<uint8_t>(width);
 }
 
 void check_still_works(decode::ImageDecoder& decoder) {
@@ -48,14 +58,35 @@ void check_still_works(decode::ImageDecoder& decoder) {
 TEST_CASE("what is no JPEG is named", "[decode]") {
   auto decoder = decode::make_jpeg_decoder();
   CHECK_THAT(refusal(*decoder, {}), Contains("empty"));
-  CHECK_THAT(refusal(*decoder, bytes_of("\x89PNG\r\n\x1a\n")), Contains("PNG"));
-  CHECK_THAT(refusal(*decoder, bytes_of("GIF89a....")), Contains("GIF"));
-  CHECK_THAT(refusal(*decoder, bytes_of("RIFF1234WEBPVP8 ")), Contains("WebP"));
+  CHECK_THAT(refusal(*decoder, bytes_of("PK\x03\x04...")), Contains("ZIP"));
   CHECK_THAT(refusal(*decoder, bytes_of("hello, this is text\n")), Contains("text"));
   CHECK_THAT(refusal(*decoder, bytes_of("<!doctype html>")), Contains("HTML"));
   CHECK_THAT(refusal(*decoder, Bytes(100, 0)), Contains("zeros"));
   CHECK_THAT(refusal(*decoder, {0xFF, 0xD8}), Contains("no JPEG"));
   CHECK_THAT(refusal(*decoder, {1, 2, 3, 4}), Contains("no JPEG"));
+  check_still_works(*decoder);
+}
+
+TEST_CASE("a picture of a format that is not decoded is unsupported, and no damage", "[decode]") {
+  auto decoder = decode::make_jpeg_decoder();
+  CHECK_THAT(unsupported(*decoder, bytes_of("\x89PNG\r\n\x1a\n")), Contains("a PNG picture"));
+  CHECK_THAT(unsupported(*decoder, bytes_of("GIF89a....")), Contains("a GIF picture"));
+  CHECK_THAT(unsupported(*decoder, bytes_of("RIFF1234WEBPVP8 ")), Contains("a WebP picture"));
+  check_still_works(*decoder);
+  const auto changed = [](size_t place, uint8_t byte) {
+    auto jpeg = test::make_jpeg(64, 64);
+    jpeg[frame_start(jpeg) + place] = byte;
+    return jpeg;
+  };
+  constexpr size_t kMarker = 1, kPrecision = 4;
+  CHECK_THAT(unsupported(*decoder, changed(kPrecision, 12)), Contains("a JPEG of 12 bits"));
+  CHECK_THAT(unsupported(*decoder, changed(kMarker, 0xC3)), Contains("a lossless JPEG"));
+  CHECK_THAT(unsupported(*decoder, changed(kMarker, 0xC5)), Contains("a hierarchical JPEG"));
+  check_still_works(*decoder);
+  CHECK_THAT(refusal(*decoder, changed(kPrecision, 77)), Contains("damaged"));  // no JPEG has 77 bits
+  auto cut = changed(kPrecision, 77);
+  cut.resize(cut.size() / 2);
+  CHECK(refusal(*decoder, cut) != "accepted");
   check_still_works(*decoder);
 }
 

@@ -8,7 +8,7 @@
 #include "tests/decode/planes_memory.h"
 #include "tests/support/jpeg_maker.h"
 
-namespace spdld {
+namespace spdld::planes_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -294,4 +294,4 @@ TEST_CASE("planes that can't be asked for", "[decode]") {
 }
 
 }  // namespace
-}  // namespace spdld
+}  // namespace spdld::planes_test

@@ -7,6 +7,8 @@
 #include "daemon/delivery/ring.h"
 #include "tests/delivery/slots.h"
 
+namespace spdld::depth_test {
+
 using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
@@ -199,3 +201,5 @@ TEST_CASE("a ring that its depth keeps from being filled counts as full, and the
   fill_all(ring);
   CHECK(ring.take_ready_low() == 2);
 }
+
+}  // namespace spdld::depth_test

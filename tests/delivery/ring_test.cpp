@@ -7,6 +7,8 @@
 
 #include "tests/delivery/slots.h"
 
+namespace spdld::ring_test {
+
 using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
@@ -290,3 +292,5 @@ TEST_CASE("whatever readers and the stream do, every slot is in exactly one plac
     }
   }
 }
+
+}  // namespace spdld::ring_test

@@ -10,6 +10,8 @@
 #include "daemon/delivery/ring.h"
 #include "tests/delivery/slots.h"
 
+namespace spdld::shared_test {
+
 using namespace spdld::delivery;
 using spdld::batch::Batch;
 using spdld::batch::Slot;
@@ -225,3 +227,5 @@ TEST_CASE("whatever jobs do, none loses or repeats a batch, and no slot is fille
     }
   }
 }
+
+}  // namespace spdld::shared_test

@@ -9,7 +9,7 @@
 
 #include "tests/fake_cuda/child.h"
 
-namespace spdld::test {
+namespace spdld::test::lifetime_test {
 
 namespace {
 
@@ -202,4 +202,4 @@ TEST_CASE("the ledger counts what lives, and nothing after its end") {
   CHECK(cuda.violations().empty());
 }
 
-}  // namespace spdld::test
+}  // namespace spdld::test::lifetime_test

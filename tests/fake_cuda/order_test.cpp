@@ -9,7 +9,7 @@
 
 #include "tests/fake_cuda/child.h"
 
-namespace spdld::test {
+namespace spdld::test::order_test {
 
 namespace {
 
@@ -264,4 +264,4 @@ TEST_CASE("an event recorded on a stream that is capturing") {
   CHECK_THAT(only_violation(cuda), Catch::EndsWith("an event recorded on a stream that is capturing"));
 }
 
-}  // namespace spdld::test
+}  // namespace spdld::test::order_test

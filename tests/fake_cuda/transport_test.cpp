@@ -7,7 +7,7 @@
 
 #include "tests/fake_cuda/child.h"
 
-namespace spdld::test {
+namespace spdld::test::transport_test {
 
 namespace {
 
@@ -318,4 +318,4 @@ TEST_CASE("slices, and GPUs that share no file descriptors") {
   }));
 }
 
-}  // namespace spdld::test
+}  // namespace spdld::test::transport_test

@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<proto::TensorDescriptor>> tensors(numbers.next() % 4);
   for (auto& tensor : tensors) {
-    const auto dtype = static_cast<proto::DType>(numbers.next() % 7);
+    const auto dtype = static_cast<proto::DType>(numbers.next() % 8);
     const std::vector<uint64_t> shape = numbers.some(9), strides = numbers.some(9);
     const uint64_t offset = numbers.next() * (numbers.next() % 2 == 0 ? client::kAlignment : 1);
     tensor = proto::CreateTensorDescriptorDirect(builder, "t", dtype, &shape, &strides, offset);
@@ -78,14 +78,31 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   terms.batch_size = kBatchSize;
   std::vector<uint32_t> counted;
   for (const uint64_t count : numbers.some(3)) counted.push_back(static_cast<uint32_t>(count));
-  terms.sources = std::make_shared<const client::SourceNames>(std::vector<std::string>(numbers.next() % 4, "a"));
+  terms.sources = std::make_shared<const client::Names>(std::vector<std::string>(numbers.next() % 4, "a"));
   const auto counts = builder.CreateVector(counted);
-  const auto body = proto::CreateReady(builder, 1, 0, 0, 1, position, valid, vector, nullptr, 0, 0, 0, counts);
+  const auto substituted = static_cast<uint32_t>(numbers.next()), masked = static_cast<uint32_t>(numbers.next());
+  const auto unsupported = static_cast<uint32_t>(numbers.next());
+  std::vector<flatbuffers::Offset<proto::BadReason>> reasons(numbers.next() % 20);
+  for (auto& reason : reasons) {
+    const auto kind = static_cast<proto::BadKind>(numbers.next() % 3);
+    const auto count = static_cast<uint32_t>(numbers.next());
+    const auto text = builder.CreateString(std::string(numbers.next() % 1000, 'r'));
+    reason = proto::CreateBadReason(builder, kind, numbers.next() % 2 ? text : 0, count, numbers.next(), text);
+  }
+  const auto bad = builder.CreateVector(reasons);
+  const auto body = proto::CreateReady(builder, 1, 0, 0, 1, position, valid, vector, nullptr, substituted, masked, 0,
+                                       counts, unsupported, bad);
   const proto::Message* message = proto::parse(proto::finish(builder, proto::Body::Ready, body));
   if (!message) return 0;
   client::Content content;
   if (client::read_content(*message->body_as_Ready(), terms, slot.data(), slot.size(), content)) return 0;
   if (content.source_counts.size() != terms.sources->texts.size()) std::abort();
   for (const client::Tensor& tensor : content.tensors) touch(tensor);
+  uint64_t counted_bad = 0;
+  for (const client::BadReason& reason : content.bad) {
+    if (reason.count == 0 || reason.reason.size() > 512 || reason.name.size() > 512) std::abort();
+    counted_bad += reason.count;
+  }
+  if (counted_bad > uint64_t{substituted} + masked) std::abort();
   return 0;
 }

@@ -10,6 +10,8 @@
 #include "tests/support/jpeg_maker.h"
 #include "tests/support/photos.h"
 
+namespace spdld::bad_input_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using Catch::Contains;
@@ -137,7 +139,7 @@ TEST_CASE("what can't be opened is refused with a sentence") {
   CHECK(take_all(loader).size() == 2);
 }
 
-TEST_CASE("a tar that is cut in the middle gives the samples before the cut, and says so") {
+TEST_CASE("a tar that is cut is refused, or with on_missing = warn gives the samples before the cut and says so") {
   DaemonProcess daemon;
   const fs::path dir = daemon.dir();
   make_photos(dir / "photos", 9, 1);
@@ -149,10 +151,25 @@ TEST_CASE("a tar that is cut in the middle gives the samples before the cut, and
   spec.replace(spec.find("from = \"image\""), 14, "from = \"jpg\"");
   spec.replace(spec.find("name = \"label\"\nfrom = \"class\""), 29,
                "name = \"label\"\nfrom = \"path\"\nops = [{ op = \"pad-bytes\", length = 64 }]");
+  CHECK_THAT(refusal({.socket = daemon.socket(), .spec = spec}),
+             Contains("cut.tar is not whole") && Contains("on_missing = \"warn\""));
+  spec.insert(spec.find("[order]"), "on_missing = \"warn\"\n");
   Loader loader = attach({.socket = daemon.socket(), .spec = spec});
   CHECK(loader.info().samples >= 3);
   CHECK(loader.info().samples < 9);
   const auto described = nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()));
   REQUIRE(described["listing"]["remark_count"] >= 1);
   CHECK_THAT(described["listing"]["remarks"][0].get<std::string>(), Contains("cut.tar"));
+  CHECK(described["listing"]["missing"] == described["listing"]["remarks"]);
+  CHECK(described["listing"]["missing_count"] == 1);
+  const auto errors = nlohmann::json::parse(query("errors", "photos", daemon.socket().c_str()));
+  REQUIRE(errors["missing_count"] == 1);
+  CHECK(errors["missing"][0]["what"] == described["listing"]["missing"][0]);
+  CHECK_THAT(daemon.log(), Contains("pipeline photos: missing: cut.tar"));
+  const Stats stats = loader.stats();
+  CHECK(stats.counts.missing_count == 1);
+  REQUIRE(stats.missing.size() == 1);
+  CHECK_THAT(stats.missing[0], Contains("cut.tar"));
 }
+
+}  // namespace spdld::bad_input_test

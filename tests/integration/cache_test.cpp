@@ -14,6 +14,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::cache_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using nlohmann::json;
@@ -170,3 +172,5 @@ TEST_CASE("a folder on disk outlives the daemon, and a damaged one costs time al
   CHECK((take_pixels(loader) == before));
   CHECK(cache(daemon)["damaged"] == 1);
 }
+
+}  // namespace spdld::cache_test

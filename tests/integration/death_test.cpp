@@ -13,6 +13,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::death_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -220,3 +222,5 @@ TEST_CASE("a job that is killed and comes back at once with other ranks is not r
   INFO((refused ? std::string(proto::text_of(refused->message())) : ""));
   CHECK(heard->message().body_as_Attached());
 }
+
+}  // namespace spdld::death_test

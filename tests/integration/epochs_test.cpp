@@ -7,6 +7,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::epochs_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -125,3 +127,5 @@ TEST_CASE("batches stay valid after the loader, and after the daemon") {
   daemon.stop(SIGKILL);
   CHECK(look(batch) == seen);
 }
+
+}  // namespace spdld::epochs_test

@@ -10,6 +10,8 @@
 #include "proto/cuda/fault.h"
 #include "tests/integration/gpu_case.h"
 
+namespace spdld::gpu_faults_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -169,3 +171,5 @@ TEST_CASE("a GPU that is lost ends its rings with a sentence; host rings go on, 
   CHECK(gpu.gpu()["state"] == "open");
   CHECK(gpu.fake().violations() == std::vector<std::string>{});
 }
+
+}  // namespace spdld::gpu_faults_test

@@ -9,6 +9,8 @@
 
 #include "tests/integration/gpu_case.h"
 
+namespace spdld::gpu_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -335,3 +337,5 @@ TEST_CASE("jobs with batches of other sizes share a stream on a GPU, by copies f
     }
   }
 }
+
+}  // namespace spdld::gpu_test

@@ -1,7 +1,6 @@
 #include "tests/integration/killed_run.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -20,7 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kThreadsMax = 6;
 constexpr int64_t kPatience_ms = 60'000;  // a machine may be busy
-constexpr int kAttachTries = 5000;        // 5 ms apart
 
 // Where a rank was when it saved.
 struct Checkpoint {
@@ -60,18 +58,6 @@ Seen seen_of(const std::string& line) {
   return seen;
 }
 
-// A daemon that is away when a run begins is an error at once: whoever starts the job tries again.
-Loader attach_again(const Job& job) {
-  for (int tries = 0;; tries++) {
-    try {
-      return attach(job);
-    } catch (const Exception& e) {
-      if (e.result() != SPDLD_NO_DAEMON || tries == kAttachTries) throw;
-      poll(nullptr, 0, 5);
-    }
-  }
-}
-
 }  // namespace
 
 KilledRun::KilledRun(DaemonProcess& daemon, Shape shape, std::mt19937_64& random)
@@ -107,7 +93,7 @@ void KilledRun::launch(uint32_t number) {
 
 int KilledRun::train(const Job& job, Rank& rank) const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // none is left behind by a test that is ended from outside
-  Loader loader = attach_again(job);
+  Loader loader = attach(job);
   Checkpoint now;
   now.fingerprint = job.fingerprint.empty() ? loader.info().fingerprint : job.fingerprint;
   std::deque<Batch> held;

@@ -9,6 +9,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::mix_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using nlohmann::json;
@@ -208,3 +210,5 @@ TEST_CASE("every source and its lists must lie in the data roots") {
   CHECK_THAT(refused(listed), Catch::Contains("/etc/passwd lies outside the data roots"));
   CHECK(refused(spec) == "it was not refused");
 }
+
+}  // namespace spdld::mix_test

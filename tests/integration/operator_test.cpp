@@ -1,10 +1,16 @@
 // What the operator of a shared daemon sets: named pipelines, who may use them, limits, reload, stop.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,6 +19,8 @@
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
+
+namespace spdld::operator_test {
 
 using namespace spdld;
 using namespace spdld::test;
@@ -122,6 +130,70 @@ TEST_CASE("SIGHUP takes good settings, and keeps the old ones where the file has
   CHECK(try_attach({.socket = daemon.socket(), .spec = spec}).result == SPDLD_DENIED);
 }
 
+TEST_CASE("SIGHUP names the keys that changed and wait for a restart, and keeps the command line's log level") {
+  const std::string first = "[limits]\ncpu_budget = 1\n";
+  DaemonProcess daemon(first);  // with --log-level debug and --socket
+  const auto said_of = [&](const std::string& settings) {
+    const size_t before = daemon.log().size();
+    daemon.rewrite_settings(settings);
+    kill(daemon.pid(), SIGHUP);
+    REQUIRE(soon([&] {
+      const size_t at = daemon.log().find("was read anew", before);
+      return at != std::string::npos && daemon.log().find('\n', at) != std::string::npos;
+    }));
+    const std::string log = daemon.log();
+    const size_t at = log.find("was read anew", before);
+    return log.substr(at, log.find('\n', at) - at);
+  };
+  CHECK(said_of(first + "[log]\nlevel = \"error\"\n") == "was read anew");
+  CHECK(said_of("[limits]\ncpu_budget = 2\nsessions_max = 9\n[gpu]\nenabled = false\n") ==
+        "was read anew; what it says of limits.cpu_budget, gpu.enabled takes effect when spdld is restarted");
+  CHECK(said_of(first) == "was read anew");
+  const size_t before = daemon.log().size();
+  query("ping", nullptr, daemon.socket().c_str());
+  CHECK(soon([&] { return daemon.log().find(" ends: its socket was closed", before) != std::string::npos; }));  // at debug
+}
+
+TEST_CASE("what the kernel refuses a daemon at its start stands in its log") {
+  const pid_t child = in_child([] {
+    // Of prlimit64 the setting alone, and sched_setaffinity: EPERM.
+    const std::array<sock_filter, 9> program = {{
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sched_setaffinity, 6, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prlimit64, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2]) + 4),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    }};
+    const sock_fprog filter{program.size(), const_cast<sock_filter*>(program.data())};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+      return 77;
+    const DaemonProcess daemon("", {"--private", "--linger-ms", "60000"});
+    const std::string log = daemon.log();
+    const bool both = log.find("setrlimit failed (Operation not permitted)") != std::string::npos &&
+                      log.find("sched_setaffinity failed (Operation not permitted)") != std::string::npos;
+    if (!both) std::fprintf(stderr, "%s\n", log.c_str());
+    return both ? 0 : 1;
+  });
+  CHECK(wait_for(child) == 0);
+}
+
+TEST_CASE("describe says why the cache's folder is not used") {
+  TempDir dir;
+  make_photos(dir.path() / "photos", 12, 2);
+  const auto folder = dir.path() / "cache";
+  std::filesystem::create_directory(folder);
+  chmod(folder.c_str(), 0777);
+  DaemonProcess daemon("[cache]\nfolder = \"" + folder.string() + "\"\n");
+  const Loader loader = attach({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(dir.path() / "photos")});
+  const auto cache = nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()))["cache"];
+  CHECK_THAT(cache["disk_trouble"].get<std::string>(),
+             Contains(folder.string() + " must be the daemon's own, and writable by nobody else"));
+}
+
 TEST_CASE("SIGTERM stops in good order, whatever goes on") {
   DaemonProcess daemon;
   make_photos(daemon.dir() / "photos", 40, 2);
@@ -153,6 +225,28 @@ TEST_CASE("a second daemon does not take a socket that is answered, and takes a 
 TEST_CASE("a private daemon serves its user alone and ends after its last session") {
   DaemonProcess daemon("", {"--private", "--linger-ms", "300"});
   CHECK_THAT(query("ping", nullptr, daemon.socket().c_str()), Contains("daemon_id"));
+  int status = 0;
+  CHECK(waitpid(daemon.pid(), &status, 0) == daemon.pid());
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  daemon.start();  // so that the destructor has something to end
+}
+
+TEST_CASE("who only looks at a private daemon does not keep it") {
+  DaemonProcess daemon("", {"--private", "--linger-ms", "300"});
+  make_photos(daemon.dir() / "photos", 4, 2);
+  { const Loader loader = attach({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(daemon.dir() / "photos")}); }
+  // Each look is a session of its own that ends at once; they follow one another without a pause.
+  const auto ended = [&] {
+    try {
+      query("ping", nullptr, daemon.socket().c_str());
+      return false;
+    } catch (const Exception&) {
+      return true;
+    }
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!ended() && std::chrono::steady_clock::now() < until) continue;
+  CHECK(std::chrono::steady_clock::now() < until);
   int status = 0;
   CHECK(waitpid(daemon.pid(), &status, 0) == daemon.pid());
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
@@ -219,3 +313,5 @@ TEST_CASE("a data set that is pinned and lists something else is refused") {
              Contains("source.fingerprint") && Contains(fingerprint) && Contains("11 samples in 2 classes"));
   CHECK_THAT(try_attach({.socket = daemon.socket(), .spec = pinned("12")}).text, Contains("32 hexadecimal digits"));
 }
+
+}  // namespace spdld::operator_test

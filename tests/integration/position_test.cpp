@@ -12,6 +12,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::position_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -151,3 +153,5 @@ TEST_CASE("step 1,000,000 of an endless run is as near as step 1") {
     CHECK(decoded(daemon.socket(), spec.name) <= (6 + 5 + 2 * 5) * 10);
   }
 }
+
+}  // namespace spdld::position_test

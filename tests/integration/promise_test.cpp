@@ -5,6 +5,8 @@
 #include "tests/integration/killed_run.h"
 #include "tests/support/photos.h"
 
+namespace spdld::promise_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -96,3 +98,5 @@ TEST_CASE("every sample comes as often as promised, over all ranks and epochs, w
     check_promise(shape, run);
   }
 }
+
+}  // namespace spdld::promise_test

@@ -11,6 +11,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::replicas_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using Catch::Contains;
@@ -365,3 +367,5 @@ TEST_CASE("a daemon that is killed when all have sought: what it sent counts, an
     CHECK(actors[1].last(7) == node.reference({round, 5}, 7));
   }
 }
+
+}  // namespace spdld::replicas_test

@@ -8,6 +8,8 @@
 #include "tests/integration/killed_run.h"
 #include "tests/support/photos.h"
 
+namespace spdld::resume_test {
+
 using namespace spdld;
 using namespace spdld::test;
 namespace fs = std::filesystem;
@@ -130,3 +132,5 @@ TEST_CASE("bad pictures have the same substitutes after a kill, and with another
   run.go_on_to_end();
   CHECK(run.history(0) == expected[0]);
 }
+
+}  // namespace spdld::resume_test

@@ -12,6 +12,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::sharing_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -241,3 +243,5 @@ TEST_CASE("the memory of a trainer that was killed is nobody's afterwards") {
   CHECK(soon([&] { return daemon.memfd_mappings() == 0; }));
   CHECK(spare_slot_bytes(daemon) == 0);
 }
+
+}  // namespace spdld::sharing_test

@@ -13,6 +13,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::state_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using nlohmann::json;
@@ -163,3 +165,5 @@ TEST_CASE("a limit of files' sizes ends what is kept on disk, and not the daemon
   CHECK(count_of(unwritten, daemon.log()) == 1);
   CHECK(WIFEXITED(daemon.stop(SIGTERM)));
 }
+
+}  // namespace spdld::state_test

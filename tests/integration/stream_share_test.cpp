@@ -5,6 +5,8 @@
 
 #include "tests/integration/shared_node.h"
 
+namespace spdld::stream_share_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -58,7 +60,7 @@ TEST_CASE("none of them can change another's pixels, or hold more than its share
     FAIL("more than it may hold");
   } catch (const Exception& e) {
     CHECK(e.result() == SPDLD_LIMIT);
-    CHECK_THAT(e.what(), Catch::Contains("all 4 batches that it may hold"));
+    CHECK_THAT(e.what(), Catch::Contains("all 4 batches that this loader may hold"));
   }
   held.clear();
   CHECK(take(a).step == kCredit);
@@ -193,3 +195,5 @@ TEST_CASE("the ranks of two groups share a stream each, and no more jobs than th
   CHECK(take_all(c0, 10) == first);
   CHECK_FALSE(first == other);
 }
+
+}  // namespace spdld::stream_share_test

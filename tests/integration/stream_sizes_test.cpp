@@ -9,6 +9,8 @@
 
 #include "tests/integration/shared_node.h"
 
+namespace spdld::stream_sizes_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -257,3 +259,5 @@ TEST_CASE("what a job saved with one size goes on with it beside another") {
   }
   CHECK(seen == std::vector<Seen>(reference.begin() + 5, reference.end()));
 }
+
+}  // namespace spdld::stream_sizes_test

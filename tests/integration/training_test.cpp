@@ -10,6 +10,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::training_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -118,3 +120,5 @@ TEST_CASE("an order that is pushed, over a daemon that is killed, and by two ran
   CHECK(times.size() == 30);
   for (const auto& [id, count] : times) CHECK(count == 2);
 }
+
+}  // namespace spdld::training_test

@@ -12,6 +12,8 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
+namespace spdld::weights_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using Catch::Contains;
@@ -185,3 +187,5 @@ TEST_CASE("weights lie in the data roots, or are refused with what is wrong") {
   std::ofstream(dir.path() / "inside/weights.csv") << "picture,how often\n0,1\n1,nan\n";
   CHECK_THAT(refused(dir.path() / "inside/weights.csv", ""), Contains("line 3: a weight must be 0 or a number"));
 }
+
+}  // namespace spdld::weights_test

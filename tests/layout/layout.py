@@ -24,8 +24,9 @@ ROOMS = {
     "daemon": (*LOWEST, "daemon/"),  # main.cpp
     "client/include": (),
     "client/src": ("proto", "proto/cuda", "client/include"),
-    "client/python": ("client/include", "proto"),
-    "client/cli": ("proto", "config", "client/include"),
+    "client/text": (),
+    "client/python": ("client/include", "client/text", "proto"),
+    "client/cli": ("proto", "config", "client/include", "client/text"),
     "tests/support": ("proto/", "config/", "daemon/", "client/", "tests/"),
     "tests": ("proto/", "config/", "daemon/", "client/", "tests/"),
     "bench": ("proto/", "config/", "daemon/", "client/", "bench/", "tests/support"),
@@ -37,10 +38,12 @@ LIBRARIES = {
     "cuda": ("tests/cuda/",),
     "nvml.h": (),
     "jpeglib.h": ("daemon/decode/jpeg/", "tests/", "bench/"),
+    "simdjson.h": ("daemon/decode/json/",),
     "toml++": ("config/document.cpp",),
     "hwy/": ("daemon/transform/", "tests/transform/"),
-    "boost/asio": ("daemon/control/", "daemon/node/", "daemon/main.cpp", "tests/"),
-    "spdlog/": ("daemon/",),
+    "boost/asio": ("daemon/base/event_loop.cpp",),
+    "spdlog/": ("daemon/base/log.cpp",),
+    "fmt/": ("daemon/base/log.cpp",),
     "CLI/": ("client/cli/", "daemon/main.cpp", "tests/cli/"),
     "nanobind/": ("client/python/",),
     "systemd/": ("daemon/node/", "daemon/main.cpp"),
@@ -97,6 +100,19 @@ def memory_faults(path, text):
                 yield f"{path}:{number}: bare {word}; use std::make_unique, a container or a handle"
 
 
+def constants_of(text):
+    """The constants that are declared at the margin, where the declarations of a namespace stand."""
+    return {name for line in re.findall(r"^(?:inline )?constexpr ([^;]*);", text, re.MULTILINE)
+            for name in re.findall(r"\b(k[A-Z]\w*)(?: =|\{|\[| \{)", line)}
+
+
+def hiding_faults(path, text, of_headers):
+    """In a unity build, other files of the room would take a file's own constant for the header's of the same name."""
+    for unnamed in re.findall(r"^namespace \{$(.*?)^\}  // namespace$", text, re.MULTILINE | re.DOTALL):
+        for name in sorted(constants_of(unnamed) & of_headers):
+            yield f"{path}: {name} hides the constant of a header of this room: give it another name"
+
+
 def files_of(root):
     tops = sorted({room.split("/")[0] for room in ROOMS})
     for path in sorted(file for top in tops for file in (root / top).rglob("*")):
@@ -107,7 +123,10 @@ def files_of(root):
 
 def look_at(root):
     """(faults, warnings), each a list of sentences; and how many files were looked at."""
-    faults, warnings, seen = [], [], 0
+    faults, warnings, seen, of_headers = [], [], 0, {}
+    for path in files_of(root):
+        if path.endswith(".h"):
+            of_headers.setdefault(room_of(path), set()).update(constants_of((root / path).read_text()))
     for path in files_of(root):
         seen += 1
         text = (root / path).read_text()
@@ -123,4 +142,6 @@ def look_at(root):
             continue
         faults += include_faults(root, path, text)
         faults += memory_faults(path, text)
+        if path.endswith(".cpp") and not path.startswith("tests/"):
+            faults += hiding_faults(path, text, of_headers.get(room_of(path), set()))
     return faults, warnings, seen

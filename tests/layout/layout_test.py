@@ -97,7 +97,7 @@ class AMadeUpTree(unittest.TestCase):
     def test_libraries_stay_in_their_rooms(self):
         for header, inside, outside in (("jpeglib.h", "daemon/decode/jpeg/x.cpp", "daemon/transform/x.cpp"),
                                         ("toml++/toml.h", "config/document.cpp", "config/x.cpp"),
-                                        ("boost/asio.hpp", "daemon/control/x.cpp", "daemon/pipeline/x.cpp"),
+                                        ("boost/asio.hpp", "daemon/base/event_loop.cpp", "daemon/control/x.cpp"),
                                         ("cuda.h", "tests/cuda/x.cpp", "proto/cuda/x.cpp"),
                                         ("cuda_runtime.h", "tests/cuda/x.cpp", "daemon/memory/cuda/x.cpp"),
                                         ("hwy/highway.h", "daemon/transform/x.cpp", "daemon/base/x.cpp")):
@@ -110,6 +110,13 @@ class AMadeUpTree(unittest.TestCase):
         self.assertEqual(self.faults("daemon/base/x.cpp", "\n" * layout.LINES_MAX), [])
         self.assertEqual(len(layout.look_at(self.root)[1]), 1)
         self.assert_fault("daemon/base/x.cpp", "\n" * (layout.LINES_MAX + 1), "lines")
+
+    def test_an_unnamed_constant_hides_none_of_its_room(self):
+        (self.root / "daemon/base").mkdir(parents=True, exist_ok=True)
+        (self.root / "daemon/base/x.h").write_text("namespace spdld {\nconstexpr int kLimit = 1;\n}\n")
+        body = "namespace {\nconstexpr double kFar = 2, %s = 3;\n}  // namespace\n"
+        self.assertEqual(self.faults("daemon/base/x.cpp", body % "kOther"), [])
+        self.assert_fault("daemon/base/x.cpp", body % "kLimit", "hides")
 
     def test_a_file_belongs_to_a_room(self):
         self.assert_fault("client/x.cpp", "\n", "no room")

@@ -9,7 +9,7 @@
 #include "daemon/memory/cuda/transfer.h"
 #include "tests/memory/gpus_fixture.h"
 
-namespace spdld::memory {
+namespace spdld::memory::copies_test {
 namespace {
 
 using test::FakeCuda;
@@ -234,4 +234,4 @@ TEST_CASE("a driver that does not come back is given up, and what it may still u
 }
 
 }  // namespace
-}  // namespace spdld::memory
+}  // namespace spdld::memory::copies_test

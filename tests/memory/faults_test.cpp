@@ -9,7 +9,7 @@
 #include "proto/cuda/driver.h"
 #include "tests/memory/gpus_fixture.h"
 
-namespace spdld::memory {
+namespace spdld::memory::faults_test {
 namespace {
 
 using cuda::abi::Result;
@@ -230,4 +230,4 @@ TEST_CASE("one copy that fails is that batch's error alone") {
 }
 
 }  // namespace
-}  // namespace spdld::memory
+}  // namespace spdld::memory::faults_test

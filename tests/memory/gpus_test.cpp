@@ -10,7 +10,7 @@
 #include "proto/cuda/driver.h"
 #include "tests/memory/gpus_fixture.h"
 
-namespace spdld::memory {
+namespace spdld::memory::gpus_test {
 namespace {
 
 using test::error_of_ring;
@@ -214,4 +214,4 @@ TEST_CASE("after stop all is answered, and slots may still be destroyed") {
 }
 
 }  // namespace
-}  // namespace spdld::memory
+}  // namespace spdld::memory::gpus_test

@@ -13,6 +13,8 @@
 #include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
 
+namespace spdld::host_memory_test {
+
 using spdld::memory::Access;
 using spdld::memory::HostMemory;
 using spdld::memory::Kind;
@@ -135,3 +137,5 @@ TEST_CASE("slots that can't be had leave nothing behind") {
   CHECK_THROWS_AS(memory.make_slots(much, 2), spdld::SetupError);
   CHECK(open_slots() == 0);
 }
+
+}  // namespace spdld::host_memory_test

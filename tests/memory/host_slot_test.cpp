@@ -10,6 +10,8 @@
 
 #include "daemon/base/result.h"
 
+namespace spdld::host_slot_test {
+
 using spdld::memory::Access;
 using spdld::memory::HostSlot;
 
@@ -82,3 +84,5 @@ TEST_CASE("a host slot has no way to go to be published") {
   CHECK(is_published);
   CHECK(!slot.trouble());
 }
+
+}  // namespace spdld::host_slot_test

@@ -6,7 +6,7 @@
 
 #include "tests/memory/gpus_fixture.h"
 
-namespace spdld::memory {
+namespace spdld::memory::staging_test {
 namespace {
 
 using test::FakeCuda;
@@ -210,4 +210,4 @@ TEST_CASE("a closed staging tells all who wait, and takes back what is lent") {
 }
 
 }  // namespace
-}  // namespace spdld::memory
+}  // namespace spdld::memory::staging_test

@@ -6,8 +6,20 @@
 
 #include "tests/support/temp_dir.h"
 
+namespace spdld::access_test {
+
 using namespace spdld;
 using namespace spdld::node;
+
+namespace {
+
+control::Client client_of(uid_t uid, gid_t gid, std::vector<gid_t> groups = {}) {
+  control::Client client;
+  client.uid = uid, client.gid = gid, client.groups = std::move(groups);
+  return client;
+}
+
+}  // namespace
 
 TEST_CASE("a path lies where its links lead") {
   const test::TempDir temp;
@@ -23,12 +35,36 @@ TEST_CASE("a path lies where its links lead") {
   CHECK(lies_in(outside, inside / "link"));
 }
 
-TEST_CASE("without data roots every path is allowed, with some those in any of them") {
+TEST_CASE("roots are open to those whom they name") {
   const test::TempDir temp;
   config::DaemonSettings settings;
-  CHECK(in_data_roots(settings, "/anywhere"));
-  settings.data_roots = {temp.path() / "a", temp.path() / "b"};
-  CHECK(in_data_roots(settings, temp.path() / "b" / "list"));
-  CHECK_FALSE(in_data_roots(settings, temp.path() / "c"));
-  CHECK_FALSE(in_data_roots(settings, "/anywhere"));
+  const std::string a = temp.path() / "a", b = temp.path() / "b", c = temp.path() / "c";
+  settings.data_roots = {{a, {}}, {b, {{"4321"}, {}}}, {c, {{}, {"77"}}}};
+  const auto stranger = client_of(4322, 4322), user = client_of(4321, 4321);
+  const auto by_gid = client_of(4322, 77), by_group = client_of(4322, 4322, {1, 77});
+  CHECK(data_roots(settings) == Folders{a, b, c});
+  CHECK(open_roots(settings, stranger).empty());
+  CHECK(open_roots(settings, user) == Folders{b});
+  CHECK(open_roots(settings, by_gid) == Folders{c});
+  CHECK(open_roots(settings, by_group) == Folders{c});
+  CHECK(lies_in_any({a, b}, b + "/list"));
+  CHECK_FALSE(lies_in_any({a, b}, c));
+  CHECK_FALSE(lies_in_any({}, "/anywhere"));
 }
+
+TEST_CASE("who is among those that are allowed") {
+  const auto user = client_of(4321, 4321, {88}), nobody = client_of(65534, 65534), root = client_of(0, 0);
+  CHECK(is_among({{"4321"}, {}}, user));
+  CHECK(is_among({{"somebody", "*"}, {}}, user));
+  CHECK(is_among({{}, {"no such group", "88"}}, user));
+  CHECK(is_among({{"root"}, {}}, root));
+  CHECK(is_among({{}, {"root"}}, root));  // the database's name of gid 0
+  CHECK_FALSE(is_among({}, user));
+  CHECK_FALSE(is_among({{"432", "43210", "root"}, {"8", "888", "root"}}, user));
+  // Who is known to another user namespace alone is only one of everybody.
+  CHECK(is_among({{"*"}, {}}, nobody));
+  CHECK_FALSE(is_among({{"65534", "nobody"}, {"65534", "nogroup"}}, nobody));
+  CHECK_FALSE(is_among({{}, {"65534", "nogroup"}}, client_of(4321, 65534, {65534})));
+}
+
+}  // namespace spdld::access_test

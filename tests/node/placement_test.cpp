@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace spdld::node {
+namespace spdld::node::placement_test {
 namespace {
 
 using Place = Placement::Place;
@@ -71,4 +71,4 @@ TEST_CASE("what can't be had is refused with its name and what to do", "[node]")
   CHECK(refusal("cpu", request).find("takes one reader") != std::string::npos);
 }
 
-}  // namespace spdld::node
+}  // namespace spdld::node::placement_test

@@ -6,6 +6,8 @@
 
 #include "tests/support/temp_dir.h"
 
+namespace spdld::places_test {
+
 using namespace spdld;
 using namespace spdld::test;
 
@@ -72,3 +74,5 @@ TEST_CASE("what outlives the daemon lies where the settings, the service manager
   settings.state_kept = false;
   CHECK(node::state_folder(settings).empty());
 }
+
+}  // namespace spdld::places_test

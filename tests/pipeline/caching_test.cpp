@@ -5,6 +5,8 @@
 #include "tests/support/photos.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::caching_test {
+
 using namespace spdld;
 using pipeline::CacheNeeds;
 using pipeline::choose_cache;
@@ -71,7 +73,7 @@ TEST_CASE("auto counts the samples that the pipeline takes, not all that are lis
   const test::TempDir dir;
   test::make_photos(dir.path(), 40, 2);
   config::SourceSpec source;
-  source.type = "image-folder", source.uri = dir.path().string();
+  source.type = "image-folder", source.uris = {dir.path().string()};
   const auto listing = source::open_listing(source, {}, {});
   source::LocalFetcher fetcher(1, 1 << 20);
   config::PipelineSpec spec;
@@ -100,3 +102,5 @@ TEST_CASE("auto counts the samples that the pipeline takes, not all that are lis
   CHECK_THAT(choice({{}, three}).why, Catch::Contains("reads every sample once"));
   CHECK(choice({17, three, {{1, 1, 1}, true, 30}}).form == Form::kDecoded);  // each of them ten times
 }
+
+}  // namespace spdld::caching_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace spdld::error_log_test {
+
 using spdld::pipeline::ErrorLog;
 
 TEST_CASE("equal errors are counted together, and the newest stands last") {
@@ -24,3 +26,5 @@ TEST_CASE("a full log drops the oldest, and the total never forgets") {
   CHECK(log.entries().front().sample == 10);
   CHECK(log.total() == ErrorLog::kEntriesMax + 10);
 }
+
+}  // namespace spdld::error_log_test

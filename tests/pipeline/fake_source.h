@@ -37,8 +37,6 @@ class FakeListing final : public source::Listing {
   const std::string& fingerprint() const override { return fingerprint_; }
   uint64_t memory_bytes() const override { return 0; }
   std::span<const std::string> classes() const override { return {}; }
-  std::span<const std::string> remarks() const override { return {}; }
-  uint64_t remark_count() const override { return 0; }
   bool unchanged() const override { return true; }
 
  private:
@@ -84,6 +82,9 @@ class FakeFetcher final : public source::Fetcher {
   }
   void make_bad(uint64_t sample) {
     change([&] { bad_.insert(sample); });
+  }
+  void make_unsupported(uint64_t sample) {
+    change([&] { unsupported_.insert(sample); });
   }
   void set_down(bool down) {
     change([&] { down_ = down; });
@@ -138,6 +139,11 @@ class FakeFetcher final : public source::Fetcher {
       request.error = {Trouble::kTransient, "the store is down"};
       return;
     }
+    if (unsupported_.contains(request.sample)) {
+      request.ok = false;
+      request.error = {Trouble::kUnsupported, "a picture of another format"};
+      return;
+    }
     const std::string text = bad_.contains(request.sample) ? "rubbish" : std::to_string(10 * request.sample);
     for (auto& bytes : request.bytes) std::copy(text.begin(), text.end(), bytes.resize(text.size()));
   }
@@ -145,7 +151,7 @@ class FakeFetcher final : public source::Fetcher {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<source::FetchRequest*> waiting_;
-  std::set<uint64_t> held_, bad_;
+  std::set<uint64_t> held_, bad_, unsupported_;
   std::map<uint64_t, size_t> asked_;
   size_t outstanding_ = 0, outstanding_peak_ = 0;
   bool down_ = false, stopping_ = false;

@@ -8,6 +8,8 @@
 #include "tests/pipeline/rig.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::mix_test {
+
 using namespace spdld;
 using test::Given;
 using test::Received;
@@ -189,3 +191,5 @@ TEST_CASE("other weights, rules, lengths and names are other runs") {
   longer.order.epoch_samples = 10;
   CHECK(fingerprint_of(longer) != plain);
 }
+
+}  // namespace spdld::mix_test

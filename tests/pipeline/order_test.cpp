@@ -9,6 +9,8 @@
 #include "tests/pipeline/rig.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::order_test {
+
 using namespace spdld;
 using test::Given;
 using test::Received;
@@ -226,3 +228,5 @@ TEST_CASE("a list that is written anew is read anew") {
   lists.write("list", "1\n2\n3\n");
   CHECK_FALSE(rig.pipeline->unchanged());
 }
+
+}  // namespace spdld::order_test

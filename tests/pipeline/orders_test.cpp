@@ -7,6 +7,8 @@
 #include <mutex>
 #include <optional>
 
+namespace spdld::orders_test {
+
 using namespace spdld;
 using pipeline::Orders;
 
@@ -150,3 +152,5 @@ TEST_CASE("an order that takes no time is there at once") {
   for (const uint64_t epoch : {uint64_t{0}, uint64_t{5}, uint64_t{1} << 60})
     CHECK((*orders.find(epoch, reader))(7) == sampler::EpochOrder(order, epoch)(7));
 }
+
+}  // namespace spdld::orders_test

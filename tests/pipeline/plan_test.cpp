@@ -5,6 +5,8 @@
 
 #include "tests/pipeline/fake_source.h"
 
+namespace spdld::plan_test {
+
 using namespace spdld;
 
 namespace {
@@ -51,7 +53,8 @@ TEST_CASE("a spec that does not fit the data set is refused with a sentence that
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "jpg")}), listing),
                     Contains("'a'") && Contains("text, class, path"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "decode-image")}), listing), Contains("no picture"));
-  CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "text")}), listing), Contains("parse-int or pad-bytes"));
+  CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "text")}), listing),
+                    Contains("parse-int, parse-float or pad-bytes"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "parse-int")}), listing), Contains("parse-int"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "path", "parse-int")}), listing), Contains("not a number"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class"), output("a", "class")}), listing), Contains("'a'"));
@@ -105,6 +108,89 @@ TEST_CASE("numbers from text") {
   }
 }
 
+TEST_CASE("numbers with a fraction") {
+  const auto as = [](const std::string& dtype, const std::string& text) {
+    const auto bytes = run(output("n", "text", "parse-float", {{"dtype", dtype}}), text);
+    INFO(text << ": " << (bytes ? "" : bytes.error().message));
+    REQUIRE(bytes);
+    float narrow = 0;
+    double wide = 0;
+    if (dtype == "float32") std::memcpy(&narrow, bytes->data(), sizeof narrow);
+    if (dtype == "float64") std::memcpy(&wide, bytes->data(), sizeof wide);
+    CHECK(bytes->size() == (dtype == "float32" ? 4 : 8));
+    return dtype == "float32" ? static_cast<double>(narrow) : wide;
+  };
+  CHECK(as("float32", "0.1") == 0.1f);
+  CHECK(as("float64", "0.1") == 0.1);
+  CHECK(as("float64", " -1.5e-3\r\n") == -1.5e-3);
+  CHECK(as("float64", "+2") == 2);
+  CHECK(as("float32", "16777217") == 16777216);
+  CHECK(as("float32", "1e-60") == 0);
+  CHECK(as("float64", "1e-60") == 1e-60);
+  const auto spec = output("n", "text", "parse-float", {{"dtype", std::string("float32")}});
+  for (const char* bad : {"", "x", "1.5x", "1,5", "nan", "inf", "-inf", "1e39", "1e999", "+-1", "1 2", "0x10"}) {
+    INFO(bad);
+    const auto result = run(spec, bad);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().trouble == Trouble::kContent);
+    CHECK_THAT(result.error().message, Catch::Contains("output 'n'") && Catch::Contains(std::string("'") + bad + "'"));
+  }
+}
+
+TEST_CASE("values of a field that holds JSON") {
+  const std::string json = R"({"label": 7, "score": 0.25, "name": "a\u00e4", "yes": true, "none": null, "text": "-3",
+                               "meta": {"deep": [10, {"id": 11}], "label": 8}, "label": 9, "big": 18446744073709551615})";
+  const auto number = [&](const std::string& path) {
+    return integer(*run(output("n", "text:" + path, "parse-int"), json));
+  };
+  CHECK(number("label") == 9);  // the last of two
+  CHECK(number("meta.label") == 8);
+  CHECK(number("meta.deep[0]") == 10);
+  CHECK(number("meta.deep[1].id") == 11);
+  CHECK(number("text") == -3);
+  CHECK(number("yes") == 1);
+  float score = 0;
+  const auto bytes = run(output("n", "text:score", "parse-float", {{"dtype", std::string("float32")}}), json);
+  REQUIRE(bytes);
+  std::memcpy(&score, bytes->data(), sizeof score);
+  CHECK(score == 0.25f);
+  CHECK(*run(output("n", "text:name", "pad-bytes", {{"length", int64_t{4}}}), json) ==
+        std::vector<uint8_t>{'a', 0xc3, 0xa4, 0});
+
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"labels", "the JSON has no \"labels\""},
+      {"meta.deep[2]", "\"meta.deep\" has no element 2"},
+      {"meta[0]", "\"meta\" is a table, not a list"},
+      {"meta.deep.id", "\"meta.deep\" is a list, not a table"},
+      {"label.x", "\"label\" is a number, not a table"},
+      {"meta", "\"meta\" is a table, not a number or a text"},
+      {"meta.deep", "\"meta.deep\" is a list, not a number or a text"},
+      {"none", "\"none\" is null, not a number or a text"},
+      {"name", "is no decimal number"},
+      {"score", "'0.25' is no decimal number"},
+      {"big", "'18446744073709551615' is no decimal number"},
+  };
+  for (const auto& [path, fragment] : bad) {
+    INFO(path);
+    const auto result = run(output("n", "text:" + path, "parse-int"), json);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().trouble == Trouble::kContent);
+    CHECK_THAT(result.error().message, Catch::Contains("output 'n'") && Catch::Contains(fragment));
+  }
+  const auto broken = run(output("n", "text:label", "parse-int"), json + "}");
+  REQUIRE_FALSE(broken);
+  CHECK_THAT(broken.error().message, Catch::Contains("field 'text'") && Catch::Contains("no sound JSON"));
+  CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "path:x", "parse-int")}), test::FakeListing(5)),
+                    Catch::Contains("holds no JSON"));
+}
+
+TEST_CASE("a field that holds JSON is read once for all its outputs, and is no picture") {
+  const test::FakeListing listing(5);
+  const pipeline::Plan plan(with({output("a", "text:x", "parse-int"), output("b", "text:y", "parse-int")}), listing);
+  REQUIRE(plan.fetched().size() == 1);
+  CHECK_FALSE(plan.fetched()[0].is_picture);
+}
+
 TEST_CASE("bytes are padded with zeros, and content too long is bad content") {
   const auto spec = output("raw", "text", "pad-bytes", {{"length", int64_t{6}}});
   CHECK(*run(spec, "abc") == std::vector<uint8_t>{'a', 'b', 'c', 0, 0, 0});
@@ -113,3 +199,5 @@ TEST_CASE("bytes are padded with zeros, and content too long is bad content") {
   CHECK(*run(output("name", "path", "pad-bytes", {{"length", int64_t{10}}}), "") ==
         std::vector<uint8_t>{'s', 'a', 'm', 'p', 'l', 'e', '-', '3', 0, 0});
 }
+
+}  // namespace spdld::plan_test

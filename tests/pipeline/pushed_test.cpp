@@ -3,6 +3,8 @@
 
 #include "tests/pipeline/rig.h"
 
+namespace spdld::pushed_test {
+
 using namespace spdld;
 using test::Given;
 using test::Received;
@@ -103,3 +105,5 @@ TEST_CASE("bad content that was pushed is substituted by its place, and a replay
   CHECK(run(4) == once);
   CHECK((once[0] != once[2] || once[2] != once[3]));  // another place, another draw
 }
+
+}  // namespace spdld::pushed_test

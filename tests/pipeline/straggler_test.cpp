@@ -12,6 +12,8 @@
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/rendezvous.h"
 
+namespace spdld::straggler_test {
+
 using namespace spdld;
 using namespace std::chrono_literals;
 
@@ -34,8 +36,6 @@ class WatchedListing final : public source::Listing {
   const std::string& fingerprint() const override { return inner_.fingerprint(); }
   uint64_t memory_bytes() const override { return 0; }
   std::span<const std::string> classes() const override { return {}; }
-  std::span<const std::string> remarks() const override { return {}; }
-  uint64_t remark_count() const override { return 0; }
   bool unchanged() const override { return true; }
 
  private:
@@ -247,3 +247,5 @@ TEST_CASE("with fewer threads than the pool has, a straggler takes one of them, 
   CHECK(rig.steps(kBatches) == all_steps(kBatches));
   CHECK(peak <= 2);
 }
+
+}  // namespace spdld::straggler_test

@@ -4,6 +4,8 @@
 
 #include "tests/pipeline/rig.h"
 
+namespace spdld::stream_test {
+
 using namespace spdld;
 using test::Given;
 using test::Received;
@@ -49,21 +51,35 @@ TEST_CASE("bad content is substituted by the same samples every time, and logged
     Given given;
     given.threads = threads;
     Rig rig(given);
-    for (uint64_t bad : {3, 4, 11}) rig.fetcher.make_bad(bad);
+    for (uint64_t bad : {3, 11}) rig.fetcher.make_bad(bad);
+    rig.fetcher.make_unsupported(4);
     rig.fill_all();
     std::vector<int64_t> ids;
+    std::set<uint64_t> flaws;
     uint32_t substituted = 0;
     for (int step = 0; step < 5; step++) {
       const Received got = rig.take();
       CHECK(got.values == tenfold(got.ids));
       ids.insert(ids.end(), got.ids.begin(), got.ids.end());
       substituted += got.batch.substituted.size();
+      CHECK(got.batch.flaws.size() == got.batch.substituted.size());
+      for (const batch::Flaw& flaw : got.batch.flaws) {
+        flaws.insert(flaw.sample);
+        CHECK(flaw.name == "sample-" + std::to_string(flaw.sample));
+        CHECK((flaw.kind == batch::FlawKind::kUnsupported) == (flaw.sample == 4));
+      }
     }
     CHECK(std::set<int64_t>(ids.begin(), ids.end()).count(3) == 0);
     CHECK(substituted == 3);
     CHECK(rig.pipeline->statistics().substituted.value() == 3);
+    CHECK(flaws == std::set<uint64_t>{3, 4, 11});
+    const auto& statistics = rig.pipeline->statistics();
+    CHECK(statistics.unsupported.value() >= 1);  // more where it was itself drawn as a substitute
+    CHECK(statistics.damaged.value() >= 2);
+    CHECK(statistics.damaged.value() + statistics.unsupported.value() == rig.pipeline->errors().total());
     const auto errors = rig.pipeline->errors().entries();
     REQUIRE(errors.size() == 3);
+    for (const auto& error : errors) CHECK((error.kind == batch::FlawKind::kUnsupported) == (error.sample == 4));
     CHECK(errors[0].name == "sample-" + std::to_string(errors[0].sample));
     CHECK(errors[0].reason.find("rubbish") != std::string::npos);
     runs.push_back(ids);
@@ -207,3 +223,5 @@ TEST_CASE("a rank that a short last step leaves without samples gets an empty ba
   const sampler::Sharding second(1, two, 0, 2), first(1, two, 1, 2);
   CHECK(first.slice(0).count + second.slice(0).count == 1);
 }
+
+}  // namespace spdld::stream_test

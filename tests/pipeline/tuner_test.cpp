@@ -5,6 +5,8 @@
 
 #include "tests/pipeline/simulated_node.h"
 
+namespace spdld::tuner_test {
+
 using spdld::pipeline::Tuner;
 using spdld::pipeline::TunerDecision;
 using spdld::pipeline::TunerInput;
@@ -226,3 +228,5 @@ TEST_CASE("every change says why") {
         "trainers waited 50 % of the time and decoding was busy: 2 -> 5 decode threads; "
         "trainers waited 50 % of the time and reading was busy: 2 -> 4 reads at once");
 }
+
+}  // namespace spdld::tuner_test

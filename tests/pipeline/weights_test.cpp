@@ -10,6 +10,8 @@
 #include "tests/sampler/judge.h"
 #include "tests/support/temp_dir.h"
 
+namespace spdld::weights_test {
+
 using namespace spdld;
 using namespace spdld::test;
 using Catch::Contains;
@@ -232,3 +234,5 @@ TEST_CASE("how long an epoch of weighted draws is belongs to the spec, not to th
   given.order.epoch_samples = 9;
   CHECK(pipeline::Pipeline::differs(fingerprint_of(given), four) == "the pipeline's spec differs");
 }
+
+}  // namespace spdld::weights_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace spdld::drift_test {
+
 namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;  // field and type, value and number
@@ -56,19 +58,23 @@ Groups of_schema() {
   return groups;
 }
 
-// What PROTOCOL.md lists: tables under "### NAME" and "### enum NAME : TYPE", and the table of messages.
+// What PROTOCOL.md lists in its sections "Messages" and "Enumerations": the tables under "### NAME" and
+// "### enum NAME : TYPE", and the table of messages.
 Groups of_document() {
   const std::regex row("^\\| `(\\w+)` \\| ([^|]+) \\|.*"), message("^\\| (\\d+) \\| `(\\w+)` \\|.*");
   Groups groups;
-  std::string group;
+  std::string section, group;
   std::stringstream text(read("PROTOCOL.md"));
   for (std::string line; std::getline(text, line);) {
     std::smatch match;
-    if (line.rfind("### ", 0) == 0) {
+    if (line.rfind("## ", 0) == 0) {
+      section = line.substr(3);
+      group.clear();
+    } else if (section != "Messages" && section != "Enumerations") {
+      continue;
+    } else if (line.rfind("### ", 0) == 0) {
       group = line.substr(4);
       groups[group];
-    } else if (line.rfind("## ", 0) == 0) {
-      group.clear();
     } else if (std::regex_match(line, match, message)) {
       groups["messages"].emplace_back(match[2], match[1]);
     } else if (!group.empty() && std::regex_match(line, match, row)) {
@@ -102,3 +108,5 @@ TEST_CASE("PROTOCOL.md names the file identifier and the limits") {
     CHECK(text.find(word) != std::string::npos);
   }
 }
+
+}  // namespace spdld::drift_test

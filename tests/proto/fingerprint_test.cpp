@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace spdld::fingerprint_test {
+
 using spdld::proto::fingerprint_difference;
 
 namespace {
@@ -39,3 +41,5 @@ TEST_CASE("what has not the form of a fingerprint is none") {
     CHECK(clause(text, "1-a-b-4-e") == "no fingerprint");
   }
 }
+
+}  // namespace spdld::fingerprint_test

@@ -5,6 +5,8 @@
 
 #include "tests/proto/walk.h"
 
+namespace spdld::message_test {
+
 using namespace spdld;
 using flatbuffers::FlatBufferBuilder;
 
@@ -203,3 +205,5 @@ TEST_CASE("names and sizes of types and errors") {
   CHECK(proto::bytes_of(proto::DType::float32) == 4);
   CHECK(proto::bytes_of(static_cast<proto::DType>(99)) == 0);
 }
+
+}  // namespace spdld::message_test

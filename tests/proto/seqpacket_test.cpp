@@ -1,12 +1,14 @@
 #include "proto/seqpacket.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstdlib>
@@ -14,6 +16,8 @@
 #include <filesystem>
 
 #include "tests/support/temp_dir.h"
+
+namespace spdld::seqpacket_test {
 
 using namespace spdld;
 using namespace spdld::proto;
@@ -161,6 +165,26 @@ TEST_CASE("who is at the other end") {
   CHECK(peer_credentials(-1).uid == 65534);
 }
 
+TEST_CASE("the groups of who is at the other end, however many") {
+  const auto [left, right] = socket_pair();
+  std::vector<gid_t> own(65536);
+  own.resize(static_cast<size_t>(std::max(0, ::getgroups(static_cast<int>(own.size()), own.data()))));
+  CHECK(peer_groups(left.get()) == own);
+  CHECK(peer_groups(-1).empty());
+  if (::geteuid() != 0) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<gid_t> many(300);
+    for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<gid_t>(1000 + i);
+    if (::setgroups(many.size(), many.data()) != 0) ::_exit(2);
+    const auto [one, other] = socket_pair();
+    ::_exit(peer_groups(one.get()) == many ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
 TEST_CASE("a pidfd tells of its process's end, and nothing else is taken for one") {
   const auto [gate, child_gate] = socket_pair();
   const pid_t child = ::fork();
@@ -206,3 +230,5 @@ TEST_CASE("texts in memfds are sealed, and taken only so") {
   CHECK_FALSE(text_to_memfd(std::string(kTextBytesMax + 1, 'x'), "test"));
   CHECK(errno == EFBIG);
 }
+
+}  // namespace spdld::seqpacket_test

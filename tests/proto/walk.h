@@ -61,7 +61,7 @@ inline uint64_t sum_of(const proto::Attached& body) {
                  static_cast<uint64_t>(body.access()) + body.slot_count() + body.slot_bytes() + body.batch_size() +
                  body.global_size() + body.samples() + body.steps_per_epoch() + body.epochs() + body.seed() +
                  sum_of(body.position()) + sum_of(body.fingerprint()) + body.classes_in_fd() + body.push_steps_max() +
-                 body.push_ids_max() + sum_of(body.sources());
+                 body.push_ids_max() + sum_of(body.sources()) + sum_of(body.missing()) + body.missing_count();
   for (flatbuffers::uoffset_t i = 0; body.outputs() && i < body.outputs()->size(); ++i) {
     const proto::OutputSchema* output = body.outputs()->Get(i);
     sum += sum_of(output->name()) + proto::bytes_of(output->dtype()) + sum_of(output->shape());
@@ -70,7 +70,13 @@ inline uint64_t sum_of(const proto::Attached& body) {
 }
 inline uint64_t sum_of(const proto::Ready& body) {
   uint64_t sum = body.attachment() + body.run() + body.slot() + body.generation() + sum_of(body.position()) +
-                 body.valid() + body.substituted() + body.masked() + body.padded() + sum_of(body.source_counts());
+                 body.valid() + body.substituted() + body.masked() + body.padded() + sum_of(body.source_counts()) +
+                 body.unsupported();
+  for (flatbuffers::uoffset_t i = 0; body.bad() && i < body.bad()->size(); ++i) {
+    const proto::BadReason* bad = body.bad()->Get(i);
+    sum +=
+        static_cast<uint64_t>(bad->kind()) + sum_of(bad->reason()) + bad->count() + bad->sample() + sum_of(bad->name());
+  }
   if (body.range()) sum += body.range()->first() + body.range()->count();
   for (flatbuffers::uoffset_t i = 0; body.tensors() && i < body.tensors()->size(); ++i) {
     const proto::TensorDescriptor* tensor = body.tensors()->Get(i);

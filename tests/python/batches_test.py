@@ -123,7 +123,7 @@ class Errors(DaemonCase):
                               ({"world_size": 0, "rank": 0}, "at least 1")):
             with self.subTest(options), self.assertRaisesRegex(spdld.InvalidError, word):
                 self.attach(**options)
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(spdld.InvalidError, "no int"):
             self.attach(17)
         with self.assertRaisesRegex(spdld.InvalidError, "object"):
             self.attach(self.spec(seed=object()))

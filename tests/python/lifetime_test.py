@@ -69,7 +69,7 @@ class Leases(DaemonCase):
         np.testing.assert_array_equal(batch["image"], before + np.uint8(1))
 
     def test_all_held_is_an_error_and_no_deadlock(self):
-        loader = self.attach(self.spec(order={"epochs": 0}))
+        loader = self.attach(self.spec(order={"epochs": 0}), held_wait=0)
         held = []
         with self.assertRaisesRegex(spdld.LimitError, "held"):
             for _ in range(loader.info.slot_count + 2):

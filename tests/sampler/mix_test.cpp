@@ -10,6 +10,8 @@
 
 #include "tests/sampler/judge.h"
 
+namespace spdld::mix_test {
+
 using namespace spdld::sampler;
 using namespace spdld::test;
 using spdld::config::MixRule;
@@ -292,3 +294,5 @@ TEST_CASE("golden mixes of version 1") {
   for (uint64_t i = 0; i < 8; ++i) text += std::to_string(reader.at(1'000'000, 4321 + i).id) + " ";
   CHECK(text == "493 301 408 182 289 102 79 32 ");
 }
+
+}  // namespace spdld::mix_test

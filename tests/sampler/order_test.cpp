@@ -7,6 +7,8 @@
 
 #include "tests/sampler/judge.h"
 
+namespace spdld::order_test {
+
 using namespace spdld::sampler;
 using namespace spdld::test;
 using spdld::config::Shuffle;
@@ -182,3 +184,5 @@ TEST_CASE("a subset is ordered like a data set of its size, and its substitutes 
     }
   }
 }
+
+}  // namespace spdld::order_test

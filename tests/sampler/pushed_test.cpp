@@ -6,6 +6,8 @@
 
 #include "daemon/sampler/pushed.h"
 
+namespace spdld::pushed_test {
+
 using namespace spdld;
 using sampler::Position;
 using sampler::Pushed;
@@ -160,3 +162,5 @@ TEST_CASE("each place of an epoch has a pass of its own, and a substitute that i
   CHECK(substitutes.size() == 99);
   CHECK(Pushed({1, 4, 0, 5}, {}).substitute(0, 0, 0, 1) == 0);
 }
+
+}  // namespace spdld::pushed_test

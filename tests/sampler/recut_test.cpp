@@ -3,6 +3,8 @@
 
 #include "daemon/sampler/recut.h"
 
+namespace spdld::recut_test {
+
 using namespace spdld;
 using namespace spdld::sampler;
 
@@ -54,3 +56,5 @@ TEST_CASE("what several ranks have is not one order cut in two ways") {
   CHECK_FALSE(covers(one, of_two));
   CHECK_FALSE(covers(of_two, one));
 }
+
+}  // namespace spdld::recut_test

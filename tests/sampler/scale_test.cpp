@@ -7,6 +7,8 @@
 #include "daemon/sampler/sharding.h"
 #include "tests/support/allocations.h"
 
+namespace spdld::scale_test {
+
 using namespace spdld;
 using namespace spdld::sampler;
 
@@ -87,3 +89,5 @@ TEST_CASE("10^9 and 2^40 samples are cut into steps and ranks without memory, th
     }
   }
 }
+
+}  // namespace spdld::scale_test

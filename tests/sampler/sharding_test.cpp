@@ -8,6 +8,8 @@
 
 #include "daemon/base/result.h"
 
+namespace spdld::sharding_test {
+
 using namespace spdld;
 using namespace spdld::sampler;
 using config::BatchSpec;
@@ -148,3 +150,5 @@ TEST_CASE("what can't be cut is refused with a sentence") {
   CHECK_THAT(refusal(~uint64_t{0}, global(uint64_t{1} << 63, LastBatch::kPad), 0, 2), Catch::Contains("too large"));
   CHECK_THAT(refusal(9, BatchSpec{}, 0, 1), Catch::Contains("exactly one"));
 }
+
+}  // namespace spdld::sharding_test

@@ -7,6 +7,8 @@
 #include <set>
 #include <vector>
 
+namespace spdld::subset_test {
+
 using namespace spdld::sampler;
 
 namespace {
@@ -81,3 +83,5 @@ TEST_CASE("random lists give what they say") {
     }
   }
 }
+
+}  // namespace spdld::subset_test

@@ -12,6 +12,8 @@
 #include "daemon/sampler/order.h"
 #include "tests/sampler/judge.h"
 
+namespace spdld::weighted_test {
+
 using namespace spdld;
 using namespace spdld::sampler;
 using namespace spdld::test;
@@ -265,3 +267,5 @@ TEST_CASE("golden weighted orders of version 1") {
   CHECK(EpochOrder(with, 1).substitute(2, 1) == 3);
   CHECK(negative_log2(0x123456789ABCDEF0) == 549623793652404946);
 }
+
+}  // namespace spdld::weighted_test

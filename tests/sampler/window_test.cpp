@@ -10,6 +10,8 @@
 #include "daemon/sampler/order.h"
 #include "tests/sampler/judge.h"
 
+namespace spdld::window_test {
+
 using namespace spdld::sampler;
 using namespace spdld::test;
 using spdld::config::Shuffle;
@@ -174,3 +176,5 @@ TEST_CASE("windows: a billion samples cost no memory that grows with them, and a
     CHECK(seen.insert(epoch(position)).second);
   }
 }
+
+}  // namespace spdld::window_test

@@ -12,6 +12,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::field_fetch_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -277,3 +279,5 @@ TEST_CASE("trouble is told by fetch alone") {
   CHECK_THAT(one.request.error.message, Contains("No such file"));
   CHECK(one.fetcher.statistics().failures.value() == 1);
 }
+
+}  // namespace spdld::field_fetch_test

@@ -8,6 +8,8 @@
 
 #include "tests/source/temp_folder.h"
 
+namespace spdld::image_folder_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -57,6 +59,26 @@ Samples expected_samples(const fs::path& root) {
 
 }  // namespace
 
+TEST_CASE("hidden folders are no classes, and hidden files no pictures") {
+  const TempFolder temp;
+  for (const char* name : {"a/1.jpg", "a/._1.jpg", "a/.2.jpg.Xy1z.jpg", "a/.ipynb_checkpoints/1-checkpoint.jpg",
+                           "b/1.jpg", ".hidden/1.jpg", ".jpg/1.jpg", "b/.DS_Store"})
+    temp.file(name);
+  temp.link("a", ".link");
+  temp.link("../a/1.jpg", "b/.1.jpg");
+  temp.link("../a", "b/.a");
+  const auto listing = open("image-folder", temp.path().string());
+  CHECK(std::vector<std::string>(listing->classes().begin(), listing->classes().end()) ==
+        std::vector<std::string>{"a", "b"});
+  REQUIRE(listing->size() == 2);
+  CHECK(listing->name(0) == "a/1.jpg");
+  CHECK(listing->name(1) == "b/1.jpg");
+  CHECK(listing->remark_count() == 0);
+  const TempFolder hidden;
+  hidden.file(".x/1.jpg");
+  CHECK_THAT(refusal("image-folder", hidden.path().string()).message, Contains("holds no folder"));
+}
+
 TEST_CASE("classes are the folders in order, samples the pictures in order of folder and name") {
   const TempFolder temp;
   for (const char* name : {"dog/b.jpg", "dog/a.JPEG", "dog/notes.txt", "dog/x/1.jpg", "dog/x-y/2.jpg", "dog/x/z/3.Jpg",
@@ -65,7 +87,6 @@ TEST_CASE("classes are the folders in order, samples the pictures in order of fo
   }
   const auto listing = open("image-folder", temp.path().string());
   CHECK(samples_of(*listing) == Samples{{"Zebra/a.jpg", 0},
-                                        {"cat/.jpg", 1},
                                         {"cat/10.jpg", 1},
                                         {"cat/9.jpg", 1},
                                         {"dog/a.JPEG", 2},
@@ -231,7 +252,11 @@ TEST_CASE("a stop ends the listing, and progress tells how many were found") {
   const TempFolder temp;
   for (int i = 0; i < 30; ++i) temp.file("c" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg");
   uint64_t last = 0, total = 1;
-  open("image-folder", temp.path().string(), {}, [&](uint64_t done, uint64_t all) { last = done, total = all; });
+  std::string counted;
+  open("image-folder", temp.path().string(), {}, [&](std::string_view what, uint64_t done, uint64_t all) {
+    counted = what, last = done, total = all;
+  });
+  CHECK(counted == "pictures");
   CHECK(last == 30);
   CHECK(total == 0);
 
@@ -258,3 +283,5 @@ TEST_CASE("uris: what is a local path and what is not") {
   CHECK_THAT(refusal("image-folder", "s3://bucket/a").message, Contains("s3://"));
   CHECK_THAT(refusal("parquet", "/").message, Contains("image-folder") && Contains("webdataset"));
 }
+
+}  // namespace spdld::image_folder_test

@@ -6,6 +6,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::joined_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -29,8 +31,9 @@ struct Folders {
   std::vector<config::SourceSpec> specs() const {
     std::vector<config::SourceSpec> both(2);
     both[0].type = both[1].type = "image-folder";
-    both[0].uri = temp / "x", both[1].uri = temp / "y";
+    both[0].uris = {temp / "x"}, both[1].uris = {temp / "y"};
     both[0].name = "one", both[1].name = "two";
+    both[1].on_missing = config::OnMissing::kWarn;  // of the empty class
     return both;
   }
   TempFolder temp;
@@ -135,6 +138,8 @@ TEST_CASE("a change of any part is a change, and remarks name their part") {
   CHECK(listing->unchanged());
   REQUIRE(listing->remark_count() == 1);
   CHECK_THAT(listing->remarks()[0], Catch::StartsWith("two: "));
+  REQUIRE(listing->missing_count() == 1);
+  CHECK(listing->missing()[0] == listing->remarks()[0]);
   folders.temp.file("y/fox/new.jpg");
   CHECK_FALSE(listing->unchanged());
 }
@@ -143,14 +148,22 @@ TEST_CASE("sources are listed one after the other, and errors name theirs") {
   const Folders folders;
   auto specs = folders.specs();
   uint64_t told = 0;
-  const auto listing = open_listings(specs, [&](uint64_t done, uint64_t) { told = done; }, {});
+  const auto listing = open_listings(specs, [&](std::string_view, uint64_t done, uint64_t) { told = done; }, {});
   CHECK(listing->size() == 6);
   CHECK(told == 3);
   CHECK(listing->fingerprint() == join_listings(folders.parts())->fingerprint());
   const auto one = open_listings(std::span(specs).first(1), {}, {});
   CHECK(one->parts().empty());
   CHECK(one->name(0) == "dog/0.jpg");
-  specs[1].uri = folders.temp / "nowhere";
+  specs[1].on_missing = config::OnMissing::kRefuse;
+  try {
+    open_listings(specs, {}, {});
+    FAIL("it was not refused");
+  } catch (const SetupError& error) {
+    CHECK(error.error().trouble == Trouble::kContent);
+    CHECK_THAT(error.error().message, Catch::StartsWith("source 'two': ") && Catch::Contains("class folder empty"));
+  }
+  specs[1].uris = {folders.temp / "nowhere"};
   try {
     open_listings(specs, {}, {});
     FAIL("it was not refused");
@@ -159,3 +172,5 @@ TEST_CASE("sources are listed one after the other, and errors name theirs") {
     CHECK_THAT(error.error().message, Catch::StartsWith("source 'two': "));
   }
 }
+
+}  // namespace spdld::joined_test

@@ -15,6 +15,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::kept_listing_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -42,26 +44,27 @@ struct Opened {
   KeptUse use;
 };
 
-Opened open_kept(const std::string& type, const fs::path& uri, const fs::path& kept) {
+Opened open_kept(const std::string& type, const fs::path& uri, const fs::path& kept, const Progress& progress = {}) {
   config::SourceSpec spec;
   spec.type = type;
-  spec.uri = uri.string();
+  spec.uris = {uri.string()};
+  spec.on_missing = config::OnMissing::kWarn;
   Opened opened;
-  opened.listing = open_listing(spec, {}, {}, kept, &opened.use);
+  opened.listing = open_listing(spec, progress, {}, kept, &opened.use);
   return opened;
 }
 
 struct Told {
   std::vector<std::string> names;
-  std::vector<std::string> remarks, classes;
-  uint64_t remark_count;
+  std::vector<std::string> remarks, missing, classes;
+  uint64_t remark_count, missing_count;
   std::string fingerprint;
   std::vector<uint64_t> extents;
   friend bool operator==(const Told&, const Told&) = default;
 };
 
 Told told(const Listing& listing) {
-  Told all{{}, {}, {}, listing.remark_count(), listing.fingerprint(), {}};
+  Told all{{}, {}, {}, {}, listing.remark_count(), listing.missing_count(), listing.fingerprint(), {}};
   for (uint64_t i = 0; i < listing.size(); ++i) {
     all.names.push_back(listing.name(i));
     for (size_t field = 0; field < listing.fields().size(); ++field) {
@@ -72,6 +75,7 @@ Told told(const Listing& listing) {
     }
   }
   all.remarks.assign(listing.remarks().begin(), listing.remarks().end());
+  all.missing.assign(listing.missing().begin(), listing.missing().end());
   all.classes.assign(listing.classes().begin(), listing.classes().end());
   return all;
 }
@@ -139,6 +143,29 @@ TEST_CASE("after a restart only folders that have changed are read again") {
   CHECK(third.listing->size() == 6);
   CHECK(told(*third.listing) == tree.fresh());
   CHECK(tree.opened().use.read == 0);
+}
+
+TEST_CASE("progress is told of as many pictures as the last listing had") {
+  const Tree tree;
+  std::string what;
+  uint64_t done = 0, total = 99;
+  const auto listed = [&] {
+    open_kept(
+        "image-folder", tree.temp.path(), tree.kept.path() / "listings",
+        [&](std::string_view counted, uint64_t found, uint64_t all) { what = counted, done = found, total = all; });
+  };
+  listed();
+  CHECK(what == "pictures");
+  CHECK(done == 5);
+  CHECK(total == 0);  // nobody knows
+  tree.temp.file("a/x/new.jpg");
+  settle(tree.temp.path() / "a/x");
+  listed();
+  CHECK(done == 6);
+  CHECK(total == 5);
+  listed();
+  CHECK(done == 6);
+  CHECK(total == 6);
 }
 
 TEST_CASE("a folder that has just been changed is read again next time") {
@@ -229,6 +256,7 @@ TEST_CASE("the index of an archive that is as it was is kept") {
   CHECK(second.use.taken == 2);
   CHECK(second.use.read == 0);
   CHECK(second.listing->remark_count() == 2);
+  CHECK(second.listing->missing_count() == 1);  // the end of b; its member without a key is none of anybody's
   CHECK(told(*second.listing) == fresh());
 
   TarWriter().file("4.png", "new").file("4.jpg", "pixels").end().save(temp.path() / "a.tar");
@@ -300,6 +328,7 @@ TEST_CASE("records of any bytes are read without harm") {
     index.members.push_back({2560 + i * 4096, 3, 1});
   }
   index.remarks.add("a remark");
+  index.remarks.add_missing("a fault");
   const std::string archive = KeptArchives::record_of("a.tar", {1, 50'000, 3, 4}, index);
   REQUIRE(KeptArchives::index_of(archive).has_value());
   uint64_t used = 0;
@@ -315,6 +344,7 @@ TEST_CASE("records of any bytes are read without harm") {
     REQUIRE(read->first_members.size() == read->key_starts.size());
     for (const Member& member : read->members) REQUIRE(member.extension < read->extensions.size());
     for (const uint64_t first : read->first_members) REQUIRE(first < read->members.size());
+    REQUIRE(read->remarks.missing().count <= read->remarks.all().count);
   }
   CHECK(used > 0);
 }
@@ -372,3 +402,5 @@ TEST_CASE("a kept listing takes about the bytes of its names") {
   tree.opened();
   CHECK(fs::file_size(tree.file()) < bytes + 1000);
 }
+
+}  // namespace spdld::kept_listing_test

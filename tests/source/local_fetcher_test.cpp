@@ -16,6 +16,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::local_fetcher_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -254,3 +256,5 @@ TEST_CASE("with a concurrency of one, one read is under way at a time") {
   REQUIRE(threads.waiter.wait(30));
   CHECK(threads.ids.size() == 1);
 }
+
+}  // namespace spdld::local_fetcher_test

@@ -7,6 +7,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::sample_list_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -154,3 +156,5 @@ TEST_CASE("an exported listing is a list of its samples, also of names that a li
   CHECK(read(head + "\n700\tc/plain.jpg\n") == Ids{3});  // the name counts
   CHECK_THROWS_WITH(read(head + "\n#\n3\tc/gone.jpg\n"), Contains("line 3") && Contains("c/gone.jpg"));
 }
+
+}  // namespace spdld::sample_list_test

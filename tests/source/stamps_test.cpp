@@ -6,6 +6,8 @@
 
 #include "tests/support/temp_dir.h"
 
+namespace spdld::stamps_test {
+
 using spdld::source::Stamps;
 namespace fs = std::filesystem;
 
@@ -27,3 +29,5 @@ TEST_CASE("a stamp tells a changed, replaced or vanished file from an untouched 
   SECTION("gone") { fs::remove(file); }
   CHECK_FALSE(stamps.unchanged(dir.path().string()));
 }
+
+}  // namespace spdld::stamps_test

@@ -1,4 +1,5 @@
-// A folder that is there for one test, and how tests open listings. One thread.
+// A folder that is there for one test, and how tests open listings: what is missing is a remark, but for not_whole().
+// One thread.
 #pragma once
 
 #include <filesystem>
@@ -31,9 +32,23 @@ inline std::unique_ptr<source::Listing> open(const std::string& type, const std:
                                              const source::Progress& progress = {}, std::stop_token stop = {}) {
   config::SourceSpec spec;
   spec.type = type;
-  spec.uri = uri;
+  spec.uris = {uri};
   spec.parameters = parameters;
+  spec.on_missing = config::OnMissing::kWarn;
   return source::open_listing(spec, progress, std::move(stop));
+}
+
+// Why what is not whole is refused, as it is by default; empty: it is not.
+inline std::string not_whole(const std::string& type, const std::string& uri) {
+  config::SourceSpec spec;
+  spec.type = type;
+  spec.uris = {uri};
+  try {
+    source::open_listing(spec, {}, {});
+  } catch (const SetupError& error) {
+    return error.error().trouble == Trouble::kContent ? error.what() : std::string("of another kind: ") + error.what();
+  }
+  return {};
 }
 
 // The sentence with which a listing is refused.

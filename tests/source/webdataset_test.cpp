@@ -5,6 +5,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::webdataset_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -125,7 +127,7 @@ TEST_CASE("what is no regular file, or has no key, is passed over") {
   CHECK(names_of(*listing) == Names{"a.tar:1", "a.tar:5"});
   CHECK(content(*listing, 0, "jpg") == "a");
   CHECK(content(*listing, 1, "jpg") == "b");
-  CHECK(listing->remark_count() == 9);
+  CHECK(listing->remark_count() == 8);  // a hidden file is no loss
   CHECK_THAT(listing->remarks()[0], Contains("a.tar") && Contains("README"));
 }
 
@@ -230,35 +232,6 @@ TEST_CASE("what is no tar is refused with a sentence") {
   CHECK_THAT(refusal("webdataset", temp.path().string()).message, Contains("folder.tar is not a file"));
 }
 
-TEST_CASE("archives come from a file, a folder or a range") {
-  const TempFolder temp;
-  for (int i = 8; i <= 11; ++i) {
-    const std::string number = std::to_string(i);
-    TarWriter tar;
-    tar.file(number + ".jpg", number).end();
-    tar.save(temp.path() / ("p-" + number + ".tar"));
-    tar.save(temp.path() / ("z-" + std::string(3 - number.size(), '0') + number + ".tar"));
-  }
-  temp.file("p-notes.txt");
-  temp.file(".hidden.tar");
-  CHECK(names_of(*open("webdataset", temp / "p-9.tar")) == Names{"p-9.tar:9"});
-  CHECK(names_of(*open("webdataset", "file://" + (temp / "p-{8..11}.tar"))) ==
-        Names{"p-8.tar:8", "p-9.tar:9", "p-10.tar:10", "p-11.tar:11"});
-  CHECK(names_of(*open("webdataset", temp / "z-{009..010}.tar")) == Names{"z-009.tar:9", "z-010.tar:10"});
-  CHECK(names_of(*open("webdataset", temp.path().string())) == Names{"p-10.tar:10", "p-11.tar:11", "p-8.tar:8",
-                                                                     "p-9.tar:9", "z-008.tar:8", "z-009.tar:9",
-                                                                     "z-010.tar:10", "z-011.tar:11"});
-  CHECK_THAT(refusal("webdataset", temp / "p-{8..12}.tar").message, Contains("p-12.tar does not exist"));
-  for (const char* bad :
-       {"p-{8..}.tar", "p-{a..b}.tar", "p-{11..8}.tar", "p-{8,9}.tar", "p-{8..9.tar", "{0..1}-{0..1}.tar"}) {
-    INFO(bad);
-    CHECK_THAT(refusal("webdataset", temp / bad).message, Contains("one range"));
-  }
-  CHECK(refusal("webdataset", temp / "p-{0..99999999999}.tar").trouble == Trouble::kLimit);
-  temp.file("literal{1}.tar", TarWriter().file("1.jpg", "a").end().bytes());
-  CHECK(open("webdataset", temp / "literal{1}.tar")->size() == 1);
-}
-
 TEST_CASE("fields are the union over the archives, whichever is read first") {
   const TempFolder temp;
   TarWriter().file("1.txt", "t1").file("1.jpg", "j1").end().save(temp.path() / "a.tar");
@@ -329,7 +302,7 @@ TEST_CASE("many small members, and large ones between them, are all found") {
   const OneArchive archive(tar.end().bytes());
   uint64_t done = 0, total = 0;
   const auto listing =
-      open("webdataset", archive.temp / "a.tar", {}, [&](uint64_t d, uint64_t t) { done = d, total = t; });
+      open("webdataset", archive.temp / "a.tar", {}, [&](std::string_view, uint64_t d, uint64_t t) { done = d, total = t; });
   CHECK(names_of(*listing) == expected);
   for (uint64_t i = 0; i < 3000; i += 7) CHECK(content(*listing, i, "cls") == std::to_string(i));
   CHECK(done == tar.bytes().size());
@@ -340,3 +313,5 @@ TEST_CASE("many small members, and large ones between them, are all found") {
   stop.request_stop();
   CHECK_THROWS_AS(open("webdataset", archive.temp / "a.tar", {}, {}, stop.get_token()), SetupError);
 }
+
+}  // namespace spdld::webdataset_test

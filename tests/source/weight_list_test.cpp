@@ -7,6 +7,8 @@
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
+namespace spdld::weight_list_test {
+
 using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
@@ -117,3 +119,5 @@ TEST_CASE("weights that can't be read say why") {
   CHECK_THROWS_WITH(read_sample_weights(pictures.temp / "none", "", "order.weights", *pictures.listing, stamps, {}),
                     Contains("order.weights: ") && Contains("No such file"));
 }
+
+}  // namespace spdld::weight_list_test

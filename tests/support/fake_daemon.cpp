@@ -45,6 +45,16 @@ bool send_error(int socket, uint32_t request, proto::ErrorCode code, const std::
   return proto::send_message(socket, proto::finish(builder, proto::Body::ErrorReply, body)) == proto::IoStatus::kOk;
 }
 
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::BadReason>>> bad_of(
+    flatbuffers::FlatBufferBuilder& builder, const FakeReady& ready) {
+  std::vector<flatbuffers::Offset<proto::BadReason>> reasons;
+  for (const FakeReady::Bad& bad : ready.bad) {
+    const auto reason = builder.CreateString(bad.reason), name = builder.CreateString(bad.name);
+    reasons.push_back(proto::CreateBadReason(builder, bad.kind, reason, bad.count, bad.sample, name));
+  }
+  return reasons.empty() ? 0 : builder.CreateVector(reasons);
+}
+
 }  // namespace
 
 struct FakeDaemon::Session {
@@ -189,7 +199,6 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
       counts.last_fd_gpus += gpu.shares_fds() ? 1 : 0;
     }
   });
-  if (!script_.answers_attach) return true;
   const int socket = session.socket.get();
   if (script_.attach_error != proto::ErrorCode::none && refused_attaches_ < script_.attach_errors) {
     ++refused_attaches_;
@@ -197,10 +206,11 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
   }
   for (uint32_t i = 0; i < script_.preparing; ++i) {
     flatbuffers::FlatBufferBuilder builder;
-    const auto what = builder.CreateString("listing");
+    const auto what = builder.CreateString(script_.preparing_what);
     proto::send_message(socket, proto::finish(builder, proto::Body::Preparing,
                                               proto::CreatePreparing(builder, attach.request(), what, i, 10)));
   }
+  if (!script_.answers_attach) return true;
   if (script_.make_slots) session.device = script_.make_slots(script_, attach);
   make_slots(session);
   session.attached = true;
@@ -221,6 +231,13 @@ bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
   if (script_.tamper_device) script_.tamper_device(device, attach);
   if (script_.forgets_a_slot) memory.pop_back();
 
+  UniqueFd classes_memory;
+  if (!script_.classes_memory.empty()) {
+    classes_memory = script_.seals_classes ? proto::text_to_memfd(script_.classes_memory, "classes")
+                                           : UniqueFd(::memfd_create("classes", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!script_.forgets_classes) memory.push_back(classes_memory.get());
+  }
+
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<proto::DeviceSlot>> slots;
   for (const FakeDeviceSlot& slot : device.slots) {
@@ -231,13 +248,16 @@ bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
   const auto position = proto::CreatePosition(builder, session.epoch, session.step);
   const auto gpu = builder.CreateVector(device.gpu);
   const auto described = builder.CreateVector(slots);
+  const auto missing = script_.missing.empty() ? 0 : builder.CreateVectorOfStrings(script_.missing);
   const auto sources = script_.sources.empty() ? 0 : builder.CreateVectorOfStrings(script_.sources);
+  const auto classes = script_.classes.empty() ? 0 : builder.CreateVectorOfStrings(script_.classes);
   const auto body = proto::CreateAttached(
       builder, attach.request(), kAttachment, pipeline, script_.memory, script_.access, script_.slot_count,
       script_.slot_bytes, script_.batch_size, script_.batch_size, script_.steps_per_epoch * script_.batch_size,
-      script_.push_steps_max ? 0 : script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0, false, gpu,
-      described, device.ready_early, device.ipc_namespace, device.pid_namespace, false, 0, script_.push_steps_max,
-      script_.push_ids_max, sources);
+      script_.push_steps_max ? 0 : script_.steps_per_epoch, script_.epochs, 17, position, fingerprint, 0,
+      !script_.classes_memory.empty(), gpu, described, device.ready_early, device.ipc_namespace, device.pid_namespace,
+      false, 0, script_.push_steps_max, script_.push_ids_max, sources, script_.class_count, classes, missing,
+      script_.missing_count);
   return proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Attached, body), memory) ==
          proto::IoStatus::kOk;
 }
@@ -379,8 +399,10 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
                                            : flatbuffers::Offset<proto::Position>();
   const proto::SampleRange range(ready.step * size, ready.valid);
   const auto of_source = ready.source_counts.empty() ? 0 : builder.CreateVector(ready.source_counts);
+  const auto bad = bad_of(builder, ready);
   const auto body = proto::CreateReady(builder, ready.attachment, ready.run, ready.slot, ready.generation, position,
-                                       ready.valid, vector, &range, 1, 0, ready.padded, of_source);
+                                       ready.valid, vector, &range, ready.substituted, ready.masked, ready.padded,
+                                       of_source, ready.unsupported, bad);
   proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Ready, body));
   ++session.sent;
   if (++session.step == script_.steps_per_epoch && !script_.push_steps_max) session.step = 0, ++session.epoch;

@@ -30,6 +30,15 @@ struct FakeReady {
   std::vector<FakeTensor> tensors;
   uint32_t padded = 0;
   std::vector<uint32_t> source_counts = {};
+  uint32_t substituted = 1, masked = 0, unsupported = 0;
+  struct Bad {
+    proto::BadKind kind = proto::BadKind::damaged;
+    std::string reason;
+    uint32_t count = 1;
+    uint64_t sample = 0;
+    std::string name = {};
+  };
+  std::vector<Bad> bad = {};
 };
 
 struct FakeDeviceSlot {
@@ -78,8 +87,9 @@ struct FakeScript {
   proto::ErrorCode hello_error = proto::ErrorCode::none;
   proto::ErrorCode attach_error = proto::ErrorCode::none;
   uint32_t attach_errors = ~0u;  // so many ATTACHs get it
-  uint32_t preparing = 0;        // messages before ATTACHED
-  uint64_t end_after = 0;        // READYs of a session, after which `end` comes; 0: never
+  uint32_t preparing = 0;        // messages before ATTACHED (or before nothing more)
+  std::string preparing_what = "listing pictures";
+  uint64_t end_after = 0;  // READYs of a session, after which `end` comes; 0: never
   enum class End { kClose, kGoodbye, kFailed, kComplain, kGarbage } end = End::kClose;
   uint32_t end_sessions = 1;  // so many sessions end so
   bool seals_slots = true;
@@ -91,6 +101,12 @@ struct FakeScript {
   proto::ErrorCode push_error = proto::ErrorCode::none;
   std::string answer_json = "{\"pid\":1}";
   bool answer_in_fd = false;
+  uint64_t class_count = 0;
+  std::vector<std::string> classes = {};  // in the message
+  std::string classes_memory = {};        // not empty: in a memfd, as it stands here
+  bool seals_classes = true, forgets_classes = false;
+  std::vector<std::string> missing = {};  // of the data set
+  uint64_t missing_count = 0;
   std::vector<std::string> sources = {};  // of a mix; READYs count nothing unless `tamper` does
   std::function<void(FakeReady&)> tamper;
   std::function<std::unique_ptr<FakeSlots>(const FakeScript&, const proto::Attach&)> make_slots;

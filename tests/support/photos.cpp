@@ -22,8 +22,9 @@ void make_photos(const std::filesystem::path& folder, int count, int classes, in
 
 std::string PhotoSpec::toml(const std::filesystem::path& folder) const {
   return "name = \"" + name + "\"\nseed = " + std::to_string(seed) + "\non_bad = \"" + on_bad + "\"\ncache = \"" +
-         cache + "\"\nshare = \"" + share + "\"\n[source]\ntype = \"image-folder\"\nuri = \"" + folder.string() +
-         "\"\n[order]\nepochs = " + std::to_string(epochs) + "\n" + extra_order +
+         cache + "\"\nshare = \"" + share + "\"\n" + extra + "\n[source]\ntype = \"image-folder\"\nuri = \"" +
+         folder.string() + "\"\n" + extra_source + "\n[order]\nepochs = " + std::to_string(epochs) + "\n" +
+         extra_order +
          "\n[[output]]\nname = \"image\"\nfrom = \"image\"\nops = [{ op = \"decode-image\" },\n"
          "  { op = \"random-resized-crop\", size = [32, 32], box = \"box\" },\n  { op = \"horizontal-flip\" },\n"
          "  { op = \"normalize\", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }]\n"

@@ -20,6 +20,7 @@ struct PhotoSpec {
   int prefetch_depth = 3;
   std::string cache = "auto", share = "cache";
   std::string extra_batch = {}, extra_order = {};  // further lines of [batch] and [order]
+  std::string extra = {}, extra_source = {};       // ... of the top and of [source]
   int global_size = 0;                             // in the place of batch_size
   std::string toml(const std::filesystem::path& folder) const;
 };

@@ -9,7 +9,7 @@
 #include "daemon/base/result.h"
 #include "tests/transform/programs.h"
 
-namespace spdld {
+namespace spdld::geometry_test {
 namespace {
 
 using test::noise;
@@ -227,4 +227,4 @@ TEST_CASE("the catalogue's image operations are those that are run here", "[tran
 }
 
 }  // namespace
-}  // namespace spdld
+}  // namespace spdld::geometry_test

@@ -9,7 +9,7 @@
 #include "tests/support/jpeg_maker.h"
 #include "tests/transform/programs.h"
 
-namespace spdld {
+namespace spdld::planes_test {
 namespace {
 
 using test::kPlanesKinds;
@@ -219,4 +219,4 @@ TEST_CASE("rendering from planes allocates nothing once its memory has grown", "
 }
 
 }  // namespace
-}  // namespace spdld
+}  // namespace spdld::planes_test

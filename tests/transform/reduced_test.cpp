@@ -8,7 +8,7 @@
 #include "daemon/transform/weights.h"
 #include "tests/transform/programs.h"
 
-namespace spdld::transform {
+namespace spdld::transform::reduced_test {
 namespace {
 
 // The weight of each sample of the source for wanted pixel i, as weights.h says it, in double.
@@ -120,4 +120,4 @@ TEST_CASE("a program that is not fast never reduces", "[transform]") {
 }
 
 }  // namespace
-}  // namespace spdld::transform
+}  // namespace spdld::transform::reduced_test

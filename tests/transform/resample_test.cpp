@@ -8,7 +8,7 @@
 #include "daemon/transform/resample.h"
 #include "tests/transform/programs.h"
 
-namespace spdld {
+namespace spdld::resample_test {
 namespace {
 
 using transform::AxisRequest;
@@ -227,4 +227,4 @@ TEST_CASE("every instruction set gives the same bytes, interleaved and in planes
 }
 
 }  // namespace
-}  // namespace spdld
+}  // namespace spdld::resample_test

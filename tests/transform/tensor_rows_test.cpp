@@ -10,7 +10,7 @@
 
 #include "tests/transform/programs.h"
 
-namespace spdld {
+namespace spdld::tensor_rows_test {
 namespace {
 
 using config::DType;
@@ -162,4 +162,4 @@ TEST_CASE("normalize and convert as a pipeline file writes them", "[transform]")
 }
 
 }  // namespace
-}  // namespace spdld
+}  // namespace spdld::tensor_rows_test

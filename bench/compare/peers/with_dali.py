@@ -1,4 +1,4 @@
-"""NVIDIA DALI on the CPU alone: its decoder takes the crop."""
+"""NVIDIA DALI on the CPU alone. Its decoder decodes only the crop."""
 from nvidia.dali import fn, pipeline_def, types
 
 from own_daemon import MEAN, SIDE, STD

@@ -1,4 +1,4 @@
-"""FFCV: from a file of its own format, for which the pictures were encoded anew (quality 95). Compiles its pipeline first."""
+"""FFCV. It reads a file of its own format, which holds the pictures encoded anew (quality 95), and first compiles its pipeline."""
 import os
 
 import numpy

@@ -1,4 +1,4 @@
-"""SPDL: FFmpeg decodes and scales in threads (bicubic, its default), NumPy normalises whole batches."""
+"""SPDL. FFmpeg decodes and scales in threads (bicubic, its default), and NumPy normalises whole batches."""
 import math
 import random
 

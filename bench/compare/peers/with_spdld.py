@@ -1,4 +1,4 @@
-"""spdld: a daemon of its own below this process; with a cache, epochs before filled it."""
+"""spdld, with a daemon of its own below this process. Where a cache is measured, earlier epochs have filled it."""
 import own_daemon
 
 DAEMON = BEFORE = None
@@ -45,7 +45,7 @@ def batches(job):
 
 
 def told(job):
-    """What is told beside the figures; raises where the cache did not serve what it was measured for."""
+    """Facts to show beside the figures. Raises where the cache did not serve what is measured."""
     if job.cache == "off":
         return {}
     hits, misses = (after - before for after, before in zip(cache_counts(job), BEFORE))

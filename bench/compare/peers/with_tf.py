@@ -1,4 +1,4 @@
-"""tf.data: the crop is drawn from the header, and decoded alone."""
+"""tf.data. The crop is drawn from the picture's header, and only the crop is decoded."""
 import tensorflow
 
 from own_daemon import MEAN, SIDE, STD

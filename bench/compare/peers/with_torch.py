@@ -1,4 +1,4 @@
-"""PyTorch's DataLoader with torchvision on Pillow: a process a thread."""
+"""PyTorch's DataLoader with torchvision on Pillow. It has one process for each thread of the others."""
 import torch
 from PIL import Image
 from torchvision import transforms

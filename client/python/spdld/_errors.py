@@ -1,8 +1,24 @@
 """The exceptions of spdld: each carries one sentence, or one a line, of what is wrong and what to do."""
 import builtins
+import sys
+import warnings
+from typing import Type
 
 __all__ = ["Error", "InvalidError", "NoDaemonError", "DeniedError", "NotFoundError", "ConflictError", "ChangedError",
-           "LimitError", "TimeoutError", "FailedError", "VersionError", "UnsupportedError", "ForkedError"]
+           "LimitError", "TimeoutError", "FailedError", "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning",
+           "DataWarning"]
+
+
+class SpdldWarning(UserWarning):
+    """What a program should know although nothing failed. The warnings module filters it like any other."""
+
+
+def warn(sentence: str, category: Type[SpdldWarning] = SpdldWarning) -> None:
+    """Warns at the innermost line of the program that is not in this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "spdld":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, category, stacklevel=level)
 
 
 class Error(Exception):
@@ -26,7 +42,7 @@ class NotFoundError(Error, LookupError):
 
 
 class ConflictError(Error):
-    """Another process holds the rank."""
+    """Another process, or another loader of this one, holds the rank."""
 
 
 class ChangedError(Error):
@@ -34,7 +50,7 @@ class ChangedError(Error):
 
 
 class LimitError(Error):
-    """A quota of the daemon is reached, or all batches that may be held are held."""
+    """A quota of the daemon is reached, or the program holds all batches that it may hold and none came back in time."""
 
 
 class TimeoutError(Error, builtins.TimeoutError):
@@ -55,3 +71,9 @@ class UnsupportedError(Error):
 
 class ForkedError(Error):
     """The loader belongs to the parent of this forked process."""
+
+
+class DataWarning(SpdldWarning):
+    """Samples can't be used and were replaced or left zero, or the data set is not whole: the run goes on without them. Once
+    for each reason; loader.stats() counts. Where a filter makes an error of it, no batch is lost: the next call gives the
+    batch that it came with."""

@@ -9,40 +9,58 @@
             loss = step(batch["image"], batch["label"])
             checkpoint = {"model": ..., "loader": loader.state_dict()}
 
-The daemon reads and decodes in its threads. Wrappers of torch's DataLoader are not needed; one that takes a batch ahead has
-it handed out: a state then goes on after that one.
+The daemon reads and decodes in its threads. A Loader needs no DataLoader around it. If a wrapper takes a batch ahead of the
+program, that batch counts as handed out, and a state goes on after it. order.epochs is 0 for training, where the program
+counts the epochs, and 1 for validation.
 
 Lightning: a Loader is given to Trainer.fit, or made in train_dataloader(), as it is. The trainer tells it the epochs, adds no
 DistributedSampler, and keeps its place in checkpoints (from 2.2 on): `fit(..., ckpt_path=)` goes on with the next batch.
-order.epochs is 0 for training; 1 for validation, or 0 as well. Where the trainer starts the processes itself (devices=2
-without torchrun) it is made in train_dataloader(), when they know their ranks. A sampler of one's own needs a length, or else
-the trainer takes a batch ahead.
+Where the trainer starts the processes itself (devices=2 without torchrun), make the Loader in train_dataloader(): only there
+the processes know their ranks. A sampler of your own needs a length, or else the trainer takes a batch ahead.
 
-Accelerate: a Loader goes through prepare() as it is, or need not go there. Gradient accumulation ends with the last batch of
-an epoch, as with a prepared DataLoader. register_for_checkpointing(loader) puts the place into save_state(), and the first
-`for` after load_state() goes on from it, without skip_first_batches(). A DataLoader around a Loader is not to be prepared
-where there are several ranks: Accelerate would divide a rank's batches once more.
+Accelerate: prepare() returns a Loader as it is, and may be left out. Gradient accumulation ends with the last batch of an
+epoch, as with a prepared DataLoader. register_for_checkpointing(loader) puts the place into save_state(), and the first `for`
+after load_state() goes on from it. skip_first_batches(loader, n) goes to step n of the epoch, and no batch is made for the
+steps before it. gather_for_metrics leaves out the samples that batch.last = "pad" has added. With several ranks do not
+prepare a DataLoader around a Loader, since Accelerate would divide a rank's batches once more.
+
+Hugging Face's Trainer: override the functions in which it makes its DataLoaders:
+
+    class Trainer(transformers.Trainer):
+        def get_train_dataloader(self):
+            return train        # a Loader with order.epochs = 0
+        def get_eval_dataloader(self, eval_dataset=None):
+            return validation   # a Loader with order.epochs = 1
+
+The Trainer tells the Loader the epochs, and resume_from_checkpoint goes on with the next batch of an undisturbed run. Give the
+Loader no state then: the Trainer's own counts say where it goes on. Without the two functions a Loader is refused as
+train_dataset and as eval_dataset, since the Trainer would make one batch of several; eval_strategy wants eval_dataset=validation
+beside them. The model is called with a batch's names: give it those that it takes, convert={"pixel_values": "image", "labels":
+"label"}. Batch sizes are the pipelines'; give the Trainer the same per_device_train_batch_size and per_device_eval_batch_size,
+which it uses in its averages. Where several ranks evaluate, write batch.last = "pad": the Trainer leaves the padding out of its
+metrics. With gradient_accumulation_steps = n the Trainer holds n batches at once: write batch.held_max = n + 1.
 """
-import collections
 import importlib
 import os
-import uuid
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Type, Union
 
 import spdld
 from spdld._accumulation import Accumulation
-from spdld._errors import ChangedError, InvalidError, UnsupportedError
+from spdld._errors import InvalidError, UnsupportedError
+from spdld._moving import no_attribute, refuse
 from spdld._pushing import Pusher, driven
-from spdld._spdld import fingerprint_difference
-
-__all__ = ["Loader", "check_ranks"]
+from spdld._spec import leaves_epochs_open
 
 try:
-    torch: Any = importlib.import_module("torch")
     _data: Any = importlib.import_module("torch.utils.data")
-    _distributed: Any = importlib.import_module("torch.distributed")
+    from spdld._ranks import check_ranks, distributed, in_group, ranks_of, replicas_of
+    from spdld._steps import (Samples, Steps, only, refuse_collating, refuse_parts_of, refuse_picking, refuse_splitting)
 except ImportError as _error:
     raise ImportError(f"spdld.torch needs torch, which cannot be imported: {_error}") from _error
+
+__all__ = ["Loader", "check_ranks"]
 
 
 class Loader(_data.IterableDataset):  # type: ignore[misc]
@@ -61,8 +79,11 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         epoch's order again (DistributedSampler does; RandomSampler with a generator that is seeded by the epoch does): the
         batches that were handed out are skipped. Each rank has its own, so that they share an epoch as DistributedSampler
         does, and not by rank and world_size.
-    convert: what the program gets in place of each spdld.Batch; by default a dict of its tensors. A model that takes
-        pairs wants convert=lambda batch: (batch["image"], batch["label"]).
+    convert: what the program gets in place of each spdld.Batch; by default a dict of its tensors, the samples' numbers
+        "sample_id" among them. Names of outputs give a tuple, for `for images, labels in loader`: convert=("image", "label").
+        A dict gives a dict with other names: convert={"pixel_values": "image", "labels": "label"}. Or a function of the batch.
+    substituted: the default dict also has "substituted", the number of samples in the batch whose bad content was replaced
+        by another sample. stats() has the sum and the reasons.
 
     An epoch that was left in the middle is followed by the next one, as with torch's DataLoader; after load_state_dict (or
     attached with a state) the first `for` gives the rest of the state's epoch. A pipeline whose program counts the epochs
@@ -75,15 +96,21 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
 
     def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
                  batch_sampler: Any = None, drop_last: bool = False,
-                 convert: Optional[Callable[[spdld.Batch], Any]] = None, **options: Any) -> None:
+                 convert: Union[Callable[[spdld.Batch], Any], Sequence[str], Mapping[str, str], None] = None,
+                 substituted: bool = False, **options: Any) -> None:
         super().__init__()
         _refuse_in_worker()
+        refuse("spdld.torch.Loader", {name: value for name, value in options.items() if name not in _OPTIONS},
+               ("sampler", "batch_sampler", "drop_last", "convert", "substituted", *_OPTIONS))
+        if substituted and convert is not None:
+            raise InvalidError("substituted belongs to the default dict: a convert reads batch.substituted itself")
+        conversion = _dict_with_substituted if substituted else _conversion(convert)
         by_sampler = sampler is not None or batch_sampler is not None
         if sampler is not None and batch_sampler is not None:
             raise InvalidError("sampler and batch_sampler each give the order: give one of them")
         if drop_last and sampler is None:
             raise InvalidError("drop_last belongs to a sampler: give one, or else set batch.last = \"drop\" in the pipeline")
-        arguments: Dict[str, Any] = {"framework": "torch", **_ranks(options), **_replicas(options), **options}
+        arguments: Dict[str, Any] = {"framework": "torch", **ranks_of(options), **replicas_of(options), **options}
         self._loader = spdld.attach(driven(pipeline) if by_sampler else pipeline, **arguments)
         self._pusher: Optional[Pusher] = None
         if by_sampler != self._loader.info.pushed:
@@ -95,7 +122,8 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         if by_sampler:
             self._pusher = Pusher(self._loader, batch_sampler if sampler is None else
                                   _data.BatchSampler(sampler, self._loader.info.batch_size, drop_last))
-        self._convert: Callable[[Any], Any] = dict if convert is None else convert
+        self._convert = conversion
+        self._warns_of_repeating = self._loader.epochs == 1 and leaves_epochs_open(pipeline)
         self._ranks_given = not {"rank", "dp_rank"}.isdisjoint(options)
         self._resumed = self._loader.position != (0, 0)  # the first `for` goes on from there
         self._turn = 0  # of the iterator that may go on
@@ -105,6 +133,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
 
     def __iter__(self) -> "_Epoch":
         _refuse_in_worker()
+        refuse_collating()
         self._refuse_all_for_each()
         if not self._spent:
             self._begin()
@@ -114,6 +143,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
 
     def __len__(self) -> int:
         """Steps (batches) of a whole epoch."""
+        refuse_splitting()
         return len(self._loader) if self._pusher is None else len(self._pusher)
 
     def set_epoch(self, epoch: int) -> None:
@@ -121,7 +151,9 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         at its beginning already nothing happens, nor after load_state_dict in the middle of this very epoch: the rest of it
         follows then. After its last batch that rest is empty, once: a loop that counts its epochs itself, and saved its
         state with that batch, has no epoch twice. Of a pipeline with a single epoch every number is that one."""
-        epoch = 0 if self._loader.epochs == 1 else epoch
+        if epoch > 0 and self._loader.epochs == 1:
+            self._warn_of_repeating(level=3)
+            epoch = 0
         at = self._loader.position
         self._spent = self._resumed and at == (epoch + 1, 0) and self._loader.epochs != 1
         if self._spent or (self._resumed and at[0] == epoch):
@@ -135,9 +167,32 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         return self
 
     @property
-    def batch_sampler(self) -> "_BatchSampler":
-        """Where frameworks look for a DataLoader's sampler and batch size."""
-        return _BatchSampler(self, self.info.batch_size)
+    def batch_sampler(self) -> Steps:
+        """Frameworks look here for a DataLoader's sampler and batch size, and skip steps here: after
+        accelerate.skip_first_batches(loader, n) the epoch begins at step n, and no batch is made for the steps before it."""
+        return Steps(self)
+
+    @property
+    def dataset(self) -> Samples:
+        """Its length is the number of samples in an epoch, of all ranks together, as with a DataLoader's data set."""
+        return Samples(self)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of this rank in a full step."""
+        return self.info.batch_size
+
+    @property
+    def collate_fn(self) -> Callable[[Any], Any]:
+        """Frameworks that make a DataLoader of dataset and batch_sampler give it this function."""
+        return only
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        refuse_picking()
+
+    if not TYPE_CHECKING:  # a checker of types says it by itself
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(name)
 
     def state_dict(self) -> Dict[str, Any]:
         """The place, for a checkpoint: after the last batch that was handed out. Of all ranks it is the same."""
@@ -149,10 +204,19 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         self._loader.load_state_dict(state_dict, strict)
         self._moved(resumed=True)
 
+    def stats(self) -> Dict[str, Any]:
+        """What was handed out so far, and how much of it was bad: as of spdld.Loader.stats."""
+        return self._loader.stats()
+
     @property
     def epoch(self) -> int:
         """The epoch of the next batch: where a loop over epochs goes on after load_state_dict."""
         return self._loader.position[0]
+
+    @property
+    def step(self) -> int:
+        """The step of the next batch within its epoch. A progress bar starts there: tqdm(loader, initial=loader.step)."""
+        return self._loader.position[1]
 
     @property
     def info(self) -> spdld.Info:
@@ -167,6 +231,16 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         """Gives the rank back to the daemon. Tensors in use stay valid."""
         self._loader.close()
 
+    def __enter__(self) -> "Loader":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]] = None, error: Optional[BaseException] = None,
+                 traceback: Optional[TracebackType] = None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._loader).replace("spdld.Loader", "spdld.torch.Loader", 1)
+
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError("a spdld.torch.Loader cannot be copied into another process: iterate it by itself, or in a "
                                "DataLoader with num_workers=0")
@@ -180,12 +254,32 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
             if epochs > 1 or self._resumed:
                 raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
                                    "the program counts them, or begin one anew with set_epoch()")
+            self._warn_of_repeating(level=4)
             epoch, step = 0, 0
+        self._go(epoch, step)
+
+    def _warn_of_repeating(self, level: int) -> None:
+        if self._warns_of_repeating:
+            self._warns_of_repeating = False
+            warnings.warn(f"pipeline {self.info.pipeline} has a single epoch, since it does not say order.epochs: each `for` gives "
+                          "the same order and the same random crops again. Write epochs = 0 under [order] for training, and "
+                          "epochs = 1 where that is meant", UserWarning, stacklevel=level)
+
+    def _go(self, epoch: int, step: int) -> None:
         if self._pusher is None:
             self._loader.seek(epoch, step)
         else:
             self._pusher.begin(epoch, step)
         self._batches = iter(self._loader)
+
+    def _skip_to(self, turn: int, step: int) -> None:
+        """The epoch goes on at this step."""
+        self._check_turn(turn)
+        if self._spent:
+            return
+        if self._batches is None:
+            self._begin()
+        self._go(self.epoch, step)
 
     def _moved(self, resumed: bool) -> None:
         if self._taken:
@@ -195,9 +289,12 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         self._resumed = resumed
         self._spent = False
 
-    def _next(self, turn: int) -> Any:
+    def _check_turn(self, turn: int) -> None:
         if turn != self._turn:
             raise InvalidError("this iterator is over: the loader has begun another epoch since, or moved")
+
+    def _next(self, turn: int) -> Any:
+        self._check_turn(turn)
         if self._spent:
             self._spent = False
             raise StopIteration
@@ -219,15 +316,16 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def _refuse_all_for_each(self) -> None:
         if self.info.world_size > 1 or self._ranks_given:
             return
-        if _distributed.is_available() and _distributed.is_initialized() and _distributed.get_world_size() > 1:
+        if in_group() and distributed.get_world_size() > 1:
             raise InvalidError("this loader was made before the process group, as rank 0 of 1, and would give each of the "
-                               f"{_distributed.get_world_size()} processes all samples: make it after init_process_group (with "
+                               f"{distributed.get_world_size()} processes all samples: make it after init_process_group (with "
                                "Lightning in train_dataloader()), or, where that is meant, give rank=0, world_size=1")
 
 
-class _BatchSampler(NamedTuple):
-    sampler: Loader
-    batch_size: int
+def _dict_with_substituted(batch: spdld.Batch) -> Dict[str, Any]:
+    if "substituted" in batch:
+        raise InvalidError("the pipeline has an output called \"substituted\": rename it, or leave substituted=True out")
+    return {**batch, "substituted": batch.substituted}
 
 
 class _Epoch:
@@ -237,15 +335,27 @@ class _Epoch:
         self._loader: Optional[Loader] = loader
         self._turn = turn
         self._accumulation: Optional[Accumulation] = None
+        self._step = 0  # the step that at() expects
 
     def __iter__(self) -> "_Epoch":
         return self
+
+    def at(self, step: int) -> Any:
+        """The batch of a step. The first call may name any step, and each later call names the step after it."""
+        if step != self._step:
+            if self._step > 0:
+                raise InvalidError(f"step {step} of the epoch was asked for after step {self._step - 1}: the steps of a "
+                                   "spdld.torch.Loader are this rank's alone, and no sampler may pick or divide them")
+            if self._loader is not None:
+                self._loader._skip_to(self._turn, step)
+        self._step = step + 1
+        return next(self)
 
     def __next__(self) -> Any:
         if self._loader is None:
             raise StopIteration
         if self._accumulation is None:
-            self._accumulation = Accumulation(self, self._loader, self._loader.info.world_size)
+            self._accumulation = Accumulation(self, self._loader, self._loader.info)
         try:
             batch = self._loader._next(self._turn)
         except StopIteration:
@@ -256,81 +366,26 @@ class _Epoch:
         return batch
 
 
-def check_ranks(loader: Union[Loader, spdld.Loader], group: Any = None) -> None:
-    """Compares what the processes of a torch.distributed group are attached to, before the first step: the data set's
-    listing, the pipeline, the sizes, the place, and that every rank is there.
-
-    A collective: all processes of the group call it, each with its own loader, and it waits as long as the group's own
-    timeout says. Where something differs each of them raises the same: ChangedError with the rank that differs and in
-    what, or InvalidError where a rank is missing. Without torch.distributed a loader of world_size 1 is always right.
-    """
-    info = loader.info
-    if not (_distributed.is_available() and _distributed.is_initialized()):
-        if info.world_size == 1:
-            return
-        raise InvalidError("check_ranks compares by torch.distributed: call init_process_group first")
-    inner = loader.loader if isinstance(loader, Loader) else loader
-    mine = (info.fingerprint, info.rank, info.world_size, info.steps_per_epoch, tuple(inner.position))
-    every: List[Any] = [None] * _distributed.get_world_size(group)
-    _distributed.all_gather_object(every, mine, group=group)
-    _check_alike(every)
-    if len(every) == _distributed.get_world_size():
-        _check_places([told[1] for told in every], info.world_size)
-
-
-def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> None:
-    """each: fingerprint, rank, world_size, steps_per_epoch, position; by process."""
-    most = collections.Counter((told[0], *told[2:]) for told in every).most_common(1)[0][0]
-    model = next(process for process, told in enumerate(every) if (told[0], *told[2:]) == most)
-    for process, (fingerprint, _, world_size, steps, position) in enumerate(every):
-        if fingerprint != most[0]:
-            raise ChangedError(f"process {process} reads something else than process {model}: "
-                               f"{fingerprint_difference(fingerprint, most[0]) or 'the fingerprint differs'} "
-                               f"({fingerprint}, and {most[0]}); give all processes the same pipeline and the same data")
-        if (world_size, steps) != most[1:3]:
-            raise ChangedError(f"process {process} is one of {world_size} ranks with {steps} steps an epoch, and process "
-                               f"{model} one of {most[1]} with {most[2]}: give all the same world_size")
-        if position != most[3]:
-            raise ChangedError(f"process {process} stands at epoch {position[0]}, step {position[1]}, and process {model} "
-                               f"at epoch {most[3][0]}, step {most[3][1]}: load the same state in all")
-
-
-def _check_places(ranks: List[int], world_size: int) -> None:
-    for rank in range(world_size):
-        if rank not in ranks:
-            raise InvalidError(f"nobody reads the batches of rank {rank} of {world_size}: the {len(ranks)} processes are "
-                               f"attached as the ranks {', '.join(map(str, ranks))}")
-
-
-def _ranks(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Of processes that no launcher's variables tell apart, as torch.multiprocessing starts them."""
-    launched = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"} & set(os.environ)
-    if launched or not {"rank", "world_size", "dp_rank", "dp_size"}.isdisjoint(options):
-        return {}
-    if not (_distributed.is_available() and _distributed.is_initialized()):
-        return {}
-    local_rank = torch.cuda.current_device() if torch.cuda.is_available() else 0
-    return {"rank": _distributed.get_rank(), "world_size": _distributed.get_world_size(), "local_rank": local_rank}
-
-
-def _replicas(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Which of the processes on this machine with this dp_rank this one is."""
-    if options.get("dp_rank") is None or not {"replica", "replicas"}.isdisjoint(options):
-        return {}
-    if not (_distributed.is_available() and _distributed.is_initialized()):
-        return {}
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        place = (file.read().strip(), os.getuid(), options["dp_rank"])
-    told: List[Any] = [None] * _distributed.get_world_size()
-    _distributed.all_gather_object(told, (place, uuid.uuid4().hex))
-    alike = [process for process, (other, _) in enumerate(told) if other == place]
-    found = {"replica": alike.index(_distributed.get_rank()), "replicas": len(alike)}
-    if {"TORCHELASTIC_RUN_ID", "SLURM_STEP_ID"}.isdisjoint(os.environ):  # replicas need a group in common
-        found["group"] = "torch:" + told[0][1]
-    return found
-
-
 def _refuse_in_worker() -> None:
     if _data.get_worker_info() is not None:
         raise UnsupportedError("a spdld.torch.Loader works in no worker process of a DataLoader, since the daemon's threads "
                                "do that work: iterate it by itself, or in a DataLoader with num_workers=0")
+
+
+def _conversion(convert: Any) -> Callable[[Any], Any]:
+    if convert is None:
+        return dict
+    if callable(convert):
+        return convert  # type: ignore[no-any-return]
+    if isinstance(convert, Mapping):
+        named = dict(convert)
+        return lambda batch: {new: batch[name] for new, name in named.items()}
+    if isinstance(convert, (list, tuple)):
+        names = tuple(convert)
+        return lambda batch: tuple(batch[name] for name in names)
+    raise InvalidError("convert is a function of a spdld.Batch, the outputs' names (\"image\", \"label\"), or a dict of new "
+                       f"names and outputs' names, and not {convert!r}")
+
+
+_OPTIONS = tuple(spdld.attach.__kwdefaults__)
+refuse_parts_of((Loader, Samples))

@@ -14,6 +14,21 @@ using namespace nb::literals;
 
 namespace spdld::python {
 
+namespace {
+
+// A program that keeps labels, ids or boxes shall not keep a slot with them. The bound is one of bytes a sample, so
+// that the size of the batches does not decide what a tensor is. 256 bytes are 32 numbers of 8 bytes; pictures have
+// more.
+constexpr size_t kSmallBytesMax = 256;
+
+bool is_small(const spdld_tensor& tensor) {
+  size_t bytes = bytes_of(tensor.dtype);
+  for (uint32_t i = 1; i < tensor.rank && bytes <= kSmallBytesMax; ++i) bytes *= static_cast<size_t>(tensor.shape[i]);
+  return bytes <= kSmallBytesMax;
+}
+
+}  // namespace
+
 Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> parked)
     : lease_(std::move(lease)), convert_(std::move(convert)), parked_(std::move(parked)), info_(lease_.info()) {
   names_.reserve(info_.tensors);
@@ -21,6 +36,8 @@ Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> par
   for (uint32_t i = 0; i < info_.tensors; ++i) {
     tensors_.push_back(lease_.tensor(i));
     names_.emplace_back(tensors_.back().name);
+    const bool is_copied = info_.memory == SPDLD_HOST && !convert_.is_none() && is_small(tensors_.back());
+    copies_.push_back(is_copied ? std::make_shared<const Copied>(tensors_.back()) : nullptr);
   }
   for (uint32_t i = 0; i < info_.sources; ++i) {  // a copy: readable after release()
     source_counts_.emplace_back(info_.source_names[i], info_.source_counts[i]);
@@ -29,8 +46,12 @@ Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> par
 
 bool Batch::has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
 
-Tensor Batch::tensor(const std::string& name) const {
+void Batch::check_held() const {
   if (!lease_) raise(SPDLD_INVALID, "this batch was released: take its tensors before");
+}
+
+Tensor Batch::tensor(const std::string& name) const {
+  check_held();
   spdld_tensor tensor{};
   const spdld_result result = spdld_batch_find(lease_.get(), name.c_str(), &tensor);
   if (result == SPDLD_NOT_FOUND) throw nb::key_error(spdld_last_error());
@@ -39,8 +60,32 @@ Tensor Batch::tensor(const std::string& name) const {
 }
 
 nb::object Batch::array(const std::string& name) const {
-  nb::object tensor = nb::cast(this->tensor(name));
+  check_held();
+  const auto at = std::find(names_.begin(), names_.end(), name) - names_.begin();
+  const bool is_copied = static_cast<size_t>(at) < copies_.size() && copies_[static_cast<size_t>(at)];
+  nb::object tensor = nb::cast(is_copied ? Tensor(copies_[static_cast<size_t>(at)]) : this->tensor(name));
   return convert_.is_none() ? tensor : convert_(tensor);
+}
+
+nb::dict Batch::copy() const {
+  check_held();
+  const spdld::Batch held = lease_;  // frameworks run Python code, and another thread may release the batch meanwhile
+  nb::dict arrays;
+  for (const spdld_tensor& tensor : tensors_) {
+    if (!on_gpu()) {
+      nb::object copied = nb::cast(Tensor(std::make_shared<const Copied>(tensor)));
+      arrays[tensor.name] = convert_.is_none() ? copied : convert_(copied);
+      continue;
+    }
+    if (convert_.is_none()) {
+      raise(SPDLD_UNSUPPORTED,
+            "this batch lies in GPU memory, which no framework was named for: copy its tensors with "
+            "the library that takes them");
+    }
+    const nb::object array = this->array(tensor.name);
+    arrays[tensor.name] = array.attr(nb::hasattr(array, "clone") ? "clone" : "copy")();  // torch has the former
+  }
+  return arrays;
 }
 
 nb::list Batch::arrays() const {
@@ -70,8 +115,7 @@ void Batch::use(nb::handle stream) const { python::use(lease_, stream_of(stream)
 void Batch::wait() const { python::wait(lease_); }
 
 Tensor Batch::tensor_of(const spdld_tensor& tensor) const {
-  const bool on_gpu = info_.memory == SPDLD_CUDA_HANDLE || info_.memory == SPDLD_CUDA_FD;
-  const dlpack::Device place = on_gpu ? dlpack::Device{dlpack::kCuda, info_.device} : dlpack::Device{dlpack::kCpu, 0};
+  const dlpack::Device place = on_gpu() ? dlpack::Device{dlpack::kCuda, info_.device} : dlpack::Device{dlpack::kCpu, 0};
   return {lease_, tensor, place, parked_};
 }
 
@@ -111,9 +155,11 @@ constexpr const char* kUse =
 void bind_batch(nb::module_& module) {
   nb::class_<Batch>(
       module, "Batch",
-      "A batch: a mapping from a tensor's name to an array of the loader's framework, whose memory is the "
-      "daemon's (nothing is copied). It may be written to. The batch is given back, and its memory filled "
-      "anew, when neither this object nor anything made of it lives; that may be on any thread.")
+      "A batch: a mapping from a tensor's name to an array of the loader's framework, whose memory is the daemon's "
+      "(nothing is copied). It may be written to. The batch is given back, and its memory filled anew, when neither "
+      "this object nor anything made of it lives; that may be on any thread. In host memory a tensor of at most 256 "
+      "bytes a sample, such as labels and ids, comes as a copy, so that a program may keep it without keeping the "
+      "batch: batch[name] gives the same copy each time, and what is written to it does not show in tensor(name).")
       .def_prop_ro("epoch", [](const Batch& self) { return self.info().epoch; })
       .def_prop_ro(
           "step", [](const Batch& self) { return self.info().step; }, "Its step within the epoch, from 0.")
@@ -136,10 +182,14 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro("sources", &Batch::sources,
                    "How many of the valid samples are of each source of the pipeline, by its name, where it has "
                    "several; else {}.")
-      .def("__getitem__", &Batch::array, "name"_a,
+      .def("__getitem__", &Batch::array, "name"_a, nb::lock_self(),
            "The tensor as the loader's framework has it. KeyError where there is none of this name; InvalidError (a "
            "ValueError) after release().")
-      .def("tensor", &Batch::tensor, "name"_a, "The tensor as a spdld.Tensor, for any consumer of DLPack.")
+      .def("tensor", &Batch::tensor, "name"_a, nb::lock_self(),
+           "The tensor as a spdld.Tensor, for any consumer of DLPack: always the batch's own memory, which it holds.")
+      .def("copy", &Batch::copy, nb::lock_self(),
+           "A dict of the batch's arrays, each in memory of its own: keep these where you keep many batches, for they "
+           "do not hold the batch. UnsupportedError for framework \"raw\" in GPU memory.")
       .def("__contains__",
            [](const Batch& self, nb::handle name) {
              return nb::isinstance<nb::str>(name) && self.has(nb::cast<std::string>(name));
@@ -148,17 +198,18 @@ void bind_batch(nb::module_& module) {
           "__len__", [](const Batch& self) { return self.names().size(); }, "The number of tensors.")
       .def("__iter__", [](const Batch& self) { return nb::iter(nb::cast(self.names())); })
       .def("keys", &Batch::names, "The tensors' names, in the pipeline's order.")
-      .def("values", &Batch::arrays)
-      .def("items", &Batch::items)
-      .def("use", &Batch::use, "stream"_a, kUse)
-      .def("wait", &Batch::wait,
+      .def("values", &Batch::arrays, nb::lock_self())
+      .def("items", &Batch::items, nb::lock_self())
+      .def("use", &Batch::use, "stream"_a, nb::lock_self(), kUse)
+      .def("wait", &Batch::wait, nb::lock_self(),
            "Blocks until the batch's copy to the GPU is done: at once, unless the loader is attached with ready_early.")
-      .def("release", &Batch::release, "stream"_a = nb::none(),
+      .def("release", &Batch::release, "stream"_a = nb::none(), nb::lock_self(),
            "Gives up this object's hold at once, where a variable would keep it. The memory goes back to the daemon "
            "when no tensor made of the batch lives, and the GPU has done what was put before on the streams that the "
            "batch "
            "is used on. stream: one of them, as in use().")
-      .def("__repr__", [](const Batch& self) { return "<spdld.Batch " + self.describe() + ">"; })
+      .def(
+          "__repr__", [](const Batch& self) { return "<spdld.Batch " + self.describe() + ">"; }, nb::lock_self())
       .attr("__module__") = "spdld";
 }
 

@@ -1,8 +1,10 @@
-// A batch in Python. With the GIL; the memory outlives this object while a tensor made of it lives.
+// A batch in Python. The memory outlives this object while a tensor made of it lives. With the GIL; in an interpreter
+// without one, with the object's own lock (nanobind's lock_self) wherever the lease is looked at: release() ends it.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <spdld.hpp>
 #include <string>
 #include <string_view>
@@ -24,6 +26,8 @@ class Batch {
   // KeyError where there is none of this name; InvalidError after release().
   Tensor tensor(const std::string& name) const;
   nanobind::object array(const std::string& name) const;
+  // name: an array of memory of its own. UnsupportedError for spdld.Tensor in GPU memory.
+  nanobind::dict copy() const;
   nanobind::list arrays() const;
   nanobind::list items() const;
   nanobind::dict sources() const;  // name: count
@@ -34,7 +38,9 @@ class Batch {
   std::string describe() const;
 
  private:
+  void check_held() const;
   Tensor tensor_of(const spdld_tensor& tensor) const;
+  bool on_gpu() const { return info_.memory == SPDLD_CUDA_HANDLE || info_.memory == SPDLD_CUDA_FD; }
 
   spdld::Batch lease_;
   nanobind::object convert_;
@@ -43,6 +49,8 @@ class Batch {
   std::vector<std::string> names_;
   std::vector<std::pair<std::string, uint32_t>> source_counts_;
   std::vector<spdld_tensor> tensors_;  // in the same order; valid while lease_ holds the batch
+  // In the same order: the copy of a small tensor, which arrays are made of. None: they are made of the slot.
+  std::vector<std::shared_ptr<const Copied>> copies_;
 };
 
 void bind_batch(nanobind::module_& module);

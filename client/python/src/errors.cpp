@@ -55,6 +55,13 @@ void raise(spdld_result result, const std::string& sentence) {
   throw nb::python_error();
 }
 
+void warn(const std::string& sentence) {
+  const auto size = static_cast<Py_ssize_t>(sentence.size());
+  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(sentence.data(), size, "backslashreplace"));
+  if (!text.is_valid()) throw nb::python_error();
+  nb::module_::import_("spdld._errors").attr("warn")(text);
+}
+
 void raise_last(spdld_result result) { raise(result, spdld_last_error()); }
 
 void check_signals() {

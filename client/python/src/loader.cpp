@@ -4,9 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "client/python/src/room.h"
 #include "client/python/src/stream.h"
 
 namespace nb = nanobind;
@@ -15,16 +17,38 @@ namespace spdld::python {
 
 namespace {
 
+constexpr int64_t kParkedSlice_ms = 10;  // a batch that is parked meanwhile ends no wait
 constexpr const char* kClosed = "this loader is closed: attach anew";
 
-// Gives up the wait when a signal's handler has raised.
-int look_after_signals(void*, const char*, uint64_t, uint64_t) {
+// Shows how far it is. Gives up the wait when a signal's handler, or the display, has raised. `user`: the display.
+int show_and_look_after_signals(void* user, const char* what, uint64_t done, uint64_t total) {
   const nb::gil_scoped_acquire gil;
-  return PyErr_CheckSignals();
+  if (PyErr_CheckSignals() != 0) return 1;
+  const nb::object& display = *static_cast<const nb::object*>(user);
+  if (display.is_none()) return 0;
+  try {
+    display(what, done, total);
+    return 0;
+  } catch (nb::python_error& error) {
+    error.restore();
+    return 1;
+  }
 }
 
-LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool has_timeout) {
-  options.progress = &look_after_signals;
+// Keeps a warning until the interpreter's lock is held again.
+void keep_warning(void* user, const char* sentence) {
+  try {
+    static_cast<std::vector<std::string>*>(user)->emplace_back(sentence);
+  } catch (...) {  // out of memory: the warning is lost, and the C library sees no exception
+  }
+}
+
+LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool has_timeout, nb::object display) {
+  options.progress = &show_and_look_after_signals;
+  options.progress_user = &display;
+  std::vector<std::string> warnings;
+  options.warn = &keep_warning;
+  options.warn_user = &warnings;
   for (;;) {  // a signal whose handler raises nothing interrupts an attempt, and another follows
     // 0 stands for the library's own time-out.
     options.timeout_ms = has_timeout ? patience.left_ms() : 0;
@@ -39,7 +63,10 @@ LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool
       loader.reset(handle);
       if (result != SPDLD_OK) sentence = spdld_last_error();
     }
-    if (loader) return loader;
+    if (loader) {
+      for (const std::string& warning : warnings) warn(warning);
+      return loader;
+    }
     if (PyErr_Occurred()) throw nb::python_error();
     check_signals();
     if (result != SPDLD_INTERRUPTED || (has_timeout && patience.has_ended())) {
@@ -47,6 +74,26 @@ LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool
     }
   }
 }
+
+// Closes the display when attaching has ended, in whichever way.
+class Closing {
+ public:
+  explicit Closing(const nb::object& display) : display_(display) {}
+  ~Closing() {
+    if (display_.is_none()) return;
+    const nb::error_scope as_it_was;  // of an attach that failed
+    try {
+      display_.attr("close")();
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("spdld.attach");
+    }
+  }
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+
+ private:
+  const nb::object& display_;
+};
 
 const char* name_of(spdld_memory memory) {
   switch (memory) {
@@ -69,6 +116,8 @@ Info read_info(const spdld_loader* loader) {
   if (result != SPDLD_OK) raise_last(result);
   const bool on_host = info.memory == SPDLD_HOST;
   std::vector<std::string> sources(info.source_names, info.source_names + info.sources);
+  std::vector<std::string> classes;
+  if (info.class_names) classes.assign(info.class_names, info.class_names + info.classes);
   return {info.pipeline,
           info.fingerprint,
           info.daemon,
@@ -89,7 +138,9 @@ Info read_info(const spdld_loader* loader) {
           on_host || !info.gpu ? std::nullopt : std::optional<std::string>(info.gpu),
           info.ready_early != 0,
           info.pushed != 0,
-          std::move(sources)};
+          std::move(sources),
+          info.classes,
+          std::make_shared<const std::vector<std::string>>(std::move(classes))};
 }
 
 std::vector<uint64_t> numbers_of(const nb::object& ids) {
@@ -110,9 +161,15 @@ std::vector<uint64_t> numbers_of(const nb::object& ids) {
 }  // namespace
 
 Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
-               const nb::object& converter)
-    : owner_(::getpid()), framework_(std::move(framework)), has_replicas_(options.readers > 1) {
-  loader_ = attach(options, Patience(timeout_s), timeout_s.has_value());
+               const nb::object& display, const nb::object& converter)
+    : owner_(::getpid()),
+      framework_(std::move(framework)),
+      has_replicas_(options.readers > 1),
+      held_wait_given_(options.held_wait_ms != 0) {
+  {
+    const Closing closing(display);
+    loader_ = attach(options, Patience(timeout_s), timeout_s.has_value(), display);
+  }
   info_ = read_info(loader_.get());
   const nb::object made = converter(info_.memory, info_.device);
   convert_ = made[0];
@@ -120,6 +177,7 @@ Loader::Loader(const spdld::AttachOptions& options, std::optional<double> timeou
   if (!order_.is_none()) parked_ = std::make_shared<Parked>();
   const spdld_result result = spdld_tell(loader_.get(), &position_.first, &position_.second);
   if (result != SPDLD_OK) raise_last(result);
+  tell(missing_news(loader_.get(), info_.pipeline));
 }
 
 Loader::~Loader() {
@@ -190,26 +248,66 @@ Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
   const std::unique_lock turn(turn_, std::chrono::milliseconds(wait_ms));
   if (closing_) return {SPDLD_INVALID, {}, kClosed};
   if (!turn) return {SPDLD_TIMEOUT, {}, "another thread waits for this loader's next batch"};
+  if (!kept_.empty()) {
+    Attempt attempt{SPDLD_OK, std::move(kept_.front()), {}};
+    kept_.erase(kept_.begin());
+    step_on(attempt.batch);
+    return attempt;
+  }
   spdld_batch* batch = nullptr;
   const spdld_result result = spdld_next(loader_.get(), wait_ms, &batch);
   if (batch) {
     Attempt attempt{result, spdld::Batch(batch), {}};
-    step_on(attempt.batch);
+    attempt.news = bad_news_.of(loader_.get(), attempt.batch.info(), info_.pipeline);
+    if (attempt.news.empty()) step_on(attempt.batch);
     return attempt;
   }
   if (result == SPDLD_END_OF_EPOCH) note_end();
-  const bool ended = result == SPDLD_END_OF_EPOCH || result == SPDLD_END;
-  return {result, {}, ended ? "" : spdld_last_error()};
+  if (result == SPDLD_END_OF_EPOCH || result == SPDLD_END) return {result, {}, {}};
+  Attempt attempt{result, {}, spdld_last_error()};
+  if (result == SPDLD_TIMEOUT || result == SPDLD_LIMIT) {
+    spdld_info info{};
+    info.struct_size = sizeof info;
+    attempt.is_full =
+        spdld_get_info(loader_.get(), &info) == SPDLD_OK && info.held_max > 0 && info.held >= info.held_max;
+  }
+  return attempt;
+}
+
+void Loader::tell_before(const Attempt& attempt) {
+  if (attempt.news.empty()) return;
+  try {
+    tell(attempt.news);
+  } catch (nb::python_error&) {
+    const std::unique_lock turn = take_turn();
+    if (!closing_) kept_.push_back(attempt.batch);
+    throw;
+  }
+  const std::unique_lock turn = take_turn();
+  if (!closing_) step_on(attempt.batch);
 }
 
 nb::object Loader::next(std::optional<double> timeout_s) {
   refuse_in_forked_child();
   const Patience patience(timeout_s);
-  for (bool first = true;; first = false) {
+  RoomWait room(framework_);
+  bool is_full = false;
+  for (bool wait = false;; wait = true) {
     give_back_parked();
-    Attempt attempt = attempt_next(first ? 0 : patience.slice_ms());
-    if (attempt.result == SPDLD_OK) return nb::cast(Batch(std::move(attempt.batch), convert_, parked_));
+    const int64_t slice_ms = is_full && parked_ ? std::min(kParkedSlice_ms, patience.slice_ms()) : patience.slice_ms();
+    Attempt attempt = attempt_next(wait ? slice_ms : 0);
+    is_full = attempt.is_full;
+    if (attempt.result == SPDLD_OK) {
+      tell_before(attempt);
+      return nb::cast(Batch(std::move(attempt.batch), convert_, parked_));
+    }
     if (attempt.result == SPDLD_END_OF_EPOCH || attempt.result == SPDLD_END) return nb::none();
+    if (attempt.is_full) {
+      const bool in_vain = attempt.result == SPDLD_LIMIT || (!held_wait_given_ && room.is_in_vain());
+      if (room.collect(in_vain)) continue;
+      if (in_vain) raise(SPDLD_LIMIT, attempt.sentence);
+      room.warn(attempt.sentence);
+    }
     if (attempt.result < 0) raise(attempt.result, attempt.sentence);
     check_signals();
     if (patience.has_ended()) raise(SPDLD_TIMEOUT, attempt.sentence);
@@ -259,14 +357,26 @@ void Loader::push(uint64_t epoch, uint64_t step, const nb::object& ids, bool las
 }
 
 void Loader::note_moved() {
+  kept_.clear();
   end_of_epoch_due_ = ended_ = false;
   uint64_t epoch = 0, step = 0;
   spdld_tell(loader_.get(), &epoch, &step);
   set_position(epoch, step);
 }
 
+nb::dict Loader::stats() {
+  spdld::Stats stats;
+  {
+    const std::unique_lock turn = take_turn();
+    if (closing_) raise(SPDLD_INVALID, kClosed);
+    stats = spdld::stats_of(loader_.get());
+  }
+  return dict_of(stats);
+}
+
 nb::object Loader::state_dict() {
   std::string json;
+  std::optional<spdld_batch_info> next;  // that was taken already, and is to be handed out yet
   {
     const std::unique_lock turn = take_turn();
     if (closing_) raise(SPDLD_INVALID, kClosed);
@@ -274,8 +384,15 @@ nb::object Loader::state_dict() {
     const spdld_result result = spdld_state(loader_.get(), &text);
     if (result != SPDLD_OK) raise_last(result);
     json = spdld::take_text(text);
+    if (!kept_.empty()) next = kept_.front().info();
   }
-  return nb::module_::import_("spdld._state").attr("dict_of")(nb::bytes(json.data(), json.size()));
+  nb::object state = nb::module_::import_("spdld._state").attr("dict_of")(nb::bytes(json.data(), json.size()));
+  if (next) {
+    state["epoch"] = next->epoch;
+    state["step"] = next->step;
+    state["samples"] = next->step * info_.global_size;
+  }
+  return state;
 }
 
 bool Loader::shared() {
@@ -309,6 +426,7 @@ void Loader::close() {
   give_back_parked();  // what is parked from here on waits for this object's end
   const std::unique_lock turn = take_turn();
   const nb::gil_scoped_release released;  // it may wait for a GPU's work, and that for a function of Python's
+  kept_.clear();
   loader_.reset();
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "client/python/src/batch.h"
+#include "client/python/src/data_news.h"
 #include "client/python/src/patience.h"
 
 namespace spdld::python {
@@ -32,6 +33,8 @@ struct Info {
   bool ready_early = false;
   bool pushed = false;
   std::vector<std::string> sources = {};  // names
+  uint64_t class_count = 0;
+  std::shared_ptr<const std::vector<std::string>> classes = {};  // names, by number; none where they were not sent
 };
 
 struct Detach {
@@ -41,10 +44,11 @@ using LoaderHandle = std::unique_ptr<spdld_loader, Detach>;
 
 class Loader {
  public:
-  // As spdld_attach, until it is answered; `options` without timeout and progress. `converter`: called once, with where
-  // the batches lie (Info's memory and device); what it gives makes the framework's array of a Tensor, or is None.
+  // As spdld_attach, until it is answered; `options` without timeout and progress. `display`: called as spdld_progress
+  // says, and its close() at the end; or None. `converter`: called once, with where the batches lie (Info's memory and
+  // device); what it gives makes the framework's array of a Tensor, or is None.
   Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
-         const nanobind::object& converter);
+         const nanobind::object& display, const nanobind::object& converter);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -61,6 +65,8 @@ class Loader {
   // As spdld_state and spdld_load_state.
   nanobind::object state_dict();
   void load_state_dict(nanobind::handle state, bool strict);
+  // What was handed out so far, and how much of it was bad.
+  nanobind::dict stats();
   // Whether other jobs get its batches now: it ends where this one is cut loose, or leaves for another place.
   bool shared();
   void close();
@@ -75,10 +81,15 @@ class Loader {
     spdld_result result;
     spdld::Batch batch;
     std::string sentence;  // when it failed
+    // To be told before the batch is handed out; the loader has not stepped on then.
+    std::vector<std::string> news = {};
+    bool is_full = false;  // since the program holds all batches that it may hold
   };
   Attempt attempt_next(int64_t wait_ms);
   // Both under turn_.
   void step_on(const spdld::Batch& batch);
+  // Of a batch with news: where the user has made errors of warnings, it is kept for the next call.
+  void tell_before(const Attempt& attempt);
   void set_position(uint64_t epoch, uint64_t step);
   void note_moved();
   void note_end();  // of an epoch, as next gave it
@@ -92,6 +103,7 @@ class Loader {
   const pid_t owner_;
   const std::string framework_;
   const bool has_replicas_;
+  const bool held_wait_given_;
   nanobind::object convert_, order_;
   std::shared_ptr<Parked> parked_;  // where there is an order_
   Info info_;
@@ -99,15 +111,17 @@ class Loader {
   // Never waited for with the GIL; Python code never runs under it (a signal's handler may call in here again).
   std::timed_mutex turn_;
   std::atomic<bool> closing_{false};
-  LoaderHandle loader_;            // under turn_
-  bool end_of_epoch_due_ = false;  // under turn_
-  bool ended_ = false;             // under turn_: next has given the end of the only epoch
+  LoaderHandle loader_;             // under turn_
+  bool end_of_epoch_due_ = false;   // under turn_
+  BadNews bad_news_;                // under turn_
+  std::vector<spdld::Batch> kept_;  // under turn_: taken, and not handed out since a warning was an error
+  bool ended_ = false;              // under turn_: next has given the end of the only epoch
 
   mutable std::mutex position_mutex_;  // held for no more than a copy: turn_ is held while waiting
   std::pair<uint64_t, uint64_t> position_;
 };
 
-// `for batch in loader`: the rest of one epoch.
+// `for batch in loader`: the rest of one epoch. With the GIL, or the object's own lock.
 class EpochIterator {
  public:
   explicit EpochIterator(nanobind::object loader) : loader_(std::move(loader)) {}

@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "client/python/src/errors.h"
 #include "client/python/src/loader.h"
 
 namespace nb = nanobind;
@@ -11,6 +12,35 @@ using namespace nb::literals;
 namespace spdld::python {
 
 namespace {
+
+// As os.fsdecode gives it: file systems know bytes.
+nb::object path_text(const std::string& name) {
+  const nb::object text =
+      nb::steal(PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
+const std::vector<std::string>& class_names(const Info& info) {
+  if (info.classes->size() != info.class_count) {
+    raise(SPDLD_LIMIT, "the names of the " + std::to_string(info.class_count) +
+                           " classes have more than 16 MiB in all, and are not sent to trainers");
+  }
+  return *info.classes;
+}
+
+nb::list classes_of(const Info& info) {
+  nb::list names;
+  for (const std::string& name : class_names(info)) names.append(path_text(name));
+  return names;
+}
+
+nb::dict class_to_idx_of(const Info& info) {
+  nb::dict numbers;
+  uint64_t number = 0;
+  for (const std::string& name : class_names(info)) numbers[path_text(name)] = number++;
+  return numbers;
+}
 
 void bind_info(nb::module_& module) {
   nb::class_<Info>(module, "Info", "What a loader is attached to. It stays the same, over every restart of the daemon.")
@@ -48,6 +78,12 @@ void bind_info(nb::module_& module) {
             return nb::tuple(names);
           },
           "Names of the pipeline's sources, in its order, where it has several; else ().")
+      .def_prop_ro(
+          "classes", &classes_of,
+          "Names of an image folder's classes, as a list: the label i means classes[i]. Other data has none: [].")
+      .def_prop_ro(
+          "class_to_idx", &class_to_idx_of,
+          "The label of each class of an image folder, as a dict by the class's name. Other data has none: {}.")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
@@ -64,7 +100,7 @@ void bind_loader(nb::module_& module) {
   bind_info(module);
   nb::class_<EpochIterator>(module, "EpochIterator")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__next__", &EpochIterator::next);
+      .def("__next__", &EpochIterator::next, nb::lock_self());
   nb::class_<Loader>(
       module, "Loader",
       "One rank's batches, in order. `for batch in loader` gives the rest of the current epoch, the next `for` "
@@ -89,7 +125,7 @@ void bind_loader(nb::module_& module) {
           "The next batch; None where an epoch ends (the call after it gives the next epoch's first batch), and always "
           "after the last epoch. timeout: seconds, 0: only what is ready now, None: as long as it takes. Raises "
           "TimeoutError; NoDaemonError when the daemon went away and was not back within `reconnect`; FailedError; "
-          "LimitError when all batches that may be held are held.")
+          "LimitError when the program holds all batches that it may hold, and none came back within `held_wait`.")
       .def("seek", &Loader::seek, "epoch"_a, "step"_a = 0,
            "Goes on at another place. Batches in use stay valid. Replicas all go to the same place, each by a call of "
            "its own; they wait for one another with their next batch.")
@@ -116,6 +152,14 @@ void bind_loader(nb::module_& module) {
           "set, pipeline or global batch, and InvalidError where it is damaged or of a newer spdld. strict=False takes "
           "that of another run nevertheless: the same epoch and step, or with another global batch as many samples of "
           "that epoch, rounded down to a step.")
+      .def(
+          "stats", &Loader::stats,
+          "What next() has handed out so far, as a dict: \"batches\" and \"samples\"; of these samples \"substituted\" "
+          "(whose content was bad and replaced by another sample) and \"masked\" (left zero), and of the two "
+          "\"unsupported\" (pictures of a format that the daemon does not decode); \"reasons\", a list of dicts with "
+          "\"reason\", \"kind\" (\"damaged\" or \"unsupported\"), \"count\" and the first sample's \"sample\" (id) and "
+          "\"name\"; \"missing\", the first sentences of what the data set misses where on_missing = \"warn\", and "
+          "\"missing_count\". A new reason is a spdld.DataWarning as well.")
       .def_prop_ro("shared", &Loader::shared,
                    "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It turns False "
                    "where this one held the others back for too long, or left for another place.")

@@ -15,6 +15,7 @@
 
 #include "client/python/src/errors.h"
 #include "client/python/src/loader.h"
+#include "client/python/src/progress.h"
 #include "proto/fingerprint.h"
 
 namespace nb = nanobind;
@@ -29,20 +30,21 @@ using Text = std::optional<std::string>;
 const char* pointer_to(const Text& text) { return text ? text->c_str() : nullptr; }
 
 // In the library 0 stands for its own default, and a negative number for "not at all".
-int64_t reconnect_ms(std::optional<double> reconnect_s) {
-  if (!reconnect_s) return 0;
-  if (!(*reconnect_s >= 0)) raise(SPDLD_INVALID, "reconnect is a number of seconds from 0, or None");
-  if (*reconnect_s == 0) return -1;
-  return std::max<int64_t>(1, std::llround(std::min(*reconnect_s, 2 * kEndless_s) * 1000));
+int64_t wait_ms(const char* name, std::optional<double> wait_s) {
+  if (!wait_s) return 0;
+  if (!(*wait_s >= 0)) raise(SPDLD_INVALID, std::string(name) + " is a number of seconds from 0, or None");
+  if (*wait_s == 0) return -1;
+  return std::max<int64_t>(1, std::llround(std::min(*wait_s, 2 * kEndless_s) * 1000));
 }
 
-std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Text& spec_folder, uint32_t rank,
-                               uint32_t world_size, uint32_t local_rank, const Text& group, const Text& socket,
-                               uint64_t epoch, uint64_t step, const Text& fingerprint, const Text& state,
-                               uint32_t held_max, std::optional<double> timeout_s, std::optional<double> reconnect_s,
-                               uint32_t reader, uint32_t readers, bool may_start, const Text& device,
-                               const Text& transport, bool ready_early, const Text& join, uint64_t batch_size,
-                               std::string framework, const nb::object& converter) {
+std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, const Text& spec_folder, uint32_t rank,
+                                    uint32_t world_size, uint32_t local_rank, const Text& group, const Text& socket,
+                                    uint64_t epoch, uint64_t step, const Text& fingerprint, const Text& state,
+                                    uint32_t held_max, std::optional<double> timeout_s,
+                                    std::optional<double> reconnect_s, std::optional<double> held_wait_s,
+                                    uint32_t reader, uint32_t readers, bool may_start, const Text& device,
+                                    const Text& transport, bool ready_early, const Text& join, uint64_t batch_size,
+                                    std::string framework, const nb::object& converter, const nb::object& progress) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -60,7 +62,8 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
   options.fingerprint = pointer_to(fingerprint);
   options.state = pointer_to(state);
   options.held_max = held_max;
-  options.reconnect_ms = reconnect_ms(reconnect_s);
+  options.reconnect_ms = wait_ms("reconnect", reconnect_s);
+  options.held_wait_ms = wait_ms("held_wait", held_wait_s);
   options.no_private_daemon = may_start ? 0 : 1;
   options.client_name = "python";
   options.device = pointer_to(device);
@@ -68,10 +71,10 @@ std::unique_ptr<Loader> attach(const Text& pipeline, const Text& spec, const Tex
   options.ready_early = ready_early ? 1 : 0;
   options.join = pointer_to(join);
   options.batch_size = batch_size;
-  return std::make_unique<Loader>(options, timeout_s, std::move(framework), converter);
+  return std::make_unique<Loader>(options, timeout_s, std::move(framework), progress, converter);
 }
 
-nb::str query(const std::string& topic, const Text& argument, const Text& socket, double timeout_s) {
+nb::str ask(const std::string& topic, const Text& argument, const Text& socket, double timeout_s) {
   const int64_t timeout_ms = Patience(timeout_s).left_ms();
   char* json = nullptr;
   spdld_result result = SPDLD_OK;
@@ -100,12 +103,13 @@ NB_MODULE(_spdld, module) {
   bind_tensor(module);
   bind_batch(module);
   bind_loader(module);
-  module.def("attach", &attach, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(), "rank"_a,
-             "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
+  bind_progress(module);
+  module.def("attach", &make_loader, nb::kw_only(), "pipeline"_a.none(), "spec"_a.none(), "spec_folder"_a.none(),
+             "rank"_a, "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
-             "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(), "ready_early"_a,
-             "join"_a.none(), "batch_size"_a, "framework"_a, "converter"_a);
-  module.def("query", &query, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
+             "held_wait"_a.none(), "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(),
+             "ready_early"_a, "join"_a.none(), "batch_size"_a, "framework"_a, "converter"_a, "progress"_a.none());
+  module.def("query", &ask, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   // A clause, "the pipeline's spec differs"; none: one of them is no fingerprint.
   module.def(
       "fingerprint_difference",

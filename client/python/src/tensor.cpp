@@ -56,6 +56,8 @@ const char* array_type(spdld_dtype dtype) {  // as numpy's array interface, vers
       return "<f2";
     case SPDLD_FLOAT32:
       return "<f4";
+    case SPDLD_FLOAT64:
+      return "<f8";
     case SPDLD_BFLOAT16:
       break;
   }
@@ -78,6 +80,8 @@ const char* Tensor::dtype() const {
       return "bfloat16";
     case SPDLD_FLOAT32:
       return "float32";
+    case SPDLD_FLOAT64:
+      return "float64";
   }
   return "unknown";
 }
@@ -109,8 +113,10 @@ nb::object Tensor::dlpack(nb::handle stream, std::optional<std::pair<int, int>> 
     }
     prepare_for_consumer(batch_, stream);  // host memory needs no stream to wait for
   }
-  auto exported = std::make_unique<Exported>(batch_, tensor_, place_, parked_);
-  if (copy.value_or(false)) exported->copy();
+  const bool is_copied = copy.value_or(false);
+  auto exported = is_copied || copied_ ? std::make_unique<Exported>(
+                                             is_copied ? std::make_shared<const Copied>(tensor_) : copied_, is_copied)
+                                       : std::make_unique<Exported>(batch_, tensor_, place_, parked_);
   if (version_max && version_max->first >= 1) {
     return capsule_of(Exported::hand_over_versioned(std::move(exported)), kVersioned,
                       [](PyObject* capsule) { free_untaken<dlpack::ManagedVersioned>(capsule, kVersioned); });
@@ -159,7 +165,10 @@ nb::dict Tensor::cuda_array_interface() const {
   return interface;
 }
 
-void Tensor::use(nb::handle stream) const { python::use(batch_, stream_of(stream)); }
+void Tensor::use(nb::handle stream) const {
+  void* const named = stream_of(stream);
+  if (!copied_) python::use(batch_, named);
+}
 
 std::string Tensor::describe() const {
   std::string text = std::string(dtype()) + " [";

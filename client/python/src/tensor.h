@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "client/python/src/copied.h"
 #include "client/python/src/dlpack.h"
 #include "client/python/src/parked.h"
 
@@ -20,6 +21,8 @@ class Tensor {
   // `parked`: where consumers' references go; none: they are given back.
   Tensor(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Device place, std::shared_ptr<Parked> parked)
       : batch_(std::move(batch)), tensor_(tensor), place_(place), parked_(std::move(parked)) {}
+  // A copy in host memory, which holds no batch.
+  explicit Tensor(std::shared_ptr<const Copied> copied) : copied_(std::move(copied)), tensor_(copied_->tensor()) {}
 
   std::string name() const { return tensor_.name; }
   const char* dtype() const;
@@ -45,9 +48,10 @@ class Tensor {
   nanobind::dict interface_of_both() const;  // what both array interfaces share
   bool is_dense() const;
 
-  spdld::Batch batch_;
-  spdld_tensor tensor_;  // what it points at lies in the batch
-  dlpack::Device place_;
+  spdld::Batch batch_;  // one of the two: what tensor_ points at lies there
+  std::shared_ptr<const Copied> copied_;
+  spdld_tensor tensor_;
+  dlpack::Device place_ = {dlpack::kCpu, 0};
   std::shared_ptr<Parked> parked_;
 };
 

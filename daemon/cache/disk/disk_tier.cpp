@@ -208,6 +208,15 @@ bool DiskTier::evict_one() {
   return true;
 }
 
+uint64_t DiskTier::available_bytes() const {
+  if (!is_writable()) return 0;
+  const std::lock_guard lock(mutex_);
+  uint64_t bytes = limit_.free();
+  for (const auto& shelf : shelves_)
+    if (shelf->holds == 0 && shelf->pending.load() == 0) bytes += shelf->footprint();
+  return bytes - std::min(bytes, promised_.load());
+}
+
 bool DiskTier::has_room(const DiskShelf& shelf, uint64_t count) const {
   if (!is_writable() || count == 0 || count > DiskWriter::kQueueBytes) return false;
   const uint64_t need = shelf.need(count);

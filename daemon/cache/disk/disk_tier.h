@@ -40,6 +40,8 @@ class DiskTier {
   };
   Put put(DiskShelf& shelf, uint64_t sample, const source::Identity& identity, uint32_t generation,
           const uint8_t* bytes, uint64_t count);
+  // Bytes that entries may still take: free ones, and those of shelves that nobody uses.
+  uint64_t available_bytes() const;
   // Whether put() may still take an entry of this size. What is queued has its place already.
   bool has_room(const DiskShelf& shelf, uint64_t count) const;
   void count_damaged() { damaged_.fetch_add(1, std::memory_order_relaxed); }

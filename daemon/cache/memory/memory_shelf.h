@@ -41,6 +41,7 @@ class MemoryShelf {
   uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
   uint64_t entry_bytes() const { return entry_bytes_.load(std::memory_order_relaxed); }
   uint64_t wasted_bytes() const { return wasted_bytes_.load(std::memory_order_relaxed); }
+  uint64_t left_bytes() const { return open_left_.load(std::memory_order_relaxed); }  // in the segment it fills
 
  private:
   friend class MemoryTier;

@@ -35,6 +35,41 @@ bool is_harmless(int code) {
   }
 }
 
+// The process that a start-of-frame marker names (ITU-T T.81, table B.1), of those that libjpeg knows and refuses.
+const char* process_name(int marker) {
+  switch (marker) {
+    case 0xC3:
+    case 0xCB:
+      return "a lossless JPEG";
+    case 0xC5:
+    case 0xC6:
+    case 0xC7:
+    case 0xCD:
+    case 0xCE:
+    case 0xCF:
+      return "a hierarchical JPEG";
+    default:
+      return "";
+  }
+}
+
+// What `error` says of the kind of JPEG that it refuses; empty: it refuses none for its kind.
+const char* unsupported_kind(const jpeg_error_mgr& error) {
+  switch (error.msg_code) {
+    case JERR_BAD_PRECISION:
+      return error.msg_parm.i[0] == 12 ? "a JPEG of 12 bits" : error.msg_parm.i[0] == 16 ? "a JPEG of 16 bits" : "";
+    case JERR_SOF_UNSUPPORTED:
+      return process_name(error.msg_parm.i[0]);
+    case JERR_ARITH_NOTIMPL:
+      return "an arithmetic-coded JPEG";
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_CCIR601_NOTIMPL:
+      return "a JPEG of unusual sampling factors";
+    default:
+      return "";
+  }
+}
+
 size_t rounded_row(size_t bytes) { return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment; }
 
 }  // namespace
@@ -46,7 +81,9 @@ struct CodecCallbacks {
   [[noreturn]] static void error_exit(j_common_ptr common) {
     char text[JMSG_LENGTH_MAX];
     common->err->format_message(common, text);
-    codec(common).give_up(text);
+    Codec& self = codec(common);
+    std::snprintf(self.unsupported_, sizeof self.unsupported_, "%s", unsupported_kind(*common->err));
+    self.give_up(text);
   }
   static void emit_message(j_common_ptr common, int level) {
     if (level < 0 && !is_harmless(common->err->msg_code)) error_exit(common);
@@ -178,6 +215,7 @@ void Codec::abort() {
 }
 
 bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* context) {
+  unsupported_[0] = '\0';
   if (setjmp(escape_) != 0) return false;
   step(jpeg_, context);
   return true;

@@ -42,6 +42,9 @@ class Codec {
   void abort();
 
   std::string message() const { return message_; }
+  // After attempt() gave false: what kind of JPEG this is, where libjpeg does not decode that kind at all ("a lossless
+  // JPEG"); empty: the data is damaged.
+  std::string unsupported() const { return unsupported_; }
 
   // Progressive pictures hold all their coefficients at once: 2 bytes each, of a colour picture with 4:2:0 chroma 3
   // bytes a pixel. And each of their scans goes over the whole picture: real ones have about 10.
@@ -65,6 +68,7 @@ class Codec {
   void* pending_arrays_ = nullptr;                       // virtual arrays that were requested and not yet realised
   std::jmp_buf escape_{};
   char message_[JMSG_LENGTH_MAX] = "";
+  char unsupported_[48] = "";
 };
 
 }  // namespace spdld::decode

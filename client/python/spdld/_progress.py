@@ -1,0 +1,72 @@
+"""The line on stderr that shows how far the listing of a data set is, while attach() waits for it."""
+import os
+import sys
+import time
+from typing import Any, Optional
+
+from spdld import _spdld
+
+_COLUMNS = 80
+_LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK")
+
+
+def display_for(wanted: Optional[bool], rank: Optional[int], local_rank: Optional[int]) -> "Optional[Display]":
+    """What attach() tells its progress to; None: nobody.
+
+    wanted: True or False, as attach() was told; None: where stderr is a terminal or a notebook's output, for the first
+        rank of a node alone. The environment variable SPDLD_PROGRESS=0 or 1 stands in place of None.
+    """
+    if wanted is None:
+        wanted = {"0": False, "1": True}.get(os.environ.get("SPDLD_PROGRESS", ""))
+    if wanted is None:
+        wanted = _is_first(rank, local_rank) and _draws_in_place(sys.stderr)
+    return Display(sys.stderr) if wanted and sys.stderr is not None else None
+
+
+class Display:
+    """One line on a stream, drawn anew in its place. A stream that fails is left alone from there on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._line = _spdld.ProgressLine("spdld: ")
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        self._write(self._line.show(what, done, total, time.monotonic(), _columns_of(self._stream)))
+
+    def close(self) -> None:
+        """Takes the line away."""
+        self._write(self._line.clear())
+
+    def _write(self, text: str) -> None:
+        if not text or self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # it is closed, or its reader is gone: no reason for attach() to fail
+            self._stream = None
+
+
+def _is_first(rank: Optional[int], local_rank: Optional[int]) -> bool:
+    if local_rank is not None:
+        return local_rank == 0
+    if rank is not None:
+        return rank == 0
+    return next((os.environ[name] for name in _LOCAL_RANKS if os.environ.get(name)), "0") == "0"
+
+
+def _draws_in_place(stream: Any) -> bool:
+    # A notebook's stream is no terminal, and yet follows carriage returns.
+    if type(stream).__module__.split(".")[0] == "ipykernel":
+        return True
+    try:
+        return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+    except (AttributeError, ValueError):  # no stream of Python's own, or a closed one
+        return False
+
+
+def _columns_of(stream: Any) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except (AttributeError, OSError, ValueError):  # no terminal
+        return _COLUMNS

@@ -1,0 +1,161 @@
+"""A pipeline as a program gives it, brought to what the library takes: a name, the path of a file, or JSON."""
+import importlib
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence, Set
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+
+from spdld._errors import DeniedError, InvalidError, NotFoundError
+
+_DEPTH_MAX = 32  # of dicts and lists in one another
+_SHOWN_MAX = 60  # characters of a value that a sentence shows
+_FILE_BYTES_MAX = 16 * 2**20  # a .toml file may be as large
+
+
+class Pipeline(NamedTuple):
+    """Either a text (a name, or the path of a .toml file), or a spec in JSON with the folder of its relative uris."""
+
+    text: Optional[str] = None
+    spec: Optional[str] = None
+    folder: Optional[str] = None
+
+
+def pipeline_of(given: Any) -> Pipeline:
+    if isinstance(given, Mapping):
+        return Pipeline(spec=json.dumps(plain(given)), folder=".")
+    if not isinstance(given, (str, os.PathLike)):
+        raise InvalidError(f"a pipeline is a dict, the path of a .toml or .json file, or the name of a pipeline of the daemon, "
+                           f"and no {_kind(given)}{_folder_hint(getattr(given, 'root', None))}")
+    text = os.fspath(given)
+    if not isinstance(text, str):
+        raise InvalidError(f"the path of a pipeline's file is a text, and not {_shown(text)}")
+    if text.endswith(".toml"):
+        return Pipeline(text=text)
+    if text.endswith(".json"):
+        return Pipeline(spec=json.dumps(plain(_read(text))), folder=os.path.dirname(text) or ".")
+    if isinstance(given, str) and os.sep not in text:
+        return Pipeline(text=text)
+    raise InvalidError(f"a pipeline's file ends in .toml or .json, unlike {text}"
+                       f"{_folder_hint(text if os.path.isdir(text) else None)}")
+
+
+def plain(value: Any, place: str = "", depth: int = 0) -> Any:
+    """The same value, made of dicts, lists, texts, numbers and truth values alone. place: where it stands in the pipeline, for
+    error texts, such as "output[0].ops"."""
+    if depth > _DEPTH_MAX:
+        raise InvalidError(f"the pipeline has dicts or lists more than {_DEPTH_MAX} deep, or one that holds itself: "
+                           f"{_shown(place)}")
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise InvalidError(f"{place} is {value}: write a finite number")
+    if isinstance(value, Mapping):
+        return {_key(key, place): plain(entry, f"{place}.{key}" if place else str(key), depth + 1)
+                for key, entry in value.items()}
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    name = _dtype_name(value)
+    if name is not None:
+        return name
+    if callable(getattr(value, "tolist", None)):  # numbers and arrays of numpy, torch and jax
+        return plain(value.tolist(), place, depth + 1)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return [plain(entry, f"{place}[{number}]", depth + 1) for number, entry in enumerate(value)]
+    raise InvalidError(f"{place or 'the pipeline'} is a {_kind(value)}, {_shown(value)}: {_remedy(value)}")
+
+
+def leaves_epochs_open(given: Any) -> bool:
+    """True where a shuffled pipeline does not say how many epochs it has: it has one then, which a training loop gives again
+    and again. False also for a named pipeline, which only the daemon can read."""
+    try:
+        spec = given if isinstance(given, Mapping) else _parsed(os.fspath(given))
+        order = spec.get("order", {})
+        return "epochs" not in order and order.get("shuffle", True) is True
+    except Exception:  # whatever is wrong with the file: the daemon has taken it
+        return False
+
+
+def _parsed(path: str) -> Any:
+    if path.endswith(".json"):
+        return _read(path)
+    toml: Any = importlib.import_module("tomllib")  # from Python 3.11 on
+    with open(path, "rb") as file:
+        return toml.load(file)
+
+
+def _remedy(value: Any) -> str:
+    if isinstance(value, Set):
+        return "a set has no order, write a list"
+    if callable(value):
+        return ('a pipeline holds no Python code, since the daemon runs it: write an operation as a dict, such as '
+                '{"op": "resize", "size": 256} (`spdlctl ops` lists the operations)')
+    return "a pipeline holds dicts, lists, texts, numbers and truth values"
+
+
+def _key(key: Any, place: str) -> str:
+    if isinstance(key, str):
+        return key
+    raise InvalidError(f"{place or 'the pipeline'} has the key {_shown(key)}: keys are texts")
+
+
+def _dtype_name(value: Any) -> Optional[str]:
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.dtype):
+        return str(value).rpartition(".")[2]
+    if numpy is None:
+        return None
+    if isinstance(value, numpy.dtype) or (isinstance(value, type) and issubclass(value, numpy.generic)):
+        return str(numpy.dtype(value).name)
+    return None
+
+
+def _read(path: str) -> Mapping[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(_FILE_BYTES_MAX + 1)
+    except PermissionError as error:
+        raise DeniedError(f"cannot open the pipeline file {path}: {error.strerror}") from error
+    except OSError as error:
+        raise NotFoundError(f"cannot open the pipeline file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidError(f"{path} is not written in UTF-8: {error}") from error
+    if len(text) > _FILE_BYTES_MAX:
+        raise InvalidError(f"the pipeline file {path} is larger than {_FILE_BYTES_MAX // 2**20} MiB")
+    try:
+        spec = json.loads(text, object_pairs_hook=lambda pairs: _unrepeated(path, pairs))
+    except json.JSONDecodeError as error:
+        raise InvalidError(f"{path}:{error.lineno}:{error.colno}: this is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise InvalidError(f"{path} has lists or objects too deep in one another") from error
+    if not isinstance(spec, Mapping):
+        raise InvalidError(f"{path} holds no JSON object {{...}} with a pipeline's keys, but a {_kind(spec)}")
+    return spec
+
+
+def _unrepeated(path: str, pairs: List[Any]) -> Mapping[str, Any]:
+    spec: Dict[str, Any] = {}
+    for key, value in pairs:
+        if key in spec:
+            raise InvalidError(f"{path} has the key {_shown(key)} twice in one object")
+        spec[key] = value
+    return spec
+
+
+def _folder_hint(folder: Any) -> str:
+    if not isinstance(folder, (str, os.PathLike)):
+        return ""
+    return (f': for a folder of pictures write a dict with "source": {{"type": "image-folder", "uri": '
+            f'{json.dumps(os.fspath(folder))}}} and its outputs, or put that into a .toml file')
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "..."

@@ -1,0 +1,114 @@
+"""The parts of a DataLoader that programs look for beside its batches, and the uses that a loader of whole batches refuses."""
+import functools
+import importlib
+import sys
+from typing import Any, Iterator, List, NamedTuple, NoReturn, Tuple
+
+from spdld._errors import InvalidError, UnsupportedError
+from spdld._moving import PART
+
+_data: Any = importlib.import_module("torch.utils.data")
+
+_WHOLE = "a spdld.torch.Loader gives whole batches, in its pipeline's order"
+
+
+class Step(NamedTuple):
+    """A batch that nobody has asked for yet. A DataLoader's batch_sampler gives numbers of samples instead."""
+
+    epoch: Any  # the iterator that gives it
+    number: int  # from 0, of the epoch
+
+
+class Steps:
+    """A loader's batch_sampler. Hugging Face's Trainer skips its first steps when it resumes: nothing is read for them."""
+
+    drop_last = False
+
+    def __init__(self, loader: Any) -> None:
+        self.sampler = loader
+
+    @property
+    def batch_size(self) -> int:
+        return int(self.sampler.info.batch_size)
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+    def __iter__(self) -> Iterator[List[Step]]:
+        count, epoch = len(self.sampler), iter(self.sampler)
+        for number in range(count):
+            yield [Step(epoch, number)]
+
+
+class Samples:
+    """A loader's dataset. Its length is the number of samples in an epoch, of all ranks together."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __len__(self) -> int:
+        return int(self.loader.info.samples)
+
+    def __getitem__(self, step: Any) -> Any:
+        if not isinstance(step, Step):
+            refuse_picking()
+        return step.epoch.at(step.number)
+
+
+def only(batches: List[Any]) -> Any:
+    """A loader's collate_fn. The list has a single entry, since Steps gives lists of a single step."""
+    batch, = batches
+    return batch
+
+
+def refuse_picking() -> NoReturn:
+    raise UnsupportedError(f"{_WHOLE}, so that a number cannot pick a sample or batch from it: iterate it, or give the order as "
+                           "a sampler, spdld.torch.Loader(..., sampler=)")
+
+
+def refuse_collating() -> None:
+    """Raises where a DataLoader iterates the loader to make one batch of several; to be called in __iter__."""
+    caller = sys._getframe(2)
+    if caller.f_code is _FETCHING and caller.f_locals.get("auto_collation"):
+        raise InvalidError(f"{_WHOLE}, and a DataLoader around it would make one batch of several: iterate the loader itself, "
+                           "or write DataLoader(loader, batch_size=None). Hugging Face's Trainer takes the "
+                           "loader from get_train_dataloader() and get_eval_dataloader(), and not as a data set")
+
+
+def refuse_splitting() -> None:
+    """Raises where random_split asks for the length; to be called in __len__."""
+    if sys._getframe(2).f_code is _SPLITTING:
+        raise UnsupportedError(f"{_WHOLE}, so that it cannot be split: {PART}")
+
+
+def refuse_parts_of(kinds: Tuple[type, ...]) -> None:
+    """Makes torch's Subset and ConcatDataset refuse data sets of these kinds at once. Otherwise they would fail with the first
+    batch, and their words would say nothing of the loader. All other data sets are taken as before."""
+    make_subset, make_concat = _data.Subset.__init__, _data.ConcatDataset.__init__
+
+    @functools.wraps(make_subset)
+    def subset(self: Any, dataset: Any, *args: Any, **options: Any) -> None:
+        if isinstance(dataset, kinds):
+            raise UnsupportedError(f"{_WHOLE}, so that it has no Subset: {PART}")
+        make_subset(self, dataset, *args, **options)
+
+    @functools.wraps(make_concat)
+    def concat(self: Any, datasets: Any, *args: Any, **options: Any) -> None:
+        every = list(datasets)
+        if any(isinstance(dataset, kinds) for dataset in every):
+            raise UnsupportedError(f"{_WHOLE}, so that a ConcatDataset cannot hold it: give one pipeline several [[sources]]")
+        make_concat(self, every, *args, **options)
+
+    _data.Subset.__init__, _data.ConcatDataset.__init__ = subset, concat
+
+
+def _code_of(*names: str) -> Any:
+    """The code of a function below torch.utils.data; None where this version of torch has no such function."""
+    found = _data
+    for name in names:
+        found = getattr(found, name, None)
+    return getattr(found, "__code__", None)
+
+
+_FETCHING = _code_of("_utils", "fetch", "_IterableDatasetFetcher", "__init__")
+_SPLITTING = _code_of("random_split")

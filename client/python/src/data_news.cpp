@@ -1,0 +1,88 @@
+#include "client/python/src/data_news.h"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+namespace nb = nanobind;
+
+namespace spdld::python {
+
+namespace {
+
+// A file's name in it may be no UTF-8.
+nb::object text_of(const std::string& bytes) {
+  const auto size = static_cast<Py_ssize_t>(bytes.size());
+  nb::object text = nb::steal(PyUnicode_DecodeUTF8(bytes.data(), size, "backslashreplace"));
+  if (!text.is_valid()) throw nb::python_error();
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> missing_news(const spdld_loader* loader, const std::string& pipeline) {
+  const spdld::Stats stats = spdld::stats_of(loader);
+  if (stats.counts.missing_count == 0) return {};
+  std::string text = "pipeline " + pipeline +
+                     ": the data set is not whole, and on_missing = \"warn\" goes on with the "
+                     "rest";
+  if (!stats.missing.empty()) text += ": " + stats.missing.front();
+  if (stats.counts.missing_count > 1)
+    text +=
+        " There are " + std::to_string(stats.counts.missing_count) + " such faults: see loader.stats()[\"missing\"].";
+  return {text};
+}
+
+std::vector<std::string> BadNews::of(const spdld_loader* loader, const spdld_batch_info& batch,
+                                     const std::string& pipeline) {
+  std::vector<std::string> news;
+  if (batch.substituted + batch.masked == 0 || told_ > kReasonsMax) return news;
+  const spdld::Stats stats = spdld::stats_of(loader);
+  const std::string place = "epoch " + std::to_string(batch.epoch) + ", step " + std::to_string(batch.step);
+  const std::string fate = batch.masked > 0 ? "left zero" : "replaced by another";
+  for (; told_ < std::min(stats.reasons.size(), kReasonsMax); ++told_) {
+    const auto& reason = stats.reasons[told_];
+    news.push_back("pipeline " + pipeline + ", " + place + ": the sample " + reason.name + " was " + fate + ": " +
+                   reason.reason +
+                   ". Further samples with this reason are counted in loader.stats() alone; `spdlctl "
+                   "errors` names them.");
+  }
+  if (told_ == kReasonsMax && stats.reasons.size() > kReasonsMax) {
+    ++told_;
+    news.push_back("pipeline " + pipeline + ", " + place + ": samples can't be used for more than " +
+                   std::to_string(kReasonsMax) + " reasons: see loader.stats().");
+  }
+  return news;
+}
+
+void tell(const std::vector<std::string>& news) {
+  if (news.empty()) return;
+  const nb::object errors = nb::module_::import_("spdld._errors");
+  for (const std::string& text : news) errors.attr("warn")(text_of(text), errors.attr("DataWarning"));
+}
+
+nb::dict dict_of(const spdld::Stats& stats) {
+  nb::list reasons, missing;
+  for (const auto& reason : stats.reasons) {
+    nb::dict entry;
+    entry["reason"] = text_of(reason.reason);
+    entry["kind"] = reason.unsupported ? "unsupported" : "damaged";
+    entry["count"] = reason.count;
+    entry["sample"] = reason.sample;
+    entry["name"] = text_of(reason.name);
+    reasons.append(entry);
+  }
+  for (const std::string& what : stats.missing) missing.append(text_of(what));
+  nb::dict dict;
+  dict["batches"] = stats.counts.batches;
+  dict["samples"] = stats.counts.samples;
+  dict["substituted"] = stats.counts.substituted;
+  dict["masked"] = stats.counts.masked;
+  dict["unsupported"] = stats.counts.unsupported;
+  dict["reasons"] = reasons;
+  dict["missing"] = missing;
+  dict["missing_count"] = stats.counts.missing_count;
+  return dict;
+}
+
+}  // namespace spdld::python

@@ -1,0 +1,42 @@
+#include "client/src/fallback.h"
+
+#include <atomic>
+#include <cstdio>
+
+namespace spdld::client {
+
+namespace {
+
+std::atomic<bool> was_told{false};  // in this process
+
+}  // namespace
+
+Outcome Fallback::take(Endpoint& endpoint, const AttachRequest& request, const Outcome& refusal) {
+  if (!endpoint.is_system || !request.may_start || request.spec.empty()) return refusal;
+  Endpoint own;
+  const Outcome found = find_private_endpoint(own);
+  refusal_ = refusal.text;
+  if (!found.ok()) return explained(failure(SPDLD_NO_DAEMON, found.text));
+  endpoint = own;
+  path_ = own.path;
+  return {};
+}
+
+Outcome Fallback::explained(Outcome outcome) const {
+  if (!refusal_.empty() && outcome.result == SPDLD_NO_DAEMON)
+    outcome.text = refusal_ + "; and a private daemon cannot take it: " + outcome.text;
+  return outcome;
+}
+
+void Fallback::tell(const Warn& warn) const {
+  if (refusal_.empty() || was_told.exchange(true)) return;
+  const std::string sentence = "this user's private daemon at " + path_ +
+                               " serves this job, since the system's daemon refused its spec: " + refusal_;
+  if (warn.call) {
+    warn.call(warn.user, sentence.c_str());
+  } else {
+    std::fprintf(stderr, "spdld: %s\n", sentence.c_str());
+  }
+}
+
+}  // namespace spdld::client

@@ -1,0 +1,32 @@
+// Where the system's daemon does not take this user's spec, his private daemon does, and the caller hears of that.
+#pragma once
+
+#include <string>
+
+#include "client/src/attaching.h"
+
+namespace spdld::client {
+
+// spdld_attach_options' warn and warn_user. Without a function a warning is a line on stderr.
+struct Warn {
+  void (*call)(void* user, const char* sentence) = nullptr;
+  void* user = nullptr;
+};
+
+// Of one loader; one thread.
+class Fallback {
+ public:
+  // `refusal`: the daemon at `endpoint` refused the request's spec. OK: `endpoint` is the private daemon's now. Else why
+  // not: the refusal itself where a socket was named or no private daemon may be started.
+  Outcome take(Endpoint& endpoint, const AttachRequest& request, const Outcome& refusal);
+  // What ended an attempt to attach. After take() it says why the private daemon was asked at all.
+  Outcome explained(Outcome outcome) const;
+  // An attempt succeeded. After take() the caller is warned, once in a process.
+  void tell(const Warn& warn) const;
+
+ private:
+  std::string refusal_;  // empty: take() was not needed
+  std::string path_;     // of the private daemon's socket
+};
+
+}  // namespace spdld::client

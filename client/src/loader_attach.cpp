@@ -1,0 +1,229 @@
+// A loader's ways to a ring: the first one, and back to one when the daemon went away or the ring was left.
+#include <algorithm>
+#include <utility>
+
+#include "client/src/loader.h"
+
+namespace spdld::client {
+
+namespace {
+
+constexpr int64_t kProgress_ms = 200;
+constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was just going down
+constexpr int64_t kBackoffMin_ms = 5;
+constexpr int64_t kBackoffMax_ms = 500;
+constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
+
+std::string text_of(const Placement& placement) {
+  if (placement.memory == SPDLD_HOST) return "host memory";
+  return (placement.memory == SPDLD_PINNED ? "host memory pinned for " : "the memory of ") + placement.gpu;
+}
+
+Outcome with_patience(const Outcome& outcome, int64_t patience_ms) {
+  return failure(outcome.result, outcome.text + "; it did not come back within " + std::to_string(patience_ms) + " ms");
+}
+
+}  // namespace
+
+Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
+  Deadline away_until = Deadline::never();
+  backoff_ms_ = kBackoffMin_ms;
+  for (;;) {  // each turn waits, at most until the deadline
+    if (!attaching_) attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
+    const Outcome outcome = attaching_->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
+    Progress seen = attaching_->progress();
+    if (outcome.ok()) {
+      fallback_.tell(std::exchange(settings_.warn, {}));
+      return accept(*attaching_);
+    }
+    const bool lost = attaching_->was_lost();
+    if (lost || attaching_->is_absent()) {  // a daemon that just ends, or is being restarted
+      const int64_t patience_ms = std::max(lost ? kLostRetry_ms : 0, settings_.reconnect_ms);
+      if (away_until.is_never()) away_until = Deadline::after_ms(patience_ms);
+      attaching_.reset();
+      if (away_until.passed())
+        return patience_ms == 0 ? outcome : with_patience(fallback_.explained(outcome), patience_ms);
+      const Deadline again = Deadline::after_ms(backoff_ms_).or_earlier(away_until);
+      if (wait_for(-1, 0, deadline.or_earlier(again)) == Wake::kSignal) {
+        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
+      }
+      backoff_ms_ = std::min(kProgress_ms, backoff_ms_ * 2);
+      seen.what = "waiting for the daemon at " + settings_.endpoint.path;
+    } else if (attaching_->spec_was_refused()) {
+      attaching_.reset();
+      const Outcome elsewhere = fallback_.take(settings_.endpoint, settings_.request, outcome);
+      if (!elsewhere.ok()) return elsewhere;
+    } else if (outcome.result != SPDLD_TIMEOUT) {
+      attaching_.reset();
+      return fallback_.explained(outcome);
+    } else if (seen.messages > 0) {
+      away_until = Deadline::never();  // it is there: should it go again, that is another outage
+    }
+    if (deadline.passed()) return failure(attaching_ ? SPDLD_TIMEOUT : outcome.result, outcome.text);
+    if (progress && progress(progress_user, seen.what.c_str(), seen.done, seen.total) != 0) {
+      return failure(SPDLD_INTERRUPTED, "the caller gave up waiting for the daemon");
+    }
+  }
+}
+
+Outcome Loader::accept(const Attaching& attaching) {
+  const std::shared_ptr<Ring> ring = attaching.ring();
+  const Terms& terms = ring->terms();
+  const bool first = daemon_.empty();
+  if (first) {
+    const uint64_t wanted = settings_.request.batch_size;
+    if (wanted != 0 && wanted != terms.batch_size) {
+      return failure(SPDLD_UNSUPPORTED, "this daemon gives batches of " + std::to_string(terms.batch_size) +
+                                            ", not of " + std::to_string(wanted) +
+                                            ": it does not know batch_size yet, update it");
+    }
+    terms_ = terms;
+    place_ = ring->first();
+    placement_ = ring->placement();
+    slot_bytes_ = ring->slots().slot_bytes();
+    slot_count_ = ring->slots().count();
+    pushed_.begin(terms_, place_);
+    daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
+    if (settings_.state) {
+      const Outcome sound = check_state(*settings_.state, terms_);
+      if (!sound.ok()) return sound;
+    }
+    const Place asked = settings_.request.place;
+    const bool is_told = settings_.state || !(asked == Place{});
+    if (settings_.request.readers > 1 && is_told && !(terms.by_one_name(asked) == place_)) {
+      place_ = terms.by_one_name(asked);
+      return replicas_disagree(ring->first());
+    }
+    settings_.request.fingerprint = terms.fingerprint;
+  } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
+             terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
+             terms.epochs != terms_.epochs || terms.is_pushed() != terms_.is_pushed() || terms.seed != terms_.seed) {
+    return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
+                                      terms.fingerprint + ", before " + terms_.fingerprint +
+                                      "): attach anew to begin with it");
+  } else if (!ring->placement().is_like(placement_)) {
+    return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
+                                      ", which were in " + text_of(placement_) + ": attach anew to take them there");
+  } else if (!must_seek() && place_ < ring->first()) {
+    return failure(SPDLD_FAILED, "the other readers of this rank have gone on beyond epoch " +
+                                     std::to_string(place_.epoch) + ", step " + std::to_string(place_.step));
+  }
+  stats_.missing = terms.missing;
+  stats_.missing_count = terms.missing_count;
+  placement_.memory = ring->placement().memory;  // the transport may be another one
+  placement_.ready_early = ring->placement().ready_early;
+  ring_ = ring;
+  came_back_ = !first;
+  run_ = 0;
+  stays_ = false;
+  seeking_ = must_seek() ? Seeking::kDue : Seeking::kNone;
+  away_ = moving_ = false;
+  if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
+  attaching_.reset();
+  send_pushed(0);
+  return {};
+}
+
+Outcome Loader::replicas_disagree(Place theirs) const {
+  return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text_of(theirs) +
+                                    ", and this one is to begin at " + text_of(place_) +
+                                    ": attach all of them with the same state");
+}
+
+void Loader::note_complaint(const proto::ErrorReply& error) {
+  complaint_ = "; it had said: " + std::string(proto::text_of(error.message()));
+}
+
+void Loader::lose_ring(const Outcome& reason) {
+  moving_ = false;
+  // Closed at once, even while batches are held: the rank must be free when it is attached again.
+  if (ring_) ring_->connection().close();
+  ring_.reset();
+  away_reason_ = reason;
+  away_reason_.text += complaint_;
+  complaint_.clear();
+}
+
+void Loader::leave_ring(proto::Join join, const char* why) {
+  ring_->detach();
+  ring_.reset();
+  settings_.request.join = join;
+  moving_ = true;
+  away_reason_ = failure(SPDLD_NO_DAEMON, why);
+}
+
+void Loader::rest() {
+  if (!may_rest()) return;
+  const proto::Join join =
+      settings_.request.join == proto::Join::alone ? proto::Join::alone : proto::Join::exact;  // where it stands
+  leave_ring(join, "this loader's memory was given back while other loaders of its process were used");
+}
+
+bool Loader::may_pass(const Outcome& outcome) {
+  return outcome.result == SPDLD_NO_DAEMON || outcome.result == SPDLD_CONFLICT || outcome.result == SPDLD_LIMIT;
+}
+
+Outcome Loader::give_up() {
+  away_ = false;
+  attaching_.reset();
+  const bool refused = away_reason_.result == SPDLD_CONFLICT || away_reason_.result == SPDLD_LIMIT;
+  const Outcome reason = failure(refused ? away_reason_.result : SPDLD_NO_DAEMON, away_reason_.text);
+  if (settings_.reconnect_ms != 0) return with_patience(reason, settings_.reconnect_ms);
+  return failure(reason.result, reason.text + "; it is not waited for");
+}
+
+Outcome Loader::attach_again(Deadline deadline) {
+  const int64_t patience_ms = moving_ ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
+  if (!away_) {
+    away_ = true;
+    away_until_ = Deadline::after_ms(patience_ms);
+    retry_at_ = Deadline::after_ms(0);
+    backoff_ms_ = kBackoffMin_ms;
+    progress_seen_ = 0;
+  }
+  for (;;) {  // each turn waits, at most until the deadline or the end of the outage's bound
+    if (patience_ms == 0) return give_up();
+    if (!attaching_) {
+      if (!retry_at_.passed() &&
+          wait_for(-1, 0, deadline.or_earlier(retry_at_).or_earlier(away_until_)) == Wake::kSignal) {
+        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
+      }
+      if (away_until_.passed()) return give_up();
+      if (deadline.passed() && !retry_at_.passed())
+        return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
+      if (!retry_at_.passed()) continue;
+      settings_.request.place = must_seek() ? sought_from_ : place_;
+      attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
+      progress_seen_ = 0;
+    }
+    Outcome outcome = attaching_->advance(deadline.or_earlier(away_until_));
+    if (outcome.ok()) {
+      fallback_.tell({});
+      outcome = accept(*attaching_);
+    }
+    if (outcome.ok() || outcome.result == SPDLD_INTERRUPTED) return outcome;
+    if (outcome.result == SPDLD_TIMEOUT) {
+      const bool lives = attaching_->progress().messages != progress_seen_;
+      progress_seen_ = attaching_->progress().messages;
+      if (lives) away_until_ = Deadline::after_ms(patience_ms);
+      if (away_until_.passed()) return give_up();
+      if (deadline.passed()) return outcome;
+      continue;
+    }
+    const bool spec_was_refused = attaching_->spec_was_refused();
+    attaching_.reset();
+    if (spec_was_refused) {  // by a daemon that was started anew, with other settings
+      outcome = fallback_.take(settings_.endpoint, settings_.request, outcome);
+      if (outcome.ok()) continue;
+    }
+    if (!may_pass(outcome)) {
+      away_ = false;
+      return outcome;
+    }
+    away_reason_ = outcome;
+    retry_at_ = Deadline::after_ms(backoff_ms_);
+    backoff_ms_ = std::min(kBackoffMax_ms, backoff_ms_ * 2);
+  }
+}
+
+}  // namespace spdld::client

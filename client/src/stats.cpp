@@ -1,0 +1,57 @@
+#include "client/src/stats.h"
+
+#include <algorithm>
+
+namespace spdld::client {
+
+namespace {
+
+constexpr size_t kBatchReasonsMax = 16, kMissingMax = 16, kFaultTextBytesMax = 512;
+
+}  // namespace
+
+const char* read_bad(const proto::Ready& ready, std::vector<BadReason>& reasons) {
+  reasons.clear();
+  const uint64_t bad = uint64_t{ready.substituted()} + ready.masked();
+  if (ready.unsupported() > bad) return "a batch counts more unsupported samples than bad ones";
+  if (!ready.bad()) return nullptr;
+  if (ready.bad()->size() > kBatchReasonsMax) return "a batch has more than 16 reasons";
+  uint64_t counted = 0;
+  for (const proto::BadReason* told : *ready.bad()) {
+    if (told->kind() > proto::BadKind::MAX || told->count() == 0) return "a batch has a reason that is none";
+    counted += told->count();
+    reasons.push_back({std::string(proto::text_of(told->reason(), kFaultTextBytesMax)),
+                       told->kind() == proto::BadKind::unsupported, told->count(), told->sample(),
+                       std::string(proto::text_of(told->name(), kFaultTextBytesMax))});
+  }
+  return counted > bad ? "a batch has reasons for more samples than are bad" : nullptr;
+}
+
+std::vector<std::string> read_missing(const proto::Attached& answer) {
+  std::vector<std::string> missing;
+  const auto* told = answer.missing();
+  for (flatbuffers::uoffset_t i = 0; told && i < told->size() && i < kMissingMax; ++i)
+    missing.emplace_back(proto::text_of(told->Get(i), kFaultTextBytesMax));
+  return missing;
+}
+
+void Stats::note(uint64_t valid, uint64_t now_substituted, uint64_t now_masked, uint64_t now_unsupported,
+                 const std::vector<BadReason>& bad) {
+  ++batches;
+  samples += valid;
+  substituted += now_substituted;
+  masked += now_masked;
+  unsupported += now_unsupported;
+  for (const BadReason& reason : bad) {
+    const auto same = std::find_if(reasons.begin(), reasons.end(), [&](const BadReason& known) {
+      return known.unsupported == reason.unsupported && known.reason == reason.reason;
+    });
+    if (same != reasons.end()) {
+      same->count += reason.count;
+    } else if (reasons.size() < kReasonsMax) {
+      reasons.push_back(reason);
+    }
+  }
+}
+
+}  // namespace spdld::client

@@ -1,0 +1,38 @@
+// What a loader was told of its data: how much of it was bad, and what the data set misses. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/message.h"
+
+namespace spdld::client {
+
+struct BadReason {
+  std::string reason;
+  bool unsupported = false;  // else damaged
+  uint64_t count = 0;        // samples
+  uint64_t sample = 0;       // the first of them
+  std::string name;
+};
+
+// Of READY's field. nullptr, or what is wrong with it. `bad`: samples of the batch that were substituted or masked.
+const char* read_bad(const proto::Ready& ready, std::vector<BadReason>& reasons);
+// Of ATTACHED: the first sentences.
+std::vector<std::string> read_missing(const proto::Attached& answer);
+
+struct Stats {
+  static constexpr size_t kReasonsMax = 64;  // samples of further ones are in the counts alone
+
+  void note(uint64_t valid, uint64_t now_substituted, uint64_t now_masked, uint64_t now_unsupported,
+            const std::vector<BadReason>& bad);
+
+  uint64_t batches = 0, samples = 0;  // that next has handed out
+  uint64_t substituted = 0, masked = 0, unsupported = 0;
+  std::vector<BadReason> reasons;  // each once, in the order in which they came first
+  std::vector<std::string> missing;
+  uint64_t missing_count = 0;
+};
+
+}  // namespace spdld::client

@@ -1,0 +1,65 @@
+#include <algorithm>
+
+#include "config/check.h"
+#include "config/field_path.h"
+
+namespace spdld::config {
+namespace {
+
+// What a field of one type of source gives; none where there is no such field.
+std::optional<Flow> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
+  const auto& fields = source.fields;
+  const FieldPath path = parse_field_path(from);
+  if (fields.empty()) {
+    if (path.error.empty()) return field_flow(source, path.alternatives.front());
+    reader.complain("from", path.error);
+    return std::nullopt;
+  }
+  const auto is_known = [&](const std::string& name) {
+    return std::find(fields.begin(), fields.end(), name) != fields.end();
+  };
+  const auto known = std::find_if(path.alternatives.begin(), path.alternatives.end(), is_known);
+  if (path.error.empty() && known != path.alternatives.end()) {
+    if (!path.is_json()) return field_flow(source, *known);
+    reader.complain("from", "can't name a value in JSON here: no field of " + std::string(source.name) + " holds any");
+    return std::nullopt;
+  }
+  reader.complain("from", "is not a field of " + std::string(source.name) + ": " + in_quotes(from) +
+                              did_you_mean(from, fields) + "; it has " + joined(fields));
+  return std::nullopt;
+}
+
+// The text in its one spelling, after the checks that no source matters for.
+std::string tidy_from(const TableReader& reader, const std::string& from) {
+  const FieldPath path = parse_field_path(from);
+  if (!path.error.empty()) return from;
+  const auto& all = path.alternatives;
+  if ((all.size() > 1 || path.is_json()) && std::find(all.begin(), all.end(), "path") != all.end()) {
+    reader.complain("from", path.is_json() ? "can't have \"path\" before a \":\": it holds no JSON"
+                                           : "can't have \"path\" beside other fields: every sample has it");
+  }
+  return path.is_json() ? path.field() + ':' + steps_text(path.steps) : path.field();
+}
+
+}  // namespace
+
+std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output) {
+  const auto from = reader.given_text("from");
+  if (!from || std::find(sources.begin(), sources.end(), nullptr) != sources.end()) return std::nullopt;
+  output.from = tidy_from(reader, *from);
+  if (sources.size() > 1 && *from == kSourceField) return Flow::kInteger;
+  std::optional<Flow> flow;
+  for (const SourceType* source : sources) {
+    const auto here = check_from_one(reader, *source, *from);
+    if (!here) return std::nullopt;
+    if (flow && *flow != *here) {
+      reader.complain("from", in_quotes(*from) + " gives " + std::string(flow_name(*flow)) + " in one source and " +
+                                  std::string(flow_name(*here)) + " in another: all must give the same");
+      return std::nullopt;
+    }
+    flow = here;
+  }
+  return flow;
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,31 @@
+// What a private daemon leaves of its errors for `spdlctl errors --last`: a small file in its state folder, replaced
+// whole. A daemon that meets no error leaves that of the one before. Control thread only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace spdld::node {
+
+class LastErrors {
+ public:
+  static constexpr uint64_t kBetweenNsMin = 2'000'000'000;  // between two writes, but for the last one
+
+  // Empty: nothing is left.
+  explicit LastErrors(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // `total`: of errors so far. Where it has grown, `document` is written. `now_ns`: monotonic; `last`: at once.
+  void look(uint64_t total, uint64_t now_ns, bool last, const std::function<std::string()>& document);
+
+ private:
+  std::string write(const std::string& text) const;  // why it could not; empty: it is written
+
+  const std::filesystem::path folder_;
+  uint64_t written_total_ = 0, written_ns_ = 0;
+  bool trouble_told_ = false;
+};
+
+}  // namespace spdld::node

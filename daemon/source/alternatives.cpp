@@ -1,0 +1,78 @@
+#include "daemon/source/alternatives.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "config/field_path.h"
+
+namespace spdld::source {
+namespace {
+
+class WithAlternatives final : public Listing {
+ public:
+  explicit WithAlternatives(std::unique_ptr<Listing> inside)
+      : inside_(std::move(inside)), fields_(inside_->fields().begin(), inside_->fields().end()) {}
+
+  // False: none of these is a fetched field, or it is there already.
+  bool add(const std::string& name) {
+    if (find_field(name, nullptr) != nullptr) return false;
+    std::vector<FieldId> ids;
+    for (const std::string& alternative : config::parse_field_path(name).alternatives) {
+      FieldId id = 0;
+      const Field* field = inside_->find_field(alternative, &id);
+      if (field != nullptr && field->kind == FieldKind::kFetched) ids.push_back(id);
+    }
+    if (ids.empty()) return false;
+    fields_.push_back({name, FieldKind::kFetched});
+    ids_.push_back(std::move(ids));
+    return true;
+  }
+  std::unique_ptr<Listing> take_inside() { return std::move(inside_); }
+
+  std::span<const Field> fields() const override { return fields_; }
+  Extent locate(uint64_t sample, FieldId field) const override {
+    const size_t own = inside_->fields().size();
+    if (field < own) return inside_->locate(sample, field);
+    for (const FieldId id : ids_[field - own]) {
+      const Extent extent = inside_->locate(sample, id);
+      if (!extent.path.empty()) return extent;
+    }
+    return {};
+  }
+
+  bool lacks(uint64_t sample, FieldId field) const override {
+    const size_t own = inside_->fields().size();
+    if (field < own) return inside_->lacks(sample, field);
+    const auto& ids = ids_[field - own];
+    return std::all_of(ids.begin(), ids.end(), [&](FieldId id) { return inside_->lacks(sample, id); });
+  }
+
+  uint64_t size() const override { return inside_->size(); }
+  int64_t integer(uint64_t sample, FieldId field) const override { return inside_->integer(sample, field); }
+  std::string name(uint64_t sample) const override { return inside_->name(sample); }
+  const std::string& fingerprint() const override { return inside_->fingerprint(); }
+  uint64_t memory_bytes() const override { return inside_->memory_bytes(); }
+  std::span<const std::string> classes() const override { return inside_->classes(); }
+  const Remarks& said() const override { return inside_->said(); }
+  bool unchanged() const override { return inside_->unchanged(); }
+  std::span<const uint64_t> archive_starts() const override { return inside_->archive_starts(); }
+  std::span<const Part> parts() const override { return inside_->parts(); }
+
+ private:
+  std::unique_ptr<Listing> inside_;
+  std::vector<Field> fields_;              // its own fields, then the chosen ones
+  std::vector<std::vector<FieldId>> ids_;  // of each chosen field, in order of preference
+};
+
+}  // namespace
+
+std::unique_ptr<Listing> with_alternatives(std::unique_ptr<Listing> listing, std::span<const std::string> wanted) {
+  auto chosen = std::make_unique<WithAlternatives>(std::move(listing));
+  bool any = false;
+  for (const std::string& name : wanted) any |= name.find(';') != std::string::npos && chosen->add(name);
+  if (!any) return chosen->take_inside();
+  return chosen;
+}
+
+}  // namespace spdld::source

@@ -1,0 +1,340 @@
+// Whom the operator lets send specs, over which data, and how much of the node they get; and what becomes of the others.
+// Users and groups are real ones: the tests that need another uid run as root alone.
+#include <grp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/control/raw_client.h"
+#include "tests/integration/trainer.h"
+#include "tests/support/daemon_process.h"
+#include "tests/support/photos.h"
+
+namespace spdld::roots_test {
+
+using namespace spdld;
+using namespace spdld::test;
+using Catch::Contains;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr uid_t kStranger = 12345;
+constexpr gid_t kTeam = 4242;
+
+// An error's code and text; SPDLD_OK where there was none.
+struct Outcome {
+  spdld_result result = SPDLD_OK;
+  std::string text;
+};
+
+Outcome try_attach(const Job& job) {
+  try {
+    const Loader loader = attach(job);
+  } catch (const Exception& e) {
+    return {e.result(), e.what()};
+  }
+  return {};
+}
+
+// Runs as another user with these supplementary groups, in a process of its own. It gives "" where all is well.
+std::string as_stranger(const std::vector<gid_t>& groups, const std::function<std::string()>& what,
+                        uid_t uid = kStranger) {
+  Pipe told;
+  const pid_t child = in_child([&] {
+    if (setgroups(groups.size(), groups.data()) != 0 || setgid(uid) != 0 || setuid(uid) != 0) return 50;
+    told.write(what());
+    return 0;
+  });
+  told.close_writer();
+  const std::string text = told.read_all();
+  const int code = wait_for(child);
+  return code == 0 ? text : "exit code " + std::to_string(code) + " " + text;
+}
+
+std::string attach_as_stranger(const std::vector<gid_t>& groups, const Job& job) {
+  return as_stranger(groups, [&] {
+    const Outcome outcome = try_attach(job);
+    return outcome.result == SPDLD_OK ? "" : std::string(spdld_result_name(outcome.result)) + ": " + outcome.text;
+  });
+}
+
+// open/ and closed/, each with photos and a list; a link in open/ that leads to closed/. Anybody may look in.
+class Folders {
+ public:
+  Folders() {
+    chmod(dir_.path().c_str(), 0755);
+    for (const char* name : {"open", "closed"}) {
+      make_photos(dir_.path() / name / "photos", 12, 2);
+      dir_.write(std::string(name) + "/list", "0\n1\n2\n3\n");
+      dir_.write(std::string(name) + "/weights", "0,1\n");
+    }
+    std::filesystem::create_directory_symlink(path("closed"), path("open/link"));
+  }
+  std::string path(const std::string& name) const { return (dir_.path() / name).string(); }
+  std::string root(const std::string& name, const std::string& more) const {
+    return "[[data.roots]]\npath = \"" + path(name) + "\"\n" + more + "\n";
+  }
+  // The plain pipeline over `folder`, with a line in [order].
+  std::string spec(const std::string& folder, const std::string& order = "") const {
+    PhotoSpec spec;
+    spec.extra_order = order;
+    return spec.toml(path(folder));
+  }
+
+ private:
+  TempDir dir_;
+};
+
+std::unique_ptr<DaemonProcess> shared_daemon(const std::string& settings) {
+  auto daemon = std::make_unique<DaemonProcess>("[socket]\nmode = \"0666\"\n" + settings);
+  chmod(daemon->dir().c_str(), 0755);
+  return daemon;
+}
+
+void reload(DaemonProcess& daemon, const std::string& settings) {
+  const size_t before = daemon.log().size();
+  daemon.rewrite_settings(settings);
+  kill(daemon.pid(), SIGHUP);
+  REQUIRE(soon([&] { return daemon.log().find("was read anew", before) != std::string::npos; }));
+}
+
+bool is_root() {
+  if (geteuid() == 0) return true;
+  WARN("not tried: only root can be somebody else");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a member of a group sends specs over the roots that are open to it, and over no other data") {
+  if (!is_root()) return;
+  const Folders folders;
+  const std::string settings = folders.root("open", "groups = [\"4242\"]") + folders.root("closed", "");
+  const auto daemon = shared_daemon(settings);
+  const auto member = [&](const std::string& spec) {
+    return attach_as_stranger({1, kTeam}, {.socket = daemon->socket(), .spec = spec});
+  };
+  CHECK_THAT(attach_as_stranger({1}, {.socket = daemon->socket(), .spec = folders.spec("open/photos")}),
+             Contains("SPDLD_DENIED") && Contains("may not send specs to this spdld") && Contains("data.roots"));
+  CHECK(member(folders.spec("open/photos")) == "");
+  CHECK(member(folders.spec("open/photos", "include = \"" + folders.path("open/list") + "\"")) == "");
+  for (const char* folder : {"closed/photos", "open/link/photos", "open/../closed/photos", "nowhere"})
+    CHECK_THAT(member(folders.spec(folder)), Contains("SPDLD_DENIED") && Contains("is open to that user"));
+  for (const char* list : {"closed/list", "open/link/list", "open/../closed/list"})
+    for (const char* key : {"include", "exclude", "weights"})
+      CHECK_THAT(member(folders.spec("open/photos", key + (" = \"" + folders.path(list) + "\""))),
+                 Contains("SPDLD_DENIED") && Contains(list));
+  // The owner may use every root.
+  CHECK(try_attach({.socket = daemon->socket(), .spec = folders.spec("closed/photos")}).result == SPDLD_OK);
+}
+
+TEST_CASE("every source of a mix, and every list of each, must lie in an open root") {
+  if (!is_root()) return;
+  const Folders folders;
+  const auto daemon = shared_daemon(folders.root("open", "users = [\"12345\"]"));
+  const auto source = [&](const std::string& name, const std::string& uri, const std::string& more = "") {
+    return "[[sources]]\nname = \"" + name + "\"\ntype = \"image-folder\"\nuri = \"" + folders.path(uri) + "\"\n" +
+           more + "\n";
+  };
+  const std::string output = "[[output]]\nname = \"label\"\nfrom = \"class\"\n[batch]\nsize = 4\n";
+  const auto sent = [&](const std::string& sources) {
+    return attach_as_stranger({}, {.socket = daemon->socket(), .spec = "name = \"mix\"\n" + sources + output});
+  };
+  const std::string closed = folders.path("closed/list"), one = source("a", "open/photos");
+  CHECK(sent(one + source("b", "open/photos")) == "");
+  CHECK_THAT(sent(one + source("b", "closed/photos")), Contains("SPDLD_DENIED") && Contains("closed/photos"));
+  for (const char* key : {"include", "exclude"})
+    CHECK_THAT(sent(one + source("b", "open/photos", key + (" = \"" + closed + "\""))),
+               Contains("SPDLD_DENIED") && Contains(closed));
+}
+
+TEST_CASE("a link in an open root leads no sender of specs out of it") {
+  if (!is_root()) return;
+  const Folders folders;
+  const auto in = [&](const std::string& name) { return std::filesystem::path(folders.path(name)); };
+  std::filesystem::create_directories(in("open/classes"));
+  std::filesystem::create_directory_symlink(in("open/photos/class-0"), in("open/classes/a"));
+  for (const char* set : {"open/linked", "open/picture"}) {
+    std::filesystem::create_directories(in(set));
+    std::filesystem::copy(in("open/photos/class-0"), in(set) / "a");
+  }
+  std::filesystem::create_directory_symlink(in("closed/photos/class-1"), in("open/linked/b"));
+  std::filesystem::create_symlink(in("closed/photos/class-1/00001.jpg"), in("open/picture/a/00001.jpg"));
+  const auto daemon = shared_daemon(folders.root("open", "users = [\"12345\"]") + folders.root("closed", ""));
+  const auto job = [&](const std::string& folder) {
+    PhotoSpec spec;
+    spec.on_bad = "fail";
+    return Job{.socket = daemon->socket(), .spec = spec.toml(folders.path(folder))};
+  };
+  const auto taken = [&](const std::string& folder) -> std::string {
+    try {
+      Loader loader = attach(job(folder));
+      return std::to_string(take_all(loader).size());
+    } catch (const Exception& e) {
+      return e.what();
+    }
+  };
+  const auto as_sender = [&](const std::string& folder) { return as_stranger({}, [&] { return taken(folder); }); };
+  CHECK(as_sender("open/classes") == "2");  // its link stays inside
+  CHECK_THAT(as_sender("open/linked"), Contains("open/linked/b leads out of the folders"));
+  CHECK_THAT(as_sender("open/picture"), Contains("open/picture/a/00001.jpg leads out of the folders"));
+  // The owner's own links are followed.
+  CHECK(taken("open/linked") == "3");
+  CHECK(taken("open/picture") == "2");
+  CHECK_THAT(as_sender("open/picture"), Contains("leads out of the folders"));  // nor is what the cache has of it
+}
+
+TEST_CASE("SIGHUP opens a root and closes it again; who is attached stays") {
+  if (!is_root()) return;
+  const Folders folders;
+  const std::string socket = "[socket]\nmode = \"0666\"\n";
+  const auto daemon = shared_daemon(folders.root("open", ""));
+  const Job job{.socket = daemon->socket(), .spec = folders.spec("open/photos")};
+  CHECK_THAT(attach_as_stranger({}, job), Contains("SPDLD_DENIED"));
+  reload(*daemon, socket + folders.root("open", "users = [\"12345\"]"));
+  Pipe attached, closed;
+  const pid_t trainer = in_child([&] {
+    if (setgroups(0, nullptr) != 0 || setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
+    Loader loader = attach(job);
+    attached.write("x");
+    closed.close_writer();
+    closed.read_byte();
+    return take_all(loader).size() == 3 && try_attach(job).result == SPDLD_DENIED ? 0 : 1;
+  });
+  attached.close_writer();
+  CHECK(attached.read_byte());
+  reload(*daemon, socket + folders.root("open", ""));
+  closed.close_writer();
+  CHECK(wait_for(trainer) == 0);
+}
+
+TEST_CASE("who sends specs is held to a number of pipelines, to slot bytes, and to the weight of one") {
+  if (!is_root()) return;
+  const Folders folders;
+  const auto daemon = shared_daemon(
+      "[limits]\npipelines_per_user_max = 1\nslot_bytes_max = \"2 MiB\"\nslot_bytes_per_user_max = \"1 MiB\"\n" +
+      folders.root("open", "users = [\"12345\"]"));
+  const auto job = [&](int seed, int batch_size = 4) {
+    PhotoSpec spec;
+    spec.seed = seed, spec.batch_size = batch_size;
+    return Job{.socket = daemon->socket(), .spec = "cpu_weight = 50\n" + spec.toml(folders.path("open/photos"))};
+  };
+  CHECK(as_stranger({}, [&]() -> std::string {
+          std::optional<Loader> first = attach(job(1));
+          const Json cpu = Json::parse(query("describe", "photos", daemon->socket().c_str()))["cpu"];
+          if (cpu["weight"] != 1 || cpu["own_weight"] != 50) return "it weighs " + cpu.dump();
+          const Outcome second = try_attach(job(2));
+          if (second.text.find("limits.pipelines_per_user_max") == std::string::npos) return "two: " + second.text;
+          first.reset();
+          std::optional<Loader> other;
+          const bool freed = soon([&] {  // the daemon hears of the end in its turn
+            try {
+              other = attach(job(2));
+            } catch (const Exception&) {
+            }
+            return other.has_value();
+          });
+          if (!freed) return "the first one's place was not given back";
+          const Outcome back = try_attach(job(1));  // it is still open, but nobody uses it
+          if (back.text.find("limits.pipelines_per_user_max") == std::string::npos) return "an idle one: " + back.text;
+          other.reset();
+          Outcome large;
+          const bool refused = soon([&] {
+            large = try_attach(job(2, 40));
+            return large.text.find("limits.slot_bytes") != std::string::npos;
+          });
+          return refused && large.result == SPDLD_LIMIT ? "" : "large: " + large.text;
+        }) == "");
+}
+
+TEST_CASE("a client that does not know the error spec_refused hears that it is denied") {
+  if (!is_root()) return;
+  const Folders folders;
+  const auto daemon = shared_daemon("");
+  const auto refusal_to = [&](const std::vector<std::string>& capabilities) {
+    return as_stranger({}, [&] {
+      RawClient client(daemon->socket());
+      client.hello(0, capabilities);
+      client.send_spec(1, folders.spec("open/photos"));
+      return std::string(proto::name_of(client.hear_error().first));
+    });
+  };
+  CHECK(refusal_to({}) == "denied");
+  CHECK(refusal_to({"push"}) == "denied");
+  CHECK(refusal_to({"push", "spec_refused"}) == "spec_refused");
+}
+
+TEST_CASE("the folder of a spec is a path without control characters") {
+  const Folders folders;
+  DaemonProcess daemon(folders.root("open", ""));
+  RawClient client(daemon.socket());
+  client.hello();
+  PhotoSpec spec;
+  for (const std::string& folder : {folders.path("open") + std::string("\0x", 2), folders.path("open") + "\n"}) {
+    client.send_spec(1, spec.toml("photos"), folder);
+    const auto [code, text] = client.hear_error();
+    CHECK(code == proto::ErrorCode::invalid);
+    CHECK_THAT(text, Contains("source.uri") && Contains("control characters"));
+  }
+}
+
+TEST_CASE("groups of access are those of the process as well as the database's") {
+  if (!is_root()) return;
+  const Folders folders;
+  TempDir pipelines;
+  pipelines.write("train.toml", folders.spec("open/photos"));
+  const auto daemon = shared_daemon("[pipelines]\ndir = \"" + pipelines.path().string() +
+                                    "\"\n[pipelines.access.train]\ngroups = [\"daemon\", \"4242\"]\n");
+  const Job job{.socket = daemon->socket(), .pipeline = "train"};
+  CHECK_THAT(attach_as_stranger({7}, job), Contains("SPDLD_DENIED") && Contains("pipelines.access.train"));
+  CHECK(attach_as_stranger({7, kTeam}, job) == "");
+  const group* named = getgrnam("daemon");
+  REQUIRE(named);
+  CHECK(attach_as_stranger({named->gr_gid}, job) == "");
+  std::vector<gid_t> many(1000);
+  for (size_t i = 0; i < many.size(); i++) many[i] = static_cast<gid_t>(100'000 + i);
+  CHECK_THAT(attach_as_stranger(many, job), Contains("SPDLD_DENIED"));
+  many.push_back(kTeam);
+  CHECK(attach_as_stranger(many, job) == "");
+  CHECK_THAT(attach_as_stranger({65534}, job), Contains("SPDLD_DENIED"));
+}
+
+TEST_CASE("data that the daemon itself may not read are its refusal of the spec") {
+  if (!is_root()) return;
+  const Folders folders;
+  constexpr uid_t kService = 23456;
+  TempDir home;  // of the service
+  chmod(home.path().c_str(), 0755);
+  REQUIRE(chown(home.path().c_str(), kService, kService) == 0);
+  const std::string photos = folders.path("open/photos"), binary = (home.path() / "spdld").string();
+  std::filesystem::copy_file(SPDLD_DAEMON_BUILT, binary);  // where it was built may be closed to others
+  REQUIRE(chown(photos.c_str(), kStranger, kStranger) == 0);
+  chmod(photos.c_str(), 0700);
+  Pipe told, until;
+  const pid_t service = in_child([&] {
+    if (setgroups(0, nullptr) != 0 || setgid(kService) != 0 || setuid(kService) != 0) return 50;
+    setenv("TMPDIR", home.path().c_str(), 1);
+    setenv("SPDLD_DAEMON", binary.c_str(), 1);
+    until.close_writer();
+    const auto daemon = shared_daemon(folders.root("open", "users = [\"12345\"]"));
+    told.write(daemon->socket() + "\n");
+    until.read_byte();
+    return 0;
+  });
+  told.close_writer();
+  const std::string socket = told.read_line();
+  REQUIRE(socket != "");
+  CHECK_THAT(attach_as_stranger({}, {.socket = socket, .spec = folders.spec("open/photos")}),
+             Contains("SPDLD_DENIED") && Contains("This spdld reads as user 23456"));
+  until.close_writer();
+  CHECK(wait_for(service) == 0);
+}
+
+}  // namespace spdld::roots_test
