@@ -2,7 +2,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +9,7 @@
 #include <exception>
 #include <utility>
 
+#include "config/arguments.h"
 #include "config/load.h"
 #include "daemon/base/log.h"
 #include "daemon/node/node.h"
@@ -17,6 +17,13 @@
 namespace {
 
 constexpr const char* kDefaultConfig = "/etc/spdld/spdld.toml";
+constexpr const char* kAbout =
+    "spdld, the data-loading daemon: fetches, decodes and batches training data, and hands the batches to\n"
+    "trainer processes in shared memory.";
+constexpr const char* kFooter =
+    "SIGHUP reads the settings again. SIGTERM stops the daemon in good order: trainers keep the batches that they "
+    "hold,\n"
+    "and take the next batch when a daemon runs again. See spdlctl --help to look inside a running daemon.";
 
 struct Arguments {
   std::string config;
@@ -26,20 +33,16 @@ struct Arguments {
   uint32_t linger_ms = 10'000;
 };
 
-void declare(CLI::App& app, Arguments& arguments) {
-  app.add_option("-c,--config", arguments.config,
-                 std::string("settings file; default ") + kDefaultConfig + " where there is one");
-  app.add_option("-s,--socket", arguments.socket, "listen at this path instead of the settings' one");
-  app.add_option("-l,--log-level", arguments.log_level, "trace, debug, info, warn or error")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error"}));
-  app.add_flag("--private", arguments.is_private,
-               "serve this user alone, and end when nobody is connected any more (see --linger-ms)");
-  app.add_option("--linger-ms", arguments.linger_ms, "how long a private daemon waits for another client")
-      ->check(CLI::Range(0, 86'400'000));
-  app.set_version_flag("--version", "spdld " SPDLD_VERSION);
-  app.footer(
-      "SIGHUP reads the settings anew; SIGTERM stops in good order. Trainers keep the batches they hold, and go on\n"
-      "with the next one when a daemon runs again. See spdlctl(1) to look inside.");
+void declare(spdld::config::Arguments options, Arguments& arguments) {
+  options.text("-c,--config", arguments.config, "FILE",
+               std::string("the settings file (default: ") + kDefaultConfig + ", if it exists)");
+  options.text("-s,--socket", arguments.socket, "PATH", "listen at this path, whatever the settings say");
+  options.choice("-l,--log-level", arguments.log_level, {"trace", "debug", "info", "warn", "error"}, "LEVEL",
+                 "log messages of this level and above: trace, debug, info, warn or error");
+  options.flag("--private", arguments.is_private,
+               "serve this user alone, and end after the last client has left (see --linger-ms)");
+  options.number("--linger-ms", arguments.linger_ms, 0, 86'400'000, "N",
+                 "how long a private daemon waits for another client before it ends");
 }
 
 // A private daemon serves all ranks of a run, so it must not stay on the cores of the one that happened to start it.
@@ -49,7 +52,7 @@ void forget_affinity() {
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &all);
   if (sched_setaffinity(0, sizeof all, &all) == 0) return;  // the kernel keeps to what the cgroup allows
   spdld::log::warn("this daemon stays on the cores of the process that started it: sched_setaffinity failed ({})",
-               std::strerror(errno));
+                   std::strerror(errno));
 }
 
 // A slot is a descriptor, and so is a client: the usual soft limit of 1,024 is for programs that use select().
@@ -60,7 +63,7 @@ void raise_descriptor_limit() {
   const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
     spdld::log::warn("the limit of open files stays at {}: setrlimit failed ({}); each batch slot and client takes one",
-                 before, std::strerror(errno));
+                     before, std::strerror(errno));
 }
 
 // Returns false after it has told what is wrong.
@@ -90,12 +93,16 @@ bool load(const Arguments& arguments, spdld::node::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "spdld, the data-loading daemon: fetches, decodes and batches training data, and hands the batches to\n"
-      "trainer processes in shared memory.");
+  using Next = spdld::config::CommandLine::Parsed::Next;
+  spdld::config::CommandLine line("spdld", "spdld " SPDLD_VERSION, kAbout, kFooter);
   Arguments arguments;
-  declare(app, arguments);
-  CLI11_PARSE(app, argc, argv);
+  declare(line.options(), arguments);
+  const auto parsed = line.parse({argv + 1, argv + argc});
+  if (parsed.next == Next::kWrong) {
+    std::fprintf(stderr, "spdld: %s\n", parsed.text.c_str());
+    return 2;
+  }
+  if (parsed.next == Next::kPrint) return std::fputs(parsed.text.c_str(), stdout) < 0 ? 1 : 0;
 
   // A client that is gone, and a limit of files' sizes, are errors of the call that meets them, and handled there.
   std::signal(SIGPIPE, SIG_IGN);

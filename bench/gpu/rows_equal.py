@@ -42,7 +42,7 @@ def same_bits(one, other):
 
 
 def compare_way(context, daemon, arrays, way):
-    """Sentences about differences, and how many of the tensors are the slot's memory itself."""
+    """Sentences about differences, and how many of the images are the slot's memory itself. Labels come as copies."""
     faults, in_place = [], 0
     for dtype in DTYPES:
         spec = context.pipeline(f"equal-{dtype}", dtype, context.scaled(32, 4))
@@ -56,7 +56,7 @@ def compare_way(context, daemon, arrays, way):
                     array = batch[name]
                     if not same_bits(np.asarray(arrays.to_numpy(array)), wanted):
                         faults.append(f"{dtype} {name} of step {step} differs")
-                    in_place += arrays.address(array) == address_of(batch.tensor(name), way)
+                    in_place += name == "image" and arrays.address(array) == address_of(batch.tensor(name), way)
                     del array
                 del batch
     return faults, in_place
@@ -66,7 +66,7 @@ def compare(context, report, framework, *ways):
     arrays = Arrays(framework)
     if context.device == "cuda":
         arrays.require_gpu()
-    tensors = 2 * BATCHES * len(DTYPES)
+    images = BATCHES * len(DTYPES)
     with Daemon(context) as daemon:
         for way in ways:
             try:
@@ -76,7 +76,7 @@ def compare(context, report, framework, *ways):
                 continue
             # cupy has no arrays in host memory, and jax may copy them: that is theirs to decide.
             copies_allowed = way == "pinned" and framework != "torch"
-            fine = not faults and (copies_allowed or in_place == tensors)
-            report.check(row_name(framework, way), fine, f"{tensors} tensors, {in_place} of them the slot's own memory",
+            fine = not faults and (copies_allowed or in_place == images)
+            report.check(row_name(framework, way), fine, f"{2 * images} tensors; {in_place} of {images} images are the slot's own memory",
                          "bit for bit, no copy" if not copies_allowed else "bit for bit",
                          "; ".join(faults[:3]) or ", ".join(DTYPES), faults=faults, in_place=in_place)

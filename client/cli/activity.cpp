@@ -10,7 +10,7 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
 constexpr size_t kWhole = std::numeric_limits<size_t>::max();  // columns: Facts breaks the lines
 constexpr double kMostOf = 0.99;                               // of the samples: all of them fit

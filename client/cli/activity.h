@@ -3,11 +3,11 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "client/cli/table.h"
 #include "client/text/progress.h"
+#include "config/json.h"
 
 namespace spdld::cli {
 
@@ -15,7 +15,7 @@ class Activity {
  public:
   // A line each for what moves, or may. `describe`: the daemon's answer, got at `now_s`. An older daemon leaves fields
   // out: what is not there is not shown.
-  Facts note(const nlohmann::json& describe, double now_s);
+  Facts note(const config::Json& describe, double now_s);
 
  private:
   struct Pace {
@@ -23,9 +23,9 @@ class Activity {
     bool seen = false;  // in the last answer
   };
 
-  void note_listing(Facts& facts, const nlohmann::json& describe);
-  void note_cached(Facts& facts, const nlohmann::json& describe);
-  void note_jobs(Facts& facts, const nlohmann::json& describe);
+  void note_listing(Facts& facts, const config::Json& describe);
+  void note_cached(Facts& facts, const config::Json& describe);
+  void note_jobs(Facts& facts, const config::Json& describe);
   Pace& pace(const std::string& key);
 
   std::map<std::string, Pace> paces_;

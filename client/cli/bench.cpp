@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <random>
 
 #include "client/cli/format.h"
@@ -20,11 +21,12 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kBatchTimeoutMs = 300000;
 constexpr uint32_t kWorldSizeMax = 256;
+constexpr uint64_t kCountMax = uint64_t{1} << 40;
 
 struct Wishes {
   std::string target;  // FILE or NAME
   uint64_t epochs = 1;
-  uint64_t batches = 0;
+  std::optional<uint64_t> batches;
   uint32_t world_size = 1;
   std::string group;
   std::string device;
@@ -55,7 +57,7 @@ BenchPlan plan_of(const Globals& globals, const Wishes& wishes) {
   plan.device = wishes.device;
   plan.world_size = wishes.world_size;
   plan.epochs = wishes.epochs;
-  plan.batches_max = wishes.batches;
+  plan.batches_max = wishes.batches.value_or(0);
   plan.timeout_ms = globals.timeout_ms.value_or(kBatchTimeoutMs);
   if (!is_file_name(wishes.target)) return plan;
   // Checked here, so that a file's errors need no daemon.
@@ -76,27 +78,18 @@ ExitCode bench(const Globals& globals, const Wishes& wishes) {
 
 }  // namespace
 
-void declare_bench(CLI::App& command, const Globals& globals, Run& run) {
+void declare_bench(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<Wishes>();
-  command.add_option("PIPELINE", wishes->target, "a pipeline file (.toml, .json) or the name of a pipeline")
-      ->required()
-      ->type_name("");
-  command.add_option("--epochs", wishes->epochs, "how many (at most what the pipeline has)")
-      ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""))
-      ->capture_default_str();
-  command.add_option("--batches", wishes->batches, "stop each rank after so many (default: at the epochs' end)")
-      ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40).description(""));
-  command.add_option("--world-size", wishes->world_size, "ranks, a process each, at most 256")
-      ->type_name("W")
-      ->check(CLI::Range(uint32_t{1}, kWorldSizeMax).description(""))
-      ->capture_default_str();
-  command.add_option("--group", wishes->group, "the training job's id (default: a new one)")->type_name("G");
-  command
-      .add_option("--device", wishes->device,
-                  "where batches are taken: cpu, pinned, cuda, cuda:N (default: as the pipeline says)")
-      ->type_name("D");
+  command.word("PIPELINE", wishes->target, "a pipeline file (.toml, .json) or the name of a pipeline");
+  command.number("--epochs", wishes->epochs, 1, kCountMax, "N",
+                 "how many epochs to run, at most what the pipeline has");
+  command.number("--batches", wishes->batches, 1, kCountMax, "N",
+                 "stop each rank after this many batches (default: at the end of the epochs)");
+  command.number("--world-size", wishes->world_size, 1, kWorldSizeMax, "W",
+                 "how many ranks to run, each in a process of its own, at most 256");
+  command.text("--group", wishes->group, "G", "the id of the training job (default: a new id)");
+  command.text("--device", wishes->device, "D",
+               "where the ranks take batches: cpu, pinned, cuda, cuda:N (default: as the pipeline says)");
   run = [&globals, wishes] { return bench(globals, *wishes); };
 }
 

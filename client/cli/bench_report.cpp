@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "client/cli/bench.h"
 #include "client/cli/table.h"
@@ -83,25 +82,25 @@ std::string report_text(const BenchReport& report, const Page& page) {
 }
 
 std::string report_json(const BenchReport& report) {
-  const nlohmann::json document = {{"pipeline", report.pipeline},
-                                   {"world_size", report.world_size},
-                                   {"images", report.images},
-                                   {"batches", report.batches},
-                                   {"substituted", report.substituted},
-                                   {"masked", report.masked},
-                                   {"seconds", report.seconds},
-                                   {"images_per_s", report.images_per_s},
-                                   {"cpu_s", report.cpu_s},
-                                   {"daemon_cpu_s", report.daemon_cpu_s},
-                                   {"client_cpu_s", report.client_cpu_s},
-                                   {"cpu_ms_per_image", report.cpu_ms_per_image},
-                                   {"first_batch_s", report.first_batch_s},
-                                   {"wait_s", report.wait_s},
-                                   {"wait_median_us", report.wait_median_us},
-                                   {"wait_p99_us", report.wait_p99_us},
-                                   {"peak_pss_bytes", report.peak_pss_bytes},
-                                   {"daemon_peak_pss_bytes", report.daemon_peak_pss_bytes},
-                                   {"clients_peak_pss_bytes", report.clients_peak_pss_bytes}};
+  const config::Json document = {{"pipeline", report.pipeline},
+                                 {"world_size", report.world_size},
+                                 {"images", report.images},
+                                 {"batches", report.batches},
+                                 {"substituted", report.substituted},
+                                 {"masked", report.masked},
+                                 {"seconds", report.seconds},
+                                 {"images_per_s", report.images_per_s},
+                                 {"cpu_s", report.cpu_s},
+                                 {"daemon_cpu_s", report.daemon_cpu_s},
+                                 {"client_cpu_s", report.client_cpu_s},
+                                 {"cpu_ms_per_image", report.cpu_ms_per_image},
+                                 {"first_batch_s", report.first_batch_s},
+                                 {"wait_s", report.wait_s},
+                                 {"wait_median_us", report.wait_median_us},
+                                 {"wait_p99_us", report.wait_p99_us},
+                                 {"peak_pss_bytes", report.peak_pss_bytes},
+                                 {"daemon_peak_pss_bytes", report.daemon_peak_pss_bytes},
+                                 {"clients_peak_pss_bytes", report.clients_peak_pss_bytes}};
   return document.dump(2) + "\n";
 }
 

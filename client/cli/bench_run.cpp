@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "client/cli/bench_rank.h"
 #include "client/cli/memory_probe.h"
@@ -69,7 +68,7 @@ class DaemonProbe {
   }
 
  private:
-  static double used_s(const nlohmann::json& status) { return number_at(table_at(status, "cpu"), "used_s"); }
+  static double used_s(const config::Json& status) { return number_at(table_at(status, "cpu"), "used_s"); }
 
   // In another pid namespace the number may be somebody else's.
   static bool is_daemon(pid_t pid) {

@@ -15,7 +15,7 @@ struct Waits {
   uint64_t batches = 0;
 };
 
-Waits waits_of(const nlohmann::json& describe) {
+Waits waits_of(const config::Json& describe) {
   Waits waits;
   for (const auto& ring : list_at(describe, "rings")) {
     waits.starved_s += number_at(ring, "starved_s");
@@ -33,7 +33,7 @@ struct Stage {
 };
 
 // The stage whose lanes are the busiest.
-Stage busiest(const nlohmann::json& describe, const Lanes& lanes) {
+Stage busiest(const config::Json& describe, const Lanes& lanes) {
   Stage most;
   for (const auto& entry : list_at(describe, "stages")) {
     Stage stage{text_at(entry, "name"), number_at(entry, "busy_s"), 0, number_at(entry, "mean_us")};
@@ -46,7 +46,7 @@ Stage busiest(const nlohmann::json& describe, const Lanes& lanes) {
 
 }  // namespace
 
-Bottleneck find_bottleneck(const nlohmann::json& describe, const Lanes& lanes) {
+Bottleneck find_bottleneck(const config::Json& describe, const Lanes& lanes) {
   const Waits waits = waits_of(describe);
   if (list_at(describe, "rings").empty()) return {"none", "no trainer is attached"};
   if (waits.batches == 0 || waits.starved_s + waits.full_s < kJudgedFromS) {

@@ -1,8 +1,9 @@
 // Which part of a pipeline holds the others up, from the statistics of `describe`. A pure function; any thread.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "config/json.h"
 
 namespace spdld::cli {
 
@@ -18,6 +19,6 @@ struct Lanes {
 };
 
 // `describe` as the daemon answers it (throws Failure where fields are missing).
-Bottleneck find_bottleneck(const nlohmann::json& describe, const Lanes& lanes);
+Bottleneck find_bottleneck(const config::Json& describe, const Lanes& lanes);
 
 }  // namespace spdld::cli

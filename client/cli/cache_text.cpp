@@ -9,7 +9,7 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
 double hits_of(const Json& field) { return number_or_zero(field, "memory_hits") + number_or_zero(field, "disk_hits"); }
 

@@ -11,7 +11,7 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
 struct Verdict {
   std::string file;
@@ -164,15 +164,13 @@ ExitCode check(const Globals& globals, const std::vector<std::string>& files) {
 
 }  // namespace
 
-void declare_check(CLI::App& command, const Globals& globals, Run& run) {
+void declare_check(config::Arguments command, const Globals& globals, Run& run) {
   const auto files = std::make_shared<std::vector<std::string>>();
-  command.add_option("FILE", *files, "pipeline files (.toml, .json) or the daemon's spdld.toml")
-      ->required()
-      ->type_name("");
+  command.words("FILE", *files, "pipeline files (.toml, .json) or the daemon's spdld.toml");
   run = [&globals, files] { return check(globals, *files); };
 }
 
-void declare_operations(CLI::App&, const Globals& globals, Run& run) {
+void declare_operations(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] {
     print(globals.json() ? config::operations_json() + "\n" : config::operations_text());
     return kFine;

@@ -1,12 +1,13 @@
 // What the commands of spdlctl share: the global options, the exit codes, and how a command is declared. One thread.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
+
+#include "config/arguments.h"
 
 namespace spdld::cli {
 
@@ -42,16 +43,16 @@ struct Globals {
 using Run = std::function<ExitCode()>;
 
 // Adds a command's own options to `command` and sets `run`, which lives as long as the options' values (it owns them).
-using Declare = void (*)(CLI::App& command, const Globals& globals, Run& run);
+using Declare = void (*)(config::Arguments command, const Globals& globals, Run& run);
 
-void declare_bench(CLI::App& command, const Globals& globals, Run& run);
-void declare_check(CLI::App& command, const Globals& globals, Run& run);
-void declare_describe(CLI::App& command, const Globals& globals, Run& run);
-void declare_errors(CLI::App& command, const Globals& globals, Run& run);
-void declare_export(CLI::App& command, const Globals& globals, Run& run);
-void declare_list(CLI::App& command, const Globals& globals, Run& run);
-void declare_operations(CLI::App& command, const Globals& globals, Run& run);
-void declare_ping(CLI::App& command, const Globals& globals, Run& run);
-void declare_status(CLI::App& command, const Globals& globals, Run& run);
+void declare_bench(config::Arguments command, const Globals& globals, Run& run);
+void declare_check(config::Arguments command, const Globals& globals, Run& run);
+void declare_describe(config::Arguments command, const Globals& globals, Run& run);
+void declare_errors(config::Arguments command, const Globals& globals, Run& run);
+void declare_export(config::Arguments command, const Globals& globals, Run& run);
+void declare_list(config::Arguments command, const Globals& globals, Run& run);
+void declare_operations(config::Arguments command, const Globals& globals, Run& run);
+void declare_ping(config::Arguments command, const Globals& globals, Run& run);
+void declare_status(config::Arguments command, const Globals& globals, Run& run);
 
 }  // namespace spdld::cli

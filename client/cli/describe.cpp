@@ -1,5 +1,6 @@
 // describe: one pipeline, from its spec to each trainer's ring; once, or again and again.
 #include <memory>
+#include <optional>
 
 #include "client/cli/activity.h"
 #include "client/cli/describe_text.h"
@@ -10,23 +11,23 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
-constexpr double kIntervalMinS = 0.1, kIntervalMaxS = 3600;
+constexpr double kIntervalS = 1, kIntervalMinS = 0.1, kIntervalMaxS = 3600;
 
 struct DescribeWishes {
   std::string pipeline;
   bool watch = false;
-  double interval_s = 1;
+  std::optional<double> interval_s;
 };
 
 // How many lanes a stage has: what the daemon says, else (an older one) its settings' defaults.
 Lanes lanes_of(const Globals& globals, const Json& describe) {
   Lanes lanes{0, static_cast<double>(config::DaemonSettings{}.fetch_concurrency)};
   for (const auto& stage : list_at(describe, "stages")) {
-    const auto said = stage.find("lanes");
-    if (said == stage.end() || !said->is_number()) continue;
-    (text_at(stage, "name") == "decode" ? lanes.decode : lanes.fetch) = said->get<double>();
+    const Json* const said = stage.find("lanes");
+    if (said == nullptr || !said->is_number()) continue;
+    (text_at(stage, "name") == "decode" ? lanes.decode : lanes.fetch) = said->number();
   }
   if (lanes.decode == 0 && !list_at(describe, "stages").empty())
     lanes.decode = number_at(table_at(ask(globals, "status"), "cpu"), "budget");
@@ -46,7 +47,7 @@ ExitCode describe(const Globals& globals, const DescribeWishes& wishes) {
     view.document["bottleneck"] = {{"part", bottleneck.part}, {"why", bottleneck.why}};
     return view;
   };
-  if (wishes.watch) return watch(globals, look, wishes.interval_s);
+  if (wishes.watch) return watch(globals, look, wishes.interval_s.value_or(kIntervalS));
   const View view = look(0);
   if (globals.json()) {
     print_json(view.document);
@@ -58,18 +59,14 @@ ExitCode describe(const Globals& globals, const DescribeWishes& wishes) {
 
 }  // namespace
 
-void declare_describe(CLI::App& command, const Globals& globals, Run& run) {
+void declare_describe(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<DescribeWishes>();
-  command.add_option("PIPELINE", wishes->pipeline, "its name, as `spdlctl ls` shows it")->required()->type_name("");
-  command.add_flag("-w,--watch", wishes->watch,
-                   "show it again and again, with rates and times left, until Ctrl-C ends it");
-  const CLI::Option* const interval =
-      command.add_option("--interval", wishes->interval_s, "seconds between two looks, with --watch")
-          ->type_name("S")
-          ->check(CLI::Range(kIntervalMinS, kIntervalMaxS).description(""))
-          ->capture_default_str();
-  run = [&globals, wishes, interval] {
-    if (interval->count() > 0 && !wishes->watch) throw Failure(kUsage, "--interval belongs to --watch: give both.");
+  command.word("PIPELINE", wishes->pipeline, "the pipeline's name, as `spdlctl ls` shows it");
+  command.flag("-w,--watch", wishes->watch, "draw the view again and again, with rates and times left, until Ctrl-C");
+  command.number("--interval", wishes->interval_s, kIntervalMinS, kIntervalMaxS, "S",
+                 "seconds between two looks, with --watch (default 1)");
+  run = [&globals, wishes] {
+    if (wishes->interval_s && !wishes->watch) throw Failure(kUsage, "--interval belongs to --watch: give both.");
     return describe(globals, *wishes);
   };
 }

@@ -9,13 +9,11 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
 std::string ops_text(const Json& output) {
   std::string text;
-  const auto ops = output.find("ops");
-  if (ops == output.end() || !ops->is_array()) return text;
-  for (const auto& op : *ops) {
+  for (const Json& op : list_or_empty(output, "ops")) {
     text += " > " + (op.is_object() && op.contains("op") ? text_at(op, "op") : safe_text(op.dump()));
   }
   return text;
@@ -23,30 +21,22 @@ std::string ops_text(const Json& output) {
 
 // A text, or a webdataset's list of them.
 std::string uris_text(const Json& source) {
-  const auto uri = source.find("uri");
-  if (uri == source.end() || !uri->is_array()) return text_at(source, "uri");
+  const Json* const uri = source.find("uri");
+  if (uri == nullptr || !uri->is_array()) return text_at(source, "uri");
   std::string text;
-  for (const auto& one : *uri)
-    text += (text.empty() ? "" : ", ") + (one.is_string() ? safe_text(one.get<std::string>()) : "");
+  for (const auto& one : *uri) text += (text.empty() ? "" : ", ") + (one.is_string() ? safe_text(one.text()) : "");
   return text;
 }
 
 // The spec in some lines; what it holds is shown as it is, since it may be of a newer daemon.
 void add_spec(Facts& facts, const Json& spec) {
-  const auto sources = spec.find("sources");
-  if (sources != spec.end() && sources->is_array()) {
-    for (const auto& source : *sources)
-      facts.add("source", text_at(source, "name") + " = " + text_at(source, "type") + "  " + uris_text(source));
-  }
-  const auto source = spec.find("source");
-  if (source != spec.end() && source->is_object()) {
+  for (const Json& source : list_or_empty(spec, "sources"))
+    facts.add("source", text_at(source, "name") + " = " + text_at(source, "type") + "  " + uris_text(source));
+  const Json* const source = spec.find("source");
+  if (source != nullptr && source->is_object())
     facts.add("source", text_at(*source, "type") + "  " + uris_text(*source));
-  }
-  const auto outputs = spec.find("output");
-  if (outputs == spec.end() || !outputs->is_array()) return;
-  for (const auto& output : *outputs) {
+  for (const Json& output : list_or_empty(spec, "output"))
     facts.add("output", text_at(output, "name") + " = " + text_at(output, "from") + ops_text(output));
-  }
 }
 
 void add_sources(Facts& facts, const Json& describe) {
@@ -64,7 +54,7 @@ void add_sources(Facts& facts, const Json& describe) {
 // What listings read of the pipeline's source or sources.
 std::string listed(const Json& spec, uint64_t count) {
   std::vector<std::string> types;
-  if (const auto sources = spec.find("sources"); sources != spec.end() && sources->is_array()) {
+  if (const Json* const sources = spec.find("sources"); sources != nullptr && sources->is_array()) {
     for (const auto& source : *sources) types.push_back(text_at(source, "type"));
   } else {
     types.push_back(text_at(table_at(spec, "source"), "type"));
@@ -89,8 +79,7 @@ void add_listing(Facts& facts, const Json& describe) {
                              " as kept, " + count_text(read) + " read");
   }
   for (const auto& remark : list_at(listing, "remarks")) {
-    facts.add("remark",
-              Cell(safe_text(remark.is_string() ? remark.get<std::string>() : remark.dump()), Style::kWarning));
+    facts.add("remark", Cell(safe_text(remark.is_string() ? remark.text() : remark.dump()), Style::kWarning));
   }
   if (const uint64_t missing = count_or_zero(listing, "missing_count"); missing > 0) {
     facts.add("missing",
@@ -99,7 +88,7 @@ void add_listing(Facts& facts, const Json& describe) {
                    Style::kWarning));
   }
   const uint64_t remarks = count_at(listing, "remark_count");
-  if (remarks > listing.at("remarks").size()) facts.add("remark", "... " + count_text(remarks) + " in all");
+  if (remarks > list_at(listing, "remarks").size()) facts.add("remark", "... " + count_text(remarks) + " in all");
 }
 
 // Nothing of an older daemon.
@@ -136,7 +125,7 @@ std::string memory_text(const Json& ring) {
   const std::string gpu = text_at(ring, "gpu");
   const std::string memory = text_at(ring, "memory");
   if (gpu.empty()) return memory + ", " + text_at(ring, "access");
-  return memory + ", " + gpu + (ring.value("ready_early", false) ? ", ready early" : "");
+  return memory + ", " + gpu + (flag_or_false(ring, "ready_early") ? ", ready early" : "");
 }
 
 std::string rank_text(const Json& ring) {
@@ -167,7 +156,7 @@ std::string rings_text(const Json& describe, const Page& page) {
     const double starved_s = number_at(ring, "starved_s");
     const uint64_t steps = count_at(ring, "steps_per_epoch");  // 0: its order is pushed
     const bool hungry = starved_s > number_at(ring, "full_s");
-    const bool shared = ring.value("shared", false);
+    const bool shared = flag_or_false(ring, "shared");
     table.add({shared ? Cell("(shared)", Style::kDim) : Cell(text_at(ring, "group")), rank_text(ring), pids,
                std::to_string(count_at(ring, "epoch")),
                std::to_string(count_at(ring, "step")) + "/" + (steps ? std::to_string(steps) : "?"),

@@ -15,7 +15,7 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
 // Written beside `path`, and there whole or not at all.
 class NewFile {
@@ -99,9 +99,9 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
     if (fingerprint.empty()) fingerprint = text_at(part, "fingerprint"), listed = count_at(part, "listed");
     if (text_at(part, "fingerprint") != fingerprint || next <= before)
       throw Failure(kWrong, "the data set was listed anew meanwhile: try again.");
-    const auto lines = part.find("lines");
-    if (lines == part.end() || !lines->is_string()) throw Failure(kWrong, "the daemon answered without lines.");
-    file.write(lines->get_ref<const std::string&>());
+    const Json* const lines = part.find("lines");
+    if (lines == nullptr || !lines->is_string()) throw Failure(kWrong, "the daemon answered without lines.");
+    file.write(lines->text());
     progress.show({"writing", next, listed, "samples"});
   } while (next < listed);
   file.finish();
@@ -115,10 +115,10 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
 
 }  // namespace
 
-void declare_export(CLI::App& command, const Globals& globals, Run& run) {
+void declare_export(config::Arguments command, const Globals& globals, Run& run) {
   const auto words = std::make_shared<std::pair<std::string, std::string>>();
-  command.add_option("PIPELINE", words->first, "a pipeline's file (.toml), or its name")->required()->type_name("");
-  command.add_option("FILE", words->second, "where to write; there whole, or not at all")->required()->type_name("");
+  command.word("PIPELINE", words->first, "a pipeline's file (.toml), or its name");
+  command.word("FILE", words->second, "the file to write; the command writes all of it, or nothing");
   run = [&globals, words] { return export_listing(globals, words->first, words->second); };
 }
 

@@ -12,7 +12,7 @@
 namespace spdld::cli {
 namespace {
 
-using Json = nlohmann::json;
+using config::Json;
 
 Table pipelines_table(const Json& pipelines) {
   Table table({{"PIPELINE", Align::kLeft, Role::kKey},
@@ -91,7 +91,7 @@ ExitCode status(const Globals& globals) {
   const Json& memory = table_at(document, "memory");
   const std::string state = text_at(document, "state");
   Facts facts;
-  facts.add("daemon", text_at(document, "daemon") + (document.value("private", false) ? ", private" : "") + ", pid " +
+  facts.add("daemon", text_at(document, "daemon") + (flag_or_false(document, "private") ? ", private" : "") + ", pid " +
                           std::to_string(count_at(document, "pid")) + ", up " +
                           duration_text(number_at(document, "uptime_s")));
   facts.add("state", Cell(state, state_style(state)));
@@ -151,9 +151,9 @@ Json last_errors(const std::string& pipeline) {
   std::string text(kLastErrorsBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  Json document = Json::parse(text, nullptr, false);
-  if (text.size() > kLastErrorsBytesMax || !document.is_object())
-    throw Failure(kWrong, path.string() + " is damaged: delete it.");
+  std::optional<Json> parsed = text.size() > kLastErrorsBytesMax ? std::nullopt : Json::parse(text);
+  if (!parsed || !parsed->is_object()) throw Failure(kWrong, path.string() + " is damaged: delete it.");
+  Json document = std::move(*parsed);
   if (pipeline.empty()) return document;
   for (const char* key : {"errors", "missing"}) {
     Json kept = Json::array();
@@ -213,23 +213,23 @@ ExitCode ping(const Globals& globals) {
 
 }  // namespace
 
-void declare_ping(CLI::App&, const Globals& globals, Run& run) {
+void declare_ping(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] { return ping(globals); };
 }
 
-void declare_status(CLI::App&, const Globals& globals, Run& run) {
+void declare_status(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] { return status(globals); };
 }
 
-void declare_list(CLI::App&, const Globals& globals, Run& run) {
+void declare_list(config::Arguments, const Globals& globals, Run& run) {
   run = [&globals] { return list(globals); };
 }
 
-void declare_errors(CLI::App& command, const Globals& globals, Run& run) {
+void declare_errors(config::Arguments command, const Globals& globals, Run& run) {
   const auto pipeline = std::make_shared<std::string>();
   const auto last = std::make_shared<bool>(false);
-  command.add_option("PIPELINE", *pipeline, "only of this pipeline")->type_name("");
-  command.add_flag("--last", *last, "what the last private daemon with errors has left; needs no daemon");
+  command.optional_word("PIPELINE", *pipeline, "show only the errors of this pipeline");
+  command.flag("--last", *last, "show the errors that the last private daemon left behind; needs no daemon");
   run = [&globals, pipeline, last] { return errors(globals, *pipeline, *last); };
 }
 

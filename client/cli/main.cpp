@@ -1,12 +1,14 @@
 // spdlctl: arguments -> one command -> its exit code.
 #include <array>
 #include <cstdio>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "client/cli/cli.h"
 #include "client/cli/format.h"
 #include "client/cli/query.h"
-#include "config/check.h"
+#include "config/arguments.h"
 
 namespace spdld::cli {
 namespace {
@@ -17,6 +19,8 @@ struct Command {
   const char* more;  // below the options of its own --help
   Declare declare;
 };
+
+constexpr int64_t kTimeoutMaxMs = 86'400'000;
 
 constexpr const char* kBenchMore =
     "Every rank is a process of its own that takes batches and hands them back unread, so what is measured is the\n"
@@ -114,21 +118,11 @@ constexpr const char* kFooter =
     "  spdlctl check train.toml && spdlctl bench train.toml\n"
     "  spdlctl -o json errors | jq '.errors[].name'";
 
-void declare_globals(CLI::App& app, Globals& globals) {
-  app.set_help_flag("-h,--help", "print this help and exit");
-  app.set_version_flag("--version", std::string("spdlctl ") + spdld_version(), "print the version and exit");
-  app.add_option("-o,--output", globals.output, "how to print: text (for people) or json")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("FORMAT")
-      ->capture_default_str();
-  app.add_option("--socket", globals.socket, "the daemon's socket")->type_name("PATH");
-  app.add_option("--timeout-ms", globals.timeout_ms,
-                 "how long to wait for an answer (default 5000); for bench: for each batch (default 300000)")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{1}, int64_t{86400000}).description(""));
-  app.footer(kFooter);
-  app.require_subcommand(1);
-  app.fallthrough();
+void declare_globals(config::Arguments options, Globals& globals) {
+  options.choice("-o,--output", globals.output, {"text", "json"}, "FORMAT", "how to print: text (for people) or json");
+  options.text("--socket", globals.socket, "PATH", "the daemon's socket");
+  options.number("--timeout-ms", globals.timeout_ms, 1, kTimeoutMaxMs, "N",
+                 "how long to wait for an answer (default 5000); for bench: for each batch (default 300000)");
 }
 
 int fail(ExitCode code, const char* sentence) {
@@ -136,58 +130,21 @@ int fail(ExitCode code, const char* sentence) {
   return code;
 }
 
-void add_options(const CLI::App& app, std::vector<std::string>& names) {
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-}
-
-// Of the first word that is no command and no option: that it is none, and what it may have been meant to be. Empty:
-// there is no such word.
-std::string unknown_word(const CLI::App& app) {
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  for (const std::string& word : app.remaining(true)) {
-    const bool is_option = word.starts_with("-");
-    if (!is_option && !parsed.empty()) continue;  // the command just takes fewer words
-    std::vector<std::string> names;
-    if (is_option) {
-      add_options(app, names);
-      for (const CLI::App* command : parsed) add_options(*command, names);
-    } else {
-      for (const Command& command : kCommands) names.emplace_back(command.name);
-    }
-    const std::vector<std::string_view> known(names.begin(), names.end());
-    return std::string(is_option ? "there is no option " : "there is no command ") + config::in_quotes(word) +
-           config::did_you_mean(word, known);
-  }
-  return "";
-}
-
-int run(int argc, char** argv) {
+int run(const std::vector<std::string>& words) {
+  using Next = config::CommandLine::Parsed::Next;
   Globals globals;
-  CLI::App app("spdlctl looks inside spdld, the data-loading daemon, and measures it.", "spdlctl");
-  declare_globals(app, globals);
-  std::vector<Run> runs(kCommands.size());
-  std::vector<CLI::App*> declared;
-  for (size_t c = 0; c < kCommands.size(); c++) {
-    CLI::App* command = app.add_subcommand(kCommands[c].name, kCommands[c].help);
-    command->footer(kCommands[c].more);
-    kCommands[c].declare(*command, globals, runs[c]);
-    declared.push_back(command);
-  }
+  config::CommandLine line("spdlctl", std::string("spdlctl ") + spdld_version(),
+                           "spdlctl looks inside spdld, the data-loading daemon, and measures it.", kFooter);
+  declare_globals(line.options(), globals);
+  std::map<std::string, Run> runs;
+  for (const Command& command : kCommands)
+    command.declare(line.command(command.name, command.help, command.more), globals, runs[command.name]);
+  const config::CommandLine::Parsed parsed = line.parse(words);
+  if (parsed.next == Next::kWrong) return fail(kUsage, parsed.text.c_str());
   try {
-    app.parse(argc, argv);
-    for (size_t c = 0; c < declared.size(); c++) {
-      if (declared[c]->parsed()) return runs[c]();
-    }
-    return kUsage;
-  } catch (const CLI::CallForHelp&) {
-    print(fitted(app.help(), page_of_stdout().columns));
+    if (parsed.next == Next::kRun) return runs.at(parsed.command)();
+    print(fitted(parsed.text, page_of_stdout().columns));
     return kFine;
-  } catch (const CLI::Success& asked) {  // --version
-    return app.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    const std::string unknown = unknown_word(app);
-    return fail(kUsage, ((unknown.empty() ? error.what() : unknown) + "; see spdlctl --help.").c_str());
   } catch (const Failure& failure) {
     return fail(failure.code(), failure.what());
   }
@@ -198,7 +155,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return spdld::cli::run(argc, argv);
+    return spdld::cli::run({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     return spdld::cli::fail(spdld::cli::kWrong, error.what());
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "client/cli/format.h"
 
@@ -15,12 +16,6 @@ constexpr int64_t kTimeoutMs = 5000;
   throw Failure(kWrong, std::string("the daemon's answer has no ") + wanted + " \"" + key +
                             "\": it is of another version than this spdlctl; compare `spdlctl ping` and `spdlctl "
                             "--version`.");
-}
-
-// A document that is no table has no fields.
-const nlohmann::json* field_of(const nlohmann::json& document, const char* key) {
-  const auto found = document.find(key);
-  return found == document.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -42,76 +37,77 @@ ExitCode exit_code_of(spdld_result result) {
   }
 }
 
-nlohmann::json ask(const Globals& globals, const char* topic, const std::string& argument) {
+config::Json ask(const Globals& globals, const char* topic, const std::string& argument) {
   char* text = nullptr;
   const spdld_result result =
       spdld_query(globals.socket_or_null(), topic, argument.empty() ? nullptr : argument.c_str(),
                   globals.timeout_ms.value_or(kTimeoutMs), &text);
   const std::unique_ptr<char, void (*)(void*)> held(text, &spdld_free);
   if (result != SPDLD_OK) throw Failure(exit_code_of(result), spdld_last_error());
-  auto document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object()) throw Failure(kWrong, std::string("the daemon's answer to ") + topic + " is not JSON.");
-  return document;
+  auto document = config::Json::parse(text);
+  if (!document || !document->is_object())
+    throw Failure(kWrong, std::string("the daemon's answer to ") + topic + " is not JSON.");
+  return std::move(*document);
 }
 
-std::string text_at(const nlohmann::json& document, const char* key) {
-  const auto found = document.find(key);
-  if (found == document.end() || !found->is_string()) odd_answer(key, "text");
-  return safe_text(found->get_ref<const std::string&>());
+std::string text_at(const config::Json& document, const char* key) {
+  const config::Json* const found = document.find(key);
+  if (found == nullptr || !found->is_string()) odd_answer(key, "text");
+  return safe_text(found->text());
 }
 
-double number_at(const nlohmann::json& document, const char* key) {
-  const auto found = document.find(key);
-  if (found == document.end() || !found->is_number()) odd_answer(key, "number");
-  return found->get<double>();
+double number_at(const config::Json& document, const char* key) {
+  const config::Json* const found = document.find(key);
+  if (found == nullptr || !found->is_number()) odd_answer(key, "number");
+  return found->number();
 }
 
-uint64_t count_at(const nlohmann::json& document, const char* key) {
+uint64_t count_at(const config::Json& document, const char* key) {
   const double number = number_at(document, key);
-  return number > 0 && std::isfinite(number) ? document.at(key).get<uint64_t>() : 0;
+  return number > 0 && std::isfinite(number) ? document.find(key)->count() : 0;
 }
 
-const nlohmann::json& table_at(const nlohmann::json& document, const char* key) {
-  const auto found = document.find(key);
-  if (found == document.end() || !found->is_object()) odd_answer(key, "table");
+const config::Json& table_at(const config::Json& document, const char* key) {
+  const config::Json* const found = document.find(key);
+  if (found == nullptr || !found->is_object()) odd_answer(key, "table");
   return *found;
 }
 
-const nlohmann::json& list_at(const nlohmann::json& document, const char* key) {
-  const auto found = document.find(key);
-  if (found == document.end() || !found->is_array()) odd_answer(key, "list");
+const config::Json& list_at(const config::Json& document, const char* key) {
+  const config::Json* const found = document.find(key);
+  if (found == nullptr || !found->is_array()) odd_answer(key, "list");
   return *found;
 }
 
-std::string text_or_empty(const nlohmann::json& document, const char* key) {
-  const auto* field = field_of(document, key);
-  return field != nullptr && field->is_string() ? safe_text(field->get_ref<const std::string&>()) : std::string();
+std::string text_or_empty(const config::Json& document, const char* key) {
+  const config::Json* const field = document.find(key);
+  return field != nullptr && field->is_string() ? safe_text(field->text()) : std::string();
 }
 
-double number_or_zero(const nlohmann::json& document, const char* key) {
-  const auto* field = field_of(document, key);
-  return field != nullptr && field->is_number() ? field->get<double>() : 0;
+double number_or_zero(const config::Json& document, const char* key) {
+  const config::Json* const field = document.find(key);
+  return field != nullptr && field->is_number() ? field->number() : 0;
 }
 
-uint64_t count_or_zero(const nlohmann::json& document, const char* key) {
-  const auto* field = field_of(document, key);
+uint64_t count_or_zero(const config::Json& document, const char* key) {
+  const config::Json* const field = document.find(key);
   return field != nullptr && field->is_number() ? count_at(document, key) : 0;
 }
 
-bool flag_or_false(const nlohmann::json& document, const char* key) {
-  const auto* field = field_of(document, key);
-  return field != nullptr && field->is_boolean() && field->get<bool>();
+bool flag_or_false(const config::Json& document, const char* key) {
+  const config::Json* const field = document.find(key);
+  return field != nullptr && field->is_boolean() && field->flag();
 }
 
-const nlohmann::json& table_or_empty(const nlohmann::json& document, const char* key) {
-  static const nlohmann::json none = nlohmann::json::object();
-  const auto* field = field_of(document, key);
+const config::Json& table_or_empty(const config::Json& document, const char* key) {
+  static const config::Json none = config::Json::object();
+  const config::Json* const field = document.find(key);
   return field != nullptr && field->is_object() ? *field : none;
 }
 
-const nlohmann::json& list_or_empty(const nlohmann::json& document, const char* key) {
-  static const nlohmann::json none = nlohmann::json::array();
-  const auto* field = field_of(document, key);
+const config::Json& list_or_empty(const config::Json& document, const char* key) {
+  static const config::Json none = config::Json::array();
+  const config::Json* const field = document.find(key);
   return field != nullptr && field->is_array() ? *field : none;
 }
 
@@ -120,8 +116,6 @@ void print(const std::string& text) {
   if (!written) throw Failure(kWrong, "can't write to standard output.");
 }
 
-void print_json(const nlohmann::json& document) {
-  print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-}
+void print_json(const config::Json& document) { print(document.dump(2) + "\n"); }
 
 }  // namespace spdld::cli

@@ -139,7 +139,7 @@ class Watching {
     } else if (lost_s_) {
       return;
     } else if (globals_.json()) {
-      print(view_.document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+      print(view_.document.dump() + "\n");
     } else {
       print((shown_ ? "\n" : "") + text(page_of_stdout()));
     }

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "client/cli/cli.h"
 #include "client/cli/format.h"
+#include "config/json.h"
 
 namespace spdld::cli {
 
 // One look.
 struct View {
-  nlohmann::json document;
+  config::Json document;
   std::function<std::string(const Page&)> text;
 };
 

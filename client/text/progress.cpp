@@ -87,6 +87,7 @@ std::string progress_text(const Progress& progress, const Speed& speed, double e
     start = before + amount(progress, known);
     // The percent says it shorter.
     if (display_width(start) + width > columns) start = before + amount(progress, false);
+    if (known && display_width(start) + width > columns && !progress.what.empty()) start = progress.what;
   }
   std::string line = start;
   for (const auto& part : parts)

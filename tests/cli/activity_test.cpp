@@ -5,7 +5,7 @@
 namespace spdld::activity_test {
 
 using namespace spdld::cli;
-using nlohmann::json;
+using json = config::Json;
 
 namespace {
 
@@ -70,8 +70,10 @@ TEST_CASE("where not all fits, the whole is what fits") {
 
 TEST_CASE("memory and disk hold the same samples as far as both have room") {
   json describe = described(500, 0);
-  json& field = describe["cache"]["fields"][0];
+  json field = *describe["cache"]["fields"].begin();
   field["disk_entries"] = 1500, field["disk_bytes"] = 1500000;
+  describe["cache"]["fields"] = json::array();
+  describe["cache"]["fields"].push_back(field);
   describe["cache"]["disk_room_bytes"] = 1e9;
   CHECK(Activity().note(describe, 0).text(kWide) == "cached  image: 1,500 of 2,000 samples  75 %\n");
 }
@@ -100,7 +102,7 @@ TEST_CASE("jobs that share a stream are one line, and pushed orders have no plac
 
 TEST_CASE("what an older daemon leaves out is not shown") {
   const json odd =
-      json::parse(R"({"state": 3, "listing": "x", "cache": {"taken": "y", "fields": {}}, "rings": [7, {}]})");
+      *json::parse(R"({"state": 3, "listing": "x", "cache": {"taken": "y", "fields": {}}, "rings": [7, {}]})");
   for (const json& document : {json::object(), odd}) CHECK(Activity().note(document, 0).empty());
   json holes = described(1, 1);
   holes["cache"]["fields"] = {7, json::object()};

@@ -95,9 +95,9 @@ TEST_CASE("what does not fit is left out, and a line is never too wide") {
   const Speed speed{100, 15};
   CHECK(text_of("listing pictures", 500, 2000, speed, 54) == "listing 500 of 2,000 pictures  25 %  100/s  15 s left");
   CHECK(text_of("listing pictures", 500, 2000, speed, 52) == "listing 500 pictures  25 %  100/s  15 s left");
-  CHECK(text_of("listing pictures", 500, 2000, speed, 40) == "listing 500 pictures  25 %  100/s");
-  CHECK(text_of("listing pictures", 500, 2000, speed, 28) == "listing 500 pictures  25 %");
-  CHECK(text_of("listing pictures", 500, 2000, speed, 10) == "listing 50");
+  CHECK(text_of("listing pictures", 500, 2000, speed, 40) == "listing  25 %  100/s  15 s left");
+  CHECK(text_of("listing pictures", 500, 2000, speed, 28) == "listing  25 %  100/s");
+  CHECK(text_of("listing pictures", 500, 2000, speed, 5) == "listi");
   for (size_t columns = 0; columns < 80; columns++)
     CHECK(display_width(text_of("listing Zürich's bilder", 1 << 20, 1 << 30, speed, columns)) <= columns);
 }
@@ -136,6 +136,17 @@ TEST_CASE("a line leaves the last column free, in terminals of any width") {
   ProgressLine line;
   line.show(batches(0, 10), 0, 0);
   CHECK(line.show(batches(5, 10), 2, 0).size() <= 20);  // a terminal that says it has no columns
+}
+
+TEST_CASE("a line that is too long keeps the percent, the rate and the time left") {
+  Progress progress = progress_of("epoch batches", 1'350'000, 6'000'000);
+  progress.what = "epoch 154,083 of 1,000,000:";
+  const Speed speed{125'692, 66};
+  CHECK(progress_text(progress, speed, 9, 100) ==
+        "epoch 154,083 of 1,000,000: 1,350,000 of 6,000,000 batches  22 %  125,692/s  66 s left");
+  CHECK(progress_text(progress, speed, 9, 78) ==
+        "epoch 154,083 of 1,000,000: 1,350,000 batches  22 %  125,692/s  66 s left");
+  CHECK(progress_text(progress, speed, 9, 65) == "epoch 154,083 of 1,000,000:  22 %  125,692/s  66 s left");
 }
 
 TEST_CASE("a new epoch goes on at the rate of the one before") {

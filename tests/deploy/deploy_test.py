@@ -24,6 +24,18 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=WAIT_S * 2, **options)
 
 
+class Scripts(unittest.TestCase):
+    def test_no_text_runs_a_command(self):
+        """Backticks in a text that a shell script prints would run the words between them."""
+        scripts = [path for folder in (".ci", "deploy", "tests", "bench") for path in (ROOT / folder).rglob("*")
+                   if path.is_file() and path.read_bytes().startswith(b"#!/bin/bash")]
+        self.assertGreater(len(scripts), 3)
+        for path in scripts:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if not line.lstrip().startswith("#"):
+                    self.assertNotIn("`", line, f"{path}:{number}")
+
+
 class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

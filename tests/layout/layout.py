@@ -44,7 +44,8 @@ LIBRARIES = {
     "boost/asio": ("daemon/base/event_loop.cpp",),
     "spdlog/": ("daemon/base/log.cpp",),
     "fmt/": ("daemon/base/log.cpp",),
-    "CLI/": ("client/cli/", "daemon/main.cpp", "tests/cli/"),
+    "CLI/": ("config/arguments.cpp",),
+    "nlohmann/": ("config/document.cpp", "config/json.cpp", "tests/"),
     "nanobind/": ("client/python/",),
     "systemd/": ("daemon/node/", "daemon/main.cpp"),
 }
