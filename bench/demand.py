@@ -4,9 +4,10 @@
     bench/demand.py FOLDER --build DIR [--share 0.33] [--seconds 10] [--settle 3] [--threads 2] [--batch 6] [--size 224]
                     [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. A trainer first takes batches as fast as they come, and then takes SHARE of that rate at even
-intervals. Both times it uses the same daemon, which tunes itself and has no cache. The script prints for both: batches for each
-second, the daemon's CPU, how long the trainer waited, and what the tuning chose. The aim is no waiting, for SHARE of the CPU.
+FOLDER holds <class>/<name>.jpg. A trainer first takes batches as fast as they come, and then takes SHARE of that rate
+at even intervals. Both times it uses the same daemon, which tunes itself and has no cache. The script prints for both:
+batches for each second, the daemon's CPU, how long the trainer waited, and what the tuning chose. The aim is no
+waiting, for SHARE of the CPU.
 """
 import argparse
 import statistics
@@ -24,7 +25,8 @@ import processes  # noqa: E402
 
 
 def take(loader, seconds, interval_s):
-    """The waits in next(), in s; a batch every `interval_s`, or as fast as they come where it is 0."""
+    """Returns the waits in next(), in s. It takes a batch every `interval_s`, or as fast as batches come where that is
+    0."""
     waits, began = [], time.monotonic()
     due = began
     while time.monotonic() - began < seconds:

@@ -7,9 +7,9 @@ WORK: resize  JPEG -> bilinear 224x224 (antialiased) -> uint8 NHWC
       train   JPEG -> RandomResizedCrop(224) -> flip -> normalise -> float32 NCHW
 FOLDER holds <class>/<name>.jpg. With --cache encoded or decoded, an epoch that is not measured fills the cache first.
 
-The script runs spdld's row of bench/compare in this process, and prints one JSON line. CPU is the user and system time of daemon and
-trainer from attach on, including listing and handing over. pictures_per_s counts after the first batch. memory_mb is the largest
-proportional set size of daemon and trainer together; slots count once.
+The script runs spdld's row of bench/compare in this process, and prints one JSON line. CPU is the user and system time
+of daemon and trainer from attach on, including listing and handing over. pictures_per_s counts after the first batch.
+memory_mb is the largest proportional set size of daemon and trainer together; slots count once.
 """
 import argparse
 import json
@@ -28,7 +28,7 @@ import processes  # noqa: E402
 
 
 class Peak(threading.Thread):
-    """Samples this process and all below it five times a second."""
+    """Samples the memory of this process and of all processes below it five times a second."""
 
     def __init__(self):
         super().__init__(daemon=True)

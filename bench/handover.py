@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what handing over a batch costs a trainer: next(), CPU, memory, and the first batch. Each figure stands beside its bound.
+"""Measures what handing over a batch costs a trainer: next(), CPU, memory, and the first batch. Each figure stands
+beside its bound.
 
     bench/handover.py FOLDER --build DIR [--calls 2000] [--rounds 5] [--threads 2] [--batch 64] [--size 224] [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. A trainer in C++ (ninja bench/client/next_ready) and a trainer in Python take batches from a daemon
-that this script starts. Before each next() the ring is full. The first batch is timed from attach on, at a daemon that has served the
-dataset before, and at a daemon that has just begun to listen. The exit code is 1 when a figure misses its bound, unless --no-fail.
+FOLDER holds <class>/<name>.jpg. A trainer in C++ (ninja bench/client/next_ready) and a trainer in Python take batches
+from a daemon that this script starts. Before each next() the ring is full. The first batch is timed from attach on, at
+a daemon that has served the dataset before, and at a daemon that has just begun to listen. The exit code is 1 when a
+figure misses its bound, unless --no-fail.
 """
 import argparse
 import json
@@ -29,7 +31,7 @@ MB = 1e6
 
 
 def write_pipeline(file, arguments):
-    """An endless pipeline of cached planes: what is measured here is not decoding."""
+    """Writes an endless pipeline over cached planes, because this benchmark does not measure decoding."""
     spec = own_daemon.make_spec("train", arguments.folder, arguments.batch, 0, "decoded", size=arguments.size, name="handover")
     image, label = spec["output"]
     ops = ", ".join("{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in op.items()) + " }" for op in image["ops"])
@@ -40,7 +42,8 @@ def write_pipeline(file, arguments):
 
 
 def trainers(arguments):
-    """{"C++" or "Python": what it printed}, and the daemon's own bytes with a trainer's pipeline open."""
+    """Returns {"C++" or "Python": the trainer's figures}, and the daemon's own bytes while a trainer's pipeline is
+    open."""
     told = {}
     with own_daemon.OwnDaemon(arguments.threads, CACHE_BYTES) as daemon:
         pipeline = daemon.folder / "handover.toml"
@@ -73,7 +76,7 @@ def first_batch_ms(daemon, arguments):
 
 
 def first_batches(arguments):
-    """Medians of (cold daemon, warm daemon) in ms."""
+    """Returns the median times to the first batch in ms, as (cold daemon, warm daemon)."""
     cold, warm = [], []
     for _ in range(arguments.rounds):
         with own_daemon.OwnDaemon(arguments.threads) as daemon:
@@ -83,7 +86,7 @@ def first_batches(arguments):
 
 
 def lines_of(arguments):
-    """(what, value, unit, the most it may be or None, remark)."""
+    """Returns a list of (name, value, unit, largest allowed value or None, remark)."""
     pictures, _ = machine.pictures_of(arguments.folder)
     machine.warm_page_cache(pictures)
     told, own = trainers(arguments)

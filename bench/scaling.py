@@ -4,9 +4,9 @@
     bench/scaling.py FOLDER [--build DIR] [--peers-from DIR] [--peers NAME,...] [--threads 1,2,4,8,16] [--rounds 3]
                      [--epochs 3] [--batch 64] [--out DIR]
 
-bench/compare/run.py explains the options. Each measurement runs in a fresh process, and the loaders take turns. Numbers of threads
-above this process's cores are left out. The table shows pictures/s and, beside it, how much of linear growth that is, from the same
-loader's figure with the fewest threads.
+bench/compare/run.py explains the options. Each measurement runs in a fresh process, and the loaders take turns. Numbers
+of threads above this process's cores are left out. The table shows pictures/s and, beside it, how much of linear growth
+that is, from the same loader's figure with the fewest threads.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ import rows  # noqa: E402
 
 
 def measure_all(arguments):
-    """{threads: {row name: lines}}, in turns: each round goes through all threads and rows."""
+    """Returns {threads: {row name: lines}}. Each round goes through all numbers of threads and all rows in turn."""
     cores = len(os.sched_getaffinity(0))
     counts = sorted({count for count in arguments.threads if count <= cores}) or [1]
     merged = {count: {} for count in counts}

@@ -3,13 +3,14 @@
 
     bench/shares.py FOLDER [--build DIR] [--weights 1:1,1:3,3:1,1:9] [--seconds 40] [--threads 2] [--batch 16] [--size 224] [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. For each pair of weights, one job takes batches as fast as they come from "heavy" (each sample is decoded
-four times, as float32), and another job from "light" (each sample is decoded once, small, as uint8). Every half second the script
-asks for the CPU time that each pipeline got from the decode threads.
+FOLDER holds <class>/<name>.jpg. For each pair of weights, one job takes batches as fast as they come from "heavy" (each
+sample is decoded four times, as float32), and another job from "light" (each sample is decoded once, small, as uint8).
+Every half second the script asks for the CPU time that each pipeline got from the decode threads.
 
-It prints the CPU time of one sample of each pipeline, heavy's promised and actual share, the least and the greatest share in any ten
-seconds, and by how much either pipeline was off from its promise at worst. The exit code is 1 where that is more than 20 %. A run of
-less than twenty seconds judges nothing. Other work on the machine does not change the shares.
+It prints the CPU time of one sample of each pipeline, heavy's promised and actual share, the least and the greatest
+share in any ten seconds, and by how much either pipeline was off from its promise at worst. The exit code is 1 where
+that is more than 20 %. A run of less than twenty seconds judges nothing. Other work on the machine does not change the
+shares.
 """
 import argparse
 import json
@@ -72,12 +73,13 @@ def end_trainer(process):
 
 
 def look(daemon, names):
-    """(moment, CPU seconds of each pipeline)"""
+    """Returns (moment, CPU seconds of each pipeline)."""
     return time.monotonic(), [daemon.query("describe", name)["cpu"]["used_s"] for name in names]
 
 
 def sample(daemon, specs, seconds):
-    """Looks while both trainers take what they can; and how many samples of each were decoded."""
+    """Looks at the CPU time while both trainers take batches as fast as they can. Returns the looks, and the number of
+    samples that were decoded for each pipeline."""
     names = [spec["name"] for spec in specs]
     trainers = [start_trainer(daemon, spec) for spec in specs]
     try:
@@ -96,13 +98,14 @@ def sample(daemon, specs, seconds):
 
 
 def share(before, after):
-    """Of the first pipeline, between two looks; None where nothing was used."""
+    """Returns the share of the first pipeline between two looks, or None where no CPU time was used."""
     used = [late - early for early, late in zip(before[1], after[1])]
     return used[0] / sum(used) if sum(used) > 0 else None
 
 
 def windows(looks, window_s=WINDOW_S):
-    """The share of the first pipeline in every window of so many seconds, or a little more, that begins with a look."""
+    """Returns the share of the first pipeline in each window of `window_s` seconds, or a little more. A window begins
+    at each look."""
     shares = []
     for number, before in enumerate(looks):
         after = next((each for each in looks[number:] if each[0] - before[0] >= window_s), None)
@@ -112,7 +115,7 @@ def windows(looks, window_s=WINDOW_S):
 
 
 def off(shares, promised):
-    """By how much of its promise either pipeline was off at worst."""
+    """Returns the largest deviation of either pipeline from its promised share, as a part of that share."""
     return max(max(abs(each / promised - 1), abs((1 - each) / (1 - promised) - 1)) for each in shares)
 
 

@@ -4,12 +4,14 @@
     bench/sharing.py FOLDER [--build DIR] [--jobs 4] [--sizes 48,32,96] [--rounds 3] [--epochs 3] [--threads 2] [--batch 64]
                             [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. The pipeline is the work "train" with share = "stream" and no cache. A round has four runs over the same
-epochs: one job alone; JOBS jobs; JOBS jobs and one more that sleeps after its third batch; and one job with one more job for each
-of the other batch sizes. The node's CPU time is the time of the daemon, and of the jobs from their first batch on.
+FOLDER holds <class>/<name>.jpg. The pipeline is the work "train" with share = "stream" and no cache. A round has four
+runs over the same epochs: one job alone; JOBS jobs; JOBS jobs and one more that sleeps after its third batch; and one
+job with one more job for each of the other batch sizes. The node's CPU time is the time of the daemon, and of the jobs
+from their first batch on.
 
-Every job records the ids of its samples. The exit code is 1 where a job loses, repeats or misplaces a batch or a sample, and where
-the sleeping job is not cut loose or does not continue where it was. The script prints the medians of the rounds.
+Every job records the ids of its samples. The exit code is 1 where a job loses, repeats or misplaces a batch or a
+sample, and where the sleeping job is not cut loose or does not continue where it was. The script prints the medians of
+the rounds.
 """
 import argparse
 import json
@@ -32,11 +34,13 @@ LAG_MS = 1000
 JOB = """
 import hashlib, json, sys, time
 import numpy, spdld
+
 spec, socket, group, sleep_after, batch_size = json.loads(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 loader = spdld.attach(spec, socket=socket, private=False, framework="numpy", group=group, timeout=60,
                       batch_size=batch_size)
+
 began, cpu, steps, samples = time.monotonic(), time.process_time(), [], 0
 epochs = []
 for epoch in range(loader.epochs):
@@ -49,6 +53,7 @@ for epoch in range(loader.epochs):
         if len(steps) == sleep_after:
             sys.stdin.readline()
     epochs.append(of_epoch.hexdigest())
+
 print(json.dumps({"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - cpu, "samples": samples,
                   "steps": steps, "epochs": epochs, "shared": loader.shared}), flush=True)
 sys.stdin.readline()
@@ -78,7 +83,8 @@ class Job:
 
 
 def run(arguments, sizes, sleeps):
-    """The figures of jobs with batches of these sizes (0: the pipeline's) that go through the epochs, and the results of all."""
+    """Runs jobs with batches of these sizes (0: the pipeline's size) through the epochs. Returns the figures of the run
+    and the results of all jobs."""
     spec = own_daemon.make_spec("train", arguments.folder, batch=arguments.batch, epochs=arguments.epochs)
     spec["share"] = "stream"
     with own_daemon.OwnDaemon(arguments.threads, limits=f"share_lag_ms_max = {LAG_MS}") as daemon:
@@ -105,7 +111,7 @@ def run(arguments, sizes, sleeps):
 
 
 def complaints(results, slept, line, sleeps, epochs):
-    """Says what went wrong."""
+    """Returns sentences that say what went wrong."""
     found = []
     steps = results[0]["steps"]
     expected = [[epoch, step] for epoch in range(epochs) for step in range(len(steps) // epochs)]

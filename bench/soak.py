@@ -3,14 +3,14 @@
 
     bench/soak.py FOLDER [--build DIR] [--minutes 30] [--trainers 3] [--threads 2] [--batch 32] [--size 224] [--out DIR]
 
-FOLDER holds <class>/<name>.jpg. Each round starts the trainers, which attach to two pipelines (one keeps decoded pictures), take some
-batches, seek, and end: in order, with batches in hand, or by SIGKILL. When all have gone, the script records the daemon's proportional
-set size without slots and cache, its descriptors, and its threads.
+FOLDER holds <class>/<name>.jpg. Each round starts the trainers, which attach to two pipelines (one keeps decoded
+pictures), take some batches, seek, and end: in order, with batches in hand, or by SIGKILL. When all have gone, the
+script records the daemon's proportional set size without slots and cache, its descriptors, and its threads.
 
-It prints the slope of each over the rounds, by least squares, with its standard error. The exit code is 1 when a slope is certainly
-above zero: above three standard errors, and above a tenth of the mean (memory) or one (descriptors, threads) over the run. The first half
-of the run is warm-up, because scratch memory grows to the largest pictures. A run of less than five minutes is all warm-up: it shows slopes
-and judges none.
+It prints the slope of each over the rounds, by least squares, with its standard error. The exit code is 1 when a slope
+is certainly above zero: above three standard errors, and above a tenth of the mean (memory) or one (descriptors,
+threads) over the run. The first half of the run is warm-up, because scratch memory grows to the largest pictures. A run
+of less than five minutes is all warm-up: it shows slopes and judges none.
 """
 import argparse
 import json
@@ -38,6 +38,7 @@ ERRORS_ABOVE = 3  # standard errors; of a slope of zero one in 700 is
 TRAINER = """
 import json, sys
 import spdld
+
 spec, socket, steps, seek_after, end, group = json.loads(sys.argv[1])
 loader = spdld.attach(spec, socket=socket, private=False, framework="raw", group=group, timeout=60)
 held = []
@@ -47,6 +48,7 @@ for step in range(steps):
         held = [batch]
     if step == seek_after:
         loader.seek(step % 3, step % loader.info.steps_per_epoch)
+
 if end == "in order":
     held.clear()
     loader.close()
@@ -66,7 +68,7 @@ def start_trainer(daemon, specs, number, chance):
 
 
 def end_trainer(process, end):
-    """Raises when it failed by itself."""
+    """Ends a trainer. Raises an error where the trainer failed by itself."""
     if end == "killed":
         if process.stdout.readline().strip() == "ready":
             process.send_signal(signal.SIGKILL)
@@ -83,7 +85,7 @@ def end_trainer(process, end):
 
 
 def wait_until_alone(daemon):
-    """Until the daemon has seen that every trainer has gone, and holds slots for none."""
+    """Waits until the daemon has seen that every trainer has gone, and holds no slots for a trainer."""
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
         status = daemon.query("status")
@@ -101,7 +103,7 @@ def sample(daemon, began):
 
 
 def soak(arguments):
-    """The samples, one after each round; and how many trainers there were."""
+    """Returns the samples, one after each round, and the number of trainers."""
     common = {"folder": arguments.folder, "batch": arguments.batch, "epochs": 1000, "size": arguments.size}
     specs = [own_daemon.make_spec("train", name="soak-first", **common),
              own_daemon.make_spec("crop8", name="soak-cached", cache="decoded", **common)]
@@ -121,7 +123,7 @@ def soak(arguments):
 
 
 def judge(samples):
-    """[(what, mean, slope a minute, error, whether it grows)] over the second half."""
+    """Returns [(name, mean, slope a minute, standard error, whether it grows)] over the second half of the samples."""
     later = samples[len(samples) // 2:]
     minutes = [each["minutes"] for each in later]
     lines = []

@@ -20,23 +20,23 @@ struct NumberOf<std::optional<T>> {
 
 // A program's own options, or the words and options of one of its commands. Each member function names an option
 // ("-w,--watch") or a word ("FILE"), the variable that takes its value, and its line in --help. The variable outlives
-// the parsing. --help shows what a variable holds before as the default; an optional or an empty text has none.
+// the parsing. --help shows what a variable holds before as the default; an optional or an empty text has no default.
 // `value` stands for the value in --help ("N").
 class Arguments {
  public:
   void flag(const std::string& names, bool& target, const std::string& help);
   void text(const std::string& names, std::string& target, const std::string& value, const std::string& help);
-  // One of `allowed`.
+  // The value must be one of `allowed`.
   void choice(const std::string& names, std::string& target, const std::vector<std::string>& allowed,
               const std::string& value, const std::string& help);
-  // From `lowest` to `highest`. T: uint32_t, uint64_t, or an optional int64_t, uint64_t or double.
+  // The number lies from `lowest` to `highest`. T: uint32_t, uint64_t, or an optional int64_t, uint64_t or double.
   template <typename T>
   void number(const std::string& names, T& target, typename NumberOf<T>::Type lowest,
               typename NumberOf<T>::Type highest, const std::string& value, const std::string& help);
 
   void word(const std::string& name, std::string& target, const std::string& help);
   void optional_word(const std::string& name, std::string& target, const std::string& help);
-  // One or more of them.
+  // The user writes one word or more.
   void words(const std::string& name, std::vector<std::string>& targets, const std::string& help);
 
  private:
@@ -58,8 +58,8 @@ class CommandLine {
 
   // The program's own options. A command's user may write them before the command or after it.
   Arguments options();
-  // A program that has commands needs one of them. `help`: its line in the program's --help. `footer`: the end of its
-  // own.
+  // The user of a program that has commands must write one command. `help`: the command's line in the program's --help.
+  // `footer`: the end of the command's own --help.
   Arguments command(const std::string& name, const std::string& help, const std::string& footer);
 
   struct Parsed {
@@ -69,10 +69,10 @@ class CommandLine {
       kWrong   // `text` is a sentence that says what is wrong with the words
     };
     Next next = Next::kRun;
-    std::string command;  // the name of the one that the user chose; empty: the program has no commands
+    std::string command;  // the command that the user chose; empty: the program has no commands
     std::string text;
   };
-  // The words after the program's name.
+  // `words`: the command line after the program's name.
   Parsed parse(const std::vector<std::string>& words);
 
  private:

@@ -47,8 +47,8 @@ Parameter draw() {
   return {.name = "draw",
           .type = Type::kText,
           .help =
-              "name of the random numbers it takes, by default the operation's: outputs of a sample that name the "
-              "same take the same",
+              "name of the random numbers to take, by default the operation's: outputs of a sample that give the "
+              "same name take the same numbers",
           .fallback = Value(std::string())};
 }
 
@@ -102,14 +102,14 @@ Operation normalize() {
                 .above_min = true};
   Parameter scale{.name = "scale",
                   .type = Type::kInteger,
-                  .help = "which value of a colour mean and std call white: 1, or 255 where they are of 8-bit values",
+                  .help = "the colour value that mean and std count as white: 1, or 255 if they are for 8-bit values",
                   .fallback = Value(int64_t{1}),
                   .min = 1,
                   .max = 255};
   return {"normalize",
           Flow::kImage,
           Flow::kTensor,
-          "(value * scale / 255 - mean) / std of each colour, written as a tensor; the last of its output.",
+          "(value * scale / 255 - mean) / std of each colour, written as a tensor; the last operation of its output.",
           {std::move(mean), std::move(std), std::move(scale),
            choice("dtype", "of the tensor's elements", {"float16", "bfloat16", "float32"}, "float32"),
            choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NCHW")}};
@@ -118,7 +118,7 @@ Operation normalize() {
 Operation convert() {
   Parameter scale{.name = "scale",
                   .type = Type::kNumber,
-                  .help = "each value 0..255 is multiplied by it; uint8 takes only 1",
+                  .help = "each value 0..255 is multiplied by this number; uint8 takes only 1",
                   .fallback = Value(1.0),
                   .min = 0,
                   .max = 1000,
@@ -126,7 +126,7 @@ Operation convert() {
   return {"convert",
           Flow::kImage,
           Flow::kTensor,
-          "The picture's values as a tensor; the last of its output, and the one that is meant when none is written.",
+          "The picture's values as a tensor; the last operation of its output, and the default when none is written.",
           {choice("dtype", "of the tensor's elements", {"uint8", "float16", "bfloat16", "float32"}, "uint8"),
            choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NHWC"), std::move(scale)}};
 }
@@ -151,11 +151,12 @@ Operation pad_bytes() {
 }
 
 Operation parse_float() {
-  return {"parse-float",
-          Flow::kBytes,
-          Flow::kTensor,
-          "A decimal number in ASCII, such as 0.5 or -1e-3, as one element; what is not finite is bad content.",
-          {choice("dtype", "of the tensor's elements", {"float32", "float64"}, "float32")}};
+  return {
+      "parse-float",
+      Flow::kBytes,
+      Flow::kTensor,
+      "A decimal number in ASCII, such as 0.5 or -1e-3, as one element; a number that is not finite is bad content.",
+      {choice("dtype", "of the tensor's elements", {"float32", "float64"}, "float32")}};
 }
 
 const std::array<Operation, 10>& operation_table() {

@@ -31,10 +31,11 @@ struct Parameter {
   std::string_view word = {};  // of a kInteger, kNumber or kSize: a text that may stand there instead ("auto")
 };
 
-// "one or two whole numbers from 1 to 16384": what may be written there, for complaints and help.
+// Says which values the parameter may have, for complaints and help: "one or two whole numbers from 1 to 16384".
 std::string allowed(const Parameter& parameter);
 
-// What flows between operations; an output's chain must start at what its field gives and end in kTensor.
+// The kinds of values that pass from one operation to the next. An output's chain must start at the kind that its field
+// gives, and end in kTensor or kInteger.
 enum class Flow : uint8_t { kBytes, kImage, kInteger, kTensor };
 
 struct Operation {
@@ -47,7 +48,7 @@ struct Operation {
 struct SourceType {
   std::string_view name;
   std::string_view help;
-  std::vector<std::string_view> fields;  // what every sample has; empty where the data decides (webdataset)
+  std::vector<std::string_view> fields;  // fields that every sample has; empty where the data decides (webdataset)
   std::vector<Parameter> parameters;
 };
 
@@ -60,8 +61,8 @@ const SourceType* find_source(std::string_view name);
 // of a single source would have 0.
 inline constexpr std::string_view kSourceField = "source";
 
-// What a source's field gives: kInteger for image-folder's class, kBytes for all others (`path` is the sample's name).
-// A JSON value is bytes too: its text.
+// The kind of value that a source's field gives: kInteger for image-folder's class, kBytes for all others (`path` is
+// the sample's name). A JSON value counts as bytes: its text.
 Flow field_flow(const SourceType& source, std::string_view field);
 std::string_view flow_name(Flow flow);  // "bytes", "image", "integer", "tensor"
 

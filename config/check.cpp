@@ -284,7 +284,7 @@ Value TableReader::value(std::string_view name) const {
   for (const auto& parameter : known_) {
     if (parameter.name != name) continue;
     if (const Node* node = find(name)) return checked(parameter, *node);
-    // What is no table was complained about already.
+    // A node that is not a table was complained about already.
     if (!parameter.fallback && node_.table() != nullptr) {
       complain(name, "is missing: it must be " + allowed(parameter));
     }

@@ -1,6 +1,6 @@
-// What the checks of pipelines and of the daemon's file share: complaints are gathered, tables are read key by key
-// against Parameters, keys nobody knows are refused. A wrong value gives a complaint and a stand-in, so that the check
-// goes on and finds the other errors; whoever gets complaints throws the stand-ins away. Any thread; not shared.
+// Shared by the checks of pipelines and the checks of the daemon's file: they gather complaints, read tables key by key
+// against Parameters, and refuse unknown keys. A wrong value gives a complaint and a stand-in, so that the check goes
+// on and finds the other errors; a caller that gets complaints throws the stand-ins away. Any thread; not shared.
 #pragma once
 
 #include <filesystem>
@@ -27,10 +27,10 @@ struct KeyPlace {
   std::vector<std::string> keys;
 };
 
-// Of a pipeline's file and of the daemon's, each with the other's places behind its own.
+// The places of a pipeline's file and of the daemon's file. Each list has the other file's places after its own.
 std::span<const KeyPlace> pipeline_places();
 std::span<const KeyPlace> daemon_places();
-// "in [batch]" for a key that is known there; empty: it is known nowhere.
+// Says where `key` is known ("in [batch]"); empty: no place knows it.
 std::string place_of_key(std::span<const KeyPlace> places, std::string_view key);
 
 class Complaints {
@@ -54,7 +54,7 @@ class Complaints {
 
 std::string in_quotes(std::string_view text);  // as it may stand in a message: "text"
 
-// ' (did you mean "scale"?)', or nothing where none is near.
+// ' (did you mean "scale"?)', or nothing where no known name is near.
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> known);
 
 std::string joined(std::span<const std::string_view> words);  // "a", "b", "c"
@@ -67,8 +67,8 @@ bool is_plain(std::string_view text);
 
 class TableReader {
  public:
-  // `node` is a table (any other is complained about, once, and read as an empty one); `key` is its dotted name, "" for
-  // the root. All three must outlive the reader.
+  // `node` is a table (any other value is complained about once, and read as an empty table); `key` is its dotted name,
+  // "" for the root. All three must outlive the reader.
   TableReader(const Node& node, std::string key, std::span<const Parameter> known, Complaints& complaints);
 
   const Node* find(std::string_view name) const { return node_.find(name); }
@@ -82,11 +82,11 @@ class TableReader {
   int64_t integer(std::string_view name) const { return std::get<int64_t>(value(name)); }
   double number(std::string_view name) const { return std::get<double>(value(name)); }
   std::string text(std::string_view name) const { return std::get<std::string>(value(name)); }
-  // None: the parameter's word stands there ("auto").
+  // None: the file has the parameter's word instead of a number ("auto").
   std::optional<int64_t> integer_or_word(std::string_view name) const;
-  // None where it is missing or was complained about: there is nothing to check further.
+  // The text; none where it is missing or was complained about, so that there is nothing more to check.
   std::optional<std::string> given_text(std::string_view name) const;
-  // Of a kTexts. Elements that are no texts or not plain are complained about and left out.
+  // The list of a kTexts parameter. Elements that are no texts or not plain are complained about and left out.
   std::vector<std::string> texts(std::string_view name) const;
   // All known parameters, by name.
   Parameters values() const;
@@ -108,28 +108,28 @@ class TableReader {
 
 constexpr size_t kSourcesMax = 64;
 
-// [source]; relative uris are taken from `folder`.
+// Checks [source]. Relative uris are taken from `folder`.
 SourceSpec check_source(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
-// [[sources]]: two or more, whose keys are those of [source] and some of their own.
+// Checks [[sources]]: two or more tables. Each may have the keys of [source] and some keys of its own.
 std::vector<SourceSpec> check_sources(const Node& node, MixRule mix, const std::filesystem::path& folder,
                                       Complaints& complaints);
 
-// The absolute path that a uri (a path, or file:///...) means, or what is wrong with it.
+// The absolute path that a uri (a path, or file:///...) means, or the error in the uri.
 struct LocalPath {
   std::string path;
   std::string error;
 };
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
 
-// `from` of an output: sets output.from. Gives what the field gives; none where there is no such field, or the type of a
-// source is not known (nullptr).
+// Checks `from` of an output and sets output.from. Returns the kind of value that the field gives; none where there is
+// no such field, or where the type of a source is not known (nullptr).
 using SourceTypes = std::vector<const SourceType*>;  // of all sources
 std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output);
 
-// The keys of a pipeline's tables. Those of an operation and of a type of source stand in the catalogue.
+// The keys of a pipeline's tables. The catalogue has the keys of operations and of types of source.
 const std::vector<Parameter>& top_keys();
 const std::vector<Parameter>& source_keys();
-const std::vector<Parameter>& named_source_keys();  // what a table of [[sources]] has beside those of [source]
+const std::vector<Parameter>& named_source_keys();  // keys of a table of [[sources]], beside the keys of [source]
 const std::vector<Parameter>& output_keys();
 const std::vector<Parameter>& order_keys();
 const std::vector<Parameter>& batch_keys();
@@ -141,15 +141,15 @@ struct DaemonSection {
 };
 std::span<const DaemonSection> daemon_sections();
 
-// include, exclude and first: of [order], or of one of [[sources]].
+// The keys include, exclude and first, of [order] or of a table of [[sources]].
 const std::vector<Parameter>& selection_keys();
 // Paths of lists are taken from `folder`.
 Selection check_selection(const TableReader& reader, const std::filesystem::path& folder);
 
-// [order] and [batch]; relative paths of lists are taken from `folder`.
+// Checks [order] and [batch]. Relative paths of lists are taken from `folder`.
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
 BatchSpec check_batch(const Node& node, Complaints& complaints);
-// What of [order] does not go with one source ([source]) or with several ([[sources]]).
+// Complains about keys of [order] that do not go with one source ([source]) or with several ([[sources]]).
 void check_order_of(bool several, const Node& node, Complaints& complaints);
 
 // The two checks behind load.h.

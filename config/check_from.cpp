@@ -6,7 +6,7 @@
 namespace spdld::config {
 namespace {
 
-// What a field of one type of source gives; none where there is no such field.
+// The flow that a field of one type of source gives; none where there is no such field.
 std::optional<Flow> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
   const auto& fields = source.fields;
   const FieldPath path = parse_field_path(from);

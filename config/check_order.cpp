@@ -22,13 +22,13 @@ const std::vector<Parameter>& own_order_keys() {
        .choices = {"global", "window", "off", "client"}},
       {.name = "window",
        .type = Type::kInteger,
-       .help = "samples that are shuffled at a time, of archives in random order",
+       .help = "samples that are shuffled at a time; archives come in random order",
        .fallback = Value(kWindow),
        .min = 1,
        .max = 1e12},
       {.name = "epochs",
        .type = Type::kInteger,
-       .help = "how many; 0: endless, also where none is given beside shuffle = \"client\"",
+       .help = "how many epochs; 0: endless, which is also the default beside shuffle = \"client\"",
        .fallback = Value(int64_t{1}),
        .min = 0,
        .max = 1e9},
@@ -59,7 +59,7 @@ const std::vector<Parameter>& own_order_keys() {
        .fallback = Value(true)},
       {.name = "epoch_samples",
        .type = Type::kInteger,
-       .help = "samples of an epoch; by default all that are taken, or have a weight above 0. What is left of a pass "
+       .help = "samples of an epoch; by default all that are taken, or have a weight above 0. The rest of a pass "
                "through a source comes in the next epoch",
        .fallback = Value(int64_t{0}),
        .min = 1,
@@ -83,13 +83,13 @@ const std::vector<Parameter>& batch_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "size",
        .type = Type::kInteger,
-       .help = "samples of a rank a step",
+       .help = "samples of one rank in one step",
        .fallback = Value(int64_t{0}),
        .min = 1,
        .max = 65536},
       {.name = "global_size",
        .type = Type::kInteger,
-       .help = "samples of all ranks a step",
+       .help = "samples of all ranks in one step",
        .fallback = Value(int64_t{0}),
        .min = 1,
        .max = 65536},
@@ -100,7 +100,7 @@ const std::vector<Parameter>& batch_keys() {
        .choices = {"short", "drop", "pad"}},
       {.name = "prefetch_depth",
        .type = Type::kInteger,
-       .help = "the most of batches ahead of the trainer",
+       .help = "the most batches ahead of the trainer",
        .fallback = Value(int64_t{4}),
        .min = 1,
        .max = 16},
@@ -215,14 +215,16 @@ void check_order_of(bool several, const Node& node, Complaints& complaints) {
   const auto refuse = [&](std::string_view key, std::string_view why) {
     if (const Node* found = node.find(key)) complaints.add(found->line, "order." + std::string(key), std::string(why));
   };
-  if (!several) return refuse("mix", "may only stand beside [[sources]], of which there are two or more");
+  if (!several) return refuse("mix", "may only stand beside [[sources]], for two or more sources");
   for (const std::string_view key : {"include", "exclude", "first"})
     refuse(key, "must not stand beside [[sources]]: write it in the table of the source that it is meant for");
   for (const std::string_view key : {"weights", "weights_column", "weights_default", "replacement"})
-    refuse(key, "must not stand beside [[sources]], of which each has a weight: samples are weighted in a [source]");
+    refuse(
+        key,
+        "must not stand beside [[sources]], where each source has a weight: samples are weighted only in a [source]");
   const Node* shuffle = node.find("shuffle");
   if (shuffle != nullptr && shuffle->text() != nullptr && *shuffle->text() == "client")
-    refuse("shuffle", "must not be \"client\" beside [[sources]]: the trainer's order needs no other, of one [source]");
+    refuse("shuffle", "must not be \"client\" beside [[sources]]: the trainer's order needs a single [source]");
 }
 
 BatchSpec check_batch(const Node& node, Complaints& complaints) {

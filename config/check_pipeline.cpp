@@ -338,8 +338,7 @@ std::optional<double> check_bad_max(const TableReader& reader, OnBad on_bad) {
                     "must be a part of an epoch's samples below 1, such as 0.01, or a whole number of samples");
   }
   if (on_bad == OnBad::kFail) {
-    reader.complain("bad_max",
-                    "may not stand beside on_bad = \"fail\", with which the first bad sample is one too many");
+    reader.complain("bad_max", "may not stand beside on_bad = \"fail\", which fails at the first bad sample");
   }
   return *number;
 }

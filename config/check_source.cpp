@@ -22,7 +22,7 @@ const std::vector<Parameter>& source_keys() {
       {.name = "uri", .type = Type::kText, .help = "where it is; of a webdataset also a list of texts"},
       {.name = "fingerprint",
        .type = Type::kText,
-       .help = "of the listing that it must have, as spdlctl export and describe show it",
+       .help = "the fingerprint that the listing must have, as spdlctl export and describe show it",
        .fallback = Value(std::string())},
       {.name = "on_missing",
        .type = Type::kChoice,
@@ -103,7 +103,7 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
     if (rest.starts_with("///")) rest.remove_prefix(2);
     if (rest.starts_with("//")) return {"", "names another machine: a local file is file:///folder/..."};
     const auto decoded = percent_decoded(rest);
-    if (!decoded) return {"", "has a % that two hexadecimal digits of a character must follow; % itself is %25"};
+    if (!decoded) return {"", "has a % without the two hexadecimal digits of a character behind it; % itself is %25"};
     path = *decoded;
   }
   if (path == "~" || path.starts_with("~/")) return {"", "has a \"~\", which is not expanded: write the whole path"};
@@ -118,7 +118,7 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
 
 namespace {
 
-// What a table of [[sources]] has beside the keys of [source].
+// The keys that a table of [[sources]] has beside the keys of [source].
 std::vector<Parameter> make_own_keys() {
   std::vector<Parameter> keys = {
       {.name = "name", .type = Type::kText, .help = "of the source"},
@@ -193,7 +193,7 @@ std::vector<std::string> check_uris(const TableReader& reader, const std::string
   return paths;
 }
 
-// `others`: the keys that the table may have beside those of [source].
+// `others`: the keys that the table may have beside the keys of [source].
 SourceSpec check_table(const Node& node, const std::string& table, std::span<const std::string_view> others,
                        const std::filesystem::path& folder, Complaints& complaints) {
   SourceSpec spec;

@@ -10,7 +10,7 @@
 
 namespace spdld::config {
 
-// Who may do something; the daemon's own uid and root always may. "*" in users: everybody.
+// The users and groups that may do something; the daemon's own uid and root always may. "*" in users: everybody.
 struct Allowed {
   std::vector<std::string> users;   // names or numeric uids
   std::vector<std::string> groups;  // names or numeric gids (primary or supplementary)
@@ -30,30 +30,31 @@ struct DaemonSettings {
   std::string socket_group;  // empty: the daemon's own
 
   uint32_t cpu_budget = 0;               // decode threads of the node; 0: the cores this process may use
-  uint32_t fetch_concurrency = 16;       // the most of local reads at once
+  uint32_t fetch_concurrency = 16;       // the most local reads at once
   uint64_t slot_bytes_max = 8ull << 30;  // of all rings together
-  // Of one uid's rings; the daemon's own uid and root are held to the former alone. Never above slot_bytes_max.
+  // The most slot bytes of one uid's rings; only slot_bytes_max limits the daemon's own uid and root. Never above
+  // slot_bytes_max.
   uint64_t slot_bytes_per_user_max = 4ull << 30;
-  // Of what rings leave behind, kept for half a minute for the next ones of the same users; 0: nothing is.
+  // The most slot bytes that ended rings leave for later rings of the same users, for half a minute; 0: none.
   uint64_t spare_slot_bytes_max = 1ull << 30;
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
-  // Of jobs that share a stream: how long one may hold the others back, and how many may hold batches of it.
+  // For jobs that share a stream: how long one job may hold the others back, and how many jobs may hold its batches.
   uint32_t share_lag_ms_max = 10'000;
   uint32_t share_jobs_max = 8;
 
   // The node's cache of samples that were read.
   std::optional<uint64_t> cache_ram_bytes_max;  // 0: none; nothing: a quarter of the memory this daemon may use
   std::filesystem::path cache_folder;           // on a local disk; empty: memory alone
-  uint64_t cache_disk_bytes_max = 64ull << 30;  // of cache_folder; without one it says nothing
+  uint64_t cache_disk_bytes_max = 64ull << 30;  // limit of cache_folder; no effect without a folder
 
-  // Where listings are kept over restarts. Empty: the daemon looks for a place, $CACHE_DIRECTORY (systemd's), else
-  // $XDG_CACHE_HOME/spdld, else ~/.cache/spdld.
+  // The folder where listings are kept over restarts. Empty: the daemon looks for a place, $CACHE_DIRECTORY
+  // (systemd's), else $XDG_CACHE_HOME/spdld, else ~/.cache/spdld.
   bool state_kept = true;
   std::filesystem::path state_folder;
 
-  // Whether concurrency and prefetching follow what is measured, up to cpu_budget, fetch_concurrency and a pipeline's
-  // prefetch_depth; false: they stand at these. What is pinned stands at its number either way.
+  // Whether concurrency and prefetching follow measurements, up to cpu_budget, fetch_concurrency and a pipeline's
+  // prefetch_depth; false: they stay at these numbers. A pinned number holds in either case.
   bool tuning_enabled = true;
   uint32_t tuning_decode = 0;  // decode threads, never above a cpu_budget that is given; 0: not pinned
   uint32_t tuning_fetch = 0;   // reads at once, never above fetch_concurrency; 0: not pinned
@@ -63,10 +64,9 @@ struct DaemonSettings {
   uint64_t gpu_slot_bytes_max = 4ull << 30;     // of one GPU's memory, for the slots of all rings on it
   uint64_t gpu_staging_bytes_max = 1ull << 30;  // of pinned host memory, for the copies to one GPU
 
-  std::vector<DataRoot> data_roots;     // a source must lie in one of them; empty: anywhere the daemon can read
-  std::filesystem::path pipelines_dir;  // NAME.toml is the named pipeline NAME; empty: none
-  std::map<std::string, Allowed>
-      access;  // by pipeline name; "*" for those not named. Not listed: daemon's uid and root
+  std::vector<DataRoot> data_roots;       // a source must lie in one of them; empty: anywhere the daemon can read
+  std::filesystem::path pipelines_dir;    // NAME.toml is the named pipeline NAME; empty: none
+  std::map<std::string, Allowed> access;  // by pipeline name; "*": all others. Without an entry: daemon's uid and root
   std::map<std::string, double> cpu_weights;  // by the name of a named pipeline, in place of what its own file says
 
   std::string log_level = "info";  // trace, debug, info, warn, error

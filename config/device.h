@@ -1,4 +1,4 @@
-// Where batches are handed over, as pipeline files and ATTACH write it.
+// The device on which batches are handed over, as pipeline files and ATTACH write it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct DeviceChoice {
 
 inline constexpr std::string_view kDeviceSyntax = R"("auto", "cpu", "pinned", "cuda" or "cuda:N" (N from 0 to 99))";
 
-// None: it is not written as kDeviceSyntax says.
+// None: `text` does not follow kDeviceSyntax.
 std::optional<DeviceChoice> parse_device(std::string_view text);
 
 }  // namespace spdld::config

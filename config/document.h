@@ -20,7 +20,7 @@ constexpr int kDepthMax = 32;            // of tables and lists in one another
 constexpr size_t kTableKeysMax = 256;    // of one table
 constexpr size_t kListLengthMax = 1024;  // of one list
 
-// A value no key takes: a date, JSON's null, an integer beyond 64 bits. `what` says it in words.
+// A value that no key takes: a date, JSON's null, an integer beyond 64 bits. `what` names it in words.
 struct Alien {
   std::string_view what;
 };
@@ -53,7 +53,7 @@ struct Document {
 Document read_toml(std::string_view text, const std::string& origin);
 Document read_json(std::string_view text, const std::string& origin);
 
-// What a value is, in words: "a text", "a table".
+// Names the kind of a value in words: "a text", "a table".
 std::string_view kind_of(const Node& node);
 
 // A text from outside as it may stand in a message: at most `bytes_max`, valid UTF-8, nothing that steers a terminal.

@@ -1,5 +1,5 @@
-// What an output's `from` says: a field of the sample, several fields in order of preference ("jpg;jpeg;png": the first
-// that the sample has counts), or a value in a field that holds JSON ("json:meta.label", "json:boxes[0].id",
+// An output's `from` names a field of the sample, several fields in order of preference ("jpg;jpeg;png": the first
+// field that the sample has counts), or a value in a field that holds JSON ("json:meta.label", "json:boxes[0].id",
 // "meta.json:[\"a.b\"]"). The text comes from outside: its size and steps are bounded. Pure functions; any thread.
 #pragma once
 
@@ -16,7 +16,8 @@ inline constexpr size_t kFieldPathBytesMax = 512;
 inline constexpr size_t kJsonStepsMax = 16;
 inline constexpr uint32_t kJsonIndexMax = 999'999;
 
-// From a JSON value to one inside it: of a table the entry of this name, of a list the element of this number.
+// A step from a JSON value to a value inside it: in a table to the entry of this name, in a list to the element of this
+// number.
 struct JsonStep {
   std::string key;
   uint32_t index = 0;

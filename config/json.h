@@ -1,6 +1,6 @@
-// A JSON value: what the daemon answers to queries, and spdlctl reads and prints. nlohmann's library, which reads and
-// writes the text, stands behind this header, in one source file: no other file compiles it. Plain values; one thread
-// at a time.
+// A JSON value. The daemon answers queries with JSON, and spdlctl reads and prints it. nlohmann's library, which reads
+// and writes the text, stands behind this header, in one source file: no other file compiles it. Plain values; one
+// thread at a time.
 #pragma once
 
 #include <concepts>
@@ -43,9 +43,10 @@ class Json {
 
   static Json array();
   static Json object();
-  // Nothing where `text` is not JSON.
+  // Reads a text; nothing where `text` is not JSON.
   static std::optional<Json> parse(std::string_view text);
-  // Without blanks; with `indent` 0 or more a line a value. A text that is not UTF-8 gets U+FFFD where it is not.
+  // The value as text, without blanks; with `indent` 0 or more, each value on a line. Bytes that are not UTF-8 become
+  // U+FFFD.
   std::string dump(int indent = -1) const;
 
   bool is_null() const;
@@ -55,28 +56,29 @@ class Json {
   bool is_boolean() const;
   bool is_number() const;
 
-  // Preconditions: the value is of that kind (throws std::logic_error else). Numbers become one another; a negative or
-  // too large one becomes the nearest count.
+  // Preconditions: the value is of that kind (throws std::logic_error else). Numbers are converted; a negative or too
+  // large number becomes the nearest count.
   const std::string& text() const;
   double number() const;
   uint64_t count() const;
   bool flag() const;
 
-  // Of a table, else nothing.
+  // The table's entry; nullptr where there is none, or where this is no table.
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
-  // The entry of a table, which is made where there is none; null becomes a table (throws std::logic_error for others).
+  // The entry of a table, which is made where there is none. Null becomes a table (throws std::logic_error for other
+  // values).
   Json& operator[](std::string_view key);
-  // Adds the entries of another table, in place of those of the same names.
+  // Adds the entries of another table, which replace entries of the same names.
   void update(const Json& other);
 
-  // Of a list; null becomes one (throws std::logic_error for others).
+  // Appends to a list; null becomes a list (throws std::logic_error for other values).
   void push_back(Json value);
-  // A list's values, none of anything else.
+  // The values of a list; empty for anything else.
   std::span<const Json> values() const;
   const Json* begin() const { return values().data(); }
   const Json* end() const { return values().data() + values().size(); }
-  // Of a list's values, a table's entries.
+  // The number of a list's values, or of a table's entries.
   size_t size() const;
   bool empty() const { return size() == 0; }
 

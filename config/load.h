@@ -1,4 +1,4 @@
-// Loads and checks files: all errors of a file at once, each with its place and what is allowed. Any thread.
+// Loads and checks files: all errors of a file at once, each with its place and the allowed values. Any thread.
 #pragma once
 
 #include <filesystem>

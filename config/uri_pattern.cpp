@@ -84,7 +84,7 @@ Piece first_piece(std::string_view pattern) {
   return {.before = pattern, .inside = {}, .rest = {}, .has_braces = false, .is_sound = false};
 }
 
-// What commas divide; a comma within inner braces divides nothing.
+// The parts between commas; a comma within inner braces divides nothing.
 std::vector<std::string_view> alternatives_of(std::string_view inside) {
   std::vector<std::string_view> all;
   size_t depth = 0, start = 0;

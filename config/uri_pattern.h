@@ -21,25 +21,26 @@ inline constexpr size_t kBraceDepthMax = 4;                 // braces within bra
 bool has_braces(std::string_view path);
 bool has_wildcards(std::string_view path);  // * ? [
 
-// What is wrong with a path's braces or wildcards, as the end of a sentence about it; empty: nothing.
+// Says what is wrong with a path's braces or wildcards, as the end of a sentence about the path; empty: nothing is
+// wrong.
 std::string pattern_error(std::string_view path);
 
-// How many paths the braces of `path` make, and their bytes; precondition: pattern_error gives nothing.
+// How many paths the braces of `path` make, and their bytes. Precondition: pattern_error is empty.
 struct Expansion {
   uint64_t paths = 0, bytes = 0;  // at the most UINT64_MAX
 };
 Expansion expansion_of(std::string_view path);
 
 // The paths, in the order in which a shell gives them: the last braces change fastest. Numbers are as wide as they are
-// written. Precondition: pattern_error gives nothing, so that there are at most kUriPathsMax.
+// written. Precondition: pattern_error is empty, so that there are at most kUriPathsMax.
 std::vector<std::string> expand_braces(std::string_view path);
 
 // The folder that all paths of a pattern lie in: up to the last "/" before its first brace or wildcard. A path without
 // either is itself.
 std::string fixed_folder(std::string_view path);
 
-// The paths that decide where a source's files lie: its uris, and for a uri with braces or wildcards also the folder that
-// all its paths lie in. Links below a folder are followed.
+// The paths that decide where a source's files lie: its uris, and for a uri with braces or wildcards also the folder of
+// all its paths. Links below a folder are followed.
 std::vector<std::string> places_of(const SourceSpec& source);
 
 }  // namespace spdld::config

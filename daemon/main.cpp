@@ -18,12 +18,12 @@ namespace {
 
 constexpr const char* kDefaultConfig = "/etc/spdld/spdld.toml";
 constexpr const char* kAbout =
-    "spdld, the data-loading daemon: fetches, decodes and batches training data, and hands the batches to\n"
+    "spdld is the data-loading daemon. It fetches, decodes and batches training data, and hands the batches to\n"
     "trainer processes in shared memory.";
 constexpr const char* kFooter =
-    "SIGHUP reads the settings again. SIGTERM stops the daemon in good order: trainers keep the batches that they "
-    "hold,\n"
-    "and take the next batch when a daemon runs again. See spdlctl --help to look inside a running daemon.";
+    "SIGHUP makes the daemon read its settings again. SIGTERM stops it in good order: trainers keep the batches that\n"
+    "they hold, and take the next batch when a daemon runs again. `spdlctl` looks inside a running daemon; see\n"
+    "spdlctl --help.";
 
 struct Arguments {
   std::string config;
@@ -36,7 +36,7 @@ struct Arguments {
 void declare(spdld::config::Arguments options, Arguments& arguments) {
   options.text("-c,--config", arguments.config, "FILE",
                std::string("the settings file (default: ") + kDefaultConfig + ", if it exists)");
-  options.text("-s,--socket", arguments.socket, "PATH", "listen at this path, whatever the settings say");
+  options.text("-s,--socket", arguments.socket, "PATH", "listen at this path instead of the settings' path");
   options.choice("-l,--log-level", arguments.log_level, {"trace", "debug", "info", "warn", "error"}, "LEVEL",
                  "log messages of this level and above: trace, debug, info, warn or error");
   options.flag("--private", arguments.is_private,
@@ -45,7 +45,7 @@ void declare(spdld::config::Arguments options, Arguments& arguments) {
                  "how long a private daemon waits for another client before it ends");
 }
 
-// A private daemon serves all ranks of a run, so it must not stay on the cores of the one that happened to start it.
+// A private daemon serves all ranks of a run, so it must not stay on the cores of the rank that started it.
 void forget_affinity() {
   cpu_set_t all;
   CPU_ZERO(&all);

@@ -26,7 +26,7 @@ from PIL import Image
 PACKAGES = ("gnome-backgrounds", "plasma-workspace-wallpapers")
 LONG_SIDE_MAX = 2560  # of a photograph before it is cropped
 SHARD_SAMPLES = 200
-# weight, width, height; None: drawn from the range beside it
+# (weight, range of the width, range of the height)
 SIZES = ((60, (500, 500), (375, 375)), (20, (375, 375), (500, 500)), (13, (180, 520), (180, 520)), (7, (640, 1300), (480, 1000)))
 QUALITIES = (75, 85, 90, 92, 95, 96)
 SUBSAMPLINGS = (2, 2, 2, 1, 0)  # Pillow's: 4:2:0, 4:2:2, 4:4:4
@@ -34,7 +34,7 @@ ORIENTATION_TAG = 0x0112
 
 
 def photographs():
-    """Paths of the packages' photographs, at most one size of each, in a fixed order."""
+    """Returns the paths of the packages' photographs, at most one size of each, in a fixed order."""
     listed = subprocess.run(["dpkg", "-L", *PACKAGES], capture_output=True, text=True).stdout.splitlines()
     largest = {}
     for name in sorted(listed):
@@ -50,7 +50,7 @@ def photographs():
 
 
 def shrunk(path):
-    """The photograph in RGB with its long side at most LONG_SIDE_MAX."""
+    """Returns the photograph in RGB, with its long side at most LONG_SIDE_MAX."""
     photo = Image.open(path).convert("RGB")
     photo.thumbnail((LONG_SIDE_MAX, LONG_SIDE_MAX), Image.BICUBIC, reducing_gap=None)
     return photo
@@ -62,13 +62,13 @@ def drawn_size(draw, photo):
 
 
 def picture(photo, draw):
-    """A crop of `photo` at a drawn place and scale, as a file's bytes."""
+    """Returns a crop of `photo` at a drawn place and scale, as the bytes of a file."""
     width, height = drawn_size(draw, photo)
     zoom = draw.uniform(1.0, min(photo.width / width, photo.height / height, 2.8))
     box_width, box_height = int(width * zoom), int(height * zoom)
     left, top = draw.randint(0, photo.width - box_width), draw.randint(0, photo.height - box_height)
     crop = photo.resize((width, height), Image.BICUBIC, box=(left, top, left + box_width, top + box_height))
-    # Scaling leaves flats that no camera gives, and that no decoder meets.
+    # Scaling leaves flat areas, which photographs from a camera do not have.
     noise = np.random.default_rng(draw.getrandbits(64)).normal(0.0, draw.uniform(2.0, 6.0), (height, width, 3))
     crop = Image.fromarray((np.asarray(crop, np.float32) + noise).clip(0, 255).astype(np.uint8))
     options = {"quality": draw.choice(QUALITIES), "progressive": draw.random() < 0.03}
@@ -86,7 +86,7 @@ def picture(photo, draw):
 
 
 def write_all_of(photograph, numbers, classes, seed, folder):
-    """Every picture that comes from one photograph; it is opened once."""
+    """Writes every picture that comes from one photograph, which is opened once."""
     photo = shrunk(photograph)
     for number in numbers:
         target = folder / f"{number % classes:03d}"
@@ -97,7 +97,7 @@ def write_all_of(photograph, numbers, classes, seed, folder):
 def write_pictures(folder, count, classes, seed):
     sources = photographs()
     if not sources:
-        sys.exit("make_corpus.py: no photographs: install them with `apt-get install " + " ".join(PACKAGES) + "`.")
+        sys.exit("make_corpus.py: there are no photographs: install them with `apt-get install " + " ".join(PACKAGES) + "`.")
     # A class keeps to its share of the photographs, so that its pictures have something in common.
     choose = random.Random(f"{seed}/sources")
     choose.shuffle(sources)
@@ -145,7 +145,7 @@ def main():
         parser.error("--classes must be at most 999")
     if options.folder.exists() and any(options.folder.iterdir()):
         parser.error(f"{options.folder} is not empty")
-    # A corpus is whole or not there: a run that is broken off leaves nothing that looks like one.
+    # The corpus is made elsewhere and renamed, so that a run that breaks off leaves nothing that looks like a corpus.
     options.folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".corpus-", dir=options.folder.resolve().parent))
     try:

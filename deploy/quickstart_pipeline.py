@@ -48,12 +48,12 @@ ops  = [ { op = "parse-int" } ]
 
 
 def quoted(text):
-    """A TOML basic string; JSON's escapes are a part of TOML's."""
+    """Returns the text as a TOML basic string. TOML has all escapes that JSON has."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def shard_uri(shards):
-    """One uri for all of them: a file, or the one range that covers exactly these names."""
+    """Returns one uri for all shards: a single file, or a range that covers exactly these names."""
     if len(shards) == 1:
         return str(shards[0])
     first, last = re.fullmatch(r"(.*?)(\d+)", shards[0].stem), re.fullmatch(r"(.*?)(\d+)", shards[-1].stem)
@@ -66,7 +66,7 @@ def shard_uri(shards):
 
 
 def members(shard):
-    """The extensions of the first sample."""
+    """Returns the extensions of the first sample's members."""
     extensions, key = set(), None
     with tarfile.open(shard) as archive:
         for member in archive:

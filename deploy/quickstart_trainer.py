@@ -3,7 +3,8 @@
 
     quickstart_trainer.py PIPELINE.toml SHEET.png [--classes FOLDER]
 
-Prints each epoch's rate, how long it waited for batches, and its loss; writes the first batch as a picture sheet.
+For each epoch it prints the rate, the time that it waited for batches, and the loss. It writes the first batch as a picture
+sheet.
 """
 import argparse
 import time
@@ -18,17 +19,21 @@ STD = np.array([0.229, 0.224, 0.225], np.float32).reshape(3, 1, 1)
 PICTURE, CAPTION, COLUMNS, PICTURES_MAX = 160, 14, 8, 32  # of the sheet; pixels, pixels, and counts
 EVERY = 16  # the classifier sees every sixteenth pixel of a row and a column
 RATE = 2e-3
-CLASSES_UNNAMED = 1000  # shards do not tell how many there are
+CLASSES_UNNAMED = 1000  # shards do not tell how many classes there are
 
 
 class LinearClassifier:
-    """Softmax regression on thinned-out pixels, by stochastic gradient descent."""
+    """Softmax regression on every sixteenth pixel of a row and a column, trained by stochastic gradient descent."""
 
     def __init__(self, classes):
         self.classes, self.weights = classes, None
 
     def step(self, images, labels):
-        """images: float32 [B, 3, H, W]; labels: int64 [B]. Returns the mean loss before the step."""
+        """Takes one training step, and returns the mean loss before the step.
+
+        images: float32 [B, 3, H, W].
+        labels: int64 [B].
+        """
         x = images[:, :, ::EVERY, ::EVERY].reshape(len(images), -1)
         if self.weights is None:
             self.weights = np.zeros((x.shape[1], self.classes), np.float32)
@@ -44,7 +49,10 @@ class LinearClassifier:
 
 
 def write_sheet(images, captions, file):
-    """images: float32 [B, 3, H, W] as normalised by the pipeline."""
+    """Writes the images with their captions into a picture file.
+
+    images: float32 [B, 3, H, W], as normalised by the pipeline.
+    """
     count = min(len(images), PICTURES_MAX)
     rows = -(-count // COLUMNS)
     sheet = Image.new("RGB", (COLUMNS * PICTURE, rows * (PICTURE + CAPTION)), "white")
@@ -58,7 +66,7 @@ def write_sheet(images, captions, file):
 
 
 def class_names(folder):
-    """A class's number is its folder's place among the names in order, as torchvision has it."""
+    """Returns the names of the classes in order. The number of a class is the place of its name, as in torchvision."""
     return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder else []
 
 

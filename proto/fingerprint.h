@@ -1,4 +1,4 @@
-// What two fingerprints of runs differ in (PROTOCOL.md, "Fingerprints"), in words. Pure; any thread.
+// Says in words in which parts two fingerprints of runs differ (PROTOCOL.md, "Fingerprints"). Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct FingerprintDifference {
   std::string clause() const { return count ? parts + " " + verb() : "nothing differs"; }
 };
 
-// None: one of them has not the form of a fingerprint.
+// None: one text does not have the form of a fingerprint.
 std::optional<FingerprintDifference> fingerprint_difference(std::string_view mine, std::string_view other);
 
 }  // namespace spdld::proto

@@ -1,5 +1,5 @@
-// Builds and reads the messages of control.fbs. A received message is verified (sizes, offsets, nesting, UTF-8 is not
-// required) before anything of it is looked at; nothing here throws on what the other side sent.
+// Builds and reads the messages of control.fbs. A received message is verified (sizes, offsets, nesting; UTF-8 is not
+// required) before any of it is read; nothing here throws on what the other side sent.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
-// Messages and file descriptors over a Unix SOCK_SEQPACKET socket, and the memfds that carry what does not fit. No
-// thread of its own: the caller serialises calls on one socket per direction (sendmsg and recvmsg of one message are
-// atomic).
+// Messages and file descriptors over a Unix SOCK_SEQPACKET socket, and the memfds that carry texts too large for a
+// message. No thread of its own: the caller serialises calls on one socket per direction (sendmsg and recvmsg of one
+// message are atomic).
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +32,7 @@ struct Received {
   std::vector<UniqueFd> fds;
 };
 
-// Both never block (MSG_DONTWAIT) and never raise SIGPIPE. fds are sent as copies: the caller keeps its own.
+// Both functions never block (MSG_DONTWAIT) and never raise SIGPIPE. fds are sent as copies: the caller keeps its own.
 IoStatus send_message(int socket, std::span<const uint8_t> bytes, std::span<const int> fds = {});
 IoStatus receive_message(int socket, Received& received);
 
@@ -41,7 +41,7 @@ UniqueFd connect_to(const std::string& path);
 UniqueFd listen_at(const std::string& path, unsigned mode);  // removes a stale socket file, never one that is answered
 std::pair<UniqueFd, UniqueFd> socket_pair();
 
-// Who is at the other end, as the kernel says it.
+// The process at the other end, as the kernel identifies it.
 struct PeerCredentials {
   pid_t pid = 0;
   uid_t uid = 65534;

@@ -1,4 +1,4 @@
-"""A trainer in Python for bench/handover.py. It uses the package alone, and does the same as next_ready.cpp beside it.
+"""A trainer in Python for bench/handover.py. It uses only the package, and does the same as next_ready.cpp beside it.
 
 next_ready.py SOCKET PIPELINE.toml CALLS
 """
@@ -17,7 +17,7 @@ LOOKS_MAX, WARM_UP = 20_000, 20
 
 
 def wait_until_full(spdld, socket):
-    """Full is a ring that has batches ready and fills no more of them."""
+    """Waits until the ring is full. A full ring has ready batches and fills no further batch."""
     for _ in range(LOOKS_MAX):
         ring = spdld.query("describe", "handover", socket=socket)["rings"][0]
         if ring["filling"] == 0 and ring["ready"] > 0:
@@ -27,7 +27,8 @@ def wait_until_full(spdld, socket):
 
 
 def take(loader, taken):
-    """One batch: appends nanoseconds of next(), nanoseconds of CPU with tensor and release, and the tensor's address."""
+    """Takes one batch. Appends the nanoseconds of next(), the CPU nanoseconds including the tensor and the release, and
+    the tensor's address."""
     cpu0, began = time.process_time_ns(), time.perf_counter_ns()
     batch = loader.next(timeout=10)
     ended = time.perf_counter_ns()

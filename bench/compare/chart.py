@@ -25,7 +25,7 @@ def bar(row, milliseconds, scale, y):
 
 
 def draw(lines, arguments):
-    """`lines`: as run.measure_all gives them."""
+    """Draws the chart from `lines`, which run.measure_all returns."""
     of_name = {row.name: row for row in [*rows.ROWS, rows.BARE]}
     taken = sorted((figures.medians(of_row)["cpu_ms"], name) for name, of_row in lines.items())
     scale = (WIDTH - LEFT - RIGHT) / max(taken[-1][0], 1e-9)

@@ -1,9 +1,10 @@
-"""Runs one loader over a folder in this process, and prints one JSON line with what it took. run.py and scaling.py start it.
+"""Runs one loader over a folder in this process, and prints its figures as one JSON line. run.py and scaling.py start it.
 
     one.py '{"peer": "torch", "work": "train", "folder": FOLDER, "batch": 64, "threads": 2, "scratch": FOLDER2, ...}'
 
-cpu_ms is the user and system time for one picture, of this process and of all processes below it. It counts from the loader's
-construction on: imports, the start of the daemon and the filling of a cache come before. pictures_per_s counts after the first batch.
+cpu_ms is the user and system time for one picture, of this process and of all processes below it. It counts from the
+loader's construction on: imports, the start of the daemon and the filling of a cache come before. pictures_per_s counts
+after the first batch.
 """
 import importlib
 import json
@@ -19,7 +20,8 @@ import processes  # noqa: E402
 
 
 class Job:
-    """Attributes: as given; paths, classes, pictures, corpus_bytes. `scratch`: a folder that outlives this process."""
+    """The work of one run. Its attributes are the arguments, and paths, classes, pictures and corpus_bytes. `scratch`
+    is a folder that outlives this process."""
 
     def __init__(self, peer, work, folder, scratch, batch=64, threads=2, epochs=3, antialias=True, cache="off"):
         self.peer, self.work, self.folder, self.scratch, self.batch = peer, work, folder, scratch, batch
@@ -29,7 +31,8 @@ class Job:
 
 
 def measure(job, loader):
-    """Takes every batch. The first epochs are left out where the loader's module says so (EPOCHS_UNCOUNTED)."""
+    """Takes every batch, and returns the figures. The first EPOCHS_UNCOUNTED epochs are not counted, where the loader's
+    module sets that."""
     uncounted = getattr(loader, "EPOCHS_UNCOUNTED", 0) * job.pictures
     wanted = uncounted + job.epochs * job.pictures
     cpu0, began = processes.tree_cpu_s(), time.monotonic()
@@ -55,7 +58,8 @@ def measure(job, loader):
 
 
 def run(job, loader):
-    """All that a loader's module may have: prepare before, what it tells after, and its end in any case."""
+    """Runs a loader, with the functions that its module may have: prepare before the run, told after it, and close in
+    any case."""
     try:
         if hasattr(loader, "prepare"):
             loader.prepare(job)

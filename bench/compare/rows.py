@@ -10,7 +10,8 @@ FREE = {"antialias": False}
 
 
 class Row:
-    """`peer`: the module peers/with_<peer>.py; `more`: of its Job; `differs`: what it does otherwise, for people."""
+    """A row of the table. `peer` names the module peers/with_<peer>.py, `more` holds further arguments of its Job, and
+    `differs` tells people how the loader's work differs."""
 
     def __init__(self, name, peer, title, differs, more=None, work=None):
         self.name, self.peer, self.title, self.differs = name, peer, title, differs
@@ -49,7 +50,8 @@ NAMES = [row.name for row in ROWS] + [BARE.name]
 
 
 def chosen(names):
-    """The rows of these names, or all; "peers" stands for every row that is not spdld's."""
+    """Returns the rows of these names, or all rows where there are no names. "peers" stands for every row but spdld's
+    rows."""
     unknown = [name for name in names if name not in [*NAMES, "peers"]]
     if unknown:
         raise SystemExit(f"there is no row {unknown[0]}; there are: {', '.join(NAMES)}.")
@@ -57,7 +59,8 @@ def chosen(names):
 
 
 class Pythons:
-    """Each peer's interpreter: FOLDER/<peer>/bin/python as bench/compare/setup makes it; without a folder, this one."""
+    """The interpreters of the peers. The interpreter of a peer is FOLDER/<peer>/bin/python, as bench/compare/setup
+    makes it. Without a folder it is this interpreter."""
 
     def __init__(self, folder):
         self.folder, self.known = folder, {}
@@ -68,7 +71,7 @@ class Pythons:
         return str(Path(self.folder).absolute() / peer / "bin/python")
 
     def missing(self, peer):
-        """Why this peer can't run, in one sentence; None where it can."""
+        """Returns one sentence that says why this peer cannot run, or None where it can."""
         if peer not in self.known:
             self.known[peer] = self.look(peer)
         return self.known[peer]

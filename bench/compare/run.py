@@ -4,17 +4,19 @@
     bench/compare/run.py FOLDER [--build DIR] [--peers-from DIR] [--rounds 3] [--threads 2] [--work train]
                          [--peers NAME,...] [--epochs 3] [--batch 64] [--out DIR]
 
-FOLDER         <class>/<name>.jpg, such as deploy/make_corpus.py makes; it must fit into the page cache
---build        a build directory of Meson with buildtype=release; without it, the spdld of the system
---peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer; without it, the peers that this
-               Python can import
---work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC
---peers        the rows to measure, by the names below; "peers" stands for all loaders but spdld; default: all that can run
---out          a folder for table.md, chart.svg and result.json; it is made if it does not exist
+FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them. It must fit into the page cache.
+--build        a build directory of Meson with buildtype=release. Without it, the spdld of the system is used.
+--peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer. Without it, the peers
+               that this Python can import are used.
+--work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC.
+--peers        the rows to measure, by the names below. The name "peers" stands for all loaders but spdld. The default is
+               all rows that can run.
+--out          a folder for table.md, chart.svg and result.json. It is made if it does not exist.
 
-Each round runs every row once, in a fresh process. CPU is the user and system time of all processes of a row, for one picture.
-Pictures/s count after the first batch. Memory is the largest proportional set size of all processes of a row together. The table shows
-medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of the row, within each round.
+Each round runs every row once, in a fresh process. CPU is the user and system time of all processes of a row, for one
+picture. Pictures/s count after the first batch. Memory is the largest proportional set size of all processes of a row
+together. The table shows medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of
+the row, within each round.
 """
 import argparse
 import json
@@ -38,12 +40,13 @@ import processes  # noqa: E402
 import rows  # noqa: E402
 
 LIMIT_S = 1800  # of one process
-LOOK_FIRST_S, LOOK_LAST_S = 0.2, 3.2  # between looks at its memory, which cost it some milliseconds each
+LOOK_FIRST_S, LOOK_LAST_S = 0.2, 3.2  # between looks at its memory; each look costs it some milliseconds
 HEAD = ["loader", "CPU ms per picture", "spdld ÷ it", "pictures/s", "spdld ÷ it", "first batch s", "memory MB"]
 
 
 def run_limited(command):
-    """(output, peak of the tree's proportional set size) of a process in a session of its own; raises when it fails."""
+    """Runs a command in a session of its own. Returns its output and the peak of the proportional set size of its
+    processes. Raises RuntimeError where the command fails."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as words:
         process = subprocess.Popen(command, stdout=output, stderr=words, env=environment, start_new_session=True)
@@ -59,7 +62,7 @@ def run_limited(command):
                 if time.monotonic() > until:
                     raise RuntimeError(f"no end within {LIMIT_S} s")
         finally:
-            try:  # with all that it left behind
+            try:  # together with all processes that it left behind
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
@@ -83,14 +86,14 @@ def missing(row, pythons, arguments):
     if row is not rows.BARE:
         return pythons.missing(row.peer)
     if arguments.work != "train":
-        return "it does the work train alone"
+        return "it does only the work train"
     if not arguments.build or not (Path(arguments.build) / "bench/compare/bare_jpeg").exists():
         return "it is not built: ninja bench/compare/bare_jpeg in the directory of --build"
     return None
 
 
 def measure_all(arguments, note=print):
-    """({row name: lines, a round each}, {row name: why it is not among them})."""
+    """Returns ({row name: lines, one for each round}, {row name: reason why the row is missing})."""
     own_daemon.use_build(arguments.build)
     pythons, lines, skipped = rows.Pythons(arguments.peers_from), {}, {}
     wanted = rows.chosen(arguments.peers)
@@ -119,7 +122,7 @@ def measure_all(arguments, note=print):
 
 
 def ratio(lines, name, key):
-    """The median over the rounds of spdld's first-epoch figure over this row's."""
+    """Divides the figure of spdld's first epoch by this row's figure in each round, and returns the median."""
     ours = lines.get("spdld")
     if not ours or name not in lines:
         return None
@@ -132,7 +135,7 @@ def told(value, digits):
 
 
 def table(lines):
-    """In the order of CPU time."""
+    """Returns the table, in the order of CPU time."""
     medians = {name: figures.medians(of_row) for name, of_row in lines.items()}
     titles, body = {row.name: row.title for row in [*rows.ROWS, rows.BARE]}, []
     for name, line in sorted(medians.items(), key=lambda pair: pair[1]["cpu_ms"]):

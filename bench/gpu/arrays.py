@@ -1,4 +1,5 @@
-"""One interface to the frameworks: a batch's tensor as numpy, its address, and a wait for the GPU. A framework is imported late."""
+"""One interface to the frameworks: a batch's tensor as numpy, its address, and a wait for the GPU. A framework is
+imported late."""
 import importlib
 import os
 
@@ -50,7 +51,7 @@ class Arrays:
 
 
 def address_of(tensor, way):
-    """Of a spdld.Tensor."""
+    """Returns the address of a spdld.Tensor."""
     interface = tensor.__array_interface__ if way in ("cpu", "pinned") else tensor.__cuda_array_interface__
     return interface["data"][0]
 

@@ -1,12 +1,13 @@
 """Finds the programs and files of a run: in a packed folder (see `pack`), or in a build that the command line names.
 
-run.py *.py          the script and its parts
-bin/                 spdld, spdlctl
-lib/                 the Debian libraries that they use; lib/glibc/: loader and C library, for a machine with older ones
-python/cp312/spdld/  the Python package, built for each version of Python
-tests/               programs that need a GPU, and libspdld
-corpus/              class folders of .jpg files
-bundle.json          what was packed, and from which commit
+- run.py, *.py        the script and its parts
+- bin/                 spdld and spdlctl
+- lib/                 the Debian libraries that these programs use
+- lib/glibc/           the loader and the C library, for a machine that has older ones
+- python/cp312/spdld/  the Python package, built for each version of Python
+- tests/               programs that need a GPU, and libspdld
+- corpus/              class folders of .jpg files
+- bundle.json          the contents of the folder, and the commit that it comes from
 """
 import json
 import os
@@ -18,7 +19,7 @@ START_S = 20
 
 
 class Program:
-    """How a packed program is started: its command so far, and the library path that it needs."""
+    """The way to start a packed program: the first words of its command, and the library path that it needs."""
 
     def __init__(self, command, library_path=None, by="this system's loader"):
         self.command, self.library_path, self.by = [str(word) for word in command], library_path, by
@@ -38,7 +39,8 @@ class Program:
 
 
 def packed_program(folder, path):
-    """This system's loader first: the driver was made for it. The packed one where its C library is too old, or another."""
+    """Returns the program with this system's loader, because the driver was made for that loader. Where the system's C
+    library is too old or is another one, it returns the program with the packed loader."""
     lib, inherited = folder / "lib", os.environ.get("LD_LIBRARY_PATH", "")
     def path_of(*folders):
         return ":".join([*map(str, folders), *filter(None, [inherited])])
@@ -52,13 +54,14 @@ def packed_program(folder, path):
 
 
 def python_folder(folder):
-    """The package for the Python that runs this; None: it was not packed."""
+    """Returns the folder of the package for the Python that runs this script, or None where it was not packed."""
     found = folder / "python" / f"cp{sys.version_info.major}{sys.version_info.minor}"
     return found if (found / "spdld").is_dir() else None
 
 
 class Bundle:
-    """Attributes: folder, daemon and ctl (Program), corpus, python (folder or None: as it is installed), packed (dict)."""
+    """The programs and files of a run. Its attributes are folder, daemon and ctl (each a Program), corpus, python (the
+    folder of the package, or None for the installed package), and packed (a dict)."""
 
     def __init__(self, folder, daemon=None, ctl=None, corpus=None):
         self.folder = Path(folder).resolve()
@@ -70,7 +73,7 @@ class Bundle:
         self.python = python_folder(self.folder)
 
     def fault(self):
-        """Why nothing can be run, as a sentence; None: it can."""
+        """Returns a sentence that says why nothing can be run, or None."""
         for name, program in (("spdld", self.daemon), ("spdlctl", self.ctl)):
             if not program.works():
                 return f"{name} does not start ({' '.join(program.command)}); pack a bundle, or give --{program_option(name)}"

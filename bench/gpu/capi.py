@@ -1,4 +1,5 @@
-"""libspdld by its C interface (client/include/spdld.h), through ctypes. The Python package does not show spdld_poll_fd."""
+"""Calls libspdld by its C interface (client/include/spdld.h) through ctypes. The Python package does not offer
+spdld_poll_fd."""
 import ctypes
 from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -42,7 +43,7 @@ class Library:
 
 
 class Loader:
-    """`with Loader(library, socket, spec as JSON, way options)`."""
+    """A loader of the C interface: `with Loader(library, socket, spec as JSON, way options)`."""
 
     def __init__(self, library, socket, spec, device, transport=None, ready_early=False):
         self.library, self.handle = library, c_void_p()
@@ -62,7 +63,7 @@ class Loader:
         return self.library.c.spdld_poll_fd(self.handle)
 
     def next(self, timeout_ms):
-        """A batch to be released; None: an epoch ended."""
+        """Returns a batch, which the caller must release, or None where an epoch ended."""
         batch = c_void_p()
         result = self.library.check(self.library.c.spdld_next(self.handle, timeout_ms, byref(batch)))
         if result not in (OK, END_OF_EPOCH):

@@ -9,7 +9,7 @@ from report import NotPossible, Report
 
 
 class Once(Report):
-    """Remembers what was told, so that the rest can be given a reason."""
+    """Remembers which rows were reported, so that the other rows can get a reason."""
 
     def __init__(self):
         super().__init__()

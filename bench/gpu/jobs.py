@@ -1,4 +1,5 @@
-"""Jobs: each job is one process that fills some rows within a time limit. Processes end with their groups, so nothing is left."""
+"""Jobs: each job is one process that fills some rows within a time limit. Processes end with their groups, so nothing
+is left."""
 import os
 import signal
 import subprocess
@@ -15,8 +16,8 @@ END_S = 5
 
 @dataclass
 class Job:
-    """`function` is "module:name", called with (Context, Report). `rows`: all that it tells, in order. `needs`: of "cuda",
-    "root". `given`: further arguments by name."""
+    """One job. `function` is "module:name", and is called with (Context, Report). `rows` names all rows that it
+    reports, in order. `needs` may hold "cuda" and "root". `given` holds further arguments of the function."""
     name: str
     function: str
     rows: tuple
@@ -26,7 +27,8 @@ class Job:
 
 
 def end_group(process):
-    """SIGTERM lets a daemon go in order; what is left after a while is killed."""
+    """Ends the process and its group. SIGTERM lets a daemon end in order, and processes that are left after a while are
+    killed."""
     for number, wait_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
         try:
             os.killpg(process.pid, number)
@@ -46,14 +48,14 @@ def why_ended(code, lines):
 
 
 def filled_up(job, rows, outcome, remark):
-    """The job's rows in their order; those not told are `outcome`."""
+    """Returns the job's rows in their order. A row that was not reported gets `outcome` and `remark`."""
     told = {row["row"]: row for row in rows}
     missing = {"outcome": outcome, "measured": "", "wanted": "", "remark": remark, "values": {}}
     return [{"job": job.name, **told.get(name, {"row": name, **missing})} for name in job.rows]
 
 
 def run(job, context_file, environment, left_s, absent):
-    """Rows of a job. absent: need -> why it is not there."""
+    """Runs a job and returns its rows. `absent` maps a need of jobs to the reason why this machine does not meet it."""
     for need in job.needs:
         if need in absent:
             return filled_up(job, [], NOT_POSSIBLE if need == "cuda" else NOT_TRIED, absent[need])

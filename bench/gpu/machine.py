@@ -30,7 +30,7 @@ print(count.value, version.value // 1000, version.value % 1000 // 10, name.value
 
 
 def asked(command):
-    """Its output, stripped; empty where it cannot be asked."""
+    """Returns the output of a command without surrounding blanks, or an empty text where the command cannot run."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=ASK_S).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
@@ -38,7 +38,7 @@ def asked(command):
 
 
 def look_for_gpu():
-    """(count, CUDA version, name, "") or (0, "", "", why there is none)."""
+    """Returns (count, CUDA version, name, ""), or (0, "", "", the reason why there is no GPU)."""
     try:
         done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, timeout=ASK_S)
     except subprocess.TimeoutExpired:
@@ -62,7 +62,7 @@ def memory_gib():
 
 
 def versions():
-    """Of the frameworks that are installed; cupy has other names in wheels."""
+    """Returns the versions of the installed frameworks. In wheels cupy has other names."""
     names = {distribution.metadata["Name"].lower(): distribution.version
              for distribution in importlib.metadata.distributions() if distribution.metadata["Name"]}
     found = {}
@@ -74,7 +74,7 @@ def versions():
 
 
 def facts():
-    """Name -> value, as texts, and numbers where they are of use to a program."""
+    """Returns a dict of facts by name. The values are texts, and numbers where a program can use them."""
     count, cuda, name, why_none = look_for_gpu()
     system = "\n".join(asked(["sh", "-c", ". /etc/os-release && echo $PRETTY_NAME"]).splitlines()) or platform.system()
     return {"gpus": count, "gpu": name, "why_no_gpu": why_none, "cuda": cuda,

@@ -1,4 +1,5 @@
-"""Each job works with these: the context that run.py wrote, a daemon of its own, and pipelines over the corpus."""
+"""The parts that each job works with: the context that run.py wrote, a daemon of its own, and pipelines over the
+corpus."""
 import json
 import os
 import sys
@@ -31,7 +32,8 @@ MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
 class Context:
-    """Attributes: device ("cuda" or "cpu"), quick, cores, corpus, daemon (dict of a Program), python, jobs, scripts."""
+    """The context of a job. Its attributes are device ("cuda" or "cpu"), quick, cores, corpus, daemon (dict of a
+    Program), python, jobs and scripts."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -44,8 +46,9 @@ class Context:
         return quick if self.quick else full
 
     def pipeline(self, name, dtype="uint8", batch=32, epochs=0, size=224, **batching):
-        """A pipeline over the corpus: crop, flip, and for floats normalised, NCHW. Endless unless epochs is given. Its pictures are
-        cached decoded: what is measured is the hand-over."""
+        """Returns a pipeline over the corpus, with crop and flip. Pictures in floats are normalised, in NCHW. The
+        pipeline is endless unless epochs is given. Decoded pictures are cached, because the jobs measure the hand-over
+        and not the decoding."""
         ops = [{"op": "decode-image"}, {"op": "random-resized-crop", "size": size}, {"op": "horizontal-flip"}]
         if dtype != "uint8":
             ops.append({"op": "normalize", "mean": MEAN, "std": STD, "dtype": dtype})
@@ -55,7 +58,8 @@ class Context:
 
 
 class Daemon(DaemonProcess):
-    """`with Daemon(context) as daemon`; see DaemonProcess. `open_to_all`: every user may connect."""
+    """A daemon for a block: `with Daemon(context) as daemon`. See DaemonProcess. With `open_to_all` every user may
+    connect."""
 
     def __init__(self, context, threads=None, more="", open_to_all=False):
         program = context.daemon
@@ -77,7 +81,7 @@ class Daemon(DaemonProcess):
         self.process.wait(WAIT_S)
 
     def attach(self, spec, **options):
-        """spdld.attach to this daemon alone. `way`: one of WAYS."""
+        """Calls spdld.attach for this daemon. `way` is a name in WAYS, or a device such as "cuda:1"."""
         options = {**way_options(options.pop("way", "cpu")), "framework": "raw", "timeout": 60, **options}
         return spdld.attach(spec, socket=self.socket, private=False, **options)
 
@@ -85,7 +89,7 @@ class Daemon(DaemonProcess):
         return spdld.query("status", socket=self.socket)
 
     def gpu(self):
-        """status' word on the first GPU that is open, else on the first."""
+        """Returns the entry of `status` for the first GPU that is open, or else for the first GPU."""
         gpus = self.status()["gpus"]
         devices = sorted(gpus["devices"], key=lambda device: device["state"] != "open")
         if not devices:
@@ -93,7 +97,7 @@ class Daemon(DaemonProcess):
         return devices[0]
 
     def ring(self, name):
-        """describe's word on the one ring of a pipeline."""
+        """Returns the entry of `describe` for the only ring of a pipeline."""
         return spdld.query("describe", name, socket=self.socket)["rings"][0]
 
 
@@ -111,12 +115,12 @@ MEMORY = {"cpu": "host", "pinned": "pinned", "fd": "cuda-fd", "handle": "cuda-ha
 
 
 def way_options(way):
-    """Keywords of attach; of "cuda:N" as well."""
+    """Returns the keywords of attach for a way, which may also be a device such as "cuda:N"."""
     return dict(WAYS[way]) if way in WAYS else {"device": way}
 
 
 def until(condition, limit_s, every_s=0.05):
-    """Waits for condition() to be true, at most limit_s; returns whether it was."""
+    """Waits until condition() is true, for at most limit_s. Returns whether it became true."""
     end = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > end:
@@ -126,7 +130,7 @@ def until(condition, limit_s, every_s=0.05):
 
 
 def next_batch(loader, limit_s=WAIT_S):
-    """The next batch, over the ends of epochs."""
+    """Returns the next batch, across the ends of epochs."""
     for _ in range(3):
         batch = loader.next(timeout=limit_s)
         if batch is not None:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A trainer in another place: `probe.py SOCKET PIPELINE WAY FRAMEWORK [WANTED.npy]`. It takes a batch, and prints a line of JSON:
-{"memory", "equal"} or {"error", "sentence"}. PIPELINE is a name, or the path of a spec in JSON.
+"""A trainer in another place, such as another user or namespace: `probe.py SOCKET PIPELINE WAY FRAMEWORK [WANTED.npy]`.
+It takes a batch, and prints a line of JSON: {"memory", "equal"} or {"error", "sentence"}. PIPELINE is a name, or the
+path of a spec in JSON.
 """
 import json
 import sys

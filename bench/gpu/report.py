@@ -7,11 +7,11 @@ PASS, FAIL, MEASURED, NOT_POSSIBLE, NOT_TRIED = "pass", "fail", "measured", "not
 
 
 class NotPossible(Exception):
-    """This machine cannot do it: the remaining rows of the job say why."""
+    """Says that this machine cannot do the job. The remaining rows of the job then tell the reason."""
 
 
 class Report:
-    """The rows that a job reports, each once. `values` go into the JSON as they are."""
+    """Writes the rows that a job reports, each row once. `values` go into the JSON as they are."""
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stdout
@@ -32,7 +32,7 @@ class Report:
 
 
 def rows_in(output):
-    """Rows, and the other lines, of what a job wrote."""
+    """Splits the output of a job into its rows and the other lines."""
     rows, others = [], []
     for line in output.splitlines():
         if line.startswith(MARK):
@@ -43,7 +43,7 @@ def rows_in(output):
 
 
 def plain(text, width=300):
-    """One line, without what Markdown takes for a column."""
+    """Returns the text as one line, without the character that separates columns in Markdown."""
     text = " ".join(str(text).split()).replace("|", "/")
     return text if len(text) <= width else text[:width - 3] + "..."
 

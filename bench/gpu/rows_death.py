@@ -1,4 +1,5 @@
-"""Processes that die: a killed trainer gives all its memory back, and a killed daemon leaves the batches in hand valid."""
+"""Processes that die: a killed trainer gives all its memory back, and a killed daemon leaves the batches in hand
+valid."""
 import json
 import random
 import selectors
@@ -46,7 +47,7 @@ def jobs(device):
 
 
 class Victims:
-    """Starts trainers and kills each a moment after it holds a batch."""
+    """Starts trainers, and kills each trainer a moment after it holds a batch."""
 
     def __init__(self, context, daemon, spec, way):
         self.command = [sys.executable, HERE / "victim.py", daemon.socket, spec, way]
@@ -84,7 +85,7 @@ class Victims:
 
 
 def memory_left(context, daemon, torch):
-    """(bytes free on the GPU, bytes of slots in the daemon) once the daemon has no ring any more."""
+    """Waits until the daemon has no ring any more. Returns (free bytes on the GPU, bytes of slots in the daemon)."""
     def slots():
         status = daemon.status()
         return status["memory"]["slot_bytes"] + sum(gpu["slot_bytes"] for gpu in status["gpus"]["devices"])

@@ -23,7 +23,7 @@ def jobs(device):
 
 
 def taken(loader, to_numpy):
-    """Copies of the first batches' images and labels."""
+    """Returns copies of the images and labels of the first batches."""
     batches = []
     for _ in range(BATCHES):
         batch = next_batch(loader)
@@ -42,7 +42,8 @@ def same_bits(one, other):
 
 
 def compare_way(context, daemon, arrays, way):
-    """Sentences about differences, and how many of the images are the slot's memory itself. Labels come as copies."""
+    """Returns sentences about differences, and the number of images that lie in the memory of the slot itself. Labels
+    come as copies."""
     faults, in_place = [], 0
     for dtype in DTYPES:
         spec = context.pipeline(f"equal-{dtype}", dtype, context.scaled(32, 4))

@@ -1,4 +1,5 @@
-"""Measures what the daemon's copies cost a trainer that only computes: a loop of matrix products, with and without batches."""
+"""Measures what the daemon's copies cost a trainer that only computes: a loop of matrix products, with and without
+batches."""
 import statistics
 import time
 
@@ -25,7 +26,8 @@ def jobs(device):
 
 
 class Products:
-    """bf16 matrix products, never more than two rounds of them queued, so that the GPU is busy and the host in step."""
+    """Computes bf16 matrix products. At most two rounds are queued, so that the GPU is busy and the host keeps in
+    step."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -40,7 +42,7 @@ class Products:
         return event
 
     def run(self, count, seconds, between):
-        """Products a second; `between` is called once every `count` products."""
+        """Returns the number of products a second. It calls `between` after every `count` products."""
         self.torch.cuda.synchronize()
         began, products, waiting = time.perf_counter(), 0, []
         while time.perf_counter() - began < seconds:
@@ -54,7 +56,7 @@ class Products:
 
 
 class Feed:
-    """Takes a batch a call, and counts its bytes."""
+    """Takes one batch at each call, and counts its bytes."""
 
     def __init__(self, torch, loader):
         self.torch, self.loader, self.bytes = torch, loader, 0

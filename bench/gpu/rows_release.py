@@ -60,7 +60,7 @@ def side_streams(context, report, *ways):
 
 
 def graphs(context, report, *ways):
-    """A graph that reads a slot, captured and replayed while the batch is in use."""
+    """Captures a graph that reads a slot, and replays it while the batch is in use."""
     torch = torch_with_gpu()
     spec = context.pipeline("graph", "float32", 32)
     with Daemon(context) as daemon:

@@ -65,7 +65,8 @@ def jobs(device):
 
 
 def probe(prefix, arguments, environment=None, **options):
-    """probe.py's answer, or what went wrong with it as the same kind of dict."""
+    """Runs probe.py and returns its answer. Where probe.py fails, it returns a dict with "error" and "sentence" as
+    well."""
     command = [*prefix, sys.executable, *arguments]
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=PROBE_S,
@@ -84,7 +85,8 @@ def named(sentence):
 
 
 def tell(report, row, told):
-    """Works, with equal bytes, or is refused by a named error: both are fine. Silence, other bytes and host memory are not."""
+    """Reports a row. It passes where the batch has equal bytes in GPU memory, or where the batch is refused by a named
+    error. Other bytes, host memory and an error without a name fail."""
     if told.get("error") == "NotRun":
         return report.not_possible(row, told["sentence"])
     if "error" in told:
@@ -95,7 +97,8 @@ def tell(report, row, told):
 
 
 def open_pipeline(context, daemon):
-    """The operator's pipeline, and where the host path's first batch of it lies."""
+    """Sets up the operator's pipeline. Returns the folder of the scripts, and the file with the pipeline's first batch
+    from the host path."""
     (daemon.folder / "pipelines").mkdir(mode=0o755)
     (daemon.folder / "pipelines/named.toml").write_text(NAMED.format(uri=json.dumps(str(context.corpus))))
     with daemon.attach("named", framework="numpy", group="host") as loader:
@@ -133,7 +136,7 @@ def other_user(context, report, *ways):
 
 
 def other_namespaces(context, report):
-    """All at once: most of a probe's time is the import of torch."""
+    """Runs all probes at once, because a probe needs most of its time to import torch."""
     torch_with_gpu()
     with Daemon(context, more=ACCESS, open_to_all=True) as daemon, ThreadPoolExecutor() as pool:
         scripts, wanted = open_pipeline(context, daemon)
@@ -146,7 +149,8 @@ def other_namespaces(context, report):
 
 
 def forked_child(loader):
-    """How a forked child's next() ends: what it says; no hang, and no batch of its parent's."""
+    """Returns the text of the error with which next() ends in a forked child. The child must not hang, and must not get
+    a batch of its parent."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,5 @@
-"""Measures the time from READY to a usable tensor, the daemon's copies beside plain copies, and the memory of its context."""
+"""Measures the time from READY to a usable tensor, the daemon's copies beside plain copies, and the memory of its
+context."""
 import gc
 import statistics
 import subprocess
@@ -39,7 +40,8 @@ def quantile(values, share):
 
 
 def take_ready(loader):
-    """(batch, tensor, ns that both took) of a batch that lay ready in the socket; the failing looks before it don't count."""
+    """Returns (batch, tensor, nanoseconds for both) for a batch that was ready in the socket. Looks before it was ready
+    do not count."""
     for _ in range(20_000):
         began = time.perf_counter_ns()
         try:
@@ -55,7 +57,7 @@ def take_ready(loader):
 
 
 def tell_latency(context, report, row, took_us, remark):
-    """A bound holds for GPUs' machines alone."""
+    """Reports the latency. A bound applies only on a machine with a GPU."""
     median, p99 = statistics.median(took_us), quantile(took_us, 0.99)
     text, values = f"{median:.1f} us median, {p99:.1f} us p99", {"median_us": median, "p99_us": p99}
     if context.device == "cuda":
@@ -65,7 +67,7 @@ def tell_latency(context, report, row, took_us, remark):
 
 
 def latency(context, report, *ways):
-    """A batch is taken every few milliseconds from a daemon that has the next ones ready."""
+    """Takes a batch every few milliseconds from a daemon that has the next batches ready."""
     arrays = Arrays("torch")
     if context.device == "cuda":
         arrays.require_gpu()
@@ -93,7 +95,8 @@ def latency(context, report, *ways):
 
 
 def rate(context, report, *ways):
-    """READY early beside the default: how many batches a trainer gets that only adds them up on the GPU."""
+    """Compares early READY with the default, by the number of batches that a trainer gets when it only adds them up on
+    the GPU."""
     torch = torch_with_gpu()
     with Daemon(context) as daemon:
         for way in ways:
@@ -118,7 +121,7 @@ def rate(context, report, *ways):
 
 
 def plain_copy_rate(torch, size, count=30):
-    """Bytes a second of one pinned copy at a time, by CUDA's own clock: the median."""
+    """Returns the median of the bytes a second of pinned copies, one at a time, by CUDA's own clock."""
     source = torch.empty(size, dtype=torch.uint8, pin_memory=True)
     target = torch.empty(size, dtype=torch.uint8, device="cuda")
     source.fill_(1)
@@ -134,7 +137,8 @@ def plain_copy_rate(torch, size, count=30):
 
 
 def daemons_copies(context, torch, threads, batches):
-    """Bytes a second while the daemon copied, the bytes, one batch's size, and status' word on its GPU at the end."""
+    """Returns the bytes a second while the daemon copied, the number of bytes, the size of a batch, and the daemon's
+    entry for its GPU at the end."""
     with Daemon(context, threads=threads) as daemon:
         with daemon.attach(context.pipeline("copies", "float32", 128), way="fd") as loader:
             for _ in range(8):
@@ -149,7 +153,7 @@ def daemons_copies(context, torch, threads, batches):
 
 
 def memory_by_nvidia_smi(pid):
-    """MiB that nvidia-smi says a process has on GPUs; None where it does not tell."""
+    """Returns the MiB that a process has on GPUs by nvidia-smi, or None where nvidia-smi does not tell."""
     try:
         told = subprocess.run(["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, timeout=20).stdout

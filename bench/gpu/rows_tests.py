@@ -30,7 +30,7 @@ def jobs(device):
 
 
 def ctl(context, daemon, *words):
-    """The output of spdlctl, as text or from JSON."""
+    """Runs spdlctl and returns its output."""
     program = context.ctl
     environment = {**os.environ, **({"LD_LIBRARY_PATH": program["library_path"]} if program["library_path"] else {})}
     done = subprocess.run([*program["command"], "--socket", daemon.socket, *words], capture_output=True, text=True, timeout=30,
@@ -56,7 +56,7 @@ def spdlctl(context, report):
 
 
 def library_of(context):
-    """libspdld: packed; or beside the spdlctl of a build."""
+    """Returns libspdld from the packed folder, or from the build that spdlctl lies in."""
     places = [Path(context.folder) / "lib", Path(context.ctl["command"][-1]).parent.parent / "src"]
     found = [place / "libspdld.so.0" for place in places if (place / "libspdld.so.0").exists()]
     if not found:

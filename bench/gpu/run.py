@@ -4,13 +4,15 @@
     python3 run.py [--out FOLDER]              in a folder that bench/gpu/pack made; about 8 minutes
     run.py --device cpu --daemon build/daemon/spdld --ctl build/client/cli/spdlctl --corpus PICTURES    out of a build
 
-The script ends with a table. Each row shows one thing that is to be tested or measured, with its outcome:
-    pass, fail      the row has a bound, and meets it or not
-    measured        the row is a figure without a bound
-    not possible    this machine cannot do it; the remark says why
-    not tried       it needs something else, such as root
-It writes table.md and result.json into --out. Exit code 1 means that a row failed, and 2 that nothing could be run. The script installs
-nothing, changes no setting of the GPU, and writes everything else into temporary folders that it removes.
+The script ends with a table. Each row shows one test or measurement, with its outcome:
+    - pass, fail      the row has a bound, and meets it or not
+    - measured        the row is a figure without a bound
+    - not possible    this machine cannot do it; the remark says why
+    - not tried       it needs something else, such as root
+
+The script writes table.md and result.json into --out. Exit code 1 means that a row failed, and 2 that nothing could be
+run. The script installs nothing, changes no setting of the GPU, and writes everything else into temporary folders that
+it removes.
 """
 import argparse
 import importlib
@@ -46,7 +48,8 @@ def parsed():
 
 
 def chosen_jobs(options, bundle):
-    """The GPU's jobs are listed without one as well: their rows say why they could not be run."""
+    """Returns the jobs to run. The jobs for a GPU are listed on a machine without a GPU, too: their rows say why they
+    could not be run."""
     if bundle.python:
         sys.path.insert(0, str(bundle.python))
     parts = [importlib.import_module(part) for part in PARTS]
@@ -57,7 +60,8 @@ def chosen_jobs(options, bundle):
 
 
 def environment_of(bundle, folder):
-    """Of every job: the packed package first, and temporary files in one folder, which goes whatever becomes of the job."""
+    """Returns the environment of every job. The packed package comes first in it. Temporary files go into one folder,
+    which is removed even where the job fails."""
     paths = [str(HERE), *([str(bundle.python)] if bundle.python else []), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    "TMPDIR": folder}

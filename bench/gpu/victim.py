@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A trainer that is to be killed: `victim.py SOCKET SPEC.json WAY GROUP`. It says "ready" when it holds a batch, and then takes more."""
+"""A trainer that waits to be killed: `victim.py SOCKET SPEC.json WAY GROUP`. It prints "ready" when it holds a batch,
+and then takes more batches."""
 import json
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A daemon for one run, in a temporary folder that is removed with it. bench/gpu takes this file along (see its `pack`)."""
+"""A daemon for one run, in a temporary folder that is removed with it. bench/gpu takes this file along (see its
+`pack`)."""
 import shutil
 import socket
 import subprocess
@@ -10,9 +11,11 @@ WAIT_S = 30
 
 
 class DaemonProcess:
-    """`with DaemonProcess(...) as daemon`: listens when the block begins. Attributes: folder, socket, settings, process.
+    """A daemon for a block: `with DaemonProcess(...) as daemon`. The daemon listens when the block begins. The
+    attributes are folder, socket, settings and process.
 
-    `command`: the program and its first arguments. `settings`: the text of its file, in which @FOLDER@ is the folder."""
+    `command` is the program and its first arguments. `settings` is the text of its settings file, in which @FOLDER@
+    stands for the folder."""
 
     def __init__(self, command, settings, environment=None):
         self.command, self.environment = command, environment

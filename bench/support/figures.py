@@ -10,7 +10,8 @@ def quantile(values, share):
 
 
 def medians(lines):
-    """One line of medians out of several of the same keys; what is no number is taken from the first."""
+    """Makes one line with the medians of several lines that have the same keys. Values that are not numbers come from
+    the first line."""
     merged = dict(lines[0])
     for key, value in merged.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -19,7 +20,8 @@ def medians(lines):
 
 
 def slope(times, values):
-    """(slope, standard error) of the least-squares line; needs three points at two different times at least."""
+    """Returns (slope, standard error) of the least-squares line. It needs at least three points, at two or more
+    different times."""
     count, mean_time, mean_value = len(times), statistics.fmean(times), statistics.fmean(values)
     spread = sum((time - mean_time) ** 2 for time in times)
     rise = sum((time - mean_time) * (value - mean_value) for time, value in zip(times, values)) / spread
@@ -28,13 +30,14 @@ def slope(times, values):
 
 
 def markdown(head, rows, right_from=1):
-    """Columns from `right_from` on are numbers, and stand to the right."""
+    """Returns a table in Markdown. Columns from `right_from` on hold numbers, and are aligned to the right."""
     rule = ["---" if column < right_from else "---:" for column in range(len(head))]
     return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in [head, rule, *rows])
 
 
 def save(folder, files):
-    """{name: text} into a folder, which is made where it is missing; nowhere where its name is empty."""
+    """Writes {name: text} into a folder, which is made where it is missing. Writes nothing where the folder's name is
+    empty."""
     if not folder:
         return
     Path(folder).mkdir(parents=True, exist_ok=True)

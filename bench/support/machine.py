@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def hardware():
-    """Such as "2 cores of AMD EPYC (AVX-512), 23 GiB, virtual machine"."""
+    """Describes the hardware, as in "2 cores of AMD EPYC (AVX-512), 23 GiB, virtual machine"."""
     cpuinfo = Path("/proc/cpuinfo").read_text()
     named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     flags = set((re.search(r"^flags\s*:\s*(.+)$", cpuinfo, re.MULTILINE) or [""] * 2)[1].split())
@@ -18,7 +18,7 @@ def hardware():
 
 
 def pictures_of(folder):
-    """(paths, class numbers) of FOLDER/<class>/*.jpg, in the order of their names."""
+    """Returns (paths, class numbers) of FOLDER/<class>/*.jpg, in the order of their names."""
     paths = sorted(path for path in Path(folder).glob("*/*.jpg"))
     if not paths:
         raise SystemExit(f"{folder} holds no <class>/<name>.jpg: make a corpus with deploy/make_corpus.py.")
@@ -27,5 +27,5 @@ def pictures_of(folder):
 
 
 def warm_page_cache(paths):
-    """Reads every file once; the bytes that they have together."""
+    """Reads every file once, and returns the number of bytes that the files have together."""
     return sum(len(Path(path).read_bytes()) for path in paths)

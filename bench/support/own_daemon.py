@@ -28,7 +28,8 @@ WORKS = ("train", "crop8", "resize")
 
 
 def use_build(folder):
-    """Takes daemon, package and client library from a build directory of Meson, or from the system where it is empty."""
+    """Takes the daemon, the package and the client library from a build directory of Meson, or from the system where
+    the name is empty."""
     if folder:
         build = Path(folder).resolve()
         for needed in (build / "daemon/spdld", build / "client/python/spdld"):
@@ -48,7 +49,8 @@ def daemon_program():
 
 
 def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, size=SIDE, name="bench"):
-    """One of WORKS: train: random-resized-crop, flip, normalise, float32 NCHW; crop8: the first two, uint8; resize: uint8."""
+    """Returns the spec for a work in WORKS. "train" is random-resized-crop, flip and normalise, as float32 NCHW.
+    "crop8" is random-resized-crop and flip, as uint8. "resize" is a resize, as uint8."""
     ops = [{"op": "decode-image"}]
     if work == "resize":
         ops.append({"op": "resize", "size": [size, size], "antialias": antialias})
@@ -62,7 +64,7 @@ def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, siz
 
 
 class OwnDaemon(DaemonProcess):
-    """`with OwnDaemon(threads) as daemon`; see DaemonProcess."""
+    """A daemon for a block: `with OwnDaemon(threads) as daemon`. See DaemonProcess."""
 
     def __init__(self, threads, cache_bytes=0, more="", limits=""):
         super().__init__([daemon_program()], SETTINGS.format(threads=threads, cache_bytes=cache_bytes, limits=limits) + more)
@@ -77,9 +79,9 @@ class OwnDaemon(DaemonProcess):
         return spdld.query(topic, argument, socket=self.socket)
 
     def cache_entry_bytes(self):
-        """Of what the cache holds; what its segments have left besides is not counted."""
+        """Returns the bytes of the entries that the cache holds, without the free room in its segments."""
         return sum(shelf["memory_bytes"] for shelf in self.query("status")["cache"]["shelves"])
 
     def own_bytes(self):
-        """The daemon's proportional set size less slots and cache."""
+        """Returns the daemon's proportional set size less slots and cache."""
         return processes.pss_without_slots(self.process.pid) - self.cache_entry_bytes()

@@ -7,7 +7,7 @@ SLOT_NAME = "memfd:spdld-slot"  # how a mapping of a slot is named, at the daemo
 
 
 def descendants(pid):
-    """Process ids below `pid`, without it. Processes that end meanwhile may be missing."""
+    """Returns the ids of all processes below `pid`, without `pid` itself. Processes that end meanwhile may be missing."""
     try:
         children = [int(child) for thread in Path(f"/proc/{pid}/task").iterdir()
                     for child in (thread / "children").read_text().split()]
@@ -17,13 +17,13 @@ def descendants(pid):
 
 
 def cpu_s(pid):
-    """User and system time of a process with all its threads, and of those children that it has waited for."""
+    """Returns the user and system time of a process with all its threads, and of the children that it has waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(int(field) for field in fields[11:15]) / TICKS_A_SECOND
 
 
 def tree_cpu_s():
-    """User and system time of this process and all below it, living or waited for."""
+    """Returns the user and system time of this process and of all processes below it, living or waited for."""
     own = os.times()
     total = own.user + own.system + own.children_user + own.children_system
     for pid in descendants(os.getpid()):
@@ -35,7 +35,8 @@ def tree_cpu_s():
 
 
 def pss_bytes(pid):
-    """Proportional set size: pages shared by n processes count as 1/n of each. 0 for a process that has ended."""
+    """Returns the proportional set size: a page that n processes share counts as 1/n for each. It is 0 for a process
+    that has ended."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
@@ -48,7 +49,7 @@ def tree_pss_bytes(pid):
 
 
 def mappings(pid):
-    """(name, inode, bytes resident, proportional bytes) of each mapping of a process."""
+    """Returns (name, inode, resident bytes, proportional bytes) of each mapping of a process."""
     found = []
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
         words = line.split()

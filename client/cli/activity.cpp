@@ -21,8 +21,8 @@ std::optional<double> more_entries(double room_bytes, uint64_t entries, double b
   return room_bytes / (bytes / static_cast<double>(entries));
 }
 
-// What the cache keeps of a field, and how much of it it will keep. What it has on disk it has in memory as well, as
-// far as both have room: so the fuller of the two has all.
+// How many samples of a field the cache keeps, of the samples that it will keep. Memory and disk hold the same
+// samples as far as both have room, so the fuller of the two has all of them.
 text::Progress kept_of(const Json& field, const Json& cache) {
   const uint64_t taken = count_or_zero(cache, "taken");
   const uint64_t in_memory = count_or_zero(field, "memory_entries"), on_disk = count_or_zero(field, "disk_entries");
@@ -59,7 +59,7 @@ std::map<std::string, Job> jobs_of(const Json& describe) {
     const uint64_t steps = count_or_zero(ring, "steps_per_epoch"), batches = count_or_zero(ring, "batches");
     if (steps == 0) continue;  // the order is pushed: nobody knows how far it is
     const uint64_t epoch = count_or_zero(ring, "epoch");
-    // The step is that of the last batch that was filled.
+    // `step` belongs to the last batch that was filled.
     const uint64_t done = std::min(count_or_zero(ring, "step") + (batches > 0 ? 1 : 0), steps);
     Job& job = jobs[shared ? "shared " + group : group];
     if (job.ranks == 0 || std::pair(epoch, done) < std::pair(job.epoch, job.done)) {
@@ -99,7 +99,7 @@ void Activity::note_listing(Facts& facts, const Json& describe) {
   const uint64_t done = count_or_zero(listing, "done"), total = count_or_zero(listing, "total");
   text::Progress progress = text::progress_of(text_or_empty(listing, "what"), done, total);
   if (progress.unit.empty() && !progress.in_bytes) {
-    facts.add("listing", "looks whether the last listing still holds");
+    facts.add("listing", "the daemon checks whether the last listing still holds");
     return;
   }
   progress.what.clear();

@@ -1,5 +1,5 @@
-// What moves in a pipeline: its listing, what the cache keeps of it, and its jobs. The daemon tells counts; rates and
-// times come from two or more of its answers. One thread.
+// The moving parts of a pipeline: its listing, its samples in the cache, and its jobs. The daemon tells counts; rates
+// and times come from two or more of its answers. One thread.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ namespace spdld::cli {
 
 class Activity {
  public:
-  // A line each for what moves, or may. `describe`: the daemon's answer, got at `now_s`. An older daemon leaves fields
-  // out: what is not there is not shown.
+  // One line for each part that moves or may move. `describe`: the daemon's answer, got at `now_s`. An older daemon
+  // leaves fields out, and their lines are not shown.
   Facts note(const config::Json& describe, double now_s);
 
  private:

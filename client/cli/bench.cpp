@@ -82,7 +82,7 @@ void declare_bench(config::Arguments command, const Globals& globals, Run& run) 
   const auto wishes = std::make_shared<Wishes>();
   command.word("PIPELINE", wishes->target, "a pipeline file (.toml, .json) or the name of a pipeline");
   command.number("--epochs", wishes->epochs, 1, kCountMax, "N",
-                 "how many epochs to run, at most what the pipeline has");
+                 "how many epochs to run, at most as many as the pipeline has");
   command.number("--batches", wishes->batches, 1, kCountMax, "N",
                  "stop each rank after this many batches (default: at the end of the epochs)");
   command.number("--world-size", wishes->world_size, 1, kWorldSizeMax, "W",

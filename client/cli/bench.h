@@ -1,4 +1,4 @@
-// bench: a number of ranks, a process each, take batches; what they tell becomes one report. Plain values; one thread.
+// bench: several ranks, each a process, take batches, and their records become one report. Plain values; one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 namespace spdld::cli {
 
 struct BenchPlan {
-  std::string pipeline;  // a name; or empty, with
+  std::string pipeline;  // a name; empty: `spec` is given instead
   std::string spec;      // a spec's text
   bool spec_is_json = false;
-  std::string spec_folder;  // relative uris are taken from here
-  std::string socket;       // empty: as the library looks for it
+  std::string spec_folder;  // folder that relative uris are taken from
+  std::string socket;       // empty: the library looks for it
   std::string group;
   std::string device;  // empty: as the pipeline says
   uint32_t world_size = 1;
   uint64_t epochs = 1;
-  uint64_t batches_max = 0;  // of each rank; 0: to the end of the epochs
+  uint64_t batches_max = 0;  // of each rank; 0: all batches to the end of the epochs
   int64_t timeout_ms = 0;    // of one batch
 };
 
 struct BenchBatch {
-  double at_s = 0;    // when it was there, since the bench began
-  double wait_s = 0;  // what next() took
+  double at_s = 0;    // when the batch arrived, since the bench began
+  double wait_s = 0;  // how long next() took
   uint32_t rank = 0;
   uint32_t images = 0;
   uint32_t substituted = 0, masked = 0;
@@ -49,7 +49,7 @@ struct BenchReport {
 // process has no other thread.
 BenchReport run_bench(const BenchPlan& plan);
 
-// The batches of all ranks, in the order of their arrival; CPU time and memory are added after it.
+// Makes the report from the batches of all ranks, in the order of their arrival. CPU time and memory are added later.
 BenchReport summarise(const BenchPlan& plan, const std::vector<BenchBatch>& batches);
 void add_cpu(BenchReport& report, double daemon_s, double clients_s);
 

@@ -1,4 +1,4 @@
-// One rank of a bench: the body of a forked process, and what it tells the process that watches.
+// One rank of a bench: the body of a forked process, and the records that it writes for the process that watches.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 
 namespace spdld::cli {
 
-// Written whole (a pipe keeps up to 4096 bytes together), so that all ranks share one pipe. The comments name what is
-// set.
+// A rank writes each record whole (a pipe keeps up to 4096 bytes together), so that all ranks can share one pipe. The
+// comments name the fields that are set.
 struct BenchRecord {
   enum class Kind : uint32_t {
-    kListing,   // text, done, total: what is done before the rank is attached, as spdld_progress tells it
-    kAttached,  // total: batches that will come; done: in so many epochs
+    kListing,   // text, done, total: the work before the rank is attached, as spdld_progress tells it
+    kAttached,  // total: batches that will come; done: the number of their epochs
     kBatch,     // batch; done: its epoch
     kDone,      // cpu_s: user and system time of this rank
     kFailed     // exit_code, text: one sentence
@@ -27,8 +27,8 @@ struct BenchRecord {
   std::array<char, 1024> text{};
 };
 
-// Attaches, takes all the plan's batches, and tells about each on `pipe_fd` (borrowed). Returns the process's exit
-// code.
+// Attaches, takes all batches of the plan, and writes a record of each to `pipe_fd` (borrowed). Returns the process's
+// exit code.
 int run_rank(const BenchPlan& plan, uint32_t rank, int pipe_fd, std::chrono::steady_clock::time_point began);
 
 }  // namespace spdld::cli

@@ -54,7 +54,7 @@ class DaemonProbe {
 
   double used_since_s() const {
     const auto status = ask(globals_, "status");
-    // One that was started since has worked for us from its first moment on.
+    // A daemon that was started since has worked for this bench from its first moment on.
     return text_at(status, "daemon_id") == id_ ? used_s(status) - used_before_s_ : used_s(status);
   }
 

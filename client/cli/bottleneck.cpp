@@ -50,7 +50,7 @@ Bottleneck find_bottleneck(const config::Json& describe, const Lanes& lanes) {
   const Waits waits = waits_of(describe);
   if (list_at(describe, "rings").empty()) return {"none", "no trainer is attached"};
   if (waits.batches == 0 || waits.starved_s + waits.full_s < kJudgedFromS) {
-    return {"none", "too little has run to judge by"};
+    return {"none", "too little has run yet to find one"};
   }
   const std::string times = "trainers waited " + duration_text(waits.starved_s) + " for batches, batches " +
                             duration_text(waits.full_s) + " for trainers";

@@ -1,4 +1,5 @@
-// Which part of a pipeline holds the others up, from the statistics of `describe`. A pure function; any thread.
+// Finds the part of a pipeline that holds the others up, from the statistics of `describe`. A pure function; any
+// thread.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ struct Bottleneck {
   std::string why;   // one sentence with the figures
 };
 
-// What ran side by side, to set busy time against: decode threads of the node, local reads.
+// How many of each ran side by side, to compare with busy time: decode threads of the node, and local reads.
 struct Lanes {
   double decode = 1;
   double fetch = 1;

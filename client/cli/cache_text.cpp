@@ -97,7 +97,7 @@ std::string tuning_text(const Json& describe, const Page& page) {
                unit,
                flag_or_false(one, "pinned") ? "pinned"
                : off                        ? "its most"
-                                            : "what is measured"});
+                                            : "measurements"});
   }
   return table.empty() ? "" : table.text(page) + "\n";
 }

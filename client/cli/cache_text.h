@@ -1,5 +1,5 @@
-// What `describe` and `status` say about the node's cache, its tuning and its limits, as text. A daemon that is older
-// leaves these fields out: what is not there is not shown. Pure functions; any thread.
+// The parts of `describe` and `status` about the node's cache, its tuning and its limits, as text. An older daemon
+// leaves these fields out, and they are not shown. Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace spdld::cli {
 
-// Of describe: a line each for the form that was chosen and for the tuning's last change.
+// From `describe`: one line for the cache form that was chosen, and one for the tuning's last change.
 void add_cache(Facts& facts, const config::Json& describe);
 void add_tuning(Facts& facts, const config::Json& describe);
-// A table with a blank line below it; "" where there is none.
+// From `describe`: a table with a blank line below it; "" where there is no table.
 std::string cached_fields_text(const config::Json& describe, const Page& page);
 std::string tuning_text(const config::Json& describe, const Page& page);
 
-// Of status.
+// From `status`.
 void add_cpu_limits(Facts& facts, const config::Json& status);
 void add_cache_limits(Facts& facts, const config::Json& status);
 std::string shelves_text(const config::Json& status, const Page& page);

@@ -33,9 +33,9 @@ std::string output_summary(const config::OutputSpec& output) {
 std::string order_summary(const config::OrderSpec& order) {
   std::string text = "; ";
   if (order.first > 0) text += "the first " + counted(order.first, "sample");
-  if (!order.include.empty()) text += (order.first > 0 ? " of those in " : "the samples in ") + order.include;
+  if (!order.include.empty()) text += (order.first > 0 ? " of the samples in " : "the samples in ") + order.include;
   if (!order.exclude.empty())
-    text += (text.size() > 2 ? " but" : "all but") + std::string(" those in ") + order.exclude;
+    text += (text.size() > 2 ? " except" : "all except") + std::string(" the samples in ") + order.exclude;
   if (text.size() > 2) text += ", ";
   switch (order.shuffle) {
     case config::Shuffle::kGlobal:

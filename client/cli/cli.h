@@ -1,4 +1,4 @@
-// What the commands of spdlctl share: the global options, the exit codes, and how a command is declared. One thread.
+// Shared by the commands of spdlctl: the global options, the exit codes, and how a command is declared. One thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace spdld::cli {
 
 enum ExitCode : int {
   kFine = 0,
-  kWrong = 1,  // the thing asked about is wrong: errors in a file, a bench that failed, no such pipeline
+  kWrong = 1,  // the user's subject is wrong: errors in a file, a bench that failed, no such pipeline
   kUsage = 2,
   kNoDaemon = 3,
   kDenied = 4,
@@ -32,14 +32,14 @@ class Failure : public std::runtime_error {
 
 struct Globals {
   std::string output = "text";  // or "json"
-  std::string socket;           // empty: as the library looks for it
+  std::string socket;           // empty: the library looks for it
   std::optional<int64_t> timeout_ms;
 
   bool json() const { return output == "json"; }
   const char* socket_or_null() const { return socket.empty() ? nullptr : socket.c_str(); }
 };
 
-// What a chosen command does; its result is the exit code.
+// Runs the chosen command; its result is the exit code.
 using Run = std::function<ExitCode()>;
 
 // Adds a command's own options to `command` and sets `run`, which lives as long as the options' values (it owns them).

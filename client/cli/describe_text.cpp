@@ -51,7 +51,7 @@ void add_sources(Facts& facts, const Json& describe) {
   }
 }
 
-// What listings read of the pipeline's source or sources.
+// The folders and archives that the listing read, counted.
 std::string listed(const Json& spec, uint64_t count) {
   std::vector<std::string> types;
   if (const Json* const sources = spec.find("sources"); sources != nullptr && sources->is_array()) {
@@ -172,7 +172,7 @@ std::string rings_text(const Json& describe, const Page& page) {
   return table.empty() ? "no trainer is attached\n" : table.text(page);
 }
 
-// Who shares a stream with whom, and who holds the others back.
+// The jobs that share a stream, and the job that holds the others back.
 std::string jobs_text(const Json& describe, const Page& page) {
   Table table({{"JOB", Align::kLeft, Role::kKey},
                {"PID", Align::kRight},
@@ -217,7 +217,7 @@ void add_bottleneck(Facts& facts, const Bottleneck& bottleneck) {
   facts.add("bottleneck", Cell(bottleneck.part + " (" + bottleneck.why + ")", style));
 }
 
-// What stays as it is while the pipeline runs.
+// The facts that stay as they are while the pipeline runs.
 void add_what_it_is(Facts& facts, const Json& document) {
   add_spec(facts, table_at(document, "spec"));
   add_sources(facts, document);

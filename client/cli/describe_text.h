@@ -1,4 +1,4 @@
-// What `describe` says about one pipeline, as text. Pure functions; any thread.
+// The daemon's answer to `describe`, about one pipeline, as text. Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace spdld::cli {
 
-// `document` is what the daemon answers to "describe"; `moving` is what Activity (activity.h) says about it. These
-// throw Failure where fields are missing.
+// `document` is the daemon's answer to "describe"; `moving` has the lines of Activity (activity.h) about it. Both
+// functions throw Failure where fields are missing.
 std::string describe_text(const config::Json& document, const Bottleneck& bottleneck, const Facts& moving,
                           const Page& page);
-// The same for a screen that may have room for its beginning alone: what changes comes first.
+// The same for a screen that may have room for the first lines alone: the lines that change come first.
 std::string watch_text(const config::Json& document, const Bottleneck& bottleneck, const Facts& moving,
                        const Page& page);
 

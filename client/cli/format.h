@@ -1,4 +1,4 @@
-// What may stand on a terminal, and what the terminal is. Any thread.
+// Text that is safe and fits on a terminal, and the terminal's own properties. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ using text::display_width;
 using text::duration_text;
 using text::percent_text;
 
-// A text that came from elsewhere, so that it can't steer the terminal.
+// Makes a text from elsewhere safe, so that it can't steer the terminal.
 std::string safe_text(std::string_view text);
 
 enum class Style : uint8_t { kPlain, kStrong, kDim, kGood, kWarning, kBad };
@@ -29,12 +29,13 @@ struct Page {
   bool colour = false;
   size_t columns = 80;
 };
-constexpr size_t kColumnsMin = 40;  // a narrower page is laid out as one of these
+constexpr size_t kColumnsMin = 40;  // a narrower page is laid out as if it had so many columns
 
 // How many columns the terminal at `fd` has; 0: it is no terminal, or does not say.
 size_t terminal_columns(int fd);
 
-// Of stdout: colour on a terminal that wants it (https://no-color.org); the terminal's width, else $COLUMNS, else 80.
+// The page of stdout: colour on a terminal that wants it (https://no-color.org); the terminal's width, else $COLUMNS,
+// else 80.
 Page page_of_stdout();
 
 std::string styled(std::string_view text, Style style, bool colour);
@@ -43,8 +44,8 @@ std::string styled(std::string_view text, Style style, bool colour);
 // it may be a path that somebody copies.
 std::vector<std::string> wrapped(std::string_view text, size_t columns);
 
-// A text of many lines, so that each fits: what is too long goes on below, under the last column of its line (columns
-// stand two blanks apart).
+// Breaks a text of many lines so that each line fits: the rest of a long line goes on below, under its last column
+// (columns stand two blanks apart).
 std::string fitted(std::string_view text, size_t columns);
 
 }  // namespace spdld::cli

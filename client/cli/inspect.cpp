@@ -98,8 +98,8 @@ ExitCode status(const Globals& globals) {
   facts.add("socket", text_at(document, "socket"));
   facts.add("cpu", counted(count_at(cpu, "budget"), "decode thread") + " on " +
                        counted(count_at(cpu, "cores"), "core") + " (set by: " + text_at(cpu, "limited_by") +
-                       "), used " + duration_text(number_at(cpu, "used_s")) + ", of it decoding " +
-                       duration_text(number_at(cpu, "decode_busy_s")));
+                       "), used " + duration_text(number_at(cpu, "used_s")) + " (decoding " +
+                       duration_text(number_at(cpu, "decode_busy_s")) + ")");
   add_cpu_limits(facts, document);
   facts.add("memory",
             bytes_text(number_at(memory, "pss_bytes")) + "; slots " + bytes_text(number_at(memory, "slot_bytes")) +
@@ -128,7 +128,7 @@ ExitCode list(const Globals& globals) {
   return kFine;
 }
 
-// What data sets miss; nothing of an older daemon.
+// The files and members that data sets miss. An older daemon tells nothing of them.
 std::string missing_text(const Json& document, const Page& page) {
   const Json& list = list_or_empty(document, "missing");
   if (list.empty()) return {};
@@ -141,7 +141,7 @@ std::string missing_text(const Json& document, const Page& page) {
 
 constexpr size_t kLastErrorsBytesMax = size_t{16} << 20;
 
-// What the last private daemon of this user that had errors has left of them.
+// The errors that this user's last private daemon with errors left behind.
 Json last_errors(const std::string& pipeline) {
   const std::filesystem::path folder = config::default_state_folder();
   const std::filesystem::path path = folder / config::kLastErrorsFile;

@@ -23,91 +23,93 @@ struct Command {
 constexpr int64_t kTimeoutMaxMs = 86'400'000;
 
 constexpr const char* kBenchMore =
-    "Every rank is a process of its own that takes batches and hands them back unread, so what is measured is the\n"
-    "loader alone. Where no daemon runs, a private one is started.\n\n"
-    "What it prints:\n"
-    "  images/s          after the first batch, of all ranks together\n"
-    "  CPU an image      user and system time of the daemon and of the ranks, from attach to end, listing included;\n"
-    "                    a daemon that serves others at the same time counts their work as well\n"
-    "  first batch       from before attach to the slowest rank's first batch\n"
-    "  waited            what next() took, in all and of one batch, without each rank's first\n"
-    "  peak memory       greatest proportional set size (PSS) of the daemon and the ranks, looked at 5 times a "
+    "Every rank is a process of its own, which takes batches and returns them unread. So the command measures the "
+    "loader alone. If no daemon runs, it starts a private one.\n\n"
+    "Output, rate and cost:\n"
+    "  images/s      all ranks together, after the first batch\n"
+    "  CPU an image  user and system time of the daemon and the ranks, from attach to the end, including the listing\n"
+    "  peak memory   the greatest proportional set size (PSS) of the daemon and the ranks, measured 5 times a "
     "second\n\n"
+    "Output, times:\n"
+    "  first batch   from before attach to the slowest rank's first batch\n"
+    "  waited        the time that next() took, in total and for one batch, without each rank's first batch\n\n"
+    "If the daemon serves other jobs at the same time, the CPU time includes its work for them.\n\n"
     "Examples:\n"
     "  spdlctl bench train.toml --epochs 3\n"
     "  spdlctl bench imagenet-train --world-size 4 --batches 200 -o json";
 
 constexpr std::array<Command, 9> kCommands = {{
     {"bench", "attach as trainers and measure the loader", kBenchMore, &declare_bench},
-    {"check", "check files; prints every error as file:line: key: what is wrong and what is allowed",
-     "Needs no daemon. Exit code 1 when any file has an error.\n\nExample:\n  spdlctl check /etc/spdld/spdld.toml "
-     "train.toml",
+    {"check", "check files and print every error as file:line: key: what is wrong and what is allowed",
+     "The command needs no daemon. The exit code is 1 if any file has an error.\n\n"
+     "Example:\n"
+     "  spdlctl check /etc/spdld/spdld.toml train.toml",
      &declare_check},
     {"describe", "show one pipeline: listing, stages, cache, tuning, rings, and its bottleneck",
-     "The bottleneck is \"trainer\" when batches waited longer for trainers than\n"
-     "trainers waited for batches: the loader keeps up. Else the bottleneck is the\n"
-     "stage, fetch or decode, whose lanes were the busiest.\n\n"
-     "  LISTING     how far the listing of the data set is\n"
-     "  CACHED      samples that the cache keeps, of those that it will keep\n"
-     "  JOB         how far the job is in its epoch: the place of its slowest rank\n"
-     "  STARVED     time in which a trainer had room, but no batch was ready\n"
-     "  FULL        time in which all slots were ready or held (back-pressure)\n"
-     "  FREE, FILLING, READY, HELD    slots in each state; READY MEAN: the average\n"
-     "  HIT RATE    share of the samples looked for that the cache had\n"
-     "  FROM DISK   hits that were read from the cache's disk\n"
-     "  STALE       cached samples whose file had changed\n"
-     "  REFUSED     samples for which the cache had no room\n"
-     "  TUNED       how much decodes, reads and is kept ready at once: as little as\n"
-     "              keeps the trainers from waiting, unless the daemon's file pins it\n\n"
-     "With --watch the view is drawn anew in its place, with rates and times left. It\n"
-     "survives a restart of the daemon. What changes stands first, and what the\n"
-     "terminal has no room for is left out until Ctrl-C, which shows all of it and\n"
-     "ends with exit code 0. With -o json each look is one line.\n\n"
+     "The bottleneck is \"trainer\" if batches waited longer for trainers than trainers waited for batches: the loader "
+     "keeps up. Otherwise the bottleneck is the stage, fetch or decode, whose threads were the busiest.\n\n"
+     "  LISTING     how far the listing of the data set is.\n"
+     "  CACHED      samples in the cache, out of all that it will keep.\n"
+     "  JOB         how far the slowest rank of the job is in its epoch.\n"
+     "  STARVED     time in which a trainer had room but no batch was ready.\n"
+     "  FULL        time in which all slots were ready or held (back-pressure).\n"
+     "  FREE, FILLING, READY, HELD  slots in each state.\n"
+     "  READY MEAN  the average number of ready slots.\n"
+     "  HIT RATE    share of the cache look-ups that found their sample.\n"
+     "  FROM DISK   hits that were read from the cache's disk.\n"
+     "  STALE       cached samples whose file had changed.\n"
+     "  REFUSED     samples for which the cache had no room.\n"
+     "  TUNED       decode threads, reads at once and batches ahead. Each number is as small as it can be without "
+     "making trainers wait, unless the daemon's file pins it.\n\n"
+     "With --watch, the view is redrawn in place, with rates and times left, and survives a restart of the daemon. "
+     "Changing values come first. Lines for which the terminal has no room are left out until Ctrl-C, which shows the "
+     "whole view and ends with exit code 0. With -o json, each look is one line.\n\n"
      "Examples:\n"
      "  spdlctl describe imagenet-train --watch\n"
      "  spdlctl -o json describe imagenet-train --watch --interval 10 >> train.jsonl",
      &declare_describe},
     {"errors", "list samples that could not be used, what data sets miss, and why",
-     "Equal errors of one sample are counted together; the last 1,000 are kept. KIND: \"damaged\", or \"unsupported\" "
-     "for a "
-     "picture of a\nformat that this build does not decode. A table before them lists what data sets miss, where "
-     "on_missing "
-     "= \"warn\".\nA private daemon leaves its errors behind for --last.",
+     "Equal errors of one sample are counted together; the last 1,000 are kept. KIND is \"damaged\", or "
+     "\"unsupported\" for a picture in a format that this build does not decode. If a pipeline has on_missing = "
+     "\"warn\", a table above the errors lists what its data set misses. A private daemon leaves its errors behind for "
+     "--last.",
      &declare_errors},
     {"export", "write the listing of a pipeline's data set to a file",
-     "The file is text: a head with the listing's fingerprint and the number of samples, then a line a sample, its id, "
-     "a tab and its\nname (a backslash in it doubled, bytes that are no printable UTF-8 as \\xNN).\n"
-     "  fingerprint = \"...\" in [source] pins a pipeline to it: what lists something else is refused.\n"
-     "  include = \"FILE\" in [order] takes it as it is, or with lines taken out.\n\n"
-     "Example:\n  spdlctl export train.toml train.listing",
+     "The file is text. Its head holds the listing's fingerprint and the number of samples. Then each line holds one "
+     "sample: its id, a tab and its name. In a name, a backslash is doubled, and bytes that are not printable UTF-8 "
+     "are written as \\xNN.\n\n"
+     "Uses of the listing in a pipeline file:\n"
+     "  fingerprint = \"...\" in [source]  refuses the data set if its listing has another fingerprint.\n"
+     "  include = \"FILE\" in [order]      takes only the samples in the file, whole or with lines removed.\n\n"
+     "Example:\n"
+     "  spdlctl export train.toml train.listing",
      &declare_export},
     {"ls", "list the pipelines",
-     "\"available\": a named pipeline that nobody has opened yet.\n"
-     "CPU: the part that it got of the decode threads' time of the last ten seconds. Pipelines that want more than "
-     "there is\nget it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's).",
+     "A named pipeline that nobody has opened yet is \"available\".\n\n"
+     "CPU is the share of the decode threads' time that the pipeline got in the last ten seconds. If pipelines want "
+     "more time than there is, they share it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's file).",
      &declare_list},
-    {"ops", "list the operations and sources that a pipeline file may name, with their parameters", "Needs no daemon.",
-     &declare_operations},
+    {"ops", "list the operations and sources that a pipeline file may name, with their parameters",
+     "The command needs no daemon.", &declare_operations},
     {"ping", "see whether the daemon answers", "", &declare_ping},
     {"status", "show the daemon: CPU, memory, cache, sessions, pipelines",
-     "The table CACHED has a line a field of each data set in the node's cache; USED: a pipeline has it open. One that "
-     "is "
-     "not used\nmakes room for those that are.",
+     "The table CACHED has one line for each field of each data set in the node's cache. USED says whether a pipeline "
+     "has the data set open. Unused data sets make room for used ones.",
      &declare_status},
 }};
 
 constexpr const char* kFooter =
-    "Where the daemon is looked for:\n"
+    "Where spdlctl looks for the daemon:\n"
     "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench` and "
-    "`export` start one.\n\n"
+    "`export` start a private daemon.\n\n"
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"
-    "  NO_COLOR       no colour, not even on a terminal\n"
-    "  COLUMNS        the width of the output where it is no terminal (default 80)\n\n"
+    "  NO_COLOR       turns colour off, even on a terminal\n"
+    "  COLUMNS        the width of the output if it is not a terminal (default 80)\n\n"
     "Exit codes:\n"
-    "  0  fine\n"
-    "  1  the thing asked about is wrong: errors in a file, a bench that failed, no such pipeline\n"
+    "  0  success\n"
+    "  1  failure: a file has errors, a bench failed, or there is no such pipeline\n"
     "  2  wrong usage\n"
     "  3  no daemon reachable\n"
     "  4  denied\n"
@@ -122,7 +124,7 @@ void declare_globals(config::Arguments options, Globals& globals) {
   options.choice("-o,--output", globals.output, {"text", "json"}, "FORMAT", "how to print: text (for people) or json");
   options.text("--socket", globals.socket, "PATH", "the daemon's socket");
   options.number("--timeout-ms", globals.timeout_ms, 1, kTimeoutMaxMs, "N",
-                 "how long to wait for an answer (default 5000); for bench: for each batch (default 300000)");
+                 "how long to wait for an answer (default 5000), or with bench for each batch (default 300000)");
 }
 
 int fail(ExitCode code, const char* sentence) {

@@ -12,7 +12,8 @@ double pss_bytes(pid_t pid);
 
 class MemoryProbe {
  public:
-  // One look: the sums are compared, not each process's own peak. `daemon_bytes` negative: not known.
+  // Looks once at all processes: their sums are compared, not each process's own peak. `daemon_bytes` negative: not
+  // known.
   void look(double daemon_bytes, const std::vector<pid_t>& clients);
 
   double peak_bytes() const { return peak_; }

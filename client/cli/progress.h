@@ -15,7 +15,7 @@ class StderrProgress {
   StderrProgress& operator=(const StderrProgress&) = delete;
 
   void show(const text::Progress& progress);
-  // For what else is to stand there.
+  // Makes the line empty, so that other text can stand there.
   void clear();
 
  private:

@@ -10,20 +10,20 @@
 
 namespace spdld::cli {
 
-// Of a failed call of libspdld.
+// The exit code for a failed call of libspdld.
 ExitCode exit_code_of(spdld_result result);
 
-// The document that the daemon answers; throws Failure.
+// The document that the daemon answers to a query; throws Failure.
 config::Json ask(const Globals& globals, const char* topic, const std::string& argument = {});
 
-// Fields of a document, with a sentence when a daemon of another version answers something else (throws Failure).
+// Fields of a document. Throws Failure, with a sentence, when a daemon of another version answers something else.
 std::string text_at(const config::Json& document, const char* key);
 double number_at(const config::Json& document, const char* key);
 uint64_t count_at(const config::Json& document, const char* key);
 const config::Json& table_at(const config::Json& document, const char* key);
 const config::Json& list_at(const config::Json& document, const char* key);
 
-// Fields that an older daemon does not have: nothing is read in their place, and in that of another type's value.
+// Fields that an older daemon does not have: a field that is missing or of another type is read as empty.
 std::string text_or_empty(const config::Json& document, const char* key);
 double number_or_zero(const config::Json& document, const char* key);
 uint64_t count_or_zero(const config::Json& document, const char* key);

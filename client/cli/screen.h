@@ -1,5 +1,5 @@
-// A text that is shown on a terminal again and again, in its place. Writes nothing itself: gives what is to be written,
-// of the plainest escape sequences that every terminal knows. Plain values; one thread.
+// A text that is shown on a terminal again and again, in its place. It writes nothing itself: it returns the text to
+// write, with only the plain escape sequences that every terminal knows. Plain values; one thread.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace spdld::cli {
 
 class Screen {
  public:
-  // Puts `text` in place of the text before. As much of it is shown as the terminal has room for, and how much more
-  // there is. A terminal of another size than before is made empty first.
+  // Puts `text` in place of the text before. It shows as much as the terminal has room for, and says how much more
+  // there is. After a change of the terminal's size the screen is cleared first.
   std::string show(std::string_view text, size_t columns, size_t rows);
   // Puts all of the text there, and leaves the cursor below it.
   std::string end(std::string_view text);
@@ -23,7 +23,7 @@ class Screen {
   size_t columns_ = 0, rows_ = 0;
 };
 
-// Columns that a text with colours takes.
+// The number of columns that a line with colours takes.
 size_t visible_width(std::string_view line);
 
 }  // namespace spdld::cli

@@ -21,7 +21,7 @@ enum class Align : uint8_t { kLeft, kRight };
 
 enum class Role : uint8_t {
   kFigure,
-  kKey,   // says what the row is of; these are the table's first columns
+  kKey,   // names the row's subject; the keys are the table's first columns
   kWords  // free text, of any length
 };
 
@@ -29,15 +29,15 @@ struct Column {
   std::string name;
   Align align = Align::kLeft;
   Role role = Role::kFigure;
-  bool begins = false;  // with it and the figures behind it a part of the table begins, which is rather kept together
+  bool begins = false;  // here begins a group of figures that is kept together where it fits
 };
 
-// A head line and a line a row; columns are as wide as their widest cell and stand two blanks apart. Where the page is
-// narrower than that, nothing is left out and no cell is cut:
+// A head line and one line for each row. Columns are as wide as their widest cell and stand two blanks apart. Where the
+// page is narrower, nothing is left out and no cell is cut:
 //
-//   words go to lines of their own below the row, and a column of words without any word is not there at all;
-//   figures that still do not fit go to a second table below the first, which repeats the keys;
-//   keys that take more than half of the page stand on a line of their own, above the row's figures.
+//   Words go to lines of their own below the row, and a column of words without any word is not there at all.
+//   Figures that still do not fit go to a second table below the first, which repeats the keys.
+//   Keys that take more than half of the page stand on a line of their own, above the row's figures.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -54,7 +54,7 @@ class Table {
   size_t width_of(size_t column) const;
   size_t width_of(const Choice& columns) const;
   Choice columns_of(Role role, bool but_empty) const;
-  // With an empty row: the head. Not `aligned`: cells are as wide as their text.
+  // The text of a row; of the head where `row` is empty. Not `aligned`: cells are as wide as their text.
   std::string line_of(const std::vector<Cell>& row, const Choice& columns, bool aligned, bool colour) const;
   // The keys of a row, and beside or below them its figures.
   struct Part {
@@ -68,8 +68,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// Lines of a name and what there is to say about it, the names in one column. What is longer than its line goes on
-// below.
+// Lines of a name and a text about it, with the names in one column. The rest of a long text goes on below.
 class Facts {
  public:
   void add(std::string name, Cell cell) { lines_.emplace_back(std::move(name), std::move(cell)); }

@@ -1,4 +1,4 @@
-// Looks at something again and again and shows it, until Ctrl-C or SIGTERM. One thread.
+// Shows views of the daemon again and again, until Ctrl-C or SIGTERM. One thread.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace spdld::cli {
 
-// One look.
+// The result of one look.
 struct View {
   config::Json document;
   std::function<std::string(const Page&)> text;
@@ -19,9 +19,9 @@ struct View {
 // Throws Failure where there is nothing to see.
 using Look = std::function<View(double now_s)>;
 
-// On a terminal each view takes the place of the one before; else they follow one another, with a blank line between
-// (with -o json: a line each). A first look that fails ends it with its Failure. Later ones are told beside what was
-// seen last, and another look follows: a daemon may be restarted.
+// On a terminal each view takes the place of the last view; else views follow one another, with a blank line between
+// them (with -o json: a line each). A first look that fails ends the watch with its Failure. A later failure is shown
+// beside the last view, and another look follows: a daemon may be restarted.
 ExitCode watch(const Globals& globals, const Look& look, double interval_s);
 
 }  // namespace spdld::cli

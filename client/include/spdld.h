@@ -1,34 +1,38 @@
 /* libspdld: the client of spdld, the data-loading daemon, for trainer processes. C ABI, version 0.
  *
- * A loader is one rank's attachment to a pipeline. Its batches lie in memory that the daemon filled and this process maps:
- * nothing is copied. A batch is a lease: it stays valid, and its slot is not filled anew, until spdld_batch_release.
+ * A loader attaches one rank of a training job to a pipeline. Its batches lie in slots: memory that the daemon fills
+ * and this process maps. Nothing is copied. A batch is a lease: it stays valid, and the daemon does not fill its slot
+ * again, until spdld_batch_release.
  *
- * Threads: one thread at a time may call into one loader (next, seek, push, detach); spdld_batch_release,
- * spdld_batch_retain and spdld_batch_use may be called from any thread at any time, also after the loader is gone.
- * Different loaders are independent. The library starts no thread.
+ * Threads: at most one thread at a time may call a loader's functions (next, seek, push, detach). Any thread may call
+ * spdld_batch_release, spdld_batch_retain and spdld_batch_use at any time, even after the loader is detached. Different
+ * loaders are independent. The library starts no thread.
  *
  * Several loaders: a process may attach as often as it likes. When it attaches a fifth loader without a group, the idle
- * loader without a group that was used longest ago gives its memory back to the daemon, and takes it again, at its place,
- * when it is used next. A loader that is given a group, or whose spdld_poll_fd was called, keeps its memory.
+ * loader without a group that was used longest ago gives its memory back to the daemon, and takes it again, at its
+ * place, when it is used next. A loader that is given a group, or whose spdld_poll_fd was called, keeps its memory.
  *
- * Forks: in a forked child every call returns SPDLD_FORKED, and releasing does nothing: the batches are its parent's.
+ * Forks: in a forked child every call returns SPDLD_FORKED, and a release does nothing, because the batches belong to
+ * the parent.
  *
- * GPUs: a batch may lie in GPU memory; the tensors' addresses are then device addresses, valid in this process's primary
- * context of that device (the one of the CUDA runtime, torch and jax). The driver, libcuda.so.1, is loaded at run time and
- * only where a pipeline may be handed over on a GPU. A stream is a CUstream or cudaStream_t; NULL is the legacy default
- * stream. Releasing follows the GPU's work: the slot goes back to the daemon when everything that was put on the streams
- * which the batch was used on (spdld_batch_use) before the release has completed; the calling thread does not wait. No
- * call changes the thread's current context.
+ * GPUs: a batch may lie in GPU memory. Its tensors' addresses are then device addresses, valid in this process's
+ * primary context of that device, which the CUDA runtime, torch and jax use as well. The library loads the driver,
+ * libcuda.so.1, at run time, and only if a pipeline may deliver its batches on a GPU. A stream is a CUstream or
+ * cudaStream_t; NULL is the legacy default stream. A release follows the GPU's work: the slot returns to the daemon
+ * after all work has completed that was put, before the release, on the streams named by spdld_batch_use. The calling
+ * thread does not wait for it. No call changes the thread's current context.
  *
- * Private daemons: where no daemon answers, spdld_attach starts one for this user. Its program is the file that
- * $SPDLD_DAEMON names. Where that variable is not set, the program is the first of these files that exists:
- *   1. spdld or bin/spdld in the folder of this library (the Python wheel has it there);
- *   2. <prefix>/<bindir>/spdld, where this library lies in <prefix>/<libdir>; the prefix may have moved since the build;
+ * Private daemons: if no daemon answers, spdld_attach starts a daemon for this user. Its program is the file that
+ * $SPDLD_DAEMON names. If that variable is not set, the program is the first of these files that exists:
+ *
+ *   1. spdld or bin/spdld in the folder of this library, where the Python wheel puts it.
+ *   2. <prefix>/<bindir>/spdld, if this library lies in <prefix>/<libdir>. The prefix may have moved since the build.
  *   3. spdld in a folder of $PATH.
- * Where none exists, the call returns SPDLD_NO_DAEMON, and the sentence names all these places.
  *
- * Errors: every call that can fail returns an spdld_result; spdld_last_error() gives one sentence for people, of the
- * calling thread's last failed call, valid until that thread's next call.
+ * If none of them exists, the call returns SPDLD_NO_DAEMON, and the error sentence names all these places.
+ *
+ * Errors: every call that can fail returns an spdld_result. spdld_last_error() then gives one sentence for people about
+ * the calling thread's last failed call. The sentence is valid until that thread's next call.
  */
 #ifndef SPDLD_H_
 #define SPDLD_H_
@@ -44,16 +48,16 @@ extern "C" {
 
 typedef enum spdld_result {
   SPDLD_OK = 0,
-  SPDLD_END_OF_EPOCH = 1, /* next: the epoch's last batch was handed out; the following call gives the next epoch's first */
-  SPDLD_END = 2,          /* next: the last epoch has ended (after its own SPDLD_END_OF_EPOCH) */
-  SPDLD_TIMEOUT = 3,      /* nothing within the time given; may be called again */
-  SPDLD_INTERRUPTED = 4,  /* a signal arrived while waiting; may be called again */
+  SPDLD_END_OF_EPOCH = 1, /* the epoch has no further batch; the next call of spdld_next begins the next epoch */
+  SPDLD_END = 2,          /* the last epoch has ended, after its own SPDLD_END_OF_EPOCH */
+  SPDLD_TIMEOUT = 3,      /* the time given has passed; the call may be repeated */
+  SPDLD_INTERRUPTED = 4,  /* a signal arrived during the wait; the call may be repeated */
   SPDLD_INVALID = -1,     /* an argument or a spec is wrong */
-  SPDLD_NO_DAEMON = -2,   /* none runs and none could be started, or it went away and did not come back in time */
+  SPDLD_NO_DAEMON = -2,   /* no daemon runs or could be started, or the daemon did not come back in time */
   SPDLD_DENIED = -3,
   SPDLD_NOT_FOUND = -4,
   SPDLD_CONFLICT = -5,    /* another process, or another loader of this one, holds the rank */
-  SPDLD_LIMIT = -6,       /* a quota of the daemon; or this process holds all batches that it may hold (held_wait_ms) */
+  SPDLD_LIMIT = -6,       /* a quota of the daemon is used up, or this process holds as many batches as it may */
   SPDLD_VERSION = -7,
   SPDLD_FAILED = -8,      /* the pipeline failed */
   SPDLD_UNSUPPORTED = -9,
@@ -75,104 +79,120 @@ typedef enum spdld_dtype {
 /* Where batches lie. */
 typedef enum spdld_memory {
   SPDLD_HOST = 0,
-  SPDLD_PINNED = 1,      /* host memory that is registered with this process's GPU: it can be copied from asynchronously */
-  SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle: the daemon's end makes it invalid */
-  SPDLD_CUDA_FD = 3      /* GPU memory, mapped by a file descriptor: it outlives the daemon */
+  SPDLD_PINNED = 1,      /* host memory, registered with this process's GPU so that asynchronous copies can read it */
+  SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle; it becomes invalid when the daemon ends */
+  SPDLD_CUDA_FD = 3      /* GPU memory, mapped by a file descriptor; it stays valid after the daemon has ended */
 } spdld_memory;
 
 typedef struct spdld_loader spdld_loader;
 typedef struct spdld_batch spdld_batch;
 
-/* Called while waiting in attach, some times a second, on the thread that called it. what: "listing pictures" or "listing
- * bytes of archives", and then done and total count these (total 0: unknown; of pictures an estimate); or "connecting to the
- * daemon", "waiting for the daemon", and then both are 0. It is valid during the call. A non-zero return value gives up
- * the wait with SPDLD_INTERRUPTED. */
+/* The library calls it some times a second while spdld_attach waits, on the thread that called spdld_attach. `what`
+ * is "listing pictures" or "listing bytes of archives"; `done` and `total` then count pictures or bytes. A total of
+ * 0 is unknown, and a total of pictures is an estimate. Or `what` is "connecting to the daemon" or "waiting for the
+ * daemon", and both counts are 0. `what` is valid during the call. A return value other than 0 ends the wait with
+ * SPDLD_INTERRUPTED. */
 typedef int (*spdld_progress)(void* user, const char* what, uint64_t done, uint64_t total);
 
-/* Told one sentence for people. The same warning comes once in a process. */
+/* The library calls it with one sentence for people, and with each sentence once in a process. */
 typedef void (*spdld_warn)(void* user, const char* sentence);
 
+/* A field that is zero or NULL has the default that its comment gives. */
 typedef struct spdld_attach_options {
-  size_t struct_size;         /* sizeof(spdld_attach_options): fields beyond it are taken as zero */
-  const char* socket;         /* NULL: $SPDLD_SOCKET, else the system's daemon, else this user's private one (started), to
-                                 which a spec also goes that the system's daemon does not take from this user */
-  const char* pipeline;       /* a named pipeline, or a path ending in .toml; exactly one of pipeline and spec */
-  const char* spec;           /* the text of a spec */
-  int spec_is_json;           /* else TOML */
-  const char* spec_folder;    /* relative uris in spec are taken from here; NULL: the current directory */
-  const char* group;          /* one training job; NULL: from the launcher's variables (torchrun, Slurm, MPI); without a
-                                 launcher, and with world_size 1, each loader is a job of its own */
-  uint32_t rank, world_size;  /* world_size 0: both from RANK and WORLD_SIZE, SLURM_PROCID and SLURM_NTASKS, else 0 of 1.
-                                 Where only a part of the ranks divides the data: place in, and size of, the data-parallel
-                                 group */
-  uint32_t local_rank;
-  uint32_t reader, readers;   /* of the processes on this node that attach as this rank, and all see the same batches
-                                 (replicas), this is the reader-th, from 0; readers 0: 1. All begin at the same place,
-                                 and seek the same places */
-  uint64_t epoch, step;       /* where to begin; state does it better */
-  const char* fingerprint;    /* of the run that (epoch, step) belongs to; NULL: not compared */
-  uint32_t held_max;          /* batches to hold at once; 0: as the pipeline says */
-  int64_t timeout_ms;         /* of attach as a whole; 0: 30 minutes (a listing may take long); negative: none */
-  int64_t reconnect_ms;       /* how long next waits for a daemon that went away, and attach for the daemon of a named
-                                 socket where none listens; 0: 30 s; negative: not at all */
-  int no_private_daemon;      /* 1: never start one, also where the system's daemon does not take the spec */
+  size_t struct_size;         /* sizeof(spdld_attach_options). The library takes the fields beyond it as zero. */
+  const char* socket;         /* The daemon's socket. NULL: $SPDLD_SOCKET, else the system's daemon, else this user's
+                                 private daemon, which the call starts. If the system's daemon does not take a spec
+                                 from this user, the spec goes to the private daemon. */
+  const char* pipeline;       /* A named pipeline, or a path that ends in .toml. Give either pipeline or spec. */
+  const char* spec;           /* The text of a spec. */
+  int spec_is_json;           /* 1: the spec is JSON; 0: it is TOML. */
+  const char* spec_folder;    /* Relative uris in spec start from this folder. NULL: the current directory. */
+  const char* group;          /* The name of the training job. NULL: the launcher's variables (torchrun, Slurm, MPI)
+                                 tell it; without a launcher, and with world_size 1, each loader is a job of its own. */
+  uint32_t rank, world_size;  /* With world_size 0, both come from RANK and WORLD_SIZE or from SLURM_PROCID and
+                                 SLURM_NTASKS, else they are 0 of 1. If only some ranks divide the data, give the
+                                 place in the data-parallel group, and that group's size. */
+  uint32_t local_rank;        /* This process's number on its node; "cuda" takes the GPU of this number. */
+  uint32_t reader, readers;   /* Replicas: so many processes on this node (`readers`; 0 means 1) attach as this rank,
+                                 and all get the same batches. This process is number `reader`, from 0. All readers
+                                 begin at the same place, and seek the same places. */
+  uint64_t epoch, step;       /* The place to begin at. A state says it better. */
+  const char* fingerprint;    /* The fingerprint of the run that (epoch, step) belongs to. NULL: the daemon compares
+                                 none. */
+  uint32_t held_max;          /* How many batches this process may hold at once. 0: as the pipeline says. */
+  int64_t timeout_ms;         /* The limit of the whole call. 0: 30 minutes, because a listing may take long.
+                                 Negative: no limit. */
+  int64_t reconnect_ms;       /* How long spdld_next waits for a daemon that went away, and spdld_attach for a daemon
+                                 at a named socket that does not listen. 0: 30 s. Negative: not at all. */
+  int no_private_daemon;      /* 1: the call never starts a private daemon. */
   spdld_progress progress;
   void* progress_user;
-  const char* client_name;    /* for people: "python"; NULL: "c" */
-  const char* device;         /* in place of the pipeline's: "cpu" (no driver is loaded), "pinned", "cuda" (local_rank's
-                                 GPU), "cuda:N" (the N-th that this process sees), "auto" (local_rank's GPU where this
-                                 process sees one, else "cpu"); NULL: as the pipeline says */
-  const char* transport;      /* of GPU batches: "fd", "handle" or "auto" (fd where both sides can); NULL: "auto" */
-  int ready_early;            /* 1: a GPU batch is handed out while it is still being copied: only streams named with
-                                 spdld_batch_use, and what follows spdld_batch_wait, may read it */
-  const char* state;          /* of spdld_state: where to begin, in place of epoch, step and fingerprint. SPDLD_CHANGED: it
-                                 belongs to another run, and the sentence says what differs */
-  const char* join;           /* of a pipeline whose jobs share a stream (share = "stream"), where the place asked for has
-                                 passed already: "now": at the first batch that is still there; "epoch": with the next
-                                 epoch; "exact": at its place, on a stream of its own; "alone": on one of its own in any
-                                 case. NULL: "exact" where a state, an epoch or a step is given, else "now" */
-  uint64_t batch_size;        /* this rank's samples a step, in place of the pipeline's size or global_size; 0: as the
-                                 pipeline says. The same for all ranks of a job; jobs that share a stream may differ */
-  spdld_warn warn;            /* told what the caller should know of an attach that succeeds; called on the calling thread,
-                                 during attach alone. NULL: warnings are lines on stderr */
+  const char* client_name;    /* A name for people, such as "python". NULL: "c". */
+  const char* device;         /* Where batches lie, in place of the pipeline's device. "cpu": host memory; the
+                                 library loads no driver. "pinned": see SPDLD_PINNED. "cuda": the GPU of local_rank.
+                                 "cuda:N": the GPU that this process sees as number N. "auto": the GPU of local_rank
+                                 if this process sees one, else "cpu". NULL: as the pipeline says. */
+  const char* transport;      /* How batches in GPU memory reach this process: "fd", "handle", or "auto", which takes
+                                 fd if both sides can. NULL: "auto". */
+  int ready_early;            /* 1: spdld_next hands out a GPU batch while it is still being copied. Then only
+                                 streams that spdld_batch_use named, and work that follows spdld_batch_wait, may read
+                                 it. */
+  const char* state;          /* The place to begin at, as spdld_state gave it, in place of epoch, step and
+                                 fingerprint. If it belongs to another run, the call returns SPDLD_CHANGED, and the
+                                 sentence says what differs. */
+  const char* join;           /* Where a job begins that shares a stream (share = "stream") and asks for a place that
+                                 has passed already. "now": at the oldest batch still in memory. "epoch": at the
+                                 start of the next epoch. "exact": at its place, on a stream of its own. "alone": on
+                                 a stream of its own in any case. NULL: "exact" if a state, an epoch or a step is
+                                 given, else "now". */
+  uint64_t batch_size;        /* This rank's samples in a step, in place of the pipeline's batch size or global size.
+                                 0: as the pipeline says. All ranks of a job give the same size; jobs that share a
+                                 stream may differ. */
+  spdld_warn warn;            /* Gets what the caller should know of an attach that succeeds. The library calls it
+                                 only during spdld_attach, on the calling thread. NULL: warnings are lines on stderr. */
   void* warn_user;
-  int64_t held_wait_ms;       /* how long next waits, where all batches that may be held are held, for one to come back;
-                                 0: not at all in a process of one thread; 30 s where the main thread calls next and no
-                                 other thread has released any; else 10 minutes. Negative: not at all */
+  int64_t held_wait_ms;       /* How long spdld_next waits for a batch to be released, if the process holds as many
+                                 as it may. 0: not at all in a process of one thread; 30 s if the main thread calls
+                                 spdld_next and no other thread has released a batch before; else 10 minutes.
+                                 Negative: not at all. */
 } spdld_attach_options;
 
 typedef struct spdld_info {
   size_t struct_size;
-  const char* pipeline; /* valid while the loader lives */
+  const char* pipeline; /* this and the other texts are valid while the loader lives */
   const char* fingerprint;
-  const char* daemon;   /* its version */
+  const char* daemon;   /* the daemon's version */
   const char* group;
   uint32_t rank, world_size;
   uint64_t batch_size, global_size, samples, steps_per_epoch, epochs, seed;
   uint64_t slot_bytes;
   uint32_t slot_count;
-  int writable; /* 1: the slots are this process's alone to change; 0: pages are copied when written */
+  int writable;      /* 1: only this process writes to the slots; 0: a page that it writes becomes a private copy */
   spdld_memory memory;
-  int device;        /* of SPDLD_PINNED and SPDLD_CUDA_*: the CUDA ordinal in this process; else -1 */
-  const char* gpu;   /* its UUID ("GPU-..."); "" for host memory */
+  int device;        /* the CUDA ordinal in this process, for SPDLD_PINNED and SPDLD_CUDA_*; else -1 */
+  const char* gpu;   /* the GPU's UUID ("GPU-..."); "" for host memory */
   int ready_early;
-  int shared;        /* 1: other jobs get the same batches (share = "stream"); it may turn 0 when this one is cut loose */
-  int pushed;        /* 1: its order is the caller's, by spdld_push; steps_per_epoch is 0 then: nobody knows it before */
-  uint32_t sources;                 /* of a pipeline with several ([[sources]]); 0: it has a single one */
-  const char* const* source_names;  /* so many, in the pipeline's order; valid while the loader lives */
-  uint64_t classes;                 /* of an image folder: how many there are; of other data, and of an older daemon: 0 */
-  const char* const* class_names;   /* so many: class_names[i] is the name of the class that the labels call i, as the file
-                                       system has it (not always UTF-8); valid while the loader lives. NULL: there are
-                                       none, or they are too long to be sent, more than 16 MiB in all */
-  uint32_t held, held_max;          /* batches of it that this process holds now, and as many as it may hold; 0 of 0 while
-                                       the loader has no memory: the daemon is away, or others of the process were used */
+  int shared;        /* 1: other jobs get the same batches (share = "stream"). It may become 0 later: the daemon
+                        gives a job that falls behind a stream of its own */
+  int pushed;        /* 1: the caller sets the order, by spdld_push. steps_per_epoch is then 0: it cannot be known
+                        before */
+  uint32_t sources;                 /* how many sources a pipeline with [[sources]] has; 0: it has a single source */
+  const char* const* source_names;  /* an array of `sources` names, in the pipeline's order */
+  uint64_t classes;                 /* how many classes an image folder has; 0 for other data, and from an older
+                                       daemon */
+  const char* const* class_names;   /* an array of `classes` names: class_names[i] is the folder's name, in the file
+                                       system's bytes, of the class with label i. NULL: the data has no classes, or
+                                       their names are longer than 16 MiB in all */
+  uint32_t held, held_max;          /* how many of the loader's batches this process holds now, and how many it may
+                                       hold. Both are 0 while the loader has no memory, because the daemon is away or
+                                       the process used other loaders */
 } spdld_info;
 
 typedef struct spdld_tensor {
-  const char* name;        /* valid while the batch is held */
+  const char* name;        /* this, shape and strides are valid while the batch is held */
   spdld_dtype dtype;
   uint32_t rank;           /* number of dimensions, at most 8 */
-  const int64_t* shape;    /* the first is the batch: valid samples (a short batch is short here as well) */
+  const int64_t* shape;    /* shape[0] counts the valid samples, which are fewer in a short batch */
   const int64_t* strides;  /* in elements */
   void* address;           /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
 } spdld_tensor;
@@ -180,39 +200,41 @@ typedef struct spdld_tensor {
 typedef struct spdld_batch_info {
   size_t struct_size;
   uint64_t epoch, step;
-  uint64_t valid;        /* samples in it; 0 for a rank that a short last step leaves without */
-  uint64_t first;        /* position in the epoch of its first sample; of a pushed one step * batch_size */
+  uint64_t valid;        /* how many samples the batch has; 0 if a short last step has none for this rank */
+  uint64_t first;        /* the position in the epoch of the first sample; in a pushed order step * batch_size */
   uint32_t tensors;
-  uint32_t substituted;  /* samples whose content was bad and replaced */
-  uint32_t masked;       /* ... or zeroed: see the tensor "mask" */
+  uint32_t substituted;  /* how many samples had bad content and were replaced by another sample */
+  uint32_t masked;       /* how many samples had bad content and were zeroed; the tensor "mask" marks them */
   spdld_memory memory;
   int device;            /* as in spdld_info */
-  uint32_t padded;       /* with last = "pad": the last so many are the epoch's first ones once more, to fill the batch */
-  uint32_t sources;      /* as in spdld_info; the following two are valid while the batch is held */
+  uint32_t padded;       /* how many samples at the end repeat the epoch's first samples, to fill the batch (last =
+                            "pad") */
+  uint32_t sources;      /* as in spdld_info; the next two fields are valid while the batch is held */
   const char* const* source_names;
-  const uint32_t* source_counts;  /* how many of `valid` are of each source; they sum to it */
+  const uint32_t* source_counts;  /* how many of the `valid` samples each source gave */
 } spdld_batch_info;
 
-/* What next has handed out since attach, and how much of it was bad. */
+/* Counts of the batches and samples that spdld_next has handed out since attach, and of the bad samples among them. */
 typedef struct spdld_stats {
   size_t struct_size;
   uint64_t batches, samples;
-  uint64_t substituted;    /* of these samples: whose content was bad and replaced by another sample */
-  uint64_t masked;         /* ... or zeroed */
-  uint64_t unsupported;    /* of the substituted and masked ones: pictures of a format that this daemon does not decode;
-                              the others are damaged */
-  uint32_t bad_reasons;    /* different reasons: spdld_get_bad_reason tells each. At most 64 are kept */
-  uint32_t missing;        /* sentences of what the data set misses: spdld_get_missing tells each. At most 16 are kept */
-  uint64_t missing_count;  /* how many such faults it has: on_missing = "warn" in [source] goes on with the rest */
+  uint64_t substituted;    /* samples whose content was bad and was replaced by another sample */
+  uint64_t masked;         /* samples whose content was bad and was zeroed */
+  uint64_t unsupported;    /* substituted and masked pictures in a format that this daemon does not decode; the other
+                              substituted and masked samples are damaged */
+  uint32_t bad_reasons;    /* how many different reasons spdld_get_bad_reason tells, at most 64 */
+  uint32_t missing;        /* how many sentences about missing data spdld_get_missing tells, at most 16 */
+  uint64_t missing_count;  /* how many files or members the data set misses; on_missing = "warn" goes on with the
+                              rest */
 } spdld_stats;
 
 typedef struct spdld_bad_reason {
   size_t struct_size;
-  const char* reason; /* one sentence. This and name: valid until the loader's next call of spdld_next */
-  int unsupported;    /* 1: a picture of a format that this daemon does not decode; 0: damaged */
-  uint64_t count;     /* samples that were handed out */
-  uint64_t sample;    /* the id of the first of them, and its name */
-  const char* name;
+  const char* reason; /* one sentence; this and `name` are valid until the loader's next call of spdld_next */
+  int unsupported;    /* 1: pictures in a format that this daemon does not decode; 0: damaged samples */
+  uint64_t count;     /* how many samples had this reason, among the samples that were handed out */
+  uint64_t sample;    /* the first such sample's id */
+  const char* name;   /* the first such sample's name */
 } spdld_bad_reason;
 
 SPDLD_API const char* spdld_version(void);
@@ -220,85 +242,106 @@ SPDLD_API const char* spdld_last_error(void);
 SPDLD_API const char* spdld_result_name(spdld_result result);
 
 SPDLD_API spdld_result spdld_attach(const spdld_attach_options* options, spdld_loader** loader);
-/* Gives everything back; batches still held stay valid until they are released. Of GPU and pinned batches it waits, at most
- * 10 s, for the work on those released before, as does the last release of one after it. NULL is allowed. */
+/* Gives the loader's resources back. Batches that are still held stay valid until they are released. If GPU or
+ * pinned batches were released before, the call waits at most 10 s for the GPU's work on them; so does the last
+ * release after it. NULL is allowed. */
 SPDLD_API void spdld_detach(spdld_loader* loader);
 SPDLD_API spdld_result spdld_get_info(const spdld_loader* loader, spdld_info* info);
 
 SPDLD_API spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* stats);
-/* index: below bad_reasons; in the order in which they came first. SPDLD_INVALID: there is no such one. */
+/* index: from 0 to bad_reasons - 1, in the order in which the reasons came up. SPDLD_INVALID: there is no such
+ * reason. */
 SPDLD_API spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, spdld_bad_reason* reason);
-/* index: below missing. *what is valid until the loader's next call of spdld_next. SPDLD_INVALID: there is no such one. */
+/* index: from 0 to missing - 1. *what is one sentence, valid until the loader's next call of spdld_next.
+ * SPDLD_INVALID: there is no such sentence. */
 SPDLD_API spdld_result spdld_get_missing(const spdld_loader* loader, uint32_t index, const char** what);
 
-/* The next batch. timeout_ms: 0: only what is ready now; negative: wait without end. */
+/* Gives the next batch. timeout_ms 0: the call takes a batch only if it is ready now. Negative: the wait has no
+ * limit. */
 SPDLD_API spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch);
-/* Goes on at another place; batches held stay valid. To where the loader is already, it costs nothing. A loader with
- * several readers (replicas) goes there when all of them have sought the same place, and taken as many batches before
- * as they like: each makes the same seeks in the same order, also one that is there already, and its next `next` waits
- * for the others. It gives SPDLD_INVALID where all of them wait at different places; any of them may then seek anew. One
- * that shares a stream leaves it for a place that is not there. */
+/* Moves the loader to another place. Batches that are held stay valid. A seek to the loader's own place costs nothing.
+ *
+ * All readers of a rank (replicas) make the same seeks in the same order, even a seek to the place where a reader
+ * stands already; they may have taken different numbers of batches before. A reader's next spdld_next waits until all
+ * readers have sought. If they wait at different places, spdld_next returns SPDLD_INVALID, and any of them may seek
+ * again.
+ *
+ * A job that shares a stream leaves the stream if it seeks a place that is no longer in memory. */
 SPDLD_API spdld_result spdld_seek(spdld_loader* loader, uint64_t epoch, uint64_t step);
-/* The place of the next batch. */
+/* Gives the epoch and the step of the next batch. */
 SPDLD_API spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* step);
 
-/* Of a pipeline with order.shuffle = "client": the samples of the step (epoch, step), by their ids in the data set's
- * listing (0 to samples - 1; any of them, also several times). Steps are pushed in order and without a gap, from the
- * loader's place on; push prefetch_depth + held_max (info's slot_count) of them ahead of next, which takes them in turn
- * and never waits for one that was not pushed (SPDLD_INVALID). count: 1 to info's batch_size; steps may differ.
- * last_of_epoch = 1: the epoch ends with this step, or, with count 0, with the one before it: then next gives
- * SPDLD_END_OF_EPOCH behind it, and (epoch + 1, 0) is pushed next. Every rank pushes its own. SPDLD_INVALID: wrong, and
- * the sentence says where; SPDLD_LIMIT: at most 256 steps of 262,144 samples in all may be pushed ahead. Neither
- * changes anything. ids is read during the call alone.
+/* Sets the samples of one step in a pipeline with order.shuffle = "client". `ids` are numbers of samples in the data
+ * set's listing, from 0 to samples - 1; a sample may come several times. The library reads `ids` only during the call.
+ * `count` is from 1 to info's batch_size, and may differ between steps. Every rank pushes its own samples.
  *
- * Copies of a sample look different: random operations are keyed by the seed, the sample, and its epoch, step and index
- * in the batch, and give the same there again. After a restart of the daemon the library pushes what was not handed out
- * once more. A seek, also to where the loader is, and a loaded state void what was pushed: the caller pushes on from
- * the new place, so that of a resumed epoch it skips as many steps as the place says. */
+ * The caller pushes steps in order and without a gap, from the loader's place on, and stays slot_count (in spdld_info)
+ * steps ahead of spdld_next. spdld_next never waits for a step that was not pushed: it returns SPDLD_INVALID.
+ *
+ * last_of_epoch = 1: the epoch ends with this step or, if count is 0, with the step before. spdld_next then returns
+ * SPDLD_END_OF_EPOCH, and (epoch + 1, 0) is the next step to push.
+ *
+ * SPDLD_INVALID: an argument is wrong, and the sentence says which. SPDLD_LIMIT: more than 256 steps, or 262,144
+ * samples in all, would be pushed ahead. Neither error changes anything.
+ *
+ * Copies of a sample differ: a random operation depends on the seed, the sample, its epoch, its step and its index
+ * in the batch, and gives the same result there again. After a restart of the daemon, the library itself pushes
+ * again all steps that were not handed out. A seek (even to the loader's own place) and a loaded state discard the
+ * steps that were pushed: the caller pushes on from the new place, and so skips the steps before it. */
 SPDLD_API spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t step, const uint64_t* ids,
                                   size_t count, int last_of_epoch);
-/* The loader's place, to be kept with a checkpoint: a line of JSON, freed with spdld_free. What next has handed out counts
- * as consumed: taken while a batch is in hand it goes on with the batch after it, and taken after an epoch's last batch
- * with the next epoch's first. The same batches follow, bit for bit, with any number of threads, after any restart, and
- * with another world_size where the global batch stays the same (batch.global_size); each rank may load any rank's.
+/* Gives the loader's place, to be kept with a checkpoint, as one line of JSON. The caller frees it with spdld_free.
+ * Every batch that spdld_next has handed out counts as consumed: the place is the batch after it, and after an epoch's
+ * last batch the first batch of the next epoch. The same batches follow, bit for bit, with any number of threads, after
+ * any restart, and with another world_size if the global batch stays the same (batch.global_size). Each rank may load
+ * any rank's state.
  *
  *   {"format":1,"pipeline":"train","fingerprint":"1-...","seed":17,"epoch":3,"step":1200,"samples":57600,
  *    "global_size":48,"world_size":8}
  *
- * One flat object of texts and whole numbers. step: those of the epoch that were consumed; samples: those of the epoch that
- * the whole job consumed with them, step * global_size; fingerprint: of what decides which bytes come at a place, wherever
- * the data lie (its parts: proto/PROTOCOL.md). pipeline and world_size are for people, and are not compared. */
+ * The state is one flat object of texts and whole numbers. `step` counts the steps that were consumed in this epoch,
+ * and `samples` the samples that the whole job consumed with them: step * global_size. `fingerprint` covers
+ * everything that decides which bytes come at a place, but not where the data lies (see proto/PROTOCOL.md).
+ * `pipeline` and `world_size` are there for people; nothing compares them. */
 SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
-/* Goes on at a state's place, as spdld_seek. SPDLD_INVALID: it is damaged, or of a newer format. SPDLD_CHANGED: it belongs
- * to another run, and the sentence says what differs; the loader stays where it is. anyway = 1 goes to its place
- * nevertheless: to the same epoch and step, or with another global batch to as many samples of that epoch, rounded down
- * to a step; what lies beyond the epoch's last step is the next one's beginning. In another order these are other
- * samples: of the rest of that epoch some come again and some never. */
+/* Moves the loader to a state's place, as spdld_seek does. SPDLD_INVALID: the state is damaged, or of a newer format.
+ * SPDLD_CHANGED: the state belongs to another run; the sentence says what differs, and the loader stays where it is.
+ *
+ * anyway = 1 loads another run's state as well. The loader moves to the same epoch and step. With another global
+ * batch it moves to as many samples of that epoch, rounded down to a whole step; a place beyond the epoch's last
+ * step becomes the start of the next epoch. The other run's samples come in another order: some samples of the rest
+ * of that epoch come again, and some never come. */
 SPDLD_API spdld_result spdld_load_state(spdld_loader* loader, const char* json, int anyway);
-/* A descriptor that becomes readable when next would find a batch or bad news; it changes when the daemon was restarted.
- * -1 while the daemon is away: call next. The end of an epoch does not show here: after its last batch, call next. */
+/* Gives a descriptor that becomes readable when spdld_next would find a batch or an error. It is another descriptor
+ * after a restart of the daemon, and -1 while the daemon is away: then call spdld_next. The descriptor does not show
+ * the end of an epoch: after an epoch's last batch, call spdld_next. The library owns the descriptor. */
 SPDLD_API int spdld_poll_fd(const spdld_loader* loader);
 
 SPDLD_API spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* info);
 SPDLD_API spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_tensor* tensor);
-/* SPDLD_NOT_FOUND where there is none of this name. */
+/* SPDLD_NOT_FOUND: the batch has no tensor of this name. */
 SPDLD_API spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_tensor* tensor);
-/* A batch is counted: attach's next gives it with a count of one; it goes back to the daemon when the count is zero. */
+/* A batch counts its references. spdld_next gives it with one reference; the batch returns to the daemon with its
+ * last. */
 SPDLD_API void spdld_batch_retain(spdld_batch* batch);
-/* Of pinned and GPU batches: at the last release the slot goes back once the work that was put on its streams so far is
- * done; where no stream was named, on the legacy default stream (which other streams' work may not wait for: name
- * non-blocking ones). A stream that is being captured into a graph is asked again at the next call, when it no longer is:
- * a graph that reads a slot must be replayed before the batch's last release. */
+/* Drops one reference. After the last one, the slot of a pinned or GPU batch returns to the daemon once all work is
+ * done that was put on its streams so far. If no stream was named, this is the work on the legacy default stream;
+ * work on other streams may not be ordered with that stream, so name non-blocking streams with spdld_batch_use. If a
+ * stream is being captured into a graph, the library looks at it again at a later call, after the capture. A graph
+ * that reads a slot must be replayed before the batch's last release. */
 SPDLD_API void spdld_batch_release(spdld_batch* batch);
-/* Says that `stream` works on this batch's memory, from now until the batch's last release; so long it must live. With
- * ready_early the stream waits for the copy from here on; one that is being captured cannot (SPDLD_UNSUPPORTED: call
- * spdld_batch_wait before the capture). At most 64 streams a batch (SPDLD_LIMIT). Of host batches: does nothing. */
+/* Says that `stream` works on this batch's memory from now until the batch's last release. The stream must live that
+ * long. With ready_early, later work on the stream waits for the copy; a stream that is being captured cannot wait
+ * (SPDLD_UNSUPPORTED: call spdld_batch_wait before the capture). SPDLD_LIMIT: the batch has 64 streams already. For
+ * a host batch the call does nothing. */
 SPDLD_API spdld_result spdld_batch_use(spdld_batch* batch, void* stream);
-/* Blocks until the batch's copy is done: at once, unless ready_early. SPDLD_TIMEOUT: not within 10 s. */
+/* Blocks until the batch's copy is done. Without ready_early it is done already. SPDLD_TIMEOUT: it took more than 10
+ * s. */
 SPDLD_API spdld_result spdld_batch_wait(spdld_batch* batch);
 
-/* Asks a daemon for a JSON document: topic is "ping", "status", "list", "describe", "errors" or "samples". Never starts a
- * daemon. *json is freed with spdld_free. socket NULL: as in attach. */
+/* Asks a running daemon for a JSON document; the call never starts a daemon. `topic` is "ping", "status", "list",
+ * "describe", "errors" or "samples". `argument` is a pipeline's name for "describe" and "errors" (NULL: errors of
+ * all), and "NAME id id ..." for "samples". socket NULL: as in spdld_attach. The caller frees *json with spdld_free. */
 SPDLD_API spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms,
                                    char** json);
 SPDLD_API void spdld_free(void* memory);

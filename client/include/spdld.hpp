@@ -1,5 +1,5 @@
-// libspdld for C++17 and later: values and exceptions over the C ABI of spdld.h (threads, forks, ownership: see there).
-// Header-only, so that only the C ABI crosses the library's border.
+// libspdld for C++17 and later: values and exceptions over the C ABI of spdld.h, which says what holds for threads,
+// forks and ownership. This header needs no library of its own: only the C ABI crosses the library's border.
 #pragma once
 
 #include <spdld.h>
@@ -34,7 +34,7 @@ inline std::string take_text(char* text) {
   return std::string(text);
 }
 
-// A counted reference to a batch; copies share it, and the last one gives it back.
+// A counted reference to a batch. Copies share the batch; the last copy's end gives it back to the daemon.
 class Batch {
  public:
   Batch() = default;
@@ -43,7 +43,7 @@ class Batch {
   explicit operator bool() const { return static_cast<bool>(batch_); }
   spdld_batch* get() const { return batch_.get(); }
   void release() { batch_.reset(); }
-  // Before a stream reads or writes the batch on a GPU, or copies from a pinned one.
+  // Call it before a stream reads or writes a batch on a GPU, or copies from a pinned batch.
   void use(void* stream) const { check(spdld_batch_use(batch_.get(), stream)); }
   void wait() const { check(spdld_batch_wait(batch_.get())); }
 
@@ -72,7 +72,7 @@ struct AttachOptions : spdld_attach_options {
   AttachOptions() : spdld_attach_options{} { struct_size = sizeof(spdld_attach_options); }
 };
 
-// As spdld_stats, with what it counts.
+// The counts of spdld_stats, with the reasons and the sentences that it counts.
 struct Stats {
   struct Reason {
     std::string reason;
@@ -110,10 +110,11 @@ class Loader {
     check(spdld_attach(&options, &loader));
     loader_.reset(loader);
   }
-  // A named pipeline, or a path ending in .toml; rank and group from the environment.
+  // `pipeline` is a named pipeline, or a path that ends in .toml. Rank and group come from the environment.
   explicit Loader(const std::string& pipeline) : Loader(named(pipeline)) {}
 
-  // kEndOfEpoch and kEnd are results, not errors; without a batch the result says which.
+  // Where there is no batch, `result` is SPDLD_END_OF_EPOCH, SPDLD_END, SPDLD_TIMEOUT or SPDLD_INTERRUPTED. Errors
+  // throw.
   struct Next {
     spdld_result result;
     Batch batch;
@@ -124,13 +125,13 @@ class Loader {
     return {result, batch ? Batch(batch) : Batch()};
   }
   void seek(uint64_t epoch, uint64_t step = 0) { check(spdld_seek(loader_.get(), epoch, step)); }
-  // Begins an epoch; nothing happens where the loader stands at its beginning already.
+  // Moves to the start of an epoch. Nothing happens if the loader stands there already.
   void set_epoch(uint64_t epoch) { seek(epoch); }
-  // The samples of a step to come, where the order is the caller's; without ids (and last) the epoch ends before it.
+  // Sets the samples of a step to come; see spdld_push. Without ids, and with `last`, the epoch ends before this step.
   void push(uint64_t epoch, uint64_t step, const std::vector<uint64_t>& ids, bool last = false) {
     check(spdld_push(loader_.get(), epoch, step, ids.data(), ids.size(), last ? 1 : 0));
   }
-  // The place as JSON, to be kept with a checkpoint.
+  // The loader's place as JSON, to be kept with a checkpoint.
   std::string state() const {
     char* json = nullptr;
     check(spdld_state(loader_.get(), &json));
@@ -150,14 +151,14 @@ class Loader {
     check(spdld_get_info(loader_.get(), &info));
     return info;
   }
-  // The names of an image folder's classes: the label i means classes()[i]. Empty: the data has none, or their names
-  // are too long to be sent (info().classes tells how many there are).
+  // The names of an image folder's classes: the label i means classes()[i]. The list is empty if the data has no
+  // classes, or if their names are too long to be sent; info().classes tells how many there are.
   std::vector<std::string> classes() const {
     const spdld_info told = info();
     if (!told.class_names) return {};
     return std::vector<std::string>(told.class_names, told.class_names + told.classes);
   }
-  // The way back: the label that each class has.
+  // The label of each class, by its name.
   std::map<std::string, uint64_t> class_to_idx() const {
     std::map<std::string, uint64_t> numbers;
     for (std::string& name : classes()) {
@@ -166,7 +167,7 @@ class Loader {
     }
     return numbers;
   }
-  // What was handed out so far, and how much of it was bad.
+  // Counts of the batches and samples so far, and of the bad samples among them.
   Stats stats() const { return stats_of(loader_.get()); }
   spdld_loader* get() const { return loader_.get(); }
 

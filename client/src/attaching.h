@@ -1,4 +1,4 @@
-// Getting a connection, and over it a ring. Both can be continued after a time-out: a call of next with a short one
+// Gets a connection, and over it a ring. Both can be continued after a time-out: a call of next with a short time-out
 // must not begin from the start each time.
 #pragma once
 
@@ -18,13 +18,13 @@ class Greeting {
   Greeting(Endpoint endpoint, std::string client_name, bool may_start)
       : endpoint_(std::move(endpoint)), client_name_(std::move(client_name)), may_start_(may_start) {}
 
-  // OK: connection() is open. SPDLD_TIMEOUT, SPDLD_INTERRUPTED: call again. All others end this attempt.
+  // OK: connection() is open. SPDLD_TIMEOUT, SPDLD_INTERRUPTED: call again. All other results end this attempt.
   Outcome advance(Deadline deadline);
   const std::shared_ptr<Connection>& connection() const { return connection_; }
   const std::string& daemon() const { return daemon_; }
   // The daemon was there, and went away before it answered: another attempt may succeed.
   bool was_lost() const { return lost_; }
-  // No daemon listens, but one may come: the socket's folder is there, and no private daemon was to be started.
+  // No daemon listens, but a daemon may come: the socket's folder is there, and no private daemon was to be started.
   bool is_absent() const { return absent_; }
 
  private:
@@ -43,7 +43,7 @@ class Greeting {
   bool absent_ = false;
 };
 
-// All that ATTACH carries; kept for every later one.
+// The content of ATTACH; kept for every later attach.
 struct AttachRequest {
   std::string client_name;
   bool may_start = true;
@@ -68,7 +68,7 @@ struct Progress {
   std::string what = "connecting to the daemon";  // what the user waits for
   uint64_t done = 0;
   uint64_t total = 0;
-  uint64_t messages = 0;  // so far; each shows that the daemon lives
+  uint64_t messages = 0;  // received so far; each shows that the daemon lives
 };
 
 // One attempt to attach. One thread.
@@ -77,13 +77,13 @@ class Attaching {
   Attaching(const Endpoint& endpoint, const AttachRequest& request)
       : greeting_(endpoint, request.client_name, request.may_start), request_(request) {}
 
-  // As Greeting::advance; OK: ring() is attached.
+  // Goes on as Greeting::advance does; OK: ring() is attached.
   Outcome advance(Deadline deadline);
   const std::shared_ptr<Ring>& ring() const { return ring_; }
   const std::string& daemon() const { return greeting_.daemon(); }
   const Progress& progress() const { return progress_; }
   bool was_lost() const { return lost_ || greeting_.was_lost(); }
-  // The daemon does not take this user's spec; another one may.
+  // The daemon does not take this user's spec; another daemon may.
   bool spec_was_refused() const { return spec_refused_; }
   bool is_absent() const { return greeting_.is_absent(); }
 

@@ -30,7 +30,7 @@ const char* read_shape(const proto::TensorDescriptor& descriptor, Tensor& tensor
   const auto* strides = descriptor.strides();
   if (!shape || shape->size() < 1 || shape->size() > kRankMax) return "a tensor has no dimensions, or more than eight";
   const bool dense = !strides || strides->size() == 0;
-  if (!dense && strides->size() != shape->size()) return "a tensor has another number of strides than of dimensions";
+  if (!dense && strides->size() != shape->size()) return "a tensor has more or fewer strides than dimensions";
   tensor.rank = shape->size();
   int64_t next_stride = 1;
   for (uint32_t i = tensor.rank; i-- > 0;) {
@@ -78,7 +78,7 @@ const char* read_source_counts(const proto::Ready& ready, size_t sources, Conten
     content.source_counts.push_back(counts->Get(i));
     sum += counts->Get(i);
   }
-  return sources > 0 && sum != ready.valid() ? "a batch's sources have more or fewer samples than it" : nullptr;
+  return sources > 0 && sum != ready.valid() ? "a batch's sources have more or fewer samples than the batch" : nullptr;
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ Outcome Batch::use(void* handle) {
   if (std::find(streams.begin(), streams.end(), stream) != streams.end()) return {};
   if (streams.size() == kStreamsMax) {
     return failure(SPDLD_LIMIT, "the batch is used on " + std::to_string(kStreamsMax) +
-                                    " streams already, which is as many as one batch may be");
+                                    " streams already, the most that one batch may be used on");
   }
   const Outcome outcome = copied_ ? Outcome{} : ring().make_wait(lease_.front().slot, stream);
   if (outcome.ok()) streams.push_back(stream);

@@ -1,5 +1,4 @@
-// A batch as it lies in a slot: what its descriptor says, checked, and the lease that keeps the slot from being filled
-// anew.
+// A batch in its slot: the checked content of its descriptor, and the lease that keeps the slot from being filled anew.
 #pragma once
 
 #include <array>
@@ -18,7 +17,7 @@ namespace spdld::client {
 inline constexpr size_t kTensorsMax = 64;
 inline constexpr size_t kRankMax = 8;
 inline constexpr size_t kTensorNameBytesMax = 128;
-inline constexpr size_t kStreamsMax = 64;  // that one batch is used on
+inline constexpr size_t kStreamsMax = 64;  // on which one batch is used
 
 struct Tensor {
   std::string name;
@@ -29,25 +28,25 @@ struct Tensor {
   void* address = nullptr;
 };
 
-// What a READY says, as far as it is true: every byte of every tensor lies within its slot.
+// A READY's content after checking: every byte of every tensor lies within its slot.
 struct Content {
   Place place;
   uint64_t valid = 0;
   uint64_t first = 0;
   uint32_t substituted = 0;
   uint32_t masked = 0;
-  uint32_t unsupported = 0;    // of these two
-  std::vector<BadReason> bad;  // why
+  uint32_t unsupported = 0;    // of the substituted and masked samples
+  std::vector<BadReason> bad;  // reasons of substituted and masked samples
   uint32_t padded = 0;
   std::vector<uint32_t> source_counts;  // of a mix
   std::vector<Tensor> tensors;
 };
 
-// Reads a descriptor against the slot that it speaks of. nullptr, or what is wrong with it.
+// Reads a descriptor and checks it against its slot. nullptr: it is sound; else a text that says what is wrong.
 const char* read_content(const proto::Ready& ready, const Terms& terms, std::byte* slot, uint64_t slot_bytes,
                          Content& content);
 
-// Counted by hand, since its handle crosses a C border. Counting, use and wait: any thread.
+// References are counted by hand, since the handle crosses a C border. Any thread may call retain, drop, use and wait.
 class Batch {
  public:
   // The lease is taken already: from here on the batch gives it back.
@@ -64,17 +63,17 @@ class Batch {
 
   // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it.
   Outcome use(void* stream);
-  // Until the copy into the slot is done.
+  // Waits until the copy into the slot is done.
   Outcome wait();
 
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
-  // True: that was the last one, and the batch is the caller's to destroy.
+  // True: that was the last reference, and the caller must destroy the batch.
   bool drop() { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
   Ring& ring() const { return *lease_.front().ring; }
 
-  LeaseList lease_;   // of one
+  LeaseList lease_;   // of one lease
   std::mutex mutex_;  // of the lease's streams
   std::atomic<bool> copied_;
   const Content content_;

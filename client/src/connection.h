@@ -1,4 +1,4 @@
-// One session with a daemon: sending from any thread, receiving from one.
+// One session with a daemon: any thread sends, one thread receives.
 #pragma once
 
 #include <deque>
@@ -21,22 +21,23 @@ struct ReleaseNote {
   uint64_t waited_us;  // how long it has waited for them in all
 };
 
-// Batches share it with their loader, since it carries their releases; it closes with the last of them, or by close().
+// Batches share the connection with their loader, since it carries their releases. It closes with its last holder, or
+// by close().
 class Connection {
  public:
   Connection(UniqueFd socket, std::string path) : socket_(std::move(socket)), path_(std::move(path)) {}
 
   // Any thread; never blocks. False: it could not be sent, now or ever.
   bool send(std::span<const uint8_t> bytes, std::span<const int> fds = {});
-  // Any thread; never blocks. What the socket has no room for is kept (a ring's slots bound it) and goes out with the
-  // next call; dropped when the daemon is gone, since the lease is gone with it.
+  // Any thread; never blocks. A release that finds no room in the socket is kept (a ring's slots bound their number)
+  // and goes out with the next call. It is dropped when the daemon is gone, since the lease is gone as well.
   void release(const ReleaseNote& note);
-  // The same for a message that the caller bounds and, where the daemon was lost, sends again.
+  // The same for other messages. The caller bounds their number, and sends them again where the daemon was lost.
   void post(std::span<const uint8_t> bytes);
   bool flush();
 
-  // The loader's thread. OK: message() and fds() are the next message, until the next receive.
-  // SPDLD_TIMEOUT, SPDLD_INTERRUPTED; SPDLD_NO_DAEMON: closed; SPDLD_INTERNAL: what came is no message.
+  // The loader's thread. OK: message() and fds() are the next message, until the next receive. SPDLD_TIMEOUT,
+  // SPDLD_INTERRUPTED; SPDLD_NO_DAEMON: the connection is closed; SPDLD_INTERNAL: the bytes that came are no message.
   Outcome receive(Deadline deadline);
   const proto::Message& message() const { return *message_; }
   std::vector<UniqueFd>& fds() { return received_.fds; }

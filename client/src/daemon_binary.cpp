@@ -38,7 +38,7 @@ std::string own_folder() {
   return error ? std::string() : path.parent_path().string();
 }
 
-// What stands before `tail` where `folder` ends with it; nothing: it does not.
+// Sets `prefix` to the part of `folder` before `tail`. Returns false if `folder` does not end with `tail`.
 bool strip_tail(const std::string& folder, const std::string& tail, std::string& prefix) {
   if (tail.empty()) return false;
   if (tail.front() == '/') {
@@ -69,7 +69,8 @@ std::string find_in_path(std::string& looked_at) {
     const std::string place = std::string(folder) + kProgram;
     if (is_executable(place)) return place;
   }
-  looked_at += (looked_at.empty() ? "" : ", ") + std::string("and in the folders of PATH (") + std::string(folders) + ")";
+  looked_at +=
+      (looked_at.empty() ? "" : ", ") + std::string("and in the folders of PATH (") + std::string(folders) + ")";
   return {};
 }
 

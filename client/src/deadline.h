@@ -1,4 +1,4 @@
-// A moment until which a call may wait, who may end the wait, and the waiting itself. A signal ends every wait.
+// A moment until which a call may wait, and the waiting itself. A signal ends every wait.
 #pragma once
 
 #include <chrono>
@@ -28,13 +28,13 @@ class Deadline {
   Clock::time_point at_;
 };
 
-// Whether the calling thread is the process's first, or its only thread.
+// Whether the calling thread is the process's first thread, or its only thread.
 bool is_main_thread();
 bool is_only_thread();
 
 enum class Wake : uint8_t { kReady, kTimeout, kSignal };
 
-// Waits until `fd` has one of poll's `events` (or has failed); fd -1: for the time alone.
+// Waits until `fd` has one of poll's `events` (or has failed); fd -1: waits until the deadline alone.
 Wake wait_for(int fd, short events, Deadline deadline);
 
 }  // namespace spdld::client

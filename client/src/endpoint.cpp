@@ -15,7 +15,7 @@ namespace {
 
 std::string text_of_errno(int error) { return std::generic_category().message(error); }
 
-// Makes the folder if it is absent. Whoever owns it could put his own daemon there: only this user may.
+// Makes the folder if it is absent. Its owner could put another daemon there, so it must belong to this user alone.
 Outcome secure_folder(const std::string& folder) {
   const int made = ::mkdir(folder.c_str(), 0700);
   if (made != 0 && errno != EEXIST) {

@@ -1,4 +1,4 @@
-// Where the daemon is looked for.
+// The socket where the client looks for the daemon.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@ namespace spdld::client {
 
 struct Endpoint {
   std::string path;
-  std::string folder;      // of a private daemon: its socket, lock and log; empty for all others
-  bool is_system = false;  // the system's daemon, which answered without having been named
+  std::string folder;      // of a private daemon, with its socket, lock and log; empty for all other daemons
+  bool is_system = false;  // the system's daemon, which answered and which nobody had named
 
   bool is_private() const { return !folder.empty(); }
 };
 
 inline constexpr const char* kSystemSocket = "/run/spdld/spdld.sock";
 
-// `socket` if given, else $SPDLD_SOCKET, else the system's daemon if it answers, else this user's private one (whose
+// `socket` if given, else $SPDLD_SOCKET, else the system's daemon if it answers, else this user's private daemon (whose
 // folder is made, and refused where it belongs to somebody else).
 Outcome find_endpoint(const char* socket, Endpoint& endpoint);
 
-// This user's private one.
+// The endpoint of this user's private daemon.
 Outcome find_private_endpoint(Endpoint& endpoint);
 // Whether the folder of the socket is there; a wrong path has none, as a rule.
 bool has_folder(const Endpoint& endpoint);

@@ -1,4 +1,4 @@
-// What the launcher of a training job says of this process: torchrun, Slurm or Open MPI, in this order.
+// Reads what the launcher of a training job has told this process: torchrun, Slurm or Open MPI, in this order.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@ namespace spdld::client {
 
 struct Launch {
   std::string group;     // of the whole job, the same after a restart of its ranks; "pid:<pid>@<namespace>" without one
-  bool is_alone = true;  // there is none
+  bool is_alone = true;  // no launcher started this process
   uint32_t rank = 0;
   uint32_t world_size = 1;
   uint32_t local_rank = 0;
 };
 
-// A job of this process's own. The first process of every container is number 1: their PID namespaces tell them apart.
+// The name of a job that is this process alone. The first process of every container is number 1: PID namespaces tell
+// such processes apart.
 std::string process_group();
 
 // SPDLD_INVALID where a variable is not a number, or a rank is not below its world size.

@@ -1,4 +1,5 @@
-// Where the system's daemon does not take this user's spec, his private daemon does, and the caller hears of that.
+// Where the system's daemon does not take this user's spec, the user's private daemon takes it, and the caller is
+// warned.
 #pragma once
 
 #include <string>
@@ -13,15 +14,15 @@ struct Warn {
   void* user = nullptr;
 };
 
-// Of one loader; one thread.
+// The fallback of one loader. One thread.
 class Fallback {
  public:
-  // `refusal`: the daemon at `endpoint` refused the request's spec. OK: `endpoint` is the private daemon's now. Else why
-  // not: the refusal itself where a socket was named or no private daemon may be started.
+  // `refusal`: the daemon at `endpoint` refused the request's spec. OK: `endpoint` is the private daemon's now. Any
+  // other outcome says why not; it is the refusal itself where a socket was named or no private daemon may be started.
   Outcome take(Endpoint& endpoint, const AttachRequest& request, const Outcome& refusal);
-  // What ended an attempt to attach. After take() it says why the private daemon was asked at all.
+  // The outcome that ended an attempt to attach. After take() its text adds why the private daemon was asked at all.
   Outcome explained(Outcome outcome) const;
-  // An attempt succeeded. After take() the caller is warned, once in a process.
+  // An attempt succeeded. After take() it warns the caller, once in a process.
   void tell(const Warn& warn) const;
 
  private:

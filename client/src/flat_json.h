@@ -1,5 +1,5 @@
-// JSON objects (RFC 8259) whose values are texts and whole numbers alone: what a state is written in. Strict, and
-// bounded in all that it takes; no value within a value, and so no recursion.
+// JSON objects (RFC 8259) whose values are texts and whole numbers alone; a loader's state is written like this. The
+// reader is strict and bounds all input; it takes no value within a value, and so needs no recursion.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct FlatMember {
   uint64_t number = 0;
 };
 
-// Empty: all of `json` is one object. Else what is wrong and where, as the end of a sentence; `members` then holds
-// those read before. Names may come twice.
+// Empty: all of `json` is one object. Else says what is wrong and where, as the end of a sentence; `members` then holds
+// the members read before. Names may come twice.
 std::string read_flat_object(std::string_view json, std::vector<FlatMember>& members);
 
 // Adds `text` as a JSON text, in its quotes.

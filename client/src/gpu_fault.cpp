@@ -37,7 +37,7 @@ Cause cause_by_evidence(const cuda::Fault& fault, const ImportEvidence& evidence
 std::string sentence_of(Cause cause, const ImportEvidence& evidence) {
   switch (cause) {
     case Cause::kSameProcess:
-      return "this process is the one that made the GPU memory, which CUDA lets others alone open";
+      return "this process made the GPU memory itself, and CUDA lets only other processes open it";
     case Cause::kMig:
       return "this process's GPU is a slice (MIG), whose memory other processes cannot open";
     case Cause::kOtherNamespace:

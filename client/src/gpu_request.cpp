@@ -29,7 +29,7 @@ Outcome read_words(const spdld_attach_options& options, GpuRequest& request) {
                      read_ordinal(device, ordinal);
   if (!known) {
     return failure(SPDLD_INVALID, "device is \"" + std::string(device.substr(0, 32)) +
-                                      "\": it is \"cpu\", \"pinned\", \"cuda\", \"cuda:N\" or \"auto\"");
+                                      "\": it must be \"cpu\", \"pinned\", \"cuda\", \"cuda:N\" or \"auto\"");
   }
   request.device = device;
   request.ready_early = options.ready_early != 0;
@@ -41,15 +41,15 @@ Outcome read_words(const spdld_attach_options& options, GpuRequest& request) {
     request.transport = proto::Transport::fd;
   } else {
     return failure(SPDLD_INVALID, "transport is \"" + std::string(transport.substr(0, 32)) +
-                                      "\": it is \"fd\", \"handle\" or \"auto\"");
+                                      "\": it must be \"fd\", \"handle\" or \"auto\"");
   }
   return {};
 }
 
 Outcome not_visible(const GpuRequest& request, const std::string& wanted) {
   const size_t count = request.driver->devices().size();
-  return outcome_of(cuda::Fault(cuda::Cause::kGpuNotVisible,
-                                wanted + " is not among the " + std::to_string(count) + " that this process sees"));
+  return outcome_of(cuda::Fault(cuda::Cause::kGpuNotVisible, wanted + " is not among the " + std::to_string(count) +
+                                                                 " GPUs that this process sees"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Slots that a GPU reads: host memory registered with it, and the daemon's memory on it, opened here. Thread-safe where
-// each slot has one thread at a time.
+// Slots that a GPU reads: host memory registered with the GPU, and the daemon's memory on the GPU, opened here.
+// Thread-safe where each slot has one thread at a time.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@ class PinnedSlots final : public HostSlots {
  public:
   PinnedSlots(cuda::ContextRef context, uint64_t slot_bytes) : HostSlots(slot_bytes), context_(std::move(context)) {}
 
-  // After map(). Throws cuda::Fault.
+  // To be called after map(). Throws cuda::Fault.
   void pin();
 
   spdld_memory memory() const override { return SPDLD_PINNED; }
   cuda::ContextRef context() const override { return context_; }
-  bool close(uint32_t) override { return true; }  // registered with the driver as long as this lives
+  bool close(uint32_t) override { return true; }  // the driver has it registered as long as this object lives
 
  private:
   const cuda::ContextRef context_;
@@ -51,7 +51,8 @@ class DeviceSlots final : public Slots {
   std::vector<Slot> slots_;
 };
 
-// nullptr, or what is wrong with an answer's cuda_* slots: counts, sizes, handles.
+// Checks an answer's cuda_* slots: counts, sizes, handles. nullptr: they are sound; else a text that says what is
+// wrong.
 const char* check_device_slots(const proto::Attached& answer, size_t fds);
 
 }  // namespace spdld::client

@@ -1,5 +1,5 @@
-// The groups of loaders that are given none: each of them is a job of its own, so that a process may attach as often as
-// it likes.
+// The groups of loaders that name no group. Each such loader is a job of its own, so that a process may attach as often
+// as it likes.
 #pragma once
 
 #include <cstdint>

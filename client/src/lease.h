@@ -1,5 +1,5 @@
-// A batch's hold on its slot. It lives in a list of one, which is moved from owner to owner on its way back: nothing is
-// allocated there, where a failure could not be told.
+// A batch's hold on its slot. The lease lives in a list of one, which moves from owner to owner on its way back.
+// Nothing is allocated on that way, where a failure could not be told.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Lease {
   std::shared_ptr<Ring> ring;
   uint32_t slot = 0;
   uint64_t generation = 0;
-  std::vector<cuda::abi::Stream> streams = {};  // that work on it; none: the legacy default stream
-  std::shared_ptr<bool> copied = nullptr;       // no lease, but a mark in the slot's stream: set when it is reached
+  std::vector<cuda::abi::Stream> streams = {};  // streams that work on it; none: the legacy default stream
+  std::shared_ptr<bool> copied = nullptr;       // not null: no lease but a mark in the slot's stream, set when reached
   LeaseList::iterator self = {};                // itself, in whichever list
 };
 

@@ -107,7 +107,7 @@ Outcome Loader::wait_for_room(Deadline deadline) {
     }
   }
   if (!end.passed()) return failure(SPDLD_TIMEOUT, full.text);
-  if (patience_ms > 0) full.text += " (" + std::to_string(patience_ms) + " ms were waited for that)";
+  if (patience_ms > 0) full.text += " (" + std::to_string(patience_ms) + " ms were waited for a release)";
   return full;
 }
 
@@ -225,7 +225,7 @@ Outcome Loader::push(Place place, std::span<const uint64_t> ids, bool last) {
   return {};
 }
 
-// The steps from this one on; those of before were sent.
+// Sends the steps from `first` on; the steps before it were sent already.
 void Loader::send_pushed(size_t first) {
   while (ring_ && first < pushed_.size()) {
     flatbuffers::FlatBufferBuilder builder;
@@ -294,7 +294,7 @@ Outcome Loader::load_state(const State& state, bool anyway) {
 // Gives back what lies in the socket unseen, so that the daemon can fill those slots for the new place at once.
 void Loader::drop_ready_batches() {
   const Deadline now = Deadline::after_ms(0);
-  uint32_t dropped = 0;  // as many as there can be at once: those that come after them were filled in vain meanwhile
+  uint32_t dropped = 0;  // at most one of each slot: later batches were filled meanwhile, also in vain
   for (int i = 0; i < kMessagesMax && ring_ && dropped < slot_count_; ++i) {
     const Outcome outcome = ring_->connection().receive(now);
     if (outcome.result == SPDLD_NO_DAEMON) lose_ring(outcome);

@@ -1,9 +1,10 @@
-// One rank's way through its epochs: attaches, hands out the batches in order, and attaches anew where its daemon went
-// away, so that no batch is lost or comes twice. One thread at a time.
+// One rank's way through its epochs: it attaches, hands out the batches in order, and attaches anew where its daemon
+// went away, so that no batch is lost or comes twice. One thread at a time.
 //
-// The daemon hears of a seek at once. A replica says besides when it wants a batch from there: no other seek comes
-// before then, so that the daemon can tell whether they have parted or will meet yet. Until the first batch from there
-// has come a replica's ring is one of before the seek; where that is lost it attaches anew as it was, and seeks again.
+// The daemon hears of a seek at once. A replica also says when it wants a batch from the new place. It sends no other
+// seek before that batch, so that the daemon can tell whether the replicas have parted or will still meet. Until the
+// first batch from the new place has come, a replica's ring is still at the place before the seek. A replica that loses
+// this ring attaches anew as it was, and seeks again.
 #pragma once
 
 #include <memory>
@@ -24,13 +25,13 @@ struct LoaderSettings {
   Endpoint endpoint;
   AttachRequest request;
   int64_t reconnect_ms = 30'000;        // 0: not at all
-  std::optional<int64_t> held_wait_ms;  // none: by who may give batches back
+  std::optional<int64_t> held_wait_ms;  // none: it depends on the threads that may give batches back
   JobName job;
-  // Its seat may be left while the loader is idle: no group was named, so that nobody else claims the seat, and no
-  // replica would wait for this one.
+  // The loader may leave its seat while it is idle: no group was named, so that nobody else claims the seat, and no
+  // replica would wait for this loader.
   bool may_rest = false;
-  std::optional<State> state;  // that request.place and request.fingerprint are of
-  Warn warn = {};              // of attach alone: what it points to ends with that call
+  std::optional<State> state;  // the state that gave request.place and request.fingerprint
+  Warn warn = {};              // for attach alone: its pointers end with that call
 };
 
 class Loader {
@@ -42,7 +43,7 @@ class Loader {
 
   // `progress` may be nullptr.
   Outcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
-  // OK: `batch` is the next. SPDLD_END_OF_EPOCH, SPDLD_END: there is none here.
+  // OK: `batch` is the next batch. SPDLD_END_OF_EPOCH, SPDLD_END: no batch comes here.
   Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
   Outcome seek(Place place);
   // The samples of the next step, or the epoch's end, or both; see spdld_push.
@@ -52,11 +53,11 @@ class Loader {
   State state() const { return state_of(terms_, place_, settings_.request.world_size); }
   // The settings allow it; this never changes.
   bool can_rest() const { return settings_.may_rest; }
-  // Gives memory and seat back, where may_rest() says so. The place stays, and the next call of next attaches there
-  // anew by itself.
+  // Gives memory and seat back, where may_rest() says so. The place stays, and the next call of next() attaches there
+  // anew.
   void rest();
   bool may_rest() const { return ring_ && can_rest(); }
-  // Batches that are held, and as many as may be; 0 of 0 without a ring.
+  // The batches that are held, and the most that may be held; both 0 without a ring.
   uint32_t held() const { return ring_ ? ring_->held_count() : 0; }
   uint32_t held_max() const { return ring_ ? ring_->terms().leases_max : 0; }
   int poll_fd() const { return ring_ ? ring_->connection().poll_fd() : -1; }
@@ -72,7 +73,7 @@ class Loader {
 
  private:
   Outcome receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch);
-  // OK: a further batch can come. Else this process holds all of them, and none has come back in time.
+  // OK: a further batch can come. Else this process holds all batches, and none has come back in time.
   Outcome wait_for_room(Deadline deadline);
   int64_t room_patience_ms() const;
   Outcome take_message(std::unique_ptr<Batch>& batch);
@@ -81,7 +82,7 @@ class Loader {
   Outcome replicas_disagree(Place theirs) const;
   void send_pushed(size_t first);
   bool has_replicas() const { return settings_.request.readers > 1; }
-  // As a replica whose ring is one of before the seek.
+  // Whether this is a replica whose ring is still at the place before the seek.
   bool must_seek() const { return has_replicas() && seeking_ != Seeking::kNone; }
   void send_seek(bool waits);
 
@@ -91,7 +92,7 @@ class Loader {
   // Whether another attempt may succeed after this refusal, since what stands in the way may pass.
   static bool may_pass(const Outcome& outcome);
   void lose_ring(const Outcome& reason);
-  // Goes on with another one: what is held stays leased, and the next call attaches anew.
+  // Goes on with another ring: held batches stay leased, and the next call attaches anew.
   void leave_ring(proto::Join join, const char* why);
   void distrust(const Outcome& fault);
   void note_complaint(const proto::ErrorReply& error);
@@ -112,18 +113,18 @@ class Loader {
   uint32_t run_ = 0;
   enum class Seeking : uint8_t { kNone, kDue, kSent, kWaits };
   Seeking seeking_ = Seeking::kNone;                       // to place_
-  Place sought_from_;                                      // while it seeks: where it stood before
-  bool stays_ = false;                                     // ... and that is place_
-  std::shared_ptr<Ring> ring_;                             // none while the daemon is away
-  bool came_back_ = false;                                 // it is not the first one
+  Place sought_from_;                                      // while it seeks: the place before
+  bool stays_ = false;                                     // while it seeks: it stays where it stood
+  std::shared_ptr<Ring> ring_;                             // null while the daemon is away
+  bool came_back_ = false;                                 // ring_ is not the first ring
   std::optional<Deadline::Clock::time_point> full_since_;  // all batches are held
-  Outcome failed_;                                         // the ring's end, by FAILED or by a broken daemon
-  std::string complaint_;                                  // the daemon's last word on a message of ours
+  Outcome failed_;                                         // why the ring ended: FAILED, or a broken daemon
+  std::string complaint_;                                  // the daemon's last error about a message of this client
 
   std::unique_ptr<Attaching> attaching_;  // the attempt under way
   uint64_t progress_seen_ = 0;
   bool away_ = false;    // an outage runs, and has a bound
-  bool moving_ = false;  // it is none: a shared stream was left
+  bool moving_ = false;  // no outage: the loader left its ring by itself
   Deadline away_until_ = Deadline::never();
   Deadline retry_at_ = Deadline::never();
   int64_t backoff_ms_ = 0;

@@ -98,9 +98,9 @@ Outcome Loader::accept(const Attaching& attaching) {
   } else if (terms.fingerprint != terms_.fingerprint || terms.batch_size != terms_.batch_size ||
              terms.global_size != terms_.global_size || terms.steps_per_epoch != terms_.steps_per_epoch ||
              terms.epochs != terms_.epochs || terms.is_pushed() != terms_.is_pushed() || terms.seed != terms_.seed) {
-    return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than the one that was attached (" +
+    return failure(SPDLD_CHANGED, "the daemon came back with another pipeline than this loader was attached to (" +
                                       terms.fingerprint + ", before " + terms_.fingerprint +
-                                      "): attach anew to begin with it");
+                                      "): attach anew to use it");
   } else if (!ring->placement().is_like(placement_)) {
     return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
                                       ", which were in " + text_of(placement_) + ": attach anew to take them there");

@@ -106,7 +106,7 @@ Outcome set_join(const spdld_attach_options& options, AttachRequest& request) {
     return {};
   }
   return failure(SPDLD_INVALID, "join is \"" + std::string(join.substr(0, 32)) +
-                                    "\", and is \"now\", \"exact\", \"epoch\" or \"alone\"");
+                                    "\": it must be \"now\", \"exact\", \"epoch\" or \"alone\"");
 }
 
 }  // namespace

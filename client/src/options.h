@@ -1,11 +1,12 @@
-// spdld_attach_options as a caller of any age filled them, checked, with every default decided.
+// spdld_attach_options from a caller of any version, checked, with every default decided.
 #pragma once
 
 #include "client/src/loader.h"
 
 namespace spdld::client {
 
-// Copies as many fields as both sides know. SPDLD_UNSUPPORTED: a newer caller set one that this library does not know.
+// Copies the fields that both sides know. SPDLD_UNSUPPORTED: a newer caller has set a field that this library does not
+// know.
 Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options);
 
 // Reads the environment, the pipeline's file, and finds the socket.

@@ -1,5 +1,5 @@
 // How a call of the library ended: a result and, when it failed, one sentence for people. Cheap to pass when there is
-// none.
+// no sentence.
 #pragma once
 
 #include <spdld.h>

@@ -51,9 +51,9 @@ void remember_daemon(pid_t pid) {
   }
 }
 
-// Meant for this process alone, by a service manager or by whoever started the training: the daemon serves all ranks of
-// the node, each with GPUs of its own, so that it must see them all, and how this rank is watched or slowed for
-// debugging is not for it. What leads to the driver and to NVIDIA's MPS stays.
+// A service manager or the training's launcher meant these variables for this process alone. The daemon serves all
+// ranks of the node, each with GPUs of its own, so that it must see all GPUs; and how this rank is watched or slowed
+// for debugging does not concern it. Variables that lead to the driver and to NVIDIA's MPS stay.
 constexpr std::string_view kOwnVariables[] = {"LISTEN_FDS=",
                                               "LISTEN_PID=",
                                               "LISTEN_FDNAMES=",

@@ -1,4 +1,4 @@
-// Starts this user's private daemon where none runs: one for all processes, whoever of them asks first.
+// Starts this user's private daemon where none runs: one daemon for all processes, whichever asks first.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,9 @@
 
 namespace spdld::client {
 
-// One start, which may take several calls. The holder of the folder's lock starts; the others wait for its socket.
-// The daemon outlives this process: own session, no inherited descriptors, no parent-death signal. One thread.
+// One start, which may take several calls. The process that holds the folder's lock starts the daemon; other processes
+// wait for its socket. The daemon outlives this process: own session, no inherited descriptors, no parent-death signal.
+// One thread.
 class PrivateDaemonStart {
  public:
   explicit PrivateDaemonStart(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}

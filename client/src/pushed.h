@@ -1,5 +1,5 @@
-// What the caller has pushed of its order and next() has not handed out: the samples of each step. It is kept here
-// since a daemon that comes back knows nothing of it. Bounded by the daemon's word. One thread, the loader's.
+// The steps that the caller has pushed and next() has not handed out, with the samples of each step. They are kept here
+// since a daemon that comes back knows nothing of them. The daemon's terms bound them. One thread, the loader's.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace spdld::client {
 
 class Pushed {
  public:
-  // Empty again: what is pushed next is the step of this place.
+  // Empties the queue: the next push gives the step of this place.
   void begin(const Terms& terms, Place place);
 
-  // Samples of the next step, or the end of the epoch (with it, or of what was pushed before), or SPDLD_INVALID,
-  // SPDLD_LIMIT and nothing changes.
+  // Adds the samples of the next step, or the end of the epoch (with that step, or after the steps pushed before).
+  // SPDLD_INVALID, SPDLD_LIMIT: nothing changes.
   Outcome push(Place place, std::span<const uint64_t> ids, bool last);
   bool empty() const { return steps_.empty(); }
   size_t size() const { return steps_.size(); }
   uint64_t front_size() const { return steps_.empty() ? 0 : steps_.front().ids.size(); }
-  // The step in front was handed out; whether it is its epoch's last.
+  // Removes the step in front, which was handed out. Returns whether it is its epoch's last step.
   bool pop();
-  // Why next() has nothing to wait for.
+  // The failure for a next() that has nothing to wait for.
   static Outcome nothing_to_take(Place place);
 
-  // PUSH with as many of the steps from `first` on as a message may have; `first` moves behind them.
+  // A PUSH with as many steps from `first` on as a message may have. `first` moves behind them.
   std::span<const uint8_t> message(flatbuffers::FlatBufferBuilder& builder, uint32_t attachment, uint32_t request,
                                    size_t& first) const;
   static std::span<const uint8_t> end_message(flatbuffers::FlatBufferBuilder& builder, uint32_t attachment,

@@ -9,7 +9,7 @@
 
 namespace spdld::client {
 
-// Never starts a daemon. `socket` as in find_endpoint.
+// Never starts a daemon. `socket`: as for find_endpoint.
 Outcome query(const char* socket, std::string_view topic, const std::string& argument, Deadline deadline,
               std::string& json);
 

@@ -16,7 +16,7 @@ constexpr int64_t kFreedRetry_ms = 20;
 }  // namespace
 
 struct Resident::List {
-  std::mutex mutex;  // before any turn_, of which it only tries to take one
+  std::mutex mutex;  // locked before any turn_; its holder only tries to take a turn_
   std::vector<Resident*> residents;
   std::atomic<uint64_t> uses{0};
 };

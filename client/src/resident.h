@@ -20,7 +20,7 @@ class Resident {
   Resident& operator=(const Resident&) = delete;
   ~Resident();
 
-  // As Loader's. Where the daemon has no memory left, what this process's other loaders have is given back first.
+  // Attaches as Loader does. Where the daemon has no memory left, this process's other loaders give theirs back first.
   Outcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
   // Whether another loader of this process is the same rank of the same group, as the daemon knows them.
   bool has_namesake() const;
@@ -36,18 +36,18 @@ class Resident {
     const std::lock_guard<std::mutex> turn_;
   };
   Use use() { return Use(*this); }
-  // A program that waits for the descriptor would not hear of its end: such a loader keeps its memory.
+  // A program that waits for the descriptor would not hear that it ended, so such a loader keeps its memory.
   int poll_fd();
 
  private:
   struct List;
-  // At most `kept` other loaders that may rest keep their memory: those used last, and any that is in use. True: one
-  // loader gave its memory back.
+  // At most `kept` other loaders that may rest keep their memory: the loaders used last, and any loader that is in use.
+  // True: one loader gave its memory back.
   bool rest_others(size_t kept) const;
   bool rest_if_idle();
 
   std::mutex turn_;
-  uint64_t used_ = 0;       // the process's count of uses at the last one; under turn_
+  uint64_t used_ = 0;       // the process's count of uses at this loader's last use; under turn_
   bool is_polled_ = false;  // under turn_
   bool is_listed_ = false;
   Loader loader_;  // under turn_

@@ -1,6 +1,6 @@
-// The leases of all rings that are on their way back behind a GPU's work. No thread of ours waits for that: the driver
-// calls a function when it is done, which sends RELEASE. In there nothing of CUDA may be called, and so nothing be
-// dropped that would: what is left over is kept for the next call of the library, whatever it is.
+// The leases of all rings that are on their way back behind a GPU's work. No thread of the library waits for that work:
+// the driver calls a function when the work is done, which sends RELEASE. That function may call nothing of CUDA, and
+// so may drop no object that does. Such objects are kept for the next call of the library, whichever it is.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace spdld::client {
 
-// Any thread of the caller's.
+// Any thread of the caller.
 class Returns {
  public:
   static Returns& of_process();
@@ -24,13 +24,15 @@ class Returns {
   Returns(const Returns&) = delete;
   Returns& operator=(const Returns&) = delete;
 
-  // At every call of the library: ends what the driver's functions left over, and tries again what was put off. Cheap
-  // when there is nothing. In a forked child nothing is done: it is all its parent's.
+  // Every call of the library calls this: it ends leases that the driver's functions left over, and tries again the
+  // leases that were put off. Cheap when there are none. In a forked child it does nothing: all leases are the
+  // parent's.
   void attend();
 
-  // Takes a lease whose batch is gone, of a ring that follows streams. Waits for its work only after the ring's detach.
+  // Takes a lease whose batch is gone, of a ring that follows streams. Waits for the lease's work only after the ring's
+  // detach.
   void bring_home(LeaseList lease);
-  // Waits until none of the ring's leases is under way. False: not in time.
+  // Waits until none of the ring's leases is under way. False: some still are at the deadline.
   bool wait_for(const Ring& ring, Deadline deadline);
   // Puts a mark behind the slot's copy, and waits for it. SPDLD_TIMEOUT, SPDLD_FAILED.
   Outcome wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot, Deadline deadline);

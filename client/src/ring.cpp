@@ -163,7 +163,7 @@ Outcome Ring::room() const {
   if (put_off > 0) text += " (" + std::to_string(put_off) + " until the capture of a stream that used them has ended)";
   return failure(SPDLD_LIMIT,
                  text +
-                     ", so that no further one can be filled: release one first (in Python, drop the batch and every "
+                     ", so that no further batch can be filled: release one first (in Python, drop the batch and every "
                      "tensor made of it, or keep batch.copy() in its place), or raise held_max or prefetch_depth under "
                      "[batch] in the pipeline, whose sum this is");
 }

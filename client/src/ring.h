@@ -1,4 +1,4 @@
-// An attachment as the daemon granted it: its terms, its slots, and which of them this process holds.
+// An attachment as the daemon granted it: its terms, its slots, and the slots that this process holds.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace spdld::client {
 
-// The next step to hand out.
+// A place in a run: the next step to hand out.
 struct Place {
   uint64_t epoch = 0;
   uint64_t step = 0;
@@ -26,7 +26,7 @@ struct Place {
 };
 std::string text_of(const Place& place);  // "epoch 1, step 2"
 
-// Names of a mix's sources, or of classes, as C has them.
+// Names of a mix's sources, or of classes, as the C interface gives them.
 struct Names {
   explicit Names(std::vector<std::string> given) : texts(std::move(given)) {
     for (const std::string& text : texts) pointers.push_back(text.c_str());
@@ -38,7 +38,7 @@ struct Names {
   std::vector<const char*> pointers;
 };
 
-// What stays the same for a loader, over every restart of its daemon.
+// The terms that stay the same for a loader, over every restart of its daemon.
 struct Terms {
   std::string pipeline;
   std::string fingerprint;
@@ -49,38 +49,38 @@ struct Terms {
   uint64_t epochs = 0;  // 0: endless
   uint64_t seed = 0;
   bool writable = true;
-  bool shared = false;  // with other jobs; this and the next may change when it is attached anew
+  bool shared = false;  // with other jobs; this and leases_max may change at a new attach
   uint32_t leases_max = 0;
-  // Not 0: the caller pushes the order, so many steps of so many samples ahead; steps_per_epoch is 0 then.
+  // Not 0: the caller pushes the order, at most this many steps and samples ahead; steps_per_epoch is 0 then.
   uint32_t push_steps_max = 0;
   uint64_t push_ids_max = 0;
-  std::shared_ptr<const Names> sources;  // never null; empty: it has a single one
+  std::shared_ptr<const Names> sources;  // never null; empty: a single source
   uint64_t class_count = 0;
-  std::shared_ptr<const Names> classes;  // never null; class_count of them, or none where they are too long to be sent
-  std::vector<std::string> missing;      // of the data set, the first sentences, as it was listed last
+  std::shared_ptr<const Names> classes;  // never null; class_count names, or none where they are too long to be sent
+  std::vector<std::string> missing;      // the first sentences about data that the last listing misses
   uint64_t missing_count = 0;
 
   bool is_pushed() const { return push_steps_max != 0; }
-  // Whether an epoch may have this place: its end is one, and the next epoch's beginning by another name.
+  // Whether an epoch may have this place. The epoch's end is a place too: another name of the next epoch's beginning.
   bool has(Place place) const { return is_pushed() || place.step <= steps_per_epoch; }
   Place by_one_name(Place place) const {
     return !is_pushed() && place.step == steps_per_epoch ? Place{place.epoch + 1, 0} : place;
   }
 };
 
-// Where the batches lie.
+// The memory in which the batches lie.
 struct Placement {
   spdld_memory memory = SPDLD_HOST;
   int device = -1;  // CUDA's ordinal in this process
   std::string gpu;  // its UUID; empty for host memory
   bool ready_early = false;
 
-  // A training run goes on over a change of transport, not over one of this.
+  // A training run goes on after a change of transport, but not after a change of this.
   bool is_like(const Placement& other) const;
 };
 
-// Shared by the loader and its batches. Of slots that a GPU works on, a lease ends behind that work: it is under way,
-// and goes back by a function that the driver calls. take, give_back, use, wait_for_copy: any thread.
+// Shared by the loader and its batches. Where a GPU works on a slot, its lease ends after that work: the lease is under
+// way, and a function that the driver calls gives it back. Any thread may call take, give_back, use and wait_for_copy.
 class Ring {
  public:
   Ring() = default;
@@ -96,26 +96,27 @@ class Ring {
   uint32_t attachment() const { return attachment_; }
   const Terms& terms() const { return terms_; }
   const Placement& placement() const { return placement_; }
-  Place first() const { return first_; }  // of the first batch that comes
+  Place first() const { return first_; }  // place of the first batch that comes
 
   // False: this slot is held already, so the daemon must not have filled it.
   bool take(uint32_t slot, uint64_t generation);
-  // A lease whose batch is gone.
+  // Gives back a lease whose batch is gone.
   static void give_back(LeaseList lease);
-  // The loader's thread: a READY was taken, to be handed out or to be released unseen, and what it was waited for.
+  // The loader's thread: counts a READY that was taken, to be handed out or released unseen, and notes the waiting time
+  // so far.
   void note_taken();
   void release_unseen(uint32_t slot, uint64_t generation) { release(slot, generation); }
   // An error where no slot can come back by itself: all are held by batches of this process, or wait for a capture's
   // end.
   Outcome room() const;
   uint32_t held_count() const;
-  // The loader's thread: waits until there is room, or for the time.
+  // The loader's thread: waits until there is room, or until the deadline.
   Wake wait_for_room(Deadline deadline);
   // Whether a batch has ever been given back by another thread than the loader's.
   bool returned_elsewhere() const { return returned_elsewhere_.load(std::memory_order_relaxed); }
-  // What the daemon must not take back: batches that are held, or not given back yet.
+  // The leases that the daemon must not take back: of batches that are held, or not given back yet.
   std::vector<proto::LeaseId> held() const;
-  // Ends the attachment; the batches that are held stay leased until they are given back. Waits for those under way.
+  // Ends the attachment; batches that are held stay leased until they are given back. Waits for the leases under way.
   void detach();
 
   // Whether streams work on the slots, and releases follow them.
@@ -123,7 +124,7 @@ class Ring {
   // Makes the stream wait for the slot's copy.
   Outcome make_wait(uint32_t slot, cuda::abi::Stream stream);
   static Outcome wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot);
-  // What a GPU's error left of the ring, found while leases are under way. OK: it goes on.
+  // The trouble that a GPU's error has made for the ring, found while leases are under way. OK: the ring goes on.
   Outcome trouble();
 
  private:
@@ -131,14 +132,14 @@ class Ring {
   enum class State : uint8_t {
     kFree,
     kHeld,
-    kUnderWay,  // its batch is gone, and the GPU works on
-    kPutOff,    // the same, with a stream that is being captured
+    kUnderWay,  // its batch is gone, and the GPU still works on it
+    kPutOff,    // its batch is gone, and one of its streams is being captured
     kLost,      // an error keeps the lease
   };
   struct Hold {
     State state = State::kFree;
     uint64_t generation = 0;
-    Deadline look_at = Deadline::never();  // when work under way is looked after
+    Deadline look_at = Deadline::never();  // when to check work that is under way
   };
 
   void release(uint32_t slot, uint64_t generation);
@@ -150,7 +151,7 @@ class Ring {
   void note_put_off(uint32_t slot);
   // In a host function: ends the lease, unless the slot's memory must be closed first.
   void finish(uint32_t slot, uint64_t generation) noexcept;
-  // On a caller's thread: what finish did not do.
+  // On a caller's thread: does what finish could not do.
   void settle(uint32_t slot, uint64_t generation);
   void lose(const Lease& lease, cuda::abi::Result code);
   void note_lost(uint32_t slot, cuda::abi::Result code);
@@ -162,12 +163,12 @@ class Ring {
   std::shared_ptr<Connection> connection_;
   std::unique_ptr<Slots> slots_;
   std::unique_ptr<StreamWork>
-      work_;  // goes before the slots, and they before the connection: memory is closed, then said
+      work_;  // ends before the slots, and they before the connection: memory is closed, then reported
   uint32_t attachment_ = 0;
   Terms terms_;
   Placement placement_;
   Place first_;
-  uint64_t waited_before_us_ = 0;  // for the attachment itself
+  uint64_t waited_before_us_ = 0;  // waiting for the attachment itself
   std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> waited_us_{0};
 
@@ -180,7 +181,7 @@ class Ring {
   bool detached_ = false;
   Outcome trouble_;
 
-  uint32_t under_way_ = 0;  // leases that the driver has; Returns' to change, under its mutex
+  uint32_t under_way_ = 0;  // leases that the driver has; Returns changes it, under its mutex
 };
 
 }  // namespace spdld::client

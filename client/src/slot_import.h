@@ -1,4 +1,4 @@
-// A ring's memory, opened as the daemon's answer says and as this process can.
+// Opens a ring's memory as the daemon's answer says, if this process can.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace spdld::client {
 
-// `slots` is of the very kind that the answer names; where that cannot be opened, the outcome says why, by name.
+// `slots` gets the very kind of memory that the answer names. Where it can't be opened, the outcome names the cause.
 // The answer's slot_count and slot_bytes are checked already.
 Outcome import_slots(const Connection& connection, const proto::Attached& answer, const std::vector<UniqueFd>& fds,
                      const GpuRequest& gpus, std::unique_ptr<Slots>& slots);

@@ -28,16 +28,18 @@ class Slots {
   uint64_t slot_bytes() const { return slot_bytes_; }
   virtual uint32_t count() const = 0;
   virtual spdld_memory memory() const = 0;
-  // Where the slot lies; for GPU memory a device address, not to be read.
+  // The slot's address; for GPU memory a device address, not to be read.
   virtual std::byte* at(uint32_t slot) const = 0;
-  // Of the GPU that has it or reads it; none for plain host memory.
+  // The context of the GPU that has the memory or reads it; none for plain host memory.
   virtual std::shared_ptr<cuda::Context> context() const { return nullptr; }
-  // Before a new content is looked at: copy-on-write pages of an earlier lease would hide it. False: errno says why.
+  // To be called before new content is read: copy-on-write pages of an earlier lease would hide it. False: errno says
+  // why.
   virtual bool drop_copies(uint32_t) { return true; }
-  // Completes with the copy into this slot; nullptr: what READY names is there.
+  // The event that completes with the copy into this slot; nullptr: at READY the content is already there.
   virtual cuda::Event* copied(uint32_t) const { return nullptr; }
   // Gives up this process's hold on the memory, so that the daemon may free it; may be called again. False: a GPU's
-  // driver keeps it open here until the process ends. Not in a host function. Nobody uses the slot any more.
+  // driver keeps it open here until the process ends. Not for a host function. Precondition: nobody uses the slot any
+  // more.
   virtual bool close(uint32_t) { return true; }
 
  private:
@@ -49,8 +51,8 @@ class HostSlots : public Slots {
   explicit HostSlots(uint64_t slot_bytes) : Slots(slot_bytes) {}
   ~HostSlots() override;
 
-  // Maps one memfd a slot, after checking that none is smaller than slot_bytes or could become so (a read would be a
-  // SIGBUS). Copy-on-write: what the process writes stays its own.
+  // Maps one memfd for each slot, after checking that no memfd is or could become smaller than slot_bytes (a read would
+  // be a SIGBUS). Copy-on-write: the process's writes stay its own.
   Outcome map(const std::vector<UniqueFd>& memory, bool copy_on_write);
 
   uint32_t count() const override { return static_cast<uint32_t>(regions_.size()); }

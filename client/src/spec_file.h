@@ -1,4 +1,4 @@
-// What spdld_attach is given as a pipeline: a name, a text, or a file that holds the text.
+// Reads the pipeline that spdld_attach is given: a name, a text, or a file that holds the text.
 #pragma once
 
 #include "client/src/attaching.h"

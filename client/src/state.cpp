@@ -42,7 +42,7 @@ const FlatMember* find(const std::vector<FlatMember>& members, std::string_view 
   return found == members.end() ? nullptr : &*found;
 }
 
-// The members are those of the format, each once.
+// The members are exactly the names of the format, each once.
 Outcome check_names(const std::vector<FlatMember>& members) {
   for (const FlatMember& member : members) {
     const auto is_named = [&member](const auto& name) { return member.name == name; };
@@ -73,7 +73,7 @@ Outcome check_numbers(const State& state) {
 std::string difference(const State& state, const Terms& terms) {
   const auto found = proto::fingerprint_difference(terms.fingerprint, state.fingerprint);
   if (!found) {
-    return "the fingerprint is another (" + state.fingerprint.substr(0, 128) + ", and " +
+    return "the fingerprints differ (" + state.fingerprint.substr(0, 128) + ", and " +
            terms.fingerprint.substr(0, 128) + " here)";
   }
   std::string named = found->parts;
@@ -147,7 +147,7 @@ Outcome check_state(const State& state, const Terms& terms) {
     return failure(SPDLD_CHANGED, "the state belongs to another run: " + difference(state, terms));
   }
   if (state.seed != terms.seed || state.global_size != terms.global_size) {
-    return damaged("its seed or its global batch is not that of its fingerprint");
+    return damaged("its seed or its global batch does not fit its fingerprint");
   }
   if (!terms.is_pushed() && state.place.step >= terms.steps_per_epoch) {
     return damaged("its step is " + std::to_string(state.place.step) + ", and an epoch has " +

@@ -21,17 +21,17 @@ struct State {
 State state_of(const Terms& terms, Place place, uint32_t world_size);
 std::string to_json(const State& state);
 
-// SPDLD_INVALID, with a sentence: damaged, of a newer format, or of numbers that no loader has.
+// SPDLD_INVALID, with a sentence: the state is damaged, of a newer format, or has numbers that no loader has.
 Outcome read_state(std::string_view json, State& state);
 
-// Whether the state is one of a loader of these terms. SPDLD_CHANGED: of another one; the sentence names what differs.
-// SPDLD_INVALID: of this one, but no place of it.
+// Whether the state is from a loader of these terms. SPDLD_CHANGED: it is from another loader; the sentence names what
+// differs. SPDLD_INVALID: the terms fit, but have no such place.
 Outcome check_state(const State& state, const Terms& terms);
-// What a sentence of a changed state ends with.
+// The end of a sentence about a changed state: how to load it nevertheless.
 std::string way_around(bool attached);
 
-// Of any state: with another global batch the place of as many samples, rounded down to a step; what lies beyond the
-// epoch's last step is the next one's beginning.
+// The place of any state under these terms. With another global batch it is the place after as many samples, rounded
+// down to a step; a place beyond the epoch's last step is the next epoch's beginning.
 Place place_in(const State& state, const Terms& terms);
 
 }  // namespace spdld::client

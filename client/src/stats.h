@@ -1,4 +1,4 @@
-// What a loader was told of its data: how much of it was bad, and what the data set misses. One thread at a time.
+// The daemon's news of a loader's data: how much of it was bad, and what the data set misses. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ struct BadReason {
   std::string reason;
   bool unsupported = false;  // else damaged
   uint64_t count = 0;        // samples
-  uint64_t sample = 0;       // the first of them
+  uint64_t sample = 0;       // id of the first
   std::string name;
 };
 
-// Of READY's field. nullptr, or what is wrong with it. `bad`: samples of the batch that were substituted or masked.
+// Reads READY's reasons for samples that were substituted or masked. nullptr: they are sound; else a text that says
+// what is wrong.
 const char* read_bad(const proto::Ready& ready, std::vector<BadReason>& reasons);
-// Of ATTACHED: the first sentences.
+// Reads ATTACHED's first sentences about missing data.
 std::vector<std::string> read_missing(const proto::Attached& answer);
 
 struct Stats {
-  static constexpr size_t kReasonsMax = 64;  // samples of further ones are in the counts alone
+  static constexpr size_t kReasonsMax = 64;  // samples of further reasons are in the counts alone
 
   void note(uint64_t valid, uint64_t now_substituted, uint64_t now_masked, uint64_t now_unsupported,
             const std::vector<BadReason>& bad);

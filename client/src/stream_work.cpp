@@ -7,7 +7,7 @@ namespace {
 using cuda::Current;
 using namespace cuda::abi;  // NOLINT: the driver's own words
 
-// What the driver says of the legacy stream while another stream's capture forbids its use
+// The driver's codes for the legacy stream while another stream's capture forbids its use
 // (CUDA_ERROR_STREAM_CAPTURE_*).
 constexpr int kCaptureErrorFirst = 900;
 constexpr int kCaptureErrorLast = 909;

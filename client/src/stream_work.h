@@ -1,6 +1,6 @@
-// Puts a function behind the work that the caller's streams do on a slot, without touching those streams' order: for
-// each slot an event, recorded on theirs, and a stream of our own that waits for it. Thread-safe where each slot has
-// one thread at a time.
+// Puts a function behind the work that the caller's streams do on a slot, without touching those streams' order: each
+// slot has an event, recorded on the caller's streams, and a stream of the library's own that waits for it. Thread-safe
+// where each slot has one thread at a time.
 #pragma once
 
 #include <memory>
@@ -20,18 +20,17 @@ class StreamWork {
     Followed followed;
     cuda::abi::Result code;  // of kFailed
   };
-  // The driver calls `function`, once, when all that was put on these streams so far is done; never after a failed
-  // call, nor after an error on the GPU. kCapturing: one of them is being captured into a graph, where an event means
-  // nothing.
+  // The driver calls `function` once, when all work put on these streams so far is done; never after a failed call, nor
+  // after an error on the GPU. kCapturing: a stream is being captured into a graph, where an event means nothing.
   Result follow(uint32_t slot, std::span<const cuda::abi::Stream> streams, cuda::abi::HostFunction function,
                 void* argument);
   // The same, behind one event.
   cuda::abi::Result after(uint32_t slot, cuda::Event& event, cuda::abi::HostFunction function, void* argument);
 
   bool is_capturing(cuda::abi::Stream stream, cuda::abi::Result& code) const;
-  // Blocks, for a slot that could not be followed: what ran on it must not find its memory gone.
+  // Blocks, for a slot that could not be followed: work on the slot must not find its memory gone.
   void wait_for(std::span<const cuda::abi::Stream> streams) const;
-  // Whether work that was followed lives: kSuccess, kNotReady, or the error that ended it.
+  // The state of work that was followed: kSuccess, kNotReady, or the error that ended it.
   cuda::abi::Result look(uint32_t slot) const { return ways_[slot].done->query(); }
   const cuda::Context& context() const { return *context_; }
 

@@ -14,12 +14,12 @@ std::string time_left_text(double seconds);  // As duration_text, in whole secon
 std::string count_text(uint64_t count);      // "1,281,167"
 std::string decimal_text(double value, int digits);
 std::string percent_text(double part);  // of 1: "42 %"
-// The percent of `total` that are done, rounded down: "100 %" says that all is done. Precondition: total > 0.
+// The part of `total` that is done, in percent, rounded down: "100 %" says that all is done. Precondition: total > 0.
 std::string percent_done_text(uint64_t done, uint64_t total);
 // Events in a second: "98,123", "12.5", "0.25".
 std::string rate_text(double per_s);
 
-// "1 batch", "1,024 batches"; the plural is the word with an s where none is given.
+// "1 batch", "1,024 batches". Where no plural is given, it is the word with an s.
 std::string counted(uint64_t count, std::string_view one, std::string_view many = {});
 
 // Columns that a text takes on a terminal, counting code points.

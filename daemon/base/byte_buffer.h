@@ -9,7 +9,7 @@ namespace spdld {
 
 class ByteBuffer {
  public:
-  // Makes room for `size` bytes, whose content is undefined (what was held is lost when it grows).
+  // Makes room for `size` bytes, whose content is undefined (earlier bytes are lost when it grows).
   uint8_t* resize(size_t size) {
     if (size > capacity_) {
       const size_t room = size + size / 4;

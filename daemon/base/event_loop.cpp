@@ -25,8 +25,8 @@ void EventLoop::run() { impl_->context.run(); }
 void EventLoop::stop() { impl_->context.stop(); }
 void EventLoop::post_task(Task task) { asio::post(impl_->context, std::move(task)); }
 
-// Handlers hold what they need weakly: their owner may end while they are on their way. `turn` tells one that was
-// cancelled, although Asio had queued it already, from the one that is waited for.
+// Handlers hold what they need weakly: their owner may end while they are on their way. `turn` tells a wait that was
+// cancelled, although Asio had queued its handler already, from the current wait.
 struct Timer::Impl {
   explicit Impl(asio::io_context& context) : timer(context) {}
   asio::steady_timer timer;

@@ -1,8 +1,8 @@
-// The control thread's event loop, with what it waits for: posted tasks, timers, descriptors and signals. Boost.Asio
-// stands behind this header, in one source file, so that no other file compiles Boost.Asio.
+// The control thread's event loop, with everything that it waits for: posted tasks, timers, descriptors and signals.
+// Boost.Asio stands behind this header, in one source file, so that no other file compiles Boost.Asio.
 //
-// Unless a function says otherwise, it belongs to the thread that calls run(), or to the one that builds everything
-// before. A task that is posted or waits is destroyed with the loop without having run.
+// Unless a function says otherwise, only the thread that calls run() may call it, or before run() the thread that
+// builds everything. A task that is posted or waiting when the loop ends is destroyed without having run.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class EventLoop {
   // Makes run() return after the task that runs now. Any thread.
   void stop();
 
-  // Runs `task` on the loop's thread, after what was posted before. Any thread.
+  // Runs `task` on the loop's thread, after the tasks posted before. Any thread.
   template <typename F>
   void post(F task) {
     if constexpr (std::is_copy_constructible_v<F>)
@@ -56,9 +56,9 @@ class Timer {
   explicit Timer(EventLoop& loop);
   ~Timer();
 
-  // Runs `expired` after `delay`, in place of what was waited for before.
+  // Runs `expired` after `delay`, in place of the task that waited before.
   void start(std::chrono::milliseconds delay, EventLoop::Task expired);
-  // What was waited for does not run any more, not even when its time has come already.
+  // The waiting task does not run any more, not even when its time has come already.
   void cancel();
 
  private:
@@ -69,7 +69,7 @@ class Timer {
 // A descriptor that the loop waits for: a socket, a listener, a pidfd. Owns the descriptor. Ends before the loop does.
 class Watch {
  public:
-  // Without a descriptor: give one by assign().
+  // Without a descriptor; assign() gives one.
   explicit Watch(EventLoop& loop);
   // Throws std::system_error where the kernel can't watch `fd`.
   Watch(EventLoop& loop, UniqueFd fd);
@@ -77,13 +77,13 @@ class Watch {
 
   // Precondition: nothing is open. Throws as the constructor.
   void assign(UniqueFd fd);
-  // What was waited for does not run any more.
+  // Closes the descriptor. The waiting tasks do not run any more.
   void close();
   bool is_open() const;
   int fd() const;  // -1: nothing is open
 
-  // Runs the task once when the descriptor can be read from or written to. Readable is a hint alone: the loop may hand
-  // on what it has heard of another descriptor that had the same number.
+  // Runs the task once when the descriptor can be read from or written to. Readable is only a hint: the loop may pass
+  // on news of an earlier descriptor that had the same number.
   void when_readable(EventLoop::Task task);
   void when_writable(EventLoop::Task task);
 

@@ -69,7 +69,7 @@ void FairPool::submit(Lane& lane, FairTask& task) {
     lane.last_->next_ = &task;
   } else {
     lane.first_ = &task;
-    // A lane that slept gains no credit for it: it starts at the time of those that did not.
+    // A lane that slept gains no credit for it: it starts at the time of the lanes that did not sleep.
     if (!lane.slices_) lane.virtual_ns_ = std::max(lane.virtual_ns_, virtual_now_ns_);
   }
   lane.last_ = &task;

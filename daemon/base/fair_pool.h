@@ -1,13 +1,14 @@
-// The node's decode threads, shared by every pipeline under one CPU budget. Each pipeline has a lane; a thread that is
-// free takes the next task of the lane that has used the least CPU time for its weight (virtual-time fair queueing, as
-// CFS does it), so that a pipeline of heavy pictures gets as much CPU, not as many pictures, as one of light ones.
+// The node's decode threads, shared by every pipeline under one CPU budget. Each pipeline has a lane. A free thread
+// takes the next task of the lane that has used the least CPU time for its weight (virtual-time fair queueing, as in
+// CFS). So a pipeline of heavy pictures gets as much CPU time, not as many pictures, as a pipeline of light pictures.
 //
-// How many threads serve is set while it runs: threads 0 .. concurrency()-1 do, the others sleep, and the lowest idle
-// one is woken first, so that the same few caches and decoders stay warm. No serving thread is idle while a task waits.
+// The number of serving threads can change at any time: threads 0 .. concurrency()-1 serve, and the others sleep. The
+// lowest idle thread is woken first, so that the same few caches and decoders stay warm. No serving thread is idle
+// while a task waits.
 //
-// CPU time is charged a slice at a time, of successive tasks of one lane on one thread: reading a thread's CPU clock is
-// a system call, which is much beside a task of some 50 us. Tasks are intrusive: nothing is allocated on submit.
-// Any thread may submit.
+// CPU time is charged a slice at a time; a slice is successive tasks of one lane on one thread. Reading a thread's CPU
+// clock is a system call, which costs much beside a task of some 50 us. Tasks are intrusive: nothing is allocated on
+// submit. Any thread may submit.
 #pragma once
 
 #include <atomic>
@@ -55,7 +56,7 @@ class FairPool {
 
   unsigned threads() const { return static_cast<unsigned>(seats_.size()); }
   // How many tasks run at once, brought to 1 .. threads(). Any thread, at once: tasks that run are not interrupted, and
-  // no further one is begun while more than that many run.
+  // no further task begins while more than that many run.
   void set_concurrency(unsigned concurrency);
   unsigned concurrency() const;
   size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }  // tasks submitted and not begun
@@ -83,12 +84,12 @@ class FairPool {
     double virtual_ns_ = 0;
     FairTask* first_ = nullptr;
     FairTask* last_ = nullptr;
-    unsigned slices_ = 0;  // of threads that run its tasks and have not charged them yet
+    unsigned slices_ = 0;  // threads that run its tasks and have not charged them yet
     Counter busy_ns_;
   };
 
  private:
-  // A thread's place: idle, or awake (from the moment it is called), and if so maybe on its way to its first task.
+  // A thread's state: idle, or awake (from the moment it is called), and then maybe still on its way to its first task.
   struct Seat {
     std::condition_variable call;
     bool idle = false, called = false;
@@ -116,7 +117,7 @@ class FairPool {
   std::atomic<size_t> waiting_{0};  // written under the mutex
   unsigned concurrency_;
   unsigned awake_ = 0;   // threads that are not idle
-  unsigned coming_ = 0;  // of them, called and not yet there: each will take a task
+  unsigned coming_ = 0;  // awake threads that were called and are not yet there: each will take a task
   bool stopping_ = false;
   double virtual_now_ns_ = 0;
   Counter busy_ns_;

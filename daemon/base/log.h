@@ -13,7 +13,7 @@ namespace spdld::log {
 
 enum class Level : uint8_t { kTrace, kDebug, kInfo, kWarn, kError, kCritical };
 
-// What stands in a sentence's place: a text or a number. A text is not copied: it lives as long as the call.
+// A text or a number that replaces a {} of a sentence. A text is not copied: it lives as long as the call.
 class Word {
  public:
   Word(std::string_view text) : value_(text) {}
@@ -36,7 +36,8 @@ class Word {
 void set_level(std::string_view name);
 bool is_on(Level level);
 
-// A line. Each {} of `sentence` is one of the words, in their order, with fmt's specifications ({:.2f}) where wanted.
+// Writes a line. Each {} of `sentence` is replaced by one of the words, in their order, with fmt's specifications
+// ({:.2f}) where wanted.
 void write(Level level, std::string_view sentence, std::initializer_list<Word> words);
 
 template <typename... Words>

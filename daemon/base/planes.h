@@ -1,5 +1,6 @@
-// A picture as a JPEG stores it: luma at full size, chroma at its own, both full-range BT.601 (JFIF). Smaller than RGB,
-// and all that is needed to resize a picture without ever making its full-size RGB. Plain values; any thread.
+// A picture as a JPEG stores it: luma at full size, chroma at a size of its own, both full-range BT.601 (JFIF). Planes
+// are smaller than RGB, and are enough to resize a picture without ever making its full-size RGB. Plain values; any
+// thread.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 namespace spdld {
 
-// What decides the memory of a picture's planes. Chroma has ceil(size / factor) samples.
+// The properties that decide the memory of a picture's planes. Chroma has ceil(size / factor) samples.
 struct PlanesShape {
   Size picture;
   uint8_t chroma_across = 2, chroma_down = 2;  // 1 or 2: the factors by which chroma is smaller
@@ -24,8 +25,8 @@ struct PlanesShape {
   }
 };
 
-// Where the planes lie in one piece of memory: one after another, each row aligned to kAlignment and behind the last
-// one kSlackBytes that may be read. The memory begins with `header_bytes` in which the shape itself is kept, so that
+// The places of the planes in one piece of memory: one after another, each row aligned to kAlignment, and after the
+// last row kSlackBytes that may be read. The memory begins with kHeaderBytes in which the shape itself is kept, so that
 // planes explain themselves (the node's cache, and its files).
 struct PlanesLayout {
   static constexpr size_t kAlignment = 64;
@@ -34,12 +35,12 @@ struct PlanesLayout {
 
   explicit PlanesLayout(const PlanesShape& shape);
 
-  std::array<size_t, 3> offset{};        // of each plane in the memory; 0: there is none
+  std::array<size_t, 3> offset{};        // of each plane in the memory; 0: there is no such plane
   std::array<size_t, 3> stride_bytes{};  // from row to row
   size_t bytes = 0;                      // of all, with header and slack
 };
 
-// Planes in memory that somebody else owns; readers rely on no alignment (those from a file have 16 bytes).
+// Planes in memory that somebody else owns; readers rely on no alignment (planes from a file are aligned to 16 bytes).
 struct PlanesView {
   PlanesShape shape;
   std::array<const uint8_t*, 3> plane{};

@@ -40,8 +40,8 @@ uint64_t draw_key(std::string_view name) {
 //   place   = philox(counter = {sample low, sample high, epoch low, epoch high}, key = {seed low, seed high})
 //   block b = philox(counter = {b, place[2], key low, key high}, key = {place[0], place[1]}),  b = 0, 1, ...
 //
-// and a stream is its blocks' words in turn. For one seed, `place` is a bijection of (sample, epoch), of which 96 bits
-// are used: two of a run's 2^30 or so (sample, epoch) meet with a chance of 2^-37. Names of one sample never meet
+// and a stream is its blocks' words in turn. For one seed, `place` is a bijection of (sample, epoch), and 96 of its
+// bits are used: two of a run's 2^30 or so (sample, epoch) meet with a chance of 2^-37. Names of one sample never meet
 // unless their 64-bit keys are equal: they are different counters under the same key.
 Draw::Draw(uint64_t seed, uint64_t epoch, uint64_t sample, uint64_t key) {
   const auto place = philox4x32({low_half(sample), high_half(sample), low_half(epoch), high_half(epoch)},

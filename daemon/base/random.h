@@ -16,7 +16,7 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
 uint64_t draw_key(std::string_view name);
 
 // Mixes 64 bits so that each bit of the result depends on every bit of the input; a bijection (Stafford's variant 13 of
-// MurmurHash3's finaliser, as in SplitMix64). A third of a Philox block's price.
+// MurmurHash3's finaliser, as in SplitMix64). It takes a third of a Philox block's time.
 constexpr uint64_t mix_bits(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
@@ -41,7 +41,7 @@ class Draw {
   unsigned used_ = 4;
 };
 
-// What a sample's operations draw from.
+// The source of random draws for a sample's operations.
 struct Draws {
   uint64_t seed = 0, epoch = 0, sample = 0;
   Draw named(uint64_t key) const { return Draw(seed, epoch, sample, key); }

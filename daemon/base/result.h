@@ -9,7 +9,7 @@
 
 namespace spdld {
 
-// What kind of trouble it is: decides who is told and whether a sample may be substituted.
+// The kind of trouble decides who is told, and whether a sample may be substituted.
 enum class Trouble : uint8_t {
   kContent,    // bytes that can't be decoded: counted, substituted, masked or fatal as the user chose
   kTransient,  // a store that is down, EIO: never substituted
@@ -21,7 +21,7 @@ enum class Trouble : uint8_t {
   kChanged,   // the position belongs to another data set or spec
   kStopping,
   kLagged,       // a job of a shared stream held the others back
-  kUnsupported,  // understood, but not possible on this machine
+  kUnsupported,  // a valid request that is not possible on this machine
   kInternal,
 };
 

@@ -17,7 +17,7 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// A level that goes up and down (occupancy), with the highest it has been.
+// A level that goes up and down (occupancy), with its highest value so far.
 class Gauge {
  public:
   void add(int64_t n) {
@@ -33,7 +33,7 @@ class Gauge {
   std::atomic<int64_t> value_{0}, peak_{0};
 };
 
-// Log-linear buckets: 8 a power of two, so that a quantile is right within 6.25 %. Covers 0 .. 2^63.
+// Log-linear buckets: 8 for each power of two, so that a quantile is right within 6.25 %. Covers 0 .. 2^63.
 class Histogram {
  public:
   static constexpr unsigned kSubBits = 3;

@@ -1,4 +1,5 @@
-// Products and sums of 64-bit numbers that are wider than these. Standard C++ has no such type; g++ and clang do.
+// A type for products and sums of 64-bit numbers, which may need more than 64 bits. Standard C++ has no such type; g++
+// and clang do.
 #pragma once
 
 namespace spdld {

@@ -1,4 +1,4 @@
-// Where each tensor of a batch lies in its slot. Constant after construction; any thread.
+// The place of each tensor of a batch in its slot. Constant after construction; any thread.
 //
 // Every tensor begins at a multiple of kAlignment; sample i of a tensor is at offset + i * sample_bytes. The last
 // operation of an output writes there: there is no collate copy.

@@ -1,5 +1,5 @@
 // A slot, and the batch that lies in it. Plain values: the ring hands a slot to the stream that fills it and gets the
-// batch back; at any time exactly one of them has it.
+// batch back; at any time either the ring or the stream has the slot.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,21 @@ enum class FlawKind : uint8_t {
 struct Flaw {
   uint32_t index = 0;  // in the batch
   FlawKind kind = FlawKind::kDamaged;
-  uint64_t sample = 0;  // its id, and its name
+  uint64_t sample = 0;  // its id; `name` is its name
   std::string name, reason;
 };
 
-// What the trainer is told of a filled slot, beside its layout.
+// The properties of a filled slot that the trainer is told, beside its layout.
 struct Batch {
   Slot* slot = nullptr;
-  uint32_t run = 0;  // of the last seek; the ring drops batches of an older one
+  uint32_t run = 0;  // number of the last seek; the ring drops batches of older runs
   sampler::Position position;
   sampler::Slice slice;                    // slice.count samples are valid
-  std::vector<uint32_t> substituted = {};  // numbers of those in it whose bad content was replaced
-  std::vector<uint32_t> masked = {};       // ... or left zero
+  std::vector<uint32_t> substituted = {};  // indexes of samples whose bad content was replaced
+  std::vector<uint32_t> masked = {};       // indexes of samples whose tensors were left zero
   uint64_t fill_ns = 0;                    // from the first fetch to the last pixel
-  std::vector<uint32_t> of_source = {};    // of a mix: how many of slice.count are of each source; else empty
-  std::vector<Flaw> flaws = {};            // of those substituted or masked, one each
+  std::vector<uint32_t> of_source = {};    // of a mix: valid samples of each source; else empty
+  std::vector<Flaw> flaws = {};            // one for each sample substituted or masked
 };
 
 }  // namespace spdld::batch

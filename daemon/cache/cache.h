@@ -1,19 +1,18 @@
-// What the node keeps of the samples it has read: their bytes as fetched, or the planes of their pictures; shared by
-// all pipelines and jobs. Memory first, then a folder on a local disk, which outlives the daemon.
+// The node's cache of samples that were read: their bytes as fetched, or the planes of their pictures. All pipelines
+// and jobs share it. Memory first, then a folder on a local disk, which outlives the daemon.
 //
-// Epochs in random order make recency useless: what was put in stays ("fill once and keep": every epoch hits the same
-// share, where a least-recently-used cache that is a little too small hits nothing). When memory or disk is full
-// nothing more is put in, but for one way: a shelf that nobody uses makes room for one that somebody does, the one
-// unused for longest first.
+// Epochs in random order make recency useless, so entries stay ("fill once and keep"): every epoch hits the same share,
+// where a least-recently-used cache that is a little too small hits nothing. When memory or disk is full, nothing more
+// is put in, with one exception: unused shelves make room for shelves in use, the longest unused first.
 //
 // A Shelf is one field of one data set in one form. Its entries lie one behind another in large segments of memory,
-// which are given back only with the whole shelf: so an entry needs neither a lock nor a reference to be read, only its
-// shelf. The byte limits count whole segments (on disk: files) with their indexes and are never passed. The index of
-// the disk that is held in memory lies beside them: 4 bytes a sample and 40 an entry, of shelves in use.
+// which are given back only with the whole shelf: so a reader of an entry needs neither a lock nor a reference to the
+// entry, only to its shelf. The byte limits count whole segments (on disk: files) with their indexes and are never
+// passed. They do not count the disk's index in memory: 4 bytes a sample and 40 an entry, for shelves in use.
 //
-// The folder: one sub-folder a shelf, named by a hash of its key, with three files (daemon/cache/disk/): `shelf` tells
-// the key in words, `index` is read when the shelf is opened, `entries` has the bytes. Nothing is synced: what a crash
-// has torn is noticed by checksums, and left out.
+// The folder has one sub-folder for each shelf, named by a hash of its key, with three files (daemon/cache/disk/):
+// `shelf` tells the key in words, `index` is read when the shelf is opened, `entries` has the bytes. Nothing is synced:
+// checksums show entries that a crash has torn, and these are left out.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,7 @@ struct Settings {
   uint64_t disk_bytes_max = 0;
 };
 
-// Which samples a shelf holds. Two pipelines with the same one share it.
+// The key of a shelf's samples. Two pipelines with the same key share the shelf.
 struct ShelfKey {
   std::string uri;          // of the source
   std::string fingerprint;  // of the listing
@@ -50,11 +49,11 @@ struct ShelfKey {
   friend auto operator<=>(const ShelfKey&, const ShelfKey&) = default;
 };
 
-// Where one sample's entry is.
+// The place of one sample's entry.
 struct Found {
   enum class Where : uint8_t { kNowhere, kMemory, kDisk } where = Where::kNowhere;
-  // Whether the file was looked at since the shelf was opened last. Else the entry may be used once the file was found
-  // to be still what `identity` says, and confirm() was called.
+  // Whether the file was checked since the shelf was opened last. Else the entry may be used only after the file was
+  // found to still have `identity`, and confirm() was called.
   bool confirmed = false;
   source::Identity identity;
   const uint8_t* memory = nullptr;  // kMemory: aligned to 64 bytes
@@ -65,21 +64,21 @@ struct Found {
 
 struct ShelfReport {
   ShelfKey key;
-  uint64_t samples = 0;                           // of the data set
-  uint64_t memory_entries = 0, memory_bytes = 0;  // bytes of entries, without what segments have left
-  uint64_t memory_wasted = 0;                     // of dropped entries, and of rooms that were not kept
-  uint64_t memory_left = 0;                       // in the segment where its next entry goes
-  uint64_t disk_entries = 0, disk_bytes = 0;      // of a shelf not opened since the start: as its index's size says
-  uint64_t memory_hits = 0, disk_hits = 0, misses = 0;  // of find(), since the daemon started
+  uint64_t samples = 0;                                 // of the data set
+  uint64_t memory_entries = 0, memory_bytes = 0;        // bytes of entries, without free parts of segments
+  uint64_t memory_wasted = 0;                           // bytes of dropped entries, and of rooms that were not kept
+  uint64_t memory_left = 0;                             // bytes left in the segment where its next entry goes
+  uint64_t disk_entries = 0, disk_bytes = 0;            // not opened since the start: by its index's size
+  uint64_t memory_hits = 0, disk_hits = 0, misses = 0;  // results of find() since the daemon started
   uint64_t stale = 0;                                   // entries whose file had changed
-  uint64_t refused = 0;  // entries that found room neither in memory nor on disk, asked for in this order
+  uint64_t refused = 0;                                 // entries that found room neither in memory nor then on disk
   bool in_use = false;
 };
 
 struct Report {
   uint64_t ram_bytes = 0, ram_bytes_max = 0;    // in segments
-  uint64_t disk_bytes = 0, disk_bytes_max = 0;  // in files, with what the file system takes for them
-  std::string folder, disk_trouble;  // why the disk is not used (any more); empty: it is, or is not asked for
+  uint64_t disk_bytes = 0, disk_bytes_max = 0;  // in files, with the file system's overhead
+  std::string folder, disk_trouble;  // why the disk is not used (any more); empty: it is used, or not asked for
   uint64_t damaged = 0;              // entries on disk that failed their checksum
   std::vector<ShelfReport> shelves;
 };
@@ -97,22 +96,22 @@ class Shelf {
   const ShelfKey& key() const;
   // Counts a hit or a miss.
   Found find(uint64_t sample) const;
-  // The sample's file was looked at, and is still what the entry was made of.
+  // Says that the sample's file was checked, and is still the file that the entry was made from.
   void confirm(uint64_t sample);
-  // The file has changed, or the entry turned out damaged: it is found no more, and a new one may be put in its place.
-  // Its memory stays as it is while the shelf is held: somebody may be reading it. (On disk it may be found again after
-  // a restart, if nothing took its place; it will turn out changed or damaged again.)
+  // Says that the file has changed, or that the entry is damaged: find() no longer gives the entry, and a new entry may
+  // take its place. The memory stays as it is while the shelf is held: somebody may be reading it. (An entry on disk
+  // may be found again after a restart, if nothing took its place; it will turn out changed or damaged again.)
   void drop(uint64_t sample, bool damaged);
 
-  // Room for an entry, to be written by the caller, aligned to 64 bytes; not found by anyone before keep(). nullptr:
-  // there is no room, or another thread puts this sample in just now: use own memory. A room that is held keeps its
-  // shelf's memory, and may outlive the Shelf.
+  // Room for an entry that the caller writes, aligned to 64 bytes; nobody finds the entry before keep(). nullptr: there
+  // is no room, or another thread is putting this sample in, so that the caller must use memory of its own. A held room
+  // keeps its shelf's memory, and may outlive the Shelf.
   class Room {
    public:
     Room() = default;
     Room(Room&&) noexcept;
     Room& operator=(Room&&) noexcept;
-    ~Room();  // gives back what was not kept
+    ~Room();  // gives back memory that was not kept
     uint8_t* memory() const { return memory_; }
     explicit operator bool() const { return memory_ != nullptr; }
     // From here on the entry is found, and its memory is constant: it may still be read through memory().
@@ -126,21 +125,23 @@ class Shelf {
     bool kept_ = false;
   };
   Room reserve(uint64_t sample, uint64_t bytes);
-  // Whether reserve() may still succeed for entries of this size: else nobody need make more than is needed at once.
+  // Whether reserve() may still succeed for entries of this size. If not, nobody needs to make more than is used at
+  // once.
   bool has_room(uint64_t bytes) const;
   // Whether put_on_disk() may still succeed for entries of this size.
   bool has_disk_room(uint64_t bytes) const;
-  // Copies an entry to the queue of the disk's writing thread. It may be in memory, too: on disk it outlives the
-  // daemon. False: there is no disk, it is full, its queue is (then another epoch will bring it again), or it has the
-  // sample already. An entry for which another shelf has to go, or that the disk refuses, may still be lost.
+  // Copies an entry to the queue of the disk's writing thread. The entry may be in memory, too: on disk it outlives the
+  // daemon. False: there is no disk, the disk is full, its queue is full (then another epoch brings the entry again),
+  // or the disk has the sample already. An entry may still be lost where another shelf must go for it, or where the
+  // disk refuses it.
   bool put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count);
-  // Whether these bytes, read from where find() said (kDisk), are what was put there. If not: drop(sample, true). About
-  // 0.1 ns a byte.
+  // Whether these bytes, read from the place that find() gave (kDisk), are the bytes that were put there. If not, call
+  // drop(sample, true). About 0.1 ns a byte.
   bool is_sound(uint64_t sample, std::span<const uint8_t> bytes) const;
 
   ShelfReport report() const;
 
-  explicit Shelf(std::shared_ptr<ShelfState> state);  // Cache::open makes them
+  explicit Shelf(std::shared_ptr<ShelfState> state);  // called by Cache::open
 
  private:
   std::shared_ptr<ShelfState> state_;
@@ -150,24 +151,24 @@ class Cache {
  public:
   // Reads the folder's index. Trouble with the folder is no reason not to start: report().disk_trouble says it.
   explicit Cache(const Settings& settings);
-  // Waits for what is queued for the disk, at most 2 seconds and what one write() takes. A shelf that is still held can
-  // be read, but nothing is put on disk any more; its folder stays locked until it goes.
+  // Waits for entries queued for the disk, at most 2 seconds and the time of one write(). A shelf that is still held
+  // can be read, but nothing is put on disk any more; the folder stays locked until that shelf goes.
   ~Cache();
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
   bool is_on() const;
-  // The shelf of this key, which is made where there is none; entries count as unconfirmed where nobody held it. May
-  // read the disk's index of that shelf: not for the control thread.
+  // The shelf of this key, which is made where there is none. Its entries count as unconfirmed where nobody held it. It
+  // may read the shelf's index from disk: not for the control thread.
   std::shared_ptr<Shelf> open(const ShelfKey& key, uint64_t samples);
-  // Bytes that a shelf might still get in memory (on disk): free ones, and those of shelves that nobody uses.
+  // Bytes that a shelf might still get in memory (on disk): free bytes, and bytes of shelves that nobody uses.
   uint64_t available_bytes() const;
   uint64_t available_disk_bytes() const;
   Report report() const;
   std::string disk_trouble() const;  // as report() has it
 
   // Memory is taken from the system in pieces of this size (a sixteenth of the limit where that is small); an entry
-  // that is larger than an eighth of it gets one of its own.
+  // that is larger than an eighth of a piece gets a piece of its own.
   static constexpr uint64_t kSegmentBytes = 32u << 20;
 
  private:

@@ -1,4 +1,5 @@
-// Bytes that are taken before they are used and given back after, and never more than a maximum of them. Any thread.
+// A limit on bytes: users take bytes before they use them and give them back afterwards, never more than a maximum. Any
+// thread.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// An array made page by page, as its elements are first written: one that nobody writes to costs a pointer for each
-// 65,536 elements. Elements stay where they are; they begin value-initialised. find() is for any thread; the others
-// want a lock of the owner's.
+// An array that is made page by page, as its elements are first written: an array that nobody writes to costs a pointer
+// for each 65,536 elements. Elements stay where they are; they begin value-initialised. Any thread may call find(); the
+// other functions need a lock of the owner.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,12 @@ class PagedArray {
     T* page = pages_[index / kPageElements].load(std::memory_order_acquire);
     return page ? page + index % kPageElements : nullptr;
   }
-  // What making this element's page will take; 0: it is there.
+  // The bytes that this element's page would take; 0: the page is there.
   uint64_t missing_bytes(uint64_t index) const {
     if (owned_[index / kPageElements]) return 0;
     return page_elements(index / kPageElements) * sizeof(T);
   }
-  // Makes its page where it is missing; nullptr: no memory.
+  // Makes the element's page where it is missing; nullptr: no memory.
   T* make(uint64_t index) try {
     auto& page = owned_[index / kPageElements];
     if (!page) {

@@ -1,4 +1,4 @@
-// What all holders of one shelf share.
+// The state of one shelf, which all its holders share.
 #pragma once
 
 #include <atomic>
@@ -36,15 +36,15 @@ class ShelfState {
   MemoryShelf memory;
   DiskTier& disk_tier;
 
-  // By the owner, one thread at a time. While there are holders, the next two are constant.
+  // Changed by the owner, one thread at a time. While there are holders, `disk` and `generation` are constant.
   std::atomic<uint32_t> holders{0};
-  DiskShelf* disk = nullptr;            // nullptr: it has none
+  DiskShelf* disk = nullptr;            // nullptr: it has no disk
   std::atomic<uint32_t> generation{0};  // numbers the openings; from 1 on
 
   Counter memory_hits, disk_hits, misses, stale, refused;
 };
 
-// The lines of `state` in a report, but for the disk's.
+// The report of `state`, without the disk's part.
 ShelfReport memory_report(const ShelfState& state);
 
 }  // namespace spdld::cache

@@ -1,4 +1,4 @@
-// The table of commands: which message is allowed when, and who answers it.
+// The table of commands: when each message is allowed, and the function that answers it.
 #pragma once
 
 #include "daemon/control/session.h"
@@ -7,7 +7,7 @@ namespace spdld::control {
 
 struct Command {
   proto::Body body;
-  bool needs_hello;  // else it is only allowed as the first message
+  bool needs_hello;  // false: allowed only as the first message
   void (Session::*handle)(const proto::Message&);
 
   // nullptr: clients don't send this.

@@ -1,4 +1,4 @@
-// What waits to be sent to one client. A socket that is full is back-pressure on that client alone: its messages wait
+// Messages that wait to be sent to one client. A full socket is back-pressure on that client alone: its messages wait
 // here, nothing is read from it meanwhile, and past a bound it is cut off. Control thread only.
 #pragma once
 
@@ -19,7 +19,7 @@ class Outbox {
 
   // false: the client is gone or over the bound. fds are sent as copies, and kept as copies while they wait.
   bool send(std::span<const uint8_t> bytes, std::span<const int> fds = {});
-  // Sends what waits, as far as the socket takes it. false as above.
+  // Sends waiting messages as far as the socket takes them. false: the client is gone.
   bool flush();
   bool empty() const { return waiting_.empty(); }
 

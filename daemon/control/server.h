@@ -19,10 +19,10 @@ class Server {
   // `listener` is a listening SOCK_SEQPACKET socket. `emptied` is called whenever the last session has ended.
   Server(EventLoop& loop, UniqueFd listener, uint32_t sessions_max, Service& service, std::function<void()> emptied);
 
-  // May this client connect at all? (A private daemon serves its own uid and root.)
+  // From now on only this uid and root may connect, as to a private daemon.
   void admit_only(uid_t uid) { only_uid_ = uid; }
   void set_sessions_max(uint32_t sessions_max) { sessions_max_ = sessions_max; }
-  // No further client; GOODBYE to those that are here.
+  // Accepts no further client, and says GOODBYE to the clients that are connected.
   void stop(const std::string& message);
 
   const std::map<uint64_t, std::shared_ptr<Session>>& sessions() const { return sessions_; }

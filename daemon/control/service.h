@@ -1,4 +1,4 @@
-// What the control room asks of the node behind it. Control thread only; nothing here blocks.
+// The interface through which the control room uses the node behind it. Control thread only; nothing here blocks.
 #pragma once
 
 #include <sys/types.h>
@@ -21,17 +21,17 @@
 
 namespace spdld::control {
 
-// Who is at the other end of a session, as the kernel says it.
+// The process at the other end of a session, as the kernel identifies it.
 struct Client {
   uint64_t session = 0;
   pid_t pid = 0;
   uid_t uid = 65534;
   gid_t gid = 65534;
-  std::string name;                         // what it calls itself
-  std::vector<gid_t> groups;                // its process's supplementary ones
+  std::string name;                         // its own name for itself
+  std::vector<gid_t> groups;                // supplementary groups of its process
   bool pushes = false;                      // it knows PUSH
   bool knows_float64 = false;               // it knows this type
-  bool knows_classes = false;               // it knows what ATTACHED says of classes
+  bool knows_classes = false;               // it knows ATTACHED's fields on classes
   bool knows_spec_refused = false;          // it knows the error of that name
   std::shared_ptr<const UniqueFd> process;  // its pidfd; none before HELLO
 };
@@ -42,16 +42,16 @@ struct ClientGpu {
   bool shares_fds = false;
 };
 
-// Where a job comes in whose pipeline shares its stream (share = "stream"), if it can't have the place it asks for.
+// Where a job joins a shared stream (share = "stream"), if it can't have the place that it asks for.
 enum class Join : uint8_t {
-  kNow,    // at the first batch that is still there
-  kExact,  // nowhere: it gets a ring of its own
+  kNow,    // at the oldest batch still in the ring
+  kExact,  // nowhere: the job gets a ring of its own
   kEpoch,  // with the next epoch
-  kAlone   // it wants a ring of its own in any case
+  kAlone   // the job wants a ring of its own in any case
 };
 
 struct AttachRequest {
-  std::string pipeline;  // a named pipeline, where there is no spec
+  std::string pipeline;  // the name of a pipeline, where there is no spec
   std::string spec;
   bool spec_is_json = false;
   std::string spec_folder;
@@ -70,12 +70,12 @@ struct AttachRequest {
 };
 
 struct SeekRequest {
-  uint32_t request = 0;  // the client's number, for seek_refused()
-  uint32_t run = 0;      // the client's, larger than any before
+  uint32_t request = 0;  // the client's number of this request, for seek_refused()
+  uint32_t run = 0;      // the client's number of the run, larger than any before
   sampler::Position to;
-  std::optional<std::vector<delivery::LeaseId>> keeps = {};  // its other leases end; none: all go on
+  std::optional<std::vector<delivery::LeaseId>> keeps = {};  // leases that go on; its other leases end. None: all go on
   bool stays = false;  // it stands there already, and has taken no batch from there on
-  bool waits = false;  // for its next batch, so that no other seek comes before; true also in a second one of this run
+  bool waits = false;  // it waits for its next batch and seeks no more before; true also in a second message of a run
 };
 
 // A session's hold on a ring; ending it gives all its leases back.
@@ -84,16 +84,16 @@ class Attachment {
   virtual ~Attachment() = default;
   // false: there is no such lease.
   virtual bool release(const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) = 0;
-  // No further batch comes, and the rank is free for another; the leases named go on.
+  // No further batch comes, and another reader may take the rank; the leases in `keeps` go on.
   virtual void dismiss(std::span<const delivery::LeaseId> keeps) = 0;
   virtual bool holds_leases() const = 0;
-  // Takes effect when all replicas of the rank have sought the place: no batch comes until then. An error:
-  // nothing has changed.
+  // Takes effect when all replicas of the rank have sought the place; no batch comes until then. An error: nothing has
+  // changed.
   virtual Status seek(const SeekRequest& seek) = 0;
   virtual Status push(const sampler::PushedSteps& steps) = 0;
 };
 
-// What ATTACHED tells. Descriptors are the node's; they are sent as copies.
+// The content of ATTACHED. The node owns the descriptors; they are sent as copies.
 struct AttachedInfo {
   std::string pipeline;
   memory::Kind memory = memory::Kind::kHost;
@@ -107,31 +107,31 @@ struct AttachedInfo {
   sampler::Position position;
   std::string fingerprint;
   bool shared = false;          // with other jobs
-  uint32_t leases_max = 0;      // batches of it at once; 0: all slots
+  uint32_t leases_max = 0;      // batches that the client may hold at once; 0: all slots
   uint32_t push_steps_max = 0;  // 0: the order is not pushed
   uint64_t push_ids_max = 0;
-  std::vector<std::string> sources;      // of a mix: their names; else none
-  std::span<const std::string> classes;  // by number; live as long as the attachment; empty: none
-  std::vector<std::string> missing;      // of the data set: the first sentences
+  std::vector<std::string> sources;      // of a mix: the sources' names; else none
+  std::span<const std::string> classes;  // names by number; live as long as the attachment; empty: none
+  std::vector<std::string> missing;      // the first sentences on data that is missing
   uint64_t missing_count = 0;
 };
 
-// How the node answers an attach, once, after any number of preparing(). The session may have ended in between: then
-// attached() drops what it is given.
+// The node's answer to an attach, given once, after any number of preparing(). The session may have ended meanwhile:
+// then attached() drops the attachment.
 class AttachReply {
  public:
   virtual ~AttachReply() = default;
   virtual void preparing(std::string_view what, uint64_t done, uint64_t total) = 0;
   virtual void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) = 0;
   virtual void refused(const Error& error) = 0;
-  // The spec is not taken from this user, or not over these data: another daemon may take it.
+  // The daemon does not take the spec from this user, or not over these data; another daemon may take it.
   virtual void spec_refused(const std::string& message) { refused({Trouble::kDenied, message}); }
-  // Where the ring's batches and its failure go, valid as long as the attachment.
+  // Receives the ring's batches; valid as long as the attachment.
   virtual delivery::Reader& reader() = 0;
   virtual void failed(const Error& error) = 0;  // after attached: the ring gives no further batch
-  // After attached: a seek that seemed well at first came to nothing, and another one may follow.
+  // After attached: a seek that was accepted at first has failed; another seek may follow.
   virtual void seek_refused(uint32_t request, const Error& error) = 0;
-  // Whether the client has gone, although the news of it may still be on its way.
+  // Whether the client has gone, even where the news of it is still on its way.
   virtual bool client_gone() const = 0;
 };
 

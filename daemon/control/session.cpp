@@ -51,7 +51,7 @@ double Session::age_s() const { return static_cast<double>(monotonic_ns() - star
 
 void Session::start() {
   hello_timer_.start(kHelloTimeout, [self = shared_from_this()] {
-    if (self->state_ == State::kNew) self->end("it said no HELLO in time");
+    if (self->state_ == State::kNew) self->end("it sent no HELLO in time");
   });
   wait_readable();
 }
@@ -134,7 +134,7 @@ void Session::take_message(const proto::Received& received) {
                           std::string(proto::EnumNameBody(message->body_type())) + " is not for clients to send");
   if (command->needs_hello != (state_ == State::kGreeted))
     return refuse_message(proto::ErrorCode::unexpected,
-                          state_ == State::kNew ? "the first message must be HELLO" : "HELLO was said already");
+                          state_ == State::kNew ? "the first message must be HELLO" : "HELLO was sent already");
   (this->*command->handle)(*message);
 }
 
@@ -335,7 +335,7 @@ void Session::on_query(const proto::Message& message) {
                               proto::CreateAnswer(builder_, query.request(), text, false, answer->size())));
   }
   const UniqueFd fd = proto::text_to_memfd(*answer, "spdld-answer");
-  if (!fd) return send_error(query.request(), {Trouble::kInternal, "the answer found no memory"});
+  if (!fd) return send_error(query.request(), {Trouble::kInternal, "there is not enough memory for the answer"});
   const std::array<int, 1> fds = {fd.get()};
   send(proto::finish(builder_, proto::Body::Answer,
                      proto::CreateAnswer(builder_, query.request(), 0, true, answer->size())),

@@ -1,6 +1,6 @@
 // One client's session: reads its messages, looks each up in the table of commands, answers. It ends with the socket or
-// with the client's process (the pidfd of HELLO), whichever is first: a socket can live on in a forked child. Every bad
-// message gets a typed ErrorReply and changes nothing. Control thread only.
+// with the client's process (the pidfd of HELLO), whichever ends first: a socket can live on in a forked child. Every
+// bad message gets a typed ErrorReply and changes nothing. Control thread only.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,18 @@ class Session : public std::enable_shared_from_this<Session> {
   static constexpr auto kHelloTimeout = std::chrono::seconds(10);
   static constexpr size_t kAttachmentsMax = 64;
   static constexpr size_t kGpusMax = 64;              // of one client
-  static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; the rest is counted
+  static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; further ones are counted
 
   // `ended` is called once, when the session has let go of everything.
   Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::function<void()> ended);
   ~Session();
 
   void start();
-  // Says GOODBYE; the client keeps what it has and comes back later.
+  // Says GOODBYE; the client keeps its batches and comes back later.
   void say_goodbye(std::string_view message);
   void end(std::string_view why);
 
-  // Whether the client's process or its end of the socket has gone, although the news of it may still be on its way
-  // here.
+  // Whether the client's process or its end of the socket has gone, even where the news of it is still on its way here.
   bool client_gone() const;
 
   const Client& client() const { return client_; }
@@ -71,7 +70,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Held {
     std::shared_ptr<SessionReply> reply;  // outlives the attachment, which sends through it
     std::unique_ptr<Attachment> attachment;
-    bool dismissed = false;  // DETACH was said, and leases are kept
+    bool dismissed = false;  // DETACH has come, and leases are kept
   };
 
   EventLoop& loop_;

@@ -1,5 +1,5 @@
 // The way back from the node to one attach of one session: PREPARING, ATTACHED, then READYs and perhaps FAILED. It may
-// outlive its session, and then drops what it is given. Control thread only.
+// outlive its session; then it drops all that it is given. Control thread only.
 #pragma once
 
 #include <memory>

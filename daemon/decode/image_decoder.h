@@ -1,5 +1,5 @@
 // Compressed pictures to pixels. One object a decode thread, reused for every picture: contexts, tables and scratch are
-// kept. This is the seam for other decoders: bytes + box -> rows.
+// kept. Other decoders can implement the same interface: bytes + box -> rows.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,33 @@ class ImageDecoder {
   virtual ~ImageDecoder() = default;
 
   // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are
-  // those of the oriented picture (EXIF orientation 1 to 8), else those of the stored one. Errors are kUnsupported: a
-  // picture of another format, or a JPEG of a kind that is not decoded (12 bits, lossless); or kContent: no picture,
-  // more than kPixelsMax pixels, or cut off (no end-of-image marker after the scan's start).
+  // in the oriented picture (EXIF orientation 1 to 8), else in the stored picture. Errors: kUnsupported for a picture
+  // of another format, or a JPEG of a kind that is not decoded (12 bits, lossless). kContent for bytes that are no
+  // picture, have more than kPixelsMax pixels, or are cut off (no end-of-image marker after the scan's start).
   virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif) = 0;
 
-  // Decodes what `box` (inside the picture) needs: rows.covers contains box, its pixels are exactly those of a decoding
-  // of the whole picture. Errors are kContent: damaged data (libjpeg's warnings of damage are errors here).
+  // Decodes the part that `box` (inside the picture) needs: rows.covers contains box, and its pixels are exactly the
+  // same as when the whole picture is decoded. Errors are kContent: damaged data (libjpeg's warnings of damage are
+  // errors here).
   virtual Status decode(const Box& box, PixelRows& rows) = 0;
 
-  // The shape of the opened picture's planes; none where they would not carry it (CMYK, RGB, an EXIF turn that is asked
-  // for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey, other than 8 bits). With `reduction` (1, 2, 4 or 8;
-  // for any other number there are none) of a smaller picture: each of its samples is the mean of so many pixels across
-  // and down (of the last ones some may be what fills the JPEG's last blocks up); chroma may be less reduced than luma,
-  // and so be of its size. A chroma sample stands for at most 8 pixels across or down: where it would be for 16 (4:2:2
-  // and 4:4:0 reduced by 8) there are no planes.
+  // The shape of the opened picture's planes; none where planes can't carry the picture (CMYK, RGB, an EXIF turn that
+  // is asked for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey, other than 8 bits). `reduction` (1, 2, 4 or
+  // 8; other numbers give no planes) asks for the planes of a smaller picture: each of its samples is the mean of so
+  // many pixels across and down. The last samples may include pixels that only fill up the JPEG's last blocks. Chroma
+  // may be reduced less than luma, and so have luma's size. A chroma sample stands for at most 8 pixels across or down:
+  // where it would stand for 16 (4:2:2 and 4:4:0 reduced by 8) there are no planes.
   virtual std::optional<PlanesShape> planes(int reduction) const = 0;
   std::optional<PlanesShape> planes() const { return planes(1); }
   // Decodes the whole picture into planes: `memory` has PlanesLayout(*planes()).bytes bytes, aligned to
-  // PlanesLayout::kAlignment, and gets header, samples and zeroed slack. Instead of decode(), once after open(). The
-  // samples are those of libjpeg's raw output. Errors as of decode().
+  // PlanesLayout::kAlignment, and gets header, samples and zeroed slack. Called instead of decode(), once after open().
+  // The samples equal libjpeg's raw output. Errors are the same as decode()'s.
   virtual Status decode_planes(uint8_t* memory) = 0;
-  // The same, but only what `box` (inside the picture) needs: its luma and chroma samples, and one chroma sample more
-  // to each side, have their values at their places in the whole picture's planes; the others are undefined. Faster
-  // than decode(): nothing is upsampled or converted. For planes that are rendered once and not kept. With `reduction`
-  // those of planes(reduction); the box remains in the picture's own pixels: all samples that it touches have values.
+  // The same, but only the part that `box` (inside the picture) needs: its luma and chroma samples, and one chroma
+  // sample more on each side, get their values at their places in the whole picture's planes. All other samples are
+  // undefined. Faster than decode(): nothing is upsampled or converted. For planes that are rendered once and not kept.
+  // With `reduction` it decodes planes(reduction). The box is still given in the picture's own pixels, and all samples
+  // that it touches get values.
   virtual Status decode_planes(const Box& box, int reduction, uint8_t* memory) = 0;
   Status decode_planes(const Box& box, uint8_t* memory) { return decode_planes(box, 1, memory); }
 

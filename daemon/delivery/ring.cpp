@@ -54,7 +54,7 @@ bool Ring::is_held(const Place& place) const {
   return std::any_of(place.holders.begin(), place.holders.end(), [this](ReaderId id) { return readers_.at(id).at; });
 }
 
-// Leases of readers that have been dismissed don't count: those that are there may hold as much as ever.
+// Leases of dismissed readers don't count: the other readers may hold as much as ever.
 size_t Ring::in_use() const {
   return static_cast<size_t>(std::count_if(places_.begin(), places_.end(), [this](const Place& place) {
     return place.state == State::kFilling || (place.state == State::kLeased && (is_held(place) || is_awaited(place)));
@@ -78,8 +78,8 @@ bool Ring::has_room() const {
   return any_free && in_use() < room_max();
 }
 
-// The lowest free slot: no more of them are touched than the trainers and the loader need. Of a shared ring that has
-// touched as many, the one whose batch is the oldest.
+// The lowest free slot: no more of them are touched than the trainers and the loader need. A shared ring that
+// has touched as many takes the slot with the oldest batch.
 batch::Slot* Ring::take_free() {
   if (!has_room()) return nullptr;
   size_t given_up = 0;  // to readers that have gone

@@ -1,26 +1,26 @@
-// A ring of slots between one stream and its readers. It knows of every slot whose it is: free, being filled, or leased
-// to readers; and it keeps of every reader what it holds, so that a dead one gives everything back.
+// A ring of slots between one stream and its readers. It knows the state of every slot: free, being filled, or leased
+// to readers. It also knows the leases of every reader, so that a dead reader gives everything back.
 //
 // A READY is a lease: it counts from the moment it is sent until the reader gives it back. A slot with several readers
-// is free once all of them have. Credit is simply a free slot: a reader that gives nothing back stops the stream, no
-// other. A depth below the number of slots bounds what is filled ahead of the readers: the ring then behaves as if it
-// had only the slots of that depth and of what its readers may hold. Generations tell a late release of an earlier
-// lease from one of this.
+// is free once all of them have given it back. Credit is simply a free slot: a reader that gives nothing back stops its
+// own stream and no other. A depth below the number of slots bounds the batches that are filled ahead of the readers:
+// the ring then behaves as if it had only so many slots, and as many more as its readers may hold. Generations tell a
+// late release of an earlier lease from a release of the current lease.
 //
-// A reader may go and still hold batches: it is dismissed, gets no further batch, and keeps the leases it names.
+// A reader may go and still hold batches: it is dismissed, gets no further batch, and keeps the leases that it names.
 //
-// The readers of an own ring are replicas of one rank: each is sent every batch as soon as it is filled. Those of a
-// shared ring are jobs that come and go and have their own pace. A reader there has at most `credit` leases; what is
-// filled beyond waits for it in the ring, where it can be taken away from it without a word. Batches that all have had
-// stay, at least `depth` of them, until their slots are needed, so that one who comes a little late finds them: what is
-// there without a gap up to the last batch is the window. The furthest behind of its readers holds the others back once
-// depth + credit slots are in use; laggard() names it. Dismissed readers' leases come on top: with slots for `credit`
-// of each there is always room for the others.
+// The readers of an own ring are replicas of one rank: each is sent every batch as soon as it is filled. The readers of
+// a shared ring are jobs that come and go, each at its own pace. Such a reader has at most `credit` leases; further
+// batches wait for it in the ring, which can take them away without a message. Batches that all readers have had stay
+// until their slots are needed, at least `depth` of them, so that a job that joins a little late finds them. The window
+// is all batches that are there without a gap up to the last batch. Once depth + credit slots are in use, the reader
+// that is furthest behind holds the others back; laggard() names it. Dismissed readers' leases come on top: with slots
+// for `credit` of each dismissed reader there is always room for the others.
 //
-// A reader that seeks is paused: it is sent nothing, and holds nobody back, until it is resumed. What its
-// READYs say of the run is its own count of seeks; the ring's own run tells batches of before its last move from those
-// behind it. A paused reader that stays where it is has its batches kept for it, so that replicas which all meet where
-// they stand go on with what is there; as soon as another one has given such a batch back they can't. Control thread
+// A reader that seeks is paused: until it is resumed, it is sent nothing and holds nobody back. The run in its READYs
+// is its own count of seeks; the ring's own run tells batches before the ring's last move from later batches. For a
+// paused reader that stays where it stands, the ring keeps its batches. So replicas that all meet where they stand go
+// on with the batches that are there; once another replica has given such a batch back, they can't. Control thread
 // only.
 #pragma once
 
@@ -39,17 +39,17 @@
 
 namespace spdld::delivery {
 
-// The side of the ring that a session stands on.
+// A session's side of the ring.
 class Reader {
  public:
-  // run: this reader's own; batch.run is the ring's.
+  // `run`: this reader's own run; batch.run is the ring's run.
   virtual void on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) = 0;
 
  protected:
   ~Reader() = default;
 };
 
-using ReaderId = uint64_t;  // another one at every join
+using ReaderId = uint64_t;  // a new number at every join
 
 struct LeaseId {
   uint32_t slot = 0;
@@ -59,69 +59,75 @@ struct LeaseId {
 
 struct RingStatistics {
   uint64_t batches = 0, samples = 0;
-  uint64_t starved_ns = 0;  // trainers waited in next() although they had credit, as they themselves report it
+  uint64_t starved_ns = 0;  // trainers waited in next() with credit left, as they report it themselves
   Histogram fill_ns, held_ns;
 };
 
 class Ring {
  public:
-  // An own ring. held_max: batches that a reader is expected to hold at once; it may hold more.
+  // Makes an own ring, which serves one rank. `held_max`: batches that a reader is expected to hold at once; it may
+  // hold more.
   Ring(std::vector<batch::Slot> slots, memory::Access access, uint32_t readers, uint32_t held_max);
   struct Shared {
     uint32_t credit = 1;  // leases of a reader
-    uint32_t depth = 1;   // batches being filled, or waiting for readers beyond that
+    uint32_t depth = 1;   // batches being filled, or waiting for readers beyond their credit
     uint64_t steps_per_epoch = 1;
-    // That this many readers may hold all they may, and the others go on.
+    // Slots with which this many readers may use all their credit while the others go on.
     size_t slots(size_t readers) const { return 2 * size_t{depth} + readers * credit; }
   };
   Ring(std::vector<batch::Slot> slots, memory::Access access, const Shared& shared);
 
-  // At most this many batches, at least 1, are being filled or lie ready, beyond those that readers may hold: what
-  // next() has taken is known only from the release after it, so that room is kept for as many as readers are expected
-  // to hold or were seen to hold. At first: all slots.
+  // At most this many batches (at least 1) are being filled or lie ready, beyond the batches that readers may hold. The
+  // ring learns what next() has taken only from the release after it, so it keeps room for as many batches as readers
+  // are expected to hold or were seen to hold. At first: all slots.
   void set_depth(uint32_t depth);
   uint32_t depth() const { return depth_; }
   // Called some times a second. true: there is more room. Readers that hold more than was ever seen, or wait for each
-  // other, look like those that are slow: where nothing is released for a tick, one more slot may be filled, up to all.
+  // other, look like slow readers. So where nothing is released for a tick, one more slot may be filled, up to all
+  // slots.
   bool tick();
 
-  // The filling side. The slot returned is the stream's until filled() or given_back(); nullptr: no credit.
+  // The filling side. The slot returned belongs to the stream until filled() or given_back(); nullptr: no credit.
   batch::Slot* take_free();
   void filled(const batch::Batch& batch);
   void given_back(batch::Slot& slot);
-  // Another place, with all readers paused: batches of an older run are dropped from here on. Leases go on.
+  // Goes to another place, while all readers are paused: from here on batches of an older run are dropped. Leases go
+  // on.
   void move(uint32_t run);
   uint32_t run() const { return run_; }
   bool has_begun() const { return begun_; }  // a batch of this run was filled
 
-  // The reading side. A reader gets every batch from `from` on: of those that are filled while it is there, and of a
-  // shared ring's window.
+  // The reading side. A reader gets every batch from `from` on that is filled while the reader is there, or that is in
+  // a shared ring's window.
   ReaderId join(Reader& at, sampler::Position from = {});
-  // Sends it what is there for it already: once it knows that it has joined.
+  // Sends a reader the batches that are there for it already, once the reader knows that it has joined.
   void begin(ReaderId reader);
-  // It has sought, and its READYs will carry `run`; precondition: of an own ring. keeps: of all its leases, those that
-  // go on. stays_at: it stands there and keeps no batch from there on. Again while it is paused: the last one counts.
+  // The reader has sought, and its READYs will carry `run`. Precondition: the ring is not shared. `keeps`: its leases
+  // that go on; its other leases end. `stays_at`: it stands there already and keeps no batch from there on. May be
+  // called again while the reader is paused: the last call counts.
   void pause(ReaderId reader, uint32_t run, std::span<const LeaseId> keeps, std::optional<sampler::Position> stays_at);
-  // Whether every reader is paused where it stands, and all that was filled from there on is still there.
+  // Whether every reader is paused where it stands, and all batches that were filled from there on are still there.
   bool all_stay() const;
-  // It gets batches again: after a move those of the new run, where all stay what was filled, else those to come.
+  // The reader gets batches again: after a move the batches of the new run; where all readers stay, the batches that
+  // were filled; else the batches to come.
   void resume(ReaderId reader);
-  // The first batch of the window; none: it holds no batch.
+  // The place of the window's first batch; none: the window is empty.
   std::optional<sampler::Position> window_begin() const;
-  // Of a shared ring: the reader that all wait for, where they do: there is no room to fill anything, another one could
-  // take more than there is, and this one is the furthest behind.
+  // The reader of a shared ring that all others wait for: there is no room to fill anything, another reader could take
+  // more than there is, and this reader is the furthest behind.
   std::optional<ReaderId> laggard() const;
-  // Batches that are there and that it has not been sent yet. 0: it is abreast.
+  // The number of batches in the ring that the reader has not been sent yet. 0: it is abreast.
   uint64_t behind(ReaderId reader) const;
   void leave(ReaderId reader);  // all its leases end
-  // No further batch; the leases named go on until they are released, or until leave().
+  // The reader gets no further batch; the leases in `keeps` go on until they are released, or until leave().
   void dismiss(ReaderId reader, std::span<const LeaseId> keeps);
   size_t leases(ReaderId reader) const { return leases_of(reader).size(); }
-  size_t departed() const;  // readers that were dismissed and hold leases yet
+  size_t departed() const;  // dismissed readers that still hold leases
   std::vector<LeaseId> leases_of(ReaderId reader) const;
   // false: no such lease (an old generation, a slot it does not hold).
   bool release(ReaderId reader, const LeaseId& lease);
-  // What a reader tells with its releases: batches that next() has handed out so far, and how long it waited in all.
+  // Notes the counts that a reader sends with its releases: batches that next() has handed out so far, and its waiting
+  // time in all.
   void note_progress(ReaderId reader, uint64_t taken, uint64_t waited_us);
 
   struct Levels {
@@ -129,15 +135,15 @@ class Ring {
   };
   Levels levels() const;
   const std::vector<batch::Slot>& slots() const { return slots_; }
-  // At its end: no slot is filled or leased any more, nor called for hereafter.
+  // Takes the slots' memory at the ring's end: no slot is filled or leased any more, nor asked for later.
   memory::SlotMemories take_memories();
   memory::Access access() const { return access_; }
   bool is_shared() const { return credit_ != UINT32_MAX; }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
-  uint64_t full_ns() const;  // nothing was being filled for want of room: the trainer is the slower side (backpressure)
-  double ready_mean() const;  // batches that lay ready when the next one came, on average: the ring's occupancy
-  // The fewest that lay ready when the next one came, since this was called last; UINT32_MAX: none came.
+  uint64_t full_ns() const;   // time with nothing being filled for lack of room: the trainer is slower (backpressure)
+  double ready_mean() const;  // batches that lay ready when the next batch came, on average: the occupancy
+  // The fewest batches that lay ready when the next batch came, since the last call; UINT32_MAX: no batch came.
   uint32_t take_ready_low() { return std::exchange(ready_low_, UINT32_MAX); }
   sampler::Position last() const { return last_; }
 
@@ -146,7 +152,7 @@ class Ring {
     kFree,
     kFilling,
     kLeased,  // readers hold it, or wait for it
-    kKept     // shared: all have had it, and it is still there
+    kKept     // shared ring: all readers have had it, and it is still there
   };
   struct Place {
     State state = State::kFree;
@@ -159,11 +165,11 @@ class Ring {
   struct Seat {
     Reader* at = nullptr;  // nullptr: dismissed
     sampler::Position from;
-    uint64_t next = 0;  // number of the batch that it is sent next
+    uint64_t next = 0;  // number of the batch to send next
     uint64_t sent = 0, taken = 0, waited_us = 0;
     uint32_t run = 0;     // its own
     bool paused = false;  // it is sent nothing
-    bool stays = false;   // and waits for `next`, which is there or comes next
+    bool stays = false;   // it waits for `next`, which is there or comes next
   };
   Place* numbered(uint64_t number);
   const Place* numbered(uint64_t number) const;
@@ -197,7 +203,7 @@ class Ring {
   bool begun_ = false;
   uint32_t depth_;
   size_t held_room_;                          // slots kept for what readers hold
-  size_t spare_room_ = 0;                     // for what they may hold besides
+  size_t spare_room_ = 0;                     // further slots for what they may hold
   bool released_ = true;                      // since the last tick
   uint64_t full_ns_ = 0, full_since_ns_ = 0;  // since: 0: not full
   uint64_t ready_sum_ = 0;

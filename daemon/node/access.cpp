@@ -58,7 +58,7 @@ std::optional<gid_t> find_group(const std::string& wanted) {
   return entry.gr_gid;
 }
 
-// What the database says.
+// As the database says.
 std::vector<gid_t> groups_of_user(uid_t uid) {
   const auto user = find_user(uid);
   if (!user) return {};

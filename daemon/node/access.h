@@ -1,4 +1,4 @@
-// Who may do what: specs, named pipelines, data roots. Control thread only (looks names up in the user database).
+// Access rights to specs, named pipelines and data roots. Control thread only (looks names up in the user database).
 #pragma once
 
 #include <sys/types.h>
@@ -18,14 +18,14 @@ using Folders = std::vector<std::filesystem::path>;
 // The daemon's own uid and root may do everything that quotas allow.
 bool is_owner(uid_t uid);
 
-// Whether the client is one of those. Its groups are the ones of its process, and those that the database gives its
-// user. Somebody from another user namespace, whom the overflow uid stands for, is only one of everybody ("*").
+// Whether the client is in `allowed`. Its groups are its process's groups and the groups that the database gives its
+// user. A client from another user namespace, which has the overflow uid, is only in "*" (everybody).
 bool is_among(const config::Allowed& allowed, const control::Client& client);
 
 // May this client use the named pipeline?
 bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, const control::Client& client);
 
-// The data roots, and those over which this client, who is not the owner, may send specs.
+// All data roots, and the data roots over which this client, who is not the owner, may send specs.
 Folders data_roots(const config::DaemonSettings& settings);
 Folders open_roots(const config::DaemonSettings& settings, const control::Client& client);
 
@@ -33,9 +33,9 @@ Folders open_roots(const config::DaemonSettings& settings, const control::Client
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path);
 bool lies_in_any(const Folders& folders, const std::filesystem::path& path);
 
-// Gives the socket to `group` (a name or a number; empty: as it is). Throws SetupError.
+// Gives the socket to `group` (a name or a number; empty: the group stays). Throws SetupError.
 void give_to_group(const std::filesystem::path& socket, const std::string& group);
 
-std::string user_name(uid_t uid);  // its number where it has no name
+std::string user_name(uid_t uid);  // the uid as a number where it has no name
 
 }  // namespace spdld::node

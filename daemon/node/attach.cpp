@@ -29,9 +29,10 @@ void check_request(const control::AttachRequest& request) {
 
 // To a user who is not the owner.
 Error refuse_spec(uid_t uid, const std::string& why) {
-  return {Trouble::kDenied, "user " + user_name(uid) + " may not send " + why +
-                                ": use a named pipeline of the operator's (spdlctl ls), or ask him to open the data to "
-                                "you (data.roots)"};
+  return {Trouble::kDenied,
+          "user " + user_name(uid) + " may not send " + why +
+              ": use a named pipeline of the operator's (spdlctl ls), or ask the operator to open the data "
+              "to you (data.roots)"};
 }
 
 // Where a user may not send a spec, or the daemon may not read its data, a daemon of that user's own may take it.
@@ -42,7 +43,7 @@ void refuse(control::AttachReply& reply, const control::Client& client, const co
   reply.refused(error);
 }
 
-// What the listing met.
+// For an error of the listing: says as which user the daemon reads.
 Error with_reader(Error error) {
   if (error.trouble == Trouble::kDenied) error.message += " This spdld reads as user " + user_name(geteuid()) + ".";
   return error;
@@ -108,13 +109,11 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
   if (!status) reply->refused(status.error());
 }
 
-Result<Node::Resolved> Node::resolve_spec(const control::Client& client,
-                                                const control::AttachRequest& request) const {
+Result<Node::Resolved> Node::resolve_spec(const control::Client& client, const control::AttachRequest& request) const {
   return request.spec.empty() ? resolve_named(client, request.pipeline) : resolve_sent(client, request);
 }
 
-Result<Node::Resolved> Node::resolve_sent(const control::Client& client,
-                                                const control::AttachRequest& request) const {
+Result<Node::Resolved> Node::resolve_sent(const control::Client& client, const control::AttachRequest& request) const {
   const bool owns = is_owner(client.uid);
   const Folders folders = owns ? data_roots(options_.settings) : open_roots(options_.settings, client);
   if (!owns && folders.empty())

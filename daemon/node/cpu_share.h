@@ -1,4 +1,4 @@
-// Which part of the decode threads' time a pipeline got lately, for people. Control thread.
+// The part of the decode threads' time that a pipeline got lately, for people. Control thread.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@ class CpuShare {
  public:
   static constexpr size_t kNotes = 41;  // ten seconds of the node's ticks
 
-  // CPU time so far: the pipeline's, and that of all.
+  // Notes the CPU time so far of this pipeline, and of all pipelines.
   void note(uint64_t own_ns, uint64_t all_ns) { notes_[count_++ % kNotes] = {own_ns, all_ns}; }
-  // Of what was used between the oldest note and the newest, 0 to 1; 0 where nothing was.
+  // The pipeline's part of the CPU time used between the oldest and the newest note, 0 to 1; 0 where none was used.
   double value() const {
     if (count_ == 0) return 0;
     const Note& newest = notes_[(count_ - 1) % kNotes];

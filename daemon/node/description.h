@@ -1,4 +1,4 @@
-// The document on one pipeline, and what it has in common with the others. Control thread only.
+// The document on one pipeline, and the parts that it shares with other documents. Control thread only.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct StateOf {
 };
 StateOf state_of(const Node::View& view, const Pipelines::Entry& entry);
 const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry);
-// What every document says of a pipeline first.
+// The first entries on a pipeline in every document.
 config::Json heading(const std::string& name, const StateOf& state, uid_t uid);
 config::Json shelf_document(const cache::ShelfReport& shelf);
 

@@ -94,11 +94,11 @@ std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Positi
   const sampler::Position next = next_to_come();
   if (!setting_.sharing) return next;
   if (join == control::Join::kAlone || !failure_.empty() || jobs() >= setting_.sharing->jobs_max) return std::nullopt;
-  // What is asked for is given exactly where it is there, or comes next: nobody shall wait for another's pace.
+  // A wanted batch that is there, or comes next, is given exactly: no job shall wait for another job's pace.
   const sampler::Position begin = ring_.window_begin().value_or(next);
   if (begin <= wanted && wanted <= next) return wanted;
-  // Those that come back after a restart are not all as far; and as long as its first batches come, none waits for the
-  // pace of another.
+  // Jobs that come back after a restart are not all as far; and while the first batches come, no job waits for
+  // another job's pace.
   const uint32_t depth = setting_.sharing->ring.depth;
   const bool begins = ring_.statistics().batches < depth;
   if (begins && next < wanted && wanted <= sampler::steps_on(next, depth + reach, sharding_.steps())) return wanted;
@@ -135,18 +135,18 @@ void Feed::vacate(delivery::ReaderId id) {
   fill_free_slots();
 }
 
-// Told before its seat goes, while it can be told. What waits in its socket it takes first.
+// The job is told before its seat goes, while it can be told. It first takes the batches that wait in its socket.
 void Feed::cut_loose(delivery::ReaderId id) {
   const Seat seat = seats_.at(id);
   const uint64_t limit_ms = setting_.sharing->lag_ns_max / 1'000'000;
   log::info(
-      "pipeline {}: {} (pid {}) of group {} held the jobs back that it shares a stream with for more than {} "
-      "ms: it goes on by itself",
+      "pipeline {}: {} (pid {}) of group {} held back the other jobs on its stream for more than {} ms: it goes on "
+      "with a ring of its own",
       pipeline_->spec().name, seat.client.name, seat.client.pid, seat.group, limit_ms);
   cut_loose_++;
-  seat.reply->failed({Trouble::kLagged, "this job held back for more than " + std::to_string(limit_ms) +
-                                            " ms those that it shares a stream with (limits.share_lag_ms_max): it "
-                                            "goes on with a ring of its own"});
+  seat.reply->failed({Trouble::kLagged, "this job held back the other jobs on its stream for more than " +
+                                            std::to_string(limit_ms) +
+                                            " ms (limits.share_lag_ms_max): it goes on with a ring of its own"});
   vacate(id);
 }
 
@@ -169,8 +169,7 @@ bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64
 }
 
 Status Feed::push(const sampler::PushedSteps& steps) {
-  if (setting_.sharing)
-    return Error{Trouble::kUsage, "the order of a stream that jobs share is its own: it takes no PUSH"};
+  if (setting_.sharing) return Error{Trouble::kUsage, "a stream that jobs share has its own order and takes no PUSH"};
   Status taken = stream_->push(steps);
   if (taken) fill_free_slots();
   return taken;

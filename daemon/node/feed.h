@@ -1,21 +1,21 @@
-// A ring of one pipeline, what fills it, and the readers that empty it: one rank of one group, or the same rank of all
+// A ring of one pipeline, its filler, and the readers that empty it: one rank of one group, or the same rank of all
 // groups that share the stream (share = "stream").
 //
 //   stream --on_batch--> publish --> ring --READY--> readers --RELEASE--> ring --free slot--> begin_fill --> stream
 //
-// Between stream and ring a batch is published: at once in host memory, by a copy on a GPU. Where jobs share a stream
-// that want other batch sizes, those of one size have a ring of their own, which a Tap fills from the stream's; when it
-// ends, a stream of their own takes its place, and goes on with the next batch.
+// Between stream and ring a batch is published: at once in host memory, by a copy on a GPU. Where jobs that share a
+// stream want other batch sizes, the jobs of one size have a ring of their own, which a Tap fills from the stream's
+// ring. When the Tap ends, a stream takes its place and goes on with the next batch.
 //
-// A job that holds those it shares with back for longer than the operator allows, is cut loose: it is told, keeps the
-// batches that it holds, and attaches anew, which gives it a ring of its own that goes on exactly where it was.
+// A job that holds the other jobs back for longer than the operator allows is cut loose: it is told so, keeps the
+// batches that it holds, and attaches anew. It then gets a ring of its own, which goes on exactly where the job was.
 //
-// Replicas seek together: one that has sought waits, and the others go on, until all that are there have sought that
-// place; then the stream seeks, once, or where all of them stand there already goes on with what is filled. Each may be
-// some seeks ahead of another, so that what they ask for is kept in order and met in order. Once all of them say that
-// they wait for a batch only the last of each counts, and if these differ each is told, and may seek anew. One that
-// goes is not waited for. Control thread, but for the news of streams and slots, which come on other threads and are
-// posted.
+// Replicas seek together. A replica that has sought waits, and the others go on, until all present replicas have sought
+// that place. Then the stream seeks once; where all replicas stand there already, it goes on with the filled batches. A
+// replica may be some seeks ahead of another, so their seeks are kept in order and met in order. Once all replicas say
+// that they wait for a batch, only the last seek of each counts; if these differ, each replica is told, and may seek
+// anew. Nobody waits for a replica that leaves. Control thread, but for the news of streams and slots, which come on
+// other threads and are posted.
 #pragma once
 
 #include <deque>
@@ -40,7 +40,7 @@ struct FeedKey {
   std::string group;  // empty: shared by all groups of this user
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  uint64_t batch_size = 0;  // of a shared one: those of another size share another
+  uint64_t batch_size = 0;  // of a shared feed: jobs of another size share another feed
   friend auto operator<=>(const FeedKey&, const FeedKey&) = default;
 };
 
@@ -48,7 +48,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
  public:
   struct Sharing {
     delivery::Ring::Shared ring;
-    uint32_t jobs_max = 1;    // that hold batches of it at once
+    uint32_t jobs_max = 1;    // that may hold its batches at once
     uint64_t lag_ns_max = 0;  // how long a job may hold the others back
   };
   struct Setting {
@@ -59,45 +59,47 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     memory::GpuUuid gpu = {};  // of slots on a GPU
     bool ready_early = false;
     std::optional<Sharing> sharing = {};
-    std::optional<Tap::Cut> tapped = {};  // of the ring that it is filled from; none: by a stream
+    std::optional<Tap::Cut> tapped = {};  // cut of the ring that a Tap fills it from; none: a stream fills it
   };
 
-  // `memories`: one a slot, at least one, all of a kind; those of the host go back to where they came from.
+  // `memories`: one for each slot, at least one, all of one kind; host memory goes back to `host_memory` in the end.
   Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const sampler::Sharding& sharding,
        const batch::Layout& layout, const Setting& setting, memory::SlotMemories memories,
        memory::HostMemory& host_memory);
   ~Feed();
 
-  // Before it has begun: it begins there at the latest. Replicas that come back to a daemon may stand some steps apart;
-  // those ahead pass over what they have had.
+  // Called before the feed has begun: it begins at `place` at the latest. Replicas that come back to a daemon may stand
+  // some steps apart; a replica that is ahead passes over batches that it has had.
   void begin_by(sampler::Position place);
-  // Where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. A ring that is not
-  // shared: where it is. `reach`: steps that it may stand ahead of the others that come back with it after a restart.
+  // The place where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. For a ring
+  // that is not shared: the ring's place. `reach`: how many steps the job may stand ahead of other jobs that come back
+  // with it after a restart.
   std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted, uint64_t reach = 0) const;
-  // A reader takes its seat, and is sent batches from `from` on; once all seats are taken (where groups share it: at
-  // once), the stream begins.
+  // A reader takes its seat, and is sent batches from `from` on. The stream begins once all seats are taken (at once
+  // where groups share the stream).
   delivery::ReaderId join(const control::AttachRequest& request, sampler::Position from, const control::Client& client,
                           std::shared_ptr<control::AttachReply> reply);
-  // Once it has been told: it is sent what is there for it already.
+  // Called once the reader has been told: sends it the batches that are there for it already.
   void begin(delivery::ReaderId id) { ring_.begin(id); }
-  // Its seat is free, and all its leases end but those named.
+  // The reader's seat is free, and all its leases end but the leases in `keeps`.
   void leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps = {});
-  // Its seat is free, and all its leases stay until leave().
+  // The reader's seat is free, and all its leases stay until leave().
   void vacate(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
   Status seek(delivery::ReaderId id, const control::SeekRequest& seek);
   Status push(const sampler::PushedSteps& steps);
-  // A reader has gone without saying that nothing of the slots is open there any more.
+  // Notes that a reader has gone without saying that it has closed all slots.
   void note_unclosed() { closed_ = false; }
-  // Ends it; `quiet` is called on the control thread when nothing touches the slots any more.
+  // Ends the feed; `quiet` is called on the control thread when nothing touches the slots any more.
   void stop(std::function<void()> quiet);
-  // At most this many batches are being filled or lie ready; Ring::set_depth() says it exactly. At first: depth_max().
+  // At most this many batches are being filled or lie ready; Ring::set_depth() gives the exact rule. At first:
+  // depth_max().
   void set_depth(uint32_t depth);
   uint32_t depth() const { return ring_.depth(); }
   uint32_t depth_max() const { return depth_max_; }
   uint32_t take_ready_low() { return ring_.take_ready_low(); }
   void tick();
-  // Tells every reader, and fills nothing any more.
+  // Tells every reader that the feed has failed, and fills nothing any more.
   void give_up(const Error& error);
 
   struct Seat {
@@ -105,16 +107,16 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     uint32_t reader = 0;
     control::Client client;
     std::shared_ptr<control::AttachReply> reply;
-    uint64_t lag_ns = 0;                           // that it has held the others back, since it was abreast of them
+    uint64_t lag_ns = 0;                           // how long it has held the others back, since it was abreast of them
     uint32_t run = 0;                              // of its last seek
-    std::deque<control::SeekRequest> sought = {};  // where not all have sought as well: the last is where it goes
-    bool waits = false;                            // for a batch from there
+    std::deque<control::SeekRequest> sought = {};  // seeks that not all replicas have made; the last is its goal
+    bool waits = false;                            // for a batch from its goal
   };
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
   const Seats& seats() const { return seats_; }
-  uint64_t cut_loose() const { return cut_loose_; }  // jobs, so far
-  const Tap* tap() const { return tap_.get(); }      // what fills it, where that is one
+  uint64_t cut_loose() const { return cut_loose_; }  // jobs that were cut loose so far
+  const Tap* tap() const { return tap_.get(); }      // its filler, where that is a Tap
   const delivery::Ring& ring() const { return ring_; }
   const batch::Layout& layout() const { return layout_; }
   const sampler::Sharding& sharding() const { return sharding_; }
@@ -140,7 +142,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   pipeline::Filler& filler();
   void begin_stream(sampler::Position start);
   delivery::Ring make_ring(memory::SlotMemories memories) const;
-  // Host memory is touched as it is needed: of a shared ring, what its jobs may hold.
+  // Host memory is touched only as it is needed; for a shared ring these are the bytes that its jobs may hold.
   uint64_t touched_bytes() const;
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
@@ -160,14 +162,14 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   const uint32_t depth_max_;
   pipeline::BadLimit bad_limit_;
   delivery::Ring ring_;
-  std::unique_ptr<pipeline::Stream> stream_;  // one of the two
+  std::unique_ptr<pipeline::Stream> stream_;  // either this or tap_ fills the ring
   std::unique_ptr<Tap> tap_;
   Seats seats_;
   uint64_t cut_loose_ = 0, looked_ns_;
   sampler::Position start_;
   bool begun_ = false, stopping_ = false;
   bool waits_for_room_ = false;  // of staging memory
-  bool closed_ = true;           // the slots, by all readers that have gone
+  bool closed_ = true;           // all readers that have gone have closed the slots
   std::string failure_;
   std::function<void()> quiet_;
 };

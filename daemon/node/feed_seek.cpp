@@ -41,7 +41,7 @@ Status Feed::seek(delivery::ReaderId id, const control::SeekRequest& seek) {
   return Done{};
 }
 
-// Once the ring has begun: before, those that are missing are waited for.
+// Only once the ring has begun: before that, it waits for missing replicas.
 void Feed::go_where_all_want() {
   const auto of_all = [this](auto holds) {
     return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) { return holds(seat.second); });
@@ -58,7 +58,7 @@ void Feed::go_where_all_want() {
   }
 }
 
-// The first place that all have sought, of those that are not followed yet.
+// The first place not yet followed that all replicas have sought.
 std::optional<sampler::Position> Feed::meeting_place() const {
   for (const control::SeekRequest& wish : seats_.begin()->second.sought) {
     const auto wants_it = [&](const control::SeekRequest& other) { return other.to == wish.to; };
@@ -97,7 +97,7 @@ void Feed::tell_of_other_places() {
   const Error error{Trouble::kUsage,
                     "the replicas of rank " + std::to_string(setting_.key.rank) + " have parted: " +
                         text_of(in_order ? one : other) + ", and " + text_of(in_order ? other : one) +
-                        "; they see the same batches, so that all of them seek the same place, or load the same state"};
+                        "; they see the same batches, so all of them must seek the same place, or load the same state"};
   for (auto& [id, seat] : seats_) {
     seat.waits = false;  // until it asks again, perhaps for the same
     seat.reply->seek_refused(seat.sought.back().request, error);

@@ -152,7 +152,7 @@ void Node::leave_errors(bool last) {
 void Node::on_emptied() {
   if (draining_ && at_rest()) loop_.stop();
   if (draining_ || !options_.is_private) return;
-  // Those who look at it again and again would keep it for ever.
+  // Only a served client starts the time anew: programs that look at the daemon again and again would keep it for ever.
   const auto now = std::chrono::steady_clock::now();
   if (std::exchange(has_served_, false)) linger_end_ = now + std::chrono::milliseconds(options_.linger_ms);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(linger_end_ - now);
@@ -182,8 +182,7 @@ void Node::reload() {
   if (loaded) {
     take_settings(*loaded.value);
   } else {
-    log::error("SIGHUP: {} has errors, the settings of before stay:\n{}", options_.config_file.string(),
-               loaded.sentences());
+    log::error("SIGHUP: {} has errors; the old settings stay:\n{}", options_.config_file.string(), loaded.sentences());
   }
   supervisor_.ready("listening at " + options_.settings.socket_path.string());
 }

@@ -1,5 +1,5 @@
-// The node: owns everything, in the order in which data flows, and answers what the control room asks. Lives on the
-// control thread, which is the one that calls run().
+// The node owns everything, in the order in which data flows, and answers the control room's requests. It lives on the
+// control thread, the thread that calls run().
 #pragma once
 
 #include <filesystem>
@@ -28,15 +28,15 @@
 namespace spdld::node {
 
 struct Options {
-  config::DaemonSettings settings;      // that hold
+  config::DaemonSettings settings;      // the settings in force
   config::DaemonSettings of_file = {};  // as the file was at the start, before the command line's words
-  std::string log_level = {};           // the command line's, which holds over the file's; empty: it gives none
+  std::string log_level = {};           // the command line's level, which overrides the file's; empty: none
   std::filesystem::path config_file;    // read again on SIGHUP; empty: there is none
   bool is_private = false;              // ends itself `linger_ms` after its last trainer: queries alone don't keep it
   uint32_t linger_ms = 10'000;
 };
 
-// Who wants a seat, and where.
+// A client that wants a seat, and the ring where it wants it.
 struct Newcomer {
   control::Client client;
   control::AttachRequest request;
@@ -46,11 +46,11 @@ struct Newcomer {
   Placement placement;
   FeedKey key = {};  // of the ring where it takes its seat
 
-  // Batches that it holds at once.
+  // The most batches that the client may hold at once.
   uint32_t held_max() const { return request.held_max ? request.held_max : pipeline->spec().batch.held_max; }
 };
 
-// The ring that it needs where there is none.
+// The plan of a ring that a newcomer needs, where there is none.
 struct RingPlan {
   sampler::Position start;
   size_t slots = 0;
@@ -73,15 +73,15 @@ class Node final : public control::Service {
   Result<std::string> query(const control::Client& client, std::string_view topic, std::string_view argument) override;
   std::string_view daemon_id() const override { return daemon_id_; }
 
-  // Of a feed's reader: called by its Attachment. The seat is free, the leases named go on.
+  // For a feed's reader, called by its Attachment. The seat is free; the leases in `keeps` go on.
   void dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std::span<const delivery::LeaseId> keeps);
-  // All leases end: of device memory only when nothing of it is open there any more. `unclosed`: the client, where it
-  // has not said so itself.
+  // All leases of the reader end, on device memory only when the client has none of it open any more. `unclosed`: the
+  // client, where it has not said that it closed the memory.
   void leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, const control::Client* unclosed);
 
   using Feeds = std::map<FeedKey, std::shared_ptr<Feed>>;
 
-  // What the reports read.
+  // The node's state for the reports.
   struct View {
     const Options& options;
     const CpuLimit& cpu_limit;
@@ -92,8 +92,8 @@ class Node final : public control::Service {
     const std::string& daemon_id;
     double uptime_s;
     bool draining;
-    uint64_t slot_bytes;        // of host memory
-    uint64_t spare_slot_bytes;  // besides
+    uint64_t slot_bytes;        // host memory of rings
+    uint64_t spare_slot_bytes;  // kept for later rings
     const memory::Gpus& gpus;
     const Quarantine& quarantine;
     const cache::Cache& cache;
@@ -114,12 +114,12 @@ class Node final : public control::Service {
                  const std::shared_ptr<control::AttachReply>& reply,
                  const std::shared_ptr<pipeline::Pipeline>& pipeline);
   std::shared_ptr<Feed> find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const;
-  // Of the ring that this job shares with others, where it does, else of its own.
+  // The key of the ring that this job shares with others, or else of its own ring.
   FeedKey key_of(const Newcomer& newcomer) const;
   static constexpr size_t kSlotsMax = 64;  // of a ring
   RingPlan plan_ring(const Newcomer& newcomer) const;
   Feed::Sharing plan_sharing(const Newcomer& newcomer) const;
-  // The shared ring that another can be filled from, the place to join it at, and the first step to fill.
+  // The shared ring from which a new ring can be filled, the place to join it, and the first step to fill.
   struct TapPlan {
     std::shared_ptr<Feed> feed;
     sampler::Position from, start;
@@ -132,7 +132,7 @@ class Node final : public control::Service {
   void seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sampler::Position from);
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
                    const control::Client& client, const sampler::Sharding& sharding) const;
-  void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave none
+  void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave no room
   void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
@@ -158,12 +158,12 @@ class Node final : public control::Service {
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
   Tuning tuning_;
-  memory::HostMemory host_memory_;  // outlives every slot, as the next
+  memory::HostMemory host_memory_;  // outlives every slot, as gpus_ does
   memory::Gpus gpus_;
   EventLoop loop_;  // below the pool: tasks that are left in the loop hold feeds, which need the pool to end
   Pipelines pipelines_;
   std::map<const pipeline::Pipeline*, Feeds> feeds_;
-  std::set<std::shared_ptr<Feed>> closing_;  // stopped, but something still touches their slots
+  std::set<std::shared_ptr<Feed>> closing_;  // stopped feeds whose slots are still touched
   Quarantine quarantine_;
   ServiceSupervisor supervisor_;
   bool socket_is_own_ = false;  // not the service manager's
@@ -172,7 +172,7 @@ class Node final : public control::Service {
   Timer tick_, linger_, drain_limit_;
   bool draining_ = false;
   std::chrono::steady_clock::time_point linger_end_;
-  bool has_served_ = true;  // somebody attached, or wanted to, since it was empty the last time
+  bool has_served_ = true;  // somebody attached, or wanted to, since the daemon was last empty
   bool disk_trouble_told_ = false;
   LastErrors last_errors_;
 };

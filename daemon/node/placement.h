@@ -1,5 +1,5 @@
-// Where a ring's slots are to lie, by what the pipeline, the trainer and its launcher say. A pure function; whether the
-// daemon has that GPU is found out when its slots are made.
+// Decides where a ring's slots lie, from the settings of the pipeline, the trainer and its launcher. A pure function;
+// whether the daemon has that GPU is found out when the slots are made.
 #pragma once
 
 #include <optional>
@@ -14,17 +14,17 @@ namespace spdld::node {
 struct Placement {
   enum class Place : uint8_t { kHost, kPinned, kGpu };
   Place place = Place::kHost;
-  // Of kGpu: which one and how. Its numbers of slots and bytes are not filled in.
+  // For kGpu: the GPU and the transport. The numbers of slots and bytes are not filled in.
   memory::DeviceRing ring;
 
-  // Whether slots of that kind, on that GPU, are in the same memory.
+  // Whether slots of `kind`, on `gpu`, are in the same memory.
   bool is_at(memory::Kind kind, const memory::GpuUuid& gpu) const {
     const bool on_gpu = place == Place::kGpu;
     return on_gpu == memory::on_gpu(kind) && (!on_gpu || ring.gpu == gpu);
   }
 };
 
-// `device`: the pipeline's own, which the request's replaces where it has one. Errors say what to do: kUsage,
+// `device`: the pipeline's device, which the request's device replaces where it has one. Errors say what to do: kUsage,
 // kUnsupported.
 Result<Placement> place(const std::string& device, const control::AttachRequest& request);
 

@@ -1,4 +1,5 @@
-// What the settings leave to the daemon: how much memory its cache may take, and where it keeps what should outlive it.
+// Values that the settings leave to the daemon: the memory that its cache may take, and the folder for files that
+// should outlive it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace spdld::node {
 
-// The least of what the machine has and cgroup v2's memory.max grants, looked up from this process's own cgroup to the
-// root. `cgroup_root` and `self_cgroup` are for tests.
+// The lesser of the machine's memory and the memory that cgroup v2's memory.max grants, looked up from this process's
+// own cgroup to the root. `cgroup_root` and `self_cgroup` are for tests.
 uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root = "/sys/fs/cgroup",
                              const std::filesystem::path& self_cgroup = "/proc/self/cgroup");
 

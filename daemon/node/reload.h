@@ -1,4 +1,4 @@
-// What a settings file that is read anew changes in a running daemon. Pure functions.
+// The changes that a settings file makes in a running daemon when it is read anew. Pure functions.
 #pragma once
 
 #include <string>
@@ -8,10 +8,12 @@
 
 namespace spdld::node {
 
-// `read`, but for what the threads, the socket, the cache and the GPUs were made from: that stays as it is `running`.
+// `read`, except the settings from which the threads, the socket, the cache and the GPUs were made: they stay as in
+// `running`.
 config::DaemonSettings reloaded(const config::DaemonSettings& running, config::DaemonSettings read);
 
-// The keys that differ in the file from what it said at the start, and take effect with a restart: "socket.path".
+// The keys whose values in the file have changed since the start, and which take effect only with a restart:
+// "socket.path".
 std::vector<std::string> keys_that_wait(const config::DaemonSettings& started, const config::DaemonSettings& read);
 
 }  // namespace spdld::node

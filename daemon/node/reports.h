@@ -13,8 +13,8 @@ namespace spdld::node {
 Result<std::string> report(const Node::View& view, const control::Client& client, std::string_view topic,
                            std::string_view argument);
 
-// Bad samples and what data sets miss, of all pipelines that are open; and the document of `errors` for the daemon's
-// own user, with `daemon`, `pid` and `written`.
+// errors_total counts bad samples and missing data of all open pipelines. last_errors_document is the document of
+// `errors` for the daemon's own user, with `daemon`, `pid` and `written`.
 uint64_t errors_total(const Node::View& view);
 std::string last_errors_document(const Node::View& view);
 

@@ -95,15 +95,15 @@ void check_seat(const Feed& feed, const Feed::Seat& seat, const control::AttachR
   if (feed.setting().readers != request.readers)
     refuse_seat(request, "has " + replicas(feed.setting().readers) + " on this node, as " + holder_of(seat) +
                              " said, and not " + std::to_string(request.readers) +
-                             ": all that attach as this rank give the same number of replicas, and another job another "
-                             "group");
+                             ": give the same number of replicas in every process of this rank, and another group to "
+                             "another job");
   if (seat.reader != request.reader) return;
   if (request.readers == 1 && seat.client.pid == client.pid && client.pid != 0)
     refuse_seat(request, "is held by another loader of this same process (pid " + std::to_string(client.pid) +
                              "): close that loader, or name no group, since loaders without one are jobs of their own");
   if (request.readers == 1)
     refuse_seat(request, "is held by " + holder_of(seat) +
-                             ": give this job another group, or end that process; processes that shall see the same "
+                             ": give this job another group, or end that process; processes that must see the same "
                              "batches attach as replicas of the rank");
   refuse_seat(request, "has a replica " + std::to_string(request.reader) + " of " + std::to_string(request.readers) +
                            " already: it is held by " + holder_of(seat) +
@@ -184,7 +184,7 @@ void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
   if (const std::string why = misplaced(*feed, newcomer.placement); !why.empty()) refuse_seat(request, why);
   if (!feed->setting().sharing) feed->begin_by(start_of(newcomer));
   const auto position = feed->entry(request.join, request.position);
-  if (!position) refuse_seat(request, "found the stream that it was to share gone on meanwhile: attach again");
+  if (!position) refuse_seat(request, "finds that the stream to share has gone on meanwhile: attach again");
   seat(newcomer, feed, *position);
 }
 
@@ -223,7 +223,7 @@ void Node::check_group(const pipeline::Pipeline& pipeline, const control::Attach
                          "rank " + std::to_string(key.rank) + " of group '" + request.group +
                              "' is here with a global batch of " + std::to_string(feed->sharding().global_size()) +
                              " samples, not " + std::to_string(sharding.global_size()) +
-                             ": give all ranks of a job the same batch_size, and another job another group");
+                             ": give all ranks of a job the same batch_size, and another group to another job");
       if (key.rank != request.rank) continue;
       check_seat(*feed, seat, request, client);
     }
@@ -257,7 +257,7 @@ RingPlan Node::plan_ring(const Newcomer& newcomer) const {
   plan.sharing = plan_sharing(newcomer);
   plan.slots = plan.sharing->ring.slots(plan.sharing->jobs_max);
   plan.access = memory::Access::kCopyOnWrite;
-  // Those that come back with it after a restart were not all at the same step.
+  // Jobs that come back with this job after a restart were not all at the same step.
   plan.start.step -= std::min<uint64_t>(plan.start.step, plan.sharing->ring.depth);
   return plan;
 }
@@ -303,7 +303,7 @@ void Node::make_room(uid_t uid, uint64_t bytes) {
 void Node::evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group) {
   const auto at = feeds_.find(&pipeline);
   if (at == feeds_.end()) return;
-  const Feeds feeds = at->second;  // those that are left empty go
+  const Feeds feeds = at->second;  // a copy: feeds that are left empty go
   for (const auto& [key, feed] : feeds) {
     if (key.uid != uid) continue;
     const auto seats = feed->seats();

@@ -12,14 +12,14 @@ namespace spdld::node {
 
 class ServiceSupervisor {
  public:
-  // The listening SOCK_SEQPACKET socket of socket activation. Throws SetupError when what was passed is something else.
+  // The listening SOCK_SEQPACKET socket of socket activation. Throws SetupError when something else was passed.
   UniqueFd passed_socket() const;
 
   void ready(const std::string& status) const;
   void reloading() const;
   void stopping() const;
   void alive() const;  // to be called at least every watchdog_period()
-  // Half of what systemd waits for; none: it does not watch.
+  // Half of systemd's watchdog time; none: systemd does not watch.
   std::optional<std::chrono::microseconds> watchdog_period() const;
 };
 

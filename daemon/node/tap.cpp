@@ -86,7 +86,7 @@ void Tap::on_ready(const batch::Batch& batch, uint64_t generation) {
   look_soon();
 }
 
-// What is posted is waited for before it is quiet: so `this` is there yet.
+// The tap is not quiet before a posted look has run: so `this` is still there.
 void Tap::look_soon() {
   if (std::exchange(look_posted_, true)) return;
   loop_.post([this] {
@@ -162,7 +162,7 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
 
-// What a batch says of single samples of it.
+// Copies the marks that a batch has for single samples.
 void Tap::note_marks(const Source& source, OpenBatch& open, const Task& task) {
   add_marks(source.batch.substituted, task.from, task.to, task.samples, open.batch.substituted);
   add_marks(source.batch.masked, task.from, task.to, task.samples, open.batch.masked);
@@ -224,7 +224,8 @@ void Tap::settle_opens() {
   }
 }
 
-// What has all its samples, or gets them now, is handed on, up to the first that does not: there another may go on.
+// Batches that have all their samples, or get them now, are handed on, up to the first other batch: from there
+// the owner may go on by other means.
 void Tap::end() {
   if (quiet_told_) return;
   ending_ = true;

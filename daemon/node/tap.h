@@ -1,12 +1,12 @@
-// Fills a ring with what another ring of the same run has, in batches of another size: each sample is decoded once and
-// copied here, from slot to slot. So jobs that share a stream need not agree on a batch size.
+// Fills a ring with the samples of another ring of the same run, in batches of another size: each sample is decoded
+// once and copied here, from slot to slot. So jobs that share a stream need not agree on a batch size.
 //
 //   their ring --READY--> Tap --copies, on the decode threads--> slots of its own ring
 //
-// In their ring a Tap is a job as any other: it has a seat, holds batches no longer than it takes to copy them, and
-// where its own ring is full it holds the others back until it is cut loose. Then, or when their ring or a copy fails,
-// it ends by itself: what could still be filled is handed on, and on_quiet comes; whoever owns it goes on from next()
-// by other means. It never fails.
+// In the other jobs' ring a Tap is a job as any other: it has a seat, and holds batches no longer than it takes to copy
+// them. Where its own ring is full, it holds the others back until it is cut loose. Then, or when their ring or a copy
+// fails, it ends by itself: batches that could still be filled are handed on, and on_quiet comes. Its owner goes on
+// from next() by other means. A Tap never fails.
 //
 // Control thread; the copies alone are made on the pool.
 #pragma once
@@ -42,9 +42,9 @@ class Tap final : public pipeline::Filler {
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
 
-  // What takes the seat in their ring, with batches from the one that has `start`'s first sample.
+  // The reply object that takes the seat in their ring, from the batch that has `start`'s first sample.
   std::shared_ptr<control::AttachReply> seat() const;
-  // The step that would be filled next; when it is quiet: the first that was not handed on.
+  // The step that would be filled next; when the Tap is quiet: the first step that was not handed on.
   sampler::Position next() const { return next_; }
 
   bool copies() const override { return true; }
@@ -59,7 +59,7 @@ class Tap final : public pipeline::Filler {
     batch::Batch batch;
     uint64_t generation = 0;
     uint64_t copying = 0;  // tasks
-    bool used_up = false;  // nothing more is copied of it
+    bool used_up = false;  // nothing more is copied from it
   };
   struct OpenBatch {
     batch::Batch batch;
@@ -74,7 +74,7 @@ class Tap final : public pipeline::Filler {
     Tap* tap = nullptr;
     Source* source = nullptr;
     OpenBatch* open = nullptr;
-    uint64_t from = 0, to = 0, samples = 0;  // numbers in their batch, in ours
+    uint64_t from = 0, to = 0, samples = 0;  // indexes in their batch, in ours
     std::vector<memory::SlotMemory::Part> parts;
   };
 
@@ -100,7 +100,7 @@ class Tap final : public pipeline::Filler {
   std::unique_ptr<control::Attachment> attachment_;  // in their ring
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<Task*> idle_;
-  std::list<Source> sources_;                // in their order; the oldest may still be copied when later ones are
+  std::list<Source> sources_;                // in their order; the oldest may still be copied when later batches are
   std::list<OpenBatch> opens_;               // in step order
   std::optional<sampler::MixReader> mixed_;  // where a batch tells how many samples it has of each source
   sampler::Position next_;

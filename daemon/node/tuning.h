@@ -1,4 +1,4 @@
-// Measures what the rings, the pool and the fetcher did since the last look, asks the tuner, and does what it says.
+// Measures what the rings, the pool and the fetcher did since the last look, asks the tuner, and applies its decision.
 // Control thread.
 #pragma once
 
@@ -20,7 +20,7 @@ class Tuning {
  public:
   Tuning(const config::DaemonSettings& settings, FairPool& pool, source::LocalFetcher& fetcher);
 
-  // The pinned ones may have changed with the settings.
+  // Takes new settings, whose pinned numbers may have changed.
   void set_settings(const config::DaemonSettings& settings);
   // Called some times a second with every ring that is in use.
   void look(const std::vector<Feed*>& feeds);
@@ -29,7 +29,7 @@ class Tuning {
   const pipeline::TunerDecision& decision() const { return tuner_.decision(); }
 
  private:
-  // What a ring had counted when it was looked at last.
+  // A ring's counts at the last look.
   struct Seen {
     uint64_t batches = 0, starved_ns = 0;
   };

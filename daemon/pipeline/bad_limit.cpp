@@ -37,7 +37,7 @@ void BadLimit::begin(const batch::Batch& batch) {
 }
 
 void BadLimit::keep_reasons(const batch::Batch& batch) {
-  std::vector<const batch::Flaw*> flaws;  // in the order of the batch, not in that of the threads
+  std::vector<const batch::Flaw*> flaws;  // in the order of the batch, not of the threads
   for (const batch::Flaw& flaw : batch.flaws) flaws.push_back(&flaw);
   std::sort(flaws.begin(), flaws.end(), [](const batch::Flaw* a, const batch::Flaw* b) { return a->index < b->index; });
   for (const batch::Flaw* flaw : flaws) {

@@ -1,15 +1,14 @@
 // How many samples of an epoch may be bad before their ring fails: bad_max of the spec. A ring's batches are counted in
-// the order of their steps, so that it fails with the same batch whatever the threads do, and anywhere else only where
-// it began elsewhere.
+// the order of their steps, so that it fails with the same batch whatever the threads do, unless it began at
+// another place.
 //
-//   "auto"       a hundredth of the samples that the rank takes in the epoch, and 32 at least; where samples are
-//   masked,
-//                which the trainer sees for itself, any number
-//   below 1      so much of the samples that the rank takes in the epoch
-//   from 1 on    so many samples
+//   "auto"       a hundredth of the samples that the rank takes in the epoch, and at least 32;
+//                any number where samples are masked, since the trainer sees these itself
+//   below 1      this part of the samples that the rank takes in the epoch
+//   from 1 on    this number of samples
 //
-// Each epoch is counted anew. A rank that begins within an epoch, or seeks there, counts from that place on, of the
-// samples from there to the epoch's end. One thread.
+// Each epoch is counted anew. A rank that begins within an epoch, or seeks there, counts from that place on; its limit
+// is for the samples from there to the epoch's end. One thread.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +28,10 @@ class BadLimit {
   static constexpr uint64_t kFloor = 32;
   static constexpr double kAutoPart = 0.01;
 
-  // `samples`: of an epoch, where the sharding does not know (a pushed order).
+  // `samples`: the samples of an epoch, where the sharding does not know them (a pushed order).
   BadLimit(const config::PipelineSpec& spec, const sampler::Sharding& sharding, uint64_t samples);
 
-  // The next batch of the ring. An error, with the first reasons: there are more than may be.
+  // Counts the next batch of the ring. An error, with the first reasons: more samples are bad than allowed.
   Status note(const batch::Batch& batch);
 
  private:
@@ -46,11 +45,11 @@ class BadLimit {
   const sampler::Sharding sharding_;
   const uint64_t samples_;
 
-  std::optional<uint64_t> epoch_;  // that is counted
+  std::optional<uint64_t> epoch_;  // the epoch that is counted
   uint32_t run_ = 0;
   uint64_t taken_ = 0, bad_ = 0, bad_max_now_ = 0;
   std::vector<std::string> reasons_;   // the first different ones
-  std::vector<std::string> examples_;  // each with the sample that it is of
+  std::vector<std::string> examples_;  // each with its sample
 };
 
 }  // namespace spdld::pipeline

@@ -70,7 +70,7 @@ class Reader final : private source::FetchObserver {
   bool done_ = false;
 };
 
-// A copy of what was fetched, for those who find it there next time.
+// Keeps a copy of the fetched bytes for the next reads.
 void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& identity, std::span<const uint8_t> bytes) {
   if (auto room = shelf.reserve(sample, bytes.size())) {
     std::memcpy(room.memory(), bytes.data(), bytes.size());
@@ -143,8 +143,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   taken_ = taken_of(mix);
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
-  CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(),
-                   has_disk};  // the mean follows
+  CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(), has_disk};  // the mean follows
   needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
   const auto& sources = mix.sources();
   needs.repeats = std::any_of(sources.begin(), sources.end(), [](const sampler::Mix::Source& source) {

@@ -20,7 +20,7 @@ namespace {
 using sampler::Mix;
 using sampler::Subset;
 
-// The ids of a subset's samples that can't be used, of those that it has.
+// The ids of a subset's samples that can't be used.
 using FindUnusable = std::function<Subset::Ids(const Subset&)>;
 
 // `key`: where the selection was written.
@@ -36,9 +36,10 @@ Subset choose_of(const std::string& key, const config::Selection& wanted, const 
     throw SetupError(Trouble::kUsage,
                      include_key + ": " + wanted.include + " is empty: it must name at least one sample.");
   if (subset.size() == 0)
-    throw SetupError(Trouble::kUsage, exclude_key + ": " + wanted.exclude + " leaves no sample" +
-                                          (include ? " of those that " + include_key + " names" : "") +
-                                          ": take some out.");
+    throw SetupError(Trouble::kUsage, exclude_key + ": " + wanted.exclude +
+                                          (include ? " leaves none of the samples that " + include_key + " names"
+                                                   : " leaves no sample") +
+                                          ": take some lines out of it.");
   // Where some are left out others take their place, up to `first` of them: these are looked at in turn.
   for (Subset::Ids unusable = find_unusable(subset); !unusable.empty(); unusable = find_unusable(subset)) {
     exclude.insert(exclude.end(), unusable.begin(), unusable.end());
@@ -108,7 +109,7 @@ std::vector<double> weights_of_file(const config::OrderSpec& spec, const source:
   return weights;
 }
 
-// Of each sample of the subset, so that those of a class have the sum 1.
+// The weight of each sample of the subset; the weights of a class have the sum 1.
 std::vector<double> weights_of_classes(const source::Listing& listing, const sampler::Subset& subset) {
   source::FieldId field = 0;
   const source::Field* const classes = listing.find_field("class", &field);
@@ -133,8 +134,8 @@ void drop_unweighted(const std::string& file, sampler::Subset& subset, uint64_t 
     if (weights[number] > 0) ids.push_back(subset[number]);
   if (ids.size() == subset.size()) return;
   if (ids.empty()) {
-    throw SetupError(Trouble::kUsage, "order.weights: " + file + " gives no sample a weight above 0" +
-                                          (subset.is_whole() ? "" : ", of those that are taken") + ".");
+    throw SetupError(Trouble::kUsage, "order.weights: " + file + " gives no " + (subset.is_whole() ? "" : "selected ") +
+                                          "sample a weight above 0.");
   }
   std::erase(weights, 0.0);
   subset = sampler::Subset(listed, ids, {}, 0);
@@ -150,8 +151,9 @@ sampler::Weighting weighting_of(const config::OrderSpec& spec, const source::Lis
   const uint64_t weighted = subset.size();
   weighting.epoch_samples = spec.epoch_samples == 0 ? weighted : spec.epoch_samples;
   if (weighted > sampler::kWeightedMax) {
-    throw SetupError(Trouble::kLimit, "order.weights: " + count_of(weighted) + " have a weight, and " +
-                                          std::to_string(sampler::kWeightedMax) + " may.");
+    throw SetupError(Trouble::kLimit, "order.weights: " + count_of(weighted) +
+                                          " have a weight, more than the limit of " +
+                                          std::to_string(sampler::kWeightedMax) + ".");
   }
   if (!spec.replacement && weighting.epoch_samples > weighted) {
     throw SetupError(Trouble::kUsage, "order.epoch_samples is " + std::to_string(weighting.epoch_samples) + ", and " +

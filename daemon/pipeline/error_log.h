@@ -1,5 +1,5 @@
-// The samples whose content was bad, for `spdlctl errors`. Equal (sample, reason) are counted together; the oldest go
-// first when it is full, and the total never forgets. Any thread.
+// The samples whose content was bad, for `spdlctl errors`. Equal (sample, reason) are counted together; when the log is
+// full the oldest entries go, but the total still counts them. Any thread.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What fills a ring's slots with the batches of successive steps: a Stream, by decoding, or (in the node's room) a Tap,
-// by copying what another ring has. Control thread, unless said otherwise.
+// A Filler fills a ring's slots with the batches of successive steps: a Stream by decoding, or (in the node's room) a
+// Tap by copying batches of another ring. Control thread, unless said otherwise.
 #pragma once
 
 #include "daemon/base/result.h"
@@ -7,7 +7,7 @@
 
 namespace spdld::pipeline {
 
-// Called on any thread, and it may be from within a call of the filler: it only posts.
+// Called on any thread, maybe from within a call of the filler, so an observer only posts.
 class FillObserver {
  public:
   virtual void on_batch(const batch::Batch& batch) = 0;  // in step order
@@ -24,11 +24,11 @@ class FillObserver {
 class Filler {
  public:
   virtual ~Filler() = default;  // precondition: on_quiet was called
-  // Whether slots take copies of other slots (SlotMemory::copy), or else are written at their fill_address, for which
-  // they must have begun a filling.
+  // Whether slots take copies of other slots (SlotMemory::copy). Else they are written at their fill_address, and must
+  // have begun a filling.
   virtual bool copies() const = 0;
   virtual bool wants_slot() = 0;
-  // Begins to fill `slot` with the next step. false: there is none, now or at all.
+  // Begins to fill `slot` with the next step. false: there is no step, now or at all.
   virtual bool fill(batch::Slot& slot) = 0;
   virtual void stop() = 0;  // on_quiet follows
   virtual void tick() = 0;  // some times a second

@@ -11,7 +11,7 @@ namespace spdld::pipeline {
 
 // An error (kContent) is a clause that cites the text's beginning: "'cat' is no decimal number".
 Result<int64_t> integer_in(std::string_view text);
-// Finite, and so after rounding to `float` where `as_float32` is set.
+// The number is finite; where `as_float32` is set, also after rounding to `float`.
 Result<double> number_in(std::string_view text, bool as_float32);
 
 }  // namespace spdld::pipeline

@@ -1,6 +1,6 @@
-// The orders of a pipeline's epochs, for all its streams. Most are made as they are asked for, at once. One that takes
-// long (sampler::Order::begins_slowly()) is made on the pool, once for all streams; that of the next epoch is made as
-// soon as one is asked for, so that nobody waits where an epoch ends. Any thread.
+// The orders of a pipeline's epochs, for all its streams. Most orders are made at once when they are asked for. A slow
+// order (sampler::Order::begins_slowly()) is made on the pool, once for all streams. The slow order of the next epoch
+// is made as soon as an order is asked for, so that nobody waits where an epoch ends. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ class Orders {
  public:
   class Reader {
    public:
-    // On a pool thread, once for each find() that gave none: ask again. An error: it could not be made.
+    // On a pool thread, once for each find() that gave none: the reader may ask again. An error: the order could not be
+    // made.
     virtual void on_order(const Status& made) = 0;
 
    protected:
@@ -27,20 +28,20 @@ class Orders {
   };
   using Found = std::shared_ptr<const sampler::EpochOrder>;
 
-  // Slow orders that are kept, beside those that readers hold on to.
+  // The most slow orders that are kept, beside orders that readers hold.
   static constexpr size_t kKeptMax = 4;
 
-  // `epochs`: how many there are; 0: endless. The others must outlive it, but for the lane, which must end before it.
+  // `epochs`: how many there are; 0: endless. `order` and `pool` must outlive this object; `lane` must end before it.
   Orders(const sampler::Order& order, uint64_t epochs, FairPool& pool, FairPool::Lane& lane);
   ~Orders();
 
-  // None: it is being made, and the reader, which must stay until then, will be told.
+  // The order of an epoch. None: it is being made, and the reader, which must stay until then, will be told.
   Found find(uint64_t epoch, Reader& reader);
 
  private:
   struct Wanted {
     uint64_t epoch = 0;
-    std::vector<Reader*> readers;  // none: it is made ahead
+    std::vector<Reader*> readers;  // empty: the order is made ahead
   };
   class Making;
 
@@ -56,7 +57,7 @@ class Orders {
 
   std::mutex mutex_;
   std::deque<Found> kept_;     // the youngest last
-  std::deque<Wanted> wanted_;  // the one being made in front; then those that readers wait for
+  std::deque<Wanted> wanted_;  // first the order being made; then the orders that readers wait for
 };
 
 }  // namespace spdld::pipeline

@@ -1,5 +1,5 @@
-// A spec with its data set listed: what all the streams of a pipeline (every group, every rank) share. Constant but for
-// its statistics and what the cache keeps of it; any thread. Ended on the control thread, after its streams.
+// A spec with its data set listed, shared by all streams of a pipeline (every group, every rank). Constant, except its
+// statistics and its cache shelves; any thread. Destroyed on the control thread, after its streams.
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,13 @@
 
 namespace spdld::pipeline {
 
-// What the node lends to every pipeline; outlives them all.
+// Resources that the node lends to every pipeline; they outlive all pipelines.
 struct Resources {
   FairPool& pool;
   source::Fetcher& fetcher;
-  std::vector<DecodeContext>& contexts;  // one a pool thread
+  std::vector<DecodeContext>& contexts;  // one for each pool thread
   cache::Cache& cache;
-  uint32_t fetch_max = 0;               // reads at once, at the most
+  uint32_t fetch_max = 0;               // the most reads at once
   std::filesystem::path listings = {};  // where listings outlive the daemon; empty: nowhere
 };
 
@@ -40,7 +40,7 @@ struct PipelineStatistics {
   StageStatistics fetch, decode;
   Counter batches, samples;      // handed to rings
   Counter substituted, masked;   // samples
-  Counter damaged, unsupported;  // samples found so, substitutes as well
+  Counter damaged, unsupported;  // samples found damaged or unsupported, substitutes as well
   Gauge waiting_out_faults;      // samples whose fetch is tried again: above 0 the pipeline is degraded
 };
 
@@ -54,18 +54,18 @@ class Pipeline {
   const config::PipelineSpec& spec() const { return spec_; }
   const source::Listing& listing() const { return *listing_; }
   const sampler::Mix& mix() const { return choice_.mix; }
-  // What there is to say of the data set: the listing's remarks, and the samples that lack a field.
+  // Remarks on the data set: the listing's remarks, and remarks on samples that lack a field.
   source::Remarks remarks() const;
   uint64_t missing_count() const { return listing_->missing_count() + choice_.lacking.missing().count; }
-  // Whether an epoch is a pass through a single source, so that orders() gives it; else a MixReader does.
+  // Whether an epoch is one pass through a single source. Then orders() gives its order; else a MixReader gives it.
   bool is_plain() const { return mix().sources().size() == 1 && samples() == mix().sources().front().order.size(); }
   Orders& orders() { return orders_; }
   uint64_t samples() const { return mix().epoch_samples(); }  // of an epoch
-  // Whether what was listed, and the lists of samples, are as they were. Asks the file system.
+  // Whether the listed files and the lists of samples are unchanged. Asks the file system.
   bool unchanged() const { return listing_->unchanged() && choice_.lists.unchanged(); }
   const Plan& plan() const { return plan_; }
-  // Takes hold of what the cache keeps of it: on a listing thread, before its first stream. And lets go: after its last
-  // one.
+  // open_cache() opens the pipeline's cache shelves, on a listing thread, before its first stream. close_cache() lets
+  // go of them, after its last stream.
   void open_cache() { caching_.open(*listing_, mix(), plan_.fetched(), resources_.fetcher); }
   void close_cache() { caching_.close(); }
   const Caching& caching() const { return caching_; }
@@ -78,9 +78,10 @@ class Pipeline {
   ErrorLog& errors() { return errors_; }
   const ErrorLog& errors() const { return errors_; }
 
-  // Names what decides the bytes that come out at a position, for a position token and for ranks to compare:
-  // "<order version>-<listing, and what is taken of it>-<spec>-<global batch>", in hexadecimal, and "-<weights>" behind
-  // it where samples are weighted. differs() says in words which parts two disagree in: "the pipeline's spec differs".
+  // Names everything that decides the bytes at a position, for a position token and for ranks to compare: "<order
+  // version>-<listing, and the samples taken>-<spec>-<global batch>", in hexadecimal, and "-<weights>" after it where
+  // samples are weighted. differs() says in words in which parts two fingerprints differ: "the pipeline's spec
+  // differs".
   std::string fingerprint(uint64_t global_size) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 

@@ -240,7 +240,7 @@ Error of_output(const std::string& name, const Error& error) {
 
 }  // namespace
 
-// What stands for the output's bytes, until the next output's.
+// The bytes of the output, valid until the next output.
 Result<std::string_view> Plan::text_of(const Output& output, const Sample& sample, DecodeContext& context) {
   if (output.json) {
     auto text = context.json[output.json->field].at(output.json->steps);

@@ -1,4 +1,4 @@
-// A spec compiled against its listing: for every output, which field it comes from and the program that makes its
+// A spec compiled against its listing: for every output, the field that it comes from and the program that makes its
 // tensor. Constant after construction; any thread runs it, each with a DecodeContext of its own.
 #pragma once
 
@@ -22,15 +22,15 @@
 
 namespace spdld::pipeline {
 
-// What one decode thread keeps from sample to sample.
+// The objects that one decode thread keeps from sample to sample.
 struct DecodeContext {
   DecodeContext() : decoder(decode::make_jpeg_decoder()) {}
 
   std::unique_ptr<decode::ImageDecoder> decoder;
   std::vector<decode::JsonReader> json;  // by field that holds JSON
   PixelRows rows;
-  std::vector<ByteBuffer> planes;  // by fetched field, of pictures that are not kept
-  std::string name;                // of the sample, where an output has it
+  std::vector<ByteBuffer> planes;  // by fetched field, of pictures that the cache does not keep
+  std::string name;                // of the sample, where an output uses it
   transform::Geometry geometry;
   transform::Scratch scratch;
 };
@@ -54,9 +54,9 @@ class Plan {
   struct Sample {
     const source::Listing& listing;
     uint64_t id;
-    std::span<FieldBytes> fields;  // as fetched(); what is decoded to planes on the way becomes planes here
+    std::span<FieldBytes> fields;  // as fetched(); fields decoded to planes on the way become planes here
   };
-  // Makes every tensor of a sample. kContent: the sample's bytes are bad (what was written is undefined).
+  // Makes every tensor of a sample. kContent: the sample's bytes are bad (the tensors' content is undefined).
   Status run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const;
   // Zeroes every tensor of a sample, with mask 0 and its id.
   void write_masked(uint64_t sample, const Target& target) const;
@@ -67,7 +67,7 @@ class Plan {
     size_t fetched;  // index into fetched()
     std::optional<size_t> box_tensor;
   };
-  struct IntegerOutput {};  // of decimal text, or known from the listing
+  struct IntegerOutput {};  // from decimal text, or known from the listing
   struct FloatOutput {
     bool is_float32;  // else float64
   };
@@ -84,7 +84,7 @@ class Plan {
     size_t tensor;
     source::FieldId field;
     std::optional<size_t> fetched;  // none: the field is known from the listing
-    std::optional<JsonValue> json;  // it stands for the field's bytes
+    std::optional<JsonValue> json;  // replaces the field's bytes
     std::variant<ImageOutput, IntegerOutput, FloatOutput, BytesOutput> kind;
   };
 

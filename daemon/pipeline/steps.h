@@ -1,5 +1,5 @@
-// Which samples the steps of a stream have, whatever decides it: the orders of its pipeline's epochs, a mix of several
-// sources, or the client, who pushes them. One stream's, under its lock.
+// The samples of a stream's steps. The orders of its pipeline's epochs decide them, or a mix of several sources, or the
+// client, who pushes them. Owned by one stream, under its lock.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Steps {
   struct Step {
     sampler::Position position;
     sampler::Slice slice;
-    Orders::Found order;        // of its epoch, where there is one
+    Orders::Found order;        // of its epoch, where the pipeline is plain
     std::vector<uint64_t> ids;  // of its samples, where they were pushed
   };
   struct Sample {
@@ -29,24 +29,24 @@ class Steps {
   };
 
   virtual ~Steps() = default;
-  // Whether a step can be taken now: not behind the last epoch, nor where the client has pushed no further.
+  // Whether a step can be taken now: not after the last epoch, nor where the client has pushed no further step.
   virtual bool has_next() const = 0;
   virtual Step take_next() = 0;  // precondition: has_next()
-  // Whether its samples can be asked for. Where not, the reader given at make_steps() is told when to ask again.
+  // Whether the step's samples can be asked for. If not, the reader given to make_steps() is told when to ask again.
   virtual bool can_read(Step& /*step*/) { return true; }
-  // Precondition, as of the next: can_read(step). `index`: in the step, below slice.count.
+  // Precondition here and for substitute(): can_read(step). `index`: in the step, below slice.count.
   virtual Sample at(const Step& step, uint64_t index) = 0;
   // The substitute for bad content, another sample; attempt from 1.
   virtual uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) = 0;
   virtual void go_to(sampler::Position place) = 0;
-  // Steps to come. Refused whole, or taken whole; where the order is not the client's, refused.
+  // Adds steps to come. Refused whole, or taken whole; always refused where the order is not the client's.
   virtual Status push(const sampler::PushedSteps& steps) = 0;
-  // The reader is to be told yet; and it has been.
+  // awaits_order(): the reader must still be told. note_order(): it has been told.
   virtual bool awaits_order() const { return false; }
   virtual void note_order() {}
 };
 
-// Of a rank of the pipeline, from `start` on. Both are borrowed.
+// The steps of a rank of the pipeline, from `start` on. `pipeline` and `reader` are borrowed.
 std::unique_ptr<Steps> make_steps(Pipeline& pipeline, const sampler::Sharding& sharding, sampler::Position start,
                                   Orders::Reader& reader);
 

@@ -288,7 +288,7 @@ void Stream::settle(OpenBatch& open) {
   }
 }
 
-// What is abandoned leaves the order at once, so that nothing after it waits for it; its slot comes back when its last
+// An abandoned batch leaves the order at once, so that no later batch waits for it; its slot comes back when its last
 // task has ended.
 void Stream::abandon_all() {
   to_assign_ = 0;

@@ -4,7 +4,7 @@
 // has its bytes fetched, is decoded on the pool straight into its place in the slot, and takes the next. A slow sample
 // thus delays its own batch alone, and the bytes that are fetched and not yet decoded are bounded by the window.
 //
-// Calls come from the control thread; the observer is called on pool threads under the stream's lock: it only posts.
+// Calls come from the control thread; the observer is called on pool threads under the stream's lock, so it only posts.
 #pragma once
 
 #include <deque>
@@ -34,19 +34,19 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Whether the slots that it has hold too few samples for all its tasks: more than it can work on would only touch
-  // more memory than the trainer needs. Where the order is pushed, only while a step is known.
+  // Whether its slots hold too few samples for all its tasks. More slots than it can work on would only touch more
+  // memory than the trainer needs. Where the order is pushed, it wants a slot only while a step is known.
   bool wants_slot() override;
   bool copies() const override { return false; }
   // false: the last epoch has ended, or no step is known, or the stream has failed or stopped.
   bool fill(batch::Slot& slot) override;
-  // Steps to come, where the spec's order is the client's. Refused whole or taken whole; the caller then looks anew
-  // whether it wants a slot.
+  // Adds steps to come, where the spec's order is the client's. Refused whole or taken whole; the caller then checks
+  // wants_slot() again.
   Status push(const sampler::PushedSteps& steps);
-  // Abandons what is being filled, and what was pushed, and goes on at `to`; batches of before carry an older run.
+  // Abandons slots being filled and pushed steps, and goes on at `to`; earlier batches carry an older run.
   void seek(uint32_t run, sampler::Position to);
   void stop() override;
-  void tick() override;  // tries again what a transient fault holds up
+  void tick() override;  // tries again fetches that a transient fault holds up
 
  private:
   struct OpenBatch {
@@ -65,8 +65,8 @@ class Stream final : public Filler, private source::FetchObserver, private Order
     uint64_t pass = 0;                // of its random draws
     uint32_t attempt = 0;             // 0: the sample itself; then substitutes
     uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
-    std::vector<cache::Found> found;  // by field: what the cache has of it
-    std::vector<FieldBytes> held;     // by field: what it is decoded from
+    std::vector<cache::Found> found;  // by field: its entry in the cache
+    std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from
   };
 
   void on_fetched(source::FetchRequest& request) override;
@@ -80,7 +80,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   void wait_out(Task& task, const Error& error);
   void finish(Task& task);
   void fail(const Error& error);
-  // Has its sample fetched; what is in the system's memory is read by a pool thread itself, without a hand-over.
+  // Has its sample fetched. A pool thread reads bytes that are in the system's memory itself, without a hand-over.
   enum class On : uint8_t { kControl, kPool };  // the thread that calls
   void launch(Task& task, On thread);
 
@@ -100,8 +100,8 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   std::vector<Task*> idle_;
   std::vector<Task*> parked_;        // waiting out a transient fault
   std::vector<OpenBatch> opens_;     // by slot index
-  std::deque<OpenBatch*> in_order_;  // open batches by step; none that is abandoned
-  uint64_t to_assign_ = 0;           // samples of theirs that no task has taken
+  std::deque<OpenBatch*> in_order_;  // open batches by step, without abandoned batches
+  uint64_t to_assign_ = 0;           // samples of open batches that no task has taken
   bool wanting_told_ = true;
   const std::unique_ptr<Steps> steps_;
   uint32_t run_ = 0;

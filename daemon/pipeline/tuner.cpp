@@ -135,7 +135,7 @@ void Tuner::on_calm() {
   const Use use = recent_use();
   come_down(kDecode, threads_for(use.decode), "no trainer waited and decoding took " + one_decimal(use.decode));
   come_down(kFetch, threads_for(use.fetch), "no trainer waited and reading took " + one_decimal(use.fetch));
-  // One of those that were never used stays: the trainer may have taken it unseen.
+  // One unused batch stays: the trainer may have taken it unseen.
   const uint32_t unused = std::max(use.ready_low, 1u) - 1;
   come_down(kDepth, knobs_[kDepth].value - std::min(unused, knobs_[kDepth].value),
             "at least " + std::to_string(use.ready_low) + " lay ready at all times");

@@ -14,7 +14,7 @@ constexpr uint64_t kRandomCycle = uint64_t{1} << 32;
 uint64_t low_half(Wide value) { return static_cast<uint64_t>(value); }
 uint64_t high_half(Wide value) { return static_cast<uint64_t>(value >> 64); }
 
-// count * part / whole, to the nearest: of `count` positions, those of a part.
+// count * part / whole, to the nearest: the number of positions of a part.
 uint64_t part_of(uint64_t count, uint64_t part, uint64_t whole) {
   return low_half((Wide{count} * part + whole / 2) / whole);
 }
@@ -57,8 +57,8 @@ uint64_t Mix::passes(uint64_t epochs) const {
   return most;
 }
 
-// The sources are halved again and again; at each turn the positions of both halves are spread evenly, and those of the
-// half that has this one go on. For a part p of w, n positions have round(n * p / w), so that one more position has one
+// The sources are halved again and again; at each turn the positions of both halves are spread evenly, and the half of
+// this position goes on. For a part p of w, n positions have round(n * p / w), so that one more position has one
 // more of it or none; for n = w they are exactly p.
 Mix::Slot Mix::even(uint64_t place) const {
   size_t low = 0, high = sources_.size();
@@ -82,9 +82,9 @@ Mix::Slot Mix::behind(uint64_t place) const {
   return {static_cast<uint32_t>(source), place - starts_[static_cast<size_t>(source)]};
 }
 
-// The sources of the block's positions change places (Fisher and Yates, from the end, by the draw named "mix" of (seed,
-// cycle's low half), sample: the cycle's high half, which is 0 for all that anybody will see, plus the block's first
-// position); then each source's positions are counted in their new order.
+// The sources of the block's positions change places (Fisher and Yates, from the end). The draw is named "mix", of
+// (seed, cycle's low half); its sample is the cycle's high half, which is 0 for all that anybody will see, plus the
+// block's first position. Then each source's positions are counted in their new order.
 void Mix::deal(Wide cycle, uint64_t first, std::vector<Slot>& slots) const {
   const uint64_t count = std::min(kBlock, this->cycle() - first);
   std::vector<uint64_t> next(sources_.size(), UINT64_MAX);

@@ -33,11 +33,11 @@ Order::Order(uint64_t seed, Subset subset, Weighting weighting)
     weights_ = std::move(weighting.weights);
 }
 
-// Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: those of
-// the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; those of block b the draw named
-// "window" of (seed, epoch), sample b. Weighted with replacement: the draw at position p is that named "weighted" of
-// (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits of the draw named "weighted order" of
-// (seed, epoch) and the sample's number.
+// Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: the
+// keys of the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; the keys of block b are
+// the draw named "window" of (seed, epoch), sample b. Weighted with replacement: the draw at position p is that named
+// "weighted" of (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits of the draw named
+// "weighted order" of (seed, epoch) and the sample's number.
 EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoch_(epoch) {
   const uint64_t seed = order.rule_.seed;
   if (order.size() == 0 || order.table_) return;
@@ -83,7 +83,7 @@ uint64_t EpochOrder::number_in_window(uint64_t position) const {
 }
 
 // With replacement: mix_bits(mix_bits(epoch) + position): a bijection of the position. So positions of one
-// epoch never meet, and those of two with a chance of 2^-64.
+// epoch never meet, and positions of two epochs meet with a chance of 2^-64.
 uint64_t EpochOrder::pass(uint64_t position) const {
   return order_.table_ ? mix_bits(mix_bits(epoch_) + position) : epoch_;
 }

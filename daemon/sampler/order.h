@@ -4,12 +4,12 @@
 // kGlobal: a keyed permutation of all samples. No memory, O(1).
 //
 // kWindow: for data that lies in archives and is read in sequence from slow storage. The archives come in an order that
-// a keyed permutation gives; their samples, one archive behind the other, are cut into consecutive blocks of `window`
+// a keyed permutation gives; their samples, one archive after the other, are cut into consecutive blocks of `window`
 // positions, and each block is shuffled by a keyed permutation of its own. While the samples of one block are read, no
 // more archives are open than W consecutive samples can touch: ceil(W / S) + 1 for archives of S samples. A sliding
-// window (a buffer of W samples, of which a random one is handed out and replaced by the next read) mixes samples over
-// block borders as well, and delays some by far more than W; but what it holds depends on all draws before, so that
-// going on in its middle means to read the epoch again from its start, or to save W samples. Blocks need no state, and
+// window hands out a random sample from a buffer of W samples, and replaces it by the next sample read. It mixes
+// samples over block borders as well, and delays some by far more than W. But its content depends on all draws before:
+// to go on in its middle, a run must read the epoch again from its start, or save W samples. Blocks need no state, and
 // as the archives come in another order in every epoch, the borders fall between other samples each time. All ranks
 // read in the same few archives at a time, each its own samples. An epoch takes O(archives) to begin and 8 bytes an
 // archive; a position then O(log archives).
@@ -17,9 +17,9 @@
 // kOff: the listing's own order.
 //
 // Weighted, with replacement: each position is a draw of its own (12 bytes a sample, O(1) but for the subset).
-// Weighted, without: the numbers of the epoch's samples are drawn when its EpochOrder is made, which takes some 0.2 s
-// for a million samples, and 4 bytes each as long as it lives; a pipeline makes them ahead (daemon/pipeline/orders.h).
-// Samples of weight 0 are none of the subset.
+// Weighted, without replacement: the numbers of the epoch's samples are drawn when its EpochOrder is made, which takes
+// some 0.2 s for a million samples, and 4 bytes each as long as it lives; a pipeline makes them ahead
+// (daemon/pipeline/orders.h). Samples of weight 0 are not in the subset.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ namespace spdld::sampler {
 // spec tells the kinds of order apart.
 inline constexpr uint32_t kOrderVersion = 1;
 
-// What decides the order of every epoch. Constant; any thread.
+// The settings that decide the order of every epoch. Constant; any thread.
 class Order {
  public:
   struct Rule {
@@ -47,15 +47,15 @@ class Order {
     uint64_t window = 0;  // positions; > 0 with kWindow
   };
 
-  // `archive_starts`: the first id of each archive, in order (equal ones: the earlier archives are empty); none: there
+  // `archive_starts`: the first id of each archive, in order (equal ids: the earlier archives are empty); none: there
   // is one archive. `subset` may be empty: then no position may be asked for.
   Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts = {});
-  // Weighted: a weight for each of the subset, of which there is one at least.
+  // A weighted order: `weighting` has a weight for each sample of the subset, which has at least one sample.
   Order(uint64_t seed, Subset subset, Weighting weighting);
 
   uint64_t size() const { return epoch_samples_; }  // samples of an epoch
   const Subset& subset() const { return subset_; }
-  // Whether an EpochOrder takes long to make: then it is for no thread that others wait for.
+  // Whether an EpochOrder takes long to make. Then a thread that others wait for must not make it.
   bool begins_slowly() const { return !weights_.empty(); }
 
  private:
@@ -64,7 +64,7 @@ class Order {
   Rule rule_;
   Subset subset_;
   uint64_t epoch_samples_;
-  std::vector<uint64_t> archive_starts_;  // of those that hold samples of the subset, by number in the subset
+  std::vector<uint64_t> archive_starts_;  // archives that hold samples of the subset, by number in the subset
   std::optional<AliasTable> table_;       // weighted with replacement
   std::vector<double> weights_;           // weighted without replacement, by number in the subset
 };
@@ -76,13 +76,13 @@ class EpochOrder {
 
   uint64_t epoch() const { return epoch_; }
   uint64_t operator()(uint64_t position) const;  // position < size(): the sample's id
-  // What the random operations on the sample of this position are keyed by, beside the seed and its id: so that a
-  // sample that comes twice in an epoch looks different each time. The epoch, where no sample does; with replacement it
-  // is mixed from (epoch, position), and no two positions of an epoch have the same (order.cpp says it exactly).
+  // The key of random operations on the sample of this position, beside the seed and its id, so that a sample that
+  // comes twice in an epoch looks different each time. Where no sample comes twice, it is the epoch. With replacement
+  // it is mixed from (epoch, position), and no two positions of an epoch have the same (order.cpp has the details).
   uint64_t pass(uint64_t position) const;
   // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
-  // sample but the one of this position (unless there is only one), with replacement one drawn by weight, so it may
-  // well be another bad one: the caller bounds the attempts.
+  // sample except this position's sample (unless there is only one), with replacement drawn by weight. It may be bad as
+  // well: the caller bounds the attempts.
   uint64_t substitute(uint64_t position, uint32_t attempt) const;
 
  private:

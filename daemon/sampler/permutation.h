@@ -1,6 +1,6 @@
 // A keyed permutation of 0 .. N-1 that needs no memory and answers for any position in O(1): a Feistel network over the
 // bits of N - 1, with cycle walking (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). permutation.cpp
-// says it exactly. A value; any thread.
+// has the details. A value; any thread.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // The order of a run whose client pushes it ([order] shuffle = "client"): the samples of each step, in step order,
-// ahead of what is filled. Nothing is known of an epoch beyond what was pushed; its end is pushed as well. Bounded. One
-// stream's, under its lock.
+// ahead of the steps being filled. Nothing is known of an epoch beyond the pushed steps; its end is pushed as well.
+// Bounded. Owned by one stream, under its lock.
 //
-// What a sample is keyed by, beside its id: `place` = step * 65536 + index in the batch (mod 2^64; a batch has fewer
-// than 65,536). Its random operations draw from (seed, pass, id) with
+// A sample's key, beside its id, is `place` = step * 65536 + index in the batch (mod 2^64; a batch has fewer than
+// 65,536 samples). Its random operations draw from (seed, pass, id) with
 //   pass = the first 64 bits, high word first, of the draw named "pass" of (seed, epoch, place)
 // so that a sample that comes twice looks different each time, and the same at the same place of the same order, on
 // every rank. A substitute is the draw named "substitute" (+ attempt) of (seed, epoch, place), among all samples but
@@ -43,7 +43,7 @@ class Pushed {
   };
   Pushed(const Of& of, Position start) : of_(of), next_(start), tail_(start) {}
 
-  // All of it or, with a sentence that names what is wrong, nothing. kUsage, kLimit.
+  // Takes all of the steps or, with a sentence that names the fault, none. kUsage, kLimit.
   Status push(const PushedSteps& steps);
   bool has_next() const { return !known_.empty(); }
   struct Step {
@@ -51,7 +51,7 @@ class Pushed {
     std::vector<uint64_t> ids;
   };
   Step take();              // precondition: has_next()
-  void go_to(Position to);  // forgets what was pushed
+  void go_to(Position to);  // forgets all pushed steps
 
   static uint64_t place(uint64_t step, uint64_t index) { return step * 65536 + index; }
   uint64_t pass(uint64_t epoch, uint64_t place) const;

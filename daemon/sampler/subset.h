@@ -1,6 +1,6 @@
-// Some samples of a listing, in its order: a bijection of 0 .. size()-1 on their ids. What the sampler orders are these
-// numbers; everything else goes on speaking of ids. Held as runs of neighbouring ids, so that its memory grows with the
-// lists that were given (16 bytes an entry) and not with the data set. Constant; any thread.
+// Some samples of a listing, in its order: a bijection of 0 .. size()-1 on their ids. The sampler orders these numbers;
+// all other code uses ids. Held as runs of neighbouring ids, so that its memory grows with the lists that were given
+// (16 bytes an entry) and not with the data set. Constant; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class Subset {
 
   // All of 0 .. listed-1.
   explicit Subset(uint64_t listed);
-  // Of these the ones that `include` names (none given: all) but for those in `exclude`, and of the rest the first
-  // `first` (0: all). Ids are below `listed`. It may be empty.
+  // Takes the ids that `include` names (none given: all), without the ids in `exclude`, and of the rest the first
+  // `first` (0: all). Ids are below `listed`. The subset may be empty.
   Subset(uint64_t listed, const std::optional<Ids>& include, Ids exclude, uint64_t first);
 
   uint64_t size() const { return size_; }
@@ -27,7 +27,7 @@ class Subset {
 
   struct Run {
     uint64_t first;   // id
-    uint64_t before;  // how many of the subset come before it; its length follows from the next run's
+    uint64_t before;  // samples of the subset before this run; its length follows from the next run's `before`
   };
   std::span<const Run> runs() const { return runs_; }  // in order, never empty runs
 

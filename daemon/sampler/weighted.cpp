@@ -74,9 +74,9 @@ uint64_t negative_log2(uint64_t bits) {
   return whole > taken ? whole - taken : 1;
 }
 
-// Each column has room for the mean of the weights. One that is too small is filled up from one that is too large,
-// which then has that much less; columns are gone through in their order, and sums are exact, so that at the end those
-// that are left are full.
+// Each column has room for the mean of the weights. A column that is too small is filled up from a column that
+// is too large, which then has that much less. Columns are gone through in their order, and sums are exact, so that the
+// columns that are left at the end are full.
 AliasTable::AliasTable(std::span<const double> weights) : keep_(weights.size()), alias_(weights.size()) {
   const std::vector<uint64_t> whole = whole_weights(weights);
   const uint64_t sum = std::accumulate(whole.begin(), whole.end(), uint64_t{0}), size = weights.size();

@@ -1,6 +1,6 @@
-// Weighted draws, as pure functions of a seed. All of it is integer arithmetic, but for single IEEE divisions and
-// scalings by powers of two, which round the same everywhere: a libm's log may differ in its last bit between two
-// machines, even with the CPU that it runs on, and an order must not. Values; constant after construction, any thread.
+// Weighted draws, as pure functions of a seed. All arithmetic is on integers, except single IEEE divisions and scalings
+// by powers of two, which round the same everywhere: a libm's log may differ in its last bit between two machines, even
+// with the CPU that it runs on, and an order must not. Values; constant after construction, any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace spdld::sampler {
 
-// What a weighted order is made of.
+// The weights of a weighted order, and how it draws.
 struct Weighting {
   std::vector<double> weights;  // of each sample, by its number: above 0 and finite
   bool replacement = true;

@@ -1,6 +1,7 @@
-// A listing whose samples have some fields more, each chosen from several by what the sample has. "jpg;jpeg;png"
-// is a sample's jpg member; else its jpeg member; else its png member; else the sample lacks the field. The listing alone
-// decides which member is taken, so that every run takes the same. Everything else is as the listing inside has it.
+// A listing whose samples have some further fields; each is chosen from several fields, as the sample has them.
+// "jpg;jpeg;png" is a sample's jpg member; else its jpeg member; else its png member; else the sample lacks the field.
+// The listing alone decides which member is taken, so that every run takes the same. Everything else is the same as in
+// the inner listing.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@
 
 namespace spdld::source {
 
-// `wanted`: fields as config::FieldPath::field() writes them. A text with a single name adds nothing, and neither does a
-// text whose names are no fetched fields here. Gives `listing` itself where nothing is added.
+// `wanted`: fields as config::FieldPath::field() writes them. A text adds nothing if it has a single name, or if its
+// names are no fetched fields here. Gives `listing` itself where nothing is added.
 std::unique_ptr<Listing> with_alternatives(std::unique_ptr<Listing> listing, std::span<const std::string> wanted);
 
 }  // namespace spdld::source

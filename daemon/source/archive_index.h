@@ -1,7 +1,7 @@
 // The members of one tar archive as the samples of a webdataset. As the webdataset package has it, a member's key is
 // its path up to the first dot of its base name, its extension the rest after that dot (in lower case), and
-// neighbouring members with the same key are one sample. Members named __like_this__ at their start are passed over, as
-// there, and members whose base name begins with a dot. Values; one thread.
+// neighbouring members with the same key are one sample. Members whose path begins with a name like __this__ are passed
+// over, as in that package, and so are members whose base name begins with a dot. Values; one thread.
 #pragma once
 
 #include <atomic>
@@ -33,12 +33,12 @@ struct ArchiveIndex {
 };
 
 // Reads the headers of the archive `fd`, whose base name `name` stands in remarks and `path` in errors; adds the bytes
-// it has gone through to `done`, up to the file's size. Throws SetupError for what is no tar, unreadable, or has too
-// many extensions.
+// it has gone through to `done`, up to the file's size. Throws SetupError where the file is no tar, is unreadable, or
+// has too many extensions.
 ArchiveIndex index_archive(int fd, const std::string& path, std::string_view name, std::atomic<uint64_t>& done,
                            const std::stop_token& stop);
 
-// Throws SetupError: more than kExtensionsMax, of which it names some.
+// Throws SetupError: there are more than kExtensionsMax extensions. The error names some of them.
 [[noreturn]] void refuse_extensions(const std::vector<std::string>& extensions, const std::string& where);
 
 }  // namespace spdld::source

@@ -118,7 +118,7 @@ class Search {
     }
   }
 
-  // What fits `part` in `folder`; it is a folder itself where the pattern goes on behind it.
+  // Adds the names in `folder` that fit `part`; where the pattern goes on behind it, they must be folders.
   void add_step(const std::string& folder, const std::string& part, bool is_last, std::vector<std::string>& longer) {
     check_stop(stop_);
     check_bounds(folder);

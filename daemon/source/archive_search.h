@@ -1,8 +1,8 @@
-// Which archives a webdataset's uris stand for. Each uri's braces are expanded (config/uri_pattern.h), and each path
-// that this gives is, in this order:
+// Finds the archives that a webdataset's uris stand for. Each uri's braces are expanded (config/uri_pattern.h), and
+// each path after that is one of these, looked for in this order:
 //
 //   a file or folder of that name     an archive; or the archives *.tar in it, sorted by name
-//   a path with wildcards             what fits it, sorted by path: archives, and folders of them
+//   a path with wildcards             the paths that fit it, sorted: archives, and folders of archives
 //
 // The archives follow one another as the uris do; none may come twice. As in a shell, a wildcard fits no name that
 // begins with a dot unless its pattern does, and no "/".

@@ -59,7 +59,7 @@ void ClassWalk::visit(Pending& pending) {
   sort_out(pending, names.folders, names.links, std::move(names.pictures));
 }
 
-// What was kept of the folder, if it is still so; its status then.
+// The kept record of the folder, if it still holds, and then also the folder's status.
 const KeptFolder* ClassWalk::find_kept(const std::string& path, struct stat& status) const {
   const KeptFolder* kept = source_.kept.find(path);
   if (kept == nullptr || ::stat((source_.root + path).c_str(), &status) != 0) return nullptr;

@@ -26,7 +26,7 @@ struct FolderId {
 };
 inline FolderId folder_id(const struct stat& status) { return {status.st_dev, status.st_ino}; }
 
-// What the walks of all classes share. Constant but for the counts; must outlive them.
+// The data that the walks of all classes share. Constant, except the count; must outlive the walks.
 struct WalkSource {
   const std::string& root;  // ends in '/'
   FolderId root_id;
@@ -49,9 +49,9 @@ struct ClassFiles {
   Remarks remarks;
   Stamps stamps;  // of all folders, relative to the root
 
-  std::string records;                  // to be kept: of folders that were read and are settled
-  std::vector<std::string_view> taken;  // records of folders that are as they were kept
-  uint64_t read = 0;                    // folders whose names were asked for
+  std::string records;                  // records to keep: of folders that were read and are settled
+  std::vector<std::string_view> taken;  // records of folders that have not changed since they were kept
+  uint64_t read = 0;                    // folders whose names were read from the file system
   bool has_unread = false;              // a folder could not be opened
 };
 
@@ -59,13 +59,13 @@ struct ClassFiles {
 class ClassWalk {
  public:
   explicit ClassWalk(const WalkSource& source) : source_(source) {}
-  // `name`: of the class. Throws SetupError.
+  // `name`: the class's name. Throws SetupError.
   ClassFiles walk(const std::string& name);
 
  private:
   struct Pending {
     std::string path;             // relative to the root
-    std::vector<FolderId> above;  // to see a link that leads back
+    std::vector<FolderId> above;  // folders above it, to notice a link that leads back
   };
 
   void visit(Pending& pending);

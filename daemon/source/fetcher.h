@@ -1,5 +1,5 @@
 // Fetches bytes, asynchronously: the same interface for local files now, and for HTTP and S3, whose depth is not a
-// count of threads. A request is owned by the one who asks and must stay where it is until on_fetched is called for it.
+// count of threads. The caller owns a request, which must stay where it is until on_fetched is called for it.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,35 @@ namespace spdld::source {
 
 struct FetchRequest;
 
-// What a file was when it was read: where both are the same, its content is taken for the same. A store's ETag will be
-// hashed into `changed`.
+// The identity of a file's content when it was read: a file of the same identity is assumed to have the same content. A
+// store's ETag will be hashed into `changed`.
 struct Identity {
   uint64_t size = 0;    // of the whole file
   int64_t changed = 0;  // its modification time, ns since 1970
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// What is wanted of one field.
+// The request for one field.
 struct FieldFetch {
   enum class Want : uint8_t {
     kBytes,    // its bytes
-    kNothing,  // none: they are at hand; bytes[i] stays empty
+    kNothing,  // no bytes: the caller has them; bytes[i] stays empty
     kChanged,  // its bytes if the file is another than `identity`; else `unchanged`, and bytes[i] is empty
   };
   FieldId field = 0;
   Want want = Want::kBytes;
-  Identity identity = {};  // kChanged: of what is at hand. After kBytes and kChanged: of the file as it is
+  Identity identity = {};  // kChanged: of the caller's copy. After kBytes and kChanged: of the file now
   bool unchanged = false;  // set by the fetcher
-  // A copy of the field that somebody keeps: read from `kept_fd` (borrowed) instead of the field's own file. With
-  // kBytes without looking at that at all (identity stays), with kChanged if that is unchanged (`unchanged` is set,
-  // bytes[i] is the copy). Where the copy can't be read the field's own file is, `copy_failed` is set and `unchanged`
-  // is not.
+  // A kept copy of the field, which is read from `kept_fd` (borrowed) instead of the field's own file. With kBytes the
+  // own file is not looked at (identity stays). With kChanged the copy is read if the own file is unchanged
+  // (`unchanged` is set, bytes[i] is the copy). Where the copy can't be read, the own file is read, `copy_failed` is
+  // set and `unchanged` is not.
   int kept_fd = -1;
   uint64_t kept_offset = 0, kept_bytes = 0;
   bool copy_failed = false;
 };
 
-// Told once a request, on a thread of the fetcher's; must not block.
+// Called once for each request, on a thread of the fetcher; must not block.
 class FetchObserver {
  public:
   virtual void on_fetched(FetchRequest& request) = 0;
@@ -54,15 +54,15 @@ class FetchObserver {
 };
 
 struct FetchRequest {
-  // Set by the one who asks.
+  // Set by the caller.
   const Listing* listing = nullptr;
   uint64_t sample = 0;
   std::vector<FieldFetch> fields;  // of kind kFetched
   FetchObserver* observer = nullptr;
 
-  // Set by the fetcher before on_fetched. bytes[i] belongs to fields[i]; there may be more of them, left from an
-  // earlier use of this request, whose memory is used again. After a failure their content means nothing. ByteBuffer's
-  // memory is aligned to 16 bytes at least.
+  // Set by the fetcher before on_fetched. bytes[i] belongs to fields[i]; there may be more buffers, left from an
+  // earlier use of this request, so that their memory is used again. After a failure the bytes mean nothing.
+  // ByteBuffer's memory is aligned to 16 bytes at least.
   std::vector<ByteBuffer> bytes;
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
@@ -73,12 +73,12 @@ struct FetchRequest {
 class Fetcher {
  public:
   virtual ~Fetcher() = default;
-  // Never blocks. The number of outstanding requests is bounded by those who ask (each stream has a window).
+  // Never blocks. Callers bound the number of outstanding requests (each stream has a window).
   virtual void fetch(FetchRequest& request) = 0;
-  // Fetches on the calling thread, which may be one that decodes, where that needs no wait for a disk or a network: the
-  // results are set, and on_fetched is not called. False: it can't be had so, or something is wrong with it; the
-  // request's results mean nothing then, and fetch() is to be called. What comes this way is not handed from thread to
-  // thread, and lies in the cache of the core that uses it.
+  // Fetches on the calling thread, which may be a decode thread, where that needs no wait for a disk or a network: the
+  // results are set, and on_fetched is not called. False: this is not possible, or something is wrong; the results mean
+  // nothing then, and fetch() must be called. Bytes from here are not handed from thread to thread, and lie in the
+  // cache of the core that uses them.
   virtual bool fetch_at_hand(FetchRequest&) { return false; }
 };
 
@@ -87,15 +87,15 @@ struct FetchStatistics {
   Histogram duration_ns;  // of one request, from start to end of its reading (not its time in the queue)
 };
 
-// Reads local files with `concurrency` threads. The destructor finishes what is outstanding (it does not drop
-// requests). A single field is at most `bytes_max`; a larger one is bad content.
+// Reads local files with `concurrency` threads. The destructor finishes outstanding requests (it does not drop them). A
+// single field is at most `bytes_max`; a larger one is bad content.
 class LocalFetcher : public Fetcher {
  public:
   explicit LocalFetcher(unsigned concurrency, uint64_t bytes_max = 1ull << 30);
   ~LocalFetcher() override;
   void fetch(FetchRequest& request) override;
   bool fetch_at_hand(FetchRequest& request) override;
-  // How many of the threads take requests, 1 to as many as there are; the others sleep. What is being read is finished.
+  // Sets how many of the threads take requests, from 1 to all; the others sleep. Reads under way are finished.
   void set_concurrency(unsigned concurrency);
   unsigned concurrency() const;
   const FetchStatistics& statistics() const;

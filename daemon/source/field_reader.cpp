@@ -40,7 +40,7 @@ int open_at_hand(const char* path) {
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
-// What part of an open file an extent means; checked against the file as it is now.
+// The part of an open file that an extent means, checked against the file as it is now.
 struct Part {
   uint64_t offset, size;
 };
@@ -125,7 +125,7 @@ Status FieldReader::find(const FetchRequest& request, FieldId field, Extent& ext
   return Done{};
 }
 
-// What can't be looked at is opened, which then says why.
+// A file whose status can't be read counts as changed: opening it then says why.
 bool FieldReader::is_unchanged(const Identity& identity) {
   if (at_hand_) return open() && S_ISREG(status_.st_mode) && identity_of(status_) == identity;
   if (bounds_ != nullptr && !bounds_->holds(path_)) return false;

@@ -1,5 +1,5 @@
-// Reads the fields of requests from local files: what each FieldFetch asks for, with as few system calls as that takes
-// (open, fstat, pread, close; a stat alone where nothing has changed). One thread.
+// Reads the fields of requests from local files, as each FieldFetch asks, with as few system calls as possible (open,
+// fstat, pread, close; a stat alone where nothing has changed). One thread.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,8 +20,8 @@ class FieldReader {
 
   // Sets the request's results, except its duration.
   void read(FetchRequest& request);
-  // The same from what the kernel has in memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12).
-  // False: not everything is there, or something is wrong; the request must be read in full by read().
+  // The same, from the kernel's memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12). False: not
+  // everything is there, or something is wrong; the request must be read in full by read().
   bool read_at_hand(FetchRequest& request);
 
  private:
@@ -31,13 +31,13 @@ class FieldReader {
   Status open();
   Status read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes);
   bool read_copy(const FieldFetch& field, ByteBuffer& bytes);
-  // Fewer bytes than wanted: the file ends there. With errno: < 0.
+  // Returns the bytes read; fewer than wanted: the file ends there; < 0: errno says why.
   int64_t read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes);
 
   const uint64_t bytes_max_;
-  bool at_hand_ = false;  // read_at_hand is under way
-  std::string path_;      // of the field's file
-  const Bounds* bounds_ = nullptr;  // where that must lie
+  bool at_hand_ = false;            // read_at_hand is under way
+  std::string path_;                // of the field's file
+  const Bounds* bounds_ = nullptr;  // where the file must lie
   // The last file that this request opened: the fields of a sample mostly lie in one archive.
   UniqueFd fd_;
   struct stat status_ {};

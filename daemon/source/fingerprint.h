@@ -1,4 +1,4 @@
-// A 128-bit XXH3 over what a listing consists of. Not a defence against someone who seeks collisions. One thread.
+// A 128-bit XXH3 over the content of a listing. It is no defence against someone who seeks collisions. One thread.
 #pragma once
 
 #include <cstdint>

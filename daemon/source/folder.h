@@ -13,10 +13,10 @@
 
 namespace spdld::source {
 
-// What a picture's name may end in, in any case: ".jpg", ".jpeg".
+// The endings that a picture's name may have, in upper or lower case: ".jpg", ".jpeg".
 class Endings {
  public:
-  // `text`: "jpg, .jpeg". Throws SetupError where it names none.
+  // `text`: "jpg, .jpeg". Throws SetupError where it names no ending.
   explicit Endings(const std::string& text);
   bool fit(std::string_view name) const;
   std::string joined() const;  // for people: ".jpg, .jpeg"
@@ -41,14 +41,14 @@ OpenFolder open_folder(const std::string& path);
 void for_each_entry(DIR* folder, const std::string& path, const std::stop_token& stop,
                     const std::function<void(const dirent&)>& each);
 
-// Names in a folder: each ended by NUL, in order of their bytes. Hidden ones, which begin with a dot, are left out:
+// Names in a folder: each ended by NUL, in order of their bytes. Hidden names, which begin with a dot, are left out:
 // such files are no pictures ("._x.jpg" of macOS, "x.jpg" copied halfway by rsync) and such folders no classes.
 struct FolderNames {
   std::string folders;
-  std::string links;     // whatever they lead to: that may change while the folder does not
-  std::string pictures;  // of other files, those whose ending fits
+  std::string links;     // links to anything: their targets may change while the folder does not
+  std::string pictures;  // other files whose ending fits
 };
-// Asks the file system for names alone, where it tells their types. Without `endings` (nullptr) no picture is wanted.
+// Asks the file system only for names, where it tells their types. Without `endings` (nullptr) no picture is wanted.
 // `path` is for errors: throws SetupError when the reading fails in its middle, or `stop` is asked for.
 FolderNames read_folder(DIR* folder, const std::string& path, const Endings* endings, const std::stop_token& stop);
 
@@ -67,7 +67,7 @@ void sort_names(std::string& names);
 
 bool leads_to_folder(const std::string& path);  // links are followed
 
-// Throws: the folder can't be read.
+// Throws SetupError: the folder can't be read.
 [[noreturn]] void refuse_folder(const std::string& folder, int error_number);
 
 }  // namespace spdld::source

@@ -1,10 +1,10 @@
-// Several data sets as one listing, one behind the other: for pipelines with several sources.
+// Several data sets as one listing, one after the other, for pipelines with several sources.
 //
-//   ids       those of a part, from the number on that the parts before have together
+//   ids       follow the ids of the parts before
 //   names     "part/name"
-//   fields    those that all parts have by the same name and kind, and `source`: the number of the sample's part
-//   classes   of all parts, united by name and numbered in order of their bytes, as one image folder's would be
-//   locate    as the part does
+//   fields    of the same name and kind in all parts; and `source`, the number of the sample's part
+//   classes   of all parts, united by name, numbered in order of their bytes as in one image folder
+//   locate    done by the part
 //
 // Constant; any thread.
 #pragma once
@@ -26,9 +26,9 @@ struct NamedListing {
 // Two or more. Throws SetupError where they have more samples than 2^62 together.
 std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts);
 
-// Lists all that `specs` say: one as open_listing does, several of them joined. Errors name the source. Progress is
-// that of the source being listed; `use` is the sum. `wanted`: the fields that will be asked for; where one has
-// alternatives, each source has it as alternatives.h says.
+// Lists all sources of `specs`: one source as open_listing does, several sources joined. Errors name the source.
+// Progress is told for the source being listed; `use` is the sum over all sources. `wanted`: the fields that will be
+// asked for; where a field has alternatives, each source has it as alternatives.h says.
 std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
                                        const std::stop_token& stop, const std::filesystem::path& kept = {},
                                        KeptUse* use = nullptr, std::span<const std::string> wanted = {},

@@ -1,4 +1,4 @@
-// The indexes of archives as a kept listing has them: one record an archive, of its path, its state and its index.
+// The indexes of archives in a kept listing: one record for each archive, with its path, its state and its index.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace spdld::source {
 // Constant after construction: any thread reads it. Borrows the payload.
 class KeptArchives {
  public:
-  // What is not in the form of records ends them: those before are used.
+  // Bytes that are no record end the records; the records before them are used.
   explicit KeptArchives(std::string_view payload);
 
   size_t size() const { return archives_.size(); }
-  // The record of an archive that is in the state in which it was kept; empty: there is none.
+  // The record of an archive whose state is the same as when it was kept; empty: there is no such record.
   std::string_view find(const std::string& path, const KeptState& state) const;
 
-  // The index in a record; none where it is damaged: every member lies in the archive.
+  // The index in a record, whose members all lie in the archive; none where the record is damaged.
   static std::optional<ArchiveIndex> index_of(std::string_view record);
   static std::string record_of(const std::string& path, const KeptState& state, const ArchiveIndex& index);
 

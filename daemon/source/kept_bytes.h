@@ -1,5 +1,5 @@
 // How kept listings are written: numbers in groups of seven bits, the lowest first, the eighth bit set where more
-// follow (LEB128); texts as their length and their bytes. Nothing that is read is trusted.
+// follow (LEB128); texts as their length and their bytes. The reader trusts nothing.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class KeptWriter {
   std::string bytes_;
 };
 
-// After something could not be read ok() is false, and all that follows is 0 or empty. Borrows the bytes; one thread.
+// After a failed read ok() is false, and all further reads give 0 or an empty text. Borrows the bytes; one thread.
 class KeptReader {
  public:
   explicit KeptReader(std::string_view bytes) : rest_(bytes) {}

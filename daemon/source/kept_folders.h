@@ -1,4 +1,4 @@
-// The folders of an image folder as a kept listing has them: one record a folder, of its path, its state and the names
+// The folders of an image folder in a kept listing: one record for each folder, with its path, its state and the names
 // in it.
 #pragma once
 
@@ -14,17 +14,17 @@ namespace spdld::source {
 
 struct KeptFolder {
   KeptState state;
-  std::string_view folders, links, pictures;  // as of FolderNames
-  std::string_view record;                    // all of it, as it is written
+  std::string_view folders, links, pictures;  // as in FolderNames
+  std::string_view record;                    // the whole record, as it is written
 };
 
 // Constant after construction: any thread reads it. Borrows the payload.
 class KeptFolders {
  public:
-  // What is not in the form of records ends them: those before are used.
+  // Bytes that are no record end the records; the records before them are used.
   explicit KeptFolders(std::string_view payload);
 
-  // nullptr: none.
+  // nullptr: there is no record of this folder.
   const KeptFolder* find(std::string_view path) const;
   size_t size() const { return folders_.size(); }
   uint64_t pictures() const { return pictures_; }  // in all folders

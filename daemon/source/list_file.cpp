@@ -41,7 +41,7 @@ struct Chain {
   const uint64_t others = unknown.size() - 1;
   refuse(Trouble::kUsage,
          what + ", line " + std::to_string(first.line) + ": no sample is called \"" + shown(first.name) + "\"" +
-             (others == 0 ? "" : ", and so it is with " + std::to_string(others) + " more of its lines") +
+             (others == 0 ? "" : ", and the same holds for " + std::to_string(others) + " more of its lines") +
              "; a line is a sample's name, such as \"" + shown(listing.name(0)) + "\", or its id, at most " +
              std::to_string(listing.size() - 1) + ".");
 }

@@ -1,6 +1,6 @@
-// A text file of a user's that names samples, one a line: what sample_list.h and weight_list.h share. A name is one as
-// Listing::name has it ("cat/3.jpg", "train-007.tar:000123") or an id; no name consists of digits alone: an image
-// folder's has a '/', a webdataset's a ':'.
+// A user's text file that names samples, one on each line: shared code of sample_list.h and weight_list.h. A sample is
+// named as by Listing::name ("cat/3.jpg", "train-007.tar:000123") or by its id. No name consists of digits alone: an
+// image folder's has a '/', a webdataset's a ':'.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace spdld::source {
 // SetupError: it can't be read, is no file, has more than kSampleListBytesMax, or lies outside the listing's bounds.
 std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps);
 
-// A text of such a file as it may stand in a message: not all of a long one, and nothing that steers a terminal.
+// A text of such a file, made fit for a message: a long text is cut, and nothing steers a terminal.
 std::string shown(std::string_view text);
 
-// Calls see(line's text, its number from 1 on) for each that is not blank.
+// Calls see(line's text, its number from 1 on) for each line that is not blank.
 template <typename See>
 void for_each_line(std::string_view text, const See& see) {
   for (uint64_t number = 1; !text.empty(); ++number) {
@@ -40,15 +40,16 @@ struct NamedLine {
   uint64_t line = 0;
 };
 
-// Of a line and a sample that it names. A name that several samples have means all of them, and lines may name a sample
+// A line and a sample that it names. A name that several samples have means all of them, and lines may name a sample
 // twice.
 struct NamedSample {
   uint64_t line;  // index into the lines
   uint64_t id;
 };
 
-// In no order. Goes through the names of the whole listing where names are given. Throws SetupError: a line names what
-// is not listed (the first such, and how many there are), or `stop`.
+// The samples that the lines name, in no order. Where lines give names, it reads the names of the whole listing. Throws
+// SetupError where lines name samples that are not listed (the first such name, and how many there are), or where
+// `stop` is asked for.
 std::vector<NamedSample> find_samples(std::span<const NamedLine> lines, const std::string& what, const Listing& listing,
                                       const std::stop_token& stop);
 

@@ -1,4 +1,4 @@
-// The kinds of listing, for open_listing alone, which says what `bounds` are (nullptr: none). Threads and errors as listing.h says.
+// The kinds of listing, for open_listing alone. listing.h explains `bounds` (nullptr: none), threads and errors.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace spdld::source {
 
-// `root`: a folder; `extensions`: as of the parameter, "jpg,jpeg".
+// `root`: a folder; `extensions`: the parameter's text, "jpg,jpeg".
 std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::string& extensions,
                                            const Progress& progress, const std::stop_token& stop,
                                            const std::filesystem::path& kept, KeptUse& use, const Bounds* bounds);

@@ -12,7 +12,7 @@
 namespace spdld::source {
 namespace {
 
-// What a thread that is not the fetcher's reads with.
+// The reader of a thread that is not the fetcher's.
 FieldReader& reader_of_thread(uint64_t bytes_max) {
   thread_local uint64_t made_for = 0;
   thread_local std::unique_ptr<FieldReader> reader;
@@ -39,7 +39,7 @@ struct LocalFetcher::Inside {
   FetchRequest* take(unsigned number) {
     std::unique_lock lock(mutex);
     while (number >= allowed || queue.empty()) {
-      if (closing) return nullptr;  // what is outstanding is finished by those that are allowed to
+      if (closing) return nullptr;  // the allowed threads finish the outstanding requests
       (number < allowed ? wanted : resting).wait(lock);
     }
     FetchRequest* request = queue.front();
@@ -61,9 +61,9 @@ struct LocalFetcher::Inside {
   const uint64_t bytes_max;
   FetchStatistics statistics;
   std::mutex mutex;
-  std::condition_variable wanted;   // a request came, for those that may take it
+  std::condition_variable wanted;   // a request came, for the threads that may take it
   std::condition_variable resting;  // the others
-  std::deque<FetchRequest*> queue;  // under mutex, as the following; bounded by those who ask
+  std::deque<FetchRequest*> queue;  // under mutex, as the following; bounded by the callers
   unsigned allowed;                 // threads of lower numbers take requests
   bool closing = false;
   std::vector<std::jthread> threads;

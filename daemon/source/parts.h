@@ -15,9 +15,9 @@ void check_stop(const std::stop_token& stop);
 
 // Calls part(0) .. part(count - 1), each once, on up to eight threads; returns when all are done. Each must call
 // check_stop now and then. The exception of the lowest part that threw is thrown here, after the other threads have
-// left their parts. `progress` (may be empty) is told of `amount`, on this thread, and at the end.
+// left their parts. `progress` (may be empty) is told `amount`, on this thread, also at the end.
 struct Amount {
-  std::string_view what;              // as of Progress
+  std::string_view what;              // as in Progress
   const std::atomic<uint64_t>& done;  // the parts add to it
   uint64_t total = 0;
 };

@@ -1,5 +1,5 @@
-// What a listing has to say of its data set: the first hundred sentences and how many there were, and which of them
-// tell of samples that are lost (a folder that can't be read, an archive that was cut). Owned by one thread at a time.
+// A listing's remarks on its data set: the first hundred sentences and how many there were, and the sentences about
+// samples that are lost (a folder that can't be read, an archive that was cut). Owned by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ class Remarks {
   };
 
   Remarks() = default;
-  // As they were told before: `missing` are some of `all`.
+  // Remarks that were told before: the sentences of `missing` are in `all` as well.
   Remarks(Sentences all, Sentences missing) : all_(std::move(all)), missing_(std::move(missing)) {}
 
-  // Nothing is lost by what this says.
+  // Adds a sentence about something by which no sample is lost.
   void add(std::string sentence) { all_.add(std::move(sentence)); }
-  // Samples are lost, or may be: on_missing decides what becomes of the listing.
+  // Adds a sentence about samples that are lost, or may be: on_missing then decides whether the listing is refused.
   void add_missing(const std::string& sentence) {
     all_.add(sentence);
     missing_.add(sentence);
   }
-  // Appends the remarks of a later part of the listing, each behind `prefix`.
+  // Appends the remarks of a later part of the listing, each after `prefix`.
   void add_all(const Remarks& later, std::string_view prefix = {}) {
     all_.add_all(later.all_, prefix);
     missing_.add_all(later.missing_, prefix);

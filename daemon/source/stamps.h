@@ -1,5 +1,5 @@
-// When files and folders were last changed, to see later whether a listing still holds. Filled by one thread; then
-// constant.
+// The states of files and folders with their times of change, to see later whether a listing still holds. Filled by one
+// thread; then constant.
 #pragma once
 
 #include <sys/stat.h>

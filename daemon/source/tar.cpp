@@ -35,7 +35,7 @@ std::string_view text_at(const uint8_t* block, Place place) {
   return {text, ::strnlen(text, place.length)};
 }
 
-// Octal digits, or big-endian binary after a byte 0x80 (GNU), of which 63 bits are taken at most.
+// Octal digits, or big-endian binary after a byte 0x80 (GNU); at most 63 bits of it are taken.
 std::optional<uint64_t> number_at(const uint8_t* block, Place place) {
   const uint8_t* field = block + place.start;
   uint64_t number = 0;
@@ -72,7 +72,7 @@ bool checksum_is_right(const uint8_t* block) {
 
 bool has_type(char type, std::string_view types) { return types.find(type) != std::string_view::npos; }
 
-// What a file that is no tar may be instead.
+// The compression of a file that is no tar, if it has one.
 std::string_view compression_of(const uint8_t* start) {
   const auto begins = [&](std::string_view magic) { return std::memcmp(start, magic.data(), magic.size()) == 0; };
   if (begins("\x1f\x8b")) return "gzip";

@@ -1,6 +1,6 @@
 // Goes through the members of a tar archive by its headers alone: USTAR and PAX (POSIX.1-2017, pax, "ustar Interchange
-// Format" and "pax Header Block"), GNU long names and base-256 sizes (GNU tar manual, "Basic Tar Format"), and what
-// came before. Nothing in the archive is trusted: every number is checked against the file's size before it is used.
+// Format" and "pax Header Block"), GNU long names and base-256 sizes (GNU tar manual, "Basic Tar Format"), and the
+// older formats. Nothing in the archive is trusted: every number is checked against the file's size before it is used.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace spdld::source {
 
 struct TarMember {
-  std::string name;  // as the archive has it, at most kTarNameMax bytes, without NUL
+  std::string name;  // as in the archive, at most kTarNameMax bytes, without NUL
   uint64_t offset = 0;
   uint64_t size = 0;  // offset + size is inside the file
 };
@@ -36,30 +36,30 @@ class TarReader {
   // The next regular file; false at the end. Folders, links, devices and the like are passed over.
   bool next(TarMember& member);
 
-  // Where it stands, in bytes from the start; after the end: where it was found.
+  // The reader's position, in bytes from the start; after the end: where the end was found.
   uint64_t position() const { return position_; }
   uint64_t file_size() const { return file_size_; }
-  // After next() gave false.
+  // How the archive ended. Valid after next() gave false.
   TarEnd end() const { return end_; }
-  const std::string& damage() const { return damage_; }        // kDamaged: what was wrong there
-  const std::string& cut_member() const { return cut_name_; }  // kCut: whose bytes are missing; empty where unknown
-  // Regular files that can't be given, since the last call: sparse ones (their bytes don't stand together), too long
-  // names.
+  const std::string& damage() const { return damage_; }        // kDamaged: the damage in words
+  const std::string& cut_member() const { return cut_name_; }  // kCut: member whose bytes are missing; empty: unknown
+  // The number of regular files since the last call that can't be given: sparse files (their bytes are not together),
+  // and files with too long names.
   uint64_t take_unreadable() { return std::exchange(unreadable_, 0); }
 
  private:
   struct Header;
-  // What a PAX or GNU header says of the member after it.
+  // A PAX or GNU header's data on the member after it.
   struct Extension {
     std::string name;
     bool has_name = false, has_size = false, sparse = false;
     uint64_t size = 0;
   };
 
-  // The file's bytes from `offset` on, until the next call; none where it ends before their end.
+  // The file's bytes from `offset` on, until the next call; nullptr where the file ends before them.
   const uint8_t* bytes_at(uint64_t offset, uint64_t size);
   void fill_window(uint64_t offset, uint64_t size);
-  // These give false after they have set end_.
+  // The following functions return false after they have set end_.
   bool stop(TarEnd end, std::string text = {});
   bool read_header(Header& header);
   bool read_extension(const Header& header, Extension& extension);

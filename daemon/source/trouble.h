@@ -1,4 +1,4 @@
-// errno, as the kind of trouble and the words for it. Any thread.
+// Turns errno into the kind of trouble, and into words. Any thread.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace spdld::source {
 
-// What an errno of opening or reading means for a sample. What is not known to be the file's own fault counts as
-// transient: it is waited for, and never replaced by another sample.
+// The kind of trouble that an errno of opening or reading is for a sample. An error that is not known to be the file's
+// own fault counts as transient: the daemon waits, and never takes another sample instead.
 Trouble content_trouble(int error_number);
 // The same at set-up, where nothing is waited for: kNotFound, kDenied, kUsage or kTransient.
 Trouble setup_trouble(int error_number);

@@ -35,7 +35,7 @@ UniqueFd open_archive(const std::string& path) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// What all archives' paths begin with, up to a "/": the names of samples do without it.
+// The length of the beginning that all archives' paths share, up to a "/": the names of samples leave it out.
 size_t common_folder(const std::vector<std::string>& paths) {
   size_t common = paths.front().rfind('/') + 1;
   for (const std::string& path : paths) {
@@ -179,7 +179,7 @@ class WebDataset : public Listing {
 
 // ---- keeping
 
-// What indexing gave of each archive.
+// The result of indexing one archive.
 struct Indexed {
   ArchiveIndex index;
   std::string_view taken;  // its record, where it is as it was kept

@@ -9,13 +9,13 @@
 
 namespace spdld::transform {
 
-// Asks for the source rows of the next band, a few cache lines at a time, while this one is computed: planes come from
-// a cache of gigabytes, and no machine foresees dozens of rows at once.
+// Prefetches the source rows of the next band, a few cache lines at a time, while this band is computed: planes come
+// from a cache of gigabytes, and no machine foresees dozens of rows at once.
 class Ahead {
  public:
   Ahead(const Band& band, size_t sources) : left_(sources), band_(band), from_(band.sources.data()) { begin_source(); }
 
-  // So many at each wanted pixel ask for all in time.
+  // With this many cache lines at each wanted pixel, all rows are asked for in time.
   static int lines_a_pixel(const Band& band) {
     const BandSource& luma = band.sources[0];
     const int rows = kBandRows * (luma.vertical->range().end - luma.vertical->range().first) / luma.vertical->count();

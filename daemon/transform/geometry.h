@@ -1,4 +1,4 @@
-// What the operations of a chain do to a sample's geometry: torchvision's definitions of resize, center-crop,
+// The effect of a chain's operations on a sample's geometry: torchvision's definitions of resize, center-crop,
 // random-resized-crop and horizontal-flip, as passes of resampling. Constant after construction; any thread.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace spdld::transform {
 
 class GeometryPlan {
  public:
-  // `ops` are those between decode-image and normalize or convert. Throws SetupError where the result's size would
-  // differ from sample to sample, or where a box is asked for that has no place in the picture.
+  // `ops` are the operations between decode-image and normalize or convert. Throws SetupError where the result's size
+  // would differ from sample to sample, or where a box is asked for that has no place in the picture.
   GeometryPlan(std::span<const config::OperationSpec> ops, const std::string& output_name);
 
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;

@@ -23,8 +23,8 @@ uint8_t* aligned(ByteBuffer& memory, size_t size) {
   return reinterpret_cast<uint8_t*>((address + kAligned - 1) / kAligned * kAligned);
 }
 
-// One pass's source: the planes of a whole picture, reduced or not; or else the pixels of `covers`, of which `first` is
-// the first.
+// One pass's source: the planes of a whole picture, reduced or not; or else the pixels of `covers`, and `first` is
+// the first of them.
 struct Source {
   const PlanesView* planes;
   const uint8_t* first;
@@ -149,7 +149,7 @@ class PassRun {
     }
   }
 
-  // Asks for the first band's rows, which come while the weights are computed; the kernel asks for those of the others.
+  // Asks for the first band's rows, which come while the weights are computed; the kernel asks for the other rows.
   void prefetch_planes(const PlanesView& view, const SourceRange& across, const SourceRange& down) const {
     constexpr int kLine = 64, kRowsMax = 4 * kBandRows;
     for (int i = 0; i < view.shape.planes(); ++i) {

@@ -6,13 +6,13 @@
 //
 // Resampling is Pillow's and torchvision's: separable, triangle filter, antialiased (support grows with the reduction)
 // unless turned off, box edges clamp, pixel centres at half. Each pass of a chain is one resampling; flips and crops
-// fold into the pass they follow; a second resize starts a second pass. Every pass is rounded to 8 bits, as a chain
-// over Pillow's pictures is: the values of a float tensor are those of the uint8 one. The program itself is constant:
+// fold into the pass that they follow; a second resize starts a second pass. Every pass is rounded to 8 bits, as in a
+// chain over Pillow's pictures: a float tensor has the same values as the uint8 tensor. The program itself is constant:
 // any thread.
 //
 // An output whose chain does not end in normalize or convert is uint8 NHWC. random-resized-crop and horizontal-flip
-// draw from the stream that their `draw` names, by default from one named as the operation: so two outputs of a sample
-// share a crop unless they name different draws.
+// draw from the stream that their `draw` names, by default from a stream named as the operation. So two outputs of a
+// sample share a crop unless they name different draws.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct SampleTensor {
   size_t bytes() const;
 };
 
-// `box` of the source is resampled to `size`, of which `window` is kept, then mirrored or not. A window may reach
-// outside of `size`: what lies there is black (a center-crop of a smaller picture).
+// `box` of the source is resampled to `size`; its part `window` is kept, then mirrored or not. A window may reach
+// outside of `size`: pixels there are black (a center-crop of a smaller picture).
 struct Pass {
   Box box;
   Size size;
@@ -44,14 +44,14 @@ struct Pass {
   bool antialias = true;
 };
 
-// What resolve decided for one sample.
+// The decisions of resolve() for one sample.
 struct Geometry {
   std::vector<Pass> passes;  // at least one
-  Box decoded;               // what must be decoded: the part of passes[0].box that its window needs
-  // 1, 2, 4 or 8: a picture that has planes may be decoded to ones so much smaller instead (decode-image with `fast`).
-  // They need not be those of more than `decoded`.
+  Box decoded;               // the part to decode: the part of passes[0].box that its window needs
+  // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
+  // with `fast`). The planes need to cover only `decoded`.
   int reduction = 1;
-  Box drawn;  // of the random-resized-crop before which nothing is resized, in the picture; else all of it
+  Box drawn;  // box in the picture of a random-resized-crop before any resize; else all of it
 };
 
 // Memory of one decode thread, reused from sample to sample.
@@ -68,8 +68,8 @@ class Scratch {
 
 class ImageProgram {
  public:
-  // Precondition: `output` came out of config/load.h and begins with decode-image. Throws SetupError on what only shows
-  // here.
+  // Precondition: `output` came out of config/load.h and begins with decode-image. Throws SetupError on faults that
+  // only show here.
   explicit ImageProgram(const config::OutputSpec& output);
   ~ImageProgram();
   ImageProgram(ImageProgram&&) noexcept;
@@ -84,8 +84,8 @@ class ImageProgram {
   // `rows` covers geometry.decoded (or more); `out` has tensor().bytes() bytes, aligned to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
   // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
-  // chroma and converts at its own size; chroma's weights hold libjpeg's fancy upsampling, so that the pixels are those
-  // of render() within rounding; of reduced planes they are close to them.
+  // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal
+  // the other render()'s within rounding. From reduced planes the pixels are close to these.
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
 
  private:

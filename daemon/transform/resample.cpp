@@ -16,7 +16,8 @@ constexpr int kFraction = 7;
 // Products are rounded to 16 bits, one by one; sums of more of them than this are kept in 32 bits.
 constexpr int kTapsFew = 64;
 
-// What chroma, less its middle, adds to luma (JFIF 1.02, section 7), in 1/32768; R and B also get it once as it is.
+// The factors by which chroma, less its middle, adds to luma (JFIF 1.02, section 7), in 1/32768; R and B also get it
+// once as it is.
 constexpr int16_t kMiddle = 128 << kFraction;
 constexpr int16_t kRedFromCr = 13173;     // 1.402 - 1
 constexpr int16_t kGreenFromCb = -11277;  // -0.344136
@@ -343,7 +344,7 @@ HWY_NOINLINE void turn_back(const Band& band) {
   }
 }
 
-// All rows of a stretch of columns that the nearest cache holds, then those of the next one.
+// All rows of a stretch of columns that the nearest cache holds, then all rows of the next stretch.
 template <int kTaps>
 HWY_NOINLINE void vertical_columns(const Band& band, const BandSource& from, size_t samples) {
   constexpr size_t kStretch = 256;

@@ -2,10 +2,10 @@
 // them give the same bytes. Pure functions over memory that the caller owns; any thread.
 //
 // Vertical pass first, on the rows as they are (interleaved RGB, or one plane of luma or chroma; 8 bits), to 16-bit
-// values with 7 fractional bits. It leaves them turned: the band's rows lie side by side for each source column. So the
-// horizontal pass is, for any number of taps, plain vector arithmetic over 32 rows at once. Luma and chroma meet at the
-// wanted size and become RGB there (JFIF 1.02: full-range BT.601). The result is rounded to 8 bits once, and turned
-// back.
+// values with 7 fractional bits. It leaves the values turned: the band's rows lie side by side for each source column.
+// So the horizontal pass is, for any number of taps, plain vector arithmetic over 32 rows at once. Luma and chroma meet
+// at the wanted size and become RGB there (JFIF 1.02: full-range BT.601). The result is rounded to 8 bits once, and
+// turned back.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct BandSource {
   static size_t columns_size(int samples) { return (static_cast<size_t>(samples) + 32) * kBandRows; }
 };
 
-// A row of wanted pixels: interleaved RGB, or three rows of one colour each, one behind the other.
+// A row of wanted pixels: interleaved RGB, or three rows of one colour each, one after the other.
 struct RowLayout {
   bool planar = false;
   int width = 0;

@@ -46,7 +46,7 @@ struct Float32 {
 };
 #if (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2) || HWY_TARGET >= HWY_EMU128
 // Without an instruction for it, Highway's own conversion cuts off. To nearest, ties to even; beyond 65504 infinity.
-// What is below 2^-14 has fewer bits: adding 0.5 to it lets the float unit round it at 2^-24.
+// A value below 2^-14 has fewer bits: adding 0.5 to it lets the float unit round it at 2^-24.
 struct Float16 {
   using Element = uint16_t;
   template <bool kStream>

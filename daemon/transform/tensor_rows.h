@@ -15,8 +15,8 @@ struct TensorFormat {
   config::DType dtype = config::DType::kUint8;  // kUint8, kFloat16, kBfloat16 or kFloat32
   config::Layout layout = config::Layout::kNhwc;
   Size size;
-  // Of a value 0..255, by colour, in float32 (one fused multiply-add where the machine has it); uint8 takes values as
-  // they are.
+  // Applied to a value 0..255, by colour, in float32 (one fused multiply-add where the machine has it); uint8 takes
+  // values as they are.
   std::array<float, 3> factor = {1, 1, 1}, offset = {0, 0, 0};
 };
 
@@ -31,8 +31,8 @@ struct RgbRows {
 bool prefers_planes(const TensorFormat& format);
 
 // `rows` rows of size.width pixels become the tensor's rows from `first_row`. `out` is the whole tensor, aligned to its
-// elements; nothing outside of these rows is written, 64 bytes behind the last pixel may be read. Large tensors of
-// whole cache lines are written past the caches: flush_rows() before another thread reads.
+// elements; nothing outside of these rows is written, and 64 bytes after the last pixel may be read. Large tensors of
+// whole cache lines are written past the caches: call flush_rows() before another thread reads.
 void write_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out);
 void flush_rows();
 

@@ -72,7 +72,7 @@ void AxisWeights::fill(const AxisRequest& request) {
   if (taps_ > kTapsFew) return;
   fill_few(static_cast<float>(scale.support), static_cast<float>(scale.pixel));
   if (request.reduction == 1) return;
-  for (size_t i = 0; i < count_; ++i) {  // those that take a part of a sample at the box's edge
+  for (size_t i = 0; i < count_; ++i) {  // pixels that take a part of a sample at the box's edge
     const int first = range_.first + starts_[i];
     if (first > 0 && first + taps_ < request.samples()) continue;
     fill_one(i, distances_[i], scale.support, scale.pixel, request);
@@ -144,14 +144,14 @@ void AxisWeights::fill(const AxisWeights& luma, const HalvedAxis& axis) {
   }
 }
 
-// All wanted pixels at once, right for those whose samples all exist. Pixel p gives 3/4 of its weight to sample p / 2
-// and 1/4 to the one next to it; so sample c has 1, 3, 3 and 1 quarters of the pixels from 2c - 1.
+// All wanted pixels at once, right for the pixels whose samples all exist. Pixel p gives 3/4 of its weight to sample
+// p / 2 and 1/4 to the sample next to it; so sample c has 1, 3, 3 and 1 quarters of the pixels from 2c - 1.
 void AxisWeights::halve(const AxisWeights& luma, int luma_first) {
   for (size_t at = 0; at < stride(); at += kBlock) {
     int even[kBlock], sums[kBlock], given[kBlock] = {};
     for (size_t i = 0; i < kBlock; ++i) even[i] = -(~(luma_first + luma.starts_[at + i]) & 1);
     for (int& sum : sums) sum = 2;
-    const auto add = [&](int tap, int quarters) {  // of an odd first pixel; an even one's are those of the tap before
+    const auto add = [&](int tap, int quarters) {  // `tap`: for an odd first pixel; one less for an even one
       static constexpr int16_t kNone[kBlock] = {};
       const auto taps_of = [&](int k) {
         return k < 0 || k >= luma.taps_ ? kNone

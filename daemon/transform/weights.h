@@ -1,6 +1,6 @@
 // The weights of one axis of a resampling: Pillow's triangle filter (libImaging/Resample.c, precompute_coeffs), in
-// 16-bit fixed point; for chroma of half the size joined with libjpeg's upsampling. Reused from sample to sample by one
-// decode thread.
+// 16-bit fixed point; for chroma of half the size they are joined with libjpeg's upsampling. Reused from sample to
+// sample by one decode thread.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace spdld::transform {
 
-// `in` source pixels become `out`, of which [first, first + count) are wanted.
+// `in` source pixels become `out` pixels. The pixels [first, first + count) of these are wanted.
 //
-// The source may be a reduced one: each of its samples is the mean of `reduction` pixels, the first one of pixels that
-// begin `phase` before the box. The triangle is then taken at the samples' middles, in the box's pixels; so where the
-// box begins within a sample all are at their true places. A sample at the box's edge counts by the part of it that is
-// inside.
+// The source may be reduced: each of its samples is the mean of `reduction` pixels, and the first sample's pixels begin
+// `phase` before the box. The triangle is then taken at the samples' middles, in the box's pixels. So all samples are
+// at their true places, even where the box begins within a sample. A sample at the box's edge counts by the part of it
+// that is inside.
 struct AxisRequest {
   int in = 1, out = 1;
   int first = 0, count = 1;
@@ -22,7 +22,7 @@ struct AxisRequest {
   bool antialias = true;
   int reduction = 1, phase = 0;  // phase < reduction; reduction > 1: in > reduction * out
 
-  int samples() const { return (phase + in + reduction - 1) / reduction; }  // of the source, that the box touches
+  int samples() const { return (phase + in + reduction - 1) / reduction; }  // source samples that the box touches
 };
 
 // The source samples [first, end) that a request needs.
@@ -35,24 +35,24 @@ SourceRange source_range(const AxisRequest& request);
 struct HalvedAxis {
   int samples = 1;    // of the plane
   int box_first = 0;  // where the box of the request for luma begins, in the picture
-  // libjpeg's fancy upsampling (jdsample.c): a pixel is 3/4 of its own sample and 1/4 of the one next to it, at the
-  // picture's border of its own alone. Else always its own.
+  // libjpeg's fancy upsampling (jdsample.c): a pixel is 3/4 of its own sample and 1/4 of the next sample; at the
+  // picture's border it is its own sample. False: a pixel is always its own sample.
   bool smooth = true;
 };
 
 class AxisWeights {
  public:
   void fill(const AxisRequest& request);
-  // The weights for chroma of what `luma` gives for luma, as if the whole plane were upsampled first; range() is in the
-  // plane's samples then.
+  // The chroma weights for the resampling that `luma` does for luma, as if the whole plane were upsampled first.
+  // range() is in the plane's samples then.
   void fill(const AxisWeights& luma, const HalvedAxis& axis);
 
   static constexpr int kOne = 1 << 15;  // a weight of 1 (a single tap has 1 - 2^-15: it would not fit)
 
   const SourceRange& range() const { return range_; }
   int count() const { return static_cast<int>(count_); }
-  // The wanted pixel i is the sum of weight(i, k) * source[range().first + start(i) + k], k < taps(). All have as many
-  // taps, some of which may be 0: loops over them are then easy to predict.
+  // The wanted pixel i is the sum of weight(i, k) * source[range().first + start(i) + k], k < taps(). All pixels have
+  // the same number of taps, and some weights may be 0: loops over them are then easy to predict.
   int taps() const { return taps_; }
   int start(int i) const { return starts_[static_cast<size_t>(i)]; }
   int16_t weight(int i, int k) const { return weights(i)[static_cast<size_t>(k) * stride()]; }

@@ -9,7 +9,7 @@
 
 namespace spdld::cuda::abi {
 
-// CUresult; only those that are told apart. Any other number may come.
+// CUresult, with only the values that the code tells apart. Any other number may come.
 enum Result : int {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -111,7 +111,7 @@ inline constexpr int kAttributeMps = 133;  // contexts are shared through MPS; s
 // CUcomputemode
 inline constexpr int kComputeModeProhibited = 2;
 inline constexpr int kComputeModeExclusiveProcess = 3;
-// Of memory that is made by cuMemCreate.
+// Constants for memory that cuMemCreate makes.
 inline constexpr int kMemAllocationPinned = 1;
 inline constexpr int kMemHandlePosixFile = 1;
 inline constexpr int kMemLocationDevice = 1;
@@ -123,8 +123,8 @@ inline constexpr int kCaptureActive = 1;
 // cuGetProcAddress: streams given as 0 are the legacy default stream.
 inline constexpr uint64_t kProcAddressLegacyStream = 1;
 
-// Every entry: X(symbol, CUDA version of the variant meant, parameters). All return Result. Versions are those that
-// cuGetProcAddress takes: 1000 * major + 10 * minor.
+// Every entry: X(symbol, CUDA version of the variant meant, parameters). All return Result. Versions are written as for
+// cuGetProcAddress: 1000 * major + 10 * minor.
 #define SPDLD_CUDA_ENTRIES(X)                                                                                        \
   X(cuInit, 2000, (unsigned flags))                                                                                  \
   X(cuDriverGetVersion, 2020, (int* version))                                                                        \
@@ -178,7 +178,7 @@ inline constexpr uint64_t kProcAddressLegacyStream = 1;
   X(cuMemUnmap, 10020, (DevicePtr address, size_t bytes))                                                            \
   X(cuMemSetAccess, 10020, (DevicePtr address, size_t bytes, const MemAccessDesc* access, size_t count))
 
-// The table itself: a pointer to each, none while the driver is not loaded.
+// The table itself: a pointer to each entry, null while the driver is not loaded.
 struct Entries {
 #define SPDLD_CUDA_MEMBER(symbol, version, parameters) Result(*symbol) parameters = nullptr;
   SPDLD_CUDA_ENTRIES(SPDLD_CUDA_MEMBER)

@@ -27,10 +27,10 @@ std::string to_text(const abi::Uuid& uuid);
 
 class Driver {
  public:
-  // Loads and initialises it once. Throws Fault: kNoDriver, kDriverTooOld, kNoGpu, kForked (this process is a child of
-  // the one that loaded it), or what cuInit says; every further call throws the same.
+  // Loads and initialises the driver once. Throws Fault: kNoDriver, kDriverTooOld, kNoGpu, kForked (a parent process
+  // loaded the driver), or the cause of cuInit's error; every further call throws the same.
   static const Driver& get();
-  // The same without the exception: nullptr, and `why` where it is given.
+  // The same without the exception: nullptr instead, and `why` (if given) gets the sentence.
   static const Driver* find(std::string* why = nullptr);
 
   Driver(const Driver&) = delete;
@@ -40,11 +40,11 @@ class Driver {
   const std::vector<Device>& devices() const { return devices_; }
   int version() const { return version_; }  // 12040 is CUDA 12.4
 
-  // Throws Fault where `code` is none of success: "<cause>: <what> (CUDA_ERROR_..., <text>)", and the cause's advice.
+  // Throws Fault where `code` is not kSuccess: "<cause>: <what> (CUDA_ERROR_..., <text>)", and the cause's advice.
   void check(abi::Result code, const std::string& what) const;
   // "CUDA_ERROR_OUT_OF_MEMORY, out of memory"
   std::string describe(abi::Result code) const;
-  // Whether this process is a child (by fork) of the one that loaded the driver: there it must not be called.
+  // Whether this process is a forked child of the process that loaded the driver. The child must not call the driver.
   bool is_forked() const;
 
  private:

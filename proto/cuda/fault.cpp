@@ -30,12 +30,12 @@ constexpr Entry kCauses[] = {
      "transport"},
     {Cause::kOtherUser, "other-user", "run daemon and trainer as the same user, or use host memory (device = \"cpu\")"},
     {Cause::kMig, "mig", "use a whole GPU, or host memory (device = \"cpu\" or \"pinned\")"},
-    {Cause::kSameProcess, "same-process", "attach from another process than the one that made the memory"},
+    {Cause::kSameProcess, "same-process", "attach from a process that did not make the memory"},
     {Cause::kForked, "forked",
      "start this process with the spawn start method (multiprocessing.set_start_method(\"spawn\")), or first use CUDA "
      "after the fork"},
     {Cause::kContextLost, "context-lost",
-     "attach again; where that gives the same, restart spdld (jobs outlive that), or the trainer where its own CUDA "
+     "attach again; if that fails too, restart spdld (jobs outlive that), or the trainer if its own CUDA "
      "calls fail; the kernel's log (dmesg: NVRM Xid) says more"},
     {Cause::kUnsupported, "unsupported", ""},
     {Cause::kFailed, "failed", ""},

@@ -1,5 +1,5 @@
-// What can go wrong with a GPU, by name. Every sentence for people begins with the name of its cause and says what to
-// do: "exclusive-process: GPU 0 (...) ...". The names are the user's to search for, and never change.
+// The causes of trouble with a GPU, by name. Every sentence for people begins with the name of its cause and says what
+// to do: "exclusive-process: GPU 0 (...) ...". The names are the user's to search for, and never change.
 #pragma once
 
 #include <stdexcept>
@@ -14,7 +14,7 @@ enum class Cause : uint8_t {
   kNoDriver,          // no libcuda.so.1 here, or one that can't start
   kDriverTooOld,      // it lacks an entry
   kNoGpu,             // a driver, and no GPU that this process may see
-  kGpuNotVisible,     // this GPU is not among those that the process sees
+  kGpuNotVisible,     // the process does not see this GPU
   kExclusiveProcess,  // the GPU takes one process alone
   kOutOfMemory,       // of the GPU, or pinned memory
   kOtherNamespace,    // daemon and trainer share no IPC or PID namespace
@@ -30,15 +30,15 @@ enum class Cause : uint8_t {
 // "no-driver", "driver-too-old", "no-gpu", "gpu-not-visible", "exclusive-process", "out-of-memory", "other-namespace",
 // "other-user", "mig", "same-process", "forked", "context-lost", "unsupported", "failed".
 std::string_view name_of(Cause cause);
-// What to do, where the cause alone tells; else empty.
+// Advice on what to do, where the cause alone tells it; else empty.
 std::string_view advice_of(Cause cause);
 
-// Of a call's result, as far as the number alone tells.
+// The cause of a call's result, as far as the number alone tells it.
 Cause cause_of(abi::Result code);
-// After these every further call on the context fails with the same.
+// Whether every further call on the context fails with the same code.
 bool is_sticky(abi::Result code);
 
-// Set-up's exception.
+// The exception of set-up.
 class Fault : public std::runtime_error {
  public:
   // what(): "<cause>: <sentence>", and "; <advice>" where the cause has one: `sentence` need not say it.

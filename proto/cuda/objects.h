@@ -1,6 +1,6 @@
-// What the driver lends, each given back by its destructor. Everything made on a context holds it. Constructors and
-// factories throw Fault; what lies on the way of a batch returns the driver's result. Any thread: each call makes its
-// context current for its own time, and leaves the thread as it found it.
+// Objects that the driver lends; each destructor gives its object back. Everything made on a context holds the context.
+// Constructors and factories throw Fault; functions on the way of a batch return the driver's result. Any thread: each
+// call makes its context current for its own time, and leaves the thread as it found it.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,11 @@ namespace spdld::cuda {
 inline constexpr uint64_t kDeviceGranularity = 2u << 20;  // no handle exposes a neighbour's bytes
 inline uint64_t round_up(uint64_t bytes, uint64_t to = kDeviceGranularity) { return (bytes + to - 1) / to * to; }
 
-// The primary context of a device: the one that the runtime API, and so torch and jax, use as well.
+// The primary context of a device, which the runtime API, and so torch and jax, use as well.
 class Context {
  public:
-  // kExclusiveProcess: the device takes one process alone, and that must be the trainer. kUnsupported: it takes none.
+  // kExclusiveProcess: the device takes one process alone, and that must be the trainer. kUnsupported: the device takes
+  // no process.
   static std::shared_ptr<Context> retain(const Device& device);
   ~Context();
   Context(const Context&) = delete;
@@ -28,10 +29,10 @@ class Context {
   abi::Context handle() const { return handle_; }
 
   // After a reset, and in a forked child of the process that retained it: the driver is not called for it any more, so
-  // that what was made on it is not given back piece by piece.
+  // that objects made on it are not given back piece by piece.
   bool lost() const { return lost_.load(std::memory_order_relaxed) || driver_.is_forked(); }
   // After a sticky error: marks it lost, and destroys the device's primary context with all that lives on it, for this
-  // process. No other thread is in a call on it.
+  // process. Precondition: no other thread is in a call on it.
   void reset();
 
  private:
@@ -43,7 +44,7 @@ class Context {
 };
 using ContextRef = std::shared_ptr<Context>;
 
-// Makes a context current for a scope. Of a lost one the result is kContextDestroyed.
+// Makes a context current for a scope. For a lost context the result is kContextDestroyed.
 class Current {
  public:
   explicit Current(const Context& context);
@@ -82,7 +83,7 @@ class Event {
  public:
   enum class Reach : uint8_t { kProcess, kInterprocess };
   Event(ContextRef context, Reach reach);
-  // Another process's.
+  // Opens another process's event.
   Event(ContextRef context, const abi::IpcEventHandle& shared);
   ~Event();
   Event(const Event&) = delete;
@@ -91,7 +92,7 @@ class Event {
   abi::Event handle() const { return handle_; }
   abi::IpcEventHandle share() const;  // throws Fault
   abi::Result record(abi::Stream stream);
-  abi::Result make_wait(abi::Stream stream);  // what is put into `stream` from here on waits for it
+  abi::Result make_wait(abi::Stream stream);  // later work in `stream` waits for it
   abi::Result query() const;                  // kNotReady: not yet
   abi::Result wait() const;                   // blocks
 
@@ -100,7 +101,7 @@ class Event {
   abi::Event handle_ = nullptr;
 };
 
-// Host memory that the GPU reads and writes directly. The memory is the caller's, and outlives this.
+// Host memory that the GPU reads and writes directly. The caller owns the memory, which outlives this object.
 class RegisteredHost {
  public:
   RegisteredHost(ContextRef context, void* address, uint64_t bytes);
@@ -113,12 +114,12 @@ class RegisteredHost {
   void* const address_;
 };
 
-// Memory on a GPU, made here and shown to other processes, or theirs and opened here.
+// Memory on a GPU: made here and shown to other processes, or made by another process and opened here.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Gives it back before the destructor would. False: it stays open here until the process ends, so that its maker must
-  // not free it. May be called again.
+  // Gives the memory back before the destructor would. False: it stays open here until the process ends, so that its
+  // maker must not free it. May be called again.
   virtual bool close() { return true; }
   abi::DevicePtr address() const { return address_; }
   uint64_t bytes() const { return bytes_; }  // a multiple of kDeviceGranularity
@@ -130,7 +131,7 @@ class DeviceMemory {
   abi::DevicePtr address_ = 0;
 };
 
-// By CUDA IPC memory handles. The exporter must not free it before every importer has closed it.
+// Memory shared by CUDA IPC memory handles. The exporter must not free it before every importer has closed it.
 class HandleMemory final : public DeviceMemory {
  public:
   HandleMemory(ContextRef context, uint64_t bytes);
@@ -144,7 +145,8 @@ class HandleMemory final : public DeviceMemory {
 
 class OpenedHandle final : public DeviceMemory {
  public:
-  // kMig, kSameProcess, kOtherNamespace as far as the driver's number tells; kFailed: it is smaller than claimed.
+  // Throws Fault: kMig, kSameProcess, kOtherNamespace as far as the driver's number tells; kFailed: the memory is
+  // smaller than claimed.
   OpenedHandle(ContextRef context, const HandleMemory::Shared& shared, uint64_t bytes);
   ~OpenedHandle() override;
   bool close() override;
@@ -153,7 +155,7 @@ class OpenedHandle final : public DeviceMemory {
   abi::DevicePtr base_ = 0;
 };
 
-// By CUDA virtual memory, as file descriptors: it lives as long as any process has it mapped.
+// Memory shared by CUDA virtual memory, as file descriptors: it lives as long as any process has it mapped.
 class FdMemory final : public DeviceMemory {
  public:
   FdMemory(ContextRef context, uint64_t bytes);              // makes it

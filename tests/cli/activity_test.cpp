@@ -37,7 +37,7 @@ json ring(const char* group, uint64_t rank, uint64_t epoch, uint64_t step, uint6
 TEST_CASE("a listing is told with its rate, and its time left where the whole is known") {
   Activity activity;
   json describe = {{"state", "listing"}, {"listing", {{"what", "listing pictures"}, {"done", 0}, {"total", 0}}}};
-  CHECK(activity.note(describe, 0).text(kWide) == "listing  looks whether the last listing still holds\n");
+  CHECK(activity.note(describe, 0).text(kWide) == "listing  the daemon checks whether the last listing still holds\n");
   describe["listing"]["done"] = 1000;
   CHECK(activity.note(describe, 1).text(kWide) == "listing  1,000 pictures\n");
   describe["listing"]["done"] = 3000, describe["listing"]["total"] = 10000;

@@ -70,13 +70,13 @@ TEST_CASE("describe says how much runs at once, and why") {
   CHECK(facts_of(add_tuning, described()) == "tuning  3 changes, last: trainers waited 12 % of the time\n");
   CHECK(tuning_text(described(), kWide) ==
         "TUNED   NOW  MOST  OF             SET BY\n"
-        "decode    2     8  threads        what is measured\n"
+        "decode    2     8  threads        measurements\n"
         "fetch     4    16  reads at once  pinned\n"
-        "depth     3     4  batches ahead  what is measured\n"
+        "depth     3     4  batches ahead  measurements\n"
         "\n");
   json off = described();
   off["tuning"]["enabled"] = false;
-  CHECK(tuning_text(off, kWide).find("what is measured") == std::string::npos);
+  CHECK(tuning_text(off, kWide).find("measurements") == std::string::npos);
   CHECK(tuning_text(off, kWide).find("batches ahead  its most\n") != std::string::npos);
 }
 

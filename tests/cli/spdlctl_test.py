@@ -222,7 +222,7 @@ class WithDaemon(DaemonCase):
         self.assertGreater(field["memory_hits"], 0)
         self.assertRegex(text, r"(?m)^tuning +\d+ changes?")
         self.assertRegex(text, r"(?m)^decode +1 +1 +threads +pinned$")
-        self.assertRegex(text, r"(?m)^fetch +[1-5] +5 +reads at once +what is measured$")
+        self.assertRegex(text, r"(?m)^fetch +[1-5] +5 +reads at once +measurements$")
         self.assertRegex(text, r"(?m)^depth +2 +4 +batches ahead +pinned$")
 
     def test_status_shows_limits_and_the_cache(self):

@@ -130,7 +130,7 @@ TEST_CASE("a state of another run is refused with what differs, and taken all th
   says(state_with("1-615b", "2-615b"), "the version of the order differs");
   says(state_with("615b", "615c"), "the data set's listing differs");
   says(state_with("615b-c0ffee", "615c-c0ffef"), "the data set's listing and the pipeline's spec differ;");
-  says(state_with("1-615b-c0ffee-4", "f1"), "the fingerprint is another (f1, and 1-615b-c0ffee-4 here)");
+  says(state_with("1-615b-c0ffee-4", "f1"), "the fingerprints differ (f1, and 1-615b-c0ffee-4 here)");
   const std::string halves =
       state_with("c0ffee-4\",\"seed\":17,\"epoch\":1,\"step\":2,\"samples\":8,\"global_size\":4",
                  "c0ffee-6\",\"seed\":17,\"epoch\":1,\"step\":1,\"samples\":6,\"global_size\":6");

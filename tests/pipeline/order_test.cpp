@@ -165,7 +165,7 @@ TEST_CASE("an unknown name is refused with its line, and how many there are") {
   given.order.include = lists.write("include", "sample-3\n20\nsample-03\n999999999999999999999999\n");
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("order.include: ") &&
                                     Catch::Contains("line 2: no sample is called "
-                                                    "\"20\", and so it is with 2") &&
+                                                    "\"20\", and the same holds for 2") &&
                                     Catch::Contains("\"sample-0\", or its id, at most 19"));
   given.order.include = lists.write("include", "sample-3\nx\u001b[0m\n");
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("line 2: no sample is called \"x?[0m\"; a line"));
@@ -173,7 +173,7 @@ TEST_CASE("an unknown name is refused with its line, and how many there are") {
   CHECK_THROWS_WITH(Rig(given), Catch::Contains("order.include: ") && Catch::Contains("is empty"));
   given.order.include = lists.write("include", "3\n");
   given.order.exclude = lists.write("exclude", "sample-3\n");
-  CHECK_THROWS_WITH(Rig(given), Catch::Contains("leaves no sample of those that order.include names"));
+  CHECK_THROWS_WITH(Rig(given), Catch::Contains("leaves none of the samples that order.include names"));
   given.order.exclude = lists.write("exclude", "");
   CHECK_NOTHROW(Rig(given));
   given.order.exclude += ".gone";

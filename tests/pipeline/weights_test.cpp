@@ -192,7 +192,7 @@ TEST_CASE("missing weights are counted, and other trouble has its sentence") {
   given.order.weights = files.write("weights", "0,0\n");
   CHECK_THROWS_WITH(Rig(given), Contains("gives no sample a weight above 0."));
   given.order.first = 2;
-  CHECK_THROWS_WITH(Rig(given), Contains("gives no sample a weight above 0, of those that are taken."));
+  CHECK_THROWS_WITH(Rig(given), Contains("gives no selected sample a weight above 0."));
   given.order.weights = files.write("weights", "0,1\n1,-1\n");
   CHECK_THROWS_WITH(Rig(given), Contains("line 2: a weight must be 0 or"));
 }

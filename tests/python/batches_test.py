@@ -117,13 +117,13 @@ class Errors(DaemonCase):
             self.assertIn(word, str(caught.exception))
 
     def test_arguments(self):
-        for options, word in (({"rank": 1}, "world_size"), ({"rank": 2, "world_size": 2}, "rank 2"),
+        for options, word in (({"rank": 1}, "world_size"), ({"rank": 2, "world_size": 2}, "rank is 2"),
                               ({"framework": "tensorflow"}, "torch, numpy"), ({"rank": -1, "world_size": 1}, "rank is -1"),
                               ({"timeout": -1.0}, "seconds"), ({"reconnect": -1.0}, "reconnect"),
                               ({"world_size": 0, "rank": 0}, "at least 1")):
             with self.subTest(options), self.assertRaisesRegex(spdld.InvalidError, word):
                 self.attach(**options)
-        with self.assertRaisesRegex(spdld.InvalidError, "no int"):
+        with self.assertRaisesRegex(spdld.InvalidError, "type int"):
             self.attach(17)
         with self.assertRaisesRegex(spdld.InvalidError, "object"):
             self.attach(self.spec(seed=object()))

@@ -106,7 +106,7 @@ for options in ({"dl_device": (2, 1)}, {"copy": False}, {"stream": None}, {"stre
         self.assertEqual([line.split()[0] for line in lines[1:]],
                          ["BufferError", "BufferError", "BufferError", "InvalidError", "InvalidError", "TypeError"])
         self.assertIn("on GPU 1", lines[1])
-        self.assertIn("1 is the legacy default stream", lines[4])
+        self.assertIn("1 for the legacy default stream", lines[4])
 
     def test_pinned_memory_is_host_memory_that_the_gpu_knows(self):
         output = self.trainer("""

@@ -37,7 +37,8 @@ class Arguments(unittest.TestCase):
                 self.assertRegex(line, f"^{words} has no {name}=: .+")
 
     def test_what_they_say(self):
-        for name, words in (("shuffle", r"shuffle = true or false under \[order\]"), ("num_workers", "leave it out"),
+        for name, words in (("shuffle", r"shuffle = true or false under \[order\]"),
+                            ("num_workers", "leave the argument out"),
                             ("transform", "ops = "), ("collate_fn", r"convert=\(\"image\", \"label\"\)"),
                             ("pin_memory", 'device="pinned"'), ("generator", "seed = 17"),
                             ("prefetch_factor", "prefetch_depth")):
@@ -60,7 +61,7 @@ class Arguments(unittest.TestCase):
     def test_numbers(self):
         for name, value in (("batch_size", None), ("batch_size", 8.0), ("rank", "0"), ("epoch", "1")):
             given = {name: value, **({"world_size": 1} if name == "rank" else {})}
-            self.assertEqual(self.refused(spdld.attach, **given), [f"{name} is {value!r}, and has to be a whole number"])
+            self.assertEqual(self.refused(spdld.attach, **given), [f"{name} is {value!r}, and must be a whole number"])
 
     def test_what_is_no_pipeline(self):
         class ImageFolder:
@@ -69,7 +70,7 @@ class Arguments(unittest.TestCase):
         self.assertIn('"uri": "/data/train"', self.refused(lambda _: spdld.attach(ImageFolder()))[0])
         for given in (TensorDataset(torch.zeros(3)), 5, None, [1], b"train.toml"):
             line, = self.refused(lambda _, given=given: spdld.torch.Loader(given))
-            self.assertRegex(line, f"^a pipeline is a dict, .*, and no {type(given).__name__}$")
+            self.assertRegex(line, f"^a pipeline is a dict, .*, and not a value of the type {type(given).__name__}$")
         with tempfile.TemporaryDirectory() as folder:
             for given in (folder, Path(folder)):
                 self.assertIn(json.dumps(folder), self.refused(lambda _, given=given: spdld.attach(given))[0])
@@ -124,7 +125,7 @@ class Specs(DaemonCase):
                              (self.spec(size=b"32"), r"^output\[0\].ops\[1\].size is a bytes, b'32': a pipeline holds "),
                              ({**self.spec(), "batch": {4: 5}}, "^batch has the key 4: keys are texts$"),
                              ({**self.spec(), 4: 5}, "^the pipeline has the key 4: keys are texts$"),
-                             (itself, "more than 32 deep, or one that holds itself: 'source.more.source")):
+                             (itself, "more than 32 deep, or a value that holds itself: 'source.more.source")):
             with self.assertRaisesRegex(spdld.InvalidError, words):
                 self.attach(given)
 
@@ -151,7 +152,8 @@ class Files(DaemonCase):
         with self.assertRaisesRegex(spdld.NotFoundError, f"{self.path}: No such file"):
             self.attach(self.path)
         for content, words in ((b'{"name":\n 5,}', "train.json:2:4: this is not JSON: "),
-                               (b"[1]", "holds no JSON object .*, but a list"), (b"", "train.json:1:1: this is not JSON"),
+                               (b"[1]", "must hold a JSON object .*, and holds a list"),
+                               (b"", "train.json:1:1: this is not JSON"),
                                (b'{"name": "a", "name": "b"}', "has the key 'name' twice in one object"),
                                (b'{"seed": NaN}', "seed is nan"), (b'"\xff"', "not written in UTF-8"),
                                (b"[" * 100_000, "too deep"), (b" " * (2**24 + 1), "larger than 16 MiB"),

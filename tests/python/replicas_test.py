@@ -187,11 +187,11 @@ class Replicas(DaemonCase):
 
     def test_what_does_not_fit(self):
         for options, words in (({"dp_rank": 0}, "dp_rank and dp_size belong together"),
-                               ({"dp_rank": 2, "dp_size": 2}, "dp_rank 2 is not below dp_size 2"),
+                               ({"dp_rank": 2, "dp_size": 2}, r"dp_rank is 2, and must be below dp_size \(2\)"),
                                ({"dp_rank": 0, "dp_size": 0}, "dp_size is 0"),
                                ({"dp_rank": 0, "dp_size": 2, "rank": 0, "world_size": 2}, "in place of rank"),
                                ({"replica": 1}, "replica and replicas belong together"),
-                               ({"replica": 2, "replicas": 2}, "replica 2 is not below replicas 2"),
+                               ({"replica": 2, "replicas": 2}, r"replica is 2, and must be below replicas \(2\)"),
                                ({"replica": 0, "replicas": 2, "group": None}, "the same group")):
             names = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_COMM_WORLD_RANK")
             with self.subTest(options), mock.patch.dict(os.environ):

@@ -101,7 +101,8 @@ class States(DaemonCase):
         state = loader.state_dict()
         for wrong, words in (("x", "str"), ({}, "format"), ({**state, "step": -1}, "whole number"),
                              ({**state, "step": 1.0}, "not whole"), ({**state, "step": True}, "whole number"),
-                             ({**state, "step": object()}, "object"), ({**state, "step": float("nan")}, "not one that"),
+                             ({**state, "step": object()}, "object"),
+                             ({**state, "step": float("nan")}, "did not give this state"),
                              ({**state, "step": 2**64}, "too large"), ({**state, "format": 2}, "update it"),
                              ({**state, "more": 1}, "more"), ({**state, 5: 1}, '"5"')):
             with self.subTest(wrong), self.assertRaisesRegex(spdld.InvalidError, words):

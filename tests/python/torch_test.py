@@ -271,7 +271,7 @@ class Processes(ProcessesCase):
         self.assertEqual(code, 0, errors)
         for case, words in (("same", "right"), ("seed", "ChangedError process 1 .*the pipeline's spec differs"),
                             ("place", "ChangedError process 1 stands at epoch 0, step 2, and process 0 at epoch 0, step 0"),
-                            ("rank", "InvalidError nobody reads the batches of rank 1 of 2"),
+                            ("rank", "InvalidError no process reads the batches of rank 1 of 2"),
                             ("size", "ChangedError process 1 .*the global batch size differs"),
                             ("world", "ChangedError process 1 is one of 1 ranks with 6 steps an epoch")):
             said = re.findall(f"^{case}: (.*)$", output, re.MULTILINE)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The pages are written in plain sentences, and their links lead somewhere."""
+"""Pages, comments, docstrings and printed texts are written in plain sentences, and the pages' links lead somewhere."""
 import sys
 import unittest
 from pathlib import Path
@@ -8,6 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cases  # noqa: E402
 import pages  # noqa: E402
+import prose  # noqa: E402
 import words  # noqa: E402
 
 PAGES = pages.all_pages()
@@ -48,6 +49,56 @@ class ThePages(unittest.TestCase):
                 if file.is_relative_to(ROOT):
                     waiting.append(str(file.relative_to(ROOT)))
         self.assertEqual(set(PAGES) - reached, set())
+
+
+class TheSources(unittest.TestCase):
+    def test_sentences_are_plain(self):
+        sources = list(prose.all_sources())
+        self.assertGreater(len(sources), 300)
+        faults = [fault for source in sources for fault in words.faults_of(source)]
+        self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
+
+class MadeUpSources(unittest.TestCase):
+    """The look at a source finds comments, docstrings and texts, and nothing else."""
+
+    def sentences(self, name, text):
+        return [sentence for _, sentence in prose.Source(name, text).sentences()]
+
+    def test_cpp(self):
+        text = '''#include "a/b/c.h"  // the name of a file
+// First line of a sentence
+// that goes on. Second sentence here.
+int one = 1;  // a comment of its own
+/* Of a block,
+ * over two lines. */
+const char* kText = "one text in"
+                    " two pieces\\n\\nand a paragraph";
+char quote = '"';  // behind a quote
+auto raw = R"(a raw "text" here)";
+'''
+        self.assertEqual(self.sentences("a.cpp", text), [
+            "the name of a file", "First line of a sentence that goes on.", "Second sentence here.", "a comment of its own",
+            "Of a block, over two lines.", "one text in two pieces", "and a paragraph", "behind a quote",
+            'a raw "text" here'])
+
+    def test_python(self):
+        text = '''"""What it does. And more of it.
+
+    one: the first argument
+    two, three: the other arguments
+"""
+raise Error(f"the value {x} is wrong: {y}")
+'''
+        self.assertEqual(self.sentences("a.py", text), [
+            "What it does.", "And more of it.", "one: the first argument", "two, three: the other arguments",
+            "the value x is wrong: x"])
+
+    def test_habits_are_found(self):
+        for name, text in (("a.h", "// One that waits is last."), ("a.h", "int x;  /* it has two jobs, of which one waits */"),
+                           ("a.cpp", 'fail("it is not the one"\n     " that was meant");'), ("a.py", '"""Those who wait."""')):
+            with self.subTest(text=text):
+                self.assertEqual(len(list(words.faults_of(prose.Source(name, text)))), 1)
 
 
 class MadeUpPages(unittest.TestCase):

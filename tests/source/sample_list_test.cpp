@@ -67,7 +67,7 @@ TEST_CASE("what is not listed is refused, the first with its line, and how many 
                            ", line 3: no sample is called \"c/7.jpg\"; a line is a sample's name, such as "
                            "\"a/0.jpg\", or its id, at most 5.");
   CHECK_THAT(pictures.refused("6\nx\n18446744073709551616\n/a/0.jpg\n").message,
-             Contains("line 1: no sample is called \"6\", and so it is with 3 more of its lines"));
+             Contains("line 1: no sample is called \"6\", and the same holds for 3 more of its lines"));
   CHECK_THAT(pictures.refused("a/0.jpg \n").message, Contains("called \"a/0.jpg \""));
   CHECK_THAT(pictures.refused(std::string(1000, 'y')).message, Contains(std::string(200, 'y') + "...\""));
 }

@@ -91,7 +91,7 @@ TEST_CASE("what is no weight is refused with its line") {
   CHECK_THAT(pictures.refused("0,1\n\"1,2\n"), Contains("line 2: a column's closing quote is missing."));
   CHECK_THAT(pictures.refused("\"0\"1,2\n"), Contains("line 1: a column goes on behind its closing quote."));
   CHECK_THAT(pictures.refused("0,1\nx\u001b[1m,2\n"), Contains("line 2: no sample is called \"x?[1m\"; a line"));
-  CHECK_THAT(pictures.refused("3,1\nx,2\n"), Contains("line 1: no sample is called \"3\", and so it is with 1 more"));
+  CHECK_THAT(pictures.refused("3,1\nx,2\n"), Contains("line 1: no sample is called \"3\", and the same holds for 1"));
 }
 
 TEST_CASE("each sample is weighted once") {

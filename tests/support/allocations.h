@@ -1,5 +1,5 @@
-// How often a test's program has asked for memory: what allocates nothing in steady state is measured by it.
-// The program links allocations_dep, which stands in the place of glibc's malloc; any thread may ask.
+// Counts how often a test's program has asked for memory, to test code that must allocate nothing in steady state. The
+// program links allocations_dep, which stands in the place of glibc's malloc; any thread may ask.
 #pragma once
 
 namespace spdld::test {

@@ -26,11 +26,11 @@ class DaemonProcess {
   std::string log() const;
 
   void start();          // returns once it answers
-  int stop(int signal);  // sends the signal, waits for the end; the status of waitpid
+  int stop(int signal);  // sends the signal, waits for the end; returns waitpid's status
   void rewrite_settings(const std::string& settings);
 
-  // What the kernel says of it.
-  size_t open_fds() const;  // but the pictures that are being read, which come and go
+  // The kernel's numbers for the process.
+  size_t open_fds() const;  // without the pictures being read, which come and go
   size_t threads() const;
   size_t memfd_mappings() const;
   uint64_t pss_bytes() const;

@@ -48,7 +48,7 @@ struct FakeDeviceSlot {
   std::vector<uint8_t> copied;
 };
 
-// What ATTACHED says of slots on a GPU, true or not.
+// ATTACHED's fields for slots on a GPU, true or not.
 struct FakeDevice {
   std::vector<uint8_t> gpu;
   std::vector<FakeDeviceSlot> slots;
@@ -56,14 +56,14 @@ struct FakeDevice {
   uint64_t ipc_namespace = 0, pid_namespace = 0;
 };
 
-// Slots in other memory than memfds. The daemon's thread alone.
+// Slots in other memory than memfds. Only the daemon's thread calls it.
 class FakeSlots {
  public:
   virtual ~FakeSlots() = default;
   virtual void describe(FakeDevice& device) = 0;
   virtual std::vector<int> fds() const = 0;  // its own
   virtual unsigned char* fill_address(uint32_t slot) = 0;
-  virtual void publish(uint32_t slot) = 0;  // what was filled becomes the trainer's to see
+  virtual void publish(uint32_t slot) = 0;  // makes the content visible to the trainer
   virtual void free(uint32_t slot) = 0;     // may be called again
 };
 
@@ -86,17 +86,17 @@ struct FakeScript {
   bool sends_batches = true;
   proto::ErrorCode hello_error = proto::ErrorCode::none;
   proto::ErrorCode attach_error = proto::ErrorCode::none;
-  uint32_t attach_errors = ~0u;  // so many ATTACHs get it
+  uint32_t attach_errors = ~0u;  // how many ATTACHs get attach_error
   uint32_t preparing = 0;        // messages before ATTACHED (or before nothing more)
   std::string preparing_what = "listing pictures";
-  uint64_t end_after = 0;  // READYs of a session, after which `end` comes; 0: never
+  uint64_t end_after = 0;  // after so many READYs of a session `end` comes; 0: never
   enum class End { kClose, kGoodbye, kFailed, kComplain, kGarbage } end = End::kClose;
-  uint32_t end_sessions = 1;  // so many sessions end so
+  uint32_t end_sessions = 1;  // how many sessions end like this
   bool seals_slots = true;
   bool forgets_a_slot = false;
   uint64_t slot_file_bytes = 0;  // 0: slot_bytes
   uint64_t behind_steps = 0;     // a re-attached ring begins so many steps before the place asked for
-  uint32_t push_steps_max = 0;   // not 0: its batches are those that were pushed, ids and all
+  uint32_t push_steps_max = 0;   // not 0: its batches are the pushed batches, with their ids
   uint64_t push_ids_max = 20;
   proto::ErrorCode push_error = proto::ErrorCode::none;
   std::string answer_json = "{\"pid\":1}";
@@ -110,11 +110,11 @@ struct FakeScript {
   std::vector<std::string> sources = {};  // of a mix; READYs count nothing unless `tamper` does
   std::function<void(FakeReady&)> tamper;
   std::function<std::unique_ptr<FakeSlots>(const FakeScript&, const proto::Attach&)> make_slots;
-  std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // with it, memory of a GPU is made up
-  std::function<void(const FakeCounts&)> on_change;                      // with every count, on the daemon's thread
+  std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // if set, memory of a GPU is made up
+  std::function<void(const FakeCounts&)> on_change;                      // at every count, on the daemon's thread
 };
 
-// What was seen, over all sessions.
+// Counts and last values over all sessions.
 struct FakeCounts {
   uint64_t hellos = 0, pidfds = 0, attaches = 0, batches = 0, releases = 0, wrong_releases = 0, seeks = 0, stays = 0,
            waits = 0;
@@ -124,7 +124,7 @@ struct FakeCounts {
   uint32_t last_rank = 0, last_world_size = 0, last_local_rank = 0;
   std::string last_device;
   std::vector<std::vector<uint8_t>> last_gpus;
-  uint64_t last_fd_gpus = 0;  // of them, that take file descriptors
+  uint64_t last_fd_gpus = 0;  // GPUs of last_gpus that take file descriptors
   proto::Transport last_transport = proto::Transport::automatic;
   bool last_ready_early = false;
 };

@@ -24,12 +24,12 @@ struct JpegOptions {
   int restart_interval = 0;     // in MCUs; 0: none
   int exif_orientation = 0;     // 1 to 8; 0: no EXIF
   bool exif_big_endian = true;
-  std::vector<Sampling> sampling = {};  // of each component, in the place of subsampling; empty: that
+  std::vector<Sampling> sampling = {};  // of each component, instead of subsampling; empty: subsampling counts
   uint32_t seed = 1;
 };
 
-// Pictures that are coded in one of the ways that JPEGs are: 0 colour, baseline; 1 grey; 2 progressive; 3 with
-// restarts; 4 a scan for each component; 5 progressive and unfinished.
+// Options for one of the ways in which JPEGs are coded: 0 colour, baseline; 1 grey; 2 progressive; 3 with restarts; 4 a
+// scan for each component; 5 progressive and unfinished.
 constexpr int kCodings = 6;
 JpegOptions coded(int coding, Subsampling subsampling);
 
@@ -63,8 +63,8 @@ struct RawPlane {
   }
 };
 
-// libjpeg's raw output, of each component, by the plain sequence of its calls; with `reduction` (1, 2, 4 or 8) at that
-// part of its size. Empty when libjpeg reports an error.
+// libjpeg's raw output of each component, by the plain sequence of its calls; with `reduction` (1, 2, 4 or 8) at 1 /
+// reduction of its size. Empty when libjpeg reports an error.
 std::vector<RawPlane> raw_plainly(const std::vector<uint8_t>& jpeg, int reduction = 1);
 
 }  // namespace spdld::test

@@ -1,4 +1,5 @@
-// A barrier that the thread sanitizer understands: that of g++ 12's library synchronises in ways it does not see.
+// A barrier that the thread sanitizer understands: the barrier of g++ 12's library synchronises in ways that it does
+// not see.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +12,7 @@ class Rendezvous {
  public:
   explicit Rendezvous(unsigned count) : count_(count) {}
 
-  // Returns when `count` threads have called; any number of times, one turn after another.
+  // Returns when `count` threads have called; may be called any number of times, one turn after another.
   void arrive_and_wait() {
     std::unique_lock lock(mutex_);
     const uint64_t turn = turn_;

@@ -1,4 +1,4 @@
-// A folder that goes with its owner.
+// A temporary folder that is removed with its owner.
 #pragma once
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   const std::filesystem::path& path() const { return path_; }
-  // A file of this text in it; its path.
+  // Writes a file with this text into the folder; returns its path.
   std::string write(const std::string& name, std::string_view text) const {
     const auto file = path_ / name;
     std::ofstream(file, std::ios::binary) << text;

@@ -3,10 +3,13 @@
 
     torchrun --nproc_per_node 2 ddp.py FOLDER --checkpoint run.pt [--epochs 2] [--steps N]
 
-FOLDER: a folder of pictures for each class. --steps: stop after so many steps of this run; started again with the same
-checkpoint, the run goes on with the batch after the last one, as if it had never stopped. --global-batch: samples of a
-step of all ranks together; with it kept, the run may go on with another number of ranks. Each rank says what it saw, a
-line a step.
+FOLDER: holds one folder of pictures for each class.
+--steps: the number of steps after which this run stops. When it is started again with the same checkpoint, the run
+    continues with the next batch, as if it had never stopped.
+--global-batch: the number of samples in a step, for all ranks together. As long as it stays the same, the run may
+    continue with another number of ranks.
+
+Each rank prints a line for each step with the samples that it saw.
 """
 import argparse
 import os
@@ -26,7 +29,7 @@ def pipeline(folder, global_batch):
         "name": "ddp-example",
         "seed": 17,
         "source": {"type": "image-folder", "uri": str(folder.resolve())},
-        "order": {"epochs": 0},  # the program counts them
+        "order": {"epochs": 0},  # the program counts the epochs
         "output": [{"name": "image", "from": "image",
                     "ops": [{"op": "decode-image"}, {"op": "random-resized-crop", "size": 32},
                             {"op": "horizontal-flip"}, normalize]},
@@ -42,7 +45,7 @@ def small_model(classes):
 
 
 def save(path, model, optimizer, loader):
-    """Whole or not at all. One rank's loader is enough: the place is the same for all."""
+    """Writes the checkpoint whole or not at all. The state of one rank's loader is enough, because all ranks have the same."""
     part = path.with_suffix(".part")
     torch.save({"model": model.module.state_dict(), "optimizer": optimizer.state_dict(),
                 "loader": loader.state_dict()}, part)
@@ -89,7 +92,7 @@ def main():
     dist.init_process_group("gloo")
     try:
         train(arguments)
-        dist.barrier()  # the checkpoint is there when any rank has ended
+        dist.barrier()  # no rank ends before the checkpoint is written
     finally:
         dist.destroy_process_group()
 

@@ -6,8 +6,8 @@
         for batch in loader:
             images, labels = batch["image"], batch["label"]
 
-Times are in seconds. Every failure is a spdld.Error whose text says what is wrong and what to do. Samples that can't be
-used, and a data set that is not whole, are a spdld.DataWarning each, once a reason; loader.stats() counts them.
+Times are in seconds. Every failure is a spdld.Error whose text says what is wrong and what to do. A sample that cannot be
+used, or a data set that is not whole, gives a spdld.DataWarning, once for each reason. loader.stats() counts them.
 """
 import gc
 import json
@@ -47,78 +47,102 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
            dp_rank: Optional[int] = None, dp_size: Optional[int] = None, replica: Optional[int] = None,
            replicas: Optional[int] = None, join: Optional[str] = None, batch_size: int = 0,
            progress: Optional[bool] = None, **unknown: NoReturn) -> Loader:
-    """Attaches this process to a pipeline as one rank of a training job, and waits until its data set is listed.
+    """Attaches this process to a pipeline as one rank of a training job, and waits until the data set is listed.
 
-    pipeline: a dict with the keys of a pipeline file (relative uris: from the current directory), the path of a file
-        that ends in .toml or .json (relative uris: from its folder), or the name of a pipeline that the daemon's operator
-        set up. A dict may be one of OmegaConf's, and may hold tuples, paths, numbers, arrays and dtypes of numpy or torch.
-    rank, world_size: both or neither; by default from torchrun, Slurm or MPI, else 0 of 1.
-    local_rank: by default from the launcher, or 0 where rank and world_size are given.
-    group: the name of one training job. By default it comes from the launcher; without a launcher, and with world_size 1,
-        each loader is a job of its own. Give all ranks the same group where they are started in another way. A process may
-        attach as often as it likes without a group, also to one pipeline: when it attaches a fifth loader, the loader that
-        was used longest ago gives its memory back to the daemon, and takes it again, at its place, when it is used next. A
-        loader that nothing refers to any more is closed. A loader that is given a group keeps its rank until it is closed.
-    framework: what batch["name"] gives: "torch", "numpy", "jax", "cupy" (of host memory: a copy on its GPU) or "raw"
-        (spdld.Tensor); by default torch where it is already imported, else numpy.
-    device: where batches lie, in place of what the pipeline says: "cpu", "pinned" (host memory registered with the GPU,
-        for those who copy it there themselves), "cuda" (the GPU of local_rank), "cuda:N" (the N-th that this process
-        sees) or "auto" (the GPU of local_rank where there is one, else "cpu"); also a number, a torch.device or a
-        device of jax. By default as the pipeline says, and "cpu" where the framework has no use for a GPU's memory
-        (numpy; a torch, jax or cupy that finds no GPU), so that no driver is loaded.
-    transport: how batches in GPU memory get here: "fd" (memory by file descriptors, which stays valid when the daemon
-        ends), "handle" (CUDA IPC) or "auto", by default: fd where both sides can. loader.info.memory tells which it is.
-    ready_early: batches in GPU memory are handed out while they are still being copied. A framework's stream waits for
-        that by itself; any other work needs batch.use(stream) or batch.wait() first.
-    socket: the daemon's; by default $SPDLD_SOCKET, else the system's daemon, else this user's private one.
-    state: what a loader's state_dict() gave: where to begin. Of another data set, pipeline or global batch it is refused
-        with ChangedError; load_state_dict(state, strict=False) takes it nevertheless.
-    epoch, step: where to begin, without a state. fingerprint: of the run they belong to (loader.info.fingerprint), to be
-        compared.
-    held_max: batches to hold at once; 0: as the pipeline says.
-    timeout: seconds for attaching as a whole; by default 30 minutes, since listing a large data set takes long.
-    reconnect: seconds that a loader waits for a daemon that went away, and that attach waits for the daemon of a socket
-        where none listens, because it is being restarted; by default 30, 0: not at all.
-    held_wait: seconds that next() waits, where the program holds all batches that it may hold, until one comes back from
-        another thread or the garbage collector. By default it waits 30 seconds, or 10 minutes where another thread than
-        the main one calls next() or has given batches back before; and not at all where no other thread can give one
-        back. 0: never.
-    private: whether a private daemon may be started: where no daemon runs, and where the system's daemon does not take the
-        pipeline's dict or file from this user (a SpdldWarning says so, once in a process). A named pipeline never goes there.
-        The private daemon's program is $SPDLD_DAEMON, else the program that the wheel brought or that is installed with this
-        package, else spdld in $PATH.
-    dp_rank, dp_size: in place of rank and world_size where only a part of the ranks divides the data: the place in the
-        data-parallel group, and its size. Ranks of a tensor-, pipeline- or context-parallel group, which all see the same
-        batches, give the same dp_rank; the group is the launcher's, as is the local rank.
-    replica, replicas: this process is one (from 0) of so many on this node that attach as this rank. The node decodes
-        their batches once, and begins when all are there. Which these are depends on how the job lays out its groups, so
-        that no launcher's variables tell it: they are given, or spdld.torch.Loader finds them. Their batches lie in the
-        host's memory unless device says otherwise: on a GPU all replicas would have to share that one. All attach at the
-        same place, with the same state, and move to the same places: seek(), set_epoch() and load_state_dict() are called in
-        each of them, also where one stands there already, and its next batch comes when all have. If they ask for
-        different places, all raise InvalidError with their next batch, and may move anew.
-    join: of a pipeline whose jobs share a stream (share = "stream"), where the place asked for has passed already: "now"
-        begins at the first batch that is still there, "epoch" with the next epoch, "exact" at its place on a stream of its
-        own, "alone" on one of its own in any case. By default "exact" where a state, an epoch or a step is given, else
-        "now". loader.position tells where it is.
-    batch_size: samples of this rank in a step, in place of the pipeline's; 0: as the pipeline says. The same for all
-        ranks of a job. Jobs that share a stream may differ in it.
+    pipeline: a dict with the keys of a pipeline file, the path of a file that ends in .toml or .json, or the name of a
+        pipeline that the daemon's operator set up. Relative uris start from the current directory in a dict, and from
+        the file's folder in a file. A dict may come from OmegaConf, and may hold tuples, paths, and numbers, arrays and
+        dtypes of numpy or torch.
+    rank, world_size: the rank of this process, and the number of ranks in the job. Give both or neither. By default they
+        come from torchrun, Slurm or MPI. Without a launcher the job has a single rank, rank 0.
+    local_rank: the number of this rank on its machine. The default comes from the launcher, or is 0 where rank and
+        world_size are given.
+    group: the name of the training job. The default comes from the launcher. Without a launcher, and with world_size 1,
+        each loader is a job of its own. Where the ranks are started in another way, give all of them the same group. A
+        loader that is given a group keeps its rank until it is closed.
+        A process may attach as often as it likes without a group, also to one pipeline. When it attaches a fifth loader,
+        the loader that was used longest ago gives its memory back to the daemon. That loader takes memory again, at its
+        place, when it is used next. A loader that nothing refers to any more is closed.
+    framework: the library whose arrays batch["name"] gives: "torch", "numpy", "jax", "cupy", or "raw" for spdld.Tensor.
+        The default is torch where the program has already imported it, else numpy. With "cupy" an array of a batch in
+        host memory is a copy on cupy's GPU.
+    device: the memory that batches lie in, in place of the pipeline's choice:
+        - "cpu": host memory.
+        - "pinned": host memory that is registered with the GPU, for programs that copy the batch to the GPU themselves.
+        - "cuda": the GPU of local_rank.
+        - "cuda:N": the N-th GPU that this process sees. A number, a torch.device or a device of jax is taken as well.
+        - "auto": the GPU of local_rank where there is one, else "cpu".
+
+        By default the pipeline decides. But the default is "cpu" where the framework has no use for GPU memory, as with
+        numpy, and with a torch, jax or cupy that finds no GPU. In this case no driver is loaded.
+    transport: the way in which batches in GPU memory come from the daemon. "fd" shares the memory by file descriptors,
+        and it stays valid when the daemon ends. "handle" shares it by CUDA IPC. "auto", the default, chooses "fd" where
+        both sides can do that. The attribute loader.info.memory tells which way is used.
+    ready_early: True hands out batches in GPU memory while they are still being copied. A framework's stream waits for
+        the copy by itself. Any other work needs batch.use(stream) or batch.wait() first.
+    socket: the path of the daemon's socket. The default is $SPDLD_SOCKET, else the system's daemon, else this user's
+        private daemon.
+    state: the place to begin at, as a loader's state_dict() gave it. A state of another data set, pipeline or global
+        batch is refused with ChangedError. To use it nevertheless, call load_state_dict(state, strict=False).
+    epoch, step: the place to begin at, where no state is given.
+    fingerprint: the fingerprint of the run that epoch and step belong to, as loader.info.fingerprint gave it. Where the
+        pipeline has another fingerprint now, attach raises ChangedError.
+    held_max: the number of batches to hold at once, in place of the pipeline's held_max. With 0, the pipeline decides.
+    timeout: the number of seconds that attaching may take as a whole. The default is 30 minutes, because listing a
+        large data set takes long.
+    reconnect: the number of seconds that a loader waits for a daemon that went away. attach waits equally long where no
+        daemon listens at the socket because the daemon is being restarted. The default is 30. With 0, neither waits.
+    held_wait: the number of seconds that next() waits when the program holds all batches that it may hold. It waits for
+        a batch to come back from another thread or from the garbage collector. The default is 30 seconds. It is 10
+        minutes where another thread than the main thread calls next() or has given batches back before. Where no other
+        thread can give a batch back, next() does not wait. With 0, it never waits.
+    private: whether a private daemon may be started. The library starts one where no daemon runs, and where the system's
+        daemon does not take the pipeline's dict or file from this user. In the second case a SpdldWarning says so, once
+        in a process. A named pipeline never goes to a private daemon. The program of the private daemon is
+        $SPDLD_DAEMON, else the program that the wheel brought or that is installed with this package, else spdld in
+        $PATH.
+    dp_rank, dp_size: the place in the data-parallel group, and the size of that group. Give them in place of rank and
+        world_size where only a part of the ranks divides the data. All ranks of a tensor-, pipeline- or context-parallel
+        group see the same batches, so they give the same dp_rank. The job's group and the local rank come from the
+        launcher in this case, too.
+    replica, replicas: the number of this process, from 0, among the processes on this node that attach as the same
+        rank, and how many such processes there are. The node decodes the batches of these replicas once, and begins when
+        all replicas are there. Launchers do not tell which processes are replicas, because that depends on how the job
+        lays out its groups. Give both numbers, or let spdld.torch.Loader find them. The batches of replicas lie in host
+        memory unless device says otherwise, because on a GPU all replicas would have to share that GPU.
+        All replicas attach at the same place, with the same state, and move to the same places. Each replica calls
+        seek(), set_epoch() and load_state_dict() itself, even where it stands at the new place already. Its next batch
+        comes when all replicas have called. If the replicas ask for different places, each of them raises InvalidError
+        with its next batch, and may move again.
+    join: where the job starts if the place that it asks for has passed already. This matters where the pipeline has
+        share = "stream", so that its jobs share a stream:
+        - "now": at the oldest batch still in memory.
+        - "epoch": with the next epoch.
+        - "exact": at the place that the job asks for, on a stream of its own.
+        - "alone": on a stream of its own in any case.
+
+        The default is "exact" where a state, an epoch or a step is given, else "now". The attribute loader.position
+        tells where the job is.
+    batch_size: the number of samples that this rank gets in a step, in place of the pipeline's number. With 0, the
+        pipeline decides. All ranks of a job give the same number. Jobs that share a stream may give different numbers.
     progress: whether a line on stderr shows how far the listing of the data set is. The line appears after one second,
         and goes away when the loader is attached. By default only the first rank of a node draws it, and only where
         stderr is a terminal or a notebook's output. The environment variable SPDLD_PROGRESS (0 or 1) replaces this
         default.
 
-    Raises InvalidError (all faults of a pipeline at once, a line each), NotFoundError, DeniedError, ConflictError (the
-    rank is taken), ChangedError (another fingerprint), LimitError, NoDaemonError, FailedError, TimeoutError,
-    VersionError, UnsupportedError, ForkedError; ImportError where the framework is not installed. For an argument of
-    torch's DataLoader, such as num_workers, InvalidError says what to write instead. Of a GPU the sentence
-    begins with the name of the cause, such as no-driver or gpu-not-visible. Ctrl-C interrupts it.
+    Raises InvalidError with all faults of a pipeline at once, a line each. For an argument of torch's DataLoader, such
+    as num_workers, InvalidError says what to write instead. ConflictError means that the rank is taken, ChangedError
+    that the fingerprint or the state belongs to another run, and ImportError that the framework is not installed.
+
+    Other errors are NotFoundError, DeniedError, LimitError, NoDaemonError, FailedError, TimeoutError, VersionError,
+    UnsupportedError and ForkedError. The text of an error about a GPU begins with the name of the cause, such as
+    no-driver or gpu-not-visible. Ctrl-C interrupts attach.
     """
     refuse("spdld.attach", unknown, attach.__kwdefaults__)
     arrays = framework_of(framework)
     if dp_rank is not None or dp_size is not None:
         if rank is not None or world_size is not None:
-            raise InvalidError("dp_rank and dp_size stand in place of rank and world_size: give the two, or the others")
+            raise InvalidError("dp_rank and dp_size stand in place of rank and world_size: give one of the two pairs")
         _check_pair("dp_rank", dp_rank, "dp_size", dp_size)
         rank, world_size = dp_rank, dp_size
         local_rank = _launched_local_rank() if local_rank is None else local_rank
@@ -149,11 +173,15 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
 
 def query(topic: str, argument: Optional[str] = None, socket: Union[str, "os.PathLike[str]", None] = None,
           timeout: float = 5.0) -> Any:
-    """What a running daemon tells of itself, as dicts, lists, texts and numbers; starts none.
+    """Asks a running daemon about itself, and returns the answer as dicts, lists, texts and numbers. Starts no daemon.
 
-    topic: "ping", "status", "list", "describe" (argument: a pipeline's name), "errors" (the same, or none) or "samples"
-        (argument: "NAME id id ..."). timeout: seconds.
-    Raises NoDaemonError, NotFoundError, InvalidError, DeniedError, TimeoutError.
+    topic: "ping", "status", "list", "describe", "errors" or "samples".
+    argument: a pipeline's name for "describe", and "NAME id id ..." for "samples". For "errors" it is a pipeline's name or
+        None.
+    socket: the path of the daemon's socket, with the same default as in attach.
+    timeout: the number of seconds that the call may take.
+
+    Raises NoDaemonError, NotFoundError, InvalidError, DeniedError or TimeoutError.
     """
     return json.loads(_spdld.query(topic, argument, None if socket is None else os.fspath(socket), timeout))
 
@@ -164,9 +192,9 @@ def _check_pair(one: str, number: Optional[int], of: str, count: Optional[int]) 
     if number is None or count is None:
         return
     if _whole(of, count) < 1:
-        raise InvalidError(f"{of} is {count}, and is at least 1")
+        raise InvalidError(f"{of} is {count}, and must be at least 1")
     if _whole(one, number) >= count:
-        raise InvalidError(f"{one} {number} is not below {of} {count}")
+        raise InvalidError(f"{one} is {number}, and must be below {of} ({count})")
 
 
 def _launched_local_rank() -> int:
@@ -174,14 +202,15 @@ def _launched_local_rank() -> int:
         if text := os.environ.get(name):
             if text.isdecimal():
                 return int(text)
-            raise InvalidError(f'the environment variable {name} is "{text}", not a number: correct it, or give local_rank')
+            raise InvalidError(f'the environment variable {name} is "{text}", which is not a number: correct the variable, '
+                               'or give local_rank')
     return 0
 
 
 def _number(name: str, value: int, largest: int) -> int:
     number = _whole(name, value)
     if not 0 <= number <= largest:
-        raise InvalidError(f"{name} is {number}, and is from 0 to {largest}")
+        raise InvalidError(f"{name} is {number}, and must be from 0 to {largest}")
     return number
 
 
@@ -189,4 +218,4 @@ def _whole(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidError(f"{name} is {value!r}, and has to be a whole number") from None
+        raise InvalidError(f"{name} is {value!r}, and must be a whole number") from None

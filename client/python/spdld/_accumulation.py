@@ -1,6 +1,7 @@
-"""What Accelerate is told of a loader that is no DataLoader: which batch is its epoch's last, so that a round of gradient
-accumulation ends there, and how many samples of that batch are no padding, so that gather_for_metrics leaves the padding out.
-Its class for that is DataLoaderStateMixin, which its own loaders have as well."""
+"""Tells Accelerate about a loader that is not a DataLoader. Accelerate hears which batch is the last of its epoch, so
+that a round of gradient accumulation ends there. It also hears how many samples of that batch are not padding, so that
+gather_for_metrics leaves the padding out. Accelerate's class for this is DataLoaderStateMixin, and its own loaders
+derive from this class as well."""
 import contextlib
 import sys
 import weakref
@@ -11,12 +12,14 @@ from spdld._errors import InvalidError
 if TYPE_CHECKING:
     import spdld
 
-_WRAPPERS_MAX = 4  # Accelerate's own are two
+_WRAPPERS_MAX = 4  # Accelerate itself puts two wrappers around a loader
 
 
 class Accumulation:
-    """Of one epoch. owner: its iterator; what Accelerate knows of it is taken back when that goes, at the latest. A program
-    that has not imported Accelerate pays nothing."""
+    """The facts that Accelerate needs about one epoch. A program that has not imported Accelerate pays nothing.
+
+    owner: the iterator of the epoch. When the iterator goes, or before, Accelerate forgets the facts.
+    """
 
     def __init__(self, owner: Any, loader: Any, info: "spdld.Info") -> None:
         self._told: Any = None
@@ -27,7 +30,7 @@ class Accumulation:
         gradients = accelerate.GradientState()
         if _is_inside(loader, gradients.active_dataloader):
             _check_undivided(loader, gradients.active_dataloader, accelerate, info.world_size)
-            return  # that one tells of itself, and is a batch ahead of this one
+            return  # the wrapper tells Accelerate by itself, and is a batch ahead of this loader
 
         class Told(accelerate.DataLoaderStateMixin):  # type: ignore[misc, name-defined]
             gradient_state = gradients
@@ -48,8 +51,9 @@ class Accumulation:
 
 
 def _remainder(info: "spdld.Info") -> int:
-    """Samples of all ranks in an epoch's last step, without padding; 0: a full step, and -1, as Accelerate has it: not known.
-    Where they are gathered rank after rank, the padding lies behind them."""
+    """Returns the number of samples that all ranks together have in an epoch's last step, without padding. 0 means a full
+    step, and -1 means that the number is not known, as in Accelerate. Where samples are gathered rank after rank, the
+    padding lies behind them."""
     if info.pushed:
         return -1
     missing = info.steps_per_epoch * info.global_size - info.samples

@@ -1,21 +1,21 @@
-"""Where batches shall lie, as the user says it and as a framework can take it."""
+"""Chooses the device that batches lie on, from the user's choice and from what the framework can take."""
 import operator
 from typing import Any, Optional
 
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._frameworks import Framework
 
-_GPUS = ("gpu", "cuda")  # what jax calls the platform
+_GPUS = ("gpu", "cuda")  # the names that jax has for the platform
 
 
 def device_text(device: Any) -> Optional[str]:
-    """"cuda:1" of 1, of torch.device("cuda", 1) and of a device of jax; a text as it is."""
+    """Returns "cuda:1" for 1, for torch.device("cuda", 1) and for the device 1 of jax. A text is returned as it is."""
     if device is None or isinstance(device, str):
         return device
     if isinstance(device, bool):
-        raise InvalidError(f'device is "cpu", "pinned", "cuda", "cuda:N" or "auto", and not {device}')
+        raise InvalidError(f'device must be "cpu", "pinned", "cuda", "cuda:N" or "auto", and not {device}')
     if getattr(device, "platform", None) in _GPUS:
-        # Its text numbers the devices of all processes; this is the number in this one.
+        # The text of a jax device numbers the devices of all processes. local_hardware_id is the number in this process.
         return f"cuda:{operator.index(device.local_hardware_id)}"
     try:
         return f"cuda:{operator.index(device)}"
@@ -24,7 +24,8 @@ def device_text(device: Any) -> Optional[str]:
 
 
 def device_for(device: Any, framework: Framework) -> Optional[str]:
-    """What to ask the daemon for: "cpu" where it is left open and the framework has no use for a GPU's memory."""
+    """Returns the device to ask the daemon for. It is "cpu" where the user leaves the choice open and the framework has
+    no use for GPU memory."""
     text = device_text(device)
     if text is not None and text != "auto" and not text.startswith("cuda"):
         return text

@@ -1,4 +1,4 @@
-"""The exceptions of spdld: each carries one sentence, or one a line, of what is wrong and what to do."""
+"""The exceptions of spdld. Each carries one sentence, or one sentence a line, that says what is wrong and what to do."""
 import builtins
 import sys
 import warnings
@@ -10,11 +10,11 @@ __all__ = ["Error", "InvalidError", "NoDaemonError", "DeniedError", "NotFoundErr
 
 
 class SpdldWarning(UserWarning):
-    """What a program should know although nothing failed. The warnings module filters it like any other."""
+    """Tells a program something that it should know although nothing failed. The warnings module can filter it."""
 
 
 def warn(sentence: str, category: Type[SpdldWarning] = SpdldWarning) -> None:
-    """Warns at the innermost line of the program that is not in this package."""
+    """Gives a warning at the innermost line of the program that is not in this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "spdld":
         level, frame = level + 1, frame.f_back
@@ -22,19 +22,19 @@ def warn(sentence: str, category: Type[SpdldWarning] = SpdldWarning) -> None:
 
 
 class Error(Exception):
-    """Of all exceptions of spdld the base; itself for what should not happen."""
+    """The base of all exceptions of spdld. The class itself stands for failures that should not happen."""
 
 
 class InvalidError(Error, ValueError):
-    """An argument or a pipeline is wrong. All faults of a pipeline are told at once, a line each."""
+    """An argument or a pipeline is wrong. The text tells all faults of a pipeline at once, a line each."""
 
 
 class NoDaemonError(Error, ConnectionError):
-    """No daemon runs and none could be started, or it went away and did not come back in time."""
+    """No daemon runs and none could be started, or the daemon went away and did not come back in time."""
 
 
 class DeniedError(Error, PermissionError):
-    """The daemon does not allow this user that."""
+    """The daemon does not allow this user to do what was asked for."""
 
 
 class NotFoundError(Error, LookupError):
@@ -42,7 +42,7 @@ class NotFoundError(Error, LookupError):
 
 
 class ConflictError(Error):
-    """Another process, or another loader of this one, holds the rank."""
+    """Another process, or another loader of this process, holds the rank."""
 
 
 class ChangedError(Error):
@@ -54,7 +54,7 @@ class LimitError(Error):
 
 
 class TimeoutError(Error, builtins.TimeoutError):
-    """Nothing came within the time given; the call may be made again."""
+    """Nothing came within the given time. The call may be made again."""
 
 
 class FailedError(Error):
@@ -66,7 +66,7 @@ class VersionError(Error):
 
 
 class UnsupportedError(Error):
-    """Understood, but not possible in this build, on this machine or in this framework."""
+    """The request is understood, but not possible in this build, on this machine or in this framework."""
 
 
 class ForkedError(Error):
@@ -74,6 +74,6 @@ class ForkedError(Error):
 
 
 class DataWarning(SpdldWarning):
-    """Samples can't be used and were replaced or left zero, or the data set is not whole: the run goes on without them. Once
-    for each reason; loader.stats() counts. Where a filter makes an error of it, no batch is lost: the next call gives the
-    batch that it came with."""
+    """Some samples could not be used and were replaced or left zero, or the data set is not whole. The run goes on
+    without these samples. The warning comes once for each reason, and loader.stats() counts the samples. Where a filter
+    turns the warning into an error, no batch is lost: the next call gives the batch that the warning came with."""

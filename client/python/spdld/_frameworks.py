@@ -1,4 +1,4 @@
-"""From spdld.Tensor to the arrays of a framework, which is imported only when it is asked for."""
+"""Makes the arrays of a framework from spdld.Tensor. A framework is imported only when it is asked for."""
 import importlib
 import sys
 from typing import Any, Callable, Dict, Optional, Tuple, Type
@@ -7,8 +7,9 @@ from spdld._errors import InvalidError, UnsupportedError
 from spdld._spdld import Tensor
 
 Converter = Optional[Callable[[Tensor], Any]]
-# None, or what makes the legacy default stream wait for all that the framework has been given to do so far. With it,
-# what the framework lets go of is given back to the daemon after that, with the loader's next call.
+# A function that makes the legacy default stream wait for all work that the framework has been given so far, or None. With
+# such a function, a batch that the framework lets go of is given back to the daemon after that work, with the loader's next
+# call.
 Order = Optional[Callable[[], None]]
 
 
@@ -24,11 +25,13 @@ class Framework:
             raise ImportError(f'framework="{self.name}" needs {name}, which cannot be imported: {error}') from error
 
     def refuses_gpus(self) -> Optional[str]:
-        """Why it cannot take batches in GPU memory, as the end of a sentence; None: it can."""
+        """Returns the reason why the framework cannot take batches in GPU memory, as the end of a sentence. None: it
+        can."""
         raise NotImplementedError
 
     def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
-        """What makes its array of a Tensor (None: the Tensor itself), and its order. memory, device: as in Info."""
+        """Returns the function that turns a Tensor into an array (None: the Tensor is used itself), and the order
+        function. For memory and device see Info."""
         raise NotImplementedError
 
 
@@ -48,14 +51,14 @@ class _Torch(Framework):
         return None
 
     def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
-        # Of GPU memory it gives its current stream by itself.
+        # For GPU memory, torch itself gives its current stream.
         from_dlpack: Callable[[Tensor], Any] = self._torch.from_dlpack
         if memory != "pinned" or self.refuses_gpus() is not None:
             return from_dlpack, None
         current_stream = self._torch.cuda.current_stream
 
         def convert(tensor: Tensor) -> Any:
-            # Where .to("cuda", non_blocking=True) copies from it, the memory is not filled anew before that is done.
+            # A copy by .to("cuda", non_blocking=True) is then done before the memory is filled anew.
             tensor.use(current_stream(device))
             return from_dlpack(tensor)
         return convert, None
@@ -65,11 +68,11 @@ class _Numpy(Framework):
     name = "numpy"
 
     def __init__(self) -> None:
-        # By its array interface: of DLPack numpy 1 makes read-only arrays.
+        # numpy reads the array interface, because numpy 1 makes read-only arrays from DLPack.
         self._asarray: Callable[[Tensor], Any] = self._module("numpy").asarray
 
     def refuses_gpus(self) -> Optional[str]:
-        return 'numpy has arrays in host memory alone: use device="cpu", or framework="torch", "cupy", "jax" or "raw"'
+        return 'numpy has arrays in host memory only: use device="cpu", or framework="torch", "cupy", "jax" or "raw"'
 
     def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
         return self._asarray, None
@@ -86,7 +89,7 @@ class _Jax(Framework):
         try:
             if self._jax.local_devices(backend="cuda"):
                 return None
-        except RuntimeError:  # so it says that it has no such platform
+        except RuntimeError:  # jax raises this where it has no such platform
             pass
         return ('jax has no CUDA device (jax.local_devices(backend="cuda")): install jax with CUDA, or use device="cpu" '
                 'or framework="raw"')
@@ -95,14 +98,15 @@ class _Jax(Framework):
         return self._from_dlpack, self._order(device) if memory.startswith("cuda") else None
 
     def _order(self, device: Optional[int]) -> Callable[[], None]:
-        """Computations on one GPU follow one another on a stream of XLA's, of which dlpack names another."""
+        """Returns a function that makes the legacy default stream wait for jax's computations. All computations on one
+        GPU run one after the other on a stream of XLA, and an array's __dlpack__ makes another stream wait for them."""
         jax = self._jax
         gpus = [gpu for gpu in jax.local_devices(backend="cuda") if gpu.local_hardware_id == device]
         if not gpus:
             raise UnsupportedError(f"the batches lie on GPU {device} of this process, which jax leaves out "
                                    '(jax.local_devices()): let jax see it, or use another device')
         before = jax.device_put(jax.numpy.zeros((), "uint8"), gpus[0])
-        # Compiled, so that it is run at once where a function is being traced.
+        # The function is compiled, so that it runs at once even while another function is being traced.
         last = jax.jit(lambda number: number + 1).lower(before).compile()
 
         def order() -> None:
@@ -144,10 +148,10 @@ _FRAMEWORKS: Dict[str, Type[Framework]] = {kind.name: kind for kind in (_Torch, 
 
 
 def framework_of(name: Optional[str]) -> Framework:
-    """None: torch where it is imported, else numpy."""
+    """Returns the framework of this name. With None it is torch where the program has imported torch, else numpy."""
     if name is None:
         name = "torch" if "torch" in sys.modules else "numpy"
     kind = _FRAMEWORKS.get(name)
     if kind is None:
-        raise InvalidError(f"framework={name!r} is not known; it is one of {', '.join(_FRAMEWORKS)}")
+        raise InvalidError(f"framework={name!r} is not known: give one of {', '.join(_FRAMEWORKS)}")
     return kind()

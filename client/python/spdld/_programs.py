@@ -1,4 +1,4 @@
-"""The programs `spdld` and `spdlctl` of a wheel's environment: they lie in the package, and take this process's place."""
+"""Starts the programs `spdld` and `spdlctl` that a wheel installs. They lie in the package, and replace this process."""
 import os
 import signal
 import sys
@@ -15,7 +15,7 @@ def spdlctl() -> NoReturn:
 
 def _become(program: str) -> NoReturn:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", program)
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; a program would inherit it
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and a program would inherit that
         signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execv(path, [path, *sys.argv[1:]])

@@ -11,10 +11,11 @@ _LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 
 def display_for(wanted: Optional[bool], rank: Optional[int], local_rank: Optional[int]) -> "Optional[Display]":
-    """What attach() tells its progress to; None: nobody.
+    """Returns the display that attach() tells its progress to, or None where nothing is shown.
 
-    wanted: True or False, as attach() was told; None: where stderr is a terminal or a notebook's output, for the first
-        rank of a node alone. The environment variable SPDLD_PROGRESS=0 or 1 stands in place of None.
+    wanted: True or False, as attach() was told. With None the environment variable SPDLD_PROGRESS (0 or 1) decides. Where
+        it is not set, only the first rank of a node shows the progress, and only where stderr is a terminal or a
+        notebook's output.
     """
     if wanted is None:
         wanted = {"0": False, "1": True}.get(os.environ.get("SPDLD_PROGRESS", ""))
@@ -24,7 +25,7 @@ def display_for(wanted: Optional[bool], rank: Optional[int], local_rank: Optiona
 
 
 class Display:
-    """One line on a stream, drawn anew in its place. A stream that fails is left alone from there on."""
+    """One line on a stream, which is drawn anew in its place. After a failure the stream is left alone."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -34,7 +35,7 @@ class Display:
         self._write(self._line.show(what, done, total, time.monotonic(), _columns_of(self._stream)))
 
     def close(self) -> None:
-        """Takes the line away."""
+        """Removes the line."""
         self._write(self._line.clear())
 
     def _write(self, text: str) -> None:
@@ -43,7 +44,7 @@ class Display:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # it is closed, or its reader is gone: no reason for attach() to fail
+        except (OSError, ValueError):  # the stream is closed, or its reader is gone, which is no reason for attach() to fail
             self._stream = None
 
 
@@ -56,12 +57,12 @@ def _is_first(rank: Optional[int], local_rank: Optional[int]) -> bool:
 
 
 def _draws_in_place(stream: Any) -> bool:
-    # A notebook's stream is no terminal, and yet follows carriage returns.
+    # A notebook's stream is not a terminal, but follows carriage returns.
     if type(stream).__module__.split(".")[0] == "ipykernel":
         return True
     try:
         return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
-    except (AttributeError, ValueError):  # no stream of Python's own, or a closed one
+    except (AttributeError, ValueError):  # the stream is closed, or is not a stream of Python
         return False
 
 

@@ -1,4 +1,4 @@
-"""The order of a pipeline that takes it from the trainer, as a sampler of torch's gives it."""
+"""Gives a sampler's order to a pipeline that takes its order from the trainer."""
 from typing import Any, Iterator, Mapping, Optional
 
 import spdld
@@ -6,20 +6,22 @@ from spdld._errors import InvalidError
 
 
 class Pusher:
-    """Keeps a loader as many steps ahead as it has memory for, from `batches`: an iterable of lists of sample numbers, each
-    `iter()` of which is one epoch's."""
+    """Pushes the sampler's batches to a loader, as many steps ahead as the loader has memory for.
+
+    batches: an iterable of lists of sample numbers. Each `iter()` of it gives one epoch.
+    """
 
     def __init__(self, loader: "spdld.Loader", batches: Any) -> None:
         self._loader = loader
         self._batches = batches
-        self._left: Optional[Iterator[Any]] = None  # of the epoch; None: all of them were pushed
-        self._epoch = self._step = 0  # to push next
+        self._left: Optional[Iterator[Any]] = None  # the rest of the epoch's batches. None: all were pushed
+        self._epoch = self._step = 0  # the place to push next
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def begin(self, epoch: int, step: int) -> None:
-        """Goes to a place: what was pushed is void, and the epoch's first `step` batches are skipped."""
+        """Goes to a place. All pushed steps become void, and the first `step` batches of the epoch are skipped."""
         sampler = getattr(self._batches, "sampler", None)
         for told in (self._batches, sampler):
             if callable(getattr(told, "set_epoch", None)):
@@ -27,8 +29,8 @@ class Pusher:
         left = iter(self._batches)
         for skipped in range(step):
             if next(left, None) is None:
-                raise InvalidError(f"the sampler gives {skipped} batches, and the place is step {step} of epoch {epoch}: it is "
-                                   "not the one of the run that the place belongs to")
+                raise InvalidError(f"the sampler gives {skipped} batches, and the place is step {step} of epoch {epoch}: the "
+                                   "place belongs to a run with another sampler")
         self._loader.seek(epoch, step)
         self._left, self._epoch, self._step = left, epoch, step
         self.keep_ahead()
@@ -46,7 +48,8 @@ class Pusher:
 
 
 def driven(pipeline: Any) -> Any:
-    """A pipeline given as a dict, with its order left to the sampler; of a file or a name that is said there."""
+    """Returns the pipeline with its order left to the sampler, where it is given as a dict. A file or a named pipeline
+    must leave the order to the sampler by itself."""
     if not isinstance(pipeline, Mapping):
         return pipeline
     order = pipeline.get("order", {})

@@ -1,4 +1,4 @@
-"""Which rank a process of torch's is, and whether the ranks of a job are attached alike."""
+"""Finds the rank of a process in torch.distributed, and checks that the ranks of a job are attached alike."""
 import collections
 import importlib
 import os
@@ -21,18 +21,19 @@ def in_group() -> bool:
 
 
 def check_ranks(loader: Union["spdld.torch.Loader", spdld.Loader], group: Any = None) -> None:
-    """Compares what the processes of a torch.distributed group are attached to, before the first step: the data set's
-    listing, the pipeline, the sizes, the place, and that every rank is there.
+    """Checks, before the first step, that the processes of a torch.distributed group are attached alike. It compares the
+    data set's listing, the pipeline, the sizes and the place, and checks that every rank is there.
 
-    A collective: all processes of the group call it, each with its own loader, and it waits as long as the group's own
-    timeout says. Where something differs each of them raises the same: ChangedError with the rank that differs and in
-    what, or InvalidError where a rank is missing. Without torch.distributed a loader of world_size 1 is always right.
+    This is a collective call: all processes of the group make it, each with its own loader. It waits as long as the
+    timeout of the group. Where something differs, all processes raise the same error. ChangedError names the process that
+    differs and what differs, and InvalidError says that a rank is missing. Without torch.distributed a loader of
+    world_size 1 is always right.
     """
     info = loader.info
     if not in_group():
         if info.world_size == 1:
             return
-        raise InvalidError("check_ranks compares by torch.distributed: call init_process_group first")
+        raise InvalidError("check_ranks compares the ranks through torch.distributed: call init_process_group first")
     inner: spdld.Loader = getattr(loader, "loader", loader)
     mine = (info.fingerprint, info.rank, info.world_size, info.steps_per_epoch, tuple(inner.position))
     every: List[Any] = [None] * distributed.get_world_size(group)
@@ -43,7 +44,7 @@ def check_ranks(loader: Union["spdld.torch.Loader", spdld.Loader], group: Any = 
 
 
 def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> None:
-    """each: fingerprint, rank, world_size, steps_per_epoch, position; by process."""
+    """every: for each process its fingerprint, rank, world_size, steps_per_epoch and position."""
     most = collections.Counter((told[0], *told[2:]) for told in every).most_common(1)[0][0]
     model = next(process for process, told in enumerate(every) if (told[0], *told[2:]) == most)
     for process, (fingerprint, _, world_size, steps, position) in enumerate(every):
@@ -53,21 +54,22 @@ def _check_alike(every: List[Tuple[str, int, int, int, Tuple[int, int]]]) -> Non
                                f"({fingerprint}, and {most[0]}); give all processes the same pipeline and the same data")
         if (world_size, steps) != most[1:3]:
             raise ChangedError(f"process {process} is one of {world_size} ranks with {steps} steps an epoch, and process "
-                               f"{model} one of {most[1]} with {most[2]}: give all the same world_size")
+                               f"{model} is one of {most[1]} ranks with {most[2]} steps: give all processes the same "
+                               "world_size")
         if position != most[3]:
             raise ChangedError(f"process {process} stands at epoch {position[0]}, step {position[1]}, and process {model} "
-                               f"at epoch {most[3][0]}, step {most[3][1]}: load the same state in all")
+                               f"at epoch {most[3][0]}, step {most[3][1]}: load the same state in all processes")
 
 
 def _check_places(ranks: List[int], world_size: int) -> None:
     for rank in range(world_size):
         if rank not in ranks:
-            raise InvalidError(f"nobody reads the batches of rank {rank} of {world_size}: the {len(ranks)} processes are "
+            raise InvalidError(f"no process reads the batches of rank {rank} of {world_size}: the {len(ranks)} processes are "
                                f"attached as the ranks {', '.join(map(str, ranks))}")
 
 
 def ranks_of(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Of processes that no launcher's variables tell apart, as torch.multiprocessing starts them."""
+    """Returns the rank arguments where no launcher's variables give them, as with torch.multiprocessing."""
     launched = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"} & set(os.environ)
     if launched or not {"rank", "world_size", "dp_rank", "dp_size"}.isdisjoint(options):
         return {}
@@ -78,7 +80,7 @@ def ranks_of(options: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def replicas_of(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Which of the processes on this machine with this dp_rank this one is."""
+    """Returns the arguments that say which of the processes on this machine with the same dp_rank this process is."""
     if options.get("dp_rank") is None or not {"replica", "replicas"}.isdisjoint(options):
         return {}
     if not in_group():
@@ -89,6 +91,6 @@ def replicas_of(options: Mapping[str, Any]) -> Dict[str, Any]:
     distributed.all_gather_object(told, (place, uuid.uuid4().hex))
     alike = [process for process, (other, _) in enumerate(told) if other == place]
     found = {"replica": alike.index(distributed.get_rank()), "replicas": len(alike)}
-    if {"TORCHELASTIC_RUN_ID", "SLURM_STEP_ID"}.isdisjoint(os.environ):  # replicas need a group in common
+    if {"TORCHELASTIC_RUN_ID", "SLURM_STEP_ID"}.isdisjoint(os.environ):  # replicas need the same group
         found["group"] = "torch:" + told[0][1]
     return found

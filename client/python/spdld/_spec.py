@@ -1,4 +1,4 @@
-"""A pipeline as a program gives it, brought to what the library takes: a name, the path of a file, or JSON."""
+"""Turns a pipeline as a program gives it into a form that the library takes: a name, the path of a file, or JSON."""
 import importlib
 import json
 import math
@@ -9,9 +9,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional
 
 from spdld._errors import DeniedError, InvalidError, NotFoundError
 
-_DEPTH_MAX = 32  # of dicts and lists in one another
+_DEPTH_MAX = 32  # levels of nested dicts and lists
 _SHOWN_MAX = 60  # characters of a value that a sentence shows
-_FILE_BYTES_MAX = 16 * 2**20  # a .toml file may be as large
+_FILE_BYTES_MAX = 16 * 2**20  # the same limit holds for a .toml file
 
 
 class Pipeline(NamedTuple):
@@ -27,10 +27,10 @@ def pipeline_of(given: Any) -> Pipeline:
         return Pipeline(spec=json.dumps(plain(given)), folder=".")
     if not isinstance(given, (str, os.PathLike)):
         raise InvalidError(f"a pipeline is a dict, the path of a .toml or .json file, or the name of a pipeline of the daemon, "
-                           f"and no {_kind(given)}{_folder_hint(getattr(given, 'root', None))}")
+                           f"and not a value of the type {_kind(given)}{_folder_hint(getattr(given, 'root', None))}")
     text = os.fspath(given)
     if not isinstance(text, str):
-        raise InvalidError(f"the path of a pipeline's file is a text, and not {_shown(text)}")
+        raise InvalidError(f"the path of a pipeline's file must be a text, and not {_shown(text)}")
     if text.endswith(".toml"):
         return Pipeline(text=text)
     if text.endswith(".json"):
@@ -42,10 +42,12 @@ def pipeline_of(given: Any) -> Pipeline:
 
 
 def plain(value: Any, place: str = "", depth: int = 0) -> Any:
-    """The same value, made of dicts, lists, texts, numbers and truth values alone. place: where it stands in the pipeline, for
-    error texts, such as "output[0].ops"."""
+    """Returns the same value, made of dicts, lists, texts, numbers and truth values alone.
+
+    place: the value's place in the pipeline, for error texts, such as "output[0].ops".
+    """
     if depth > _DEPTH_MAX:
-        raise InvalidError(f"the pipeline has dicts or lists more than {_DEPTH_MAX} deep, or one that holds itself: "
+        raise InvalidError(f"the pipeline has dicts or lists nested more than {_DEPTH_MAX} deep, or a value that holds itself: "
                            f"{_shown(place)}")
     if value is None or isinstance(value, (str, bool, int)):
         return value
@@ -69,13 +71,13 @@ def plain(value: Any, place: str = "", depth: int = 0) -> Any:
 
 
 def leaves_epochs_open(given: Any) -> bool:
-    """True where a shuffled pipeline does not say how many epochs it has: it has one then, which a training loop gives again
-    and again. False also for a named pipeline, which only the daemon can read."""
+    """True where a shuffled pipeline does not set order.epochs. It has a single epoch then, which a training loop gives
+    again and again. The result is False for a named pipeline as well, because only the daemon can read that pipeline."""
     try:
         spec = given if isinstance(given, Mapping) else _parsed(os.fspath(given))
         order = spec.get("order", {})
         return "epochs" not in order and order.get("shuffle", True) is True
-    except Exception:  # whatever is wrong with the file: the daemon has taken it
+    except Exception:  # a fault in the file does not matter here, since the daemon has taken the file
         return False
 
 
@@ -89,11 +91,11 @@ def _parsed(path: str) -> Any:
 
 def _remedy(value: Any) -> str:
     if isinstance(value, Set):
-        return "a set has no order, write a list"
+        return "a set has no order, so write a list"
     if callable(value):
-        return ('a pipeline holds no Python code, since the daemon runs it: write an operation as a dict, such as '
+        return ('a pipeline holds no Python code, because the daemon runs it: write an operation as a dict, such as '
                 '{"op": "resize", "size": 256} (`spdlctl ops` lists the operations)')
-    return "a pipeline holds dicts, lists, texts, numbers and truth values"
+    return "a pipeline holds only dicts, lists, texts, numbers and truth values"
 
 
 def _key(key: Any, place: str) -> str:
@@ -130,9 +132,9 @@ def _read(path: str) -> Mapping[str, Any]:
     except json.JSONDecodeError as error:
         raise InvalidError(f"{path}:{error.lineno}:{error.colno}: this is not JSON: {error.msg}") from error
     except RecursionError as error:
-        raise InvalidError(f"{path} has lists or objects too deep in one another") from error
+        raise InvalidError(f"{path} has lists or objects that are nested too deep") from error
     if not isinstance(spec, Mapping):
-        raise InvalidError(f"{path} holds no JSON object {{...}} with a pipeline's keys, but a {_kind(spec)}")
+        raise InvalidError(f"{path} must hold a JSON object {{...}} with a pipeline's keys, and holds a {_kind(spec)}")
     return spec
 
 

@@ -1,4 +1,4 @@
-"""A loader's place between a dict, as checkpoints hold it, and the library's JSON."""
+"""Converts a loader's place between the dict that checkpoints hold and the JSON of the library."""
 import json
 from typing import Any, Dict, Mapping
 
@@ -7,11 +7,12 @@ from spdld._errors import InvalidError
 
 def text_of(state: Any) -> str:
     if not isinstance(state, Mapping):
-        raise InvalidError(f"a state is a dict that a loader's state_dict() gave, and no {type(state).__name__}")
+        raise InvalidError(f"a state must be a dict that a loader's state_dict() gave, and not a value of the type "
+                           f"{type(state).__name__}")
     try:
         return json.dumps(dict(state), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidError(f"the state is not one that a loader's state_dict() gave: {error}") from error
+        raise InvalidError(f"a loader's state_dict() did not give this state: {error}") from error
 
 
 def dict_of(text: bytes) -> Dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The parts of a DataLoader that programs look for beside its batches, and the uses that a loader of whole batches refuses."""
+"""Provides the parts of a DataLoader that programs use beside its batches. Refuses the uses that a loader of whole
+batches cannot serve."""
 import functools
 import importlib
 import sys
@@ -13,14 +14,15 @@ _WHOLE = "a spdld.torch.Loader gives whole batches, in its pipeline's order"
 
 
 class Step(NamedTuple):
-    """A batch that nobody has asked for yet. A DataLoader's batch_sampler gives numbers of samples instead."""
+    """A batch that nobody has asked for yet. The batch_sampler of a DataLoader gives numbers of samples instead."""
 
-    epoch: Any  # the iterator that gives it
-    number: int  # from 0, of the epoch
+    epoch: Any  # the iterator that gives the batch
+    number: int  # the number of the step in the epoch, from 0
 
 
 class Steps:
-    """A loader's batch_sampler. Hugging Face's Trainer skips its first steps when it resumes: nothing is read for them."""
+    """A loader's batch_sampler. Hugging Face's Trainer skips its first steps when it resumes, and nothing is read for
+    them."""
 
     drop_last = False
 
@@ -41,7 +43,7 @@ class Steps:
 
 
 class Samples:
-    """A loader's dataset. Its length is the number of samples in an epoch, of all ranks together."""
+    """A loader's dataset. Its length is the number of samples in an epoch, for all ranks together."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
@@ -67,7 +69,7 @@ def refuse_picking() -> NoReturn:
 
 
 def refuse_collating() -> None:
-    """Raises where a DataLoader iterates the loader to make one batch of several; to be called in __iter__."""
+    """Raises an error where a DataLoader iterates the loader to make one batch of several. It is called in __iter__."""
     caller = sys._getframe(2)
     if caller.f_code is _FETCHING and caller.f_locals.get("auto_collation"):
         raise InvalidError(f"{_WHOLE}, and a DataLoader around it would make one batch of several: iterate the loader itself, "
@@ -76,14 +78,14 @@ def refuse_collating() -> None:
 
 
 def refuse_splitting() -> None:
-    """Raises where random_split asks for the length; to be called in __len__."""
+    """Raises an error where random_split asks for the length. It is called in __len__."""
     if sys._getframe(2).f_code is _SPLITTING:
         raise UnsupportedError(f"{_WHOLE}, so that it cannot be split: {PART}")
 
 
 def refuse_parts_of(kinds: Tuple[type, ...]) -> None:
-    """Makes torch's Subset and ConcatDataset refuse data sets of these kinds at once. Otherwise they would fail with the first
-    batch, and their words would say nothing of the loader. All other data sets are taken as before."""
+    """Makes torch's Subset and ConcatDataset refuse data sets of these kinds at once. Otherwise they would fail with the
+    first batch, and the error would not mention the loader. Other data sets are accepted as before."""
     make_subset, make_concat = _data.Subset.__init__, _data.ConcatDataset.__init__
 
     @functools.wraps(make_subset)
@@ -103,7 +105,7 @@ def refuse_parts_of(kinds: Tuple[type, ...]) -> None:
 
 
 def _code_of(*names: str) -> Any:
-    """The code of a function below torch.utils.data; None where this version of torch has no such function."""
+    """Returns the code of a function below torch.utils.data, or None where this version of torch has no such function."""
     found = _data
     for name in names:
         found = getattr(found, name, None)

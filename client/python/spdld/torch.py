@@ -1,4 +1,4 @@
-"""For torch programs: a loader that stands where torch's DataLoader would, without worker processes.
+"""A loader for torch programs. It stands in the place of torch's DataLoader, and has no worker processes.
 
     import spdld.torch
     loader = spdld.torch.Loader("train.toml")      # rank and world_size from torchrun
@@ -10,21 +10,23 @@
             checkpoint = {"model": ..., "loader": loader.state_dict()}
 
 The daemon reads and decodes in its threads. A Loader needs no DataLoader around it. If a wrapper takes a batch ahead of the
-program, that batch counts as handed out, and a state goes on after it. order.epochs is 0 for training, where the program
-counts the epochs, and 1 for validation.
+program, that batch counts as handed out, and a state continues after it. Set order.epochs to 0 for training, where the
+program counts the epochs, and to 1 for validation.
 
-Lightning: a Loader is given to Trainer.fit, or made in train_dataloader(), as it is. The trainer tells it the epochs, adds no
-DistributedSampler, and keeps its place in checkpoints (from 2.2 on): `fit(..., ckpt_path=)` goes on with the next batch.
-Where the trainer starts the processes itself (devices=2 without torchrun), make the Loader in train_dataloader(): only there
-the processes know their ranks. A sampler of your own needs a length, or else the trainer takes a batch ahead.
+Lightning: Give a Loader to Trainer.fit as it is, or make it in train_dataloader(). The trainer tells the Loader the epochs
+and adds no DistributedSampler. From Lightning 2.2 on, the trainer keeps the Loader's place in checkpoints, and
+`fit(..., ckpt_path=)` continues with the next batch. Where the trainer starts the processes itself (devices=2 without
+torchrun), make the Loader in train_dataloader(), because only there the processes know their ranks. A sampler of your own
+needs a length. Without a length, the trainer takes a batch ahead.
 
-Accelerate: prepare() returns a Loader as it is, and may be left out. Gradient accumulation ends with the last batch of an
-epoch, as with a prepared DataLoader. register_for_checkpointing(loader) puts the place into save_state(), and the first `for`
-after load_state() goes on from it. skip_first_batches(loader, n) goes to step n of the epoch, and no batch is made for the
-steps before it. gather_for_metrics leaves out the samples that batch.last = "pad" has added. With several ranks do not
-prepare a DataLoader around a Loader, since Accelerate would divide a rank's batches once more.
+Accelerate: A call of prepare() returns a Loader as it is, and may be left out. Gradient accumulation ends with the last
+batch of an epoch, as with a prepared DataLoader. A call of register_for_checkpointing(loader) puts the place into
+save_state(), and the first `for` loop after load_state() continues from that place. A call of
+skip_first_batches(loader, n) goes to step n of the epoch, and no batch is made for the steps before it. Accelerate's
+gather_for_metrics leaves out the samples that batch.last = "pad" has added. With several ranks do not prepare a DataLoader
+around a Loader, because Accelerate would divide a rank's batches once more.
 
-Hugging Face's Trainer: override the functions in which it makes its DataLoaders:
+Hugging Face's Trainer: Override the functions in which it makes its DataLoaders:
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self):
@@ -32,13 +34,16 @@ Hugging Face's Trainer: override the functions in which it makes its DataLoaders
         def get_eval_dataloader(self, eval_dataset=None):
             return validation   # a Loader with order.epochs = 1
 
-The Trainer tells the Loader the epochs, and resume_from_checkpoint goes on with the next batch of an undisturbed run. Give the
-Loader no state then: the Trainer's own counts say where it goes on. Without the two functions a Loader is refused as
-train_dataset and as eval_dataset, since the Trainer would make one batch of several; eval_strategy wants eval_dataset=validation
-beside them. The model is called with a batch's names: give it those that it takes, convert={"pixel_values": "image", "labels":
-"label"}. Batch sizes are the pipelines'; give the Trainer the same per_device_train_batch_size and per_device_eval_batch_size,
-which it uses in its averages. Where several ranks evaluate, write batch.last = "pad": the Trainer leaves the padding out of its
-metrics. With gradient_accumulation_steps = n the Trainer holds n batches at once: write batch.held_max = n + 1.
+The Trainer tells the Loader the epochs, and resume_from_checkpoint continues with the batch that an undisturbed run would
+take next. Give the Loader no state in this case, because the Trainer's own counts say where it continues. Without the two
+functions a Loader is refused as train_dataset and as eval_dataset, because the Trainer would make one batch of several.
+Beside the two functions, eval_strategy needs eval_dataset=validation.
+
+The Trainer calls the model with the names in a batch as arguments. Give the names that the model takes, such as
+convert={"pixel_values": "image", "labels": "label"}. Batch sizes belong to the pipelines. Give the Trainer the same
+per_device_train_batch_size and per_device_eval_batch_size, because it uses them in its averages. Where several ranks
+evaluate, write batch.last = "pad": the Trainer leaves the padding out of its metrics. With gradient_accumulation_steps = n
+the Trainer holds n batches at once: write batch.held_max = n + 1.
 """
 import importlib
 import os
@@ -64,34 +69,43 @@ __all__ = ["Loader", "check_ranks"]
 
 
 class Loader(_data.IterableDataset):  # type: ignore[misc]
-    """One rank's batches for a torch program. Every `for batch in loader` is one epoch.
+    """The batches of one rank for a torch program. Each `for batch in loader` loop is one epoch.
 
-    pipeline, options: as of spdld.attach; framework is "torch", and rank and world_size come from the launcher's
-        environment, else from torch.distributed where it was initialised. With dp_rank and dp_size, and without replicas,
-        the processes tell one another through torch.distributed which of them are replicas on one machine: all of the
-        default group then make their loader at the same time. Where the processes of a machine have several daemons, or
-        only some make a loader, give replica and replicas.
-    sampler, batch_sampler: gives the order, in place of the daemon: any of torch's, by the samples' numbers in the data set's
-        listing (info.samples of them). A sampler's are cut into batches of the pipeline's size, and with drop_last a
-        shorter one at the end is left out; a batch sampler's may be of any sizes up to it. A dict then gets order.shuffle =
-        "client"; a file or a named pipeline says so itself. Each `for` iterates it anew, a few batches ahead of the
-        program, after telling it the epoch where it has set_epoch. To go on in the middle of an epoch it must give that
-        epoch's order again (DistributedSampler does; RandomSampler with a generator that is seeded by the epoch does): the
-        batches that were handed out are skipped. Each rank has its own, so that they share an epoch as DistributedSampler
-        does, and not by rank and world_size.
-    convert: what the program gets in place of each spdld.Batch; by default a dict of its tensors, the samples' numbers
-        "sample_id" among them. Names of outputs give a tuple, for `for images, labels in loader`: convert=("image", "label").
-        A dict gives a dict with other names: convert={"pixel_values": "image", "labels": "label"}. Or a function of the batch.
-    substituted: the default dict also has "substituted", the number of samples in the batch whose bad content was replaced
-        by another sample. stats() has the sum and the reasons.
+    pipeline, options: the arguments of spdld.attach, with framework="torch". The rank and world_size come from the
+        launcher's environment, else from torch.distributed where it was initialised. With dp_rank and dp_size, and
+        without replicas, the processes tell one another through torch.distributed which of them are replicas on one
+        machine. All processes of the default group must make their loaders at the same time for this. Where the
+        processes of a machine have several daemons, or only some processes make a loader, give replica and replicas.
+    sampler, batch_sampler: any sampler of torch that gives the order, in place of the daemon. It names samples by their
+        numbers in the data set's listing, which has info.samples of them. A pipeline in a dict then gets order.shuffle =
+        "client". A pipeline in a file, or a named pipeline, must say so itself.
+        The loader cuts the samples of a sampler into batches of the pipeline's size. A batch sampler may give batches of
+        any sizes up to that size.
+        Each `for` loop iterates the sampler anew, a few batches ahead of the program. A sampler that has set_epoch is told
+        the epoch before. To continue in the middle of an epoch, the loader skips the batches that were handed out, so the
+        sampler must give the order of that epoch again. DistributedSampler does so, and so does a RandomSampler with a
+        generator that is seeded by the epoch.
+        Each rank has a sampler of its own. The ranks divide an epoch as their samplers do (see DistributedSampler), and
+        not by rank and world_size.
+    drop_last: True leaves out the last batch of a sampler where it is shorter than the others.
+    convert: the form in which the program gets each spdld.Batch. By default a batch comes as a dict of its tensors,
+        which include the samples' numbers as "sample_id". Names of outputs give a tuple: write convert=("image", "label")
+        for `for images, labels in loader`. A dict gives a dict with other names, as in convert={"pixel_values": "image",
+        "labels": "label"}. A function is called with the batch and may return anything.
+    substituted: True adds "substituted" to the default dict. It is the number of samples in the batch whose bad content
+        was replaced by another sample. The method stats() has the sum and the reasons.
 
-    An epoch that was left in the middle is followed by the next one, as with torch's DataLoader; after load_state_dict (or
-    attached with a state) the first `for` gives the rest of the state's epoch. A pipeline whose program counts the epochs
-    has order.epochs = 0, endless. One of a single epoch gives it each time: for validation. After the last one of several a
-    `for` raises InvalidError, and so it does where the only one had ended before a state was taken that was loaded.
+    After an epoch that the program left in the middle, the next `for` loop gives the next epoch, as with torch's
+    DataLoader. After load_state_dict, or with a state at attaching, the first `for` loop gives the rest of the state's
+    epoch. For a program that counts the epochs itself, the pipeline is endless, with order.epochs = 0. A pipeline with a
+    single epoch gives that epoch in each `for` loop, as validation needs it.
 
-    An iterator is valid until the loader begins another one or is moved (set_epoch, load_state_dict). One that has given
-    no batch yet moves along, and then making another one changes nothing: frameworks make some that they do not use.
+    A `for` loop raises InvalidError after the last of several epochs. It also does so where the pipeline's only epoch had
+    ended before the loaded state was taken.
+
+    An iterator is valid until the loader begins another iterator or is moved by set_epoch or load_state_dict. An iterator
+    that has given no batch yet moves along with the loader. In this case making another iterator changes nothing, because
+    frameworks make iterators that they do not use.
     """
 
     def __init__(self, pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, sampler: Any = None,
@@ -103,13 +117,13 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         refuse("spdld.torch.Loader", {name: value for name, value in options.items() if name not in _OPTIONS},
                ("sampler", "batch_sampler", "drop_last", "convert", "substituted", *_OPTIONS))
         if substituted and convert is not None:
-            raise InvalidError("substituted belongs to the default dict: a convert reads batch.substituted itself")
+            raise InvalidError("substituted belongs to the default dict: a function as convert can read batch.substituted")
         conversion = _dict_with_substituted if substituted else _conversion(convert)
         by_sampler = sampler is not None or batch_sampler is not None
         if sampler is not None and batch_sampler is not None:
-            raise InvalidError("sampler and batch_sampler each give the order: give one of them")
+            raise InvalidError("sampler and batch_sampler both give the order: give one of them")
         if drop_last and sampler is None:
-            raise InvalidError("drop_last belongs to a sampler: give one, or else set batch.last = \"drop\" in the pipeline")
+            raise InvalidError("drop_last belongs to a sampler: give one, or set batch.last = \"drop\" in the pipeline")
         arguments: Dict[str, Any] = {"framework": "torch", **ranks_of(options), **replicas_of(options), **options}
         self._loader = spdld.attach(driven(pipeline) if by_sampler else pipeline, **arguments)
         self._pusher: Optional[Pusher] = None
@@ -126,9 +140,9 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         self._warns_of_repeating = self._loader.epochs == 1 and leaves_epochs_open(pipeline)
         self._ranks_given = not {"rank", "dp_rank"}.isdisjoint(options)
         self._resumed = self._loader.position != (0, 0)  # the first `for` goes on from there
-        self._turn = 0  # of the iterator that may go on
-        self._batches: Optional[Iterator[spdld.Batch]] = None  # of that iterator; None: to be begun where the loader stands
-        self._taken = False  # of those, any
+        self._turn = 0  # number of the iterator that may go on
+        self._batches: Optional[Iterator[spdld.Batch]] = None  # of that iterator. None: it begins where the loader stands
+        self._taken = False  # that iterator has given a batch
         self._spent = False  # the next `for` is the rest of an epoch whose last batch came before the state
 
     def __iter__(self) -> "_Epoch":
@@ -142,15 +156,17 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         return _Epoch(self, self._turn)
 
     def __len__(self) -> int:
-        """Steps (batches) of a whole epoch."""
+        """The number of steps (batches) in a whole epoch."""
         refuse_splitting()
         return len(self._loader) if self._pusher is None else len(self._pusher)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch, the next `for` is all of it; to be called before each, or not at all. Where the loader stands
-        at its beginning already nothing happens, nor after load_state_dict in the middle of this very epoch: the rest of it
-        follows then. After its last batch that rest is empty, once: a loop that counts its epochs itself, and saved its
-        state with that batch, has no epoch twice. Of a pipeline with a single epoch every number is that one."""
+        """Goes to the beginning of an epoch, so that the next `for` loop gives the whole epoch. Call it before each epoch,
+        or not at all. Nothing happens where the loader stands at the beginning of this epoch already.
+
+        Nothing happens either after load_state_dict in the middle of this epoch: the next `for` loop gives the rest of the
+        epoch. Where the state was saved with the epoch's last batch, that rest is empty, once. So a loop that counts its
+        epochs itself gets no epoch twice. In a pipeline with a single epoch, every number means that epoch."""
         if epoch > 0 and self._loader.epochs == 1:
             self._warn_of_repeating(level=3)
             epoch = 0
@@ -163,23 +179,23 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
 
     @property
     def sampler(self) -> "Loader":
-        """The loader itself, for those who tell the epoch to a DataLoader's sampler: loader.sampler.set_epoch(epoch)."""
+        """The loader itself, for programs that tell the epoch to a DataLoader's sampler: loader.sampler.set_epoch(epoch)."""
         return self
 
     @property
     def batch_sampler(self) -> Steps:
-        """Frameworks look here for a DataLoader's sampler and batch size, and skip steps here: after
+        """Frameworks look here for the sampler and the batch size of a DataLoader, and skip steps here. After
         accelerate.skip_first_batches(loader, n) the epoch begins at step n, and no batch is made for the steps before it."""
         return Steps(self)
 
     @property
     def dataset(self) -> Samples:
-        """Its length is the number of samples in an epoch, of all ranks together, as with a DataLoader's data set."""
+        """Stands for a DataLoader's data set. Its length is the number of samples in an epoch, for all ranks together."""
         return Samples(self)
 
     @property
     def batch_size(self) -> int:
-        """Samples of this rank in a full step."""
+        """The number of samples that this rank gets in a full step."""
         return self.info.batch_size
 
     @property
@@ -190,27 +206,28 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def __getitem__(self, index: Any) -> NoReturn:
         refuse_picking()
 
-    if not TYPE_CHECKING:  # a checker of types says it by itself
+    if not TYPE_CHECKING:  # a type checker finds a missing attribute by itself
         def __getattr__(self, name: str) -> NoReturn:
             raise no_attribute(name)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The place, for a checkpoint: after the last batch that was handed out. Of all ranks it is the same."""
+        """The loader's place for a checkpoint, after the last batch that was handed out. It is the same for all ranks."""
         return self._loader.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """The next `for` goes on after the last batch that was handed out before state_dict() was called: with the rest of
-        that epoch, or where it had ended with the next. Errors and strict: as of spdld.Loader.load_state_dict."""
+        """Goes to the place of a state. The next `for` loop continues after the last batch that was handed out before
+        state_dict() was called. It gives the rest of that epoch, or the next epoch where that epoch had ended. For strict
+        and for the errors see spdld.Loader.load_state_dict."""
         self._loader.load_state_dict(state_dict, strict)
         self._moved(resumed=True)
 
     def stats(self) -> Dict[str, Any]:
-        """What was handed out so far, and how much of it was bad: as of spdld.Loader.stats."""
+        """Counts the batches and samples that were handed out so far, and the bad samples, as spdld.Loader.stats does."""
         return self._loader.stats()
 
     @property
     def epoch(self) -> int:
-        """The epoch of the next batch: where a loop over epochs goes on after load_state_dict."""
+        """The epoch of the next batch. After load_state_dict a loop over epochs continues with this epoch."""
         return self._loader.position[0]
 
     @property
@@ -242,8 +259,8 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         return repr(self._loader).replace("spdld.Loader", "spdld.torch.Loader", 1)
 
     def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("a spdld.torch.Loader cannot be copied into another process: iterate it by itself, or in a "
-                               "DataLoader with num_workers=0")
+        raise UnsupportedError("a spdld.torch.Loader cannot be copied into another process: iterate the loader itself, "
+                               "or in a DataLoader with num_workers=0")
 
     def _begin(self) -> None:
         epoch, step = self._loader.position
@@ -253,7 +270,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         if 0 < epochs <= epoch:
             if epochs > 1 or self._resumed:
                 raise InvalidError(f"all {epochs} epochs of the pipeline have ended: set order.epochs to more, or to 0 where "
-                                   "the program counts them, or begin one anew with set_epoch()")
+                                   "the program counts the epochs, or begin an epoch anew with set_epoch()")
             self._warn_of_repeating(level=4)
             epoch, step = 0, 0
         self._go(epoch, step)
@@ -261,9 +278,9 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
     def _warn_of_repeating(self, level: int) -> None:
         if self._warns_of_repeating:
             self._warns_of_repeating = False
-            warnings.warn(f"pipeline {self.info.pipeline} has a single epoch, since it does not say order.epochs: each `for` gives "
-                          "the same order and the same random crops again. Write epochs = 0 under [order] for training, and "
-                          "epochs = 1 where that is meant", UserWarning, stacklevel=level)
+            warnings.warn(f"pipeline {self.info.pipeline} has a single epoch, because it does not set order.epochs: each "
+                          "`for` loop gives the same order and the same random crops again. Write epochs = 0 under [order] "
+                          "for training, and epochs = 1 if a single epoch is meant", UserWarning, stacklevel=level)
 
     def _go(self, epoch: int, step: int) -> None:
         if self._pusher is None:
@@ -273,7 +290,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         self._batches = iter(self._loader)
 
     def _skip_to(self, turn: int, step: int) -> None:
-        """The epoch goes on at this step."""
+        """Goes to this step of the epoch."""
         self._check_turn(turn)
         if self._spent:
             return
@@ -291,7 +308,7 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
 
     def _check_turn(self, turn: int) -> None:
         if turn != self._turn:
-            raise InvalidError("this iterator is over: the loader has begun another epoch since, or moved")
+            raise InvalidError("this iterator is over, because the loader has begun another epoch or was moved since")
 
     def _next(self, turn: int) -> Any:
         self._check_turn(turn)
@@ -303,14 +320,14 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         assert self._batches is not None
         if self._pusher is not None:
             self._pusher.keep_ahead()
-        batch = self._convert(next(self._batches))  # no name holds spdld's own: it goes back as soon as the program drops it
+        batch = self._convert(next(self._batches))  # no variable holds the batch, so it goes back when dropped
         self._taken, self._resumed = True, False
         return batch
 
     def _at_end(self) -> bool:
-        """Whether the batch that was just handed out is its epoch's last."""
+        """Whether the batch that was just handed out is the last batch of its epoch."""
         if self._pusher is not None:
-            self._pusher.keep_ahead()  # until it is said which one is
+            self._pusher.keep_ahead()  # the sampler says which batch is the last
         return self._loader.position[1] == 0
 
     def _refuse_all_for_each(self) -> None:
@@ -318,13 +335,15 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
             return
         if in_group() and distributed.get_world_size() > 1:
             raise InvalidError("this loader was made before the process group, as rank 0 of 1, and would give each of the "
-                               f"{distributed.get_world_size()} processes all samples: make it after init_process_group (with "
-                               "Lightning in train_dataloader()), or, where that is meant, give rank=0, world_size=1")
+                               f"{distributed.get_world_size()} processes all samples: make it after init_process_group "
+                               "(with Lightning in train_dataloader()). If each process is to get all samples, give rank=0, "
+                               "world_size=1")
 
 
 def _dict_with_substituted(batch: spdld.Batch) -> Dict[str, Any]:
     if "substituted" in batch:
-        raise InvalidError("the pipeline has an output called \"substituted\": rename it, or leave substituted=True out")
+        raise InvalidError("the pipeline has an output called \"substituted\": rename that output, or leave "
+                           "substituted=True out")
     return {**batch, "substituted": batch.substituted}
 
 
@@ -341,11 +360,11 @@ class _Epoch:
         return self
 
     def at(self, step: int) -> Any:
-        """The batch of a step. The first call may name any step, and each later call names the step after it."""
+        """Gives the batch of a step. The first call may name any step. Each later call must name the next step."""
         if step != self._step:
             if self._step > 0:
-                raise InvalidError(f"step {step} of the epoch was asked for after step {self._step - 1}: the steps of a "
-                                   "spdld.torch.Loader are this rank's alone, and no sampler may pick or divide them")
+                raise InvalidError(f"step {step} of the epoch was asked for after step {self._step - 1}: all steps of a "
+                                   "spdld.torch.Loader belong to this rank, and no sampler may pick or divide them")
             if self._loader is not None:
                 self._loader._skip_to(self._turn, step)
         self._step = step + 1
@@ -359,7 +378,7 @@ class _Epoch:
         try:
             batch = self._loader._next(self._turn)
         except StopIteration:
-            self._loader = None  # it stays at its end
+            self._loader = None  # the iterator stays at its end
             self._accumulation.end()
             raise
         self._accumulation.taken(self._loader._at_end)
@@ -368,8 +387,9 @@ class _Epoch:
 
 def _refuse_in_worker() -> None:
     if _data.get_worker_info() is not None:
-        raise UnsupportedError("a spdld.torch.Loader works in no worker process of a DataLoader, since the daemon's threads "
-                               "do that work: iterate it by itself, or in a DataLoader with num_workers=0")
+        raise UnsupportedError("a spdld.torch.Loader does not work in a worker process of a DataLoader, because the "
+                               "daemon's threads do that work: iterate the loader itself, or in a DataLoader with "
+                               "num_workers=0")
 
 
 def _conversion(convert: Any) -> Callable[[Any], Any]:
@@ -383,8 +403,8 @@ def _conversion(convert: Any) -> Callable[[Any], Any]:
     if isinstance(convert, (list, tuple)):
         names = tuple(convert)
         return lambda batch: tuple(batch[name] for name in names)
-    raise InvalidError("convert is a function of a spdld.Batch, the outputs' names (\"image\", \"label\"), or a dict of new "
-                       f"names and outputs' names, and not {convert!r}")
+    raise InvalidError("convert is a function of a spdld.Batch, names of outputs such as (\"image\", \"label\"), or a dict "
+                       f"of new names and names of outputs, and not {convert!r}")
 
 
 _OPTIONS = tuple(spdld.attach.__kwdefaults__)

@@ -16,9 +16,9 @@ namespace spdld::python {
 
 namespace {
 
-// A program that keeps labels, ids or boxes shall not keep a slot with them. The bound is one of bytes a sample, so
-// that the size of the batches does not decide what a tensor is. 256 bytes are 32 numbers of 8 bytes; pictures have
-// more.
+// A tensor with at most this many bytes for each sample is copied, so that a program that keeps labels, ids or boxes
+// does not keep the whole slot. The bound counts the bytes of a sample, so that it does not depend on the batch size.
+// 256 bytes hold 32 numbers of 8 bytes, and a picture has more.
 constexpr size_t kSmallBytesMax = 256;
 
 bool is_small(const spdld_tensor& tensor) {
@@ -39,7 +39,7 @@ Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> par
     const bool is_copied = info_.memory == SPDLD_HOST && !convert_.is_none() && is_small(tensors_.back());
     copies_.push_back(is_copied ? std::make_shared<const Copied>(tensors_.back()) : nullptr);
   }
-  for (uint32_t i = 0; i < info_.sources; ++i) {  // a copy: readable after release()
+  for (uint32_t i = 0; i < info_.sources; ++i) {  // copied, so that it stays readable after release()
     source_counts_.emplace_back(info_.source_names[i], info_.source_counts[i]);
   }
 }
@@ -47,7 +47,7 @@ Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> par
 bool Batch::has(std::string_view name) const { return std::find(names_.begin(), names_.end(), name) != names_.end(); }
 
 void Batch::check_held() const {
-  if (!lease_) raise(SPDLD_INVALID, "this batch was released: take its tensors before");
+  if (!lease_) raise(SPDLD_INVALID, "this batch was released: take its tensors before you release it");
 }
 
 Tensor Batch::tensor(const std::string& name) const {
@@ -69,7 +69,7 @@ nb::object Batch::array(const std::string& name) const {
 
 nb::dict Batch::copy() const {
   check_held();
-  const spdld::Batch held = lease_;  // frameworks run Python code, and another thread may release the batch meanwhile
+  const spdld::Batch held = lease_;  // a framework runs Python code, so another thread may release the batch meanwhile
   nb::dict arrays;
   for (const spdld_tensor& tensor : tensors_) {
     if (!on_gpu()) {
@@ -79,11 +79,11 @@ nb::dict Batch::copy() const {
     }
     if (convert_.is_none()) {
       raise(SPDLD_UNSUPPORTED,
-            "this batch lies in GPU memory, which no framework was named for: copy its tensors with "
+            "this batch lies in GPU memory, and the loader has no framework that could copy it: copy its tensors with "
             "the library that takes them");
     }
     const nb::object array = this->array(tensor.name);
-    arrays[tensor.name] = array.attr(nb::hasattr(array, "clone") ? "clone" : "copy")();  // torch has the former
+    arrays[tensor.name] = array.attr(nb::hasattr(array, "clone") ? "clone" : "copy")();  // torch has clone()
   }
   return arrays;
 }
@@ -123,7 +123,7 @@ std::string Batch::describe() const {
   std::string text = "epoch " + std::to_string(info_.epoch) + " step " + std::to_string(info_.step);
   if (!lease_) return text + ", released";
   const char* separator = ": ";
-  for (const spdld_tensor& tensor : tensors_) {  // not by the library, which refuses in a forked child
+  for (const spdld_tensor& tensor : tensors_) {  // without the library, which refuses calls in a forked child
     text += separator + std::string(tensor.name) + " " + tensor_of(tensor).describe();
     separator = ", ";
   }
@@ -133,20 +133,17 @@ std::string Batch::describe() const {
 namespace {
 
 constexpr const char* kUse =
-    "Says that a stream works on the batch in GPU or pinned memory: the memory is filled anew only after what was put "
-    "on the "
-    "stream before the batch was given back; and with ready_early, what is put on it from here on waits for the copy. "
-    "The "
-    "streams on which torch, cupy and jax take a tensor are known without it; other streams are to be named:\n\n"
+    "Says that a stream works on this batch in GPU or pinned memory. After the batch is given back, its memory is "
+    "filled anew only when the work that was put on the stream before is done. With ready_early, work that is put on "
+    "the stream from now on waits for the copy to the GPU. The streams on which torch, cupy and jax take a tensor are "
+    "known without this call. Name all other streams:\n\n"
     "    image = batch[\"image\"]\n"
     "    batch.use(side)                  # a torch.cuda.Stream, a stream of cupy or CUDA Python, or its number\n"
     "    with torch.cuda.stream(side):\n"
     "        features = model(image)\n\n"
-    "A captured graph reads the addresses that it was captured with, and the next batch lies elsewhere: capture it "
-    "over "
-    "tensors of your own, and copy each batch into them. Or keep the batch until its graph's last replay was put on "
-    "the "
-    "stream.\n\n"
+    "A captured graph reads the addresses that it was captured with, but the next batch lies elsewhere. So capture the "
+    "graph over tensors of your own, and copy each batch into them. Or keep the batch until the last replay of its "
+    "graph was put on the stream.\n\n"
     "    static.copy_(batch[\"image\"], non_blocking=True)\n"
     "    graph.replay()\n";
 
@@ -155,41 +152,46 @@ constexpr const char* kUse =
 void bind_batch(nb::module_& module) {
   nb::class_<Batch>(
       module, "Batch",
-      "A batch: a mapping from a tensor's name to an array of the loader's framework, whose memory is the daemon's "
-      "(nothing is copied). It may be written to. The batch is given back, and its memory filled anew, when neither "
-      "this object nor anything made of it lives; that may be on any thread. In host memory a tensor of at most 256 "
-      "bytes a sample, such as labels and ids, comes as a copy, so that a program may keep it without keeping the "
-      "batch: batch[name] gives the same copy each time, and what is written to it does not show in tensor(name).")
+      "A batch: a mapping from a tensor's name to an array of the loader's framework. The memory of the arrays is the "
+      "daemon's, so nothing is copied, and a program may write to it. The batch is given back, and its memory filled "
+      "anew, when neither this object nor anything made of it lives. That may happen on any thread.\n\n"
+      "In host memory a tensor of at most 256 bytes a sample, such as labels and ids, comes as a copy, so that a "
+      "program may keep it without keeping the batch. Each batch[name] gives the same copy. A change to the copy does "
+      "not show in tensor(name).")
       .def_prop_ro("epoch", [](const Batch& self) { return self.info().epoch; })
       .def_prop_ro(
-          "step", [](const Batch& self) { return self.info().step; }, "Its step within the epoch, from 0.")
+          "step", [](const Batch& self) { return self.info().step; }, "The step of the batch within the epoch, from 0.")
       .def_prop_ro(
           "valid", [](const Batch& self) { return self.info().valid; },
-          "Samples in it: the first size of every tensor. Less than the batch size in a short last step, where a "
-          "rank may have none.")
+          "The number of samples in the batch, which is the first size of every tensor. In a short last step it is "
+          "less than the batch size, and a rank may have no samples.")
       .def_prop_ro(
           "first", [](const Batch& self) { return self.info().first; },
-          "The position within the epoch of its first sample.")
+          "The position of the batch's first sample within the epoch.")
       .def_prop_ro(
           "substituted", [](const Batch& self) { return self.info().substituted; },
-          "Samples whose content was bad and was replaced by another's.")
+          "The number of samples whose content was bad and was replaced by the content of another sample.")
       .def_prop_ro(
           "masked", [](const Batch& self) { return self.info().masked; },
-          "Samples whose content was bad and was zeroed: the tensor \"mask\" tells which.")
+          "The number of samples whose content was bad and was zeroed. The tensor \"mask\" tells which samples these "
+          "are.")
       .def_prop_ro(
           "padded", [](const Batch& self) { return self.info().padded; },
-          "With last = \"pad\": the last so many samples are the epoch's first ones once more, to fill the batch.")
+          "The number of samples at the end of the batch that repeat the first samples of the epoch, to fill the "
+          "batch. It is above 0 only with last = \"pad\".")
       .def_prop_ro("sources", &Batch::sources,
-                   "How many of the valid samples are of each source of the pipeline, by its name, where it has "
-                   "several; else {}.")
+                   "The number of valid samples that come from each source, as a dict by the name of the source. The "
+                   "dict is empty where the pipeline has a single source.")
       .def("__getitem__", &Batch::array, "name"_a, nb::lock_self(),
-           "The tensor as the loader's framework has it. KeyError where there is none of this name; InvalidError (a "
-           "ValueError) after release().")
+           "Returns the tensor as an array of the loader's framework. Raises KeyError where there is no tensor of this "
+           "name, and InvalidError (a ValueError) after release().")
       .def("tensor", &Batch::tensor, "name"_a, nb::lock_self(),
-           "The tensor as a spdld.Tensor, for any consumer of DLPack: always the batch's own memory, which it holds.")
+           "Returns the tensor as a spdld.Tensor, for any consumer of DLPack. Its memory is always the batch's own "
+           "memory, and it holds the batch.")
       .def("copy", &Batch::copy, nb::lock_self(),
-           "A dict of the batch's arrays, each in memory of its own: keep these where you keep many batches, for they "
-           "do not hold the batch. UnsupportedError for framework \"raw\" in GPU memory.")
+           "Returns a dict of the batch's arrays, each in memory of its own. Keep these copies where you keep many "
+           "batches, because a copy does not hold the batch. Raises UnsupportedError for framework \"raw\" in GPU "
+           "memory.")
       .def("__contains__",
            [](const Batch& self, nb::handle name) {
              return nb::isinstance<nb::str>(name) && self.has(nb::cast<std::string>(name));
@@ -202,12 +204,12 @@ void bind_batch(nb::module_& module) {
       .def("items", &Batch::items, nb::lock_self())
       .def("use", &Batch::use, "stream"_a, nb::lock_self(), kUse)
       .def("wait", &Batch::wait, nb::lock_self(),
-           "Blocks until the batch's copy to the GPU is done: at once, unless the loader is attached with ready_early.")
+           "Blocks until the batch's copy to the GPU is done. Without ready_early it returns at once.")
       .def("release", &Batch::release, "stream"_a = nb::none(), nb::lock_self(),
-           "Gives up this object's hold at once, where a variable would keep it. The memory goes back to the daemon "
-           "when no tensor made of the batch lives, and the GPU has done what was put before on the streams that the "
-           "batch "
-           "is used on. stream: one of them, as in use().")
+           "Gives up this object's hold on the batch at once, even where a variable still refers to the object. The "
+           "memory goes back to the daemon when no tensor made of the batch lives. On a GPU, the work that was put "
+           "before on the streams of the batch must be done as well.\n\n"
+           "stream: a stream that the batch is used on, as in use().")
       .def(
           "__repr__", [](const Batch& self) { return "<spdld.Batch " + self.describe() + ">"; }, nb::lock_self())
       .attr("__module__") = "spdld";

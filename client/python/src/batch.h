@@ -1,5 +1,6 @@
-// A batch in Python. The memory outlives this object while a tensor made of it lives. With the GIL; in an interpreter
-// without one, with the object's own lock (nanobind's lock_self) wherever the lease is looked at: release() ends it.
+// A batch in Python. The memory outlives this object while a tensor made of it lives. With the GIL. In an interpreter
+// without a GIL, calls that look at the lease take the object's own lock (nanobind's lock_self): release() ends the
+// lease.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,22 +17,22 @@ namespace spdld::python {
 
 class Batch {
  public:
-  // `convert` makes what the user's framework works with of a Tensor; None: the Tensor itself.
-  // `parked`: as Tensor has it.
+  // `convert` turns a Tensor into the array of the user's framework; None: users get the Tensor itself. `parked`: as in
+  // Tensor.
   Batch(spdld::Batch lease, nanobind::object convert, std::shared_ptr<Parked> parked);
 
   const spdld_batch_info& info() const { return info_; }
   const std::vector<std::string>& names() const { return names_; }
   bool has(std::string_view name) const;
-  // KeyError where there is none of this name; InvalidError after release().
+  // KeyError where there is no tensor of this name; InvalidError after release().
   Tensor tensor(const std::string& name) const;
   nanobind::object array(const std::string& name) const;
-  // name: an array of memory of its own. UnsupportedError for spdld.Tensor in GPU memory.
+  // {name: array}, where each array has memory of its own. UnsupportedError for spdld.Tensor in GPU memory.
   nanobind::dict copy() const;
   nanobind::list arrays() const;
   nanobind::list items() const;
-  nanobind::dict sources() const;  // name: count
-  // `stream`: one that works on it up to here; None: none beside those that are known.
+  nanobind::dict sources() const;  // {name: count}
+  // `stream`: a stream that has worked on the batch up to here; None: no stream beside the known ones.
   void release(nanobind::handle stream);
   void use(nanobind::handle stream) const;
   void wait() const;
@@ -49,7 +50,7 @@ class Batch {
   std::vector<std::string> names_;
   std::vector<std::pair<std::string, uint32_t>> source_counts_;
   std::vector<spdld_tensor> tensors_;  // in the same order; valid while lease_ holds the batch
-  // In the same order: the copy of a small tensor, which arrays are made of. None: they are made of the slot.
+  // In the same order: the copy of a small tensor, from which arrays are made. None: arrays are made from the slot.
   std::vector<std::shared_ptr<const Copied>> copies_;
 };
 

@@ -1,4 +1,4 @@
-// A tensor's content in memory of its own. It is dense, and holds no slot. Any thread, with or without the GIL.
+// A copy of a tensor in memory of its own. It is dense, and holds no slot. Any thread, with or without the GIL.
 #pragma once
 
 #include <array>

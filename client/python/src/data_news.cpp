@@ -10,7 +10,7 @@ namespace spdld::python {
 
 namespace {
 
-// A file's name in it may be no UTF-8.
+// The text may hold a file's name that is not UTF-8.
 nb::object text_of(const std::string& bytes) {
   const auto size = static_cast<Py_ssize_t>(bytes.size());
   nb::object text = nb::steal(PyUnicode_DecodeUTF8(bytes.data(), size, "backslashreplace"));
@@ -49,8 +49,8 @@ std::vector<std::string> BadNews::of(const spdld_loader* loader, const spdld_bat
   }
   if (told_ == kReasonsMax && stats.reasons.size() > kReasonsMax) {
     ++told_;
-    news.push_back("pipeline " + pipeline + ", " + place + ": samples can't be used for more than " +
-                   std::to_string(kReasonsMax) + " reasons: see loader.stats().");
+    news.push_back("pipeline " + pipeline + ", " + place + ": there are more than " + std::to_string(kReasonsMax) +
+                   " reasons for which samples cannot be used: see loader.stats().");
   }
   return news;
 }

@@ -40,7 +40,7 @@ struct Tensor {
   uint64_t byte_offset;
 };
 
-// Of a capsule called "dltensor".
+// The content of a capsule called "dltensor".
 struct Managed {
   Tensor tensor;
   void* context;
@@ -49,7 +49,7 @@ struct Managed {
 
 inline constexpr uint64_t kFlagCopied = 2;
 
-// Of a capsule called "dltensor_versioned".
+// The content of a capsule called "dltensor_versioned".
 struct ManagedVersioned {
   Version version;
   void* context;

@@ -48,7 +48,7 @@ const char* class_of(spdld_result result) {
 
 void raise(spdld_result result, const std::string& sentence) {
   const nb::object type = nb::module_::import_("spdld._errors").attr(class_of(result));
-  // A file's name in it may be no UTF-8.
+  // The sentence may hold a file's name that is not UTF-8.
   const auto size = static_cast<Py_ssize_t>(sentence.size());
   const nb::object text = nb::steal(PyUnicode_DecodeUTF8(sentence.data(), size, "backslashreplace"));
   if (text.is_valid()) PyErr_SetObject(type.ptr(), text.ptr());

@@ -1,4 +1,4 @@
-// From the library's results to Python's exceptions. With the GIL.
+// Turns the library's results into Python's exceptions. With the GIL.
 #pragma once
 
 #include <spdld.h>
@@ -9,9 +9,10 @@ namespace spdld::python {
 
 // Throws nanobind's python_error: the class of spdld._errors that stands for this result.
 [[noreturn]] void raise(spdld_result result, const std::string& sentence);
-// Gives a spdld.SpdldWarning at the line of the caller's program; throws where the program made warnings errors.
+// Gives a spdld.SpdldWarning at the line of the caller's program; throws where the program has turned warnings into
+// errors.
 void warn(const std::string& sentence);
-// Of the calling thread's last failed call.
+// The same for the calling thread's last failed call.
 [[noreturn]] void raise_last(spdld_result result);
 // Runs Python's signal handlers; throws what they raise (KeyboardInterrupt).
 void check_signals();

@@ -15,16 +15,16 @@ namespace spdld::python {
 // A DLPack consumer's hold on a batch, or on a copy of one tensor. Its deleter frees it.
 class Exported {
  public:
-  // `parked`: where the batch goes afterwards; none: it is given back.
+  // `parked`: takes the batch afterwards; none: the batch is given back.
   Exported(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Device device, std::shared_ptr<Parked> parked);
   ~Exported();
   Exported(const Exported&) = delete;
   Exported& operator=(const Exported&) = delete;
 
-  // `is_consumers`: nobody else has a share of the copy.
+  // `is_consumers`: nobody else holds the copy.
   Exported(std::shared_ptr<const Copied> copied, bool is_consumers);
 
-  // The structure belongs to `exported`, which is the consumer's by this call: its deleter frees both.
+  // The structure belongs to `exported`. This call gives both to the consumer, and its deleter frees both.
   static dlpack::Managed* hand_over(std::unique_ptr<Exported> exported);
   static dlpack::ManagedVersioned* hand_over_versioned(std::unique_ptr<Exported> exported);
 

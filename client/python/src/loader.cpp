@@ -17,10 +17,12 @@ namespace spdld::python {
 
 namespace {
 
-constexpr int64_t kParkedSlice_ms = 10;  // a batch that is parked meanwhile ends no wait
+constexpr int64_t kParkedSlice_ms =
+    10;  // a wait is cut into these slices, since a batch that is parked does not end it
 constexpr const char* kClosed = "this loader is closed: attach anew";
 
-// Shows how far it is. Gives up the wait when a signal's handler, or the display, has raised. `user`: the display.
+// Shows the progress of attaching. Gives up the wait when a signal's handler or the display has raised an exception.
+// `user` is the display.
 int show_and_look_after_signals(void* user, const char* what, uint64_t done, uint64_t total) {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) return 1;
@@ -49,8 +51,8 @@ LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool
   std::vector<std::string> warnings;
   options.warn = &keep_warning;
   options.warn_user = &warnings;
-  for (;;) {  // a signal whose handler raises nothing interrupts an attempt, and another follows
-    // 0 stands for the library's own time-out.
+  for (;;) {  // after a signal whose handler raises nothing, another attempt follows
+    // 0 stands for the library's default time-out.
     options.timeout_ms = has_timeout ? patience.left_ms() : 0;
     if (has_timeout && options.timeout_ms == 0) options.timeout_ms = 1;
     LoaderHandle loader;
@@ -75,13 +77,13 @@ LoaderHandle attach(spdld::AttachOptions options, const Patience& patience, bool
   }
 }
 
-// Closes the display when attaching has ended, in whichever way.
+// Closes the display when attaching has ended, whether it failed or not.
 class Closing {
  public:
   explicit Closing(const nb::object& display) : display_(display) {}
   ~Closing() {
     if (display_.is_none()) return;
-    const nb::error_scope as_it_was;  // of an attach that failed
+    const nb::error_scope as_it_was;  // the exception of a failed attach
     try {
       display_.attr("close")();
     } catch (nb::python_error& error) {
@@ -150,8 +152,9 @@ std::vector<uint64_t> numbers_of(const nb::object& ids) {
     const nb::int_ number(nb::steal(PyNumber_Index(id.ptr())));
     uint64_t value = 0;
     if (!nb::try_cast(number, value)) {
-      raise(SPDLD_INVALID, "samples are pushed by their numbers in the data set, from 0, and not as " +
-                               nb::cast<std::string>(nb::repr(id)));
+      raise(SPDLD_INVALID,
+            "samples are pushed by their numbers in the data set, which are whole numbers from 0, and not as " +
+                nb::cast<std::string>(nb::repr(id)));
     }
     numbers.push_back(value);
   }
@@ -199,14 +202,14 @@ void Loader::give_back_parked() {
   try {
     order_();
     for (const spdld::Batch& batch : batches) use(batch, nullptr);
-  } catch (...) {  // later, perhaps
+  } catch (...) {  // a later call may succeed
     for (spdld::Batch& batch : batches) parked_->put(std::move(batch));
     throw;
   }
 }
 
 std::pair<uint64_t, uint64_t> Loader::position() const {
-  if (::getpid() != owner_) return position_;  // nobody else is here who could have the mutex, or give it back
+  if (::getpid() != owner_) return position_;  // in a forked child no thread could give the mutex back
   const std::lock_guard lock(position_mutex_);
   return position_;
 }
@@ -224,15 +227,15 @@ void Loader::step_on(const spdld::Batch& batch) {
 }
 
 void Loader::refuse_in_forked_child() const {
-  // Asked before the lock is: another thread may have held it when this process was forked.
+  // Checked before the lock is taken, because another thread may have held the lock when this process was forked.
   if (::getpid() == owner_) return;
-  raise(SPDLD_FORKED, "this loader belongs to the process that was forked: attach anew in this one");
+  raise(SPDLD_FORKED, "this loader belongs to the parent of this forked process: attach anew in this process");
 }
 
 std::unique_lock<std::timed_mutex> Loader::take_turn() {
   refuse_in_forked_child();
   std::unique_lock turn(turn_, std::try_to_lock);
-  while (!turn) {  // the other thread's slices end soon, or it hears of a closing
+  while (!turn) {  // the other thread waits in short slices, and notices when the loader is closed
     {
       const nb::gil_scoped_release released;
       turn.try_lock_for(std::chrono::milliseconds(kSlice_ms));
@@ -243,7 +246,7 @@ std::unique_lock<std::timed_mutex> Loader::take_turn() {
 }
 
 Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
-  std::optional<nb::gil_scoped_release> released;  // a batch that is ready is not worth giving it away
+  std::optional<nb::gil_scoped_release> released;  // for a batch that is ready the interpreter lock is not released
   if (wait_ms > 0) released.emplace();
   const std::unique_lock turn(turn_, std::chrono::milliseconds(wait_ms));
   if (closing_) return {SPDLD_INVALID, {}, kClosed};
@@ -319,7 +322,7 @@ void Loader::begin_iteration() {
   if (closing_) raise(SPDLD_INVALID, kClosed);
   if (end_of_epoch_due_) {
     spdld_batch* none = nullptr;
-    spdld_next(loader_.get(), 0, &none);  // says SPDLD_END_OF_EPOCH, and that once
+    spdld_next(loader_.get(), 0, &none);  // gives SPDLD_END_OF_EPOCH, only once
     note_end();
   }
   if (ended_) seek_under_turn(0, 0);
@@ -352,7 +355,7 @@ void Loader::push(uint64_t epoch, uint64_t step, const nb::object& ids, bool las
   uint64_t epoch_now = 0, step_now = 0;
   spdld_tell(loader_.get(), &epoch_now, &step_now);
   if (epoch_now == epoch_before) return;
-  set_position(epoch_now, step_now);  // it ended the epoch whose last batch was handed out before
+  set_position(epoch_now, step_now);  // this step ended the epoch whose last batch was handed out before
   end_of_epoch_due_ = true;
 }
 
@@ -376,7 +379,7 @@ nb::dict Loader::stats() {
 
 nb::object Loader::state_dict() {
   std::string json;
-  std::optional<spdld_batch_info> next;  // that was taken already, and is to be handed out yet
+  std::optional<spdld_batch_info> next;  // a batch that was taken already, but not handed out yet
   {
     const std::unique_lock turn = take_turn();
     if (closing_) raise(SPDLD_INVALID, kClosed);
@@ -416,16 +419,16 @@ void Loader::load_state_dict(nb::handle state, bool strict) {
 
 void Loader::set_epoch(uint64_t epoch) {
   begin_iteration();
-  // Replicas in any case: another one may stand elsewhere, and waits for this one.
+  // Replicas always seek, because another replica may stand elsewhere and wait for this replica.
   if (has_replicas_ || position() != std::pair<uint64_t, uint64_t>(epoch, 0)) seek(epoch, 0);
 }
 
 void Loader::close() {
   closing_ = true;
   if (::getpid() != owner_) return;
-  give_back_parked();  // what is parked from here on waits for this object's end
+  give_back_parked();  // a batch that is parked later waits until this object ends
   const std::unique_lock turn = take_turn();
-  const nb::gil_scoped_release released;  // it may wait for a GPU's work, and that for a function of Python's
+  const nb::gil_scoped_release released;  // closing may wait for a GPU's work, which may wait for a Python function
   kept_.clear();
   loader_.reset();
 }

@@ -1,4 +1,5 @@
-// A loader in Python: the library's, one call at a time, with the GIL released while it waits and signals looked after.
+// A loader in Python: the library's loader, one call at a time. It releases the GIL while it waits, and handles
+// signals.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -44,9 +45,9 @@ using LoaderHandle = std::unique_ptr<spdld_loader, Detach>;
 
 class Loader {
  public:
-  // As spdld_attach, until it is answered; `options` without timeout and progress. `display`: called as spdld_progress
-  // says, and its close() at the end; or None. `converter`: called once, with where the batches lie (Info's memory and
-  // device); what it gives makes the framework's array of a Tensor, or is None.
+  // Attaches as spdld_attach does, and waits for the answer; `options` come without timeout and progress. `display`:
+  // called as spdld_progress says, and its close() at the end; or None. `converter`: called once, with the batches'
+  // memory and device (as in Info). It returns the function that turns a Tensor into the framework's array, or None.
   Loader(const spdld::AttachOptions& options, std::optional<double> timeout_s, std::string framework,
          const nanobind::object& display, const nanobind::object& converter);
   ~Loader();
@@ -55,19 +56,20 @@ class Loader {
 
   // None: an epoch ends here, and the next call gives the next epoch's first batch; after the last epoch, always None.
   nanobind::object next(std::optional<double> timeout_s);
-  // Goes on to the next epoch where all batches of this one were handed out, and only its end was not; and where a
-  // pipeline of one epoch has given its end, back to its beginning.
+  // Goes on to the next epoch where all batches of this epoch were handed out, but its end was not. Where a pipeline of
+  // one epoch has given its end, goes back to its beginning.
   void begin_iteration();
   void seek(uint64_t epoch, uint64_t step);
   void set_epoch(uint64_t epoch);
-  // As spdld_push; ids: a sequence of numbers, or something with tolist().
+  // Works as spdld_push; `ids`: a sequence of numbers, or an object with tolist().
   void push(uint64_t epoch, uint64_t step, const nanobind::object& ids, bool last);
-  // As spdld_state and spdld_load_state.
+  // These work as spdld_state and spdld_load_state.
   nanobind::object state_dict();
   void load_state_dict(nanobind::handle state, bool strict);
-  // What was handed out so far, and how much of it was bad.
+  // Counts of the samples handed out so far, and of the bad samples among them.
   nanobind::dict stats();
-  // Whether other jobs get its batches now: it ends where this one is cut loose, or leaves for another place.
+  // Whether other jobs get this loader's batches now. Sharing ends where this job is cut loose, or leaves for another
+  // place.
   bool shared();
   void close();
 
@@ -80,24 +82,24 @@ class Loader {
   struct Attempt {
     spdld_result result;
     spdld::Batch batch;
-    std::string sentence;  // when it failed
-    // To be told before the batch is handed out; the loader has not stepped on then.
+    std::string sentence;  // why it failed
+    // Warnings to give before the batch is handed out; the loader has not stepped on then.
     std::vector<std::string> news = {};
-    bool is_full = false;  // since the program holds all batches that it may hold
+    bool is_full = false;  // it failed since the program holds all batches that it may hold
   };
   Attempt attempt_next(int64_t wait_ms);
-  // Both under turn_.
+  // These two are called under turn_.
   void step_on(const spdld::Batch& batch);
-  // Of a batch with news: where the user has made errors of warnings, it is kept for the next call.
+  // Warns about a batch with news. Where the user has turned warnings into errors, the batch is kept for the next call.
   void tell_before(const Attempt& attempt);
   void set_position(uint64_t epoch, uint64_t step);
   void note_moved();
-  void note_end();  // of an epoch, as next gave it
+  void note_end();  // next gave the end of an epoch
   void seek_under_turn(uint64_t epoch, uint64_t step);
-  // The loader's turn, or an exception. The GIL is released while another thread has it.
+  // Takes the loader's turn, or throws. The GIL is released while another thread has the turn.
   std::unique_lock<std::timed_mutex> take_turn();
   void refuse_in_forked_child() const;
-  // Python code runs in it.
+  // Python code runs in here.
   void give_back_parked();
 
   const pid_t owner_;
@@ -108,20 +110,20 @@ class Loader {
   std::shared_ptr<Parked> parked_;  // where there is an order_
   Info info_;
 
-  // Never waited for with the GIL; Python code never runs under it (a signal's handler may call in here again).
+  // No thread waits for it with the GIL, and no Python code runs under it (a signal's handler may call in here again).
   std::timed_mutex turn_;
   std::atomic<bool> closing_{false};
   LoaderHandle loader_;             // under turn_
   bool end_of_epoch_due_ = false;   // under turn_
   BadNews bad_news_;                // under turn_
-  std::vector<spdld::Batch> kept_;  // under turn_: taken, and not handed out since a warning was an error
+  std::vector<spdld::Batch> kept_;  // under turn_: batches taken, but not handed out since a warning was an error
   bool ended_ = false;              // under turn_: next has given the end of the only epoch
 
   mutable std::mutex position_mutex_;  // held for no more than a copy: turn_ is held while waiting
   std::pair<uint64_t, uint64_t> position_;
 };
 
-// `for batch in loader`: the rest of one epoch. With the GIL, or the object's own lock.
+// The iterator of `for batch in loader`: the rest of one epoch. With the GIL, or the object's own lock.
 class EpochIterator {
  public:
   explicit EpochIterator(nanobind::object loader) : loader_(std::move(loader)) {}

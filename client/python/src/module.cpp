@@ -1,4 +1,4 @@
-// The extension module spdld._spdld: over the client library, which is linked in, and whose C ABI alone it uses.
+// The extension module spdld._spdld. The client library is linked into it, and it uses only the C ABI of that library.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -29,10 +29,10 @@ using Text = std::optional<std::string>;
 
 const char* pointer_to(const Text& text) { return text ? text->c_str() : nullptr; }
 
-// In the library 0 stands for its own default, and a negative number for "not at all".
+// In the client library 0 stands for the default, and a negative number for "not at all".
 int64_t wait_ms(const char* name, std::optional<double> wait_s) {
   if (!wait_s) return 0;
-  if (!(*wait_s >= 0)) raise(SPDLD_INVALID, std::string(name) + " is a number of seconds from 0, or None");
+  if (!(*wait_s >= 0)) raise(SPDLD_INVALID, std::string(name) + " must be a number of seconds, at least 0, or None");
   if (*wait_s == 0) return -1;
   return std::max<int64_t>(1, std::llround(std::min(*wait_s, 2 * kEndless_s) * 1000));
 }
@@ -98,7 +98,7 @@ nb::str ask(const std::string& topic, const Text& argument, const Text& socket, 
 
 NB_MODULE(_spdld, module) {
   using namespace spdld::python;  // NOLINT: names of this module alone
-  // Tensors may live on in other libraries until the interpreter has ended: that is no leak.
+  // Tensors may live on in other libraries until the interpreter has ended. This is not a leak.
   nb::set_leak_warnings(false);
   bind_tensor(module);
   bind_batch(module);
@@ -110,7 +110,7 @@ NB_MODULE(_spdld, module) {
              "held_wait"_a.none(), "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(),
              "ready_early"_a, "join"_a.none(), "batch_size"_a, "framework"_a, "converter"_a, "progress"_a.none());
   module.def("query", &ask, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
-  // A clause, "the pipeline's spec differs"; none: one of them is no fingerprint.
+  // Returns a clause such as "the pipeline's spec differs", or none where one of the two is not a fingerprint.
   module.def(
       "fingerprint_difference",
       [](const std::string& mine, const std::string& other) {

@@ -1,2 +1,2 @@
-// nanobind's own code, for the extension to link: compiled apart, with other flags than ours.
+// The code of nanobind that the extension links. It is compiled apart, with other flags than this project's code.
 #include <nb_combined.cpp>

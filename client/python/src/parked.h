@@ -10,10 +10,10 @@
 
 namespace spdld::python {
 
-// Any thread, with or without the GIL. No more are here than may be held.
+// Any thread, with or without the GIL. At most as many batches are here as may be held.
 class Parked {
  public:
-  // After close(): given back at once.
+  // After close() the batch is given back at once.
   void put(spdld::Batch batch) {
     const std::lock_guard lock(mutex_);
     if (open_) batches_.push_back(std::move(batch));

@@ -1,5 +1,5 @@
-// How long a call from Python may wait: None is without end. Waiting is done in short slices, since a signal that
-// arrives between two system calls, or on another thread, interrupts nothing.
+// How long a call from Python may wait; None: without end. Waiting is done in short slices, since a signal that arrives
+// between two system calls, or on another thread, interrupts nothing.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class Patience {
   }
 
   bool has_ended() const { return end_ && Clock::now() >= *end_; }
-  // -1: without end; else rounded up, so that a wait of it does not end early.
+  // -1: without end; else rounded up, so that a wait of this length does not end early.
   int64_t left_ms() const {
     if (!end_) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end_ - Clock::now()).count();

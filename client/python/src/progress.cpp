@@ -17,8 +17,8 @@ void bind_progress(nb::module_& module) {
           [](text::ProgressLine& self, const std::string& what, uint64_t done, uint64_t total, double now_s,
              size_t columns) { return self.show(text::progress_of(what, done, total), now_s, columns); },
           "what"_a, "done"_a, "total"_a, "now"_a, "columns"_a,
-          "What a program writes to a terminal of so many columns; often nothing.")
-      .def("clear", &text::ProgressLine::clear, "What takes the line away.");
+          "Returns the text that a program writes to a terminal with this number of columns. The text is often empty.")
+      .def("clear", &text::ProgressLine::clear, "Returns the text that removes the line from the terminal.");
 }
 
 }  // namespace spdld::python

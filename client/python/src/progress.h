@@ -1,4 +1,4 @@
-// What Python sees of a line of progress (client/text/progress.h). With the GIL.
+// The progress line (client/text/progress.h) for Python. With the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -13,7 +13,7 @@ namespace spdld::python {
 
 namespace {
 
-constexpr int kCollectShare = 10;  // at most this part of the waiting goes into collecting
+constexpr int kCollectShare = 10;  // garbage collection takes at most one part in this many of the waiting time
 constexpr std::chrono::seconds kWarn{5};
 
 std::atomic<int64_t> next_collection_ns{0};  // on the steady clock

@@ -11,7 +11,7 @@ namespace spdld::python {
 
 namespace {
 
-constexpr const char* kReleased = "this batch was released: name its streams before";
+constexpr const char* kReleased = "this batch was released: name its streams before you release it";
 
 int64_t number_of(nb::handle stream) {
   const nb::object index = nb::steal(PyNumber_Index(stream.ptr()));
@@ -22,7 +22,7 @@ int64_t number_of(nb::handle stream) {
 }
 
 void* stream_at(int64_t number) {
-  if (number < 0) raise(SPDLD_INVALID, "a stream is the number of a CUstream, and not " + std::to_string(number));
+  if (number < 0) raise(SPDLD_INVALID, "a stream must be the number of a CUstream, and not " + std::to_string(number));
   return number == 1 ? nullptr : reinterpret_cast<void*>(static_cast<uintptr_t>(number));
 }
 
@@ -33,7 +33,7 @@ void* stream_of(nb::handle stream) {
   if (nb::hasattr(stream, "__cuda_stream__")) {
     const nb::object answer = stream.attr("__cuda_stream__")();
     if (!nb::isinstance<nb::tuple>(answer) || nb::len(answer) != 2) {
-      raise(SPDLD_INVALID, "__cuda_stream__() is to give a version and a stream's number");
+      raise(SPDLD_INVALID, "__cuda_stream__() must return a version and the number of a stream");
     }
     const nb::object number = answer[1];
     return stream_at(number_of(number));
@@ -42,8 +42,8 @@ void* stream_of(nb::handle stream) {
     if (nb::hasattr(stream, name)) return stream_at(number_of(stream.attr(name)));
   }
   raise(SPDLD_INVALID,
-        "a stream is a number, or an object of torch, cupy or CUDA Python that has __cuda_stream__(), cuda_stream or "
-        "ptr, and no " +
+        "a stream must be a number, or an object of torch, cupy or CUDA Python that has __cuda_stream__(), cuda_stream "
+        "or ptr, and not a value of the type " +
             std::string(nb::type_name(stream.type()).c_str()));
 }
 
@@ -52,10 +52,10 @@ void prepare_for_consumer(const spdld::Batch& batch, nb::handle stream) {
   const int64_t number = number_of(stream);
   if (number == 0) {
     raise(SPDLD_INVALID,
-          "__dlpack__ takes no stream 0, which may be one of two: 1 is the legacy default stream, 2 the "
-          "calling thread's");
+          "__dlpack__ does not take stream 0, which may mean two streams: write 1 for the legacy default stream, or 2 "
+          "for the calling thread's");
   }
-  // -1: the consumer orders its work by itself; it can do so only after a copy that has ended.
+  // -1: the consumer orders its work by itself, which it can do only after the copy has ended.
   if (number == -1) return wait(batch);
   use(batch, stream_at(number));
 }
@@ -68,7 +68,7 @@ void use(const spdld::Batch& batch, void* stream) {
 
 void wait(const spdld::Batch& batch) {
   if (!batch) raise(SPDLD_INVALID, kReleased);
-  const spdld::Batch held = batch;  // another thread may release it meanwhile
+  const spdld::Batch held = batch;  // another thread may release the batch meanwhile
   spdld_result result = SPDLD_OK;
   std::string sentence;
   {

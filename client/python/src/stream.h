@@ -7,13 +7,15 @@
 
 namespace spdld::python {
 
-// A number (a CUstream or cudaStream_t; 0 and 1: the legacy default stream), or what has __cuda_stream__() (the
-// protocol of CUDA Python: https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html), .cuda_stream
-// (torch) or .ptr (cupy). nullptr: the legacy default stream. InvalidError for anything else.
+// `stream`: a number (a CUstream or cudaStream_t; 0 and 1: the legacy default stream), or an object with
+// __cuda_stream__() (the protocol of CUDA Python:
+// https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html), .cuda_stream (torch) or .ptr (cupy).
+// nullptr: the legacy default stream. InvalidError for anything else.
 void* stream_of(nanobind::handle stream);
 
-// Before a consumer on a GPU takes the batch: the stream argument of __dlpack__, as the Python array API standard has
-// it for CUDA (https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html).
+// To be called before a consumer on a GPU takes the batch. `stream`: the argument of __dlpack__, as the Python array
+// API standard defines it for CUDA
+// (https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html).
 void prepare_for_consumer(const spdld::Batch& batch, nanobind::handle stream);
 
 // spdld_batch_use and spdld_batch_wait, with Python's exceptions.

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kPlain = "dltensor";
 constexpr const char* kVersioned = "dltensor_versioned";
 
-// A consumer renames the capsule it takes; one that nobody took is freed here.
+// A consumer renames the capsule that it takes. A capsule that nobody took is freed here.
 template <typename Managed>
 void free_untaken(PyObject* capsule, const char* name) {
   if (!PyCapsule_IsValid(capsule, name)) return;
@@ -108,10 +108,10 @@ nb::object Tensor::dlpack(nb::handle stream, std::optional<std::pair<int, int>> 
   if (on_gpu()) {
     if (copy.value_or(false)) {
       throw nb::buffer_error(
-          "this tensor lies in GPU memory, and is not copied there: take it as it is, and copy it with "
-          "the framework that took it");
+          "this tensor lies in GPU memory, and spdld makes no copy of it there: take it as it is, and copy it with the "
+          "framework that took it");
     }
-    prepare_for_consumer(batch_, stream);  // host memory needs no stream to wait for
+    prepare_for_consumer(batch_, stream);  // a tensor in host memory needs no stream to wait for
   }
   const bool is_copied = copy.value_or(false);
   auto exported = is_copied || copied_ ? std::make_unique<Exported>(
@@ -161,7 +161,7 @@ nb::dict Tensor::cuda_array_interface() const {
   nb::dict interface = interface_of_both();
   if (size() == 0) interface["data"] = nb::make_tuple(0, false);
   python::use(batch_, nullptr);
-  interface["stream"] = 1;  // the legacy default stream, which the consumer is to wait for
+  interface["stream"] = 1;  // the legacy default stream, which the consumer has to wait for
   return interface;
 }
 
@@ -178,13 +178,14 @@ std::string Tensor::describe() const {
 
 namespace {
 
-// Of GPU memory: what numpy calls where there is no array interface; without it, it would make an array of objects.
+// The __array__ of a tensor in GPU memory. numpy calls it where there is no array interface. Without __array__, numpy
+// would make an array of objects.
 nb::object refuse_numpy(const Tensor& tensor) {
   if (!tensor.on_gpu()) throw nb::attribute_error("__array__: see __array_interface__");
   return nb::cpp_function([](const nb::args&, const nb::kwargs&) {
     raise(SPDLD_UNSUPPORTED,
-          "this tensor lies in GPU memory, which numpy does not have: attach with device=\"cpu\", or take it by torch, "
-          "cupy or jax");
+          "this tensor lies in GPU memory, which numpy cannot use: attach with device=\"cpu\", or take the tensor with "
+          "torch, cupy or jax");
   });
 }
 
@@ -193,32 +194,35 @@ nb::object refuse_numpy(const Tensor& tensor) {
 void bind_tensor(nb::module_& module) {
   nb::class_<Tensor>(module, "Tensor",
                      "One tensor of a batch, in host or GPU memory. Any library that takes DLPack, numpy's array "
-                     "interface or CUDA's can "
-                     "use its memory without a copy, and write to it; the batch is held until all of them are gone.")
+                     "interface or CUDA's array interface can use the memory without a copy, and write to it. The "
+                     "batch is held until all these users are gone.")
       .def_prop_ro("name", &Tensor::name)
       .def_prop_ro("dtype", &Tensor::dtype,
                    "\"uint8\", \"int32\", \"int64\", \"float16\", \"bfloat16\" or \"float32\".")
-      .def_prop_ro("shape", &Tensor::shape, "Sizes; the first is the number of samples that are valid.")
-      .def_prop_ro("strides", &Tensor::strides, "Steps in elements (not bytes).")
-      .def_prop_ro("nbytes", &Tensor::bytes, "Bytes of all its elements.")
-      .def("use", &Tensor::use, "stream"_a, "As Batch.use, for those who have the tensor alone.")
-      .def(
-          "__dlpack__", &Tensor::dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
-          "dl_device"_a = nb::none(), "copy"_a = nb::none(),
-          "A DLPack capsule: versioned where max_version is (1, 0) or later. stream, of GPU memory: the consumer's, as "
-          "the Python array API standard has it (None and 1: the legacy default stream, 2: the calling thread's, -1: "
-          "none, for a consumer that orders its work by itself); its work is ordered after the copy to the GPU, and "
-          "the "
-          "memory is filled anew after its work. BufferError for another device than the tensor's own, and for "
-          "copy=True in GPU memory.")
+      .def_prop_ro("shape", &Tensor::shape,
+                   "The sizes of the dimensions. The first size is the number of valid samples.")
+      .def_prop_ro("strides", &Tensor::strides, "The strides, in elements (not bytes).")
+      .def_prop_ro("nbytes", &Tensor::bytes, "The number of bytes of all elements.")
+      .def("use", &Tensor::use, "stream"_a,
+           "Says that a stream works on the memory, as Batch.use does, for programs that have the tensor but not the "
+           "batch.")
+      .def("__dlpack__", &Tensor::dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
+           "dl_device"_a = nb::none(), "copy"_a = nb::none(),
+           "Returns a DLPack capsule. The capsule is versioned where max_version is (1, 0) or later.\n\n"
+           "stream: for GPU memory, the consumer's stream, as the Python array API standard defines it. None and 1 "
+           "mean the legacy default stream, and 2 means the calling thread's default stream. With -1 the consumer "
+           "orders its work by itself. The consumer's work is ordered after the copy to the GPU, and the memory is "
+           "filled anew after this work.\n\n"
+           "Raises BufferError for another device than the tensor's own, and for copy=True in GPU memory.")
       .def("__dlpack_device__", &Tensor::dlpack_device,
-           "(1, 0): host memory, also where it is registered with a GPU; (2, N): GPU N.")
+           "(1, 0) for host memory, even where it is registered with a GPU, and (2, N) for GPU N.")
       .def_prop_ro("__array_interface__", &Tensor::array_interface,
-                   "numpy's array interface, version 3; none of GPU memory. UnsupportedError for bfloat16.")
+                   "numpy's array interface, version 3. A tensor in GPU memory does not have it. Raises "
+                   "UnsupportedError for bfloat16.")
       .def_prop_ro("__cuda_array_interface__", &Tensor::cuda_array_interface,
-                   "CUDA's array interface, version 3, of GPU memory alone; its stream is the legacy default one. A "
-                   "consumer that works on a non-blocking stream is to be named with use(). UnsupportedError for "
-                   "bfloat16.")
+                   "CUDA's array interface, version 3. Only a tensor in GPU memory has it. Its stream is the legacy "
+                   "default stream. Where a consumer works on a non-blocking stream, name that stream with use(). "
+                   "Raises UnsupportedError for bfloat16.")
       .def_prop_ro("__array__", &refuse_numpy)
       .def("__len__",
            [](const Tensor& self) {

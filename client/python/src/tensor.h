@@ -17,8 +17,8 @@ namespace spdld::python {
 
 class Tensor {
  public:
-  // Holds the batch: its memory stays as long as this object or anything exported from it. `place`: of the batch.
-  // `parked`: where consumers' references go; none: they are given back.
+  // Holds the batch: its memory stays as long as this object or anything exported from it. `place`: the batch's device.
+  // `parked`: takes the consumers' references; none: they are given back.
   Tensor(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Device place, std::shared_ptr<Parked> parked)
       : batch_(std::move(batch)), tensor_(tensor), place_(place), parked_(std::move(parked)) {}
   // A copy in host memory, which holds no batch.
@@ -32,11 +32,12 @@ class Tensor {
   int64_t bytes() const;
 
   // A capsule: "dltensor_versioned" where the consumer takes DLPack 1.0 and later, else "dltensor". `stream`: the
-  // consumer's, of GPU memory. BufferError for another device than its own, and for a copy on a GPU.
+  // consumer's stream, for GPU memory. BufferError for another device than the tensor's own, and for a copy on a GPU.
   nanobind::object dlpack(nanobind::handle stream, std::optional<std::pair<int, int>> version_max,
                           std::optional<std::pair<int, int>> device, std::optional<bool> copy) const;
   std::pair<int, int> dlpack_device() const { return {place_.type, place_.id}; }
-  // AttributeError where the memory is not of their kind; UnsupportedError for bfloat16, which they lack.
+  // AttributeError where the interface is for another kind of memory; UnsupportedError for bfloat16, which both
+  // interfaces lack.
   nanobind::dict array_interface() const;
   nanobind::dict cuda_array_interface() const;
   void use(nanobind::handle stream) const;
@@ -45,10 +46,10 @@ class Tensor {
   bool on_gpu() const { return place_.type == dlpack::kCuda; }
 
  private:
-  nanobind::dict interface_of_both() const;  // what both array interfaces share
+  nanobind::dict interface_of_both() const;  // entries that both array interfaces share
   bool is_dense() const;
 
-  spdld::Batch batch_;  // one of the two: what tensor_ points at lies there
+  spdld::Batch batch_;  // this or copied_ holds the memory of tensor_
   std::shared_ptr<const Copied> copied_;
   spdld_tensor tensor_;
   dlpack::Device place_ = {dlpack::kCpu, 0};

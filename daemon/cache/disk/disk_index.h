@@ -1,4 +1,4 @@
-// What a shelf has on disk, in memory: 4 bytes a sample and 40 an entry, made as they are needed.
+// The index in memory of a shelf's entries on disk: 4 bytes a sample and 40 an entry, allocated as they are needed.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,8 @@ class DiskIndex {
  public:
   explicit DiskIndex(uint64_t samples);
 
-  // While nobody else uses it: a record of the index file; false: it can't be true of a file of `file_bytes`.
+  // Takes a record of the index file, while nobody else uses this object. False: the record can't be true of an entries
+  // file of `file_bytes`.
   bool load(const IndexRecord& record, uint64_t file_bytes);
 
   // Any thread, without a lock.
@@ -25,10 +26,10 @@ class DiskIndex {
   };
   std::optional<Entry> find(uint64_t sample, uint32_t generation) const;
   void confirm(uint64_t sample, uint32_t generation);
-  std::optional<IndexRecord> drop(uint64_t sample);  // what was dropped
+  std::optional<IndexRecord> drop(uint64_t sample);  // the dropped record
 
-  // A sample whose entry is on its way to the disk: begin(), then publish() or abandon(). False: it is there or on its
-  // way already; there can be no more entries. Any thread (a lock is inside).
+  // For a sample whose entry is on its way to the disk: begin(), then publish() or abandon(). False: the entry is there
+  // or on its way already, or there can be no more entries. Any thread (a lock is inside).
   bool begin(uint64_t sample);
   void abandon(uint64_t sample);
   bool publish(const IndexRecord& record, uint32_t generation);

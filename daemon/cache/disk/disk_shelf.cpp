@@ -85,7 +85,7 @@ Result<uint64_t> DiskShelf::load() {
   return damaged;
 }
 
-// What a crash has left behind the last sound record, and behind the last entry that one tells of, goes.
+// Cuts off the bytes that a crash has left behind the last sound record, and behind the last entry of such a record.
 Status DiskShelf::cut_to(uint64_t index_bytes, uint64_t entries_bytes) {
   if (index_bytes == kIndexHeaderBytes) {
     const auto header = index_header(key_digits(header_.key));
@@ -176,7 +176,7 @@ Status DiskShelf::append(IndexRecord record, std::span<const uint8_t> bytes, uin
     wrote = Error{Trouble::kLimit, folder_.string() + ": its index is full until it is read again."};
   }
   if (!wrote) {
-    // What can't be cut off stays counted.
+    // Bytes that can't be cut off stay counted.
     const bool is_cut = ::ftruncate(index_file_.get(), static_cast<off_t>(index_end_)) == 0 &&
                         ::ftruncate(entries_file_.get(), static_cast<off_t>(entries_end_)) == 0;
     if (is_cut) limit_.give(kIndexRecordBytes + bytes.size());

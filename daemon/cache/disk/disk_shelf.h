@@ -17,23 +17,23 @@
 
 namespace spdld::cache {
 
-// What it takes on disk is taken from the limit before, by who calls.
+// The caller takes bytes from the limit before the shelf uses them on disk.
 class DiskShelf {
  public:
-  // With the header, what the file system takes for three files and a folder.
+  // Bytes of the header, and the file system's overhead for three files and a folder.
   static constexpr uint64_t kOverheadBytes = 16u << 10;
 
-  // `folder` may be missing: it is made with the first entry.
+  // `folder` may be missing: the first entry makes it.
   DiskShelf(std::filesystem::path folder, ShelfHeader header, Limit& limit);
-  void adopt();  // the folder is there: how large it is, and when it was used; footprint() is to be taken after
+  void adopt();  // reads a folder's size and last use; the caller then takes footprint() from the limit
 
   const ShelfHeader& header() const { return header_; }
   const std::filesystem::path& folder() const { return folder_; }
   bool exists() const { return exists_.load(); }
-  // What the limit counts for it; and what one more entry will take.
+  // The bytes that the limit counts for this shelf, and the bytes that one more entry will take.
   uint64_t footprint() const { return footprint_.load(std::memory_order_relaxed); }
   uint64_t need(uint64_t bytes) const { return (exists() ? 0 : kOverheadBytes) + kIndexRecordBytes + bytes; }
-  // Any thread; before the index is read, what its size says.
+  // Any thread. Before the index is read, these come from the index file's size.
   uint64_t entries() const {
     const DiskIndex* index = counted_.load(std::memory_order_acquire);
     return index ? index->entries() : unread_entries_.load(std::memory_order_relaxed);
@@ -47,31 +47,32 @@ class DiskShelf {
   int64_t last_used_ns() const { return last_used_ns_; }
   void set_last_used_ns(int64_t time_ns);
 
-  // Reads the index, which cuts torn tails off; returns how many records were damaged. One thread, nobody else using
-  // it.
+  // Reads the index, which cuts torn tails off; returns how many records were damaged. One thread, while nobody else
+  // uses the shelf.
   Result<uint64_t> load();
   bool is_loaded() const { return index_ != nullptr; }
   void unload();
   // Removes its files, which gives their bytes back. Nobody else is using it.
   void remove();
-  void set_samples(uint64_t samples) { header_.samples = samples; }  // of one that does not exist
-  // To be removed, by another name, under which nobody will look for it.
+  void set_samples(uint64_t samples) { header_.samples = samples; }  // of a shelf that does not exist yet
+  // Gives the folder another name, under which nobody will look for it, so that it can be removed.
   Status rename_away();
 
-  // While it is loaded. Of an entry that was found there.
+  // The index, while it is loaded, and the descriptor for entries that were found there.
   DiskIndex& index() const { return *index_; }
   int entries_fd() const { return entries_file_.get(); }
 
-  // Writes an entry and makes it found; need() is taken from the limit already. An error leaves it as it was before.
-  // Stops with an error, too, where `is_late` says so. The writing thread alone.
+  // Writes an entry so that it is found; the caller has taken need() from the limit. An error leaves the shelf as it
+  // was before. Where `is_late` says so, it stops with an error, too. The writing thread alone.
   Status append(IndexRecord record, std::span<const uint8_t> bytes, uint32_t generation,
                 const std::function<bool()>& is_late);
 
-  // By the tier, under its lock: who holds it, and entries on their way to it (any thread).
+  // The tier counts its holders, under the tier's lock, and the entries on their way to it (any thread).
   uint32_t holds = 0;
   std::atomic<uint32_t> pending{0};
 
-  // Of a folder that has no sound header, or is to go: its three files, and the folder if nothing else is in it.
+  // Removes the three files of a folder that has no sound header or must go, and the folder itself if nothing else is
+  // in it.
   static void remove_folder(const std::filesystem::path& folder);
 
  private:

@@ -1,4 +1,5 @@
-// The folder on the local disk that all shelves share: whose it is, how full, and which shelf goes.
+// The folder on the local disk that all shelves share. It locks the folder, counts its bytes, and decides which shelf
+// goes.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ namespace spdld::cache {
 
 class DiskTier {
  public:
-  // Makes and locks the folder, and looks at what is in it. Trouble is no exception: fill() tells it.
+  // Makes and locks the folder, and looks at its shelves. Trouble throws no exception: fill() tells it.
   explicit DiskTier(const Settings& settings);
   DiskTier(const DiskTier&) = delete;
   DiskTier& operator=(const DiskTier&) = delete;
@@ -27,8 +28,8 @@ class DiskTier {
   bool is_writable() const { return is_writable_.load(); }  // and put
   void stop();                                              // ends the writing, within DiskWriter::kEnd
 
-  // Each open() is followed by a close(). Reads the shelf's index; nullptr: there is no disk, or it can't be read. One
-  // thread at a time; the others are for any.
+  // Each open() is followed by a close(). open() reads the shelf's index; nullptr: there is no disk, or the index can't
+  // be read. One thread at a time calls these two; any thread calls the others.
   DiskShelf* open(const ShelfKey& key, uint64_t samples);
   void close(DiskShelf& shelf);
 
@@ -36,17 +37,17 @@ class DiskTier {
     kQueued,
     kNoRoom,
     kNotNow,  // the queue is full, or the daemon ends
-    kTaken,   // it is there, or on its way
+    kTaken,   // the disk has the sample, or it is on its way
   };
   Put put(DiskShelf& shelf, uint64_t sample, const source::Identity& identity, uint32_t generation,
           const uint8_t* bytes, uint64_t count);
-  // Bytes that entries may still take: free ones, and those of shelves that nobody uses.
+  // Bytes that entries may still take: free bytes, and bytes of shelves that nobody uses.
   uint64_t available_bytes() const;
-  // Whether put() may still take an entry of this size. What is queued has its place already.
+  // Whether put() may still take an entry of this size. Queued entries have their place already.
   bool has_room(const DiskShelf& shelf, uint64_t count) const;
   void count_damaged() { damaged_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Its own lines of the report, and of each shelf.
+  // Fills in the disk's part of the report, and of each shelf's report.
   void fill(Report& report) const;
   std::string trouble() const;
 
@@ -70,7 +71,7 @@ class DiskTier {
   UniqueFd lock_;
   std::atomic<bool> is_writable_{false};
   std::atomic<uint64_t> damaged_{0};
-  std::atomic<uint64_t> promised_{0};  // for what is queued, and not taken from the limit yet
+  std::atomic<uint64_t> promised_{0};  // bytes of queued entries that are not taken from the limit yet
   mutable std::mutex mutex_;
   std::string trouble_;
   std::vector<std::unique_ptr<DiskShelf>> shelves_;

@@ -29,7 +29,7 @@ struct DiskWrite {
 class DiskWriter {
  public:
   static constexpr uint64_t kQueueBytes = 64u << 20;
-  // How long the destructor waits for what is queued.
+  // How long the destructor waits for queued entries.
   static constexpr std::chrono::seconds kEnd{2};
 
   // `write` is called on the writer's thread, for every entry that was put, also after is_late().
@@ -41,7 +41,7 @@ class DiskWriter {
   // Any thread. Copies `bytes`; false: the queue is full, or no memory.
   bool put(DiskWrite write, const uint8_t* bytes);
   uint64_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
-  // The time for the rest is over: nothing more should be written. On the writer's thread.
+  // The time for the remaining entries is over: nothing more should be written. On the writer's thread.
   bool is_late() const;
   void stop();  // and waits; put() is false from then on
 
@@ -52,7 +52,7 @@ class DiskWriter {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<DiskWrite> queue_;
-  std::atomic<uint64_t> queued_bytes_{0};  // of those that are being copied, and the one being written, too
+  std::atomic<uint64_t> queued_bytes_{0};  // with entries being copied, and the entry being written
   std::atomic<bool> stopping_{false};
   std::chrono::steady_clock::time_point end_{};  // set before stopping_
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Small steps on files whose failure is a Result with the system's word for it. Any thread.
+// Small operations on files; a failure is a Result with the system's words for it. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,6 @@ Result<UniqueFd> open_for_writing(const std::filesystem::path& path);  // made (
 Status write_fully(int fd, const std::filesystem::path& path, std::span<const uint8_t> bytes, uint64_t offset);
 // The file's text, of at most 64 KiB; nothing: it can't be read.
 std::optional<std::string> read_text(const std::filesystem::path& path);
-uint64_t size_of(const std::filesystem::path& path);  // 0: there is none
+uint64_t size_of(const std::filesystem::path& path);  // 0: there is no such file
 
 }  // namespace spdld::cache

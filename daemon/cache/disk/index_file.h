@@ -1,11 +1,12 @@
 // The index of a shelf on disk: a header, then records in the order in which the entries were put. Append-only; where a
-// sample has several records the last one counts.
+// sample has several records, its last record counts.
 //
 //   header, 48 bytes:  "SPDLDix1", 32 hexadecimal digits of the shelf's key, XXH3-64 of these 40 bytes
 //   record, 56 bytes:  sample, size of the sample's file, its time of change (signed, ns since 1970), offset of the
 //                      entry in the file of entries, its bytes, XXH3-64 of those, XXH3-64 of the 48 bytes before
 //
-// Numbers have 64 bits in the machine's own order (a local disk does not wander; elsewhere no checksum would fit).
+// Numbers have 64 bits in the machine's own order (a local disk stays in its machine; with another byte order no
+// checksum would fit).
 #pragma once
 
 #include <array>
@@ -37,7 +38,7 @@ struct IndexRead {
   uint64_t sound_bytes = 0;  // up to the end of the last record that was accepted; 0: the header is not sound
   uint64_t damaged = 0;      // records whose checksum is wrong, or that were not accepted
 };
-// `accept` says of each sound record whether it can be true. An error is the system's alone.
+// `accept` says of each sound record whether it can be true. The only errors are the system's.
 Result<IndexRead> read_index(int fd, std::string_view key_digits,
                              const std::function<bool(const IndexRecord&)>& accept);
 

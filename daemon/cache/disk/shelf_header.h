@@ -1,4 +1,5 @@
-// The text file in a shelf's folder that tells its key in words; its time of change is when the shelf was used last.
+// The text file in a shelf's folder that tells its key in words; its modification time is the time of the shelf's last
+// use.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,6 @@ struct ShelfHeader {
 
 std::string key_digits(const ShelfKey& key);  // 32 hexadecimal digits: the name of its folder
 std::string header_text(const ShelfHeader& header);
-std::optional<ShelfHeader> read_header(std::string_view text);  // nothing: it is none, or of another format
+std::optional<ShelfHeader> read_header(std::string_view text);  // nothing: no header, or of another format
 
 }  // namespace spdld::cache

@@ -11,7 +11,7 @@ class Mapping {
   static constexpr uint64_t kPageBytes = 4096;
 
   Mapping() = default;
-  // `bytes`: a multiple of kPageBytes. Empty where the system has none.
+  // `bytes`: a multiple of kPageBytes. Empty where the system has no memory.
   explicit Mapping(uint64_t bytes);
   Mapping(Mapping&& other) noexcept
       : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}

@@ -14,7 +14,7 @@ struct alignas(64) MemoryShelf::Header {
 
   uint8_t* memory() { return reinterpret_cast<uint8_t*>(this) + sizeof(Header); }
   static Header* of(uint8_t* memory) { return reinterpret_cast<Header*>(memory - sizeof(Header)); }
-  // What the word of a sample says whose entry is being made.
+  // Stands in the word of a sample while its entry is being made.
   static Header* reserved() {
     static Header header;
     return &header;
@@ -150,7 +150,7 @@ MemoryShelf::Word* MemoryShelf::word_to_write(uint64_t sample) {
 uint8_t* MemoryShelf::place(uint64_t bytes, bool& own_segment) {
   uint64_t left = open_left_.load(std::memory_order_relaxed);
   if (left < bytes) {
-    // What an open segment has left is given up for small entries alone: at most an eighth of it is lost.
+    // The rest of an open segment is given up for small entries alone: at most an eighth of it is lost.
     if (bytes > tier_.segment_bytes() / 8) {
       own_segment = true;
       return place_alone(bytes);

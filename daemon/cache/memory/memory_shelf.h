@@ -1,5 +1,5 @@
 // One shelf's entries in memory. An entry is a header of 64 bytes and its bytes behind it, in a segment; an array has a
-// word for each sample that points to the header.
+// word for each sample, which points to the entry's header.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@
 
 namespace spdld::cache {
 
-// Any thread. `generation` numbers the openings of the shelf: an entry is confirmed in that which its header says.
+// Any thread. `generation` numbers the openings of the shelf: an entry is confirmed in the generation that its header
+// names.
 class MemoryShelf {
  public:
   MemoryShelf(MemoryTier& tier, uint64_t samples);
@@ -20,7 +21,7 @@ class MemoryShelf {
   MemoryShelf(const MemoryShelf&) = delete;
   MemoryShelf& operator=(const MemoryShelf&) = delete;
 
-  // While somebody uses it its memory stays. Each use is ended once; a room that reserve() gave is one more.
+  // While somebody uses the shelf its memory stays. Each use is ended once; a room from reserve() is a use, too.
   void begin_use();
   void end_use();
   bool is_used();
@@ -31,7 +32,7 @@ class MemoryShelf {
   void confirm(uint64_t sample, uint32_t generation);
   bool drop(uint64_t sample);  // false: there was nothing
 
-  enum class Refusal : uint8_t { kNone, kNoRoom, kTaken };  // kTaken: another has put it in, or is about to
+  enum class Refusal : uint8_t { kNone, kNoRoom, kTaken };  // kTaken: another thread has put it in, or is about to
   // Memory for an entry's bytes, aligned to 64; nullptr: see refusal.
   uint8_t* reserve(uint64_t sample, uint64_t bytes, uint32_t generation, Refusal& refusal);
   void keep(uint64_t sample, uint8_t* memory, const source::Identity& identity);
@@ -48,7 +49,7 @@ class MemoryShelf {
   struct Header;
   using Word = std::atomic<Header*>;
 
-  // The following want the tier's mutex held.
+  // The following need the tier's mutex held.
   void empty();  // gives all its memory back
   uint64_t held_bytes() const { return held_bytes_; }
   Word* word_to_write(uint64_t sample);

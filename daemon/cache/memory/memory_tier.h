@@ -1,4 +1,4 @@
-// The memory that all shelves share: segments, and whose turn it is to give its own back.
+// The memory that all shelves share, in segments. It decides which unused shelf gives its memory back.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace spdld::cache {
 
 class MemoryShelf;
 
-// Any thread, but where a function says that it wants mutex() held.
+// Any thread; some functions say that they need mutex() held.
 class MemoryTier {
  public:
   explicit MemoryTier(uint64_t bytes_max);
@@ -23,21 +23,21 @@ class MemoryTier {
   std::mutex& mutex() { return mutex_; }
   const Limit& limit() const { return limit_; }
   uint64_t segment_bytes() const { return segment_bytes_; }
-  // Free, spare, or of shelves that nobody uses.
+  // Bytes that are free, spare, or of shelves that nobody uses.
   uint64_t available_bytes() const {
     return limit_.free() + spare_bytes_.load(std::memory_order_relaxed) + unused_bytes_.load(std::memory_order_relaxed);
   }
 
-  // The following want mutex() held.
+  // The following need mutex() held.
 
   // A segment of `wanted` bytes, or where the limit leaves no more, of at least `least`. Shelves that nobody uses are
   // emptied for it. Empty: there is no room.
   Mapping take_segment(uint64_t wanted, uint64_t least);
-  // Bytes that a shelf allocates elsewhere, in the same way.
+  // Takes bytes that a shelf allocates elsewhere, in the same way.
   bool take(uint64_t bytes);
   void give(uint64_t bytes) { limit_.give(bytes); }
   void give_back(Mapping segment);
-  // A shelf that holds memory and is used no more; and one that is used again, or goes.
+  // Called for a shelf that holds memory and is no longer used, and when it is used again or goes.
   void add_unused(MemoryShelf& shelf, uint64_t bytes);
   void remove_unused(MemoryShelf& shelf, uint64_t bytes);
 

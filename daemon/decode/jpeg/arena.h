@@ -16,9 +16,9 @@ class Arena {
   // Undefined content, aligned to kAlignment; null when the limit or the machine's memory is reached (never throws: its
   // callers are C functions).
   void* take(size_t bytes) noexcept;
-  // What take() may still hand out.
+  // The bytes that take() may still hand out.
   size_t room() const noexcept { return bytes_max_ - taken_; }
-  // Everything that was taken is gone. What was spread over blocks will find one block that holds it all.
+  // Takes all memory back. If it was spread over several blocks, the next picture gets one block that holds as much.
   void reset() noexcept;
 
   static constexpr size_t kAlignment = 64;

@@ -11,7 +11,7 @@
 namespace spdld::decode {
 namespace {
 
-// What a jvirt_barray_ptr points to: libjpeg leaves its meaning to the memory's owner. All of it is in memory, always.
+// The target of a jvirt_barray_ptr: libjpeg leaves its meaning to the memory's owner. All of it is in memory, always.
 struct BlockArray {
   JBLOCKARRAY rows;
   JDIMENSION blocks_per_row, row_count;
@@ -35,7 +35,7 @@ bool is_harmless(int code) {
   }
 }
 
-// The process that a start-of-frame marker names (ITU-T T.81, table B.1), of those that libjpeg knows and refuses.
+// The process that a start-of-frame marker names (ITU-T T.81, table B.1), if libjpeg knows and refuses it.
 const char* process_name(int marker) {
   switch (marker) {
     case 0xC3:
@@ -53,7 +53,7 @@ const char* process_name(int marker) {
   }
 }
 
-// What `error` says of the kind of JPEG that it refuses; empty: it refuses none for its kind.
+// The kind of JPEG that `error` refuses; empty: it refuses none for its kind.
 const char* unsupported_kind(const jpeg_error_mgr& error) {
   switch (error.msg_code) {
     case JERR_BAD_PRECISION:

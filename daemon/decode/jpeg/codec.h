@@ -42,12 +42,12 @@ class Codec {
   void abort();
 
   std::string message() const { return message_; }
-  // After attempt() gave false: what kind of JPEG this is, where libjpeg does not decode that kind at all ("a lossless
+  // After attempt() gave false: the kind of this JPEG, where libjpeg does not decode that kind at all ("a lossless
   // JPEG"); empty: the data is damaged.
   std::string unsupported() const { return unsupported_; }
 
-  // Progressive pictures hold all their coefficients at once: 2 bytes each, of a colour picture with 4:2:0 chroma 3
-  // bytes a pixel. And each of their scans goes over the whole picture: real ones have about 10.
+  // Progressive pictures hold all their coefficients at once, 2 bytes each: 3 bytes a pixel for a colour picture with
+  // 4:2:0 chroma. Each of their scans goes over the whole picture; real pictures have about 10 scans.
   static constexpr size_t kMemoryMax = size_t{768} << 20;
   static constexpr size_t kMemoryKeptMax = size_t{32} << 20;
   static constexpr int kScansMax = 100;

@@ -20,7 +20,7 @@ uint8_t chroma_factor(int luma, int cb, int cr, int most) {
   return static_cast<uint8_t>(luma / cb);
 }
 
-// What is decoded of the picture: columns from `x`, and rows of MCUs.
+// The part of the picture that is decoded: columns from `x`, and rows of MCUs.
 struct RawCut {
   int x = 0, first_mcu_row = 0, end_mcu_row = 0;
 };
@@ -145,8 +145,8 @@ void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarg
 
 // libjpeg leaves out columns and rows only on their way to scanlines, and raw output only of whole pictures, though
 // the two parts of it have nothing to do with each other: what is left out is decided before the inverse DCT, raw
-// output takes what comes out of that. So the picture is started for scanlines of the cheapest kind, of which none is
-// read, and then libjpeg is told that it was started for raw output.
+// output takes what comes out of that. So the picture is started for scanlines of the cheapest kind, and none
+// is read; then libjpeg is told that it was started for raw output.
 // `box` is in the reduced picture's pixels.
 RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const Box& box) {
   jpeg.do_fancy_upsampling = FALSE;  // which would need neighbouring rows
@@ -173,7 +173,7 @@ RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const
   return cut;
 }
 
-// What a box of the picture touches of the reduced one.
+// The part of the reduced picture that a box of the picture touches.
 Box reduced(const Box& box, int reduction) {
   const int x = box.x / reduction, y = box.y / reduction;
   return {x, y, (box.x + box.width - 1) / reduction + 1 - x, (box.y + box.height - 1) / reduction + 1 - y};

@@ -14,12 +14,13 @@
 
 namespace spdld::decode {
 
-// What ImageDecoder::planes() says of a stored picture whose header was read, for the reductions 1, 2, 4 and 8.
+// The shapes that ImageDecoder::planes() gives for a stored picture whose header was read, for the reductions 1, 2, 4
+// and 8.
 using PlanesShapes = std::array<std::optional<PlanesShape>, 4>;
 void find_planes_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes);
 
-// Whether a picture that was started is smoothed: one whose progressive coding stops before full accuracy, over
-// neighbouring blocks, more than a box's margin holds.
+// Whether libjpeg smooths a picture that was started, since its progressive coding stops before full accuracy.
+// Smoothing reaches over neighbouring blocks, further than a box's margin.
 bool is_smoothed(const jpeg_decompress_struct& jpeg);
 
 struct PlanesTarget {
@@ -28,11 +29,12 @@ struct PlanesTarget {
   PlanesLayout layout;
   uint8_t* memory;         // layout.bytes, aligned to PlanesLayout::kAlignment
   int raw_state;           // in and out: libjpeg's own number for "raw output can be read"; 0: not known yet
-  std::optional<Box> box;  // what is needed of the picture, in its own pixels; none: all of it
+  std::optional<Box> box;  // the part of the picture that is needed, in its own pixels; none: all of it
 };
 
-// The header was read, and find_planes_shapes() gave target.shape. Writes the planes' header and all samples of the
-// picture, or those that its box needs; around the whole picture zeroes.
+// Precondition: the header was read, and find_planes_shapes() gave target.shape. Writes the planes' header and the
+// samples of the whole picture, or only the samples that the target's box needs. Around the whole picture it writes
+// zeroes.
 void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target);
 
 }  // namespace spdld::decode

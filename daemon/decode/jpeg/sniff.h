@@ -1,4 +1,4 @@
-// What bytes that are no JPEG seem to be, for the sentence that refuses them. Pure; any thread.
+// Guesses the format of bytes that are no JPEG, for the sentence that refuses them. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace spdld::decode {
 
 bool begins_like_jpeg(std::span<const uint8_t> bytes);
 
-// The error of a picture that is sound, for all one knows, and of a format that this build does not decode
-// (kUnsupported): "a PNG picture: this build decodes ...".
+// The error for a picture that seems sound, but is of a format that this build does not decode (kUnsupported): "a PNG
+// picture: this build decodes ...".
 Error unsupported(const std::string& what);
 
-// kUnsupported for the pictures of other formats, kContent for what is no picture. Precondition:
+// kUnsupported for pictures of other formats, kContent for bytes that are no picture. Precondition:
 // !begins_like_jpeg(bytes).
 Error refusal_of(std::span<const uint8_t> bytes);
 

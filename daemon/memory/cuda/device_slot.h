@@ -35,7 +35,7 @@ class DeviceSlot final : public SlotMemory {
   DeviceRingPart& ring() const { return target_->allocation->ring(); }
 
   const std::shared_ptr<Target> target_;
-  StagingBufferPtr staging_;  // of who fills the slot
+  StagingBufferPtr staging_;  // while the slot is filled
 };
 
 }  // namespace spdld::memory

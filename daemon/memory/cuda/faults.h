@@ -1,4 +1,4 @@
-// From the driver's faults to the daemon's errors. Any thread.
+// Turns the driver's faults into the daemon's errors. Any thread.
 #pragma once
 
 #include "daemon/base/result.h"
@@ -6,7 +6,7 @@
 
 namespace spdld::memory {
 
-// Whether all further work on the context fails: the driver's word for it, or somebody destroyed the context.
+// Whether all further work on the context fails, because the error is sticky or because somebody destroyed the context.
 inline bool loses_context(cuda::abi::Result code) {
   return cuda::is_sticky(code) || code == cuda::abi::kContextDestroyed;
 }

@@ -24,7 +24,7 @@ cuda::ContextRef retain(const cuda::Device& device) {
   } catch (const cuda::Fault& fault) {
     if (!loses_context(fault.code())) throw;
   }
-  // What an earlier failure left behind; no other thread of this process uses the device now.
+  // Clears away an earlier failure; no other thread of this process uses the device now.
   cuda::Driver::get().call().cuDevicePrimaryCtxReset(device.handle);
   return cuda::Context::retain(device);
 }
@@ -34,8 +34,8 @@ uint64_t used_bytes(const std::string& uuid) {
   return nvml ? nvml->memory_of(uuid).value_or(cuda::Nvml::Memory{}).used_bytes : 0;
 }
 
-// What a context takes by itself, just after it was retained. Inside a container NVML may know this process by another
-// number, or not at all.
+// The memory that a context takes by itself, just after it was retained. Inside a container NVML may know this process
+// by another number, or not at all.
 uint64_t measure_context(const std::string& uuid, uint64_t used_before) {
   const cuda::Nvml* const nvml = cuda::Nvml::find();
   if (!nvml) return 0;

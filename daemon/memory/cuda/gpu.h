@@ -17,7 +17,7 @@ namespace spdld::memory {
 
 class Gpu;
 
-// What the slots of one ring have in common.
+// The properties that all slots of one ring have in common.
 struct DeviceRingPart {
   DeviceRingPart(std::shared_ptr<Gpu> on, Kind as, uint64_t bytes, bool early, const StagingKind& staging_kind);
 
@@ -28,11 +28,11 @@ struct DeviceRingPart {
   Staging::User staging;
 };
 
-// The device memory of one slot, and the event behind its copies. Made and destroyed on the set-up thread, or after it:
-// the last of them has the last hold on a GPU.
+// The device memory of one slot, and the event behind its copies. Made and destroyed on the set-up thread, or after
+// that thread has ended. The last allocation has the last hold on a GPU.
 class DeviceAllocation {
  public:
-  // Zeroed, so that it shows nothing of its last owner's. Throws cuda::Fault.
+  // Zeroed, so that it shows nothing of its last owner's data. Throws cuda::Fault.
   explicit DeviceAllocation(std::shared_ptr<DeviceRingPart> ring);
   ~DeviceAllocation();
   DeviceAllocation(const DeviceAllocation&) = delete;
@@ -41,7 +41,7 @@ class DeviceAllocation {
   DeviceRingPart& ring() const { return *ring_; }
   cuda::abi::DevicePtr address() const { return memory_->address(); }
   cuda::Event& copied() { return *copied_; }
-  // What crosses to the trainer; a descriptor in it is this object's.
+  // The data that is sent to the trainer; this object owns a descriptor in it.
   const Shared& shared() const { return shared_; }
 
  private:
@@ -62,9 +62,9 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   const std::string& text() const { return text_; }  // "GPU 0 (name, GPU-...)"
   const std::shared_ptr<Staging>& staging() const { return staging_; }
   void put(Copy copy) { transfer_->put(std::move(copy)); }
-  // Why its context is lost; none: it is sound.
+  // Why the context is lost; none: it is sound.
   std::optional<Error> trouble() const;
-  // After an error that loses the context, in `what` ("a copy").
+  // To be called after an error that loses the context, in `what` ("a copy").
   void fail(cuda::abi::Result code, const std::string& what);
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t slots() const { return slots_; }
@@ -75,8 +75,9 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   const cuda::ContextRef& context() const { return context_; }
   std::optional<Inbox::Clock::time_point> tick();
   void measure();  // how much memory is free; never throws
-  // What is queued is answered with `reason`, or with the trouble it is in. Ends the thread, drops what is idle, and
-  // destroys a lost context. Slots may still be there. Where the driver hangs, all is kept until the process ends.
+  // Answers queued copies with `reason`, or with the GPU's trouble. Ends the transfer thread, drops idle staging
+  // memory, and destroys a lost context. Slots may still be there. Where the driver hangs, everything is kept until the
+  // process ends.
   void close(const Error& reason);
 
  private:

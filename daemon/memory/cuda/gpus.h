@@ -3,8 +3,8 @@
 //
 //   decode threads -> staging (pinned, shared by all rings of a GPU) -> copy stream -> device slot -> event -> READY
 //
-// Threads: one set-up thread looks for the driver, opens GPUs, makes and frees memory, since all of that may take long;
-// a transfer thread a GPU issues copies and waits for their events. Calls here never block.
+// Threads: one set-up thread looks for the driver, opens GPUs, makes and frees memory, since all of that may take long.
+// Each GPU has one transfer thread, which issues copies and waits for their events. Calls here never block.
 //
 // A GPU is opened (its primary context retained) with its first ring, and closed a while after its last. After an error
 // that the driver can't recover from, all its rings are lost and say so; the next ring opens the GPU afresh.
@@ -34,7 +34,7 @@ struct DeviceRing {
   bool ready_early = false;
   size_t slots = 0;
   uint64_t slot_bytes = 0;
-  uint32_t owner = 0;  // the trainer's uid: staging memory that held another's batches is not used for these
+  uint32_t owner = 0;  // the trainer's uid: staging memory that held another user's batches is not used
 };
 
 struct GpuReport {
@@ -42,7 +42,7 @@ struct GpuReport {
   std::string state;   // "closed": no context; "open"; "failed": until the next ring opens it afresh
   std::string reason;  // of the last failure
   uint64_t total_bytes = 0, free_bytes = 0;  // free: as of the report before, 0 where it is not known
-  uint64_t context_bytes = 0;                // what the daemon's context takes by itself; 0: not known
+  uint64_t context_bytes = 0;                // memory of the daemon's context itself; 0: not known
   uint64_t slots = 0, slot_bytes = 0;        // allocated, in all rings
   uint64_t staging_bytes = 0, staging_used_bytes = 0;
   uint64_t copies = 0, copied_bytes = 0, copy_busy_ns = 0;  // busy: from the issue of a copy to its event
@@ -51,7 +51,7 @@ struct GpuReport {
 
 struct GpusReport {
   std::string driver;  // "13.0"; empty: none
-  std::string reason;  // why there is none: "no-driver: ..."
+  std::string reason;  // why there is no driver: "no-driver: ..."
   std::vector<GpuReport> gpus;
 };
 
@@ -70,14 +70,14 @@ class Gpus {
   Gpus(const Gpus&) = delete;
   Gpus& operator=(const Gpus&) = delete;
 
-  // `done` is called once, on the set-up thread, or at once here after stop() and where too many wait (kLimit). The
-  // errors of GPUs are named (proto/cuda/fault.h): kUnsupported, kLimit, and kInternal where the driver failed.
+  // `done` is called once: on the set-up thread, or within this call after stop() and where too many requests wait
+  // (kLimit). The errors of GPUs are named (proto/cuda/fault.h): kUnsupported, kLimit, and kInternal where the driver
+  // failed.
   using Done = std::function<void(Result<SlotMemories>)>;
   void make_slots(const DeviceRing& ring, Done done);
 
-  // Ends the threads; what is queued is answered with kStopping, what is being copied is waited for, for at most 5 s a
-  // GPU. Slots may be destroyed after it, which then frees their memory on the thread that does it. Never in a
-  // callback.
+  // Ends the threads. Queued requests are answered with kStopping; copies under way are waited for, at most 5 s a GPU.
+  // Slots that are destroyed later free their memory on the destroying thread. Never call it in a callback.
   void stop();
 
   GpusReport report() const;

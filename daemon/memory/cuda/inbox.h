@@ -1,5 +1,5 @@
-// What other threads leave for the set-up thread: a word that there is something to do, and GPU memory to be freed. It
-// outlives that thread: what comes later is freed by who brings it. Any thread; nothing here blocks.
+// The set-up thread's inbox: other threads wake the thread, or leave GPU memory to be freed. The inbox outlives that
+// thread; a thread that brings memory later frees it itself. Any thread; nothing here blocks.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ class Inbox {
   void wake();
   void give(std::unique_ptr<DeviceAllocation> allocation);
 
-  // Set-up thread. Waits for a wake(), memory, or `until`; returns the memory.
+  // Set-up thread. Waits for a wake(), for memory, or until `until`; returns the memory.
   Returned wait(std::optional<Clock::time_point> until);
-  // Its last act.
+  // The set-up thread's last call.
   Returned close();
 
  private:

@@ -100,7 +100,7 @@ GpusReport Gpus::Setup::report() {
       seat.gpu->report(one);
     }
   }
-  // What is free is as of the last report: looking may take the driver long.
+  // The free memory is as of the last report: asking the driver may take long.
   if (!is_measure_wanted_.exchange(true)) inbox_->wake();
   return report;
 }
@@ -172,7 +172,7 @@ Gpus::Setup::Seat& Gpus::Setup::seat_of(const GpuUuid& uuid) {
     seen += (seen.empty() ? "" : ", ") + cuda::to_text(seat.device.uuid);
   }
   throw Fault(Cause::kGpuNotVisible,
-              "the trainer's GPU " + cuda::to_text(wanted) + " is not among those that spdld sees (" + seen + ")");
+              "the trainer's GPU " + cuda::to_text(wanted) + " is not among the GPUs that spdld sees (" + seen + ")");
 }
 
 SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
@@ -255,7 +255,7 @@ std::optional<Inbox::Clock::time_point> Gpus::Setup::tend() {
   return until;
 }
 
-// `reason` is heard by those who have something under way, where nothing is wrong with the GPU.
+// Work that is under way fails with `reason`, unless the GPU itself is in trouble.
 void Gpus::Setup::close(Seat& seat, const Error& reason) {
   seat.gpu->close(reason);
   const std::optional<Error> trouble = seat.gpu->trouble();

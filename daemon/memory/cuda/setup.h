@@ -1,4 +1,4 @@
-// The set-up thread: looks for the driver, opens and closes GPUs, makes and frees what lies on them.
+// The set-up thread: looks for the driver, opens and closes GPUs, makes and frees memory on them.
 #pragma once
 
 #include <atomic>
@@ -37,9 +37,9 @@ class Gpus::Setup {
   struct Seat {
     cuda::Device device;
     std::shared_ptr<Gpu> gpu;  // none: closed, or being closed
-    bool is_open = false;      // until it is closed altogether
+    bool is_open = false;      // until it is closed completely
     std::string reason;        // of the last failure
-    bool has_failed = false;   // and was not opened since
+    bool has_failed = false;   // it failed, and was not opened since
     uint64_t resets = 0;
     Inbox::Clock::time_point empty_since = {};  // without slots
   };

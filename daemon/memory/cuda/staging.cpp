@@ -185,7 +185,7 @@ std::vector<Staging::Room> Staging::serve() {
   return rooms;
 }
 
-// What is low because some could not be pinned must not keep out a kind of which there is none: it is tried again.
+// A ceiling that is low because pinning failed must not keep out a kind that has no buffer yet: that is tried again.
 uint64_t Staging::ceiling_for(const StagingKind& kind) const {
   return made_.contains(kind) ? ceiling_bytes_ : bytes_max_;
 }
@@ -285,7 +285,7 @@ std::optional<Staging::Clock::time_point> Staging::tick() {
       lock.lock();
       std::vector<Room> refused;
       if (made_.contains(kind)) {
-        ceiling_bytes_ = bytes_;  // go on with those that there are
+        ceiling_bytes_ = bytes_;  // go on with the buffers that there are
       } else {
         refused = refuse(kind, error_of(fault));
       }

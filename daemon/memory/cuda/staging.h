@@ -1,10 +1,10 @@
 // Pinned host memory in which batches are made before they are copied to one GPU. Buffers are registered once and lent
-// to every ring of that GPU in turn; of one owner alone, since a batch may leave some bytes of the last one standing. A
-// ring that finds none waits in line: strictly first come, first served, whatever the sizes. Where `bytes_max` is
-// reached, idle buffers of other kinds make room.
+// to every ring of that GPU in turn, but only to rings of one owner, since bytes of the last batch may still be in a
+// buffer. A ring that finds no buffer waits in line: strictly first come, first served, whatever the sizes. Where
+// `bytes_max` is reached, idle buffers of other kinds make room.
 //
-// Buffers are made and dropped on the set-up thread (tick), since registering may take long; everything else is for any
-// thread, and short. Callbacks are called without a lock held; they must not call back into this object.
+// Buffers are made and dropped on the set-up thread (tick), since registering may take long; any thread may call the
+// other functions, which are short. Callbacks are called without a lock held; they must not call back into this object.
 #pragma once
 
 #include <chrono>
@@ -23,15 +23,15 @@
 
 namespace spdld::memory {
 
-// Which batches a buffer is for.
+// The batches that a buffer is for: their size and owner.
 struct StagingKind {
   uint64_t bytes = 0;  // a multiple of cuda::kDeviceGranularity
   uint32_t owner = 0;
   auto operator<=>(const StagingKind&) const = default;
 };
 
-// Memory for huge pages, registered with one context. Zero at first. Not a cuda::RegisteredHost, since pages that the
-// driver won't let go of must stay mapped: others at their address would be taken for registered.
+// Memory for huge pages, registered with one context. Zero at first. It is no cuda::RegisteredHost, since pages that
+// the driver won't let go of must stay mapped: new pages at their address would be taken for registered.
 class StagingBuffer {
  public:
   // Throws cuda::Fault.
@@ -59,7 +59,8 @@ class Staging : public std::enable_shared_from_this<Staging> {
   using Clock = std::chrono::steady_clock;
   using Room = std::function<void()>;
 
-  // What one ring waits for and was granted. Destroying it leaves the line; what it was granted goes to the next.
+  // One ring's place in the line, and the buffers granted to it. Destroying it leaves the line; its granted buffers go
+  // to the next ring.
   class User {
    public:
     User(std::shared_ptr<Staging> staging, const StagingKind& kind) : staging_(std::move(staging)), kind_(kind) {}
@@ -67,12 +68,12 @@ class Staging : public std::enable_shared_from_this<Staging> {
     User(const User&) = delete;
     User& operator=(const User&) = delete;
 
-    // none: there is none now, and `room` is called once when one was set aside for this ring (or when it must hear an
-    // error). `slot` tells apart who waits: a second call replaces its `room`. What is set aside and not fetched within
-    // kGrant goes to others who wait.
+    // nullptr: no buffer is free now, and `room` is called once when a buffer was set aside for this ring (or when the
+    // ring must hear an error). `slot` identifies the waiting slot: a second call replaces its `room`. A buffer that is
+    // set aside and not fetched within kGrant goes to other waiting rings.
     Result<StagingBufferPtr> take(const void* slot, const Room& room) { return staging_->take(*this, slot, room); }
     void forget(const void* slot) { staging_->forget(slot); }
-    // None of its kind can be had, ever.
+    // The error where no buffer of this kind can ever be had.
     std::optional<Error> refusal() const { return staging_->refusal(*this); }
 
    private:
@@ -82,7 +83,7 @@ class Staging : public std::enable_shared_from_this<Staging> {
     std::optional<Error> refusal_;  // guarded by the staging's mutex
   };
 
-  // `wake`: tick() is to be called.
+  // `wake` is called where tick() is to be called.
   Staging(cuda::ContextRef context, uint64_t bytes_max, std::function<void()> wake);
 
   void give_back(StagingBufferPtr buffer);
@@ -92,18 +93,18 @@ class Staging : public std::enable_shared_from_this<Staging> {
   };
   Levels levels() const;
 
-  // All who wait, and come later, get this error. The first one counts.
+  // All rings that wait or come later get this error. The first call counts.
   void close(const Error& reason);
 
   // The rest: set-up thread.
 
-  // Makes sure that one buffer of this kind is there, or comes back some day. Throws cuda::Fault.
+  // Makes sure that one buffer of this kind is there, or will come back. Throws cuda::Fault.
   void ensure(const StagingKind& kind);
-  // Makes what is waited for, and takes back what was not fetched. When to call it again, at the latest. Throws
-  // cuda::Fault where the context is lost.
+  // Makes buffers that rings wait for, and takes back buffers that were not fetched. Returns when to call it again at
+  // the latest. Throws cuda::Fault where the context is lost.
   std::optional<Clock::time_point> tick();
-  // After close() and, where the context is lost, after its reset: frees what is not in use; the rest is freed by who
-  // gives it back.
+  // Called after close() and, where the context is lost, after its reset: frees buffers that are not in use. A buffer
+  // in use is freed when it is given back.
   void drop();
 
  private:
@@ -127,11 +128,11 @@ class Staging : public std::enable_shared_from_this<Staging> {
   // Below, until the state: under mutex_.
   StagingBufferPtr pick_idle(const StagingKind& kind);
   void wait_in_line(User& user, const void* slot, const Room& room);
-  [[nodiscard]] std::vector<Room> serve();  // grants in the order of the line; what to call afterwards
+  [[nodiscard]] std::vector<Room> serve();  // grants in the order of the line; returns functions to call afterwards
   uint64_t ceiling_for(const StagingKind& kind) const;
   bool can_make(const StagingKind& kind) const;
   [[nodiscard]] bool needs_tick();
-  std::vector<StagingBufferPtr> make_room(const StagingKind& kind);  // what is to be dropped
+  std::vector<StagingBufferPtr> make_room(const StagingKind& kind);  // buffers to drop
   [[nodiscard]] std::vector<Room> refuse(const StagingKind& kind, const Error& reason);
   void expire(Clock::time_point now);
 
@@ -144,11 +145,11 @@ class Staging : public std::enable_shared_from_this<Staging> {
 
   mutable std::mutex mutex_;
   std::deque<Waiter> waiters_;
-  std::deque<StagingBufferPtr> idle_;  // the one idle for longest first
+  std::deque<StagingBufferPtr> idle_;  // longest idle first
   std::deque<Grant> grants_;
   std::map<StagingKind, uint32_t> made_;  // how many there are
-  uint64_t bytes_ = 0, used_bytes_ = 0;   // of all; of those in slots
-  uint64_t ceiling_bytes_;                // bytes_max_, or what could be pinned, where that is less
+  uint64_t bytes_ = 0, used_bytes_ = 0;   // of all buffers; of buffers in slots
+  uint64_t ceiling_bytes_;                // bytes_max_, or less where less could be pinned
   bool expiry_is_watched_ = false;        // tick() was asked for, or will come by itself
   std::optional<Error> closed_;
   bool dropped_ = false;

@@ -119,7 +119,7 @@ Transfer::Next Transfer::wait_for_work() {
 
 void Transfer::issue_all() {
   std::unique_lock lock(mutex_);
-  // What comes behind a copy that could not be issued waits until that is answered: the order of put() holds.
+  // A copy behind a copy that could not be issued waits until that is answered: the order of put() holds.
   const auto is_behind_failed = [this] { return !in_flight_.empty() && in_flight_.back().code != cuda::abi::kSuccess; };
   while (!queue_.empty() && !is_behind_failed() && !failure_ && !ending_ && !given_up_) {
     in_flight_.push_back({std::move(queue_.front()), cuda::abi::kSuccess, now_ns()});
@@ -191,7 +191,7 @@ void Transfer::finish_oldest() {
   }
 }
 
-// What is in flight comes before what is queued.
+// Copies in flight come before queued copies.
 void Transfer::answer_next() {
   std::unique_lock lock(mutex_);
   if (given_up_) return;

@@ -1,5 +1,5 @@
-// The copies to one GPU: one stream, and one thread that issues them in order and waits for their events. Staging goes
-// back once its copy has completed, and not before.
+// The copies to one GPU: one stream, and one thread that issues them in order and waits for their events. Staging
+// memory goes back once its copy has completed, and not before.
 #pragma once
 
 #include <condition_variable>
@@ -29,30 +29,31 @@ struct Copy {
   std::vector<Part> parts;                  // from other slots on the GPU
   cuda::Event* copied = nullptr;            // is recorded behind the copy
   bool ready_early = false;                 // `published` need not wait for it
-  std::shared_ptr<const void> keep;         // has the memory and the event
-  std::shared_ptr<const void> keep_source;  // has that of the parts
+  std::shared_ptr<const void> keep;         // holds the memory and the event
+  std::shared_ptr<const void> keep_source;  // holds the memory of the parts
   StagingBufferPtr staging;
   SlotMemory::Published published;  // called once, in the order of put(), without a lock held
 };
 
 class Transfer : public std::enable_shared_from_this<Transfer> {
  public:
-  // The context is lost, or what the stream still does can't be known. Is to call fail().
+  // Called where the context is lost, or where the state of the stream can't be known. It must call fail().
   using Failed = std::function<void(cuda::abi::Result code, const std::string& what)>;
 
   // Throws cuda::Fault. end() must be called.
   static std::shared_ptr<Transfer> start(cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed);
 
-  // Any thread; never blocks. There are never more copies than staging buffers, slots, and tasks that copy from slot to
-  // slot.
+  // Any thread; never blocks. The queue never has more copies than there are staging buffers, slots, and tasks that
+  // copy from slot to slot.
   void put(Copy copy);
-  // Any thread: all copies, and later ones, are answered with this, and the thread ends.
+  // Any thread. All copies, and all later copies, are answered with `reason`, and the thread ends.
   void fail(const Error& reason);
 
-  // Set-up thread. What was issued is waited for, the rest and what comes later gets this answer. False: the driver has
-  // not come back in time; then all is answered, and what the GPU may still use is kept until the process ends.
+  // Set-up thread. Waits for copies that were issued; other copies, and later copies, are answered with `reason`.
+  // False: the driver has not come back in time; then all copies are answered, and memory that the GPU may still use is
+  // kept until the process ends.
   bool end(const Error& reason, uint32_t drain_ms);
-  // Where end() gave up: takes what must be kept.
+  // Takes memory that must be kept, where end() gave up.
   bool keep_if_given_up(std::shared_ptr<const void> memory);
 
   const Counter& copies() const { return copies_; }
@@ -68,7 +69,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
  private:
   struct Issued {
     Copy copy;
-    cuda::abi::Result code = cuda::abi::kSuccess;  // of the issue; the transfer thread's
+    cuda::abi::Result code = cuda::abi::kSuccess;  // result of the issue; used by the transfer thread
     uint64_t since_ns = 0;
   };
   enum class Next : uint8_t { kCopies, kAnswer, kEnd };
@@ -80,13 +81,13 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   void finish_oldest();
   void answer_next();
   cuda::abi::Result wait_for_all() const;
-  void answer(Copy& copy, const Status& status);  // of a copy that no one else sees any more
+  void answer(Copy& copy, const Status& status);  // for a copy that no other thread sees any more
 
   const cuda::ContextRef context_;
   const std::shared_ptr<Staging> staging_;
   const Failed failed_;
   cuda::Stream stream_;
-  uint64_t idle_since_ns_ = 0;  // the transfer thread's
+  uint64_t idle_since_ns_ = 0;  // used by the transfer thread
 
   std::mutex mutex_;
   std::condition_variable wake_, ended_wake_;
@@ -97,7 +98,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   std::vector<std::shared_ptr<const void>> kept_;
 
   Counter copies_, copied_bytes_, busy_ns_;
-  std::thread thread_;  // the set-up thread's
+  std::thread thread_;  // used by the set-up thread
 };
 
 }  // namespace spdld::memory

@@ -1,8 +1,8 @@
-// The host slots of all rings. Fresh pages cost more than what is written to them (0.5 to 3 us each, and a batch of 64
-// float images has 9,400), and giving them back is not free either: so what a ring leaves behind is kept a while for
-// the next ring of the same user, as a trainer that starts anew wants it; and what goes, goes on a thread of its own.
+// The host slots of all rings. Fresh pages cost more time than the writes to them (0.5 to 3 us each, and a batch of 64
+// float images has 9,400), and giving them back is not free either. So the memory of an ended ring is kept a while for
+// the next ring of the same user, for a trainer that starts anew. Memory is freed on a thread of its own.
 //
-// The memory of another user's ring, or of one whose trainer has not said that it closed it, is never used again.
+// Memory of another user's ring is never used, nor memory whose trainer has not said that it closed it.
 #pragma once
 
 #include <sys/types.h>
@@ -20,16 +20,16 @@
 
 namespace spdld::memory {
 
-// What the system says to huge pages in slots, which make fresh ones ten times cheaper: "advise", "always" or
-// "within_size": they are used; "never", as most systems come, "deny"; empty: it says nothing
-// (/sys/kernel/mm/transparent_hugepage/shmem_enabled).
+// The system's setting for huge pages in slots, which make fresh pages ten times cheaper. With "advise", "always" or
+// "within_size" they are used; with "never" (most systems' default) and "deny" they are not. Empty: the system gives no
+// setting (/sys/kernel/mm/transparent_hugepage/shmem_enabled).
 std::string huge_pages();
 
 class HostMemory {
  public:
   static constexpr uint64_t kSpareNsMax = 30ull * 1'000'000'000;
 
-  // What a ring's slots are, all alike.
+  // The properties of a ring's slots, which are all alike.
   struct Use {
     uid_t owner = 0;
     uint64_t slot_bytes = 0;
@@ -38,20 +38,20 @@ class HostMemory {
     friend bool operator==(const Use&, const Use&) = default;
   };
 
-  // spare_bytes_max: of what is kept for later rings; 0: nothing is.
+  // `spare_bytes_max`: the most memory kept for later rings; 0: none is kept.
   explicit HostMemory(uint64_t spare_bytes_max);
-  ~HostMemory();  // no slot is left elsewhere
+  ~HostMemory();  // precondition: no slot is left elsewhere
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
-  // Any thread, as the following. Spare ones first, whose content is what it was. Throws SetupError (kLimit) where the
-  // memory can't be had.
+  // Any thread, as for the following. Spare slots are used first; their content is as it was left. Throws SetupError
+  // (kLimit) where the memory can't be had.
   SlotMemories make_slots(const Use& use, size_t count);
-  // What a ring of this use leaves behind. closed: nothing of it is open at a trainer any more.
+  // Takes the memory that a ring of this use leaves behind. `closed`: no trainer has any of it open any more.
   void give_back(const Use& use, SlotMemories memories, bool closed);
-  // Spare memory above `bytes` goes: others need it.
+  // Frees spare memory above `bytes`: other rings need it.
   void keep_at_most(uint64_t bytes);
-  // Called some times a second: what nobody wanted for kSpareNsMax goes.
+  // Called some times a second: frees memory that nobody wanted for kSpareNsMax.
   void tick(uint64_t now_ns);
   uint64_t spare_bytes() const;
 
@@ -72,7 +72,7 @@ class HostMemory {
   uint64_t spare_bytes_ = 0;
   SlotMemories going_;
   bool ending_ = false;
-  std::jthread thread_;  // frees what is going
+  std::jthread thread_;  // frees the memory in going_
 };
 
 }  // namespace spdld::memory

@@ -20,7 +20,7 @@ namespace {
 
 namespace ipc = boost::interprocess;
 
-// What mapped_region wants to know of a mappable object.
+// The interface of a mappable object for mapped_region.
 struct Mappable {
   int fd;
   ipc::mapping_handle_t get_mapping_handle() const { return {fd, false}; }
@@ -58,8 +58,7 @@ HostSlot::HostSlot(uint64_t bytes, Access access, Kind kind)
 }
 
 void HostSlot::copy(const SlotMemory& from, std::span<const Part> parts, Published copied) {
-  for (const Part& part : parts)
-    std::memcpy(fill_address() + part.to, from.fill_address() + part.from, part.bytes);
+  for (const Part& part : parts) std::memcpy(fill_address() + part.to, from.fill_address() + part.from, part.bytes);
   copied(Done{});
 }
 

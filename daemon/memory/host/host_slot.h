@@ -1,7 +1,7 @@
 // Host slots: one memfd each, without a name in any file system, so that nothing is left behind, ever. The size is
 // sealed; a slot for several readers is sealed FUTURE_WRITE as well, after this process has mapped it writable. The
-// daemon writes and never trusts what is read back. Dropping the object gives the memory back once the last trainer has
-// unmapped it.
+// daemon writes and never trusts content that it reads back. Dropping the object gives the memory back once the last
+// trainer has unmapped it.
 #pragma once
 
 #include <boost/interprocess/mapped_region.hpp>

@@ -1,4 +1,4 @@
-// An event's state: a page of this process, or one that processes share. Waiting is a futex on the page. Any thread.
+// An event's state: a page of this process, or a page that processes share. Waiting is a futex on the page. Any thread.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,13 @@ namespace spdld::test::fake {
 struct Context;
 
 struct EventPage {
-  std::atomic<uint64_t> id;                   // of a shared one: file descriptors' numbers come again
-  std::atomic<uint64_t> recorded, completed;  // tickets: how often it was recorded, and the last that is through
+  std::atomic<uint64_t> id;                   // of a shared event: file descriptors' numbers come again
+  std::atomic<uint64_t> recorded, completed;  // tickets: how often it was recorded, and the last ticket that is done
   std::atomic<uint32_t> bell;                 // rung at each completion
   std::atomic<uint32_t> destroyed;            // by its maker
 };
 
-// What the 64 bytes of an exported event or allocation say.
+// The content of the 64 bytes of an exported event or allocation.
 struct ShareNote {
   uint64_t magic;
   ProcessKey exporter;
@@ -30,13 +30,13 @@ struct ShareNote {
 static_assert(sizeof(ShareNote) <= 64);
 inline constexpr uint64_t kEventMagic = 0x6576656e74, kMemoryMagic = 0x6d656d6f7279;
 
-// The exporter's file descriptor, opened here: -EACCES, -ENOENT ... where that can't be.
+// Opens the exporter's file descriptor here; -EACCES, -ENOENT ... where that is not possible.
 int open_shared(const ShareNote& note);
 
 class Event {
  public:
   Event(std::shared_ptr<Context> context, unsigned flags);
-  // Another process's; `fd` is the page. Throws std::system_error where it is not the one meant.
+  // Opens another process's event; `fd` is its page. Throws std::system_error where the page is not the note's event.
   Event(std::shared_ptr<Context> context, const ShareNote& note, UniqueFd fd);
   ~Event();
   Event(const Event&) = delete;
@@ -53,11 +53,11 @@ class Event {
   void complete(uint64_t ticket);
   uint64_t last_ticket() const { return page_->recorded.load(); }
   bool is_through(uint64_t ticket) const { return page_->completed.load() >= ticket; }
-  // Nothing will complete it any more, nor is anything under way.
+  // The event's process is dead, so that nothing will complete it any more.
   bool is_abandoned() const { return is_foreign() && !is_alive(exporter_); }
-  // Until `ticket` is through, `stop` says so, or the process that made the event is dead.
+  // Waits until `ticket` is done, `stop` says so, or the process that made the event is dead.
   void wait(uint64_t ticket, const std::function<bool()>& stop) const;
-  void wake() const;  // so that those who wait ask `stop`
+  void wake() const;  // so that waiting threads ask `stop`
   void mark_destroyed();
 
  private:

@@ -1,5 +1,4 @@
-// What the library exports, under the names that the real one has: symbol as cuGetProcAddress() knows it, exported
-// name.
+// The library's exports, under the real library's names: symbol as cuGetProcAddress() knows it, exported name.
 #pragma once
 
 #include <cstdint>
@@ -43,11 +42,11 @@
 SPDLD_FAKE_EXPORTS(SPDLD_FAKE_DECLARE)
 #undef SPDLD_FAKE_DECLARE
 
-// The 12.0 one, and that of 11.3. Hidden in the library of an old driver.
+// The version of CUDA 12.0, and the version of 11.3. Both are hidden in the library of an old driver.
 SPDLD_FAKE_EXPORTED spdld::cuda::abi::Result cuGetProcAddress_v2(const char* symbol, void** entry, int version,
                                                                  uint64_t flags, int* status);
 SPDLD_FAKE_EXPORTED spdld::cuda::abi::Result cuGetProcAddress(const char* symbol, void** entry, int version,
                                                               uint64_t flags);
 
-// No entry of NVIDIA's: what graph capture would do to cuStreamIsCapturing(). 0: done.
+// No entry of NVIDIA's: sets the answer of cuStreamIsCapturing(), as graph capture would. 0: done.
 SPDLD_FAKE_EXPORTED int spdld_fake_cuda_set_capturing(void* stream, int capturing);

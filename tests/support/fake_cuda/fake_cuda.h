@@ -1,11 +1,17 @@
 // A test's side of the fake driver: a libcuda.so.1 (and a libnvidia-ml.so.1) over memfds, for machines without a GPU.
 // It has the entries of proto/cuda/abi.h, in this process and in every process that inherits its environment; they
-// share one folder of state. It really is asynchronous (a thread a stream, copies take a while, what is not yet copied
-// reads as 0xC0 to 0xFF), it keeps a ledger of what each process has, and it writes down every breach of the rules:
-//   freed before closed, opened after it was freed, staging changed, unregistered or unmapped while its copy was under
-//   way, a slot overwritten while an importer's stream still uses it, an event, stream or context used after its end,
-//   an event recorded on a capturing stream, a driver's call inside a host function, double frees.
-// libcuda.so.1 has one entry more, int spdld_fake_cuda_set_capturing(CUstream, int): what cuStreamIsCapturing() tells.
+// share one folder of state. It really is asynchronous: a stream is a thread, copies take a while, and memory that is
+// not copied yet reads as 0xC0 to 0xFF. It keeps a ledger of each process's objects, and writes down every breach of
+// the rules:
+//
+//   Memory freed before it was closed, opened after it was freed, or freed twice.
+//   Staging memory changed, unregistered or unmapped while its copy was under way.
+//   A slot overwritten while an importer's stream still uses it.
+//   An event, stream or context used after its end, an event recorded on a capturing stream.
+//   A driver's call inside a host function.
+//
+// libcuda.so.1 has one entry more, int spdld_fake_cuda_set_capturing(CUstream, int): it sets the answer of
+// cuStreamIsCapturing().
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +36,7 @@ struct FakeCudaOptions {
   uint32_t copy_us = 200;   // how long a copy takes
 };
 
-// What living processes have; a killed process's things are the kernel's, not a leak.
+// The objects of living processes. The kernel takes back a killed process's objects, so they are no leak.
 struct FakeCudaLive {
   uint64_t contexts = 0, streams = 0, events = 0, allocations = 0, imports = 0, registrations = 0, device_bytes = 0;
 };
@@ -43,16 +49,16 @@ class FakeCuda {
   FakeCuda(const FakeCuda&) = delete;
   FakeCuda& operator=(const FakeCuda&) = delete;
 
-  // For a process that is to have the fake driver: LD_LIBRARY_PATH and SPDLD_FAKE_CUDA (the folder).
+  // The environment for a process that uses the fake driver: LD_LIBRARY_PATH and SPDLD_FAKE_CUDA (the folder).
   std::map<std::string, std::string> environment() const;
-  // The same for this process, before its first use of the driver: once a process. For a child after fork(), or a test
-  // program that talks to one fake driver all its life.
+  // Sets the same in this process, before its first use of the driver; once in a process. For a child after fork(), or
+  // a test program that talks to one fake driver all its life.
   void use_here() const;
   const std::filesystem::path& folder() const { return folder_; }
 
   // From now on the call number `nth` (from 1, counted from now) of `symbol` ("cuMemAlloc") fails with `code` in
-  // process `pid` (0: in any); `ever_after`: and all calls of it that follow. Sticky codes poison the context until it
-  // is reset.
+  // process `pid` (0: in any); `ever_after`: all later calls of `symbol` fail, too. Sticky codes poison the context
+  // until it is reset.
   void inject(std::string_view symbol, int code, uint64_t nth = 1, bool ever_after = false, pid_t pid = 0);
   void clear_faults();
   // How often the faults injected so far have struck.

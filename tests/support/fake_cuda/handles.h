@@ -1,5 +1,5 @@
-// Handles as the driver gives them out: numbers that look like pointers and never come again, so that one that is used
-// after its object is gone is told from one that never was.
+// Handles as the driver gives them out: numbers that look like pointers and never come again. So a handle that is used
+// after its object's end differs from a handle that never existed.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace spdld::test::fake {
 template <typename Object>
 class Handles {
  public:
-  // `kind`: of this table alone.
+  // `kind`: a number that no other table has.
   explicit Handles(uint64_t kind) : first_(kind << 40 | 64), next_(first_) {}
 
   uint64_t add(std::shared_ptr<Object> object) {

@@ -79,13 +79,13 @@ struct AllocationRow {
     uint32_t process;  // its row
     uint32_t count;    // 0: nobody
   };
-  Holder owner;  // who made it; with the fd transport it may let go before its importers
+  Holder owner;  // the maker; with the fd transport it may let go before its importers
   Holder importers[kImportersMax];
 };
 
 struct FaultRow {
   std::atomic<int32_t> symbol, code, pid, ever_after;
-  std::atomic<int64_t> left;  // calls up to the one that fails
+  std::atomic<int64_t> left;  // calls until the failing call, counting it
 };
 
 struct Shared {
@@ -93,7 +93,7 @@ struct Shared {
   FakeCudaOptions options;
   pthread_mutex_t mutex;
   uint64_t last_id;
-  uint32_t process_rows, allocation_rows;  // those behind have never been used
+  uint32_t process_rows, allocation_rows;  // later rows have never been used
   std::atomic<uint32_t> fault_rows;
   std::atomic<uint64_t> struck;
   std::atomic<uint64_t> calls[kSymbols];
@@ -106,7 +106,7 @@ class Ledger {
  public:
   static std::unique_ptr<Ledger> create(const std::filesystem::path& folder, const FakeCudaOptions& options);
   static std::unique_ptr<Ledger> open(const std::filesystem::path& folder);  // throws std::system_error
-  // Of the folder that the environment names; nullptr: it names none that is usable.
+  // The ledger of the folder that the environment names; nullptr: it names no usable folder.
   static std::unique_ptr<Ledger> from_environment();
   ~Ledger();
   Ledger(const Ledger&) = delete;
@@ -125,17 +125,19 @@ class Ledger {
 
   // This process's row, from its cuInit() on; nullptr: the table is full.
   ProcessRow* join();
-  // Its context on `device`: kSuccess, kOutOfMemory, kDeviceUnavailable (another has it alone).
+  // Adds this process's context on `device`: kSuccess, kOutOfMemory, kDeviceUnavailable (another process has the device
+  // alone).
   cuda::abi::Result add_context(int device);
   void drop_context(int device);
 
-  // 0: there is not enough left. The caller holds it once.
+  // Returns the allocation's id; 0: there is not enough memory left. The caller holds the allocation once.
   uint64_t add_allocation(int device, uint64_t bytes, Transport transport);
-  // Once more for this process. Of the fd transport a row that went with its last holder comes again: the file
-  // descriptor kept the memory.
+  // Holds the allocation once more for this process. With the fd transport a row that went with its last holder comes
+  // again: the file descriptor kept the memory.
   enum class Held { kYes, kGone, kFull };
   Held hold(uint64_t id, int device, uint64_t bytes, Transport transport);
-  // Once less. Returns the living importers that still have it (their pids) when its owner let go of it.
+  // Holds the allocation once less. When its owner lets go of it, returns the pids of living importers that still have
+  // it.
   std::vector<pid_t> drop(uint64_t id);
 
   uint64_t used_bytes(int device);

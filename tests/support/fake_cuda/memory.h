@@ -13,7 +13,8 @@
 namespace spdld::test::fake {
 
 inline constexpr uint64_t kGranularity = 2u << 20;
-// What memory holds until its copy is done: another value each time, so that none is taken for the one before.
+// The byte that memory holds until its copy is done: another value each time, so that no value is taken for an earlier
+// one.
 unsigned char not_yet_copied();
 
 // The memory itself, for as long as this process has it mapped or work on it is under way.
@@ -31,7 +32,7 @@ class Physical {
   const Transport transport;
   const UniqueFd fd;
 
-  // Through the memfd, never through what the process has mapped: that may change at any time.
+  // These work through the memfd, never through the process's own mappings, which may change at any time.
   void fill(uint64_t offset, uint64_t count, unsigned char value) const;
   bool write(uint64_t offset, const void* source, uint64_t count) const;  // false: the source is not mapped
   bool read(uint64_t offset, void* target, uint64_t count) const;
@@ -41,10 +42,10 @@ class Physical {
   const void* shadow_ = nullptr;  // mapped for reading
 };
 
-// Of `count` bytes; no sanitizer looks on: what others change meanwhile is what it is there to find.
+// The checksum of `count` bytes, unseen by sanitizers: it is there to find bytes that other threads change meanwhile.
 uint64_t checksum_of(const void* bytes, uint64_t count);
 
-// What an exported file descriptor of device memory is, told by its name. False: none.
+// Identifies an exported file descriptor of device memory by its name. False: it is no such descriptor.
 bool identify(int fd, uint64_t* id, int* device, uint64_t* bytes);
 
 struct Context;
@@ -73,7 +74,7 @@ struct Registration {
   std::atomic<uint32_t> copies{0};  // under way
 };
 
-// Addresses: 0 where the kernel refuses.
+// Addresses of this process; 0 where the kernel refuses.
 uint64_t map_anywhere(const Physical& physical);
 uint64_t reserve_addresses(uint64_t bytes, uint64_t alignment);
 bool map_at(uint64_t address, uint64_t bytes, const Physical& physical, uint64_t offset);  // not accessible yet

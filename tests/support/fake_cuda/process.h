@@ -1,5 +1,5 @@
-// What this process has of the fake driver, from its cuInit() to its end (it is never destroyed: threads use it to the
-// last). Objects are looked up under `mutex`, which no call waits under.
+// This process's state of the fake driver, from its cuInit() to its end (never destroyed: threads use it to the last).
+// Objects are looked up under `mutex`, and no call waits while it holds `mutex`.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct Process {
     std::shared_ptr<Context> context;
   };
   std::array<Primary, kDevicesMax> primaries;             // by ordinal
-  std::map<uint64_t, std::shared_ptr<Context>> contexts;  // by handle, those that are over too
+  std::map<uint64_t, std::shared_ptr<Context>> contexts;  // by handle, ended contexts as well
   Handles<Stream> streams{0x51};
   Handles<Event> events{0x52};
   Handles<Physical> memories{0x53};  // cuMemCreate
@@ -41,21 +41,21 @@ struct Process {
   std::map<uint64_t, Mapping> mappings;          // by base
   std::map<uint64_t, Reservation> reservations;  // by base
   std::map<uint64_t, std::shared_ptr<Registration>> registrations;
-  std::set<uint64_t> freed, unregistered;  // addresses that were, and are not again
+  std::set<uint64_t> freed, unregistered;  // addresses that were freed or unregistered, and are not in use again
 
-  // Under the lock; all of [address, address + bytes) or nullptr.
+  // Under the lock. The mapping that holds all of [address, address + bytes), or nullptr.
   const Mapping* mapping_of(uint64_t address, uint64_t bytes) const;
   std::shared_ptr<Registration> registration_of(const void* address, uint64_t bytes) const;
 };
 
 // The ledger of this process's environment; nullptr: none.
 Ledger* ledger();
-// After a good cuInit().
+// This process's state, after a successful cuInit().
 Process* process();
 abi::Result start_process();
-bool is_forked();  // from a process that had initialised
+bool is_forked();  // this process was forked from a process that had initialised the driver
 
-// What each entry begins with: counts the call, and says whether it must fail before it does anything.
+// Each entry begins with this: it counts the call, and says whether the call must fail before it does anything.
 std::optional<abi::Result> begin(Symbol symbol, bool needs_init = true);
 void breach(const std::string& sentence);  // of the entry that runs on this thread
 void name_entry(Symbol symbol);            // on a stream's thread
@@ -67,7 +67,7 @@ struct CurrentContext {
   abi::Result result;  // not kSuccess: no context that can be used
 };
 CurrentContext current_context();
-// A stream or event that can be used; what it gives else, and the breach where it was destroyed.
+// A stream or event that can be used; else the result to return, and a breach is noted where it was destroyed.
 template <typename Object>
 struct Found {
   std::shared_ptr<Object> object;
@@ -77,10 +77,10 @@ Found<Stream> find_stream(abi::Stream handle);
 Found<Event> find_event(abi::Event handle);
 abi::Result health_of(const Context& context);
 
-// Ends a context: all that lives on it goes.
+// Ends a context and everything that lives on it.
 void end_context(const std::shared_ptr<Context>& context, Context::State how);
 
-// One hold less of an allocation, and the breach where importers still have it.
+// Drops one hold on an allocation; a breach is noted where importers still have it.
 void drop_memory(const Physical& physical);
 
 inline uint64_t number_of(const void* handle) { return reinterpret_cast<uintptr_t>(handle); }

@@ -17,9 +17,9 @@ class Stream;
 // A device's primary context in this process, from the first retain to the last release or a reset.
 struct Context {
   enum class State : int { kAlive, kReleased, kReset };
-  int ordinal = 0, device = 0;  // as the process counts, and as the ledger does
+  int ordinal = 0, device = 0;  // `ordinal` as the process counts, `device` as the ledger counts
   uint64_t handle = 0;
-  std::atomic<int> sticky{0};  // what every call on it gives
+  std::atomic<int> sticky{0};  // the result of every call on it
   std::atomic<State> state{State::kAlive};
   std::shared_ptr<Stream> legacy;  // under the process's lock
 
@@ -27,7 +27,7 @@ struct Context {
   bool is_usable() const { return is_alive() && sticky.load() == 0; }
 };
 
-// What a piece of work writes; none: `physical` is null.
+// The memory that a piece of work writes; none: `physical` is null.
 struct Touched {
   const Physical* physical = nullptr;
   uint64_t offset = 0, bytes = 0;
@@ -42,7 +42,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   struct Work {
     std::function<void()> run;
     Touched writes;       // of a copy to the device
-    bool orders = false;  // what comes behind relies on its coming first
+    bool orders = false;  // later work relies on its coming first
   };
 
   explicit Stream(std::shared_ptr<Context> context) : context_(std::move(context)) {}
@@ -50,13 +50,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // Waits while the queue is full. Returns the work's number.
   uint64_t put(Work work);
-  // Whether nothing that is under way may still rely on what is there.
+  // Whether no work under way may still rely on the content of `place`.
   bool is_free(const Touched& place);
   void wait_for(uint64_t number);
   void wait_idle();
-  // No more work comes; what is there is done first.
+  // No more work comes; queued work is done first.
   void close();
-  // The time that a copy takes; ends early when the context does.
+  // Waits for the time of a copy; ends early when the context ends.
   void pause(uint32_t us);
   void wake();
 
