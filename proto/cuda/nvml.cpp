@@ -15,6 +15,11 @@ constexpr uint64_t kNotAvailable = ~uint64_t{0};
 constexpr unsigned kProcessesMax = 1024;  // of one GPU; with more of them it tells nothing
 constexpr unsigned kProcessorNameBytes = 96;
 
+}  // namespace
+
+// A name of its own: g++ 14 and 16 fail at Nvml::Entries in a unity build where its members' types have none.
+namespace nvml {
+
 struct DeviceObject;
 using Handle = DeviceObject*;
 struct MemoryInfo {
@@ -27,19 +32,19 @@ struct ProcessInfo {
 };
 static_assert(sizeof(ProcessInfo) == 24);
 
-}  // namespace
+}  // namespace nvml
 
 struct Nvml::Entries {
   int (*init)();
-  int (*handle_by_uuid)(const char* uuid, Handle* device);
-  int (*name)(Handle device, char* name, unsigned bytes);
-  int (*memory)(Handle device, MemoryInfo* memory);
-  int (*processes)(Handle device, unsigned* count, ProcessInfo* processes);  // may be none
+  int (*handle_by_uuid)(const char* uuid, nvml::Handle* device);
+  int (*name)(nvml::Handle device, char* name, unsigned bytes);
+  int (*memory)(nvml::Handle device, nvml::MemoryInfo* memory);
+  int (*processes)(nvml::Handle device, unsigned* count, nvml::ProcessInfo* processes);  // may be none
   pid_t loader;
 
   // nullptr: NVML does not know it. A slice is known there as "MIG-...".
-  Handle find(const std::string& uuid) const {
-    Handle device = nullptr;
+  nvml::Handle find(const std::string& uuid) const {
+    nvml::Handle device = nullptr;
     if (handle_by_uuid(uuid.c_str(), &device) == kSuccess) return device;
     if (uuid.compare(0, 4, "GPU-") != 0) return nullptr;
     const std::string slice = "MIG-" + uuid.substr(4);
@@ -71,22 +76,22 @@ const Nvml* Nvml::find() {
 
 std::optional<std::string> Nvml::name_of(const std::string& uuid) const {
   std::array<char, kProcessorNameBytes + 1> name = {};
-  const Handle device = entries_->find(uuid);
+  const nvml::Handle device = entries_->find(uuid);
   if (device == nullptr || entries_->name(device, name.data(), kProcessorNameBytes) != kSuccess) return std::nullopt;
   return std::string(name.data());
 }
 
 std::optional<Nvml::Memory> Nvml::memory_of(const std::string& uuid) const {
-  MemoryInfo memory = {};
-  const Handle device = entries_->find(uuid);
+  nvml::MemoryInfo memory = {};
+  const nvml::Handle device = entries_->find(uuid);
   if (device == nullptr || entries_->memory(device, &memory) != kSuccess) return std::nullopt;
   return Memory{memory.total, memory.used};
 }
 
 std::optional<uint64_t> Nvml::used_by(const std::string& uuid, int pid) const {
-  const Handle device = entries_->find(uuid);
+  const nvml::Handle device = entries_->find(uuid);
   if (device == nullptr || entries_->processes == nullptr) return std::nullopt;
-  std::array<ProcessInfo, kProcessesMax> processes = {};
+  std::array<nvml::ProcessInfo, kProcessesMax> processes = {};
   unsigned count = kProcessesMax;
   if (entries_->processes(device, &count, processes.data()) != kSuccess) return std::nullopt;
   for (unsigned index = 0; index < count && index < kProcessesMax; ++index)
