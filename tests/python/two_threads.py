@@ -112,8 +112,8 @@ def release_while_read(pictures):
                         assert image.shape[0] == batch.valid
                         assert image.__dlpack__(max_version=(1, 0)) is not None
                         assert repr(batch).startswith("<spdld.Batch epoch")
-                        assert len(batch.items()) == 2
-                        assert len(batch.copy()) == 2
+                        assert len(batch.items()) == 3  # and "sample_id"
+                        assert len(batch.copy()) == 3
                 except spdld.InvalidError as error:
                     assert "released" in str(error), error
 
