@@ -167,8 +167,8 @@ class Node final : public control::Service {
   Quarantine quarantine_;
   ServiceSupervisor supervisor_;
   bool socket_is_own_ = false;  // not the service manager's
+  Signals signals_;             // taken up before the socket is there: who can connect may also send a signal
   std::unique_ptr<control::Server> server_;
-  Signals signals_;
   Timer tick_, linger_, drain_limit_;
   bool draining_ = false;
   std::chrono::steady_clock::time_point linger_end_;

@@ -94,7 +94,9 @@ TEST_CASE("a trainer may hold batches out of order, and one that holds all of th
   make_photos(daemon.dir() / "photos", 30, 2);
   PhotoSpec spec;
   spec.epochs = 0, spec.prefetch_depth = 2, spec.extra_batch = "held_max = 2";
-  Loader loader = attach({.socket = daemon.socket(), .spec = spec.toml(daemon.dir() / "photos")});
+  Job job{.socket = daemon.socket(), .spec = spec.toml(daemon.dir() / "photos")};
+  job.held_wait_ms = -1;  // else it depends on the threads that this process has had
+  Loader loader = attach(job);
   std::vector<Batch> held;
   std::vector<Seen> seen;
   for (int i = 0; i < 4; i++) {

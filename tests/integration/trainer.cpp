@@ -24,6 +24,7 @@ Loader attach(const Job& job) {
   options.timeout_ms = job.timeout_ms, options.reconnect_ms = job.reconnect_ms;
   options.held_max = job.held_max;
   options.batch_size = job.batch_size;
+  options.held_wait_ms = job.held_wait_ms;
   if (!job.device.empty()) options.device = job.device.c_str();
   if (!job.transport.empty()) options.transport = job.transport.c_str();
   options.ready_early = job.ready_early ? 1 : 0;

@@ -24,6 +24,7 @@ struct Job {
   std::string fingerprint = {};  // of the run that (epoch, step) belongs to
   std::string join = {};         // where jobs share a stream
   uint64_t batch_size = 0;       // in the place of the pipeline's
+  int64_t held_wait_ms = 0;      // as spdld_attach_options says; -1: next() tells at once that it holds too many
 };
 
 Loader attach(const Job& job);
