@@ -144,7 +144,6 @@ IoStatus receive_message(int socket, Received& received) {
   take_fds(header, received.fds);
   const bool truncated = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
   received.bytes.resize(truncated ? 0 : static_cast<size_t>(count));
-  if (truncated || count == 0) received.fds.clear();
   if (truncated) return IoStatus::kTooLarge;
   return count == 0 ? IoStatus::kClosed : IoStatus::kOk;
 }

@@ -23,16 +23,17 @@ enum class IoStatus : uint8_t {
   kOk,
   kWouldBlock,  // not now: wait for POLLIN or POLLOUT
   kClosed,      // the other side is gone
-  kTooLarge,    // received: truncated, and so dropped; to send: over kMessageBytesMax or kFdsMax
+  kTooLarge,    // received: truncated, and so its bytes dropped; to send: over kMessageBytesMax or kFdsMax
   kFailed,      // errno says why
 };
 
 struct Received {
   std::vector<uint8_t> bytes;  // reused between calls
-  std::vector<UniqueFd> fds;
+  std::vector<UniqueFd> fds;   // closed by the next call; after every status these are all that came
 };
 
 // Both functions never block (MSG_DONTWAIT) and never raise SIGPIPE. fds are sent as copies: the caller keeps its own.
+// To close a received descriptor may block: a caller that must not wait takes `fds` away before the next call.
 IoStatus send_message(int socket, std::span<const uint8_t> bytes, std::span<const int> fds = {});
 IoStatus receive_message(int socket, Received& received);
 

@@ -83,6 +83,12 @@ void Watch::close() {
   impl_->descriptor.close(ignored);
 }
 
+UniqueFd Watch::take() {
+  impl_->turn++;
+  if (!impl_->descriptor.is_open()) return {};
+  return UniqueFd(impl_->descriptor.release());
+}
+
 bool Watch::is_open() const { return impl_->descriptor.is_open(); }
 int Watch::fd() const { return impl_->descriptor.native_handle(); }
 

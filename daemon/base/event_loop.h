@@ -79,6 +79,8 @@ class Watch {
   void assign(UniqueFd fd);
   // Closes the descriptor. The waiting tasks do not run any more.
   void close();
+  // Gives the descriptor away instead; none is open any more.
+  UniqueFd take();
   bool is_open() const;
   int fd() const;  // -1: nothing is open
 

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -12,20 +14,14 @@ namespace {
 
 constexpr int kAcceptsAtOnce = 16;
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
-
-// One typed sentence to a client that is turned away before it has a session.
-void turn_away(const UniqueFd& socket, proto::ErrorCode code, const std::string& message) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto text = builder.CreateString(message);
-  proto::send_message(socket.get(),
-                      proto::finish(builder, proto::Body::ErrorReply, proto::CreateErrorReply(builder, 0, code, text)));
-}
+constexpr auto kPauseForCloser = std::chrono::milliseconds(2);
 
 }  // namespace
 
 Server::Server(EventLoop& loop, UniqueFd listener, uint32_t sessions_max, Service& service,
                std::function<void()> emptied)
     : loop_(loop),
+      closer_(std::make_shared<Closer>()),
       listener_(loop, std::move(listener)),
       pause_(loop),
       sessions_max_(sessions_max),
@@ -40,6 +36,7 @@ void Server::wait() {
 
 void Server::accept_all() {
   for (int i = 0; i < kAcceptsAtOnce; i++) {
+    if (closer_->full(Closer::Kind::kSocket)) return pause_.start(kPauseForCloser, [this] { accept_all(); });
     UniqueFd socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
       take(std::move(socket));
@@ -58,16 +55,16 @@ void Server::take(UniqueFd socket) {
   const auto peer = proto::peer_credentials(socket.get());
   if (only_uid_ && peer.uid != *only_uid_ && peer.uid != 0) {
     log::warn("a client of uid {} was turned away: this daemon serves uid {} alone", peer.uid, *only_uid_);
-    return turn_away(socket, proto::ErrorCode::denied,
+    return turn_away(std::move(socket), peer.uid, proto::ErrorCode::denied,
                      "this is the private spdld of uid " + std::to_string(*only_uid_) + ": it serves nobody else");
   }
   if (sessions_.size() >= sessions_max_) {
     log::warn("a client of uid {} was turned away: sessions_max = {} is reached", peer.uid, sessions_max_);
-    return turn_away(socket, proto::ErrorCode::limit,
+    return turn_away(std::move(socket), peer.uid, proto::ErrorCode::limit,
                      "spdld has " + std::to_string(sessions_max_) + " clients already (limits.sessions_max)");
   }
   const uint64_t id = next_id_++;
-  auto session = std::make_shared<Session>(loop_, std::move(socket), id, service_, [this, id] {
+  auto session = std::make_shared<Session>(loop_, std::move(socket), id, service_, closer_, [this, id] {
     sessions_.erase(id);
     if (sessions_.empty()) emptied_();
   });
@@ -75,8 +72,19 @@ void Server::take(UniqueFd socket) {
   session->start();
 }
 
+// One typed sentence to a client that gets no session, and the end of the connection.
+void Server::turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const std::string& message) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = builder.CreateString(message);
+  proto::send_message(socket.get(),
+                      proto::finish(builder, proto::Body::ErrorReply, proto::CreateErrorReply(builder, 0, code, text)));
+  shutdown(socket.get(), SHUT_RDWR);  // the client hears of the end at once, whenever the socket is closed
+  closer_->close(uid, Closer::Kind::kSocket, std::move(socket));
+}
+
 void Server::stop(const std::string& message) {
-  listener_.close();
+  // Clients that wait to be accepted go with the listener, and so do the descriptors that they have sent.
+  if (listener_.is_open()) closer_->close(geteuid(), Closer::Kind::kSocket, listener_.take());
   pause_.cancel();
   for (const auto& [id, session] : sessions_) session->say_goodbye(message);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/base/closer.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/control/service.h"
 #include "daemon/control/session.h"
@@ -31,10 +32,12 @@ class Server {
   void wait();
   void accept_all();
   void take(UniqueFd socket);
+  void turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const std::string& message);
 
   EventLoop& loop_;
+  const std::shared_ptr<Closer> closer_;
   Watch listener_;
-  Timer pause_;  // after a failed accept (no descriptors left)
+  Timer pause_;  // after a failed accept (no descriptors left), or where many sockets wait to be closed
   uint32_t sessions_max_;
   Service& service_;
   std::function<void()> emptied_;

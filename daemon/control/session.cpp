@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kMessagesAtOnce = 64;  // of one client before others have their turn
 constexpr size_t kNameBytesMax = 128;
+constexpr auto kPauseForReceived = std::chrono::milliseconds(10);
 
 bool names(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* capabilities, std::string_view wanted) {
   return capabilities && std::any_of(capabilities->begin(), capabilities->end(),
@@ -30,14 +32,17 @@ std::vector<delivery::LeaseId> leases_of(const flatbuffers::Vector<const proto::
 
 }  // namespace
 
-Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::function<void()> ended)
+Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::shared_ptr<Closer> closer,
+                 std::function<void()> ended)
     : loop_(loop),
       socket_(loop, std::move(socket)),
       service_(service),
+      closer_(std::move(closer)),
       ended_(std::move(ended)),
       outbox_(socket_.fd()),
       started_ns_(monotonic_ns()),
       hello_timer_(loop),
+      pause_(loop),
       process_(loop) {
   const auto peer = proto::peer_credentials(socket_.fd());
   client_.session = id;
@@ -45,7 +50,7 @@ Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service
   client_.groups = proto::peer_groups(socket_.fd());
 }
 
-Session::~Session() = default;
+Session::~Session() { close_socket(); }
 
 double Session::age_s() const { return static_cast<double>(monotonic_ns() - started_ns_) * 1e-9; }
 
@@ -66,10 +71,23 @@ void Session::end(std::string_view why) {
     self->attachments_.clear();
     self->pending_.clear();
     self->hello_timer_.cancel();
+    self->pause_.cancel();
     self->process_.close();
-    self->socket_.close();
+    self->close_socket();
     if (self->ended_) std::exchange(self->ended_, nullptr)();
   });
+}
+
+// Unread messages go with the socket, and so do their descriptors, whose closing may block.
+void Session::close_socket() {
+  if (!socket_.is_open()) return;
+  shutdown(socket_.fd(), SHUT_RDWR);  // the client hears of the end at once, whenever the socket is closed
+  closer_->close(client_.uid, Closer::Kind::kSocket, socket_.take());
+}
+
+void Session::close_received() {
+  for (UniqueFd& fd : received_.fds) closer_->close(client_.uid, Closer::Kind::kReceived, std::move(fd));
+  received_.fds.clear();
 }
 
 bool Session::client_gone() const {
@@ -97,6 +115,13 @@ void Session::wait_readable() {
   });
 }
 
+// Messages stay unread in the socket meanwhile.
+void Session::pause(std::chrono::milliseconds time) {
+  pause_.start(time, [self = weak_from_this()] {
+    if (const auto session = self.lock(); session && session->state_ != State::kEnded) session->wait_readable();
+  });
+}
+
 void Session::wait_writable() {
   if (writing_) return;
   writing_ = true;
@@ -111,22 +136,36 @@ void Session::wait_writable() {
 
 void Session::on_readable() {
   for (int i = 0; i < kMessagesAtOnce && outbox_.empty(); i++) {
+    if (closer_->full(client_.uid, Closer::Kind::kReceived)) return pause(kPauseForReceived);
     const auto status = proto::receive_message(socket_.fd(), received_);
     if (status == proto::IoStatus::kWouldBlock) break;
-    if (status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed) return end("its socket was closed");
+    const bool over = status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed;
     if (status == proto::IoStatus::kTooLarge)
       refuse_message(proto::ErrorCode::malformed, "a message of more than 64 KiB or 253 descriptors was dropped");
-    else
-      take_message(received_);
-    received_.fds.clear();
+    if (status == proto::IoStatus::kTooLarge && !received_.fds.empty()) end("its message carried descriptors");
+    if (status == proto::IoStatus::kOk) take_message(received_);
+    close_received();
+    if (over) return end("its socket was closed");
     if (state_ == State::kEnded) return;
   }
   // A client that does not read its answers is not read from: wait_writable() reads on.
   if (outbox_.empty()) wait_readable();
 }
 
+bool Session::carries_too_much(const proto::Message* message) const {
+  const proto::Attach* attach = message ? message->body_as_Attach() : nullptr;
+  const bool calls_for_one = (message && message->body_as_Hello()) || (attach && attach->spec_in_fd());
+  return received_.fds.size() > (calls_for_one ? 1 : 0);
+}
+
 void Session::take_message(const proto::Received& received) {
   const proto::Message* message = proto::parse(received.bytes);
+  if (carries_too_much(message)) {
+    refuse_message(proto::ErrorCode::malformed,
+                   "this message carries " + std::to_string(received.fds.size()) +
+                       " descriptors: HELLO carries one, ATTACH one if the spec is in it, and other messages none");
+    return end("its message carried descriptors that it does not call for");
+  }
   if (!message) return refuse_message(proto::ErrorCode::malformed, "this is no message of spdld's control protocol");
   const Command* command = Command::find(message->body_type());
   if (!command)

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "daemon/base/closer.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/control/outbox.h"
 #include "daemon/control/service.h"
@@ -24,7 +25,8 @@ class Session : public std::enable_shared_from_this<Session> {
   static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; further ones are counted
 
   // `ended` is called once, when the session has let go of everything.
-  Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::function<void()> ended);
+  Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::shared_ptr<Closer> closer,
+          std::function<void()> ended);
   ~Session();
 
   void start();
@@ -47,8 +49,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void wait_readable();
   void wait_writable();
+  void pause(std::chrono::milliseconds time);
   void on_readable();
   void take_message(const proto::Received& received);
+  bool carries_too_much(const proto::Message* message) const;
+  void close_received();
+  void close_socket();
   void send(std::span<const uint8_t> bytes, std::span<const int> fds = {});
   void send_error(uint32_t request, const Error& error, proto::ErrorCode code);
   void send_error(uint32_t request, const Error& error);
@@ -76,6 +82,7 @@ class Session : public std::enable_shared_from_this<Session> {
   EventLoop& loop_;
   Watch socket_;
   Service& service_;
+  const std::shared_ptr<Closer> closer_;
   std::function<void()> ended_;
   Client client_;
   Outbox outbox_;
@@ -87,6 +94,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<uint32_t, Held> attachments_;
   std::map<uint32_t, std::weak_ptr<SessionReply>> pending_;  // attaches that are being prepared, by request
   Timer hello_timer_;
+  Timer pause_;  // until the next message is read
   Watch process_;
   proto::Received received_;
   flatbuffers::FlatBufferBuilder builder_;
