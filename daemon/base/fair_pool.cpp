@@ -1,35 +1,80 @@
 #include "daemon/base/fair_pool.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace spdld {
 namespace {
 
 // For how long a thread goes on with a lane before it charges what it used and looks whose turn it is.
 constexpr uint64_t kSliceNs = 1'000'000;
+// By which part a lane's expected cost falls towards the cost of a slice that was cheaper.
+constexpr double kForgotten = 1.0 / 8;
 
 }  // namespace
 
-FairPool::Lane::Lane(FairPool& pool, double weight) : pool_(pool), weight_(weight) {
+FairPool::Group::Group(FairPool& pool, double weight) : pool_(pool) {
+  share_.weight = weight;
   std::lock_guard lock(pool_.mutex_);
-  virtual_ns_ = pool_.virtual_now_ns_;
-  pool_.lanes_.push_back(this);
+  pool_.groups_.push_back(this);
+}
+
+FairPool::Group::~Group() {
+  std::lock_guard lock(pool_.mutex_);
+  std::erase(pool_.groups_, this);
+}
+
+void FairPool::Group::set_weight(double weight) {
+  std::lock_guard lock(pool_.mutex_);
+  share_.weight = weight;
+}
+
+double FairPool::Group::weight() const {
+  std::lock_guard lock(pool_.mutex_);
+  return share_.weight;
+}
+
+FairPool::Lane::Lane(FairPool& pool, double weight) : pool_(pool) {
+  auto alone = std::make_shared<Group>(pool, weight);
+  share_.weight = weight;
+  std::lock_guard lock(pool_.mutex_);
+  enlist(std::move(alone));
 }
 
 FairPool::Lane::~Lane() {
+  std::shared_ptr<Group> group;  // ends after the lock
   std::unique_lock lock(pool_.mutex_);
-  pool_.quiet_.wait(lock, [this] { return !first_ && !slices_; });
-  pool_.lanes_.remove(this);
+  pool_.quiet_.wait(lock, [this] { return !is_busy(); });
+  std::erase(group_->lanes_, this);
+  group.swap(group_);
+  lock.unlock();
+}
+
+void FairPool::Lane::enlist(std::shared_ptr<Group> group) {
+  group_ = std::move(group);
+  group_->lanes_.push_back(this);
+  share_.has_served = false;
+}
+
+void FairPool::Lane::join(std::shared_ptr<Group> group) {
+  std::shared_ptr<Group> left;  // ends after the lock
+  std::unique_lock lock(pool_.mutex_);
+  std::erase(group_->lanes_, this);
+  left.swap(group_);
+  is_alone_ = false;
+  enlist(std::move(group));
+  lock.unlock();
 }
 
 void FairPool::Lane::set_weight(double weight) {
   std::lock_guard lock(pool_.mutex_);
-  weight_ = weight;
+  share_.weight = weight;
+  if (is_alone_) group_->share_.weight = weight;
 }
 
 double FairPool::Lane::weight() const {
   std::lock_guard lock(pool_.mutex_);
-  return weight_;
+  return share_.weight;
 }
 
 FairPool::FairPool(unsigned threads, Clocks clocks)
@@ -69,18 +114,107 @@ void FairPool::submit(Lane& lane, FairTask& task) {
     lane.last_->next_ = &task;
   } else {
     lane.first_ = &task;
-    // A lane that slept gains no credit for it: it starts at the time of the lanes that did not sleep.
-    if (!lane.slices_) lane.virtual_ns_ = std::max(lane.virtual_ns_, virtual_now_ns_);
+    if (!lane.slices_) wake(lane);
   }
   lane.last_ = &task;
+  lane.waiting_++;
   waiting_++;
+  if (lane.is_dear()) dear_waiting_++;
   // Under the lock: the task may be the last one, and its end the pool's.
   call_for_waiting();
 }
 
-// Calls idle threads, the lowest first, until there is one on its way for every task that waits.
+void FairPool::Rivals::add(const Share& share) {
+  least_ns = weight > 0 ? std::min(least_ns, share.virtual_ns) : share.virtual_ns;
+  weight += share.weight;
+}
+
+void FairPool::wake(Lane& lane) {
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  Group& group = *lane.group_;
+  if (group.busy_ == 0) {
+    Rivals rivals;
+    for (const Group* other : groups_)
+      if (other->busy_) rivals.add(other->share_);
+    catch_up(group.share_, rivals, served_at_ns_, now_ns);
+  }
+  Rivals rivals;
+  for (const Lane* other : group.lanes_)
+    if (other != &lane && other->is_busy()) rivals.add(other->share_);
+  catch_up(lane.share_, rivals, group.served_at_ns_, now_ns);
+  group.busy_++;
+}
+
+// Who slept gains no credit for it, and starts where the others are. But it moves no further than the others could have
+// used the threads meanwhile: after a short sleep it is still owed what others used too much before.
+void FairPool::catch_up(Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const {
+  double place_ns = rivals.weight > 0 ? rivals.least_ns : served_at_ns;
+  if (std::exchange(share.has_served, true)) {
+    const double slept_ns = static_cast<double>(now_ns - share.slept_ns);
+    const double weight = rivals.weight > 0 ? rivals.weight : share.weight;
+    place_ns = std::min(place_ns, share.virtual_ns + slept_ns * concurrency_ / weight);
+  }
+  share.virtual_ns = std::max(share.virtual_ns, place_ns);
+}
+
+void FairPool::fall_asleep(Lane& lane) {
+  lane.share_.slept_ns = clocks_.monotonic_ns();
+  if (--lane.group_->busy_ == 0) lane.group_->share_.slept_ns = lane.share_.slept_ns;
+  quiet_.notify_all();
+}
+
+void FairPool::pay(Lane& lane, double ns) {
+  lane.share_.virtual_ns += ns / lane.share_.weight;
+  lane.group_->share_.virtual_ns += ns / lane.group_->share_.weight;
+}
+
+void FairPool::expect(Lane& lane, double ns) {
+  const bool was_dear = lane.is_dear();
+  lane.is_known_ = true;
+  lane.expected_ns_ = ns;
+  if (was_dear && !lane.is_dear()) dear_waiting_ -= lane.waiting_;
+  if (!was_dear && lane.is_dear()) dear_waiting_ += lane.waiting_;
+}
+
+// A slice that lasts longer than was expected counts for more at once. It may have waited instead of computed: charge()
+// puts that right.
+void FairPool::look_at_slices(uint64_t now_ns) {
+  if (now_ns - looked_ns_ < kSliceNs) return;
+  looked_ns_ = now_ns;
+  for (const auto& seat : seats_) {
+    Slice& slice = seat->slice;
+    if (!slice.lane || now_ns < slice.start_ns) continue;
+    const double lasts_ns = static_cast<double>(now_ns - slice.start_ns);
+    if (lasts_ns <= slice.paid_ns) continue;
+    pay(*slice.lane, lasts_ns - slice.paid_ns);
+    slice.paid_ns = lasts_ns;
+    if (lasts_ns <= static_cast<double>(kDearNs)) continue;
+    expect(*slice.lane, std::max(slice.lane->expected_ns_, lasts_ns));
+    if (!std::exchange(slice.is_dear, true)) dear_slices_++;
+  }
+}
+
+unsigned FairPool::dear_max() const { return std::max(concurrency_ / 2, 1u); }
+
+bool FairPool::has_cheap_neighbour(uint64_t now_ns) const {
+  for (const Group* group : groups_)
+    for (const Lane* lane : group->lanes_)
+      if (!lane->is_dear() && (lane->is_busy() || now_ns - lane->share_.slept_ns < kNeighbourNs)) return true;
+  return false;
+}
+
+// How many of the tasks that wait may begin.
+size_t FairPool::startable() const {
+  if (dear_waiting_ == 0 || !has_cheap_neighbour(clocks_.monotonic_ns())) return waiting();
+  const size_t room = dear_max() - std::min(dear_max(), dear_slices_);
+  return waiting() - dear_waiting_ + std::min(dear_waiting_, room);
+}
+
+// Calls idle threads, the lowest first, until there is one on its way for every task that may begin.
 void FairPool::call_for_waiting() {
-  for (unsigned i = 0; i < concurrency_ && coming_ < waiting() && awake_ < concurrency_; i++) {
+  if (coming_ >= waiting() || awake_ >= concurrency_) return;
+  const size_t wanted = startable();
+  for (unsigned i = 0; i < concurrency_ && coming_ < wanted && awake_ < concurrency_; i++) {
     Seat& seat = *seats_[i];
     if (!seat.idle) continue;
     seat.idle = false;
@@ -92,37 +226,79 @@ void FairPool::call_for_waiting() {
 }
 
 FairPool::Lane* FairPool::least_served() {
+  if (waiting() == 0) return nullptr;
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  look_at_slices(now_ns);
+  const bool is_full = dear_waiting_ > 0 && dear_slices_ >= dear_max() && has_cheap_neighbour(now_ns);
+  const auto is_behind = [](const Lane& a, const Lane& b) {
+    if (a.group_ == b.group_) return a.share_.virtual_ns < b.share_.virtual_ns;
+    return a.group_->share_.virtual_ns < b.group_->share_.virtual_ns;
+  };
   Lane* least = nullptr;
-  for (Lane* lane : lanes_)
-    if (lane->first_ && (!least || lane->virtual_ns_ < least->virtual_ns_)) least = lane;
+  for (const Group* group : groups_) {
+    if (!group->busy_) continue;
+    for (Lane* lane : group->lanes_)
+      if (lane->first_ && !(is_full && lane->is_dear()) && (!least || is_behind(*lane, *least))) least = lane;
+  }
+  if (is_full && least) hold_back(*least);
   return least;
+}
+
+// A lane that waits only because dear slices hold their half of the threads gains no credit: it would take all threads
+// later.
+void FairPool::hold_back(const Lane& served) {
+  for (Group* group : groups_)
+    for (Lane* lane : group->lanes_) {
+      if (!lane->first_ || !lane->is_dear()) continue;
+      Share& share = lane->group_ == served.group_ ? lane->share_ : group->share_;
+      const Share& least = lane->group_ == served.group_ ? served.share_ : served.group_->share_;
+      share.virtual_ns = std::max(share.virtual_ns, least.virtual_ns);
+    }
 }
 
 FairTask* FairPool::take(Lane& lane) {
   FairTask* task = lane.first_;
   lane.first_ = task->next_;
   if (!lane.first_) lane.last_ = nullptr;
+  lane.waiting_--;
   waiting_--;
+  if (lane.is_dear()) dear_waiting_--;
   return task;
+}
+
+// Whether its thread may take the lane's next task within the slice.
+bool FairPool::may_go_on(const Slice& slice) {
+  return slice.lane && slice.lane->first_ && (slice.is_dear || !slice.lane->is_dear());
 }
 
 void FairPool::enter(Slice& slice, Lane& lane) {
   slice.lane = &lane;
   slice.start_ns = clocks_.monotonic_ns();
+  slice.paid_ns = lane.expected_ns_;
+  slice.is_dear = lane.is_dear();
+  if (slice.is_dear) dear_slices_++;
   lane.slices_++;
-  virtual_now_ns_ = std::max(virtual_now_ns_, lane.virtual_ns_);
+  served_at_ns_ = lane.group_->share_.virtual_ns;
+  lane.group_->served_at_ns_ = lane.share_.virtual_ns;
+  pay(lane, slice.paid_ns);
 }
 
 void FairPool::charge(Slice& slice, uint64_t cpu_now_ns) {
   Lane& lane = *slice.lane;
   const uint64_t used_ns = cpu_now_ns - slice.cpu_ns;
+  const auto cost_ns = static_cast<double>(used_ns);
+  const bool was_dear = lane.is_dear();
   slice.cpu_ns = cpu_now_ns;
   slice.lane = nullptr;
   busy_ns_.add(used_ns);
   lane.busy_ns_.add(used_ns);
-  lane.virtual_ns_ += static_cast<double>(used_ns) / lane.weight_;
+  pay(lane, cost_ns - slice.paid_ns);
+  const double fall_ns = std::max(lane.expected_ns_ - cost_ns, 0.0);
+  expect(lane, lane.is_known_ ? cost_ns + fall_ns * (1 - kForgotten) : cost_ns);
+  if (slice.is_dear) dear_slices_--;
   lane.slices_--;
-  if (!lane.slices_ && !lane.first_) quiet_.notify_all();
+  if (!lane.is_busy()) fall_asleep(lane);
+  if (slice.is_dear || was_dear) call_for_waiting();  // tasks that were held back may begin
 }
 
 // A thread beyond the concurrency leaves at the end of its task, and one below it takes over.
@@ -144,16 +320,13 @@ void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
 }
 
 void FairPool::serve(unsigned thread) {
-  Slice slice;
+  Slice& slice = seats_[thread]->slice;
   slice.cpu_ns = clocks_.thread_cpu_ns();
   std::unique_lock lock(mutex_);
   for (;;) {
     // While its slice lasts the thread stays with its lane: what it used is not charged yet.
-    Lane* lane = slice.lane && slice.lane->first_ ? slice.lane : least_served();
-    if (slice.lane && (lane != slice.lane || !may_serve(thread))) {
-      charge(slice, clocks_.thread_cpu_ns());
-      continue;
-    }
+    if (slice.lane && !(may_go_on(slice) && may_serve(thread))) charge(slice, clocks_.thread_cpu_ns());
+    Lane* lane = slice.lane ? slice.lane : least_served();
     if (!lane && stopping_) return;
     if (!lane || (!may_serve(thread) && !stopping_)) {
       rest(thread, lock);

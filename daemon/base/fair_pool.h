@@ -1,21 +1,27 @@
-// The node's decode threads, shared by every pipeline under one CPU budget. Each pipeline has a lane. A free thread
-// takes the next task of the lane that has used the least CPU time for its weight (virtual-time fair queueing, as in
-// CFS). So a pipeline of heavy pictures gets as much CPU time, not as many pictures, as a pipeline of light pictures.
+// The node's decode threads, shared by every pipeline under one CPU budget. Each pipeline has a lane, and lanes can
+// form a group that has one weight together. A free thread takes the next task of the group, and in it of the lane,
+// that has used the least CPU time for its weight (virtual-time fair queueing, as in CFS). So a pipeline of heavy
+// pictures gets as much CPU time, not as many pictures, as a pipeline of light pictures.
 //
 // The number of serving threads can change at any time: threads 0 .. concurrency()-1 serve, and the others sleep. The
 // lowest idle thread is woken first, so that the same few caches and decoders stay warm. No serving thread is idle
-// while a task waits.
+// while a task waits that may begin.
 //
 // CPU time is charged a slice at a time; a slice is successive tasks of one lane on one thread. Reading a thread's CPU
 // clock is a system call, which costs much beside a task of some 50 us. Tasks are intrusive: nothing is allocated on
 // submit. Any thread may submit.
+//
+// Tasks are not interrupted, so lanes of dear tasks need more care:
+// - A slice counts from its beginning as what it will probably cost, and later as the time that it lasts already.
+// - Slices that will probably take more than kDearNs hold at most half of the threads, and always at least one, while
+//   a lane of cheap tasks has tasks or had one in the last kNeighbourNs. A lane whose costs are not known yet counts as
+//   dear. A pool with one thread can't keep a thread free: there a cheap task may wait for the end of a dear one.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -39,7 +45,11 @@ class FairTask {
 
 class FairPool {
  public:
+  static constexpr uint64_t kDearNs = 100'000'000;
+  static constexpr uint64_t kNeighbourNs = 10'000'000'000;
+
   class Lane;
+  class Group;
 
   struct Clocks {
     uint64_t (*thread_cpu_ns)() = spdld::thread_cpu_ns;  // of the calling thread
@@ -65,61 +75,125 @@ class FairPool {
   // The task must stay until it has run; a task is in at most one lane at a time.
   void submit(Lane& lane, FairTask& task);
 
-  // A queue of tasks in the order of submission. Its owner must outlive its tasks.
-  class Lane {
+ private:
+  // What a lane has used among the lanes of its group, or a group among the groups.
+  struct Share {
+    double weight = 1;
+    double virtual_ns = 0;    // CPU time by weight, with what running slices will probably cost
+    uint64_t slept_ns = 0;    // monotonic: since when it has had no task
+    bool has_served = false;  // else it begins where the others are
+  };
+
+ public:
+  // Lanes that always have tasks waiting get CPU time in the ratio of their weights, which are above 0, and so do
+  // groups. Any thread.
+  class Group {
    public:
-    explicit Lane(FairPool& pool, double weight = 1.0);
-    ~Lane();  // waits for its tasks; never on a pool thread
-    Lane(const Lane&) = delete;
-    Lane& operator=(const Lane&) = delete;
-    const Counter& busy_ns() const { return busy_ns_; }
-    // Lanes that always have tasks waiting get CPU time in the ratio of their weights, which are above 0. Any thread.
+    explicit Group(FairPool& pool, double weight = 1.0);
+    ~Group();  // after its lanes
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
     void set_weight(double weight);
     double weight() const;
 
    private:
     friend class FairPool;
     FairPool& pool_;
-    double weight_;  // guarded by the pool's mutex, as are the following
-    double virtual_ns_ = 0;
+    Share share_;  // guarded by the pool's mutex, as are the following
+    std::vector<Lane*> lanes_;
+    unsigned busy_ = 0;        // lanes that have tasks
+    double served_at_ns_ = 0;  // virtual: where the lane stood that was served last
+  };
+
+  // A queue of tasks in the order of submission. Its owner must outlive its tasks.
+  class Lane {
+   public:
+    // Without join() the lane forms a group alone, which has the lane's weight.
+    explicit Lane(FairPool& pool, double weight = 1.0);
+    ~Lane();  // waits for its tasks; never on a pool thread
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+    const Counter& busy_ns() const { return busy_ns_; }
+    // Among the lanes of its group. Any thread.
+    void set_weight(double weight);
+    double weight() const;
+    // From now on a lane of `group`. Precondition: it has no task, and nobody submits one meanwhile.
+    void join(std::shared_ptr<Group> group);
+
+   private:
+    friend class FairPool;
+    bool is_dear() const { return !is_known_ || expected_ns_ > static_cast<double>(kDearNs); }
+    bool is_busy() const { return first_ || slices_; }
+    void enlist(std::shared_ptr<Group> group);  // under the lock
+
+    FairPool& pool_;
+    std::shared_ptr<Group> group_;  // guarded by the pool's mutex, as are the following
+    bool is_alone_ = true;
+    Share share_;
     FairTask* first_ = nullptr;
     FairTask* last_ = nullptr;
-    unsigned slices_ = 0;  // threads that run its tasks and have not charged them yet
+    size_t waiting_ = 0;
+    unsigned slices_ = 0;     // threads that run its tasks and have not charged them yet
+    bool is_known_ = false;   // a slice has been charged
+    double expected_ns_ = 0;  // what a slice costs: rises at once, falls slowly
     Counter busy_ns_;
   };
 
  private:
-  // A thread's state: idle, or awake (from the moment it is called), and then maybe still on its way to its first task.
-  struct Seat {
-    std::condition_variable call;
-    bool idle = false, called = false;
-  };
   // Successive tasks of one lane on one thread; no lane: none is open.
   struct Slice {
     Lane* lane = nullptr;
     uint64_t start_ns = 0;  // monotonic
     uint64_t cpu_ns = 0;    // the thread's CPU time at the last charge
+    double paid_ns = 0;     // counted in advance
+    bool is_dear = false;
+  };
+  // A thread's state: idle, or awake (from the moment it is called), and then maybe still on its way to its first task.
+  struct Seat {
+    std::condition_variable call;
+    bool idle = false, called = false;
+    Slice slice;  // its thread's own but for what look_at_slices() adds
+  };
+  // Those beside a lane or group that have tasks.
+  struct Rivals {
+    double least_ns = 0;  // the least virtual time among them
+    double weight = 0;    // of all; 0: there are none
+    void add(const Share& share);
   };
 
   void serve(unsigned thread);
   bool may_serve(unsigned thread) const;
   void rest(unsigned thread, std::unique_lock<std::mutex>& lock);
   FairTask* take(Lane& lane);
+  static bool may_go_on(const Slice& slice);
   void enter(Slice& slice, Lane& lane);
   void charge(Slice& slice, uint64_t cpu_now_ns);
+  static void pay(Lane& lane, double ns);
+  void expect(Lane& lane, double ns);
+  void wake(Lane& lane);
+  void catch_up(Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const;
+  void fall_asleep(Lane& lane);
+  void look_at_slices(uint64_t now_ns);
+  unsigned dear_max() const;
+  bool has_cheap_neighbour(uint64_t now_ns) const;
+  size_t startable() const;
   void call_for_waiting();
   Lane* least_served();
+  void hold_back(const Lane& served);
 
   const Clocks clocks_;
   mutable std::mutex mutex_;
   std::condition_variable quiet_;
-  std::list<Lane*> lanes_;
+  std::vector<Group*> groups_;
   std::atomic<size_t> waiting_{0};  // written under the mutex
+  size_t dear_waiting_ = 0;         // of them, in lanes of dear tasks
+  unsigned dear_slices_ = 0;
+  uint64_t looked_ns_ = 0;
   unsigned concurrency_;
   unsigned awake_ = 0;   // threads that are not idle
   unsigned coming_ = 0;  // awake threads that were called and are not yet there: each will take a task
   bool stopping_ = false;
-  double virtual_now_ns_ = 0;
+  double served_at_ns_ = 0;  // virtual: where the group stood that was served last; others may stand far behind it
   Counter busy_ns_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<std::thread> threads_;

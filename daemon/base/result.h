@@ -17,6 +17,7 @@ enum class Trouble : uint8_t {
   kNotFound,
   kDenied,
   kLimit,     // a quota or a bound is reached
+  kMemory,    // the node is short of memory: tried again for a while, never substituted
   kConflict,  // held by somebody else
   kChanged,   // the position belongs to another data set or spec
   kStopping,

@@ -21,6 +21,7 @@ proto::ErrorCode code_of(Trouble trouble) {
     case Trouble::kDenied:
       return proto::ErrorCode::denied;
     case Trouble::kLimit:
+    case Trouble::kMemory:  // passes like a limit that is reached: a client asks again, within its own time
       return proto::ErrorCode::limit;
     case Trouble::kConflict:
       return proto::ErrorCode::conflict;
