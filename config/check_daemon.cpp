@@ -100,7 +100,11 @@ std::span<const DaemonSection> daemon_sections() {
       {"data.roots",
        {{.name = "path", .type = Type::kText, .help = "of the folder"},
         texts_key("users", "who may send specs over it"),
-        texts_key("groups", "who may send specs over it")}},
+        texts_key("groups", "who may send specs over it"),
+        {.name = "follow_links",
+         .type = Type::kFlag,
+         .help = "whether symlinks below it may lead out of the roots",
+         .fallback = Value(false)}}},
       {"pipelines", {text_key("dir", "folder of the named pipelines")}},
       {"pipelines.cpu_weight",
        {{.name = "NAME",
@@ -260,7 +264,7 @@ DataRoot check_root(const Node& node, const std::string& key, Complaints& compla
   }
   const TableReader reader(node, key, keys_of("data.roots"), complaints);
   reader.refuse_unknown();
-  DataRoot root{.path = {}, .senders = check_allowed(reader)};
+  DataRoot root{.path = {}, .senders = check_allowed(reader), .follow_links = reader.flag("follow_links")};
   const auto path = reader.given_text("path");
   if (!path) return root;
   root.path = *path;

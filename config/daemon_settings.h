@@ -21,6 +21,7 @@ struct Allowed {
 struct DataRoot {
   std::filesystem::path path;
   Allowed senders = {};
+  bool follow_links = false;  // symlinks below it may lead out of the roots
   friend bool operator==(const DataRoot&, const DataRoot&) = default;
 };
 

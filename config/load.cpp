@@ -1,9 +1,14 @@
 #include "config/load.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -18,19 +23,28 @@ struct Text {
   std::string error;  // empty: the text is whole
 };
 
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<std::FILE, Close>;
+
+// A named pipe may have taken the file's place: opening does not wait for its writer.
+OpenFile open_without_waiting(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  OpenFile file(fd < 0 ? nullptr : ::fdopen(fd, "rb"));
+  if (fd >= 0 && !file) ::close(fd);
+  return file;
+}
+
 Text read_text(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::status_known(status) || !std::filesystem::exists(status)) {
-    return {"", "can't be read: " + (error ? error.message() : std::string("no such file"))};
-  }
-  if (!std::filesystem::is_regular_file(status)) return {"", "can't be read: it is not a regular file"};
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return {"", std::string("can't be read: ") + std::strerror(errno)};
+  const auto unreadable = [] { return Text{"", std::string("can't be read: ") + std::strerror(errno)}; };
+  const OpenFile stream = open_without_waiting(file);
+  struct stat status;
+  if (!stream || ::fstat(::fileno(stream.get()), &status) != 0) return unreadable();
+  if (!S_ISREG(status.st_mode)) return {"", "can't be read: it is not a regular file"};
   std::string text(kTextBytesMax + 1, '\0');  // one more than is allowed tells that there is more
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return {"", std::string("can't be read: ") + std::strerror(errno)};
-  text.resize(static_cast<size_t>(stream.gcount()));
+  text.resize(std::fread(text.data(), 1, text.size(), stream.get()));
+  if (std::ferror(stream.get())) return unreadable();
   return {std::move(text), ""};
 }
 

@@ -8,6 +8,7 @@
 
 #include "bench/source/files.h"
 #include "daemon/base/fair_pool.h"
+#include "daemon/source/bounds.h"
 #include "daemon/source/fetcher.h"
 
 namespace {
@@ -30,9 +31,11 @@ struct Pictures {
     bench::make_archive(temp.path() / "a.tar", kFiles, kFileBytes);
     folder = bench::list("image-folder", temp.path() / "tree");
     archive = bench::list("webdataset", temp.path() / "a.tar");
+    bound = bench::list("image-folder", temp.path() / "tree");
+    bound->set_bounds(std::make_shared<source::Bounds>(std::vector<source::Bounds::Folder>{{temp.path()}}));
   }
   bench::TempFolder temp;
-  std::unique_ptr<source::Listing> folder, archive;
+  std::unique_ptr<source::Listing> folder, archive, bound;
 };
 
 const Pictures& pictures() {
@@ -63,11 +66,16 @@ class Waiter final : public source::FetchObserver {
 
 enum class Way { kThread, kAtHand };
 
-void fetch(benchmark::State& state, bool from_archive, Way way, FieldFetch::Want want) {
+// A bound folder lies below a root, as data.roots has it.
+enum class From { kFolder, kArchive, kBoundFolder };
+
+void fetch(benchmark::State& state, From from, Way way, FieldFetch::Want want) {
   source::LocalFetcher fetcher(1);
   Waiter waiter;
   source::FetchRequest request;
-  request.listing = from_archive ? pictures().archive.get() : pictures().folder.get();
+  request.listing = from == From::kArchive  ? pictures().archive.get()
+                    : from == From::kFolder ? pictures().folder.get()
+                                            : pictures().bound.get();
   request.observer = &waiter;
   request.fields = {{}};
   const auto once = [&] {
@@ -91,12 +99,15 @@ void fetch(benchmark::State& state, bool from_archive, Way way, FieldFetch::Want
   }
 }
 
-BENCHMARK_CAPTURE(fetch, file, false, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
-BENCHMARK_CAPTURE(fetch, file_at_hand, false, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
-BENCHMARK_CAPTURE(fetch, archive, true, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
-BENCHMARK_CAPTURE(fetch, archive_at_hand, true, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
-BENCHMARK_CAPTURE(fetch, unchanged, false, Way::kThread, FieldFetch::Want::kChanged)->UseRealTime();
-BENCHMARK_CAPTURE(fetch, unchanged_at_hand, false, Way::kAtHand, FieldFetch::Want::kChanged)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, file, From::kFolder, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, file_at_hand, From::kFolder, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, archive, From::kArchive, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, archive_at_hand, From::kArchive, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, unchanged, From::kFolder, Way::kThread, FieldFetch::Want::kChanged)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, unchanged_at_hand, From::kFolder, Way::kAtHand, FieldFetch::Want::kChanged)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, bound_file, From::kBoundFolder, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, bound_file_at_hand, From::kBoundFolder, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
+BENCHMARK_CAPTURE(fetch, bound_unchanged, From::kBoundFolder, Way::kThread, FieldFetch::Want::kChanged)->UseRealTime();
 
 // ---- the hand-over between the fetch threads and the decode threads
 

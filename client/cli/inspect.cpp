@@ -145,8 +145,10 @@ constexpr size_t kLastErrorsBytesMax = size_t{16} << 20;
 Json last_errors(const std::string& pipeline) {
   const std::filesystem::path folder = config::default_state_folder();
   const std::filesystem::path path = folder / config::kLastErrorsFile;
-  std::ifstream file(path, std::ios::binary);
-  if (folder.empty() || !file)
+  std::error_code ignored;
+  std::ifstream file;  // stays closed where a named pipe lies there, which would be waited for
+  if (std::filesystem::is_regular_file(path, ignored)) file.open(path, std::ios::binary);
+  if (folder.empty() || !file.is_open())
     throw Failure(kWrong, "no private daemon has left errors: there is no " + path.string() + ".");
   std::string text(kLastErrorsBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

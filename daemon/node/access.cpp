@@ -82,6 +82,13 @@ std::vector<gid_t> groups_of(const control::Client& client) {
   return gids;
 }
 
+// Both are absolute. A "/" at the folder's end does not count.
+bool begins_with(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  if (folder.empty()) return false;
+  const auto last = folder.has_filename() ? folder.end() : std::prev(folder.end());
+  return std::mismatch(folder.begin(), last, path.begin(), path.end()).first == last;
+}
+
 }  // namespace
 
 void give_to_group(const std::filesystem::path& socket, const std::string& group) {
@@ -124,14 +131,14 @@ bool may_use(const config::DaemonSettings& settings, const std::string& pipeline
 
 Folders data_roots(const config::DaemonSettings& settings) {
   Folders folders;
-  for (const auto& root : settings.data_roots) folders.push_back(root.path);
+  for (const auto& root : settings.data_roots) folders.push_back({root.path, root.follow_links});
   return folders;
 }
 
 Folders open_roots(const config::DaemonSettings& settings, const control::Client& client) {
   Folders folders;
   for (const auto& root : settings.data_roots)
-    if (is_among(root.senders, client)) folders.push_back(root.path);
+    if (is_among(root.senders, client)) folders.push_back({root.path, root.follow_links});
   return folders;
 }
 
@@ -141,12 +148,15 @@ bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& p
   if (error) return false;
   const auto real_folder = std::filesystem::weakly_canonical(folder, error);
   if (error) return false;
-  const auto [end, rest] = std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end());
-  return end == real_folder.end();
+  return begins_with(real, real_folder);
 }
 
 bool lies_in_any(const Folders& folders, const std::filesystem::path& path) {
-  return std::any_of(folders.begin(), folders.end(), [&](const auto& folder) { return lies_in(folder, path); });
+  const bool is_plain = std::find(path.begin(), path.end(), "..") == path.end();
+  return std::any_of(folders.begin(), folders.end(), [&](const Folder& folder) {
+    const bool is_linked = folder.follow_links && is_plain && begins_with(path, folder.path.lexically_normal());
+    return is_linked || lies_in(folder.path, path);
+  });
 }
 
 }  // namespace spdld::node

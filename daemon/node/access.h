@@ -10,10 +10,12 @@
 #include "config/daemon_settings.h"
 #include "daemon/base/result.h"
 #include "daemon/control/service.h"
+#include "daemon/source/bounds.h"
 
 namespace spdld::node {
 
-using Folders = std::vector<std::filesystem::path>;
+using Folder = source::Bounds::Folder;
+using Folders = std::vector<Folder>;
 
 // The daemon's own uid and root may do everything that quotas allow.
 bool is_owner(uid_t uid);
@@ -31,6 +33,7 @@ Folders open_roots(const config::DaemonSettings& settings, const control::Client
 
 // Does `path`, symlinks resolved, lie in `folder`, or in one of `folders`?
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path);
+// Where a folder's links are followed, its own text is enough for a path.
 bool lies_in_any(const Folders& folders, const std::filesystem::path& path);
 
 // Gives the socket to `group` (a name or a number; empty: the group stays). Throws SetupError.

@@ -58,13 +58,15 @@ std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
   return lists;
 }
 
-// The first of its paths that lies in none of the folders; a list may also lie in one of `beside`.
-std::string path_outside(const config::PipelineSpec& spec, const Folders& folders, const Folders& beside) {
+// The first of its paths that lies in none of the folders.
+std::string path_outside(const config::PipelineSpec& spec, const Folders& folders) {
+  Folders of_data = folders;
+  std::erase_if(of_data, [](const Folder& folder) { return folder.lists_only; });
   for (const auto& source : spec.sources)
     for (const std::string& place : config::places_of(source))
-      if (!lies_in_any(folders, place)) return place;
+      if (!lies_in_any(of_data, place)) return place;
   for (const std::string& list : lists_of(spec))
-    if (!lies_in_any(folders, list) && !lies_in_any(beside, list)) return list;
+    if (!lies_in_any(folders, list)) return list;
   return "";
 }
 
@@ -122,11 +124,11 @@ Result<Node::Resolved> Node::resolve_sent(const control::Client& client, const c
                                      : config::load_pipeline_toml(request.spec, "spec", request.spec_folder);
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
   if (folders.empty()) return Resolved{std::move(*loaded.value)};
-  const std::string outside = path_outside(*loaded.value, folders, {});
-  if (outside.empty()) return Resolved{std::move(*loaded.value), owns ? Folders() : folders};
+  const std::string outside = path_outside(*loaded.value, folders);
+  if (outside.empty()) return Resolved{std::move(*loaded.value), folders};
   if (owns) return Error{Trouble::kDenied, outside + " lies outside the data roots that the operator allows"};
   std::string open;
-  for (const auto& folder : folders) open += (open.empty() ? "" : ", ") + folder.string();
+  for (const auto& folder : folders) open += (open.empty() ? "" : ", ") + folder.path.string();
   return refuse_spec(client.uid, "specs over " + outside + " to this spdld, where " + open + " is open to that user");
 }
 
@@ -144,10 +146,11 @@ Result<Node::Resolved> Node::resolve_named(const control::Client& client, const 
                                        "': the operator allows it under [pipelines.access." + name + "]"};
   auto loaded = config::load_pipeline_file(file);
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
-  const Folders folders = data_roots(settings);
+  Folders folders = data_roots(settings);
   if (folders.empty()) return Resolved{std::move(*loaded.value)};
-  const std::string outside = path_outside(*loaded.value, folders, {settings.pipelines_dir});
-  if (outside.empty()) return Resolved{std::move(*loaded.value)};
+  folders.push_back({.path = settings.pipelines_dir, .lists_only = true});
+  const std::string outside = path_outside(*loaded.value, folders);
+  if (outside.empty()) return Resolved{std::move(*loaded.value), folders};
   return Error{Trouble::kDenied, outside + " lies outside the data roots that the operator allows"};
 }
 

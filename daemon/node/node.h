@@ -105,7 +105,7 @@ class Node final : public control::Service {
   // A pipeline, and where its files must lie (empty: anywhere).
   struct Resolved {
     config::PipelineSpec spec;
-    std::vector<std::filesystem::path> within = {};
+    std::vector<source::Bounds::Folder> within = {};
   };
   Result<Resolved> resolve_spec(const control::Client& client, const control::AttachRequest& request) const;
   Result<Resolved> resolve_sent(const control::Client& client, const control::AttachRequest& request) const;

@@ -13,6 +13,11 @@ namespace {
 
 constexpr size_t kMissingLogged = 20;  // sentences
 
+std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
+  const bool is_sent = !opener.named && !is_owner(opener.uid);
+  return std::make_shared<const source::Bounds>(opener.within, source::Bounds::Rules{.unreadable_refuses = is_sent});
+}
+
 }  // namespace
 
 Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources) : loop_(loop), resources_(resources) {
@@ -27,7 +32,8 @@ Pipelines::~Pipelines() = default;
 
 Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, Opening opening) {
   std::string key = (opener.named ? std::string("named") : std::to_string(opener.uid)) + " " + config::full_json(spec);
-  for (const auto& folder : opener.within) key += " " + folder.string();  // of one user: they may change
+  // The operator may change them.
+  for (const auto& folder : opener.within) key += (folder.follow_links ? " linked " : " ") + folder.path.string();
   const auto at = entries_.find(key);
   if (at != entries_.end() && at->second->is_in_use()) return wait_for(*at->second, std::move(opening));
   const size_t in_use = count_in_use(opener.uid);
@@ -42,7 +48,7 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   entry->key = key;
   entry->shown_name = same_name ? spec.name + "#" + std::to_string(same_name + 1) : spec.name;
   entry->spec = spec;
-  if (!opener.within.empty()) entry->bounds = std::make_shared<source::Bounds>(opener.within);
+  if (!opener.within.empty()) entry->bounds = bounds_of(opener);
   entry->uid = opener.uid;
   entry->named = opener.named;
   entry->waiting.push_back(std::move(opening));
@@ -148,8 +154,7 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     const auto& missing = remarks.missing();
     for (size_t i = 0; i < missing.first.size() && i < kMissingLogged; i++)
       log::warn("pipeline {}: missing: {}", entry.shown_name, missing.first[i]);
-    if (missing.count > kMissingLogged)
-      log::warn("pipeline {}: missing: {} in all", entry.shown_name, missing.count);
+    if (missing.count > kMissingLogged) log::warn("pipeline {}: missing: {} in all", entry.shown_name, missing.count);
   }
   for (const auto& one : waiting) one.on_open(outcome);
 }
@@ -172,7 +177,8 @@ void Pipelines::set_weights(std::map<std::string, double> weights) {
 }
 
 double Pipelines::weight_of(const Entry& entry) const {
-  if (!entry.named) return is_owner(entry.uid) ? entry.spec.cpu_weight : std::min(entry.spec.cpu_weight, kSentWeightMax);
+  if (!entry.named)
+    return is_owner(entry.uid) ? entry.spec.cpu_weight : std::min(entry.spec.cpu_weight, kSentWeightMax);
   const auto at = weights_.find(entry.spec.name);
   return at != weights_.end() ? at->second : entry.spec.cpu_weight;
 }

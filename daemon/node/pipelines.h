@@ -34,9 +34,9 @@ struct Opening {
 // The user who opens a pipeline, and the rules for that user.
 struct Opener {
   uid_t uid = 0;
-  bool named = false;                              // it is a named pipeline of the operator
-  size_t per_user_max = 0;                         // the most specs of this uid in use at once
-  std::vector<std::filesystem::path> within = {};  // its files must lie in one of these; empty: anywhere
+  bool named = false;                               // it is a named pipeline of the operator
+  size_t per_user_max = 0;                          // the most specs of this uid in use at once
+  std::vector<source::Bounds::Folder> within = {};  // its files must lie in one of these; empty: anywhere
 };
 
 class Pipelines {

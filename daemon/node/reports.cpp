@@ -67,10 +67,10 @@ Json summary(const Node::View& view, const Pipelines::Entry& entry) {
 std::set<std::string> available(const Node::View& view, const control::Client& client) {
   std::set<std::string> names;
   const auto& folder = view.options.settings.pipelines_dir;
-  std::error_code error;
+  std::error_code error, ignored;
   if (folder.empty()) return names;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
-    if (file.path().extension() == ".toml" &&
+    if (file.path().extension() == ".toml" && file.is_regular_file(ignored) &&
         may_use(view.options.settings, file.path().stem(), client))
       names.insert(file.path().stem());
   for (const auto& [key, entry] : view.pipelines.entries())

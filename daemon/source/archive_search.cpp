@@ -34,7 +34,7 @@ class Search {
 
   void add_uri(const std::string& uri) {
     struct stat status;
-    if (::stat(uri.c_str(), &status) == 0 || errno != ENOENT || !config::has_braces(uri)) {
+    if (stat_file(bounds_, uri.c_str(), status) == 0 || errno != ENOENT || !config::has_braces(uri)) {
       add_path(uri, uri);
     } else {
       const std::string wrong = config::pattern_error(uri);
@@ -50,9 +50,9 @@ class Search {
   void add_path(const std::string& path, const std::string& uri) {
     check_stop(stop_);
     if (path != uri && has_parent_step(path)) refuse_parent_step(uri);
-    check_bounds(path);
     struct stat status;
-    if (::stat(path.c_str(), &status) == 0) return add(path, status);
+    if (stat_file(bounds_, path.c_str(), status) == 0) return add(path, status);
+    if (errno == kLeadsOut) refuse_leading_out(path);
     if (errno == ENOENT && config::has_wildcards(path)) return add_fitting(path, uri);
     if (errno != ENOENT) refuse_uri(setup_trouble(errno), path + " can't be read: " + error_words(errno) + ".");
     refuse_uri(Trouble::kNotFound,
@@ -71,7 +71,7 @@ class Search {
     const std::string folder = with_slash(path);
     for (const std::string& name :
          names_in(folder, [](const std::string& n) { return n.ends_with(".tar") && n[0] != '.'; })) {
-      add_archive(folder + name, look_at_archive(folder + name));
+      add_archive(folder + name, look_at_archive(folder + name, bounds_));
     }
     if (found_.paths.size() == before) {
       refuse_uri(Trouble::kUsage,
@@ -83,7 +83,7 @@ class Search {
 
   void add_archive(const std::string& path, const struct stat& status) {
     check_stop(stop_);
-    if (!S_ISREG(status.st_mode)) refuse_uri(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
+    if (!S_ISREG(status.st_mode)) refuse_not_archive(path);
     if (!seen_.insert(path).second) {
       refuse_uri(Trouble::kUsage, "source.uri names the archive " + path + " twice: name each archive once.");
     }
@@ -113,7 +113,8 @@ class Search {
     std::sort(fitting.begin(), fitting.end());
     for (const std::string& path : fitting) {
       struct stat status;
-      if (::stat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) status = look_at_archive(path);
+      if (stat_file(bounds_, path.c_str(), status) != 0 || !S_ISDIR(status.st_mode))
+        status = look_at_archive(path, bounds_);
       add(path, status);
     }
   }
@@ -121,10 +122,11 @@ class Search {
   // Adds the names in `folder` that fit `part`; where the pattern goes on behind it, they must be folders.
   void add_step(const std::string& folder, const std::string& part, bool is_last, std::vector<std::string>& longer) {
     check_stop(stop_);
-    check_bounds(folder);
     const auto fits = [&](const std::string& path) {
       struct stat status;
-      return ::stat(path.c_str(), &status) == 0 && (is_last || S_ISDIR(status.st_mode));
+      if (stat_file(bounds_, path.c_str(), status) == 0) return is_last || S_ISDIR(status.st_mode);
+      if (errno == kLeadsOut && (is_last || leads_to_folder(path))) refuse_leading_out(path);
+      return false;
     };
     if (part.empty()) return longer.push_back(folder.substr(0, folder.size() - 1));  // "a//b"
     if (fits(folder + part)) return longer.push_back(folder + part);
@@ -143,8 +145,7 @@ class Search {
   // Names in a folder that `wanted` takes, sorted by their bytes.
   template <typename Wanted>
   std::vector<std::string> names_in(const std::string& folder, const Wanted& wanted) {
-    check_bounds(folder);
-    const OpenFolder open = open_folder(folder);
+    const OpenFolder open = open_folder(folder, bounds_);
     if (open.error_number != 0) refuse_folder(folder, open.error_number);
     found_.stamps.add(folder, open.status);
     std::vector<std::string> names;
@@ -161,11 +162,6 @@ class Search {
     return names;
   }
 
-  // The names of what lies outside must not reach a sentence either.
-  void check_bounds(const std::string& path) const {
-    if (bounds_ != nullptr) bounds_->check(path);
-  }
-
   const std::stop_token& stop_;
   const Bounds* const bounds_;
   FoundArchives found_;
@@ -174,14 +170,24 @@ class Search {
 
 }  // namespace
 
-struct stat look_at_archive(const std::string& path) {
+struct stat look_at_archive(const std::string& path, const Bounds* bounds) {
   struct stat status;
-  if (::stat(path.c_str(), &status) != 0) {
+  if (stat_file(bounds, path.c_str(), status) != 0) {
     if (errno == ENOENT) refuse_uri(Trouble::kNotFound, "the archive " + path + " does not exist.");
-    refuse_uri(setup_trouble(errno), "the archive " + path + " can't be read: " + error_words(errno) + ".");
+    refuse_archive(path, "read", errno);
   }
-  if (!S_ISREG(status.st_mode)) refuse_uri(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
+  if (!S_ISREG(status.st_mode)) refuse_not_archive(path);
   return status;
+}
+
+void refuse_archive(const std::string& path, const char* doing, int error_number) {
+  if (error_number == kLeadsOut) refuse_leading_out(path);
+  refuse_uri(setup_trouble(error_number),
+             "the archive " + path + " can't be " + doing + ": " + error_words(error_number) + ".");
+}
+
+void refuse_not_archive(const std::string& path) {
+  refuse_uri(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
 }
 
 FoundArchives find_archives(const std::vector<std::string>& uris, const std::stop_token& stop, const Bounds* bounds) {

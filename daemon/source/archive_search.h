@@ -21,8 +21,12 @@ namespace spdld::source {
 
 class Bounds;
 
-// The archive's status; throws SetupError where there is none, or it is no file.
-struct stat look_at_archive(const std::string& path);
+// The archive's status; throws SetupError where there is none, or it is no file, or leads out of `bounds`.
+struct stat look_at_archive(const std::string& path, const Bounds* bounds);
+
+// Both throw SetupError. `doing`: "read".
+[[noreturn]] void refuse_archive(const std::string& path, const char* doing, int error_number);
+[[noreturn]] void refuse_not_archive(const std::string& path);
 
 struct FoundArchives {
   std::vector<std::string> paths;  // at least one, in order

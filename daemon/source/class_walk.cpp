@@ -38,13 +38,12 @@ ClassFiles ClassWalk::walk(const std::string& name) {
 
 void ClassWalk::visit(Pending& pending) {
   check_stop(source_.stop);
-  if (source_.bounds != nullptr) source_.bounds->check(source_.root + pending.path);
   struct stat status;
   const KeptFolder* kept = find_kept(pending.path, status);
   const int64_t now_ns = file_time_now_ns();  // before its state is asked for
   OpenFolder open;
   if (kept == nullptr) {
-    open = open_folder(source_.root + pending.path);
+    open = open_folder(source_.root + pending.path, source_.bounds);
     if (open.error_number != 0) return not_opened(pending.path, open.error_number);
     status = open.status;
   }
@@ -62,7 +61,7 @@ void ClassWalk::visit(Pending& pending) {
 // The kept record of the folder, if it still holds, and then also the folder's status.
 const KeptFolder* ClassWalk::find_kept(const std::string& path, struct stat& status) const {
   const KeptFolder* kept = source_.kept.find(path);
-  if (kept == nullptr || ::stat((source_.root + path).c_str(), &status) != 0) return nullptr;
+  if (kept == nullptr || stat_file(source_.bounds, (source_.root + path).c_str(), status) != 0) return nullptr;
   return S_ISDIR(status.st_mode) && kept_state(status) == kept->state ? kept : nullptr;
 }
 
@@ -121,7 +120,9 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
 // what the samples are.
 void ClassWalk::not_opened(const std::string& path, int error_number) {
   const bool is_denied = setup_trouble(error_number) == Trouble::kDenied;
-  if (source_.bounds != nullptr && is_denied) refuse_folder(source_.root + path, error_number);
+  if (error_number == kLeadsOut) refuse_leading_out(source_.root + path);
+  if (source_.bounds != nullptr && source_.bounds->unreadable_refuses() && is_denied)
+    refuse_folder(source_.root + path, error_number);
   if (content_trouble(error_number) != Trouble::kContent) refuse_folder(source_.root + path, error_number);
   files_.has_unread = true;
   files_.remarks.add_missing("the folder " + path + " can't be read (" + error_words(error_number) +

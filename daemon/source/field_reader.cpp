@@ -1,8 +1,6 @@
 #include "daemon/source/field_reader.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -21,23 +19,13 @@ using Want = FieldFetch::Want;
 Error bad(const std::string& message) { return {Trouble::kContent, message}; }
 
 Error failed(const std::string& path, const char* doing, int error_number) {
+  if (error_number == kLeadsOut) return bad(leads_out(path));
   return {content_trouble(error_number), path + " can't be " + doing + ": " + error_words(error_number) + "."};
 }
 
 Identity identity_of(const struct stat& status) {
   return {static_cast<uint64_t>(status.st_size),
           static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec};
-}
-
-// Without O_NONBLOCK, opening a named pipe would wait for somebody to write to it.
-constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-
-// EAGAIN where the way to the file is not in memory.
-int open_at_hand(const char* path) {
-  struct open_how how {};
-  how.flags = kOpenFlags;
-  how.resolve = RESOLVE_CACHED;
-  return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
 // The part of an open file that an extent means, checked against the file as it is now.
@@ -128,24 +116,19 @@ Status FieldReader::find(const FetchRequest& request, FieldId field, Extent& ext
 // A file whose status can't be read counts as changed: opening it then says why.
 bool FieldReader::is_unchanged(const Identity& identity) {
   if (at_hand_) return open() && S_ISREG(status_.st_mode) && identity_of(status_) == identity;
-  if (bounds_ != nullptr && !bounds_->holds(path_)) return false;
   struct stat status;
-  return ::stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == identity;
+  return stat_file(bounds_, path_.c_str(), status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == identity;
 }
 
 Status FieldReader::open() {
   if (fd_ && open_path_ == path_) return Done{};
   open_path_ = path_;
-  fd_.reset(at_hand_ ? open_at_hand(path_.c_str()) : ::open(path_.c_str(), kOpenFlags));
+  fd_.reset(at_hand_ ? open_file_at_hand(bounds_, path_.c_str()) : open_file(bounds_, path_.c_str()));
   if (!fd_) return failed(path_, "opened", errno);
-  Status status = Done{};
-  if (::fstat(fd_.get(), &status_) != 0) {
-    status = failed(path_, "read", errno);
-  } else if (bounds_ != nullptr && !bounds_->holds(fd_.get())) {
-    status = bad(path_ + " leads out of the folders that the pipeline may read.");
-  }
-  if (!status) fd_.reset();
-  return status;
+  if (::fstat(fd_.get(), &status_) == 0) return Done{};
+  const int error_number = errno;
+  fd_.reset();
+  return failed(path_, "read", error_number);
 }
 
 Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes) {

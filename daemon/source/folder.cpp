@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/base/result.h"
+#include "daemon/source/bounds.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
@@ -81,8 +82,8 @@ std::string Endings::joined() const {
   return text;
 }
 
-OpenFolder open_folder(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK));
+OpenFolder open_folder(const std::string& path, const Bounds* bounds) {
+  UniqueFd fd(open_file(bounds, path.c_str(), O_DIRECTORY));
   OpenFolder open;
   if (!fd || ::fstat(fd.get(), &open.status) != 0) {
     open.error_number = errno;
@@ -146,6 +147,7 @@ bool leads_to_folder(const std::string& path) {
 }
 
 void refuse_folder(const std::string& folder, int error_number) {
+  if (error_number == kLeadsOut) refuse_leading_out(folder);
   throw SetupError(setup_trouble(error_number),
                    "the folder " + folder + " can't be read: " + error_words(error_number) + ".");
 }

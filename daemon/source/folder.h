@@ -13,6 +13,8 @@
 
 namespace spdld::source {
 
+class Bounds;
+
 // The endings that a picture's name may have, in upper or lower case: ".jpg", ".jpeg".
 class Endings {
  public:
@@ -34,7 +36,7 @@ struct OpenFolder {
   struct stat status {};
   int error_number = 0;  // not 0: it could not be opened
 };
-OpenFolder open_folder(const std::string& path);
+OpenFolder open_folder(const std::string& path, const Bounds* bounds);  // nullptr: none
 
 // Calls each(entry) for every name in an open folder, "." and ".." as well, in no order. `path` is for errors: throws
 // SetupError when the reading fails in its middle, or `stop` is asked for.
@@ -67,7 +69,7 @@ void sort_names(std::string& names);
 
 bool leads_to_folder(const std::string& path);  // links are followed
 
-// Throws SetupError: the folder can't be read.
+// Throws SetupError: the folder can't be read, or leads out of the bounds.
 [[noreturn]] void refuse_folder(const std::string& folder, int error_number);
 
 }  // namespace spdld::source

@@ -190,7 +190,7 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
                                            const Bounds* bounds) {
   const Endings endings(extensions);
   const std::string base = root.ends_with('/') ? root : root + '/';
-  const OpenFolder open = open_folder(base);
+  const OpenFolder open = open_folder(base, bounds);
   std::vector<std::string> classes = find_classes(open, root, stop);
   KeptFile kept_file(kept_folder, "image-folder\n" + endings.joined() + '\n' + base);
   const KeptFolders kept(kept_file.read());

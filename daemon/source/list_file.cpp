@@ -1,6 +1,5 @@
 #include "daemon/source/list_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,12 +50,13 @@ struct Chain {
 std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps) {
   const auto refuse_errno = [&] {
     const int error_number = errno;
+    if (error_number == kLeadsOut)
+      refuse(Trouble::kDenied, what + " leads out of the folders that the pipeline may read: name a file in them.");
     refuse(setup_trouble(error_number), what + " can't be read: " + error_words(error_number) + ".");
   };
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  const Bounds* const bounds = listing.bounds();
+  const UniqueFd fd(bounds == nullptr ? open_file(nullptr, path.c_str()) : bounds->open_list(path.c_str()));
   if (!fd) refuse_errno();
-  if (listing.bounds() != nullptr && !listing.bounds()->holds(fd.get()))
-    refuse(Trouble::kDenied, what + " leads out of the folders that the pipeline may read: name a file in them.");
   struct stat status;
   if (::fstat(fd.get(), &status) != 0) refuse_errno();
   if (!S_ISREG(status.st_mode)) refuse(Trouble::kUsage, what + " is not a file: it must be one with a name a line.");

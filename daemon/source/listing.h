@@ -130,8 +130,9 @@ struct KeptUse {
 // same as without `kept`. The folder may be shared by daemons of one user; damage to it costs time alone. Trouble with
 // the folder does not stop a listing: `use` tells it.
 //
-// `bounds`: a data set is refused (kDenied) if it has a link to a folder, a picture or an archive outside of them, or a
-// folder or an archive that the daemon may not read. A file that leads outside later is bad content when it is fetched.
+// `bounds`: a data set is refused (kDenied) if it has a link to a folder, a picture or an archive outside of them, and,
+// where the bounds say so, if it has a folder that the daemon may not read. A file that leads outside later is bad
+// content when it is fetched.
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
                                       const std::filesystem::path& kept = {}, KeptUse* use = nullptr,
                                       std::shared_ptr<const Bounds> bounds = nullptr);

@@ -1,5 +1,4 @@
 // Local tar archives as a data set: the index of all of them as one listing.
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -27,9 +26,11 @@ namespace {
 
 [[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
 
-UniqueFd open_archive(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd) refuse(setup_trouble(errno), "the archive " + path + " can't be opened: " + error_words(errno) + ".");
+UniqueFd open_archive(const std::string& path, const Bounds* bounds, struct stat& status) {
+  UniqueFd fd(open_file(bounds, path.c_str()));
+  const int error_number = fd && ::fstat(fd.get(), &status) == 0 ? 0 : errno;
+  if (error_number != 0) refuse_archive(path, "opened", error_number);
+  if (!S_ISREG(status.st_mode)) refuse_not_archive(path);
   return fd;
 }
 
@@ -188,9 +189,8 @@ struct Indexed {
 
 Indexed index_one(const std::string& path, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done,
                   const std::stop_token& stop, const Bounds* bounds) {
-  if (bounds != nullptr) bounds->check(path);
   const int64_t now_ns = file_time_now_ns();  // before its state is asked for
-  KeptState state = kept_state(look_at_archive(path));
+  KeptState state = kept_state(look_at_archive(path, bounds));
   Indexed indexed;
   indexed.taken = kept.find(path, state);
   if (!indexed.taken.empty()) {
@@ -202,12 +202,11 @@ Indexed index_one(const std::string& path, const KeptArchives& kept, bool keepin
     }
     indexed.taken = {};
   }
-  const UniqueFd fd = open_archive(path);
   struct stat status;
-  const bool known = ::fstat(fd.get(), &status) == 0;
+  const UniqueFd fd = open_archive(path, bounds, status);
   indexed.index = index_archive(fd.get(), path, base_name(path), done, stop);
-  if (known) state = kept_state(status);
-  if (keeping && known && is_settled(state, now_ns)) {
+  state = kept_state(status);
+  if (keeping && is_settled(state, now_ns)) {
     indexed.record = KeptArchives::record_of(path, state, indexed.index);
   }
   return indexed;

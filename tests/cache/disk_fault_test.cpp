@@ -114,6 +114,29 @@ TEST_CASE("records of the index that are damaged, or tell of what is not there, 
   }
 }
 
+TEST_CASE("a pipe in the place of any file of the cache's folder is not waited for") {
+  for (const char* name : {"shelf", "index", "entries"}) {
+    CAPTURE(name);
+    const Kept kept;
+    const fs::path pipe = kept.file(name);
+    fs::remove(pipe);
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    {
+      Cache cache(kept.settings);
+      CHECK(cache.report().disk_trouble == "");
+      const auto shelf = cache.open(kept.key, 100);
+      CHECK(count_sound(*shelf) == 0);
+      CHECK(put_on_disk(*shelf, 1, 1000));  // the shelf is begun anew
+    }
+    CHECK(fs::is_regular_file(pipe));
+  }
+  const Kept kept;
+  fs::remove(kept.settings.folder / "lock");
+  REQUIRE(::mkfifo((kept.settings.folder / "lock").c_str(), 0600) == 0);
+  const Cache cache(kept.settings);
+  CHECK_THAT(cache.report().disk_trouble, Catch::Contains("lock is not a regular file"));
+}
+
 TEST_CASE("an index whose beginning is damaged, or of another shelf, is begun anew") {
   const Kept kept;
   const uint64_t at = GENERATE(0, 20, 45);

@@ -120,11 +120,11 @@ TEST_CASE("a root is a path, or a table that opens it to users and groups", "[co
     REQUIRE(loaded);
     return loaded.value->data_roots;
   };
-  const std::vector<DataRoot> expected = {{"/a", {}}, {"/b", {{"alice", "*"}, {"vision"}}}, {"/c", {}}};
+  const std::vector<DataRoot> expected = {{"/a", {}}, {"/b", {{"alice", "*"}, {"vision"}}}, {"/c", {}, true}};
   CHECK(roots("data.roots = [\"/a\", { path = \"/b\", users = [\"alice\", \"*\"], groups = [\"vision\"] }, "
-              "{ path = \"/c\" }]") == expected);
+              "{ path = \"/c\", follow_links = true }]") == expected);
   CHECK(roots("[[data.roots]]\npath = \"/a\"\n[[data.roots]]\npath = \"/b\"\nusers = [\"alice\", \"*\"]\n"
-              "groups = [\"vision\"]\n[[data.roots]]\npath = \"/c\"\n") == expected);
+              "groups = [\"vision\"]\n[[data.roots]]\npath = \"/c\"\nfollow_links = true\n") == expected);
   CHECK(roots("data.roots = []").empty());
   CHECK(roots("data.roots = [\"/\"]") == std::vector<DataRoot>{{"/", {}}});
 }
@@ -225,8 +225,7 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
        {3, "limits.slot_bytes_per_user_max", "must not be above slot_bytes_max"}},
       {"[limits]\npipelines_per_user_max = 0", {2, "limits.pipelines_per_user_max", "from 1"}},
       {"[limits]\nsessions_max = \"many\"", {2, "limits.sessions_max", "an integer"}},
-      {"[limits]\nsessions_max = 8.0",
-       {2, "limits.sessions_max", "an integer from 1 to 65536, not 8.0: write 8"}},
+      {"[limits]\nsessions_max = 8.0", {2, "limits.sessions_max", "an integer from 1 to 65536, not 8.0: write 8"}},
       {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},
       {"cache = 1", {1, "cache", "must be a table, not an integer"}},
       {"[cache]\nram_bytes_max = -1", {2, "cache.ram_bytes_max", "\"auto\" or a size such as \"8 GiB\", or bytes,"}},
@@ -256,6 +255,7 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
       {"[[data.roots]]\npath = \"/a\"\n[[data.roots]]\nusers = [\"x\"]", {3, "data.roots[1].path", "is missing"}},
       {"[[data.roots]]\npath = \"a\"", {2, "data.roots[0].path", "must be an absolute path, not \"a\""}},
       {"[[data.roots]]\npath = \"/a\"\ngroups = [\"*\"]", {3, "data.roots[0].groups", "users = [\"*\"]"}},
+      {"[[data.roots]]\npath = \"/a\"\nfollow_links = 1", {3, "data.roots[0].follow_links", "must be true or false"}},
       {"[[data.roots]]\npath = \"/a\"\ngroup = [\"x\"]", {3, "data.roots[0].group", "did you mean \"groups\"?"}},
       {"[[data.roots]]\npath = \"//.\"\nusers = [\"x\"]", {2, "data.roots[0].path", "must not be \"/\" beside"}},
       {"[pipelines]\ndir = \"pipelines\"", {2, "pipelines.dir", "must be an absolute path"}},

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -117,7 +119,7 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
   CHECK(loaded.value->socket_group == "trainers");
   REQUIRE(loaded.value->data_roots.size() == 2);
   CHECK(loaded.value->data_roots[0] == DataRoot{"/data", {}});
-  CHECK(loaded.value->data_roots[1] == DataRoot{"/mnt/shards", {{"alice", "1007"}, {"vision"}}});
+  CHECK(loaded.value->data_roots[1] == DataRoot{"/mnt/shards", {{"alice", "1007"}, {"vision"}}, true});
   CHECK(loaded.value->access.size() == 2);
   CHECK(loaded.value->cpu_weights == std::map<std::string, double>{{"imagenet-train", 3}});
   CHECK(loaded.value->pipelines_dir == "/etc/spdld/pipelines");
@@ -175,6 +177,10 @@ TEST_CASE("a file that can't be read says so", "[config]") {
   expect_complaints(load_pipeline_file(folder.path() / "none.toml"), {{0, "", "can't be read: "}});
   expect_complaints(load_daemon_file(folder.path() / "none.toml"), {{0, "", "can't be read: "}});
   expect_complaints(load_pipeline_file(folder.path()), {{0, "", "not a regular file"}});
+  const auto pipe = folder.path() / "pipe.toml";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  expect_complaints(load_pipeline_file(pipe), {{0, "", "not a regular file"}});
+  expect_complaints(load_daemon_file("/dev/null"), {{0, "", "not a regular file"}});
   const auto large = folder.write("large.toml", std::string((1 << 20) + 1, '\n'));
   expect_complaints(load_daemon_file(large), {{0, "", "is too large"}});
 }

@@ -1,8 +1,9 @@
-// Whom the operator lets send specs, over which data, and how much of the node they get; and what becomes of the others.
-// Users and groups are real ones: the tests that need another uid run as root alone.
+// Whom the operator lets send specs, over which data, and how much of the node they get; and what becomes of the
+// others. Users and groups are real ones: the tests that need another uid run as root alone.
 #include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,10 +186,95 @@ TEST_CASE("a link in an open root leads no sender of specs out of it") {
   CHECK(as_sender("open/classes") == "2");  // its link stays inside
   CHECK_THAT(as_sender("open/linked"), Contains("open/linked/b leads out of the folders"));
   CHECK_THAT(as_sender("open/picture"), Contains("open/picture/a/00001.jpg leads out of the folders"));
-  // The owner's own links are followed.
+  // To the owner the other root is open too.
   CHECK(taken("open/linked") == "3");
   CHECK(taken("open/picture") == "2");
   CHECK_THAT(as_sender("open/picture"), Contains("leads out of the folders"));  // nor is what the cache has of it
+}
+
+TEST_CASE("a link out of all roots leads neither the owner nor a named pipeline, unless the operator follows links") {
+  const Folders folders;
+  const auto in = [&](const std::string& name) { return std::filesystem::path(folders.path(name)); };
+  std::filesystem::create_directories(in("open/picture/a"));
+  std::filesystem::create_directories(in("open/linked"));
+  std::filesystem::create_symlink(in("closed/photos/class-1/00001.jpg"), in("open/picture/a/1.jpg"));
+  std::filesystem::create_directory_symlink(in("closed/photos/class-1"), in("open/linked/a"));
+  std::filesystem::create_directories(in("named"));
+  const auto name_pipeline = [&](const std::string& name, const std::string& folder, const std::string& order) {
+    std::ofstream(in("named") / (name + ".toml")) << folders.spec(folder, order);
+  };
+  std::ofstream(in("named/few")) << "0\n1\n2\n3\n";
+  for (const char* name : {"picture", "linked"}) name_pipeline(name, std::string("open/") + name, "");
+  name_pipeline("listed", "open/photos", "include = \"" + folders.path("named/few") + "\"");
+  name_pipeline("link", "open/link/photos", "");
+  const std::string named = "[pipelines]\ndir = \"" + folders.path("named") + "\"\n";
+  const std::string socket = "[socket]\nmode = \"0666\"\n";
+  const auto daemon = shared_daemon(named + folders.root("open", ""));
+  const auto sent = [&](const std::string& folder) {
+    return try_attach({.socket = daemon->socket(), .spec = folders.spec(folder)});
+  };
+  const auto opened = [&](const std::string& name) {
+    return try_attach({.socket = daemon->socket(), .pipeline = name});
+  };
+  for (const char* name : {"picture", "linked"}) {
+    CAPTURE(name);
+    for (const Outcome& outcome : {sent(std::string("open/") + name), opened(name)}) {
+      CHECK(outcome.result == SPDLD_DENIED);
+      CHECK_THAT(outcome.text, Contains("leads out of the folders") && Contains("follow_links = true"));
+    }
+  }
+  CHECK(sent("open/link/photos").result == SPDLD_DENIED);
+  CHECK(opened("link").result == SPDLD_DENIED);
+  CHECK(opened("listed").text == "");
+  reload(*daemon, socket + named + folders.root("open", "follow_links = true"));
+  for (const char* name : {"picture", "linked"}) {
+    CHECK(sent(std::string("open/") + name).text == "");
+    CHECK(opened(name).text == "");
+  }
+  CHECK(sent("open/link/photos").text == "");
+  CHECK(opened("link").text == "");
+  CHECK(sent("open/../closed/photos").result == SPDLD_DENIED);
+  CHECK(sent("closed/photos").result == SPDLD_DENIED);
+}
+
+TEST_CASE("a picture that becomes a link out of the roots during a run is bad, with the reason") {
+  const Folders folders;
+  const std::filesystem::path set = folders.path("open/many"), away = folders.path("closed/many");
+  make_photos(set, 200, 2);  // many more than are read ahead
+  std::filesystem::copy(set, away, std::filesystem::copy_options::recursive);
+  const auto daemon = shared_daemon(folders.root("open", ""));
+  PhotoSpec spec;
+  spec.on_bad = "fail", spec.cache = "off";
+  Loader loader = attach({.socket = daemon->socket(), .spec = spec.toml(set)});
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(away)) {
+    if (!entry.is_regular_file()) continue;
+    const std::filesystem::path picture = set / std::filesystem::relative(entry.path(), away);
+    std::filesystem::remove(picture);
+    std::filesystem::create_symlink(entry.path(), picture);
+  }
+  CHECK_THROWS_WITH(take_all(loader), Contains("leads out of the folders that the pipeline may read"));
+}
+
+TEST_CASE("a pipe, a device or a magic link in the data, and pipes among named pipelines, hold up nobody") {
+  const Folders folders;
+  const std::filesystem::path set = folders.path("open/photos"), named = folders.path("named");
+  std::filesystem::create_directories(named);
+  REQUIRE(mkfifo((named / "pipe.toml").c_str(), 0666) == 0);
+  REQUIRE(mkfifo((set / "class-0/a-pipe.jpg").c_str(), 0666) == 0);
+  mknod((set / "class-0/device.jpg").c_str(), S_IFCHR | 0666, makedev(1, 3));  // where root may
+  DaemonProcess daemon("[pipelines]\ndir = \"" + named.string() + "\"\n" + folders.root("open", ""));
+  const Outcome pipe = try_attach({.socket = daemon.socket(), .pipeline = "pipe"});
+  CHECK_THAT(pipe.text, Contains("not a regular file"));
+  CHECK(query("list", "", daemon.socket().c_str()).find("\"pipe\"") == std::string::npos);
+  PhotoSpec spec;
+  {
+    Loader loader = attach({.socket = daemon.socket(), .spec = spec.toml(set)});
+    CHECK(take_all(loader).size() >= 3);
+  }
+  CHECK_THAT(query("errors", "", daemon.socket().c_str()), Contains("a-pipe.jpg is not a regular file"));
+  std::filesystem::create_symlink("/proc/self/fd/1", set / "class-0/magic.jpg");
+  CHECK_THAT(try_attach({.socket = daemon.socket(), .spec = spec.toml(set)}).text,
+             Contains("class-0/magic.jpg leads out of the folders"));
 }
 
 TEST_CASE("SIGHUP opens a root and closes it again; who is attached stays") {

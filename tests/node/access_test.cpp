@@ -39,17 +39,26 @@ TEST_CASE("roots are open to those whom they name") {
   const test::TempDir temp;
   config::DaemonSettings settings;
   const std::string a = temp.path() / "a", b = temp.path() / "b", c = temp.path() / "c";
-  settings.data_roots = {{a, {}}, {b, {{"4321"}, {}}}, {c, {{}, {"77"}}}};
+  settings.data_roots = {{a, {}}, {b, {{"4321"}, {}}}, {c, {{}, {"77"}}, true}};
   const auto stranger = client_of(4322, 4322), user = client_of(4321, 4321);
   const auto by_gid = client_of(4322, 77), by_group = client_of(4322, 4322, {1, 77});
-  CHECK(data_roots(settings) == Folders{a, b, c});
+  CHECK(data_roots(settings) == Folders{{a}, {b}, {c, true}});
   CHECK(open_roots(settings, stranger).empty());
-  CHECK(open_roots(settings, user) == Folders{b});
-  CHECK(open_roots(settings, by_gid) == Folders{c});
-  CHECK(open_roots(settings, by_group) == Folders{c});
-  CHECK(lies_in_any({a, b}, b + "/list"));
-  CHECK_FALSE(lies_in_any({a, b}, c));
+  CHECK(open_roots(settings, user) == Folders{{b}});
+  CHECK(open_roots(settings, by_gid) == Folders{{c, true}});
+  CHECK(open_roots(settings, by_group) == Folders{{c, true}});
+  CHECK(lies_in_any({{a}, {b}}, b + "/list"));
+  CHECK_FALSE(lies_in_any({{a}, {b}}, c));
   CHECK_FALSE(lies_in_any({}, "/anywhere"));
+  // A link that leads out of a root counts where links are followed.
+  std::filesystem::create_directories(b);
+  std::filesystem::create_directories(c);
+  std::filesystem::create_symlink(c, b + "/link");
+  CHECK_FALSE(lies_in_any({{b}}, b + "/link/x"));
+  for (const std::string& root : {b, b + "/", b + "/./"}) CHECK(lies_in_any({{root, true}}, b + "/link/x"));
+  CHECK(lies_in_any({{"/", true}}, b + "/link/x"));
+  CHECK_FALSE(lies_in_any({{b, true}}, b + "/../c"));
+  CHECK_FALSE(lies_in_any({{b, true}}, b + "2"));
 }
 
 TEST_CASE("who is among those that are allowed") {

@@ -168,7 +168,7 @@ TEST_CASE("no names are read outside the folders that a data set must lie in") {
   archive(outside, "secret-1.tar", "k");
   archive(outside, "deeper/secret-2.tar", "k");
   inside.link(outside.path().string(), "link");
-  const auto bounds = std::make_shared<const Bounds>(std::vector{inside.path()});
+  const auto bounds = std::make_shared<const Bounds>(std::vector<Bounds::Folder>{{inside.path()}});
   config::SourceSpec spec;
   spec.type = "webdataset";
   for (const char* uri :

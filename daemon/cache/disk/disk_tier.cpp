@@ -76,7 +76,8 @@ void DiskTier::look_at(const std::filesystem::path& folder) {
   if (!is_shelf_name(folder.stem().string()) || (folder.has_extension() && !is_gone)) return;
   const auto text = is_gone ? std::nullopt : read_text(folder / "shelf");
   const auto header = text ? read_header(*text) : std::nullopt;
-  if (!header || key_digits(header->key) != folder.filename()) {
+  const bool has_files = is_file_or_missing(folder / "index") && is_file_or_missing(folder / "entries");
+  if (!header || key_digits(header->key) != folder.filename() || !has_files) {
     DiskShelf::remove_folder(folder);
     return;
   }
