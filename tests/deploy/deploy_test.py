@@ -57,11 +57,12 @@ class Installed(unittest.TestCase):
         return found[0]
 
     def units(self, folder):
-        """The two units in `folder`, the service's program being the one that was built."""
+        """The units in `folder`, the service's program being the one that was built; the first two are the service and its socket."""
         service = self.one("spdld.service").read_text()
         program = re.search(r"^ExecStart=(\S+)", service, re.MULTILINE)[1]
         self.assertTrue(program.endswith("/bin/spdld"), program)
         shutil.copy(self.one("spdld.socket"), folder)
+        shutil.copy(self.one("spdld-gpu-devices.service"), folder)
         (folder / "spdld.service").write_text(service.replace(program, OPTIONS.daemon))
         return folder / "spdld.service", folder / "spdld.socket"
 
@@ -87,6 +88,119 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         exposure = float(re.search(r"exposure level for spdld.service: ([0-9.]+)", done.stdout)[1])
         self.assertLessEqual(exposure, EXPOSURE_MAX)
+
+    def settings(self, name):
+        """A unit's or drop-in's settings: a list of values for each name, in the file's order."""
+        found = {}
+        for line in self.one(name).read_text().splitlines():
+            if "=" in line and not line.startswith(("#", "[")):
+                key, value = line.split("=", 1)
+                found.setdefault(key, []).append(value)
+        return found
+
+    def test_every_setting_of_the_service_stands_under_a_reason(self):
+        """Each paragraph that confines the service begins with a comment, and so does each of the GPUs' units."""
+        for name, first in (("spdld.service", "# ---- Limits"), ("spdld-gpu-devices.service", "[Service]"),
+                            ("spdld-gpu.conf", "[Service]")):
+            lines = self.one(name).read_text().partition(first + "\n")[2].partition("\n[Install]")[0].splitlines()
+            self.assertGreater(len(lines), 5, name)
+            reasoned = False
+            for line in lines:
+                if line.startswith("# ----") or not line:
+                    reasoned = False
+                elif line.startswith("# "):
+                    reasoned = True
+                elif not line.startswith("#"):
+                    self.assertTrue(reasoned, f"{name}: {line}")
+
+    def test_the_limits_fit_the_daemons_own(self):
+        """Memory and threads, against the defaults and the greatest numbers that the example of the daemon's file shows."""
+        example = (ROOT / "config/examples/spdld.toml").read_text()
+
+        def gib(text):
+            return int(re.search(r"^(\d+) ?Gi?B?$", text)[1])
+
+        def default(table, key):
+            return gib(re.search(rf'(?ms)^\[{table}\]$.*?^{key} = "([^"]+)"', example)[1])
+
+        def greatest(key):
+            return int(re.search(rf"(?m)^{key} = .*, 1 to (\d+)", example)[1])
+
+        held = default("limits", "slot_bytes_max") + default("limits", "spare_slot_bytes_max")
+        self.assertIn('ram_bytes_max = "auto"       # "auto": a quarter of the memory', example)
+        for name, staged in (("spdld.service", 0), ("spdld-gpu.conf", 8 * default("gpu", "staging_bytes_max"))):
+            limits = self.settings(name)
+            high, most = (gib(limits[key][0]) for key in ("MemoryHigh", "MemoryMax"))
+            self.assertLess(high, most)
+            rest = high - held - staged - most // 4
+            self.assertGreaterEqual(rest, 2, "GiB for decoding, listings and the kernel's copies of files")
+        threads = greatest("decode") + greatest("fetch")
+        self.assertGreater(int(self.settings("spdld.service")["TasksMax"][0]), threads + 256)
+
+    def test_the_service_always_returns_and_leaves_no_core(self):
+        service = self.settings("spdld.service")
+        for key, value in {"StartLimitIntervalSec": "0", "Restart": "on-failure", "OOMPolicy": "continue", "LimitCORE": "0",
+                           "PrivateMounts": "yes", "NoExecPaths": "/"}.items():
+            self.assertEqual(service[key], [value], key)
+        # systemd takes the start limit in [Unit] alone.
+        unit = self.one("spdld.service").read_text().partition("[Service]")[0]
+        self.assertIn("\nStartLimitIntervalSec=0\n", unit)
+
+    def test_nothing_but_the_daemon_and_libraries_runs(self):
+        """A mount namespace as NoExecPaths= and ExecPaths= make it: what is named there runs, and a copy elsewhere does not."""
+        paths = [path.lstrip("-") for path in self.settings("spdld.service")["ExecPaths"][0].split()]
+        self.assertTrue(paths[0].endswith("/bin/spdld"), paths)
+        copy = self.destination / "copy"
+        shutil.copy(OPTIONS.daemon, copy)
+        self.assertEqual(run(copy, "--version").returncode, 0)
+        script = """
+            for path in "$@"; do [ ! -e "$path" ] || mount --bind "$path" "$path" || exit 40; done
+            for place in /tmp /dev/shm /run "$TMPDIR"; do
+              [ ! -d "$place" ] || mountpoint --quiet "$place" && mount -o remount,bind,noexec "$place"
+            done
+            mount -o remount,bind,noexec / || exit 41
+            "$DAEMON" --version || exit 42
+            /bin/kill -0 $$ || exit 43
+            ! "$COPY" --version || exit 44
+        """
+        done = run("unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "sh", "-c", script, "sh",
+                   OPTIONS.daemon, *paths[1:], env={**os.environ, "DAEMON": OPTIONS.daemon, "COPY": str(copy)})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"^spdld \d")
+        self.assertIn("Permission denied", done.stderr)
+
+    def test_the_devices_of_gpus_are_made_before_the_daemon_starts(self):
+        devices, drop_in = self.settings("spdld-gpu-devices.service"), self.settings("spdld-gpu.conf")
+        self.assertEqual(devices["Type"], ["oneshot"])
+        self.assertEqual(devices["Before"], ["spdld.service"])
+        for key in ("Wants", "After"):
+            self.assertIn("spdld-gpu-devices.service", drop_in[key])
+        self.assertNotIn("Requires", drop_in)  # the daemon starts without a driver too
+        self.assertNotIn("RemainAfterExit", devices)  # before each start of the daemon: the driver may be another one by then
+        commands = devices["ExecStart"]
+        self.assertEqual([command.split()[0] for command in commands],
+                         ["-/sbin/modprobe", "-/usr/bin/nvidia-modprobe", "-/usr/bin/nvidia-smi"])  # "-": each may be missing
+        self.assertEqual(commands[0].split()[1:], ["nvidia-uvm"])
+        self.assertEqual(commands[1].split()[1:], ["-u", "-c", "0"])
+        # It runs with the rights and devices of the node, which making devices takes.
+        for key in ("User", "PrivateDevices", "DevicePolicy", "CapabilityBoundingSet", "ProtectKernelModules"):
+            self.assertNotIn(key, devices)
+        # The daemon's own commands come after its devices were settled: too late.
+        self.assertNotIn("ExecStartPre", drop_in)
+        for device in ("char-nvidia", "char-nvidiactl", "char-nvidia-uvm"):
+            self.assertIn(device + " rw", drop_in["DeviceAllow"])
+
+    def test_commands_that_are_missing_do_no_harm(self):
+        """systemd itself says that "-" covers a program that is not there."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.units(Path(folder))
+            unit = Path(folder) / "spdld-gpu-devices.service"
+            done = run("systemd-analyze", "verify", "--man=no", unit)
+            self.assertEqual([line for line in done.stderr.splitlines() if "spdld" in line], [])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            unit.write_text(unit.read_text().replace("ExecStart=-/sbin/modprobe", "ExecStart=/sbin/modprobe-none"))
+            done = run("systemd-analyze", "verify", "--man=no", unit)
+        self.assertIn("modprobe-none", done.stderr)
 
     def gpu_service(self, folder):
         """The service with the drop-in for GPUs."""
