@@ -95,6 +95,7 @@ struct MemAccessDesc {  // CUmemAccessDesc
 
 // Stream handles that stand for a kind.
 inline Stream legacy_stream() { return reinterpret_cast<Stream>(uintptr_t{1}); }
+inline Stream per_thread_stream() { return reinterpret_cast<Stream>(uintptr_t{2}); }  // of the thread that calls
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventBlockingSync = 1;
@@ -120,6 +121,8 @@ inline constexpr int kMemGranularityMinimum = 0;
 // CUstreamCaptureStatus
 inline constexpr int kCaptureNone = 0;
 inline constexpr int kCaptureActive = 1;
+// CUstreamCaptureMode: which captures forbid a thread the calls that they do not see
+inline constexpr int kCaptureModeRelaxed = 2;  // none
 // cuGetProcAddress: streams given as 0 are the legacy default stream.
 inline constexpr uint64_t kProcAddressLegacyStream = 1;
 
@@ -155,6 +158,7 @@ inline constexpr uint64_t kProcAddressLegacyStream = 1;
   X(cuStreamSynchronize, 2000, (Stream stream))                                                                      \
   X(cuStreamWaitEvent, 3020, (Stream stream, Event event, unsigned flags))                                           \
   X(cuStreamIsCapturing, 10000, (Stream stream, int* status))                                                        \
+  X(cuThreadExchangeStreamCaptureMode, 10010, (int* mode))                                                           \
   X(cuLaunchHostFunc, 10000, (Stream stream, HostFunction function, void* argument))                                 \
   X(cuEventCreate, 2000, (Event * event, unsigned flags))                                                            \
   X(cuEventDestroy, 4000, (Event event))                                                                             \

@@ -36,6 +36,7 @@ abi::Result within(const Context& context, Call&& call) {
 }  // namespace
 
 Context::Context(const Device& device) : driver_(Driver::get()), device_(device) {
+  const BesideCaptures beside(&driver_);
   refuse_modes(driver_, device_);
   driver_.check(driver_.call().cuDevicePrimaryCtxRetain(&handle_, device_.handle),
                 text_of(device_) + " gives no context");
@@ -49,17 +50,28 @@ std::shared_ptr<Context> Context::retain(const Device& device) {
 }
 
 Context::~Context() {
-  if (!lost()) driver_.call().cuDevicePrimaryCtxRelease(device_.handle);
+  if (lost()) return;
+  const BesideCaptures beside(&driver_);
+  driver_.call().cuDevicePrimaryCtxRelease(device_.handle);
 }
 
 void Context::reset() {
   if (lost() || lost_.exchange(true)) return;
+  const BesideCaptures beside(&driver_);
   // A reset does not undo the retain, which would keep the next context alive for ever; it can't be undone before it.
   driver_.call().cuDevicePrimaryCtxReset(device_.handle);
   driver_.call().cuDevicePrimaryCtxRelease(device_.handle);
 }
 
-Current::Current(const Context& context) : context_(context) {
+BesideCaptures::BesideCaptures(const Driver* driver) : driver_(driver) {
+  if (driver_ && driver_->call().cuThreadExchangeStreamCaptureMode(&before_) != abi::kSuccess) driver_ = nullptr;
+}
+
+BesideCaptures::~BesideCaptures() {
+  if (driver_) driver_->call().cuThreadExchangeStreamCaptureMode(&before_);
+}
+
+Current::Current(const Context& context) : context_(context), beside_(context.lost() ? nullptr : &context.driver()) {
   result_ = context.lost() ? abi::kContextDestroyed : context.driver().call().cuCtxPushCurrent(context.handle());
 }
 

@@ -44,7 +44,22 @@ class Context {
 };
 using ContextRef = std::shared_ptr<Context>;
 
-// Makes a context current for a scope. For a lost context the result is kContextDestroyed.
+// Lets this thread call the driver for a scope beside the capture of a stream into a graph, on whichever thread. In the
+// threads' default mode, a capture forbids them to allocate, map, query and wait, and a forbidden call also spoils the
+// capture. The library's own calls are no part of the caller's graphs.
+class BesideCaptures {
+ public:
+  explicit BesideCaptures(const Driver* driver);  // nullptr: does nothing
+  ~BesideCaptures();
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  const Driver* driver_;
+  int before_ = abi::kCaptureModeRelaxed;
+};
+
+// Makes a context current for a scope, beside captures. For a lost context the result is kContextDestroyed.
 class Current {
  public:
   explicit Current(const Context& context);
@@ -55,6 +70,7 @@ class Current {
 
  private:
   const Context& context_;
+  const BesideCaptures beside_;
   abi::Result result_;
 };
 

@@ -173,6 +173,7 @@ TEST_CASE("every flag, attribute and kind has the driver's number") {
       SPDLD_PAIR(kMemGranularityMinimum, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
       SPDLD_PAIR(kCaptureNone, CU_STREAM_CAPTURE_STATUS_NONE),
       SPDLD_PAIR(kCaptureActive, CU_STREAM_CAPTURE_STATUS_ACTIVE),
+      SPDLD_PAIR(kCaptureModeRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED),
       SPDLD_PAIR(kProcAddressLegacyStream, CU_GET_PROC_ADDRESS_LEGACY_STREAM),
   };
   for (const Pair& pair : pairs) {
@@ -180,6 +181,7 @@ TEST_CASE("every flag, attribute and kind has the driver's number") {
     CHECK(pair.ours == pair.theirs);
   }
   CHECK(reinterpret_cast<uintptr_t>(abi::legacy_stream()) == reinterpret_cast<uintptr_t>(CU_STREAM_LEGACY));
+  CHECK(reinterpret_cast<uintptr_t>(abi::per_thread_stream()) == reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD));
 }
 
 }  // namespace

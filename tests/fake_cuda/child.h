@@ -112,9 +112,11 @@ struct Loaded : abi::Entries {
     GOOD(cuCtxPushCurrent(context));
     return context;
   }
-  void set_capturing(abi::Stream stream, bool capturing) const {
+  // In the mode in which torch captures: global. At its end the capture must be valid still.
+  void set_capturing(abi::Stream stream, bool capturing) const { MUST(capture(stream, capturing ? 1 : 0) == 0); }
+  int capture(abi::Stream stream, int what) const {
     using Set = int (*)(void*, int);
-    MUST(reinterpret_cast<Set>(::dlsym(library, "spdld_fake_cuda_set_capturing"))(stream, capturing) == 0);
+    return reinterpret_cast<Set>(::dlsym(library, "spdld_fake_cuda_set_capturing"))(stream, what);
   }
 };
 

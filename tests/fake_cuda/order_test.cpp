@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include "tests/fake_cuda/child.h"
@@ -14,6 +16,7 @@ namespace spdld::test::order_test {
 namespace {
 
 constexpr uint64_t kBytes = 2u << 20;
+constexpr int kGlobal = 1, kThreadLocal = 2, kRelaxed = 3, kInvalidated = 901, kImplicit = 906;  // of captures
 constexpr unsigned kInterprocess = abi::kEventInterprocess | abi::kEventDisableTiming;
 
 unsigned char* at(abi::DevicePtr address) { return reinterpret_cast<unsigned char*>(static_cast<uintptr_t>(address)); }
@@ -178,7 +181,7 @@ TEST_CASE("a slot overwritten while an importer's stream still uses it") {
 
 TEST_CASE("an event of another process") {
   const FakeCuda cuda(slow());
-  const bool by_stream = GENERATE(false, true), killed = GENERATE(false, true);
+  const bool by_stream = GENERATE(false, true);
   Child exporter(cuda, [&](const Loaded& driver, Channel& channel) {
     const Fixture on(driver);
     abi::Event event = nullptr;
@@ -190,8 +193,7 @@ TEST_CASE("an event of another process") {
     GIVES(abi::kInvalidContext, driver.cuIpcOpenEventHandle(&opened, handle));
     const Host host(7);
     GOOD(driver.cuMemHostRegister(host.bytes, kBytes, 0));
-    for (int i = 0; i < (killed ? 100 : 1); ++i)
-      GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
     GOOD(driver.cuEventRecord(event, on.stream));
     channel.tell(handle);
     channel.await();
@@ -214,13 +216,120 @@ TEST_CASE("an event of another process") {
   });
   importer.channel().tell(exporter.channel().hear<abi::IpcEventHandle>());
   importer.channel().await();
-  if (killed) exporter.kill();
   CHECK(importer.ends_well());
-  if (!killed) {
-    exporter.channel().go();
-    CHECK(exporter.ends_well());
-  }
+  exporter.channel().go();
+  CHECK(exporter.ends_well());
   CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("an event whose process was killed before its work was done never completes") {
+  const FakeCuda cuda(slow());
+  Child exporter(cuda, [&](const Loaded& driver, Channel& channel) {
+    const Fixture on(driver);
+    abi::Event event = nullptr;
+    GOOD(driver.cuEventCreate(&event, kInterprocess));
+    abi::IpcEventHandle handle;
+    GOOD(driver.cuIpcGetEventHandle(&handle, event));
+    const Host host(7);
+    GOOD(driver.cuMemHostRegister(host.bytes, kBytes, 0));
+    for (int i = 0; i < 100; ++i) GOOD(driver.cuMemcpyHtoDAsync(on.device, host.bytes, kBytes, on.stream));
+    GOOD(driver.cuEventRecord(event, on.stream));
+    channel.tell(handle);
+    channel.await();
+  });
+  Child importer(cuda, [&](const Loaded& driver, Channel& channel) {
+    const Fixture on(driver);
+    abi::Event event = nullptr;
+    GOOD(driver.cuIpcOpenEventHandle(&event, channel.hear<abi::IpcEventHandle>()));
+    GOOD(driver.cuStreamWaitEvent(on.stream, event, 0));
+    GOOD(driver.cuEventRecord(on.event, on.stream));
+    channel.go();
+    channel.await();
+    GIVES(abi::kNotReady, driver.cuEventQuery(event));
+    GIVES(abi::kNotReady, driver.cuEventQuery(on.event));
+    GOOD(driver.cuDevicePrimaryCtxReset(0));  // nothing else ends the stream's wait
+  });
+  importer.channel().tell(exporter.channel().hear<abi::IpcEventHandle>());
+  importer.channel().await();
+  exporter.kill();
+  importer.channel().go();
+  CHECK(importer.ends_well());
+  CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("the default stream of a thread, other blocking streams and the legacy stream wait for each other's work") {
+  const FakeCuda cuda;
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const abi::Context context = driver.start();
+    struct Door {
+      std::atomic<bool> open{false};
+      static void wait(void* self) { static_cast<Door*>(self)->open.wait(false); }
+    } door;
+    abi::Stream blocking = nullptr, apart = nullptr;
+    abi::Event behind[4] = {};
+    GOOD(driver.cuStreamCreate(&blocking, 0));
+    GOOD(driver.cuStreamCreate(&apart, abi::kStreamNonBlocking));
+    for (abi::Event& event : behind) GOOD(driver.cuEventCreate(&event, abi::kEventDisableTiming));
+    GOOD(driver.cuLaunchHostFunc(abi::per_thread_stream(), &Door::wait, &door));
+    std::thread([&] {  // this thread's own default stream is another one, and waits for nothing
+      GOOD(driver.cuCtxPushCurrent(context));
+      GOOD(driver.cuEventRecord(behind[0], abi::per_thread_stream()));
+      GOOD(driver.cuStreamSynchronize(abi::per_thread_stream()));
+    })
+        .join();
+    GOOD(driver.cuEventQuery(behind[0]));
+    GOOD(driver.cuEventRecord(behind[1], abi::legacy_stream()));
+    GOOD(driver.cuEventRecord(behind[2], blocking));
+    GOOD(driver.cuEventRecord(behind[3], apart));
+    GOOD(driver.cuEventSynchronize(behind[3]));
+    GIVES(abi::kNotReady, driver.cuEventQuery(behind[1]));
+    GIVES(abi::kNotReady, driver.cuEventQuery(behind[2]));
+    door.open = true;
+    door.open.notify_all();
+    GOOD(driver.cuEventSynchronize(behind[2]));
+    GOOD(driver.cuEventQuery(behind[1]));
+  }));
+  CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("a capture forbids calls by its mode and by the thread's, and a forbidden call spoils it") {
+  const FakeCuda cuda;
+  CHECK(runs_well(cuda, [](const Loaded& driver) {
+    const Fixture on(driver);
+    const auto elsewhere = [&](int mode) {
+      int code = -1;
+      std::thread([&] {
+        int exchanged = mode;
+        GOOD(driver.cuThreadExchangeStreamCaptureMode(&exchanged));
+        MUST(exchanged == 0);
+        code = driver.cuEventQuery(on.event);
+      }).join();
+      return code;
+    };
+    const std::tuple<int, int, int> modes[] = {{kGlobal, 900, 900}, {kThreadLocal, 900, 0}, {kRelaxed, 0, 0}};
+    for (const auto& [mode, here, there] : modes) {
+      GOOD(driver.capture(on.stream, mode));
+      GIVES(here, driver.cuEventQuery(on.event));
+      GIVES(here ? kInvalidated : 0, driver.capture(on.stream, 0));
+      GOOD(driver.capture(on.stream, mode));
+      GIVES(there, elsewhere(0));
+      GOOD(elsewhere(1));
+      GOOD(elsewhere(abi::kCaptureModeRelaxed));
+      GIVES(there ? kInvalidated : 0, driver.capture(on.stream, 0));
+    }
+    abi::Stream blocking = nullptr;
+    GOOD(driver.cuStreamCreate(&blocking, 0));
+    GOOD(driver.capture(blocking, kRelaxed));
+    int status = 0;
+    GIVES(kImplicit, driver.cuStreamIsCapturing(abi::legacy_stream(), &status));
+    GIVES(kImplicit, driver.cuEventRecord(on.event, abi::legacy_stream()));
+    GOOD(driver.capture(blocking, 0));
+    GOOD(driver.cuEventRecord(on.event, abi::legacy_stream()));
+  }));
+  const auto breaches = cuda.violations();
+  REQUIRE(breaches.size() == 3);
+  for (const auto& breach : breaches)
+    CHECK_THAT(breach, Catch::EndsWith("cuEventQuery: called while a capture forbids it to this thread"));
 }
 
 TEST_CASE("a driver's call inside a host function") {

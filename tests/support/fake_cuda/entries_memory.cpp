@@ -109,6 +109,7 @@ Result cuMemGetAddressRange_v2(abi::DevicePtr* base, size_t* bytes, abi::DeviceP
   const std::lock_guard lock(own.mutex);
   const Mapping* mapping = own.mapping_of(address, 1);
   if (!mapping) return abi::kNotFound;
+  if (mapping->kind == Mapping::Kind::kOpened && !ledger()->options().tells_imported_size) return abi::kInvalidValue;
   if (base) *base = mapping->base;
   if (bytes) *bytes = mapping->bytes;
   return abi::kSuccess;

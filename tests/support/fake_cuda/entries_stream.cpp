@@ -2,8 +2,10 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "tests/support/fake_cuda/capture.h"
 #include "tests/support/fake_cuda/exports.h"
 #include "tests/support/fake_cuda/process.h"
 
@@ -12,7 +14,9 @@ using abi::Result;
 
 namespace {
 
+constexpr Result kCaptureInvalidated = static_cast<Result>(901);
 constexpr Result kCaptureIsolation = static_cast<Result>(905);
+constexpr Result kCaptureImplicit = static_cast<Result>(906);
 
 // A range of device memory that stays while work on it is under way, whatever its owner does.
 struct Place {
@@ -102,9 +106,15 @@ struct CopyOut {
   }
 };
 
+// While a blocking stream is captured, the legacy default stream can't be used.
+bool is_barred(const Stream& stream) {
+  return stream.kind() == Stream::Kind::kLegacy && stream.context()->has_blocking_capture();
+}
+
 // The stream of a call that graph capture does not take.
 Found<Stream> find_free_stream(abi::Stream handle) {
   auto found = find_stream(handle);
+  if (found.object && is_barred(*found.object)) return {nullptr, kCaptureImplicit};
   if (found.object && found.object->capturing.load()) return {nullptr, abi::kStreamCaptureUnsupported};
   return found;
 }
@@ -118,7 +128,8 @@ Result cuStreamCreate(abi::Stream* stream, unsigned flags) {
   if (!stream || flags > abi::kStreamNonBlocking) return abi::kInvalidValue;
   Process& own = *process();
   const std::lock_guard lock(own.mutex);
-  *stream = as_handle<abi::Stream>(own.streams.add(std::make_shared<Stream>(current.context)));
+  const auto kind = flags == abi::kStreamNonBlocking ? Stream::Kind::kNonBlocking : Stream::Kind::kBlocking;
+  *stream = as_handle<abi::Stream>(own.streams.add(Stream::make(current.context, kind)));
   own.row.streams.fetch_add(1);
   return abi::kSuccess;
 }
@@ -142,6 +153,7 @@ Result cuStreamSynchronize(abi::Stream handle) {
   if (const auto refused = begin(Symbol::cuStreamSynchronize)) return *refused;
   const auto found = find_free_stream(handle);
   if (!found.object) return found.result;
+  found.object->put_order();
   found.object->wait_idle();
   return health_of(*found.object->context());
 }
@@ -150,16 +162,35 @@ Result cuStreamIsCapturing(abi::Stream handle, int* status) {
   if (const auto refused = begin(Symbol::cuStreamIsCapturing)) return *refused;
   const auto found = find_stream(handle);
   if (!found.object) return found.result;
+  if (is_barred(*found.object)) return kCaptureImplicit;
   *status = found.object->capturing.load() ? abi::kCaptureActive : abi::kCaptureNone;
   return abi::kSuccess;
 }
 
 int spdld_fake_cuda_set_capturing(void* stream, int capturing) {
-  Process& own = *process();
-  const std::lock_guard lock(own.mutex);
-  const auto found = own.streams.find(number_of(stream));
-  if (found) found->capturing.store(capturing != 0);
-  return found ? 0 : 1;
+  const auto found = find_stream(static_cast<abi::Stream>(stream));
+  if (!found.object) return found.result;
+  if (capturing == 0) return end_capture(found.object) ? abi::kSuccess : kCaptureInvalidated;
+  if (capturing < 0 || capturing > 3) return abi::kInvalidValue;
+  begin_capture(found.object, static_cast<CaptureMode>(capturing - 1));
+  return abi::kSuccess;
+}
+
+Result cuStreamBeginCapture_v2(abi::Stream stream, int mode) {
+  return mode < 0 ? abi::kInvalidValue : static_cast<Result>(spdld_fake_cuda_set_capturing(stream, mode + 1));
+}
+
+Result cuStreamEndCapture(abi::Stream stream, void** graph) {
+  if (graph) *graph = nullptr;
+  return static_cast<Result>(spdld_fake_cuda_set_capturing(stream, 0));
+}
+
+Result cuThreadExchangeStreamCaptureMode(int* mode) {
+  if (const auto refused = begin(Symbol::cuThreadExchangeStreamCaptureMode)) return *refused;
+  if (!mode || *mode < 0 || *mode > 2) return abi::kInvalidValue;
+  const auto before = std::exchange(thread_capture_mode(), static_cast<CaptureMode>(*mode));
+  *mode = static_cast<int>(before);
+  return abi::kSuccess;
 }
 
 Result cuMemcpyHtoDAsync_v2(abi::DevicePtr target, const void* source, size_t bytes, abi::Stream handle) {
@@ -274,6 +305,7 @@ Result cuEventRecord(abi::Event handle, abi::Stream stream_handle) {
     return abi::kStreamCaptureUnsupported;
   }
   if (stream.object->context() != event.object->context()) return abi::kInvalidHandle;
+  if (is_barred(*stream.object)) return kCaptureImplicit;
   const uint64_t ticket = event.object->record();
   stream.object->put({[recorded = event.object, ticket] { recorded->complete(ticket); }, {}, false});
   return abi::kSuccess;
@@ -283,8 +315,7 @@ Result cuEventQuery(abi::Event handle) {
   if (const auto refused = begin(Symbol::cuEventQuery)) return *refused;
   const auto found = find_event(handle);
   if (!found.object) return found.result;
-  const bool is_over = found.object->is_through(found.object->last_ticket()) || found.object->is_abandoned();
-  return is_over ? abi::kSuccess : abi::kNotReady;
+  return found.object->is_through(found.object->last_ticket()) ? abi::kSuccess : abi::kNotReady;
 }
 
 Result cuEventSynchronize(abi::Event handle) {

@@ -53,9 +53,7 @@ class Event {
   void complete(uint64_t ticket);
   uint64_t last_ticket() const { return page_->recorded.load(); }
   bool is_through(uint64_t ticket) const { return page_->completed.load() >= ticket; }
-  // The event's process is dead, so that nothing will complete it any more.
-  bool is_abandoned() const { return is_foreign() && !is_alive(exporter_); }
-  // Waits until `ticket` is done, `stop` says so, or the process that made the event is dead.
+  // Waits until `ticket` is done, or `stop` says so: without end where the process that recorded it is dead.
   void wait(uint64_t ticket, const std::function<bool()>& stop) const;
   void wake() const;  // so that waiting threads ask `stop`
   void mark_destroyed();

@@ -30,7 +30,8 @@
   X(cuMemRelease, cuMemRelease) X(cuMemExportToShareableHandle, cuMemExportToShareableHandle)                         \
   X(cuMemImportFromShareableHandle, cuMemImportFromShareableHandle) X(cuMemAddressReserve, cuMemAddressReserve)       \
   X(cuMemAddressFree, cuMemAddressFree) X(cuMemMap, cuMemMap) X(cuMemUnmap, cuMemUnmap)                               \
-  X(cuMemSetAccess, cuMemSetAccess)
+  X(cuMemSetAccess, cuMemSetAccess)                                                                                   \
+  X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode)
 // clang-format on
 
 #define SPDLD_FAKE_EXPORTED extern "C" __attribute__((visibility("default")))
@@ -48,5 +49,10 @@ SPDLD_FAKE_EXPORTED spdld::cuda::abi::Result cuGetProcAddress_v2(const char* sym
 SPDLD_FAKE_EXPORTED spdld::cuda::abi::Result cuGetProcAddress(const char* symbol, void** entry, int version,
                                                               uint64_t flags);
 
-// No entry of NVIDIA's: sets the answer of cuStreamIsCapturing(), as graph capture would. 0: done.
+// For programs in other languages. They are not in the table. A capture gives no graph.
+SPDLD_FAKE_EXPORTED spdld::cuda::abi::Result cuStreamBeginCapture_v2(spdld::cuda::abi::Stream stream, int mode);
+SPDLD_FAKE_EXPORTED spdld::cuda::abi::Result cuStreamEndCapture(spdld::cuda::abi::Stream stream, void** graph);
+
+// No entry of NVIDIA's: stands for cuStreamBeginCapture() and cuStreamEndCapture(). `capturing`: 0 ends the stream's
+// capture; 1 begins one in global mode, 2 in thread-local mode, 3 in relaxed mode. 0: done; else the driver's result.
 SPDLD_FAKE_EXPORTED int spdld_fake_cuda_set_capturing(void* stream, int capturing);

@@ -10,8 +10,13 @@
 //   An event, stream or context used after its end, an event recorded on a capturing stream.
 //   A driver's call inside a host function.
 //
-// libcuda.so.1 has one entry more, int spdld_fake_cuda_set_capturing(CUstream, int): it sets the answer of
-// cuStreamIsCapturing().
+//   A call that a capture of a stream, on this or another thread, forbids.
+//
+// Each thread has a default stream of its own; it and other blocking streams wait for the legacy default stream's work,
+// and it for theirs. What a process recorded in an event it shares does not complete once the process is dead.
+//
+// libcuda.so.1 has one entry more, int spdld_fake_cuda_set_capturing(CUstream, int), in place of cuStreamBeginCapture()
+// and cuStreamEndCapture(): see exports.h.
 #pragma once
 
 #include <sys/types.h>
@@ -30,10 +35,11 @@ struct FakeCudaOptions {
   int devices = 1;  // 0: a driver without a GPU
   uint64_t device_bytes = 1ull << 30;
   bool exclusive_process = false;
-  bool mig = false;         // the devices are slices: neither transport works
-  bool shares_fds = true;   // false: no VMM file descriptors
-  bool old_driver = false;  // CUDA 11.0: a library of its own, without cuGetProcAddress and cuDeviceGetUuid_v2
-  uint32_t copy_us = 200;   // how long a copy takes
+  bool mig = false;                  // the devices are slices: neither transport works
+  bool shares_fds = true;            // false: no VMM file descriptors
+  bool old_driver = false;           // CUDA 11.0: a library of its own, without cuGetProcAddress and cuDeviceGetUuid_v2
+  uint32_t copy_us = 200;            // how long a copy takes
+  bool tells_imported_size = false;  // cuMemGetAddressRange knows memory that was opened by a handle
 };
 
 // The objects of living processes. The kernel takes back a killed process's objects, so they are no leak.

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/support/fake_cuda/capture.h"
+
 namespace spdld::test::fake {
 
 namespace {
@@ -91,6 +93,7 @@ void poison(int code) {
 void wake_all_on(Process& own, const std::shared_ptr<Context>& context) {
   const std::lock_guard lock(own.mutex);
   if (context->legacy) context->legacy->wake();
+  for (const auto& [thread, stream] : context->of_threads) stream->wake();
   own.streams.for_each([&](Stream& stream) {
     if (stream.context() == context) stream.wake();
   });
@@ -143,6 +146,10 @@ std::optional<abi::Result> begin(Symbol symbol, bool needs_init) {
     poison(*code);
     return static_cast<abi::Result>(*code);
   }
+  if (const auto refused = refused_by_capture(symbol)) {
+    breach("called while a capture forbids it to this thread");
+    return refused;
+  }
   return std::nullopt;
 }
 
@@ -173,16 +180,28 @@ CurrentContext current_context() {
   return {health == abi::kSuccess ? found->second : nullptr, health};
 }
 
+namespace {
+
+uint64_t thread_number() {
+  static std::atomic<uint64_t> last{0};
+  thread_local const uint64_t number = ++last;
+  return number;
+}
+
+}  // namespace
+
 Found<Stream> find_stream(abi::Stream handle) {
   Process& own = *process();
   const uint64_t number = number_of(handle);
-  if (number <= 2) {  // the default stream, by each of its names
+  if (number <= 2) {  // a default stream
     const auto current = current_context();
     if (!current.context) return {nullptr, current.result};
     const std::lock_guard lock(own.mutex);
     if (!current.context->is_alive()) return {nullptr, kContextIsDestroyed};
-    if (!current.context->legacy) current.context->legacy = std::make_shared<Stream>(current.context);
-    return {current.context->legacy, abi::kSuccess};
+    const bool is_threads = number == number_of(abi::per_thread_stream());
+    auto& stream = is_threads ? current.context->of_threads[thread_number()] : current.context->legacy;
+    if (!stream) stream = Stream::make(current.context, is_threads ? Stream::Kind::kBlocking : Stream::Kind::kLegacy);
+    return {stream, abi::kSuccess};
   }
   std::shared_ptr<Stream> stream;
   {
@@ -254,6 +273,7 @@ Ended take_all(Process& own, const std::shared_ptr<Context>& context, bool virtu
   ended.streams = own.streams.take_if([&](const Stream& stream) { return stream.context() == context; });
   own.row.streams.fetch_sub(static_cast<int64_t>(ended.streams.size()));
   if (context->legacy) ended.streams.push_back(std::move(context->legacy));
+  for (auto& [thread, stream] : std::exchange(context->of_threads, {})) ended.streams.push_back(stream);
   ended.events = own.events.take_if([&](const Event& event) { return event.context() == context; });
   own.row.events.fetch_sub(static_cast<int64_t>(ended.events.size()));
   for (auto at = own.mappings.begin(); at != own.mappings.end();) {

@@ -11,6 +11,22 @@ bool& in_host_function() {
   return inside;
 }
 
+bool Context::has_blocking_capture() {
+  const std::lock_guard lock(order.mutex);
+  return std::any_of(order.blocking.begin(), order.blocking.end(), [](const std::weak_ptr<Stream>& one) {
+    const auto stream = one.lock();
+    return stream && stream->capturing.load();
+  });
+}
+
+std::shared_ptr<Stream> Stream::make(const std::shared_ptr<Context>& context, Kind kind) {
+  auto made = std::make_shared<Stream>(context, kind);
+  const std::lock_guard lock(context->order.mutex);
+  if (kind == Kind::kLegacy) context->order.legacy = made;
+  if (kind == Kind::kBlocking) context->order.blocking.push_back(made);
+  return made;
+}
+
 bool Stream::is_free(const Touched& place) {
   const std::lock_guard lock(mutex_);
   return std::none_of(queue_.begin(), queue_.end(),
@@ -18,6 +34,35 @@ bool Stream::is_free(const Touched& place) {
 }
 
 uint64_t Stream::put(Work work) {
+  if (kind_ == Kind::kNonBlocking) return put_alone(std::move(work));
+  const std::lock_guard lock(context_->order.mutex);  // what is put earlier waits for nothing that is put later
+  wait_for_others();
+  return put_alone(std::move(work));
+}
+
+void Stream::put_order() {
+  if (kind_ == Kind::kNonBlocking) return;
+  const std::lock_guard lock(context_->order.mutex);
+  wait_for_others();
+}
+
+void Stream::wait_for_others() {
+  std::vector<std::shared_ptr<Stream>> others;
+  if (kind_ == Kind::kBlocking) others.push_back(context_->order.legacy.lock());
+  for (const auto& one : context_->order.blocking)
+    if (kind_ == Kind::kLegacy) others.push_back(one.lock());
+  for (const auto& other : others) {
+    const uint64_t last = other ? other->last_unfinished() : 0;
+    if (last != 0) put_alone({[other, last] { other->wait_for(last); }, {}, true});
+  }
+}
+
+uint64_t Stream::last_unfinished() {
+  const std::lock_guard lock(mutex_);
+  return done_ < put_ ? put_ : 0;
+}
+
+uint64_t Stream::put_alone(Work work) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return queue_.size() < kQueueMax; });
   queue_.push_back(std::move(work));

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "tests/support/fake_cuda/memory.h"
 
@@ -21,8 +23,16 @@ struct Context {
   uint64_t handle = 0;
   std::atomic<int> sticky{0};  // the result of every call on it
   std::atomic<State> state{State::kAlive};
-  std::shared_ptr<Stream> legacy;  // under the process's lock
+  std::shared_ptr<Stream> legacy;                          // under the process's lock
+  std::map<uint64_t, std::shared_ptr<Stream>> of_threads;  // each thread's default stream; likewise
+  struct {
+    std::mutex mutex;
+    std::weak_ptr<Stream> legacy;
+    std::vector<std::weak_ptr<Stream>> blocking;
+  } order;  // of streams that wait for each other's work
 
+  // Whether a capture makes the legacy default stream unusable.
+  bool has_blocking_capture();
   bool is_alive() const { return state.load() == State::kAlive; }
   bool is_usable() const { return is_alive() && sticky.load() == 0; }
 };
@@ -45,11 +55,17 @@ class Stream : public std::enable_shared_from_this<Stream> {
     bool orders = false;  // later work relies on its coming first
   };
 
-  explicit Stream(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  // Blocking streams, such as each thread's default stream, and the legacy default stream wait for each other's work.
+  enum class Kind { kNonBlocking, kBlocking, kLegacy };
+  static std::shared_ptr<Stream> make(const std::shared_ptr<Context>& context, Kind kind);
+  Stream(std::shared_ptr<Context> context, Kind kind) : context_(std::move(context)), kind_(kind) {}
+  Kind kind() const { return kind_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
   // Waits while the queue is full. Returns the work's number.
   uint64_t put(Work work);
+  // As put(): the streams that this stream waits for are waited for, too.
+  void put_order();
   // Whether no work under way may still rely on the content of `place`.
   bool is_free(const Touched& place);
   void wait_for(uint64_t number);
@@ -64,9 +80,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   static void serve(const std::shared_ptr<Stream>& stream);
+  uint64_t put_alone(Work work);
+  void wait_for_others();      // under the context's order
+  uint64_t last_unfinished();  // 0: none
 
   static constexpr size_t kQueueMax = 1024;
   const std::shared_ptr<Context> context_;
+  const Kind kind_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;  // the first is under way
