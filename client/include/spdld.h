@@ -134,9 +134,10 @@ typedef struct spdld_attach_options {
                                  if this process sees one, else "cpu". NULL: as the pipeline says. */
   const char* transport;      /* How batches in GPU memory reach this process: "fd", "handle", or "auto", which takes
                                  fd if both sides can. NULL: "auto". */
-  int ready_early;            /* 1: spdld_next hands out a GPU batch while it is still being copied. Then only
-                                 streams that spdld_batch_use named, and work that follows spdld_batch_wait, may read
-                                 it. */
+  int experimental_ready_early; /* 1, with transport "handle": spdld_next hands out a GPU batch while it is still being
+                                 copied. Then only streams that spdld_batch_use named, and work that follows
+                                 spdld_batch_wait, may read it. With any other transport it has no effect. It has not
+                                 been tried on a GPU yet. */
   const char* state;          /* The place to begin at, as spdld_state gave it, in place of epoch, step and
                                  fingerprint. If it belongs to another run, the call returns SPDLD_CHANGED, and the
                                  sentence says what differs. */
@@ -331,12 +332,19 @@ SPDLD_API void spdld_batch_retain(spdld_batch* batch);
  * that reads a slot must be replayed before the batch's last release. */
 SPDLD_API void spdld_batch_release(spdld_batch* batch);
 /* Says that `stream` works on this batch's memory from now until the batch's last release. The stream must live that
- * long. With ready_early, later work on the stream waits for the copy; a stream that is being captured cannot wait
- * (SPDLD_UNSUPPORTED: call spdld_batch_wait before the capture). SPDLD_LIMIT: the batch has 64 streams already. For
- * a host batch the call does nothing. */
+ * long. Where a per-thread default stream (CU_STREAM_PER_THREAD) is named, the release follows the legacy default
+ * stream, which waits for the default streams of all threads. With experimental_ready_early, later work on the stream
+ * waits for the copy; a stream that is being captured cannot wait (SPDLD_UNSUPPORTED: call spdld_batch_wait before the
+ * capture), and if the daemon is killed before the copy is done, the stream may wait for ever. SPDLD_FAILED: the daemon
+ * has ended, and the copy was not done. SPDLD_LIMIT: the batch has 64 streams already. For a host batch the call does
+ * nothing. */
 SPDLD_API spdld_result spdld_batch_use(spdld_batch* batch, void* stream);
-/* Blocks until the batch's copy is done. Without ready_early it is done already. SPDLD_TIMEOUT: it took more than 10
- * s. */
+/* As spdld_batch_use, for a stream whose owner may let go of it before the batch is released. The library calls
+ * drop(kept) once, on a thread that calls the library, when it needs the stream no more; if the call fails, during the
+ * call. */
+SPDLD_API spdld_result spdld_batch_use_kept(spdld_batch* batch, void* stream, void* kept, void (*drop)(void* kept));
+/* Blocks until the batch's copy is done. Without experimental_ready_early it is done already. SPDLD_FAILED: the daemon
+ * has ended, and the copy was not done 1 s later. SPDLD_TIMEOUT: it took more than 10 s. */
 SPDLD_API spdld_result spdld_batch_wait(spdld_batch* batch);
 
 /* Asks a running daemon for a JSON document; the call never starts a daemon. `topic` is "ping", "status", "list",

@@ -39,6 +39,8 @@ class Batch {
  public:
   Batch() = default;
   explicit Batch(spdld_batch* batch) : batch_(batch, &spdld_batch_release) {}
+  // For a caller that releases the batch by itself, in the pointer's deleter.
+  explicit Batch(std::shared_ptr<spdld_batch> batch) : batch_(std::move(batch)) {}
 
   explicit operator bool() const { return static_cast<bool>(batch_); }
   spdld_batch* get() const { return batch_.get(); }

@@ -106,24 +106,36 @@ const char* read_content(const proto::Ready& ready, const Terms& terms, std::byt
   return nullptr;
 }
 
-Outcome Batch::use(void* handle) {
+Outcome Batch::use(void* handle, std::shared_ptr<void> kept) {
   if (!ring().follows_streams()) return {};
-  const cuda::abi::Stream stream = handle ? static_cast<cuda::abi::Stream>(handle) : cuda::abi::legacy_stream();
+  const cuda::abi::Stream named = handle ? static_cast<cuda::abi::Stream>(handle) : cuda::abi::legacy_stream();
+  const bool is_threads = named == cuda::abi::per_thread_stream();
+  // On the thread that drops the batch this name may mean another stream. The legacy stream waits for all of them.
+  const cuda::abi::Stream followed = is_threads ? cuda::abi::legacy_stream() : named;
   const std::lock_guard lock(mutex_);
-  std::vector<cuda::abi::Stream>& streams = lease_.front().streams;
-  if (std::find(streams.begin(), streams.end(), stream) != streams.end()) return {};
-  if (streams.size() == kStreamsMax) {
+  Lease& lease = lease_.front();
+  const auto found = std::find(lease.streams.begin(), lease.streams.end(), followed);
+  const bool is_new = found == lease.streams.end();
+  if (is_new && lease.streams.size() == kStreamsMax) {
     return failure(SPDLD_LIMIT, "the batch is used on " + std::to_string(kStreamsMax) +
                                     " streams already, the most that one batch may be used on");
   }
-  const Outcome outcome = copied_ ? Outcome{} : ring().make_wait(lease_.front().slot, stream);
-  if (outcome.ok()) streams.push_back(stream);
-  return outcome;
-}
+  const bool waits = !copied_ && (is_new || is_threads);
+  const Outcome outcome = waits ? ring().make_wait(lease.slot, named) : Outcome{};
+  if (!outcome.ok()) return outcome;
+  if (is_new) {
+    lease.kept.reserve(lease.streams.size() + 1);
+    lease.streams.push_back(followed);
+    lease.kept.push_back(std::move(kept));
+  } else if (auto& keeper = lease.kept[static_cast<size_t>(found - lease.streams.begin())]; !keeper) {
+    keeper = std::move(kept);
+  }
+  return {};
+}  // what is not kept goes without the lock: the caller's argument ends last
 
 Outcome Batch::wait() {
   if (copied_) return {};
-  const Outcome outcome = Ring::wait_for_copy(lease_.front().ring, lease_.front().slot);
+  const Outcome outcome = ring().wait_for_copy(lease_.front().slot);
   if (outcome.ok()) copied_ = true;
   return outcome;
 }

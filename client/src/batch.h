@@ -49,9 +49,9 @@ const char* read_content(const proto::Ready& ready, const Terms& terms, std::byt
 // References are counted by hand, since the handle crosses a C border. Any thread may call retain, drop, use and wait.
 class Batch {
  public:
-  // The lease is taken already: from here on the batch gives it back.
-  Batch(LeaseList lease, Content content)
-      : lease_(std::move(lease)), copied_(!ring().placement().ready_early), content_(std::move(content)) {}
+  // The lease is taken already: from here on the batch gives it back. `copied`: the copy into the slot is done.
+  Batch(LeaseList lease, Content content, bool copied)
+      : lease_(std::move(lease)), copied_(copied), content_(std::move(content)) {}
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
   ~Batch() { Ring::give_back(std::move(lease_)); }
@@ -61,8 +61,9 @@ class Batch {
   const Placement& placement() const { return ring().placement(); }
   const Names& sources() const { return *ring().terms().sources; }
 
-  // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it.
-  Outcome use(void* stream);
+  // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it. `kept` lives as
+  // long as the stream is needed.
+  Outcome use(void* stream, std::shared_ptr<void> kept);
   // Waits until the copy into the slot is done.
   Outcome wait();
 

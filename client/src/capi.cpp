@@ -402,7 +402,16 @@ void spdld_batch_release(spdld_batch* batch) {
 spdld_result spdld_batch_use(spdld_batch* batch, void* stream) {
   return guarded([&]() -> Outcome {
     const Outcome outcome = usable(batch, "batch");
-    return outcome.ok() ? batch->batch->use(stream) : outcome;
+    return outcome.ok() ? batch->batch->use(stream, nullptr) : outcome;
+  });
+}
+
+spdld_result spdld_batch_use_kept(spdld_batch* batch, void* stream, void* kept, void (*drop)(void* kept)) {
+  return guarded([&]() -> Outcome {
+    if (!drop) return missing("drop");
+    std::shared_ptr<void> keeper(kept, drop);
+    const Outcome outcome = usable(batch, "batch");
+    return outcome.ok() ? batch->batch->use(stream, std::move(keeper)) : outcome;
   });
 }
 

@@ -49,6 +49,13 @@ bool Connection::flush() {
   return flush_locked();
 }
 
+bool Connection::has_ended() {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || !socket_) return true;
+  pollfd end = {socket_.get(), POLLRDHUP, 0};
+  return ::poll(&end, 1, 0) > 0;
+}
+
 Outcome Connection::receive(Deadline deadline) {
   message_ = nullptr;
   for (;;) {  // each turn waits, at most until the deadline

@@ -35,6 +35,8 @@ class Connection {
   // The same for other messages. The caller bounds their number, and sends them again where the daemon was lost.
   void post(std::span<const uint8_t> bytes);
   bool flush();
+  // Any thread: whether the daemon, or this session, has ended. Messages may still be there to be received.
+  bool has_ended();
 
   // The loader's thread. OK: message() and fds() are the next message, until the next receive. SPDLD_TIMEOUT,
   // SPDLD_INTERRUPTED; SPDLD_NO_DAEMON: the connection is closed; SPDLD_INTERNAL: the bytes that came are no message.

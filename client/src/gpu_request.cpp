@@ -32,7 +32,6 @@ Outcome read_words(const spdld_attach_options& options, GpuRequest& request) {
                                       "\": it must be \"cpu\", \"pinned\", \"cuda\", \"cuda:N\" or \"auto\"");
   }
   request.device = device;
-  request.ready_early = options.ready_early != 0;
   if (transport.empty() || transport == "auto") {
     request.transport = proto::Transport::automatic;
   } else if (transport == "handle") {
@@ -43,6 +42,8 @@ Outcome read_words(const spdld_attach_options& options, GpuRequest& request) {
     return failure(SPDLD_INVALID, "transport is \"" + std::string(transport.substr(0, 32)) +
                                       "\": it must be \"fd\", \"handle\" or \"auto\"");
   }
+  // A copy's event crosses as a handle does. File descriptors may go where no handle can be opened.
+  request.ready_early = options.experimental_ready_early != 0 && request.transport == proto::Transport::handle;
   return {};
 }
 

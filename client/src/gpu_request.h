@@ -13,7 +13,7 @@ inline constexpr size_t kGpusMax = 64;  // told to the daemon
 struct GpuRequest {
   std::string device;  // empty: the pipeline decides
   proto::Transport transport = proto::Transport::automatic;
-  bool ready_early = false;
+  bool ready_early = false;  // by handles alone
   uint32_t local_rank = 0;
   const cuda::Driver* driver = nullptr;  // none: no GPU can be used, or no GPU is wanted
   std::string why_none;                  // the named fault, where a driver was looked for

@@ -19,9 +19,9 @@ struct Lease {
   std::shared_ptr<Ring> ring;
   uint32_t slot = 0;
   uint64_t generation = 0;
-  std::vector<cuda::abi::Stream> streams = {};  // streams that work on it; none: the legacy default stream
-  std::shared_ptr<bool> copied = nullptr;       // not null: no lease but a mark in the slot's stream, set when reached
-  LeaseList::iterator self = {};                // itself, in whichever list
+  std::vector<cuda::abi::Stream> streams = {};   // streams that work on it; none: the legacy default stream
+  std::vector<std::shared_ptr<void>> kept = {};  // for each stream what it needs to live; null: the caller sees to it
+  LeaseList::iterator self = {};                 // itself, in whichever list
 };
 
 inline LeaseList make_lease(std::shared_ptr<Ring> ring, uint32_t slot, uint64_t generation) {

@@ -193,10 +193,19 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   if (!ring_->slots().drop_copies(ready.slot())) {
     return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");
   }
+  bool copied = !ring_->placement().ready_early;
+  if (!copied && connection.has_ended()) {  // a stream could wait for ever for this copy
+    const Outcome done = ring_->wait_for_copy(ready.slot());
+    if (!done.ok()) {
+      lose_ring(failure(SPDLD_NO_DAEMON, done.text));
+      return {};
+    }
+    copied = true;
+  }
   if (!ring_->take(ready.slot(), ready.generation())) {
     return protocol_failure(connection, "a batch in a slot that this process still holds");
   }
-  batch = std::make_unique<Batch>(make_lease(ring_, ready.slot(), ready.generation()), std::move(content));
+  batch = std::make_unique<Batch>(make_lease(ring_, ready.slot(), ready.generation()), std::move(content), copied);
   const Content& told = batch->content();
   stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.bad);
   step_on();

@@ -39,15 +39,13 @@ void Returns::settle_done() {
     const std::lock_guard lock(mutex_);
     done.swap(done_);
   }
-  for (const Lease& lease : done) {
-    if (!lease.copied) lease.ring->settle(lease.slot, lease.generation);
-  }
+  for (const Lease& lease : done) lease.ring->settle(lease.slot, lease.generation);
 }  // here rings may end, with all that they had of the GPU
 
 void Returns::launched(LeaseList& lease) {
   const std::lock_guard lock(mutex_);
   owner_ = ::getpid();
-  if (!lease.front().copied) ++lease.front().ring->under_way_;
+  ++lease.front().ring->under_way_;
   launched_.splice(launched_.end(), lease);
 }
 
@@ -80,38 +78,12 @@ bool Returns::wait_for(const Ring& ring, Deadline deadline) {
   return changed_.wait_until(lock, deadline.at(), [&ring] { return ring.under_way_ == 0; });
 }
 
-Outcome Returns::wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot, Deadline deadline) {
-  const auto copied = std::make_shared<bool>(false);
-  LeaseList mark = make_lease(ring, slot, 0);
-  Lease& one = mark.front();
-  one.copied = copied;
-  launched(mark);
-  const cuda::abi::Result code = ring->work().after(slot, *ring->slots().copied(slot), &Returns::on_done, &one);
-  std::unique_lock lock(mutex_);
-  if (code != cuda::abi::kSuccess) {
-    mark.splice(mark.end(), launched_, one.self);
-    lock.unlock();
-    return work_failure(ring->work().context().driver(), code, "the copy of a batch cannot be waited for");
-  }
-  if (changed_.wait_until(lock, deadline.at(), [&copied] { return *copied; })) return {};
-  lock.unlock();
-  const cuda::abi::Result state = ring->slots().copied(slot)->query();
-  if (state == cuda::abi::kSuccess) return {};
-  if (state != cuda::abi::kNotReady)
-    return work_failure(ring->work().context().driver(), state, "the copy of a batch failed");
-  return failure(SPDLD_TIMEOUT, "the copy of a batch is not done in time: the daemon, or its GPU, stands still");
-}
-
 void Returns::on_done(void* argument) noexcept {
   Lease& lease = *static_cast<Lease*>(argument);
   Returns& returns = of_process();
-  if (!lease.copied) lease.ring->finish(lease.slot, lease.generation);
+  lease.ring->finish(lease.slot, lease.generation);
   const std::lock_guard lock(returns.mutex_);
-  if (lease.copied) {
-    *lease.copied = true;
-  } else {
-    --lease.ring->under_way_;
-  }
+  --lease.ring->under_way_;
   returns.done_.splice(returns.done_.end(), returns.launched_, lease.self);
   returns.pending_.store(true, std::memory_order_release);
   returns.changed_.notify_all();

@@ -34,8 +34,6 @@ class Returns {
   void bring_home(LeaseList lease);
   // Waits until none of the ring's leases is under way. False: some still are at the deadline.
   bool wait_for(const Ring& ring, Deadline deadline);
-  // Puts a mark behind the slot's copy, and waits for it. SPDLD_TIMEOUT, SPDLD_FAILED.
-  Outcome wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot, Deadline deadline);
   void settle_done();
 
  private:

@@ -121,9 +121,11 @@ class Ring {
 
   // Whether streams work on the slots, and releases follow them.
   bool follows_streams() const { return work_ != nullptr; }
-  // Makes the stream wait for the slot's copy.
+  // Makes the stream wait for the slot's copy. SPDLD_FAILED: the copy failed, or its daemon has ended before it was
+  // done.
   Outcome make_wait(uint32_t slot, cuda::abi::Stream stream);
-  static Outcome wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot);
+  // Waits on the host. SPDLD_FAILED as above, SPDLD_TIMEOUT.
+  Outcome wait_for_copy(uint32_t slot) const;
   // The trouble that a GPU's error has made for the ring, found while leases are under way. OK: the ring goes on.
   Outcome trouble();
 

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int64_t kDetach_ms = 10'000;  // for what was put on the streams before
 constexpr int64_t kCopy_ms = 10'000;
+constexpr int64_t kOrphanedCopy_ms = 1'000;  // for a copy that was under way when its daemon ended
+constexpr int64_t kCopyLook_ms = 1;
 constexpr int64_t kLook_ms = 100;  // after which work under way is asked whether it lives
 
 }  // namespace
@@ -33,6 +35,7 @@ void Ring::give_back(LeaseList lease) {
 Outcome Ring::make_wait(uint32_t slot, cuda::abi::Stream stream) {
   cuda::Event* copied = slots_->copied(slot);
   if (!copied || copied->query() == cuda::abi::kSuccess) return {};
+  if (connection_->has_ended()) return wait_for_copy(slot);  // a stream might wait for ever
   cuda::abi::Result code = cuda::abi::kSuccess;
   if (work_->is_capturing(stream, code)) {
     return failure(SPDLD_UNSUPPORTED,
@@ -43,14 +46,27 @@ Outcome Ring::make_wait(uint32_t slot, cuda::abi::Stream stream) {
   return work_failure(work_->context().driver(), code, "a stream cannot be made to wait for the copy of a batch");
 }
 
-Outcome Ring::wait_for_copy(const std::shared_ptr<Ring>& ring, uint32_t slot) {
-  cuda::Event* copied = ring->slots_->copied(slot);
-  const cuda::abi::Result code = copied ? copied->query() : cuda::abi::kSuccess;
-  if (code == cuda::abi::kSuccess) return {};
-  if (code != cuda::abi::kNotReady) {
-    return work_failure(ring->work_->context().driver(), code, "the copy of a batch cannot be waited for");
+// The driver has no bounded wait for an event, and what a dead process recorded may never complete. So the event is
+// asked again and again, and no stream of this process comes to wait for it.
+Outcome Ring::wait_for_copy(uint32_t slot) const {
+  const cuda::Event* copied = slots_->copied(slot);
+  const Deadline end = Deadline::after_ms(kCopy_ms);
+  Deadline orphaned_end = Deadline::never();
+  for (;;) {  // each turn waits, at most until the deadline
+    const cuda::abi::Result code = copied ? copied->query() : cuda::abi::kSuccess;
+    if (code == cuda::abi::kSuccess) return {};
+    if (code != cuda::abi::kNotReady)
+      return work_failure(work_->context().driver(), code, "the copy of a batch failed");
+    if (orphaned_end.is_never() && connection_->has_ended()) orphaned_end = Deadline::after_ms(kOrphanedCopy_ms);
+    if (orphaned_end.passed()) {
+      return failure(SPDLD_FAILED,
+                     "the daemon has ended before the copy of a batch to the GPU was done: drop the batch, and seek "
+                     "its place to get it again");
+    }
+    if (end.passed())
+      return failure(SPDLD_TIMEOUT, "the copy of a batch is not done in time: the daemon, or its GPU, stands still");
+    wait_for(-1, 0, Deadline::after_ms(kCopyLook_ms));
   }
-  return Returns::of_process().wait_for_copy(ring, slot, Deadline::after_ms(kCopy_ms));
 }
 
 Outcome Ring::trouble() {
@@ -106,7 +122,11 @@ void Ring::lose(const Lease& lease, cuda::abi::Result code) {
 void Ring::note_lost(uint32_t slot, cuda::abi::Result code) {
   Outcome failed;
   if (code != cuda::abi::kDeinitialized) {  // else the process ends, which is nobody's trouble
-    failed = work_failure(work_->context().driver(), code, "the GPU's work on a batch cannot be followed");
+    const char* what = code == cuda::abi::kInvalidHandle
+                           ? "the GPU's work on a batch cannot be followed: a stream of the batch was destroyed before "
+                             "the batch was given back"
+                           : "the GPU's work on a batch cannot be followed";
+    failed = work_failure(work_->context().driver(), code, what);
   }
   const std::lock_guard lock(mutex_);
   if (holds_[slot].state == State::kUnderWay) holds_[slot].state = State::kLost;  // else it came back meanwhile

@@ -54,12 +54,6 @@ StreamWork::Result StreamWork::follow(uint32_t slot, std::span<const cuda::abi::
   return {code == kSuccess ? Followed::kLaunched : Followed::kFailed, code};
 }
 
-cuda::abi::Result StreamWork::after(uint32_t slot, cuda::Event& event, cuda::abi::HostFunction function,
-                                    void* argument) {
-  const cuda::abi::Result code = event.make_wait(ways_[slot].side->handle());
-  return code == kSuccess ? launch(slot, function, argument) : code;
-}
-
 cuda::abi::Result StreamWork::launch(uint32_t slot, cuda::abi::HostFunction function, void* argument) {
   const Current current(*context_);
   if (current.result() != kSuccess) return current.result();

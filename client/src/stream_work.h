@@ -24,8 +24,6 @@ class StreamWork {
   // after an error on the GPU. kCapturing: a stream is being captured into a graph, where an event means nothing.
   Result follow(uint32_t slot, std::span<const cuda::abi::Stream> streams, cuda::abi::HostFunction function,
                 void* argument);
-  // The same, behind one event.
-  cuda::abi::Result after(uint32_t slot, cuda::Event& event, cuda::abi::HostFunction function, void* argument);
 
   bool is_capturing(cuda::abi::Stream stream, cuda::abi::Result& code) const;
   // Blocks, for a slot that could not be followed: work on the slot must not find its memory gone.

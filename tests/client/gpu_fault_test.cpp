@@ -237,8 +237,10 @@ TEST_CASE("an ATTACHED that could break this process is refused") {
   for (const Hostile& one : hostile) {
     INFO(one.what);
     Bench bench(making_up(MemoryKind::cuda_ipc, one.tamper));
-    CHECK(attach_gives(bench, SPDLD_INTERNAL, "broke the protocol",
-                       [](spdld_attach_options& options) { options.ready_early = 1; }));
+    CHECK(attach_gives(bench, SPDLD_INTERNAL, "broke the protocol", [](spdld_attach_options& options) {
+      options.transport = "handle";
+      options.experimental_ready_early = 1;
+    }));
     CHECK(bench.cuda.calls("cuIpcOpenMemHandle") == 0);
   }
   const auto events = [](FakeDevice& device) {
@@ -267,7 +269,8 @@ void run_with_faults(const Bench& bench, const Loaded& driver, bool early) {
     return result == SPDLD_OK;
   };
   spdld_attach_options options = bench.options();
-  options.ready_early = early ? 1 : 0;
+  if (early) options.transport = "handle";
+  options.experimental_ready_early = early ? 1 : 0;
   spdld_loader* raw = nullptr;
   if (!told(spdld_attach(&options, &raw))) return;
   Loader loader(raw);

@@ -81,7 +81,7 @@ TEST_CASE("what was asked of GPUs is sent, and the driver is left alone where it
     spdld_attach_options options = bench.options();
     options.device = "cuda:2";
     options.transport = "handle";
-    options.ready_early = 1;
+    options.experimental_ready_early = 1;
     options.local_rank = 7;
     attach_in_child(options);
     const GpuCounts counts = bench.daemon.counts();
@@ -196,41 +196,40 @@ TEST_CASE("a stream that is being captured is asked again at a later call") {
 }
 
 TEST_CASE("a batch that is ready early is read behind its copy") {
-  for (const proto::MemoryKind kind : {proto::MemoryKind::cuda_ipc, proto::MemoryKind::cuda_vmm}) {
-    Bench bench(endless(kind), {.copy_us = 100'000});
-    CHECK(bench.trains([&](const Loaded& driver) {
-      spdld_attach_options options = bench.options();
-      options.ready_early = 1;
-      const Loader loader = attach_in_child(options);
-      MUST(info_of(loader).ready_early == 1);
-      const abi::Stream stream = make_stream(driver);
-      Batch first = next_in_child(loader), second = next_in_child(loader);
-      MUST(!is_intact(second.get()));
-      struct Seen {
-        spdld_batch* batch;
-        bool intact;
-      } seen{first.get(), false};
-      RESULT(SPDLD_OK, spdld_batch_use(first.get(), stream));
-      const auto look = [](void* to) { static_cast<Seen*>(to)->intact = is_intact(static_cast<Seen*>(to)->batch); };
-      GOOD(driver.cuLaunchHostFunc(stream, look, &seen));
-      driver.set_capturing(stream, true);
-      RESULT(SPDLD_UNSUPPORTED, spdld_batch_use(second.get(), stream));
-      MUST(error_says("spdld_batch_wait"));
-      driver.set_capturing(stream, false);
-      RESULT(SPDLD_OK, spdld_batch_wait(second.get()));
-      MUST(is_intact(second.get()));
-      RESULT(SPDLD_OK, spdld_batch_wait(second.get()));
-      driver.set_capturing(stream, true);
-      RESULT(SPDLD_OK, spdld_batch_use(second.get(), stream));
-      driver.set_capturing(stream, false);
-      GOOD(driver.cuStreamSynchronize(stream));
-      MUST(seen.intact);
-      first.reset(), second.reset();
-      must_have_releases(bench, 2);
-      GOOD(driver.cuStreamDestroy(stream));
-    }));
-    CHECK(bench.breaches() == "");
-  }
+  Bench bench(endless(proto::MemoryKind::cuda_ipc), {.copy_us = 100'000});
+  CHECK(bench.trains([&](const Loaded& driver) {
+    spdld_attach_options options = bench.options();
+    options.transport = "handle";
+    options.experimental_ready_early = 1;
+    const Loader loader = attach_in_child(options);
+    MUST(info_of(loader).ready_early == 1);
+    const abi::Stream stream = make_stream(driver);
+    Batch first = next_in_child(loader), second = next_in_child(loader);
+    MUST(!is_intact(second.get()));
+    struct Seen {
+      spdld_batch* batch;
+      bool intact;
+    } seen{first.get(), false};
+    RESULT(SPDLD_OK, spdld_batch_use(first.get(), stream));
+    const auto look = [](void* to) { static_cast<Seen*>(to)->intact = is_intact(static_cast<Seen*>(to)->batch); };
+    GOOD(driver.cuLaunchHostFunc(stream, look, &seen));
+    driver.set_capturing(stream, true);
+    RESULT(SPDLD_UNSUPPORTED, spdld_batch_use(second.get(), stream));
+    MUST(error_says("spdld_batch_wait"));
+    driver.set_capturing(stream, false);
+    RESULT(SPDLD_OK, spdld_batch_wait(second.get()));
+    MUST(is_intact(second.get()));
+    RESULT(SPDLD_OK, spdld_batch_wait(second.get()));
+    driver.set_capturing(stream, true);
+    RESULT(SPDLD_OK, spdld_batch_use(second.get(), stream));
+    driver.set_capturing(stream, false);
+    GOOD(driver.cuStreamSynchronize(stream));
+    MUST(seen.intact);
+    first.reset(), second.reset();
+    must_have_releases(bench, 2);
+    GOOD(driver.cuStreamDestroy(stream));
+  }));
+  CHECK(bench.breaches() == "");
 }
 
 TEST_CASE("a batch has so many streams and no more") {

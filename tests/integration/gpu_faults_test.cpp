@@ -110,7 +110,7 @@ TEST_CASE("each entry of the driver fails in turn: a named error or none, and ne
       for (const std::string& entry : entries()) {
         gpu.fake().inject(entry, cuda::abi::kUnknown, 1, ever_after);
         Job job = gpu.job("cuda", transport);
-        job.ready_early = true;  // uses events of both sides
+        job.ready_early = true;  // by handles: uses events of both sides
         job.timeout_ms = 5'000;
         const Run run = run_trainer(job);
         INFO(entry << " by " << transport << (ever_after ? ", ever after" : ", once") << ": " << run.error);

@@ -27,7 +27,7 @@ Loader attach(const Job& job) {
   options.held_wait_ms = job.held_wait_ms;
   if (!job.device.empty()) options.device = job.device.c_str();
   if (!job.transport.empty()) options.transport = job.transport.c_str();
-  options.ready_early = job.ready_early ? 1 : 0;
+  options.experimental_ready_early = job.ready_early ? 1 : 0;
   if (!job.fingerprint.empty()) options.fingerprint = job.fingerprint.c_str();
   if (!job.join.empty()) options.join = job.join.c_str();
   options.no_private_daemon = 1;

@@ -242,7 +242,7 @@ class Order(GpuCase):
 
     def test_what_is_handed_out_early_is_waited_for(self):
         output = self.trainer("""
-early = attach(framework="raw", device="cuda", ready_early=True)
+early = attach(framework="raw", device="cuda", transport="handle", experimental_ready_early=True)
 host = attach(framework="numpy", device="cpu", group="host")
 print(early.info.ready_early)
 stream = Stream()

@@ -39,7 +39,7 @@ _UINT32_MAX, _UINT64_MAX = 2**32 - 1, 2**64 - 1
 def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank: Optional[int] = None,
            world_size: Optional[int] = None, local_rank: Optional[int] = None, group: Optional[str] = None,
            framework: Optional[str] = None, device: Any = None, transport: Optional[str] = None,
-           ready_early: bool = False, socket: Union[str, "os.PathLike[str]", None] = None,
+           experimental_ready_early: bool = False, socket: Union[str, "os.PathLike[str]", None] = None,
            state: Optional[Mapping[str, Any]] = None, epoch: int = 0, step: int = 0,
            fingerprint: Optional[str] = None, held_max: int = 0,
            timeout: Optional[float] = None, reconnect: Optional[float] = None,
@@ -78,8 +78,10 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
     transport: the way in which batches in GPU memory come from the daemon. "fd" shares the memory by file descriptors,
         and it stays valid when the daemon ends. "handle" shares it by CUDA IPC. "auto", the default, chooses "fd" where
         both sides can do that. The attribute loader.info.memory tells which way is used.
-    ready_early: True hands out batches in GPU memory while they are still being copied. A framework's stream waits for
-        the copy by itself. Any other work needs batch.use(stream) or batch.wait() first.
+    experimental_ready_early: True, with transport="handle", hands out batches in GPU memory while they are still being
+        copied. A framework's stream waits for the copy by itself. Any other work needs batch.use(stream) or batch.wait()
+        first. If the daemon is killed meanwhile, a stream that waits for a batch in hand may wait for ever. It has no
+        effect with another transport, and was not tried on a GPU yet.
     socket: the path of the daemon's socket. The default is $SPDLD_SOCKET, else the system's daemon, else this user's
         private daemon.
     state: the place to begin at, as a loader's state_dict() gave it. A state of another data set, pipeline or global
@@ -160,8 +162,9 @@ def attach(pipeline: Union[str, "os.PathLike[str]", Mapping[str, Any]], *, rank:
         state=None if state is None else text_of(state),
         held_max=_number("held_max", held_max, _UINT32_MAX), timeout=timeout, reconnect=reconnect, held_wait=held_wait,
         reader=_number("replica", replica or 0, _UINT32_MAX), readers=_number("replicas", replicas or 1, _UINT32_MAX),
-        private=bool(private), device=device_for(device, arrays), transport=transport, ready_early=bool(ready_early),
-        join=join, batch_size=_number("batch_size", batch_size, _UINT64_MAX), framework=arrays.name, converter=arrays.converter,
+        private=bool(private), device=device_for(device, arrays), transport=transport,
+        experimental_ready_early=bool(experimental_ready_early), join=join,
+        batch_size=_number("batch_size", batch_size, _UINT64_MAX), framework=arrays.name, converter=arrays.converter,
         progress=display_for(progress, rank, local_rank))
     try:
         return _spdld.attach(**arguments)

@@ -129,7 +129,13 @@ class _Cupy(Framework):
     def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
         if memory.startswith("cuda"):
             from_dlpack: Callable[[Tensor], Any] = self._cupy.from_dlpack
-            return from_dlpack, None
+            current_stream = self._cupy.cuda.get_current_stream
+
+            def convert(tensor: Tensor) -> Any:
+                # By the object, which lives then as long as its stream is needed: cupy destroys the stream with it.
+                tensor.use(current_stream())
+                return from_dlpack(tensor)
+            return convert, None
         asarray, as_host = self._cupy.asarray, self._as_host
         return (lambda tensor: asarray(as_host(tensor))), None
 

@@ -140,8 +140,8 @@ def attach(*, pipeline: Optional[str], spec: Optional[str], spec_folder: Optiona
            local_rank: int, group: Optional[str], socket: Optional[str], epoch: int, step: int,
            fingerprint: Optional[str], state: Optional[str], held_max: int, timeout: Optional[float],
            reconnect: Optional[float], held_wait: Optional[float], reader: int, readers: int, private: bool,
-           device: Optional[str], transport: Optional[str], ready_early: bool, join: Optional[str], batch_size: int,
-           framework: str,
+           device: Optional[str], transport: Optional[str], experimental_ready_early: bool, join: Optional[str],
+           batch_size: int, framework: str,
            converter: Callable[[str, Optional[int]],
                                Tuple[Optional[Callable[[Tensor], Any]], Optional[Callable[[], None]]]],
            progress: Any) -> Loader: ...

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/python/src/errors.h"
+#include "client/python/src/kept.h"
 #include "client/python/src/stream.h"
 
 namespace nb = nanobind;
@@ -109,9 +110,10 @@ nb::list Batch::items() const {
 void Batch::release(nb::handle stream) {
   if (!stream.is_none()) use(stream);
   lease_.release();
+  drop_objects_let_go();
 }
 
-void Batch::use(nb::handle stream) const { python::use(lease_, stream_of(stream)); }
+void Batch::use(nb::handle stream) const { python::use_object(lease_, stream); }
 void Batch::wait() const { python::wait(lease_); }
 
 Tensor Batch::tensor_of(const spdld_tensor& tensor) const {
@@ -134,9 +136,11 @@ namespace {
 
 constexpr const char* kUse =
     "Says that a stream works on this batch in GPU or pinned memory. After the batch is given back, its memory is "
-    "filled anew only when the work that was put on the stream before is done. With ready_early, work that is put on "
-    "the stream from now on waits for the copy to the GPU. The streams on which torch, cupy and jax take a tensor are "
-    "known without this call. Name all other streams:\n\n"
+    "filled anew only when the work that was put on the stream before is done. An object that owns the "
+    "stream lives as long as that takes. With experimental_ready_early, work that is put on the stream from now on "
+    "waits for the copy to the GPU. The streams on which torch, cupy and jax take a tensor are known without this "
+    "call. torch's Tensor.record_stream does nothing for these tensors, whose memory is not torch's. Name all other "
+    "streams:\n\n"
     "    image = batch[\"image\"]\n"
     "    batch.use(side)                  # a torch.cuda.Stream, a stream of cupy or CUDA Python, or its number\n"
     "    with torch.cuda.stream(side):\n"
@@ -204,7 +208,8 @@ void bind_batch(nb::module_& module) {
       .def("items", &Batch::items, nb::lock_self())
       .def("use", &Batch::use, "stream"_a, nb::lock_self(), kUse)
       .def("wait", &Batch::wait, nb::lock_self(),
-           "Blocks until the batch's copy to the GPU is done. Without ready_early it returns at once.")
+           "Blocks until the batch's copy to the GPU is done. Without experimental_ready_early it returns at "
+           "once.")
       .def("release", &Batch::release, "stream"_a = nb::none(), nb::lock_self(),
            "Gives up this object's hold on the batch at once, even where a variable still refers to the object. The "
            "memory goes back to the daemon when no tensor made of the batch lives. On a GPU, the work that was put "

@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "client/python/src/kept.h"
+#include "client/python/src/lease.h"
 #include "client/python/src/room.h"
 #include "client/python/src/stream.h"
 
@@ -247,7 +249,9 @@ std::unique_lock<std::timed_mutex> Loader::take_turn() {
 
 Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
   std::optional<nb::gil_scoped_release> released;  // for a batch that is ready the interpreter lock is not released
-  if (wait_ms > 0) released.emplace();
+  // For GPU memory it is released unless a batch was there last time: the daemon may have come back, and opening its
+  // memory may take long.
+  if (wait_ms > 0 || (info_.memory != "host" && !was_ready_)) released.emplace();
   const std::unique_lock turn(turn_, std::chrono::milliseconds(wait_ms));
   if (closing_) return {SPDLD_INVALID, {}, kClosed};
   if (!turn) return {SPDLD_TIMEOUT, {}, "another thread waits for this loader's next batch"};
@@ -260,11 +264,13 @@ Loader::Attempt Loader::attempt_next(int64_t wait_ms) {
   spdld_batch* batch = nullptr;
   const spdld_result result = spdld_next(loader_.get(), wait_ms, &batch);
   if (batch) {
-    Attempt attempt{result, spdld::Batch(batch), {}};
+    was_ready_ = true;
+    Attempt attempt{result, hold(batch, info_.memory != "host"), {}};
     attempt.news = bad_news_.of(loader_.get(), attempt.batch.info(), info_.pipeline);
     if (attempt.news.empty()) step_on(attempt.batch);
     return attempt;
   }
+  was_ready_ = false;
   if (result == SPDLD_END_OF_EPOCH) note_end();
   if (result == SPDLD_END_OF_EPOCH || result == SPDLD_END) return {result, {}, {}};
   Attempt attempt{result, {}, spdld_last_error()};
@@ -292,6 +298,7 @@ void Loader::tell_before(const Attempt& attempt) {
 
 nb::object Loader::next(std::optional<double> timeout_s) {
   refuse_in_forked_child();
+  drop_objects_let_go();
   const Patience patience(timeout_s);
   RoomWait room(framework_);
   bool is_full = false;
@@ -428,9 +435,12 @@ void Loader::close() {
   if (::getpid() != owner_) return;
   give_back_parked();  // a batch that is parked later waits until this object ends
   const std::unique_lock turn = take_turn();
-  const nb::gil_scoped_release released;  // closing may wait for a GPU's work, which may wait for a Python function
-  kept_.clear();
-  loader_.reset();
+  {
+    const nb::gil_scoped_release released;  // closing may wait for a GPU's work, which may wait for a Python function
+    kept_.clear();
+    loader_.reset();
+  }
+  drop_objects_let_go();
 }
 
 std::string Loader::describe() const {

@@ -115,6 +115,7 @@ class Loader {
   std::atomic<bool> closing_{false};
   LoaderHandle loader_;             // under turn_
   bool end_of_epoch_due_ = false;   // under turn_
+  bool was_ready_ = false;          // under turn_: the last attempt gave a batch
   BadNews bad_news_;                // under turn_
   std::vector<spdld::Batch> kept_;  // under turn_: batches taken, but not handed out since a warning was an error
   bool ended_ = false;              // under turn_: next has given the end of the only epoch

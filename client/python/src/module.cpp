@@ -43,8 +43,9 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
                                     uint32_t held_max, std::optional<double> timeout_s,
                                     std::optional<double> reconnect_s, std::optional<double> held_wait_s,
                                     uint32_t reader, uint32_t readers, bool may_start, const Text& device,
-                                    const Text& transport, bool ready_early, const Text& join, uint64_t batch_size,
-                                    std::string framework, const nb::object& converter, const nb::object& progress) {
+                                    const Text& transport, bool experimental_ready_early, const Text& join,
+                                    uint64_t batch_size, std::string framework, const nb::object& converter,
+                                    const nb::object& progress) {
   spdld::AttachOptions options;
   options.socket = pointer_to(socket);
   options.pipeline = pointer_to(pipeline);
@@ -68,7 +69,7 @@ std::unique_ptr<Loader> make_loader(const Text& pipeline, const Text& spec, cons
   options.client_name = "python";
   options.device = pointer_to(device);
   options.transport = pointer_to(transport);
-  options.ready_early = ready_early ? 1 : 0;
+  options.experimental_ready_early = experimental_ready_early ? 1 : 0;
   options.join = pointer_to(join);
   options.batch_size = batch_size;
   return std::make_unique<Loader>(options, timeout_s, std::move(framework), progress, converter);
@@ -108,7 +109,8 @@ NB_MODULE(_spdld, module) {
              "rank"_a, "world_size"_a, "local_rank"_a, "group"_a.none(), "socket"_a.none(), "epoch"_a, "step"_a,
              "fingerprint"_a.none(), "state"_a.none(), "held_max"_a, "timeout"_a.none(), "reconnect"_a.none(),
              "held_wait"_a.none(), "reader"_a, "readers"_a, "private"_a, "device"_a.none(), "transport"_a.none(),
-             "ready_early"_a, "join"_a.none(), "batch_size"_a, "framework"_a, "converter"_a, "progress"_a.none());
+             "experimental_ready_early"_a, "join"_a.none(), "batch_size"_a, "framework"_a, "converter"_a,
+             "progress"_a.none());
   module.def("query", &ask, "topic"_a, "argument"_a.none(), "socket"_a.none(), "timeout"_a);
   // Returns a clause such as "the pipeline's spec differs", or none where one of the two is not a fingerprint.
   module.def(

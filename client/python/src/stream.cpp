@@ -4,6 +4,7 @@
 #include <string>
 
 #include "client/python/src/errors.h"
+#include "client/python/src/kept.h"
 
 namespace nb = nanobind;
 
@@ -64,6 +65,17 @@ void use(const spdld::Batch& batch, void* stream) {
   if (!batch) raise(SPDLD_INVALID, kReleased);
   const spdld_result result = spdld_batch_use(batch.get(), stream);
   if (result != SPDLD_OK) raise_last(result);
+}
+
+void use_object(const spdld::Batch& batch, nb::handle stream) {
+  void* const named = stream_of(stream);
+  if (PyIndex_Check(stream.ptr())) return use(batch, named);
+  if (!batch) raise(SPDLD_INVALID, kReleased);
+  const spdld_result result = spdld_batch_use_kept(batch.get(), named, keep(stream), &let_go);
+  std::string sentence;
+  if (result != SPDLD_OK) sentence = spdld_last_error();
+  drop_objects_let_go();
+  if (result != SPDLD_OK) raise(result, sentence);
 }
 
 void wait(const spdld::Batch& batch) {

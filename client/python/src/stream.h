@@ -20,6 +20,9 @@ void prepare_for_consumer(const spdld::Batch& batch, nanobind::handle stream);
 
 // spdld_batch_use and spdld_batch_wait, with Python's exceptions.
 void use(const spdld::Batch& batch, void* stream);
+// For a stream as stream_of() takes it. An object lives as long as its stream is needed: some frameworks destroy a
+// stream with its object.
+void use_object(const spdld::Batch& batch, nanobind::handle stream);
 void wait(const spdld::Batch& batch);
 
 }  // namespace spdld::python

@@ -166,8 +166,11 @@ nb::dict Tensor::cuda_array_interface() const {
 }
 
 void Tensor::use(nb::handle stream) const {
-  void* const named = stream_of(stream);
-  if (!copied_) python::use(batch_, named);
+  if (copied_) {
+    stream_of(stream);  // for its errors alone
+    return;
+  }
+  python::use_object(batch_, stream);
 }
 
 std::string Tensor::describe() const {
@@ -210,7 +213,9 @@ void bind_tensor(nb::module_& module) {
            "dl_device"_a = nb::none(), "copy"_a = nb::none(),
            "Returns a DLPack capsule. The capsule is versioned where max_version is (1, 0) or later.\n\n"
            "stream: for GPU memory, the consumer's stream, as the Python array API standard defines it. None and 1 "
-           "mean the legacy default stream, and 2 means the calling thread's default stream. With -1 the consumer "
+           "mean the legacy default stream, and 2 means the calling thread's default stream, for which the release "
+           "follows the legacy default "
+           "stream. With -1 the consumer "
            "orders its work by itself. The consumer's work is ordered after the copy to the GPU, and the memory is "
            "filled anew after this work.\n\n"
            "Raises BufferError for another device than the tensor's own, and for copy=True in GPU memory.")
