@@ -13,7 +13,7 @@ class AttachOptions(Structure):
                 ("epoch", c_uint64), ("step", c_uint64), ("fingerprint", c_char_p), ("held_max", c_uint32),
                 ("timeout_ms", c_int64), ("reconnect_ms", c_int64), ("no_private_daemon", c_int), ("progress", c_void_p),
                 ("progress_user", c_void_p), ("client_name", c_char_p), ("device", c_char_p), ("transport", c_char_p),
-                ("ready_early", c_int)]
+                ("experimental_ready_early", c_int)]
 
 
 class Tensor(Structure):
@@ -45,12 +45,12 @@ class Library:
 class Loader:
     """A loader of the C interface: `with Loader(library, socket, spec as JSON, way options)`."""
 
-    def __init__(self, library, socket, spec, device, transport=None, ready_early=False):
+    def __init__(self, library, socket, spec, device, transport=None, experimental_ready_early=False):
         self.library, self.handle = library, c_void_p()
         options = AttachOptions(struct_size=ctypes.sizeof(AttachOptions), socket=socket.encode(), spec=spec.encode(),
                                 spec_is_json=1, no_private_daemon=1, timeout_ms=60_000, client_name=b"ctypes",
                                 device=device.encode(), transport=transport.encode() if transport else None,
-                                ready_early=ready_early)
+                                experimental_ready_early=experimental_ready_early)
         library.check(library.c.spdld_attach(byref(options), byref(self.handle)))
 
     def __enter__(self):

@@ -54,14 +54,22 @@ def filled_up(job, rows, outcome, remark):
     return [{"job": job.name, **told.get(name, {"row": name, **missing})} for name in job.rows]
 
 
+def is_absent(job, absent):
+    return any(need in absent for need in job.needs)
+
+
+def not_tried(job, remark):
+    return filled_up(job, [], NOT_TRIED, remark)
+
+
 def run(job, context_file, environment, left_s, absent):
     """Runs a job and returns its rows. `absent` maps a need of jobs to the reason why this machine does not meet it."""
     for need in job.needs:
         if need in absent:
             return filled_up(job, [], NOT_POSSIBLE if need == "cuda" else NOT_TRIED, absent[need])
     limit_s = min(job.limit_s, left_s)
-    if limit_s < 5:
-        return filled_up(job, [], NOT_TRIED, "the time for the whole was up (see --limit)")
+    if limit_s <= 0:
+        return not_tried(job, "the time for the whole was up (see --limit)")
     command = [sys.executable, HERE / "child.py", context_file, job.function, *job.given]
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,

@@ -107,11 +107,9 @@ WAYS = {
     "pinned": {"device": "pinned"},
     "fd": {"device": "cuda", "transport": "fd"},
     "handle": {"device": "cuda", "transport": "handle"},
-    "fd early": {"device": "cuda", "transport": "fd", "ready_early": True},
-    "handle early": {"device": "cuda", "transport": "handle", "ready_early": True},
+    "handle early": {"device": "cuda", "transport": "handle", "experimental_ready_early": True},
 }
-MEMORY = {"cpu": "host", "pinned": "pinned", "fd": "cuda-fd", "handle": "cuda-handle", "fd early": "cuda-fd",
-          "handle early": "cuda-handle"}
+MEMORY = {"cpu": "host", "pinned": "pinned", "fd": "cuda-fd", "handle": "cuda-handle", "handle early": "cuda-handle"}
 
 
 def way_options(way):

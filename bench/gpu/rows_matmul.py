@@ -1,6 +1,7 @@
-"""Measures what the daemon's copies cost a trainer that only computes: a loop of matrix products, with and without
-batches."""
+"""Measures what the daemon's copies cost a trainer that only computes: a loop of matrix products, and a loop of small
+kernels, with and without batches."""
 import statistics
+import threading
 import time
 
 from arrays import torch_with_gpu
@@ -19,10 +20,15 @@ def row_name(way):
     return f"matrix products while fed 3 GB/s: {way}"
 
 
+SMALL_ROW = "small kernels beside copies"
+SMALL_KERNELS, SMALL_ROUNDS = 2000, 10
+
+
 def jobs(device):
     if device != "cuda":
         return []
-    return [Job(f"matrix products, {way}", "rows_matmul:loss", (row_name(way),), 75, given=(way,)) for way in WAYS]
+    return [Job(f"matrix products, {way}", "rows_matmul:loss", (row_name(way),), 60, given=(way,)) for way in WAYS] + \
+        [Job("small kernels", "rows_matmul:small_kernels", (SMALL_ROW,), 40)]
 
 
 class Products:
@@ -99,3 +105,42 @@ def loss(context, report, way):
                  f"{SIZE}x{SIZE} bf16, batches of {size / 1e6:.0f} MB"
                  + ("" if enough else "; the daemon could not feed as much"),
                  loss=share, bytes_per_s=rate, idle=idle, fed=fed, rates=rates, gpu=gpu)
+
+
+def small_kernels(context, report):
+    """Times runs of kernels that take some microseconds each, by the GPU's own clock. Another job takes the batches, so
+    that nothing but the copies stands beside the kernels."""
+    torch = torch_with_gpu()
+    numbers = torch.zeros(4096, device="cuda")
+
+    def run_us():
+        began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        began.record()
+        for _ in range(SMALL_KERNELS):
+            numbers.add_(1)
+        ended.record()
+        ended.synchronize()
+        return 1000 * began.elapsed_time(ended) / SMALL_KERNELS
+
+    run_us()
+    with Daemon(context) as daemon:
+        spec = context.pipeline("small", "float32", 64, prefetch_depth=8)
+        with daemon.attach(spec, way="fd") as loader:
+            stop, taken = threading.Event(), []
+
+            def take():
+                while not stop.is_set():
+                    taken.append(next_batch(loader)["image"].nbytes)
+
+            alone = [run_us() for _ in range(SMALL_ROUNDS)]
+            thread = threading.Thread(target=take)
+            thread.start()
+            began = time.perf_counter()
+            beside = [run_us() for _ in range(SMALL_ROUNDS)]
+            took = time.perf_counter() - began
+            stop.set()
+            thread.join()
+    without, with_copies = statistics.median(alone), statistics.median(beside)
+    report.measured(SMALL_ROW, f"{without:.2f} us a kernel alone, {with_copies:.2f} us beside copies",
+                    f"{sum(taken) / took / 1e9:.2f} GB/s taken by another thread of the trainer; {SMALL_KERNELS} kernels a run",
+                    alone_us=alone, beside_us=beside)

@@ -5,7 +5,7 @@ from arrays import torch_with_gpu
 from jobs import Job
 from node import Daemon, next_batch
 
-WAYS = ("fd", "handle", "fd early", "pinned")
+WAYS = ("fd", "handle", "handle early", "pinned")
 SLEEP_CYCLES = 400_000_000  # some 0.2 s: long enough to fill every slot of the ring many times over
 TAKEN_AFTERWARDS = 30
 
@@ -21,8 +21,8 @@ def graph_row(way):
 def jobs(device):
     if device != "cuda":
         return []
-    return [Job("release", "rows_release:side_streams", tuple(map(side_row, WAYS)), 60, given=WAYS),
-            Job("graphs", "rows_release:graphs", (graph_row("fd"), graph_row("handle")), 60, given=("fd", "handle"))]
+    return [Job("release", "rows_release:side_streams", tuple(map(side_row, WAYS)), 40, given=WAYS),
+            Job("graphs", "rows_release:graphs", (graph_row("fd"), graph_row("handle")), 40, given=("fd", "handle"))]
 
 
 def host_path(daemon, spec, count):

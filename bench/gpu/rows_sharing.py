@@ -57,10 +57,10 @@ def namespace_row(namespace, way):
 def jobs(device):
     if device != "cuda":
         return [Job("named pipeline", "rows_sharing:named_pipeline", ("named pipeline: cpu",), 60, ())]
-    return [Job("seeing", "rows_sharing:seeing", SEEING, 60),
-            Job("other user", "rows_sharing:other_user", tuple(map(uid_row, WAYS)), 150, ("cuda", "root"), WAYS),
+    return [Job("seeing", "rows_sharing:seeing", SEEING, 45),
+            Job("other user", "rows_sharing:other_user", tuple(map(uid_row, WAYS)), 75, ("cuda", "root"), WAYS),
             Job("other namespaces", "rows_sharing:other_namespaces",
-                tuple(namespace_row(*pair) for pair in product(NAMESPACES, WAYS)), 150, ("cuda", "root")),
+                tuple(namespace_row(*pair) for pair in product(NAMESPACES, WAYS)), 75, ("cuda", "root")),
             Job("modes", "rows_sharing:modes", ("two containers", "exclusive-process mode", "MPS", "MIG"), 20)]
 
 

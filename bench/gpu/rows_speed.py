@@ -12,7 +12,7 @@ from node import Daemon, next_batch, until
 
 LATENCY_MAX_US = 50
 COPY_SHARE_MIN = 0.9
-GPU_WAYS = ("fd", "handle", "fd early", "handle early", "pinned")
+GPU_WAYS = ("fd", "handle", "handle early", "pinned")
 COPY_ROWS = ("host-to-device copies of the daemon", "the same with every core decoding", "memory of the daemon's context")
 
 
@@ -26,12 +26,12 @@ def rate_row(way):
 
 def jobs(device):
     ways = GPU_WAYS if device == "cuda" else ("cpu",)
-    latency = [Job("latency", "rows_speed:latency", tuple(map(latency_row, ways)), 90, ("cuda",) * (device == "cuda"), ways)]
+    latency = [Job("latency", "rows_speed:latency", tuple(map(latency_row, ways)), 60, ("cuda",) * (device == "cuda"), ways)]
     if device != "cuda":
         return latency
-    rated = ("fd", "fd early", "handle")
-    return latency + [Job("rate", "rows_speed:rate", tuple(map(rate_row, rated)), 60, given=rated),
-                      Job("copies", "rows_speed:copies", COPY_ROWS, 90)]
+    rated = ("fd", "handle early", "handle")
+    return latency + [Job("rate", "rows_speed:rate", tuple(map(rate_row, rated)), 45, given=rated),
+                      Job("copies", "rows_speed:copies", COPY_ROWS, 60)]
 
 
 def quantile(values, share):

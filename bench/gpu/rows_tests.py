@@ -23,9 +23,9 @@ def abi_row(way):
 def jobs(device):
     ways, needs = (GPU_WAYS, ("cuda",)) if device == "cuda" else (("cpu",), ())
     name = "C ABI" if device == "cuda" else "C ABI, cpu"
-    found = [Job(name, "rows_tests:c_abi", tuple(map(abi_row, ways)), 60, needs, ways)]
+    found = [Job(name, "rows_tests:c_abi", tuple(map(abi_row, ways)), 40, needs, ways)]
     if device == "cuda":
-        found.insert(0, Job("spdlctl", "rows_tests:spdlctl", CTL_ROWS, 60))
+        found.insert(0, Job("spdlctl", "rows_tests:spdlctl", CTL_ROWS, 30))
     return found
 
 

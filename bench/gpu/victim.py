@@ -1,20 +1,49 @@
 #!/usr/bin/env python3
-"""A trainer that waits to be killed: `victim.py SOCKET SPEC.json WAY GROUP`. It prints "ready" when it holds a batch,
-and then takes more batches."""
+"""A trainer that waits to be killed: `victim.py SOCKET SPEC.json WAY GROUP [WORK]`. It prints "ready" when it holds a
+batch. Then it takes more batches, or does its WORK: "kernel" writes to the batch by kernels that are queued for seconds,
+and "fork" has workers that live on when it is killed. Their numbers stand behind "ready"."""
 import json
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import spdld
 from node import next_batch, way_options
 
+WORKERS = 4
+WORKER_S = 60  # at most, should nobody end it
+KERNELS = 20_000
+
+
+def forked_worker():
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        time.sleep(WORKER_S)
+        os._exit(0)
+    return child
+
+
+def write_by_kernels(batch):
+    import torch
+    image = torch.from_dlpack(batch.tensor("image"))
+    for _ in range(KERNELS):
+        image.add_(1)
+
 
 def main():
-    socket, spec, way, group = sys.argv[1:]
+    socket, spec, way, group, *work = sys.argv[1:]
     loader = spdld.attach(json.loads(Path(spec).read_text()), socket=socket, group=group, framework="raw", private=False,
                           timeout=60, **way_options(way))
     held = next_batch(loader)
-    print("ready", flush=True)
+    workers = [forked_worker() for _ in range(WORKERS)] if work == ["fork"] else []
+    print("ready", *workers, flush=True)
+    if work == ["kernel"]:
+        write_by_kernels(held)
+    if work:
+        time.sleep(WORKER_S)
     while True:
         held = next_batch(loader)
         held["image"]

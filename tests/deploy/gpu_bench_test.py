@@ -17,6 +17,7 @@ import report  # noqa: E402
 from daemon import make_pictures  # noqa: E402
 
 OPTIONS = cases.options("build")
+FAKE_DRIVER = Path(OPTIONS.build) / "tests/support/fake_cuda/fake_cuda_run"
 BARE = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
 WAIT_S = 120
 LOADER = b"/lib64/ld-linux-x86-64.so.2"
@@ -56,13 +57,72 @@ class Packed(unittest.TestCase):
             elif "cannot be imported" not in row["remark"]:
                 self.assertIn(row["outcome"], (report.PASS, report.MEASURED), row)
         for name in ("equal in numpy: cpu", "READY to tensor: cpu", "descriptor readable to spdld_next's tensor: cpu",
-                     "memory after killed trainers: cpu", "batch in use when the daemon is killed: cpu", "named pipeline: cpu"):
+                     "memory after killed trainers: cpu", "batch in use when the daemon is killed: cpu", "named pipeline: cpu", "time of an attach: cpu",
+                     "other batches beside the forked workers of a killed trainer: cpu"):
             self.assertIn(rows[name]["outcome"], (report.PASS, report.MEASURED, report.NOT_POSSIBLE), name)
         for name in ("equal in torch: fd", "equal in jax: handle", "matrix products while fed 3 GB/s: fd",
-                     "memory after killed trainers: handle", "trainer of another user: fd", "MIG"):
+                     "memory after killed trainers: handle", "trainer of another user: fd", "MIG", "end of the copy to READY",
+                     "small kernels beside copies", "batches after a daemon was killed mid-copy",
+                     "other batches after a trainer was killed in a kernel that writes"):
             self.assertEqual(rows[name]["outcome"], report.NOT_POSSIBLE, name)
         self.assertEqual(len([line for line in (out / "table.md").read_text().splitlines() if line.startswith("| ")]),
                          len(rows) + 2)
+
+    def test_a_run_that_has_no_time_says_how_to_go_on(self):
+        out, after, runs = self.folder / "parts", [], 0
+        while runs == 0 or after:
+            done, result = self.run_bundle(out, "--device", "cpu", "--quick", "--limit", "61", *after)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            after = ["--after", result["after"]] if result["after"] is not None else []
+            if after:
+                self.assertIn(f"Go on with: python3 {self.bundle}/run.py --out {out} --after '{result['after']}'", done.stdout)
+                self.assertIn(report.NOT_TRIED, {row["outcome"] for row in result["rows"]})
+            runs += 1
+            self.assertLess(runs, 20)
+        self.assertGreater(runs, 1)
+        whole = [row for row in result["rows"] if row["outcome"] == report.NOT_TRIED]
+        self.assertEqual(whole, [])
+        names = [row["row"] for row in result["rows"]]
+        self.assertEqual(len(names), len(set(names)))
+        done = run(sys.executable, self.bundle / "run.py", "--device", "cpu", "--after", "no such job", env=BARE)
+        self.assertIn("latency", done.stderr)
+
+    def test_no_job_waits_for_more_than_the_whole_has(self):
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'bench/gpu'}:{Path(OPTIONS.build) / 'client/python'}"}
+        program = ("import run, sys, importlib; sys.path.append(str(run.HERE.parent / 'support'))\n"
+                   "print(*[job.limit_s for part in run.PARTS for job in importlib.import_module(part).jobs('cuda')])")
+        done = run(sys.executable, "-c", program, env=environment)
+        limits = [int(word) for word in done.stdout.split()]
+        self.assertGreater(len(limits), 20, done.stderr)
+        self.assertLessEqual(max(limits), 90)
+
+    def test_the_jobs_of_the_driver_alone(self):
+        for job, count in (("captures", 3), ("attach", 3), ("shared sizes", 2), ("ready lag", 1), ("killed mid-copy", 1),
+                           ("forked workers", 1), ("killed daemon, fd", 2)):
+            with self.subTest(job):
+                out = self.folder / job.replace(" ", "-")
+                done = run(FAKE_DRIVER, "--copy-us=2000", "--", sys.executable, self.bundle / "run.py", "--out", out, "--quick",
+                           "--only", job, env=BARE)
+                rows = json.loads((out / "result.json").read_text())["rows"]
+                self.assertEqual(len(rows), count, done.stdout + done.stderr)
+                needs_torch = job == "killed daemon, fd"
+                for row in rows:
+                    wanted = (report.NOT_POSSIBLE,) if needs_torch else (report.PASS, report.MEASURED)
+                    self.assertIn(row["outcome"], wanted, row)
+                broken = [line for line in done.stderr.splitlines() if line.startswith("fake CUDA: ")]
+                if job == "ready lag":  # it looks on purpose while a slot is filled
+                    broken = [line for line in broken if "overwritten while a stream still read it" not in line]
+                self.assertEqual(broken, [])
+                self.assertIn(done.returncode, (0, 99) if job == "ready lag" else (0,), done.stdout + done.stderr)
+
+    def test_the_archive(self):
+        folder = self.folder / "archived"
+        done = run(sys.executable, ROOT / "bench/gpu/pack", folder, "--build", OPTIONS.build, "--no-python", "--corpus",
+                   self.folder / "pictures", "--tar")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        archive = Path(f"{folder}.tar")
+        self.assertLessEqual(archive.stat().st_size, 64 << 20)
+        self.assertIn(f"{folder.name}/run.py", run("tar", "-tf", archive).stdout.splitlines())
 
     def test_it_brings_all_libraries(self):
         loader = self.bundle / "lib/glibc/ld-linux-x86-64.so.2"
