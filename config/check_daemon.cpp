@@ -67,6 +67,15 @@ std::span<const DaemonSection> daemon_sections() {
         size_key("spare_slot_bytes_max", "kept for the next ring of the same user", defaults.spare_slot_bytes_max),
         count_key("pipelines_per_user_max", "open at once", defaults.pipelines_per_user_max, 1, 1024),
         count_key("sessions_max", "connected clients", defaults.sessions_max, 1, 65536),
+        count_key("sessions_per_user_max", "connected clients of one user", defaults.sessions_per_user_max, 1, 65536),
+        count_key("sessions_reserve", "more clients, for root and the daemon's user", defaults.sessions_reserve, 0,
+                  1024),
+        count_key("rings_per_user_max", "rings of one user", defaults.rings_per_user_max, 1, 65536),
+        count_key("slots_per_user_max", "slots of one user's rings", defaults.slots_per_user_max, 1, 1 << 20),
+        count_key("listings_per_user_max", "of one user, at the same time", defaults.listings_per_user_max, 1, 16),
+        count_key("queries_per_user_s_max", "of one user in a second", defaults.queries_per_user_s_max, 1, 1'000'000),
+        count_key("silent_ms_max", "of a trainer that holds batches; 0: no limit", defaults.silent_ms_max, 0,
+                  86'400'000),
         count_key("share_lag_ms_max", "how long a job may hold back the other jobs on its stream",
                   defaults.share_lag_ms_max, 1, 86'400'000),
         count_key("share_jobs_max", "jobs on one stream", defaults.share_jobs_max, 1, 60)}},
@@ -182,6 +191,13 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.spare_slot_bytes_max = static_cast<uint64_t>(reader.integer("spare_slot_bytes_max"));
   settings.pipelines_per_user_max = static_cast<uint32_t>(reader.integer("pipelines_per_user_max"));
   settings.sessions_max = static_cast<uint32_t>(reader.integer("sessions_max"));
+  settings.sessions_per_user_max = static_cast<uint32_t>(reader.integer("sessions_per_user_max"));
+  settings.sessions_reserve = static_cast<uint32_t>(reader.integer("sessions_reserve"));
+  settings.rings_per_user_max = static_cast<uint32_t>(reader.integer("rings_per_user_max"));
+  settings.slots_per_user_max = static_cast<uint32_t>(reader.integer("slots_per_user_max"));
+  settings.listings_per_user_max = static_cast<uint32_t>(reader.integer("listings_per_user_max"));
+  settings.queries_per_user_s_max = static_cast<uint32_t>(reader.integer("queries_per_user_s_max"));
+  settings.silent_ms_max = static_cast<uint32_t>(reader.integer("silent_ms_max"));
   settings.share_lag_ms_max = static_cast<uint32_t>(reader.integer("share_lag_ms_max"));
   settings.share_jobs_max = static_cast<uint32_t>(reader.integer("share_jobs_max"));
   if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;

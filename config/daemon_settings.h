@@ -40,6 +40,15 @@ struct DaemonSettings {
   uint64_t spare_slot_bytes_max = 1ull << 30;
   uint32_t pipelines_per_user_max = 16;  // open at once, of one uid
   uint32_t sessions_max = 256;
+  // Of one uid, at most; the daemon's own uid and root have no such limits.
+  uint32_t sessions_per_user_max = 128;
+  uint32_t rings_per_user_max = 64;
+  uint32_t slots_per_user_max = 512;      // of all its rings, in host memory and on GPUs
+  uint32_t listings_per_user_max = 2;     // at the same time; further ones wait
+  uint32_t queries_per_user_s_max = 100;  // further ones wait
+  uint32_t sessions_reserve = 16;         // beyond sessions_max, for the daemon's own uid and root
+  // How long a trainer that holds batches may send nothing, before its session ends; 0: as long as it likes.
+  uint32_t silent_ms_max = 0;
   // For jobs that share a stream: how long one job may hold the others back, and how many jobs may hold its batches.
   uint32_t share_lag_ms_max = 10'000;
   uint32_t share_jobs_max = 8;

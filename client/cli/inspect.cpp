@@ -55,6 +55,34 @@ std::string sessions_text(const Json& sessions, const Page& page) {
   return table.empty() ? "no sessions\n" : table.text(page);
 }
 
+// One line a user: the part of the node that it has, and its limits. An older daemon tells nothing of them.
+std::string users_text(const Json& document, const Page& page) {
+  Table table({{"USER", Align::kRight, Role::kKey},
+               {"SESSIONS", Align::kRight},
+               {"PIPELINES", Align::kRight},
+               {"RINGS", Align::kRight},
+               {"SLOTS", Align::kRight},
+               {"IN THEM", Align::kRight},
+               {"QUERIES", Align::kRight},
+               {"WAITS", Align::kRight},
+               {"REFUSED", Align::kRight}});
+  if (!document.contains("users")) return "";
+  const Json& limits = table_at(document, "limits");
+  for (const auto& user : list_at(document, "users")) {
+    const bool limited = flag_or_false(user, "limited");
+    const auto part = [&](const char* key, const char* limit) {
+      return count_text(count_at(user, key)) + (limited ? " of " + count_text(count_at(limits, limit)) : "");
+    };
+    const uint64_t refused = count_at(user, "refused");
+    table.add({std::to_string(count_at(user, "uid")), part("sessions", "sessions_per_user_max"),
+               part("pipelines", "pipelines_per_user_max"), part("rings", "rings_per_user_max"),
+               part("slots", "slots_per_user_max"), bytes_text(number_at(user, "slot_bytes")),
+               count_text(count_at(user, "queries")), count_text(count_at(user, "waits")),
+               Cell(count_text(refused), refused > 0 ? Style::kWarning : Style::kPlain)});
+  }
+  return table.empty() ? "" : table.text(page) + "\n";
+}
+
 // One line a GPU; where there is none the facts say why.
 std::string gpus_text(const Json& gpus, const Page& page) {
   Table table({{"GPU", Align::kLeft, Role::kKey},
@@ -112,7 +140,7 @@ ExitCode status(const Globals& globals) {
                                    : count_text(list_at(gpus, "devices").size()) + ", driver for CUDA " + driver);
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
   print(facts.text(page) + "\n" + shelves_text(document, page) + gpus_text(gpus, page) +
-        sessions_text(list_at(document, "sessions"), page) + "\n" +
+        users_text(document, page) + sessions_text(list_at(document, "sessions"), page) + "\n" +
         (pipelines.empty() ? "no pipelines\n" : pipelines.text(page)));
   return kFine;
 }

@@ -18,13 +18,12 @@ constexpr auto kPauseForCloser = std::chrono::milliseconds(2);
 
 }  // namespace
 
-Server::Server(EventLoop& loop, UniqueFd listener, uint32_t sessions_max, Service& service,
+Server::Server(EventLoop& loop, UniqueFd listener, const UserLimits& limits, Service& service,
                std::function<void()> emptied)
     : loop_(loop),
-      closer_(std::make_shared<Closer>()),
+      surroundings_(std::make_shared<Surroundings>(limits)),
       listener_(loop, std::move(listener)),
       pause_(loop),
-      sessions_max_(sessions_max),
       service_(service),
       emptied_(std::move(emptied)) {
   wait();
@@ -36,7 +35,8 @@ void Server::wait() {
 
 void Server::accept_all() {
   for (int i = 0; i < kAcceptsAtOnce; i++) {
-    if (closer_->full(Closer::Kind::kSocket)) return pause_.start(kPauseForCloser, [this] { accept_all(); });
+    if (surroundings_->closer.full(Closer::Kind::kSocket))
+      return pause_.start(kPauseForCloser, [this] { accept_all(); });
     UniqueFd socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
       take(std::move(socket));
@@ -53,21 +53,24 @@ void Server::accept_all() {
 
 void Server::take(UniqueFd socket) {
   const auto peer = proto::peer_credentials(socket.get());
+  UserShares& users = surroundings_->users;
   if (only_uid_ && peer.uid != *only_uid_ && peer.uid != 0) {
-    log::warn("a client of uid {} was turned away: this daemon serves uid {} alone", peer.uid, *only_uid_);
+    if (users.may_log(peer.uid))
+      log::warn("a client of uid {} was turned away: this daemon serves uid {} alone", peer.uid, *only_uid_);
     return turn_away(std::move(socket), peer.uid, proto::ErrorCode::denied,
                      "this is the private spdld of uid " + std::to_string(*only_uid_) + ": it serves nobody else");
   }
-  if (sessions_.size() >= sessions_max_) {
-    log::warn("a client of uid {} was turned away: sessions_max = {} is reached", peer.uid, sessions_max_);
-    return turn_away(std::move(socket), peer.uid, proto::ErrorCode::limit,
-                     "spdld has " + std::to_string(sessions_max_) + " clients already (limits.sessions_max)");
+  if (const Status room = users.enter(peer.uid); !room) {
+    if (users.may_log(peer.uid)) log::warn("a client of uid {} was turned away: {}", peer.uid, room.error().message);
+    return turn_away(std::move(socket), peer.uid, proto::ErrorCode::limit, room.error().message);
   }
   const uint64_t id = next_id_++;
-  auto session = std::make_shared<Session>(loop_, std::move(socket), id, service_, closer_, [this, id] {
-    sessions_.erase(id);
-    if (sessions_.empty()) emptied_();
-  });
+  auto session =
+      std::make_shared<Session>(loop_, std::move(socket), id, service_, surroundings_, [this, id, uid = peer.uid] {
+        surroundings_->users.leave(uid);
+        sessions_.erase(id);
+        if (sessions_.empty()) emptied_();
+      });
   sessions_[id] = session;
   session->start();
 }
@@ -79,12 +82,16 @@ void Server::turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const 
   proto::send_message(socket.get(),
                       proto::finish(builder, proto::Body::ErrorReply, proto::CreateErrorReply(builder, 0, code, text)));
   shutdown(socket.get(), SHUT_RDWR);  // the client hears of the end at once, whenever the socket is closed
-  closer_->close(uid, Closer::Kind::kSocket, std::move(socket));
+  surroundings_->closer.close(uid, Closer::Kind::kSocket, std::move(socket));
+}
+
+void Server::end_silent(std::chrono::milliseconds limit) {
+  for (const auto& [id, session] : sessions_) session->end_if_silent(limit);
 }
 
 void Server::stop(const std::string& message) {
   // Clients that wait to be accepted go with the listener, and so do the descriptors that they have sent.
-  if (listener_.is_open()) closer_->close(geteuid(), Closer::Kind::kSocket, listener_.take());
+  if (listener_.is_open()) surroundings_->closer.close(geteuid(), Closer::Kind::kSocket, listener_.take());
   pause_.cancel();
   for (const auto& [id, session] : sessions_) session->say_goodbye(message);
 }

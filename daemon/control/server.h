@@ -11,6 +11,7 @@
 #include "daemon/base/event_loop.h"
 #include "daemon/control/service.h"
 #include "daemon/control/session.h"
+#include "daemon/control/user_share.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::control {
@@ -18,11 +19,15 @@ namespace spdld::control {
 class Server {
  public:
   // `listener` is a listening SOCK_SEQPACKET socket. `emptied` is called whenever the last session has ended.
-  Server(EventLoop& loop, UniqueFd listener, uint32_t sessions_max, Service& service, std::function<void()> emptied);
+  Server(EventLoop& loop, UniqueFd listener, const UserLimits& limits, Service& service, std::function<void()> emptied);
 
   // From now on only this uid and root may connect, as to a private daemon.
   void admit_only(uid_t uid) { only_uid_ = uid; }
-  void set_sessions_max(uint32_t sessions_max) { sessions_max_ = sessions_max; }
+  void set_limits(const UserLimits& limits) { surroundings_->users.set_limits(limits); }
+  const UserShares& users() const { return surroundings_->users; }
+  size_t closing() const { return surroundings_->closer.waiting(); }  // descriptors that wait to be closed
+  // Ends the sessions whose clients hold batches and have sent nothing for so long.
+  void end_silent(std::chrono::milliseconds limit);
   // Accepts no further client, and says GOODBYE to the clients that are connected.
   void stop(const std::string& message);
 
@@ -35,10 +40,9 @@ class Server {
   void turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const std::string& message);
 
   EventLoop& loop_;
-  const std::shared_ptr<Closer> closer_;
+  const std::shared_ptr<Surroundings> surroundings_;
   Watch listener_;
   Timer pause_;  // after a failed accept (no descriptors left), or where many sockets wait to be closed
-  uint32_t sessions_max_;
   Service& service_;
   std::function<void()> emptied_;
   std::optional<uid_t> only_uid_;

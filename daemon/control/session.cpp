@@ -32,12 +32,12 @@ std::vector<delivery::LeaseId> leases_of(const flatbuffers::Vector<const proto::
 
 }  // namespace
 
-Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::shared_ptr<Closer> closer,
-                 std::function<void()> ended)
+Session::Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service,
+                 std::shared_ptr<Surroundings> surroundings, std::function<void()> ended)
     : loop_(loop),
       socket_(loop, std::move(socket)),
       service_(service),
-      closer_(std::move(closer)),
+      surroundings_(std::move(surroundings)),
       ended_(std::move(ended)),
       outbox_(socket_.fd()),
       started_ns_(monotonic_ns()),
@@ -82,12 +82,26 @@ void Session::end(std::string_view why) {
 void Session::close_socket() {
   if (!socket_.is_open()) return;
   shutdown(socket_.fd(), SHUT_RDWR);  // the client hears of the end at once, whenever the socket is closed
-  closer_->close(client_.uid, Closer::Kind::kSocket, socket_.take());
+  surroundings_->closer.close(client_.uid, Closer::Kind::kSocket, socket_.take());
 }
 
 void Session::close_received() {
-  for (UniqueFd& fd : received_.fds) closer_->close(client_.uid, Closer::Kind::kReceived, std::move(fd));
+  for (UniqueFd& fd : received_.fds) surroundings_->closer.close(client_.uid, Closer::Kind::kReceived, std::move(fd));
   received_.fds.clear();
+}
+
+void Session::end_if_silent(std::chrono::milliseconds limit) {
+  if (state_ != State::kGreeted) return;
+  const auto silent_ms = static_cast<int64_t>((monotonic_ns() - heard_ns_) / 1'000'000);
+  const bool holds = std::any_of(attachments_.begin(), attachments_.end(),
+                                 [](const auto& held) { return held.second.attachment->holds_leases(); });
+  pollfd unread{socket_.fd(), POLLIN, 0};  // the daemon may have been stopped itself, or made this client wait
+  if (silent_ms <= limit.count() || !holds || poll(&unread, 1, 0) > 0) return;
+  log::warn("session {} ({}, pid {}, uid {}) holds batches and has sent nothing for {} ms: it ends", client_.session,
+            client_.name, client_.pid, client_.uid, silent_ms);
+  send_error(0, {Trouble::kLimit, "this client held batches and sent nothing for longer than " +
+                                      std::to_string(limit.count()) + " ms (limits.silent_ms_max)"});
+  end("it was silent while it held batches");
 }
 
 bool Session::client_gone() const {
@@ -115,6 +129,11 @@ void Session::wait_readable() {
   });
 }
 
+std::chrono::milliseconds Session::time_to_wait() const {
+  if (surroundings_->closer.full(client_.uid, Closer::Kind::kReceived)) return kPauseForReceived;
+  return surroundings_->users.wait(client_.uid, asked_);
+}
+
 // Messages stay unread in the socket meanwhile.
 void Session::pause(std::chrono::milliseconds time) {
   pause_.start(time, [self = weak_from_this()] {
@@ -136,15 +155,18 @@ void Session::wait_writable() {
 
 void Session::on_readable() {
   for (int i = 0; i < kMessagesAtOnce && outbox_.empty(); i++) {
-    if (closer_->full(client_.uid, Closer::Kind::kReceived)) return pause(kPauseForReceived);
+    if (const auto time = time_to_wait(); time.count() > 0) return pause(time);
     const auto status = proto::receive_message(socket_.fd(), received_);
     if (status == proto::IoStatus::kWouldBlock) break;
     const bool over = status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed;
     if (status == proto::IoStatus::kTooLarge)
       refuse_message(proto::ErrorCode::malformed, "a message of more than 64 KiB or 253 descriptors was dropped");
     if (status == proto::IoStatus::kTooLarge && !received_.fds.empty()) end("its message carried descriptors");
+    heard_ns_ = monotonic_ns();
+    asked_ = false;
     if (status == proto::IoStatus::kOk) take_message(received_);
     close_received();
+    surroundings_->users.note_time(client_.uid, monotonic_ns() - heard_ns_);
     if (over) return end("its socket was closed");
     if (state_ == State::kEnded) return;
   }
@@ -192,7 +214,7 @@ void Session::send_error(uint32_t request, const Error& error, proto::ErrorCode 
 }
 
 void Session::refuse_message(proto::ErrorCode code, const std::string& message, uint32_t request) {
-  if (++bad_messages_ <= kBadMessagesLogged)
+  if (++bad_messages_ <= kBadMessagesLogged && surroundings_->users.may_log(client_.uid))
     log::warn("session {} (pid {}, uid {}): bad message: {}", client_.session, client_.pid, client_.uid, message);
   send_error(request, {Trouble::kUsage, message}, code);
 }
@@ -364,6 +386,8 @@ void Session::on_detach(const proto::Message& message) {
 
 void Session::on_query(const proto::Message& message) {
   const auto& query = *message.body_as_Query();
+  asked_ = true;
+  surroundings_->users.note_query(client_.uid);
   const auto topic = query.topic() <= proto::Topic::MAX ? proto::EnumNameTopic(query.topic()) : "";
   const auto answer = service_.query(client_, topic, proto::text_of(query.argument()));
   if (!answer) return send_error(query.request(), answer.error());

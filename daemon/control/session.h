@@ -12,10 +12,18 @@
 #include "daemon/base/event_loop.h"
 #include "daemon/control/outbox.h"
 #include "daemon/control/service.h"
+#include "daemon/control/user_share.h"
 
 namespace spdld::control {
 
 class SessionReply;
+
+// Shared by all sessions of a server.
+struct Surroundings {
+  explicit Surroundings(const UserLimits& limits) : users(limits) {}
+  Closer closer;
+  UserShares users;
+};
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -25,7 +33,7 @@ class Session : public std::enable_shared_from_this<Session> {
   static constexpr uint64_t kBadMessagesLogged = 10;  // of one session; further ones are counted
 
   // `ended` is called once, when the session has let go of everything.
-  Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::shared_ptr<Closer> closer,
+  Session(EventLoop& loop, UniqueFd socket, uint64_t id, Service& service, std::shared_ptr<Surroundings> surroundings,
           std::function<void()> ended);
   ~Session();
 
@@ -33,6 +41,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Says GOODBYE; the client keeps its batches and comes back later.
   void say_goodbye(std::string_view message);
   void end(std::string_view why);
+  // Ends it with a sentence where its client holds batches and has sent nothing for longer than this.
+  void end_if_silent(std::chrono::milliseconds limit);
 
   // Whether the client's process or its end of the socket has gone, even where the news of it is still on its way here.
   bool client_gone() const;
@@ -50,6 +60,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void wait_readable();
   void wait_writable();
   void pause(std::chrono::milliseconds time);
+  std::chrono::milliseconds time_to_wait() const;  // until its next message may be read
   void on_readable();
   void take_message(const proto::Received& received);
   bool carries_too_much(const proto::Message* message) const;
@@ -82,13 +93,15 @@ class Session : public std::enable_shared_from_this<Session> {
   EventLoop& loop_;
   Watch socket_;
   Service& service_;
-  const std::shared_ptr<Closer> closer_;
+  const std::shared_ptr<Surroundings> surroundings_;
   std::function<void()> ended_;
   Client client_;
   Outbox outbox_;
   State state_ = State::kNew;
   bool reading_ = false, writing_ = false;  // a wait is under way
+  bool asked_ = false;                      // its last message was a query
   uint64_t bad_messages_ = 0;
+  uint64_t heard_ns_ = 0;  // when its last message came
   uint64_t started_ns_;
   uint32_t next_attachment_ = 1;
   std::map<uint32_t, Held> attachments_;

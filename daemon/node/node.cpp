@@ -71,12 +71,14 @@ Node::Node(Options options)
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_({options_.settings.gpu_enabled, options_.settings.gpu_slot_bytes_max,
              options_.settings.gpu_staging_bytes_max}),
-      pipelines_(loop_, {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency,
-                         listings_folder(options_.settings)}),
+      pipelines_(loop_,
+                 {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency, 0,
+                  listings_folder(options_.settings)},
+                 options_.settings.listings_per_user_max),
       quarantine_(loop_),
       signals_(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); }),
       server_(std::make_unique<control::Server>(loop_, listen(options_.settings, supervisor_, socket_is_own_),
-                                                options_.settings.sessions_max, *this, [this] { on_emptied(); })),
+                                                user_limits(options_.settings), *this, [this] { on_emptied(); })),
       tick_(loop_),
       linger_(loop_),
       drain_limit_(loop_),
@@ -119,6 +121,8 @@ void Node::tick() {
     tell_disk_trouble();
     leave_errors(false);
     quarantine_.tick();
+    if (const uint32_t silent_ms = options_.settings.silent_ms_max)
+      server_->end_silent(std::chrono::milliseconds(silent_ms));
     pipelines_.close_idle();
     pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
       return std::any_of(closing_.begin(), closing_.end(),
@@ -193,7 +197,8 @@ void Node::take_settings(const config::DaemonSettings& read) {
   if (!options_.log_level.empty()) settings.log_level = options_.log_level;
   tuning_.set_settings(settings);
   pipelines_.set_weights(settings.cpu_weights);
-  server_->set_sessions_max(settings.sessions_max);
+  pipelines_.set_listings_per_user_max(settings.listings_per_user_max);
+  server_->set_limits(user_limits(settings));
   log::set_level(settings.log_level);
   std::string waiting;
   for (const auto& key : keys_that_wait(options_.of_file, read)) waiting += (waiting.empty() ? "" : ", ") + key;
@@ -225,11 +230,18 @@ Node::View Node::view() const {
           gpus_,
           quarantine_,
           *cache_,
-          tuning_};
+          tuning_,
+          ring_use()};
 }
 
 Result<std::string> Node::query(const control::Client& client, std::string_view topic, std::string_view argument) {
-  return report(view(), client, topic, argument);
+  if (is_owner(client.uid)) return report(view(), client, topic, argument);  // they read what they have just written
+  const Answers::Question question{client.uid, topic, argument};
+  const uint64_t now_ns = monotonic_ns();
+  if (const std::string* kept = answers_.find(question, now_ns)) return *kept;
+  auto answer = report(view(), client, topic, argument);
+  if (answer) answers_.keep(question, *answer, now_ns);
+  return answer;
 }
 
 }  // namespace spdld::node

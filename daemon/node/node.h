@@ -17,6 +17,7 @@
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/memory/host/host_memory.h"
+#include "daemon/node/answers.h"
 #include "daemon/node/feed.h"
 #include "daemon/node/last_errors.h"
 #include "daemon/node/pipelines.h"
@@ -59,6 +60,16 @@ struct RingPlan {
   std::optional<Feed::Sharing> sharing = {};
 };
 
+// The sum of one user's rings, with rings that are being made and rings that end.
+struct RingUse {
+  size_t rings = 0, slots = 0;
+  uint64_t host_bytes = 0;
+};
+// The most slots of all rings: each is an open file, and the other half of the limit is for clients and data.
+uint64_t slot_files_max();
+// As the settings say, with no more sessions than the limit of open files has room for.
+control::UserLimits user_limits(const config::DaemonSettings& settings);
+
 class Node final : public control::Service {
  public:
   // Takes the socket (systemd's, or its own) and starts the threads. Throws SetupError.
@@ -98,6 +109,7 @@ class Node final : public control::Service {
     const Quarantine& quarantine;
     const cache::Cache& cache;
     const Tuning& tuning;
+    std::map<uid_t, RingUse> ring_use;
   };
   View view() const;
 
@@ -132,7 +144,9 @@ class Node final : public control::Service {
   void seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sampler::Position from);
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
                    const control::Client& client, const sampler::Sharding& sharding) const;
-  void make_room(uid_t uid, uint64_t bytes);  // for a ring in host memory; throws where the limits leave no room
+  std::map<uid_t, RingUse> ring_use() const;
+  void check_quota(uid_t uid, size_t slots) const;  // for a new ring; throws where the limits leave no room
+  void make_room(uid_t uid, uint64_t bytes);        // for a ring in host memory; throws where the limits leave no room
   void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
@@ -163,7 +177,8 @@ class Node final : public control::Service {
   EventLoop loop_;  // below the pool: tasks that are left in the loop hold feeds, which need the pool to end
   Pipelines pipelines_;
   std::map<const pipeline::Pipeline*, Feeds> feeds_;
-  std::set<std::shared_ptr<Feed>> closing_;  // stopped feeds whose slots are still touched
+  std::set<std::shared_ptr<Feed>> closing_;         // stopped feeds whose slots are still touched
+  std::multiset<std::pair<uid_t, size_t>> making_;  // users and slots of rings whose device memory is being made
   Quarantine quarantine_;
   ServiceSupervisor supervisor_;
   bool socket_is_own_ = false;  // not the service manager's
@@ -175,6 +190,7 @@ class Node final : public control::Service {
   bool has_served_ = true;  // somebody attached, or wanted to, since the daemon was last empty
   bool disk_trouble_told_ = false;
   LastErrors last_errors_;
+  Answers answers_;  // to users with limits
 };
 
 }  // namespace spdld::node

@@ -1,6 +1,7 @@
 #include "daemon/node/pipelines.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "config/field_path.h"
 #include "daemon/base/cpu.h"
@@ -11,7 +12,8 @@
 namespace spdld::node {
 namespace {
 
-constexpr size_t kMissingLogged = 20;  // sentences
+constexpr size_t kMissingLogged = 20;              // sentences
+constexpr uint64_t kOfNoUser = uint64_t{1} << 63;  // no uid has it
 
 std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
   const bool is_sent = !opener.named && !is_owner(opener.uid);
@@ -20,13 +22,8 @@ std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
 
 }  // namespace
 
-Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources) : loop_(loop), resources_(resources) {
-  for (unsigned i = 0; i < kListingThreads; i++)
-    threads_.emplace_back([this, i](const std::stop_token& stop) {
-      name_thread("listing", i);
-      listing_thread(stop);
-    });
-}
+Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, size_t listings_per_user_max)
+    : loop_(loop), resources_(resources), listing_(kListingThreads, listings_per_user_max, is_owner) {}
 
 Pipelines::~Pipelines() = default;
 
@@ -79,24 +76,12 @@ size_t Pipelines::count_in_use(uid_t uid) const {
 void Pipelines::list(Entry& entry) {
   entry.listing = true;
   entry.listed_what = {}, entry.listed = entry.to_list = 0;
-  {
-    std::lock_guard lock(mutex_);
-    to_list_.push_back({entry.key, entry.spec, entry.bounds, entry.pipeline});
-  }
-  wake_.notify_one();
-}
-
-void Pipelines::listing_thread(const std::stop_token& stop) {
-  for (;;) {
-    ToList next;
-    {
-      std::unique_lock lock(mutex_);
-      if (!wake_.wait(lock, stop, [this] { return !to_list_.empty(); })) return;
-      next = std::move(to_list_.front());
-      to_list_.pop_front();
-    }
-    loop_.post([this, key = next.key, outcome = list_now(next, stop)] { on_listed(key, outcome); });
-  }
+  // Pipelines of the operator's take turns by themselves, and what a user sent by its user.
+  const uint64_t owner = entry.named ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
+  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.bounds, owner, entry.pipeline}](
+                              const std::stop_token& stop) {
+    loop_.post([this, key = what.key, outcome = list_now(what, stop)] { on_listed(key, outcome); });
+  });
 }
 
 Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token& stop) try {
@@ -130,7 +115,9 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;
   });
   const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
-  return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources_, stop);
+  pipeline::Resources resources = resources_;
+  resources.fetch_owner = what.owner;
+  return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 
 void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
@@ -206,8 +193,7 @@ void Pipelines::close_idle() {
 }
 
 void Pipelines::close_all() {
-  for (auto& thread : threads_) thread.request_stop();
-  threads_.clear();  // joins
+  listing_.stop();
   entries_.clear();
 }
 

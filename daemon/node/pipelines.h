@@ -3,22 +3,19 @@
 // open for a while after its last trainer has left, so that the next one starts at once. Control thread only.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "config/spec.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/base/result.h"
 #include "daemon/node/cpu_share.h"
+#include "daemon/node/listing_queue.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/listing.h"
@@ -43,7 +40,7 @@ class Pipelines {
  public:
   static constexpr uint64_t kIdleNsMax = 600ull * 1'000'000'000;
   static constexpr size_t kIdleMax = 8;
-  static constexpr unsigned kListingThreads = 2;
+  static constexpr unsigned kListingThreads = 4;
   static constexpr double kSentWeightMax = 1;  // of other users' specs: the weight of a plain pipeline
 
   struct Entry {
@@ -65,7 +62,7 @@ class Pipelines {
     bool is_in_use() const { return listing || !idle_since_ns; }
   };
 
-  Pipelines(EventLoop& loop, const pipeline::Resources& resources);
+  Pipelines(EventLoop& loop, const pipeline::Resources& resources, size_t listings_per_user_max);
   ~Pipelines();  // stops listings under way
 
   // `opening.on_open` is called on the control thread: within this call where the pipeline is open, and never where the
@@ -78,6 +75,8 @@ class Pipelines {
   // From now on these weights of the operator replace named pipelines' own cpu_weight.
   void set_weights(std::map<std::string, double> weights);
   double weight_of(const Entry& entry) const;
+  void set_listings_per_user_max(size_t count) { listing_.set_per_user_max(count); }
+  size_t count_in_use(uid_t uid) const;  // of specs that this user sent
   // Called at every tick, for the reports.
   void note_cpu(uint64_t all_busy_ns);
   // Closes pipelines that have been idle for long, and idle pipelines beyond kIdleMax.
@@ -92,6 +91,7 @@ class Pipelines {
     std::string key;
     config::PipelineSpec spec;
     std::shared_ptr<const source::Bounds> bounds;
+    uint64_t owner = 0;                        // whose turn its reads take
     std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
   };
   // The listed pipeline with its cache shelves open, or why there is none.
@@ -99,9 +99,7 @@ class Pipelines {
 
   // Answers `opening` for an entry that is there: at once, or when it is listed.
   Status wait_for(Entry& entry, Opening opening);
-  size_t count_in_use(uid_t uid) const;  // of specs that this user sent
   void list(Entry& entry);
-  void listing_thread(const std::stop_token& stop);
   Outcome list_now(const ToList& what, const std::stop_token& stop);
   std::shared_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
   void on_listed(const std::string& key, const Outcome& outcome);
@@ -110,11 +108,7 @@ class Pipelines {
   const pipeline::Resources resources_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<std::string, double> weights_;  // the operator's, by name
-
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::deque<ToList> to_list_;  // guarded by mutex_
-  std::vector<std::jthread> threads_;
+  ListingQueue listing_;                   // last: its threads use the rest
 };
 
 }  // namespace spdld::node

@@ -51,6 +51,10 @@ void Quarantine::tick() {
   }
 }
 
+void Quarantine::add_feeds(std::set<const Feed*>& feeds) const {
+  for (const Entry& entry : entries_) feeds.insert(entry.feed.get());
+}
+
 uint64_t Quarantine::bytes_on(const std::string& uuid) const {
   std::set<const Feed*> counted;
   uint64_t bytes = 0;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "daemon/base/event_loop.h"
@@ -28,6 +29,7 @@ class Quarantine {
   // The bytes in quarantine of rings on the GPU of this UUID.
   uint64_t bytes_on(const std::string& uuid) const;
   size_t size() const { return entries_.size(); }
+  void add_feeds(std::set<const Feed*>& feeds) const;
 
  private:
   struct Entry {

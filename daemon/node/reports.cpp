@@ -121,6 +121,53 @@ Json cache_document(const Node::View& view, const control::Client& client) {
           {"damaged", report.damaged},       {"shelves", shelves}};
 }
 
+Json limits_document(const Node::View& view) {
+  const auto& settings = view.options.settings;
+  const control::UserLimits& sessions = view.server.users().limits();
+  return {{"sessions_max", sessions.sessions_max},
+          {"sessions_reserve", sessions.sessions_reserve},
+          {"slot_files_max", slot_files_max()},
+          {"sessions_per_user_max", sessions.sessions_per_user_max},
+          {"pipelines_per_user_max", settings.pipelines_per_user_max},
+          {"rings_per_user_max", settings.rings_per_user_max},
+          {"slots_per_user_max", settings.slots_per_user_max},
+          {"slot_bytes_per_user_max", settings.slot_bytes_per_user_max},
+          {"listings_per_user_max", settings.listings_per_user_max},
+          {"queries_per_user_s_max", sessions.queries_per_user_s_max},
+          {"silent_ms_max", settings.silent_ms_max}};
+}
+
+// Each user's part of the node; other users' parts are for the owners alone.
+Json users_document(const Node::View& view, const control::Client& client) {
+  std::map<uid_t, Json> of_user;
+  const auto entry_of = [&](uid_t uid) -> Json& {
+    Json& entry = of_user[uid];
+    if (entry.is_null())
+      entry = {{"uid", uid},      {"limited", !is_owner(uid)},
+               {"sessions", 0},   {"pipelines", view.pipelines.count_in_use(uid)},
+               {"rings", 0},      {"slots", 0},
+               {"slot_bytes", 0}, {"queries", 0},
+               {"waits", 0},      {"refused", 0},
+               {"unlogged", 0},   {"control_s", 0.0}};
+    return entry;
+  };
+  const bool sees_all = is_owner(client.uid);
+  for (const auto& [uid, share] : view.server.users().shares()) {
+    if (!sees_all && uid != client.uid) continue;
+    Json& entry = entry_of(uid);
+    entry["sessions"] = share.sessions, entry["queries"] = share.queried, entry["waits"] = share.waits;
+    entry["refused"] = share.refused, entry["unlogged"] = share.unlogged, entry["control_s"] = share.time_taken_s;
+  }
+  for (const auto& [uid, use] : view.ring_use) {
+    if (!sees_all && uid != client.uid) continue;
+    Json& entry = entry_of(uid);
+    entry["rings"] = use.rings, entry["slots"] = use.slots, entry["slot_bytes"] = use.host_bytes;
+  }
+  Json users = Json::array();
+  for (auto& [uid, entry] : of_user) users.push_back(std::move(entry));
+  return users;
+}
+
 Json status_document(const Node::View& view, const control::Client& client) {
   Json out = ping_document(view);
   const auto& settings = view.options.settings;
@@ -146,6 +193,8 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"huge_pages", memory::huge_pages()}};
   out["cache"] = cache_document(view, client);
   out["gpus"] = gpus_document(view);
+  out["limits"] = limits_document(view);
+  out["users"] = users_document(view, client);
   Json sessions = Json::array();
   for (const auto& [id, session] : view.server.sessions())
     sessions.push_back({{"id", id},

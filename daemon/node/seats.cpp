@@ -144,6 +144,7 @@ void Node::take_seat(const control::Client& client, const control::AttachRequest
     return join(newcomer, feed);
   }
   const RingPlan plan = plan_ring(newcomer);
+  check_quota(client.uid, plan.slots);
   if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
   const size_t touched = plan.sharing ? plan.sharing->ring.slots(1) : plan.slots;
   uint64_t bytes = plan.layout.slot_bytes() * touched;
@@ -161,10 +162,12 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
   ring.owner = newcomer.client.uid;
   ring.slots = plan.slots;
   ring.slot_bytes = plan.layout.slot_bytes();
+  making_.emplace(newcomer.client.uid, plan.slots);
   gpus_.make_slots(ring, [this, newcomer, plan](Result<memory::SlotMemories> made) {
     // Shared, because a posted handler must be copyable.
     auto memories = std::make_shared<Result<memory::SlotMemories>>(std::move(made));
     loop_.post([this, newcomer, plan, memories = std::move(memories)] {
+      making_.erase(making_.find({newcomer.client.uid, plan.slots}));
       try {
         if (!*memories) throw SetupError(memories->error().trouble, memories->error().message);
         if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
@@ -277,25 +280,6 @@ std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& 
   pipelines_.set_in_use(*pipeline, true);
   if (tap) begin_tap(newcomer, feed, *tap);
   return feed;
-}
-
-void Node::make_room(uid_t uid, uint64_t bytes) {
-  const auto& settings = options_.settings;
-  uint64_t of_user = 0;
-  const uint64_t in_all = slot_bytes();
-  for (const auto& [pipeline, feeds] : feeds_)
-    for (const auto& [key, feed] : feeds) of_user += key.uid == uid ? feed->host_bytes() : 0;
-  if (bytes > settings.slot_bytes_max - std::min(in_all, settings.slot_bytes_max))
-    throw SetupError(Trouble::kLimit,
-                     "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and " +
-                         std::to_string(in_all) + " of " + std::to_string(settings.slot_bytes_max) +
-                         " are taken (limits.slot_bytes_max): lower batch.size or batch.prefetch_depth");
-  const uint64_t user_max = settings.slot_bytes_per_user_max;
-  if (uid != 0 && uid != geteuid() && bytes > user_max - std::min(of_user, user_max))
-    throw SetupError(Trouble::kLimit, "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and user " +
-                                          user_name(uid) + " has " + std::to_string(of_user) + " of " +
-                                          std::to_string(user_max) + " (limits.slot_bytes_per_user_max)");
-  host_memory_.keep_at_most(settings.slot_bytes_max - in_all - bytes);
 }
 
 // A job that was killed and started again at once, perhaps with other ranks, may ask for its seats before the news of

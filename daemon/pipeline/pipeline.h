@@ -28,6 +28,7 @@ struct Resources {
   std::vector<DecodeContext>& contexts;  // one for each pool thread
   cache::Cache& cache;
   uint32_t fetch_max = 0;               // the most reads at once
+  uint64_t fetch_owner = 0;             // whose turn the reads take (FetchRequest::owner)
   std::filesystem::path listings = {};  // where listings outlive the daemon; empty: nowhere
 };
 

@@ -36,6 +36,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     task->stream = this;
     task->observer = this;
     task->listing = &pipeline_->listing();
+    task->owner = pipeline_->resources().fetch_owner;
     for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
     idle_.push_back(task.get());
     tasks_.push_back(std::move(task));

@@ -57,6 +57,7 @@ struct FetchRequest {
   // Set by the caller.
   const Listing* listing = nullptr;
   uint64_t sample = 0;
+  uint64_t owner = 0;              // requests wait in turn by owner
   std::vector<FieldFetch> fields;  // of kind kFetched
   FetchObserver* observer = nullptr;
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 
 #include "daemon/base/cpu.h"
+#include "daemon/source/fetch_queue.h"
 #include "daemon/source/fetcher.h"
 #include "daemon/source/field_reader.h"
 
@@ -42,9 +42,7 @@ struct LocalFetcher::Inside {
       if (closing) return nullptr;  // the allowed threads finish the outstanding requests
       (number < allowed ? wanted : resting).wait(lock);
     }
-    FetchRequest* request = queue.front();
-    queue.pop_front();
-    return request;
+    return queue.pop();
   }
 
   void record(FetchRequest& request, std::chrono::steady_clock::time_point start) {
@@ -63,7 +61,7 @@ struct LocalFetcher::Inside {
   std::mutex mutex;
   std::condition_variable wanted;   // a request came, for the threads that may take it
   std::condition_variable resting;  // the others
-  std::deque<FetchRequest*> queue;  // under mutex, as the following; bounded by the callers
+  FetchQueue queue;                 // under mutex, as the following
   unsigned allowed;                 // threads of lower numbers take requests
   bool closing = false;
   std::vector<std::jthread> threads;
@@ -91,7 +89,7 @@ LocalFetcher::~LocalFetcher() {
 
 void LocalFetcher::fetch(FetchRequest& request) {
   const std::scoped_lock lock(inside_->mutex);
-  inside_->queue.push_back(&request);
+  inside_->queue.push(request);
   inside_->wanted.notify_one();  // under the lock: the request may be the last one, and its end the fetcher's
 }
 

@@ -23,6 +23,13 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.slot_bytes_per_user_max == 4ull << 30);
   CHECK(settings.pipelines_per_user_max == 16);
   CHECK(settings.sessions_max == 256);
+  CHECK(settings.sessions_per_user_max == 128);
+  CHECK(settings.sessions_reserve == 16);
+  CHECK(settings.rings_per_user_max == 64);
+  CHECK(settings.slots_per_user_max == 512);
+  CHECK(settings.listings_per_user_max == 2);
+  CHECK(settings.queries_per_user_s_max == 100);
+  CHECK(settings.silent_ms_max == 0);
   CHECK_FALSE(settings.cache_ram_bytes_max.has_value());
   CHECK(settings.cache_folder.empty());
   CHECK(settings.cache_disk_bytes_max == 64ull << 30);
@@ -53,6 +60,13 @@ slot_bytes_max = "1.5 GiB"
 slot_bytes_per_user_max = 1048576
 pipelines_per_user_max = 2
 sessions_max = 3
+sessions_per_user_max = 2
+sessions_reserve = 0
+rings_per_user_max = 5
+slots_per_user_max = 40
+listings_per_user_max = 1
+queries_per_user_s_max = 7
+silent_ms_max = 60000
 [cache]
 ram_bytes_max = "20 GiB"
 folder = "/mnt/ssd"
@@ -92,6 +106,13 @@ level = "debug"
   CHECK(settings.slot_bytes_per_user_max == 1048576);
   CHECK(settings.pipelines_per_user_max == 2);
   CHECK(settings.sessions_max == 3);
+  CHECK(settings.sessions_per_user_max == 2);
+  CHECK(settings.sessions_reserve == 0);
+  CHECK(settings.rings_per_user_max == 5);
+  CHECK(settings.slots_per_user_max == 40);
+  CHECK(settings.listings_per_user_max == 1);
+  CHECK(settings.queries_per_user_s_max == 7);
+  CHECK(settings.silent_ms_max == 60'000);
   CHECK(settings.cache_ram_bytes_max == 20ull << 30);
   CHECK(settings.cache_folder == "/mnt/ssd");
   CHECK(settings.cache_disk_bytes_max == 1000000000000);

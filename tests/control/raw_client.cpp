@@ -110,7 +110,7 @@ std::pair<proto::ErrorCode, std::string> RawClient::hear_error() {
 }
 
 Served::Served(uint32_t sessions_max) {
-  server = std::make_unique<control::Server>(loop, proto::listen_at(path(), 0600), sessions_max, service,
+  server = std::make_unique<control::Server>(loop, proto::listen_at(path(), 0600), control::UserLimits{.sessions_max = sessions_max}, service,
                                              [this] { emptied++; });
   thread_ = std::thread([this] { loop.run(); });
 }

@@ -53,7 +53,7 @@ void HostMemory::give_back(const Use& use, SlotMemories memories, bool closed) {
       going_.push_back(std::move(memory));
     }
   }
-  while (spare_bytes_ > spare_bytes_max_) drop_oldest();
+  while (spare_bytes_ > spare_bytes_max_ || spare_.size() > kSpareSlotsMax) drop_oldest();
   wake_.notify_one();
 }
 

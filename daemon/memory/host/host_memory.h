@@ -28,6 +28,7 @@ std::string huge_pages();
 class HostMemory {
  public:
   static constexpr uint64_t kSpareNsMax = 30ull * 1'000'000'000;
+  static constexpr size_t kSpareSlotsMax = 256;  // each is an open file
 
   // The properties of a ring's slots, which are all alike.
   struct Use {

@@ -1,0 +1,58 @@
+// Processes of another user. They need root.
+#pragma once
+
+#include <grp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "tests/integration/trainer.h"
+
+namespace spdld::test {
+
+inline bool is_root() {
+  if (geteuid() == 0) return true;
+  WARN("not tried: only root can be somebody else");
+  return false;
+}
+
+inline bool become(uid_t uid) { return setgroups(0, nullptr) == 0 && setgid(uid) == 0 && setuid(uid) == 0; }
+
+// Another user's process, which does something and tells it in a line. The line has come when the constructor returns.
+// Then it goes on to live until this object ends it.
+class OtherUser {
+ public:
+  OtherUser(uid_t uid, const std::function<std::string(Pipe& told)>& what) {
+    pid_ = in_child([&] {
+      if (!become(uid)) return 50;
+      told_.write(what(told_) + "\n");
+      for (;;) pause();
+      return 0;
+    });
+    told_.close_writer();
+    said_ = told_.read_line();
+  }
+  ~OtherUser() { end(); }
+  OtherUser(OtherUser&& other) noexcept
+      : told_(std::move(other.told_)), said_(std::move(other.said_)), pid_(std::exchange(other.pid_, -1)) {}
+
+  const std::string& said() const { return said_; }
+  std::string read_line() { return told_.read_line(); }
+  pid_t pid() const { return pid_; }
+  void end() {
+    if (pid_ < 0) return;
+    kill(pid_, SIGKILL);
+    wait_for(std::exchange(pid_, -1));
+  }
+
+ private:
+  Pipe told_;
+  std::string said_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace spdld::test
