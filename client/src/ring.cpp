@@ -116,7 +116,7 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   const std::shared_ptr<cuda::Context> context = slots_->context();
   if (!context) return {};
   placement_.device = context->device().ordinal;
-  placement_.gpu = cuda::to_text(context->device().uuid);
+  placement_.gpu = cuda::uuid_text(context->device());
   placement_.ready_early = slots_->copied(0) != nullptr;
   try {
     work_ = std::make_unique<StreamWork>(context, slots_->count());

@@ -29,7 +29,8 @@ Outcome import_pinned(const proto::Attached& answer, const std::vector<UniqueFd>
   Outcome outcome = find_own_gpu(gpus, device);
   if (!outcome.ok()) return outcome;
   try {
-    auto pinned = std::make_unique<PinnedSlots>(cuda::Context::retain(*device), answer.slot_bytes());
+    auto pinned =
+        std::make_unique<PinnedSlots>(cuda::Context::retain(*device, cuda::Context::Use::kByOne), answer.slot_bytes());
     outcome = pinned->map(fds, false);
     if (!outcome.ok()) return outcome;
     pinned->pin();

@@ -42,11 +42,15 @@ enum Result : int {
   kInvalidAddressSpace = 717,
   kInvalidPc = 718,
   kLaunchFailed = 719,
+  kTensorMemoryLeak = 721,
   kNotPermitted = 800,
   kNotSupported = 801,
   kSystemDriverMismatch = 803,
   kDriverTooOldForGpu = 804,
+  kMpsRpcFailure = 806,
+  kMpsClientTerminated = 810,
   kStreamCaptureUnsupported = 900,
+  kExternalDevice = 911,
   kUnknown = 999,
 };
 
@@ -106,9 +110,13 @@ inline constexpr unsigned kHostRegisterPortable = 1;
 
 // CUdevice_attribute
 inline constexpr int kAttributeComputeMode = 20;
+inline constexpr int kAttributePciBus = 33;
+inline constexpr int kAttributePciDevice = 34;
+inline constexpr int kAttributePciDomain = 50;
 inline constexpr int kAttributeVirtualMemory = 102;
 inline constexpr int kAttributePosixFileHandles = 103;
-inline constexpr int kAttributeMps = 133;  // contexts are shared through MPS; since CUDA 12
+inline constexpr int kAttributeRdma = 110;  // other devices may reach memory that cuMemCreate makes
+inline constexpr int kAttributeMps = 133;   // contexts are shared through MPS; since CUDA 12
 // CUcomputemode
 inline constexpr int kComputeModeProhibited = 2;
 inline constexpr int kComputeModeExclusiveProcess = 3;

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace spdld::cuda {
@@ -17,10 +20,13 @@ using FinderV2 = abi::Result (*)(const char* symbol, void** entry, int version, 
 constexpr int kVersionNeeded = 11040;  // the newest variant in the table
 constexpr int kNameBytes = 256;
 
+using Clock = std::chrono::steady_clock;
+
 // The process that loads the driver; 0: none yet. Told apart from Loaded: a fork in the middle of loading leaves the
 // child with a load that nobody ends.
 std::atomic<pid_t> loader_pid{0};
 std::atomic<bool> load_ended{false};
+std::atomic<bool> found_later{false};  // by another attempt than the first
 
 std::string version_text(int version) {
   if (version <= 0) return "of an unknown CUDA version";
@@ -66,6 +72,15 @@ class EntryFinder {
   int version_ = 0;
 };
 
+// As the kernel names it; GPUs are function 0.
+std::string pci_text(int domain, int bus, int device) {
+  if (domain < 0 || bus < 0 || device < 0) return {};
+  char text[32];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.0", static_cast<unsigned>(domain), static_cast<unsigned>(bus),
+                static_cast<unsigned>(device));
+  return text;
+}
+
 Fault forked_fault() {
   return Fault(Cause::kForked, "this process was forked from one that had initialised CUDA, and can't use it");
 }
@@ -76,6 +91,7 @@ Fault forked_fault() {
 struct Driver::Loaded {
   Driver driver;
   std::optional<Fault> fault;
+  Clock::time_point ended = {};
 
   Loaded() {
     try {
@@ -85,6 +101,7 @@ struct Driver::Loaded {
     } catch (const Fault& reason) {
       fault = reason;
     }
+    ended = Clock::now();
     load_ended = true;
   }
 };
@@ -99,11 +116,47 @@ const Driver::Loaded& Driver::loaded() {
   return *once;
 }
 
+// The attempts after the first. The forked child of a process that has loaded the driver never comes here: another
+// thread of its parent may have had the lock.
+struct Driver::Retries {
+  std::mutex mutex;
+  std::optional<Fault> last;  // guarded by mutex, as the following
+  Clock::time_point ended;    // the last attempt
+  Driver driver;
+  bool is_found = false;
+
+  explicit Retries(const Loaded& first) : last(first.fault), ended(first.ended) {}
+  void look() {
+    driver.devices_.clear();
+    try {
+      driver.load_entries();
+      driver.initialize();
+      driver.list_devices();
+      is_found = found_later = true;
+    } catch (const Fault& fault) {
+      last = fault;
+    }
+    ended = Clock::now();
+  }
+};
+
+const Driver& Driver::try_again(const Loaded& first) {
+  if (first.fault->cause() == Cause::kDriverTooOld || first.fault->cause() == Cause::kForked) throw *first.fault;
+  alignas(Retries) static std::byte storage[sizeof(Retries)];
+  static Retries& retries = *std::construct_at(reinterpret_cast<Retries*>(storage), first);
+  const std::lock_guard lock(retries.mutex);
+  if (!retries.is_found && Clock::now() >= retries.ended + std::chrono::milliseconds(kRetry_ms)) retries.look();
+  if (!retries.is_found) throw *retries.last;
+  return retries.driver;
+}
+
 const Driver& Driver::get() {
   const Loaded& once = loaded();
-  if (once.fault) throw *once.fault;
-  if (once.driver.is_forked()) throw forked_fault();
-  return once.driver;
+  const bool is_child = once.driver.is_forked();
+  if (is_child && (!once.fault || found_later)) throw forked_fault();
+  if (!once.fault) return once.driver;
+  if (is_child) throw *once.fault;
+  return try_again(once);
 }
 
 const Driver* Driver::find(std::string* why) {
@@ -173,9 +226,15 @@ void Driver::list_devices() {
       check(entries_.cuDeviceGetAttribute(&value, number, device.handle), which);
       return value;
     };
-    device.shares_fds = !device.is_slice && attribute(abi::kAttributeVirtualMemory) != 0 &&
-                        attribute(abi::kAttributePosixFileHandles) != 0;
+    device.shares_fds = attribute(abi::kAttributeVirtualMemory) != 0 && attribute(abi::kAttributePosixFileHandles) != 0;
     device.compute_mode = attribute(abi::kAttributeComputeMode);
+    const auto wish = [&](int number) {  // of no need where a driver does not know it
+      int value = 0;
+      const bool is_told = entries_.cuDeviceGetAttribute(&value, number, device.handle) == abi::kSuccess;
+      return is_told ? value : -1;
+    };
+    device.allows_rdma = wish(abi::kAttributeRdma) > 0;
+    device.pci = pci_text(wish(abi::kAttributePciDomain), wish(abi::kAttributePciBus), wish(abi::kAttributePciDevice));
     devices_.push_back(std::move(device));
   }
 }
@@ -193,9 +252,9 @@ std::string Driver::describe(abi::Result code) const {
   return std::string(name) + ", " + text;
 }
 
-std::string to_text(const abi::Uuid& uuid) {
+std::string to_text(const abi::Uuid& uuid, bool is_slice) {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "GPU-";
+  std::string text = is_slice ? "MIG-" : "GPU-";
   for (size_t index = 0; index < uuid.bytes.size(); ++index) {
     if (index == 4 || index == 6 || index == 8 || index == 10) text += '-';
     const auto byte = static_cast<unsigned char>(uuid.bytes[index]);

@@ -1,5 +1,6 @@
 // NVIDIA's driver, looked for at run time: one binary runs without a driver, with a driver and no GPU, and with GPUs.
-// Loaded once a process, at the first get(), and never unloaded. Any thread.
+// Loaded at the first get(), and never unloaded. A driver that is not there or does not start is tried again: kernel
+// modules may be loaded, and devices shown, after this process has begun. Any thread.
 #pragma once
 
 #include <string>
@@ -16,19 +17,25 @@ struct Device {
   abi::Device handle = 0;
   abi::Uuid uuid = {};
   std::string name;
-  uint64_t bytes = 0;       // of its memory
-  bool is_slice = false;    // a part of a GPU (MIG), with a UUID of its own
-  bool shares_fds = false;  // memory can be exported as a file descriptor
-  int compute_mode = 0;     // CUcomputemode, when it was looked at
+  uint64_t bytes = 0;        // of its memory
+  bool is_slice = false;     // a part of a GPU (MIG), with a UUID of its own
+  bool shares_fds = false;   // memory can be exported as a file descriptor
+  bool allows_rdma = false;  // memory that is exported so can be reached by other devices
+  std::string pci;           // "0000:1b:00.0"; empty: not told
+  int compute_mode = 0;      // CUcomputemode, when it was looked at
 };
 
-// "GPU-00000000-0000-0000-0000-000000000000"
-std::string to_text(const abi::Uuid& uuid);
+// "GPU-00000000-0000-0000-0000-000000000000", or "MIG-..." for a slice
+std::string to_text(const abi::Uuid& uuid, bool is_slice = false);
+inline std::string uuid_text(const Device& device) { return to_text(device.uuid, device.is_slice); }
 
 class Driver {
  public:
-  // Loads and initialises the driver once. Throws Fault: kNoDriver, kDriverTooOld, kNoGpu, kForked (a parent process
-  // loaded the driver), or the cause of cuInit's error; every further call throws the same.
+  // A driver that could not be used is tried again when somebody asks after this time.
+  static constexpr uint32_t kRetry_ms = 1'000;
+  // Loads and initialises the driver. Throws Fault: kNoDriver, kDriverTooOld, kNoGpu, kForked (a parent process loaded
+  // the driver), or the cause of cuInit's error; further calls throw the same until it is tried again. A driver that
+  // is too old stays so.
   static const Driver& get();
   // The same without the exception: nullptr instead, and `why` (if given) gets the sentence.
   static const Driver* find(std::string* why = nullptr);
@@ -49,7 +56,9 @@ class Driver {
 
  private:
   struct Loaded;
+  struct Retries;
   static const Loaded& loaded();
+  static const Driver& try_again(const Loaded& first);
   Driver() = default;
   void load_entries();
   void initialize() const;

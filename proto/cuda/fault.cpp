@@ -105,6 +105,10 @@ bool is_sticky(abi::Result code) {
     case abi::kInvalidAddressSpace:
     case abi::kInvalidPc:
     case abi::kLaunchFailed:
+    case abi::kTensorMemoryLeak:
+    case abi::kMpsRpcFailure:
+    case abi::kMpsClientTerminated:
+    case abi::kExternalDevice:
       return true;
     default:
       return false;

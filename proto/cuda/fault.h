@@ -35,7 +35,8 @@ std::string_view advice_of(Cause cause);
 
 // The cause of a call's result, as far as the number alone tells it.
 Cause cause_of(abi::Result code);
-// Whether every further call on the context fails with the same code.
+// Whether every further call on the context fails with the same code. After some of them (MPS's, an external device's)
+// only a new process can use the GPU again.
 bool is_sticky(abi::Result code);
 
 // The exception of set-up.

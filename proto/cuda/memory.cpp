@@ -47,6 +47,7 @@ abi::MemAllocationProp fd_property(const Context& context) {
   property.type = abi::kMemAllocationPinned;
   property.requested_handle_types = abi::kMemHandlePosixFile;
   property.location = {abi::kMemLocationDevice, context.device().handle};
+  property.flags.gpu_direct_rdma_capable = context.device().allows_rdma ? 1 : 0;
   return property;
 }
 
@@ -57,11 +58,6 @@ uint64_t fd_bytes(const Context& context, uint64_t bytes) {
       context.driver().call().cuMemGetAllocationGranularity(&granularity, &property, abi::kMemGranularityMinimum),
       context, place(context) + " does not tell the granularity of memory that is shared as a file descriptor");
   return round_up(bytes, std::max<uint64_t>(granularity, kDeviceGranularity));  // both are powers of two
-}
-
-// Addresses that stay mapped are not given back: something else would be mapped over them.
-void unmap(const abi::Entries& call, abi::DevicePtr address, uint64_t bytes) {
-  if (call.cuMemUnmap(address, bytes) == abi::kSuccess) call.cuMemAddressFree(address, bytes);
 }
 
 }  // namespace
@@ -148,12 +144,7 @@ FdMemory::FdMemory(ContextRef context, uint64_t bytes) : DeviceMemory(std::move(
   check_transport(
       call.cuMemCreate(&handle_, bytes_, &property, 0), *context_,
       place(*context_) + " gives no " + megabytes(bytes_) + " of memory that can be shared as a file descriptor");
-  try {
-    map(handle_);
-  } catch (const Fault&) {
-    call.cuMemRelease(handle_);
-    throw;
-  }
+  map(handle_, true);
 }
 
 FdMemory::FdMemory(ContextRef context, int shared, uint64_t bytes) : DeviceMemory(std::move(context), bytes) {
@@ -165,40 +156,30 @@ FdMemory::FdMemory(ContextRef context, int shared, uint64_t bytes) : DeviceMemor
   void* const shared_value = reinterpret_cast<void*>(static_cast<intptr_t>(shared));
   check_transport(call.cuMemImportFromShareableHandle(&imported, shared_value, abi::kMemHandlePosixFile), *context_,
                   "memory of another process can't be opened on " + place(*context_) + " by its file descriptor");
-  // Its mapping keeps it; nobody shares it from here, so that the handle has no further use.
-  try {
-    map(imported);
-  } catch (const Fault&) {
-    call.cuMemRelease(imported);
-    throw;
-  }
-  call.cuMemRelease(imported);
+  map(imported, false);  // nobody shares it from here, so that the handle has no further use
 }
 
-void FdMemory::map(abi::MemHandle handle) {
-  const std::string what = megabytes(bytes_) + " of memory can't be mapped on " + place(*context_);
+void FdMemory::map(abi::MemHandle handle, bool keeps_handle) {
   const abi::Entries& call = context_->driver().call();
-  abi::DevicePtr address = 0;
-  check_transport(call.cuMemAddressReserve(&address, bytes_, 0, 0, 0), *context_, what);
-  abi::Result code = call.cuMemMap(address, bytes_, 0, handle, 0);
+  Context::Range range = {0, bytes_, false, handle};
+  abi::Result code = call.cuMemAddressReserve(&range.address, bytes_, 0, 0, 0);
+  if (code == abi::kSuccess) {
+    code = call.cuMemMap(range.address, bytes_, 0, handle, 0);
+    range.is_mapped = code == abi::kSuccess;
+  }
   if (code == abi::kSuccess) {
     const abi::MemAccessDesc access = {{abi::kMemLocationDevice, context_->device().handle}, abi::kMemAccessReadWrite};
-    code = call.cuMemSetAccess(address, bytes_, &access, 1);
-    if (code != abi::kSuccess) unmap(call, address, bytes_);
-  } else {
-    call.cuMemAddressFree(address, bytes_);
+    code = call.cuMemSetAccess(range.address, bytes_, &access, 1);
   }
-  check_transport(code, *context_, what);
-  address_ = address;
+  const bool is_done = code == abi::kSuccess;
+  if (is_done && !keeps_handle && call.cuMemRelease(handle) == abi::kSuccess) range.handle = 0;
+  range_ = context_->keep(range);
+  if (!is_done) context_->give_back(range_);
+  check_transport(code, *context_, megabytes(bytes_) + " of memory can't be mapped on " + place(*context_));
+  address_ = range.address;
 }
 
-FdMemory::~FdMemory() {
-  const Current current(*context_);
-  if (current.result() != abi::kSuccess) return;
-  const abi::Entries& call = context_->driver().call();
-  unmap(call, address_, bytes_);
-  if (handle_ != 0) call.cuMemRelease(handle_);
-}
+FdMemory::~FdMemory() { context_->give_back(range_); }
 
 UniqueFd FdMemory::share() const {
   const Current current(*context_);

@@ -13,7 +13,7 @@ bool uses_mps(const Driver& driver, const Device& device) {
   return driver.call().cuDeviceGetAttribute(&value, abi::kAttributeMps, device.handle) == abi::kSuccess && value == 1;
 }
 
-void refuse_modes(const Driver& driver, const Device& device) {
+void refuse_modes(const Driver& driver, const Device& device, Context::Use use) {
   int mode = 0;
   driver.check(driver.call().cuDeviceGetAttribute(&mode, abi::kAttributeComputeMode, device.handle),
                text_of(device) + " does not tell its compute mode");
@@ -21,7 +21,8 @@ void refuse_modes(const Driver& driver, const Device& device) {
     throw Fault(
         Cause::kUnsupported,
         text_of(device) + " is in compute mode prohibited, and takes no process; allow them with nvidia-smi -c 0");
-  if (mode == abi::kComputeModeExclusiveProcess && !uses_mps(driver, device))
+  const bool needs_several = use == Context::Use::kBySeveral;
+  if (mode == abi::kComputeModeExclusiveProcess && needs_several && !uses_mps(driver, device))
     throw Fault(Cause::kExclusiveProcess,
                 text_of(device) + " is in compute mode exclusive-process, and takes one process alone");
 }
@@ -35,18 +36,18 @@ abi::Result within(const Context& context, Call&& call) {
 
 }  // namespace
 
-Context::Context(const Device& device) : driver_(Driver::get()), device_(device) {
+Context::Context(const Device& device, Use use) : driver_(Driver::get()), device_(device) {
   const BesideCaptures beside(&driver_);
-  refuse_modes(driver_, device_);
+  refuse_modes(driver_, device_, use);
   driver_.check(driver_.call().cuDevicePrimaryCtxRetain(&handle_, device_.handle),
                 text_of(device_) + " gives no context");
 }
 
-std::shared_ptr<Context> Context::retain(const Device& device) {
+std::shared_ptr<Context> Context::retain(const Device& device, Use use) {
   struct Retained : Context {  // lets make_shared reach the constructor
-    explicit Retained(const Device& of) : Context(of) {}
+    Retained(const Device& of, Use by) : Context(of, by) {}
   };
-  return std::make_shared<Retained>(device);
+  return std::make_shared<Retained>(device, use);
 }
 
 Context::~Context() {
@@ -61,6 +62,38 @@ void Context::reset() {
   // A reset does not undo the retain, which would keep the next context alive for ever; it can't be undone before it.
   driver_.call().cuDevicePrimaryCtxReset(device_.handle);
   driver_.call().cuDevicePrimaryCtxRelease(device_.handle);
+  // At once: the next context may be given the same addresses.
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, range] : ranges_) try_to_give_back(range);
+  ranges_.clear();
+}
+
+uint64_t Context::keep(const Range& range) {
+  const std::lock_guard lock(mutex_);
+  ranges_.emplace(++last_range_, range);
+  return last_range_;
+}
+
+void Context::give_back(uint64_t number) {
+  if (driver_.is_forked()) return;  // another thread of the parent may have had the lock
+  const std::lock_guard lock(mutex_);
+  const auto found = ranges_.find(number);
+  if (found != ranges_.end() && try_to_give_back(found->second)) ranges_.erase(found);
+}
+
+// false: an error that a reset clears away; what is still there may be given back then. Addresses that stay mapped are
+// kept: something else would be mapped over them.
+bool Context::try_to_give_back(Range& range) const {
+  const abi::Entries& call = driver_.call();
+  if (range.is_mapped) {
+    const abi::Result unmapped = call.cuMemUnmap(range.address, range.bytes);
+    if (is_sticky(unmapped)) return false;
+    range.is_mapped = false;
+    if (unmapped != abi::kSuccess) range.address = 0;
+  }
+  if (range.address != 0 && is_sticky(call.cuMemAddressFree(range.address, range.bytes))) return false;
+  range.address = 0;
+  return range.handle == 0 || !is_sticky(call.cuMemRelease(range.handle));
 }
 
 BesideCaptures::BesideCaptures(const Driver* driver) : driver_(driver) {

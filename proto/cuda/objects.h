@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "proto/cuda/driver.h"
 #include "proto/unique_fd.h"
@@ -17,9 +19,11 @@ inline uint64_t round_up(uint64_t bytes, uint64_t to = kDeviceGranularity) { ret
 // The primary context of a device, which the runtime API, and so torch and jax, use as well.
 class Context {
  public:
-  // kExclusiveProcess: the device takes one process alone, and that must be the trainer. kUnsupported: the device takes
-  // no process.
-  static std::shared_ptr<Context> retain(const Device& device);
+  // Whether daemon and trainer use the device at once, or this process is enough, which may then have the device alone.
+  enum class Use : uint8_t { kBySeveral, kByOne };
+  // kExclusiveProcess: the device takes one process alone, where several must use it, or where another process has it.
+  // kUnsupported: the device takes no process.
+  static std::shared_ptr<Context> retain(const Device& device, Use use = Use::kBySeveral);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -32,15 +36,32 @@ class Context {
   // that objects made on it are not given back piece by piece.
   bool lost() const { return lost_.load(std::memory_order_relaxed) || driver_.is_forked(); }
   // After a sticky error: marks it lost, and destroys the device's primary context with all that lives on it, for this
-  // process. Precondition: no other thread is in a call on it.
+  // process. Virtual memory lives on no context, and is given back one by one. Precondition: no other thread is in a
+  // call on it.
   void reset();
 
  private:
-  explicit Context(const Device& device);
+  friend class FdMemory;
+  // Virtual memory, as it is to be given back.
+  struct Range {
+    abi::DevicePtr address = 0;
+    uint64_t bytes = 0;
+    bool is_mapped = false;
+    abi::MemHandle handle = 0;  // 0: none is held
+  };
+  Context(const Device& device, Use use);
+  uint64_t keep(const Range& range);  // its number
+  // Nothing where a reset has given it back. After a sticky error the range stays until the reset.
+  void give_back(uint64_t number);
+  bool try_to_give_back(Range& range) const;
+
   const Driver& driver_;
   const Device device_;
   abi::Context handle_ = nullptr;
   std::atomic<bool> lost_{false};
+  std::mutex mutex_;
+  std::map<uint64_t, Range> ranges_;  // guarded by mutex_
+  uint64_t last_range_ = 0;
 };
 using ContextRef = std::shared_ptr<Context>;
 
@@ -180,8 +201,9 @@ class FdMemory final : public DeviceMemory {
   UniqueFd share() const;  // of memory made here; closed on exec
 
  private:
-  void map(abi::MemHandle handle);
+  void map(abi::MemHandle handle, bool keeps_handle);
   abi::MemHandle handle_ = 0;  // of memory made here; 0: another process's, which its mapping alone keeps
+  uint64_t range_ = 0;         // its number in the context
 };
 
 }  // namespace spdld::cuda

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <thread>
@@ -115,8 +116,10 @@ TEST_CASE("slices, and GPUs without file descriptors, are told") {
   options.mig = true;
   FakeCuda slices(options);
   CHECK(in_child(slices, [] {
-          EXPECT(Driver::get().devices().at(0).is_slice);
-          EXPECT(!Driver::get().devices().at(0).shares_fds);
+          const Device& device = Driver::get().devices().at(0);
+          EXPECT(device.is_slice && !device.shares_fds);
+          EXPECT(uuid_text(device).rfind("MIG-", 0) == 0);
+          EXPECT(Nvml::find()->name_of(uuid_text(device)) == device.name);
         }) == "");
   options.mig = false;
   options.shares_fds = false;
@@ -160,7 +163,7 @@ TEST_CASE("a driver that is too old says what it lacks") {
   CHECK(run_case("where the driver is too old", fake.environment()) == 0);
 }
 
-TEST_CASE("what cuInit says is named, and remembered") {
+TEST_CASE("what cuInit says is named, and remembered for a while") {
   const std::pair<abi::Result, Cause> expected[] = {
       {abi::kNotInitialized, Cause::kForked},         {abi::kNoDevice, Cause::kNoGpu},
       {abi::kSystemDriverMismatch, Cause::kNoDriver}, {abi::kUnknown, Cause::kNoDriver},
@@ -176,6 +179,46 @@ TEST_CASE("what cuInit says is named, and remembered") {
             EXPECT(fake.calls("cuInit") == 1);
           }) == "");
   }
+}
+
+// Asks until it is tried again, a bounded time.
+const Driver* find_in_time() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const Driver* found = nullptr;
+  while (!(found = Driver::find()) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return found;
+}
+
+TEST_CASE("a driver that does not start at first is tried again, at a bounded rate") {
+  for (const abi::Result code : {abi::kUnknown, abi::kNoDevice}) {
+    FakeCuda fake;
+    fake.inject("cuInit", code, 1, true);
+    CHECK(in_child(fake, [&fake] {
+            const auto begin = std::chrono::steady_clock::now();
+            while (fake.calls("cuInit") < 3) EXPECT(Driver::find() == nullptr);
+            const auto took = std::chrono::steady_clock::now() - begin;
+            EXPECT(took >= 2 * std::chrono::milliseconds(Driver::kRetry_ms));
+            fake.clear_faults();
+            const Driver* const found = find_in_time();
+            EXPECT(found != nullptr && found->devices().size() == 1);
+            EXPECT(fake.calls("cuInit") == 4);
+            EXPECT(&Driver::get() == found);
+            EXPECT(in_child(fake, [] { EXPECT(fault_of([] { Driver::get(); }).cause() == Cause::kForked); }) == "");
+          }) == "");
+  }
+}
+
+TEST_CASE("the forked child of a process whose driver did not start hears the same, and tries nothing") {
+  FakeCuda fake;
+  fake.inject("cuInit", abi::kUnknown);
+  CHECK(in_child(fake, [&fake] {
+          EXPECT(Driver::find() == nullptr);
+          EXPECT(in_child(fake, [&fake] {
+                   std::this_thread::sleep_for(std::chrono::milliseconds(Driver::kRetry_ms));
+                   EXPECT(fault_of([] { Driver::get(); }).cause() == Cause::kNoDriver);
+                   EXPECT(fake.calls("cuInit") == 1);
+                 }) == "");
+        }) == "");
 }
 
 TEST_CASE("threads that ask at once get one driver") {

@@ -61,6 +61,27 @@ TEST_CASE("a GPU that takes one process alone is refused before it is taken") {
         }) == "");
 }
 
+TEST_CASE("a GPU that takes one process alone is this process's, where no other needs it") {
+  FakeCudaOptions options;
+  options.exclusive_process = true;
+  FakeCuda fake(options);
+  const test::Links links;
+  test::Child first(fake, [&] {
+    const ContextRef context = Context::retain(Driver::get().devices().at(0), Context::Use::kByOne);
+    links.one.send_value(context->handle() != nullptr);
+    links.one.receive();
+  });
+  REQUIRE(links.other.receive_value<bool>());
+  CHECK(in_child(fake, [] {
+          const Fault fault = fault_of([] { Context::retain(Driver::get().devices().at(0), Context::Use::kByOne); });
+          EXPECT(fault.cause() == Cause::kExclusiveProcess);
+          EXPECT(fault.code() == abi::kDeviceUnavailable);
+        }) == "");
+  links.other.send_value(true);
+  CHECK(first.outcome() == "");
+  CHECK(fake.violations() == kNone);
+}
+
 TEST_CASE("a context that the driver refuses is a named fault") {
   FakeCuda fake;
   CHECK(in_child(fake, [&fake] {
@@ -265,6 +286,7 @@ TEST_CASE("after a sticky error a reset forgets everything, and the GPU can be t
           EXPECT(fake.calls("cuStreamDestroy") == 0);
           EXPECT(fake.calls("cuEventDestroy") == 0);
           EXPECT(fake.calls("cuMemFree") == 0);
+          EXPECT(fake.used_bytes() == 0);  // virtual memory lives on no context
 
           {
             const ContextRef again = retain_first();
@@ -276,6 +298,25 @@ TEST_CASE("after a sticky error a reset forgets everything, and the GPU can be t
           }
           EXPECT(balance_of(fake).contexts == 0);
           EXPECT(is_bare(fake.live(), 0));
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("memory that goes between a sticky error and the reset is given back by the reset") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [&fake] {
+          const ContextRef context = retain_first();
+          auto gone = std::make_unique<FdMemory>(context, kBytes);
+          const FdMemory held(context, kBytes);
+          fake.inject("cuMemGetInfo", abi::kTensorMemoryLeak);
+          EXPECT(fault_of([&] { memory_levels(*context); }).cause() == Cause::kContextLost);
+          gone.reset();
+          EXPECT(fake.live().device_bytes == 2 * kBytes);
+          context->reset();
+          EXPECT(fake.used_bytes() == 0);
+          EXPECT(is_bare(fake.live(), 0));
+          const Balance balance = balance_of(fake);
+          EXPECT(balance.addresses == 0 && balance.contexts == 0);
         }) == "");
   CHECK(fake.violations() == kNone);
 }

@@ -214,6 +214,56 @@ TEST_CASE("after a sticky error nothing works until the device is reset") {
   CHECK(cuda.violations().empty());
 }
 
+TEST_CASE("virtual memory outlives a reset, until it is given back") {
+  FakeCuda cuda;
+  cuda.inject("cuMemGetInfo", abi::kIllegalAddress);
+  CHECK(runs_well(cuda, [&](const Loaded& driver) {
+    constexpr uint64_t kBytes = 2u << 20;
+    driver.start();
+    abi::MemAllocationProp prop = {};
+    prop.type = abi::kMemAllocationPinned;
+    prop.location.type = abi::kMemLocationDevice;
+    abi::MemHandle handle = 0;
+    abi::DevicePtr address = 0;
+    GOOD(driver.cuMemCreate(&handle, kBytes, &prop, 0));
+    GOOD(driver.cuMemAddressReserve(&address, kBytes, 0, 0, 0));
+    GOOD(driver.cuMemMap(address, kBytes, 0, handle, 0));
+    size_t free = 0, total = 0;
+    GIVES(abi::kIllegalAddress, driver.cuMemGetInfo(&free, &total));
+    GIVES(abi::kIllegalAddress, driver.cuMemUnmap(address, kBytes));
+    GIVES(abi::kIllegalAddress, driver.cuMemRelease(handle));
+    GOOD(driver.cuDevicePrimaryCtxReset(0));
+    GOOD(driver.cuDevicePrimaryCtxRelease(0));
+    MUST(cuda.used_bytes() == kBytes);
+    GOOD(driver.cuMemUnmap(address, kBytes));
+    GOOD(driver.cuMemAddressFree(address, kBytes));
+    GOOD(driver.cuMemRelease(handle));
+    MUST(cuda.used_bytes() == 0);
+  }));
+  CHECK(cuda.violations().empty());
+}
+
+TEST_CASE("after some errors a process gets no context any more") {
+  for (const int code : {abi::kMpsClientTerminated, abi::kExternalDevice}) {
+    FakeCuda cuda;
+    cuda.inject("cuMemGetInfo", code);
+    const auto use = [code](int wanted) {
+      return [code, wanted](const Loaded& driver) {
+        driver.start();
+        size_t free = 0, total = 0;
+        GIVES(wanted, driver.cuMemGetInfo(&free, &total));
+        GOOD(driver.cuDevicePrimaryCtxReset(0));
+        GOOD(driver.cuDevicePrimaryCtxRelease(0));
+        abi::Context context = nullptr;
+        GIVES(wanted, driver.cuDevicePrimaryCtxRetain(&context, 0));
+      };
+    };
+    CHECK(runs_well(cuda, use(code)));
+    CHECK(runs_well(cuda, use(abi::kSuccess)));
+    CHECK(cuda.violations().empty());
+  }
+}
+
 TEST_CASE("a sticky error ends waiting, and no host function is called after it") {
   FakeCudaOptions options;
   options.copy_us = 5'000'000;

@@ -8,6 +8,7 @@
 
 using namespace spdld::test::fake;  // NOLINT: exports are global
 using abi::Result;
+using spdld::test::FakeCudaOptions;
 
 namespace {
 
@@ -44,11 +45,15 @@ constexpr Code kCodes[] = {
     {712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"},
     {713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"},
     {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {721, "CUDA_ERROR_TENSOR_MEMORY_LEAK", "tensor memory not completely freed"},
     {800, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
+    {806, "CUDA_ERROR_MPS_RPC_FAILURE", "MPS client failed to communicate with the MPS server"},
+    {810, "CUDA_ERROR_MPS_CLIENT_TERMINATED", "the MPS client has been terminated by the server"},
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
     {905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency created on uncaptured work in another stream"},
+    {911, "CUDA_ERROR_EXTERNAL_DEVICE", "an async error has occured in external entity outside of CUDA"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -169,7 +174,17 @@ Result cuDeviceGetAttribute(int* value, int attribute, abi::Device device) {
       *value = options.exclusive_process ? abi::kComputeModeExclusiveProcess : 0;
       return abi::kSuccess;
     case abi::kAttributePosixFileHandles:
-      *value = options.shares_fds && !options.mig;
+      *value = options.shares_fds && (!options.mig || options.mig_shares != FakeCudaOptions::MigShares::kNothing);
+      return abi::kSuccess;  // of slices that share handles alone it says too much
+    case abi::kAttributeRdma:
+      *value = options.rdma;
+      return abi::kSuccess;
+    case abi::kAttributePciBus:
+      *value = 0x10 + process()->visible[static_cast<size_t>(device)];
+      return abi::kSuccess;
+    case abi::kAttributePciDevice:
+    case abi::kAttributePciDomain:
+      *value = 0;
       return abi::kSuccess;
     case abi::kAttributeVirtualMemory:
     case kAttributeUnifiedAddressing:
@@ -188,6 +203,8 @@ Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device device) {
   auto& primary = own.primaries[static_cast<size_t>(device)];
   if (primary.context) {
     if (const Result health = health_of(*primary.context)) return health;
+  } else if (const int code = own.ended_by.load()) {
+    return static_cast<Result>(code);
   } else {
     const int physical = own.visible[static_cast<size_t>(device)];
     if (const Result none = own.ledger.add_context(physical)) return none;

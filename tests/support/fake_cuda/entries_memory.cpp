@@ -119,7 +119,7 @@ Result cuIpcGetMemHandle(abi::IpcMemHandle* handle, abi::DevicePtr address) {
   if (const auto refused = begin(Symbol::cuIpcGetMemHandle)) return *refused;
   const auto current = current_context();
   if (!current.context) return current.result;
-  if (ledger()->options().mig) return abi::kNotSupported;
+  if (!ledger()->options().shares_handles()) return abi::kNotSupported;
   Process& own = *process();
   const std::lock_guard lock(own.mutex);
   const Mapping* mapping = own.mapping_of(address, 1);
@@ -135,7 +135,7 @@ Result cuIpcOpenMemHandle_v2(abi::DevicePtr* address, abi::IpcMemHandle handle, 
   if (const auto refused = begin(Symbol::cuIpcOpenMemHandle)) return *refused;
   const auto current = current_context();
   if (!current.context) return current.result;
-  if (ledger()->options().mig) return abi::kNotSupported;
+  if (!ledger()->options().shares_handles()) return abi::kNotSupported;
   ShareNote note;
   std::memcpy(&note, handle.reserved.data(), sizeof note);
   if (note.magic != kMemoryMagic || flags != abi::kIpcLazyEnablePeerAccess) return abi::kInvalidValue;

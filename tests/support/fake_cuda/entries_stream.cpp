@@ -349,7 +349,7 @@ Result cuIpcGetEventHandle(abi::IpcEventHandle* handle, abi::Event event_handle)
   if (const auto refused = begin(Symbol::cuIpcGetEventHandle)) return *refused;
   const auto found = find_event(event_handle);
   if (!found.object) return found.result;
-  if (ledger()->options().mig) return abi::kNotSupported;
+  if (!ledger()->options().shares_handles()) return abi::kNotSupported;
   if (!found.object->is_shared() || found.object->is_foreign()) return abi::kInvalidValue;
   const ShareNote note = found.object->note();
   *handle = {};
@@ -361,7 +361,7 @@ Result cuIpcOpenEventHandle(abi::Event* event, abi::IpcEventHandle handle) {
   if (const auto refused = begin(Symbol::cuIpcOpenEventHandle)) return *refused;
   const auto current = current_context();
   if (!current.context) return current.result;
-  if (ledger()->options().mig) return abi::kNotSupported;
+  if (!ledger()->options().shares_handles()) return abi::kNotSupported;
   ShareNote note;
   std::memcpy(&note, handle.reserved.data(), sizeof note);
   Process& own = *process();

@@ -14,7 +14,7 @@ namespace {
 
 bool is_whole(uint64_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
 
-bool shares_fds() { return ledger()->options().shares_fds && !ledger()->options().mig; }
+bool shares_fds() { return ledger()->options().makes_fds(); }
 
 // Memory is no context's, but where the device's is poisoned nothing can be done with it. Under the lock.
 Result health_on(const Process& own, int device) {
@@ -36,6 +36,7 @@ Result check_prop(const abi::MemAllocationProp* prop) {
   if (prop->requested_handle_types != 0 && prop->requested_handle_types != abi::kMemHandlePosixFile)
     return abi::kInvalidValue;
   if (prop->requested_handle_types != 0 && !shares_fds()) return abi::kNotSupported;
+  if (prop->flags.gpu_direct_rdma_capable != 0 && !ledger()->options().rdma) return abi::kNotSupported;
   return check_device(prop->location.id);
 }
 
@@ -75,6 +76,7 @@ Result cuMemCreate(abi::MemHandle* handle, size_t bytes, const abi::MemAllocatio
   const int device = own.visible[static_cast<size_t>(prop->location.id)];
   const uint64_t id = own.ledger.add_allocation(device, bytes, Transport::kFd);
   if (id == 0) return abi::kOutOfMemory;
+  if (prop->flags.gpu_direct_rdma_capable != 0) own.ledger.count_rdma();
   try {
     auto physical = std::make_shared<Physical>(id, device, bytes, Transport::kFd);
     const std::lock_guard lock(own.mutex);

@@ -62,6 +62,7 @@ void FakeCuda::inject(std::string_view symbol, int code, uint64_t nth, bool ever
 void FakeCuda::clear_faults() { state_->ledger->clear_faults(); }
 uint64_t FakeCuda::struck() const { return state_->ledger->struck(); }
 uint64_t FakeCuda::calls(std::string_view symbol) const { return state_->ledger->calls(known(symbol)); }
+uint64_t FakeCuda::rdma_allocations() const { return state_->ledger->rdma_allocations(); }
 FakeCudaLive FakeCuda::live(pid_t pid) const { return state_->ledger->live(pid); }
 uint64_t FakeCuda::used_bytes(int device) const { return state_->ledger->used_bytes(device); }
 std::vector<std::string> FakeCuda::violations() const { return state_->ledger->violations(); }

@@ -35,11 +35,16 @@ struct FakeCudaOptions {
   int devices = 1;  // 0: a driver without a GPU
   uint64_t device_bytes = 1ull << 30;
   bool exclusive_process = false;
-  bool mig = false;                  // the devices are slices: neither transport works
+  bool mig = false;                  // the devices are slices: neither transport works, unless mig_shares says so
   bool shares_fds = true;            // false: no VMM file descriptors
   bool old_driver = false;           // CUDA 11.0: a library of its own, without cuGetProcAddress and cuDeviceGetUuid_v2
   uint32_t copy_us = 200;            // how long a copy takes
   bool tells_imported_size = false;  // cuMemGetAddressRange knows memory that was opened by a handle
+  enum class MigShares : uint8_t { kNothing, kHandles, kAll } mig_shares = MigShares::kNothing;
+  bool rdma = true;  // memory may be made for other devices' access; false: the flag is refused
+
+  bool shares_handles() const { return !mig || mig_shares != MigShares::kNothing; }
+  bool makes_fds() const { return shares_fds && (!mig || mig_shares == MigShares::kAll); }
 };
 
 // The objects of living processes. The kernel takes back a killed process's objects, so they are no leak.
@@ -72,6 +77,7 @@ class FakeCuda {
 
   // Calls of `symbol` so far, over all processes.
   uint64_t calls(std::string_view symbol) const;
+  uint64_t rdma_allocations() const;            // so far, made with the flag for access by other devices
   FakeCudaLive live(pid_t pid = 0) const;       // of one process, or of all that live
   uint64_t used_bytes(int device = 0) const;    // what cuMemGetInfo counts as used
   std::vector<std::string> violations() const;  // a sentence each, with the pid and the entry

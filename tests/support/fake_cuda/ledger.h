@@ -95,7 +95,7 @@ struct Shared {
   uint64_t last_id;
   uint32_t process_rows, allocation_rows;  // later rows have never been used
   std::atomic<uint32_t> fault_rows;
-  std::atomic<uint64_t> struck;
+  std::atomic<uint64_t> struck, rdma_allocations;
   std::atomic<uint64_t> calls[kSymbols];
   FaultRow faults[kFaultsMax];
   ProcessRow processes[kProcessesMax];
@@ -122,6 +122,9 @@ class Ledger {
   void clear_faults() { shared_->fault_rows.store(0); }
   std::optional<int> strike(Symbol symbol);  // the code that this call fails with
   uint64_t struck() const { return shared_->struck.load(); }
+
+  void count_rdma() { shared_->rdma_allocations.fetch_add(1); }
+  uint64_t rdma_allocations() const { return shared_->rdma_allocations.load(); }
 
   // This process's row, from its cuInit() on; nullptr: the table is full.
   ProcessRow* join();

@@ -35,11 +35,18 @@ bool is_sticky(int code) {
     case abi::kInvalidAddressSpace:
     case abi::kInvalidPc:
     case abi::kLaunchFailed:
+    case abi::kTensorMemoryLeak:
+    case abi::kMpsRpcFailure:
+    case abi::kMpsClientTerminated:
+    case abi::kExternalDevice:
       return true;
     default:
       return false;
   }
 }
+
+// The documented ones: "the process must be terminated and relaunched".
+bool ends_process(int code) { return code == abi::kMpsClientTerminated || code == abi::kExternalDevice; }
 
 std::optional<int> device_named(const std::string& name, const FakeCudaOptions& options) {
   const std::string prefix = options.mig ? "MIG-" : "GPU-";
@@ -76,6 +83,7 @@ void wake_all_on(Process& own, const std::shared_ptr<Context>& context);
 void poison(int code) {
   Process* own = process();
   if (!own || !is_sticky(code)) return;
+  if (ends_process(code)) own->ended_by.store(code);
   std::vector<std::shared_ptr<Context>> struck;
   {
     const std::lock_guard lock(own->mutex);
@@ -263,11 +271,10 @@ struct Ended {
   std::vector<std::shared_ptr<Stream>> streams;
   std::vector<std::shared_ptr<Event>> events;
   std::vector<Mapping> mappings;
-  std::vector<std::shared_ptr<Physical>> memories;
-  size_t registrations = 0;
 };
 
-Ended take_all(Process& own, const std::shared_ptr<Context>& context, bool virtual_too) {
+// Virtual memory is no context's: it stays until the process gives it back, after a reset as well.
+Ended take_all(Process& own, const std::shared_ptr<Context>& context) {
   Ended ended;
   const std::lock_guard lock(own.mutex);
   ended.streams = own.streams.take_if([&](const Stream& stream) { return stream.context() == context; });
@@ -277,15 +284,10 @@ Ended take_all(Process& own, const std::shared_ptr<Context>& context, bool virtu
   ended.events = own.events.take_if([&](const Event& event) { return event.context() == context; });
   own.row.events.fetch_sub(static_cast<int64_t>(ended.events.size()));
   for (auto at = own.mappings.begin(); at != own.mappings.end();) {
-    const Mapping& mapping = at->second;
-    const bool is_virtual = mapping.kind == Mapping::Kind::kVirtual;
-    const bool goes =
-        is_virtual ? virtual_too && mapping.physical->device == context->device : mapping.context == context;
-    if (goes) ended.mappings.push_back(mapping);
+    const bool goes = at->second.context == context;
+    if (goes) ended.mappings.push_back(at->second);
     at = goes ? own.mappings.erase(at) : std::next(at);
   }
-  if (virtual_too)
-    ended.memories = own.memories.take_if([&](const Physical& one) { return one.device == context->device; });
   for (auto at = own.registrations.begin(); at != own.registrations.end();) {
     const bool goes = at->second->context == context;
     if (goes) own.row.registrations.fetch_sub(1);
@@ -301,7 +303,7 @@ void end_context(const std::shared_ptr<Context>& context, Context::State how) {
   context->state.store(how);
   wake_all_on(own, context);
   const bool is_reset = how == Context::State::kReset;
-  const Ended ended = take_all(own, context, is_reset);
+  const Ended ended = take_all(own, context);
   for (const auto& event : ended.events) event->mark_destroyed();
   for (const auto& stream : ended.streams) {
     stream->close();
@@ -309,16 +311,12 @@ void end_context(const std::shared_ptr<Context>& context, Context::State how) {
     stream->wait_idle();
   }
   for (const auto& mapping : ended.mappings) {
-    if (mapping.kind == Mapping::Kind::kVirtual)
-      vacate(mapping.base, mapping.bytes);
-    else
-      unmap(mapping.base, mapping.bytes);
+    unmap(mapping.base, mapping.bytes);
     if (is_reset)
       own.ledger.drop(mapping.physical->id);
     else
       drop_memory(*mapping.physical);
   }
-  for (const auto& memory : ended.memories) own.ledger.drop(memory->id);
   own.ledger.drop_context(context->device);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,7 @@ struct Process {
   Handles<Event> events{0x52};
   Handles<Physical> memories{0x53};  // cuMemCreate
   uint64_t next_context = 0x50ull << 40;
+  std::atomic<int> ended_by{0};  // the error after which this process gets no context any more
 
   std::map<uint64_t, Mapping> mappings;          // by base
   std::map<uint64_t, Reservation> reservations;  // by base
