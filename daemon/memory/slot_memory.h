@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "daemon/base/result.h"
@@ -43,6 +44,9 @@ class SlotMemory {
   virtual Kind kind() const = 0;
   virtual uint64_t bytes() const = 0;
   virtual Shared shared() const = 0;
+
+  // The UUID, as text, of the GPU that it lies on; empty: host memory.
+  virtual std::string gpu() const { return {}; }
 
   // Control thread. false: there is no staging memory now; `room` is called once, on any thread, when there may be
   // some, and must not call back into the slot; the call may still run while the slot goes. That staging memory is set

@@ -124,7 +124,7 @@ Json ring_document(const FeedKey& key, const Feed& feed) {
           {"uid", key.uid},
           {"memory", proto::EnumNameMemoryKind(control::kind_of(feed.kind()))},
           {"gpu", feed.gpu()},
-          {"ready_early", feed.setting().ready_early},
+          {"ready_early", feed.ready_early()},
           {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},
           {"slots", ring.slots().size()},
           {"slot_bytes", feed.layout().slot_bytes()},

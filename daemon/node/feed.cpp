@@ -4,7 +4,6 @@
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
-#include "proto/cuda/driver.h"
 
 namespace spdld::node {
 namespace {
@@ -133,6 +132,23 @@ void Feed::vacate(delivery::ReaderId id) {
   ring_.dismiss(id, ring_.leases_of(id));
   go_where_all_want();
   fill_free_slots();
+}
+
+bool Feed::lose(delivery::ReaderId id) {
+  const size_t lost = ring_.leases(id);
+  if (lost == 0) {
+    leave(id);
+    return false;
+  }
+  vacate(id);
+  log::info("pipeline {}: a reader of rank {} died with {} batches on the GPU; their slots are not filled again",
+            pipeline_->spec().name, setting_.key.rank, lost);
+  const bool others_can_join = setting_.sharing && jobs() < setting_.sharing->jobs_max;
+  if (seats_.empty() || others_can_join || !failure_.empty()) return false;
+  give_up({Trouble::kStopping,
+           "another reader of this ring died with batches on the GPU, whose memory is not used again: this ring ends, "
+           "and attaching anew gives one with other memory"});
+  return true;
 }
 
 // The job is told before its seat goes, while it can be told. It first takes the batches that wait in its socket.
@@ -276,12 +292,7 @@ void Feed::on_wanting() {
   loop_.post([self = shared_from_this()] { self->fill_free_slots(); });
 }
 
-std::string Feed::gpu() const {
-  if (!memory::on_gpu(kind())) return {};
-  cuda::abi::Uuid uuid;
-  std::copy(setting_.gpu.begin(), setting_.gpu.end(), uuid.bytes.begin());
-  return cuda::to_text(uuid);
-}
+std::string Feed::gpu() const { return ring_.slots().front().memory->gpu(); }
 
 // Of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
@@ -296,7 +307,7 @@ control::AttachedInfo Feed::describe_to_client(sampler::Position position) const
   info.access = ring_.access();
   for (const auto& slot : ring_.slots()) info.slots.push_back(slot.memory->shared());
   info.gpu = setting_.gpu;
-  info.ready_early = setting_.ready_early;
+  info.ready_early = ready_early();
   info.slot_bytes = layout_.slot_bytes();
   info.layout = &layout_;
   info.global_size = sharding_.global_size();

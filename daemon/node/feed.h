@@ -57,7 +57,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     memory::Access access = memory::Access::kWritable;  // of the slots
     sampler::Position start;
     memory::GpuUuid gpu = {};  // of slots on a GPU
-    bool ready_early = false;
+    bool ready_early = false;  // was asked for; Feed::ready_early() tells what it got
     std::optional<Sharing> sharing = {};
     std::optional<Tap::Cut> tapped = {};  // cut of the ring that a Tap fills it from; none: a stream fills it
   };
@@ -85,6 +85,10 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   void leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps = {});
   // The reader's seat is free, and all its leases stay until leave().
   void vacate(delivery::ReaderId id);
+  // The reader's process has ended with device memory open. Its children and its queued kernels may still write there,
+  // so that its leases stay as long as the ring. true: the ring has too few slots without them. The ring has then
+  // failed with kStopping, and its readers attach to another ring, with other memory.
+  [[nodiscard]] bool lose(delivery::ReaderId id);
   bool release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us);
   Status seek(delivery::ReaderId id, const control::SeekRequest& seek);
   Status push(const sampler::PushedSteps& steps);
@@ -124,6 +128,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   const std::shared_ptr<pipeline::Pipeline>& shared_pipeline() const { return pipeline_; }
   memory::Kind kind() const { return ring_.slots().front().memory->kind(); }
   std::string gpu() const;  // its UUID as text; empty for host memory
+  bool ready_early() const { return !ring_.slots().front().memory->shared().copied.empty(); }
   uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : touched_bytes(); }
   uint64_t device_bytes() const;
   const std::string& failure() const { return failure_; }

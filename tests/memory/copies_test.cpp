@@ -52,7 +52,7 @@ TEST_CASE("batches of a ring are published in order, also where none waits for a
     FakeCuda fake;
     CHECK(in_child(fake, [early] {
             Gpus gpus({});
-            DeviceRing wanted = ring_of(6, kMiB);
+            DeviceRing wanted = ring_of(6, kMiB, Transport::kHandle);
             wanted.ready_early = early;
             const SlotMemories ring = make_ring(gpus, wanted);
             std::vector<size_t> order;
@@ -77,7 +77,7 @@ TEST_CASE("a batch that is ready early comes with the event to wait on, and its 
   FakeCuda fake(options);
   CHECK(in_child(fake, [] {
           Gpus gpus({});
-          DeviceRing wanted = ring_of(2, kMiB);
+          DeviceRing wanted = ring_of(2, kMiB, Transport::kHandle);
           EXPECT(make_ring(gpus, wanted)[0]->shared().copied.empty());
           wanted.ready_early = true;
           const SlotMemories ring = make_ring(gpus, wanted);
@@ -89,6 +89,49 @@ TEST_CASE("a batch that is ready early comes with the event to wait on, and its 
           EXPECT(gpus.report().gpus[0].copies == 1);
         }) == "");
   CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("with descriptors no batch is ready early: an event's handle would need what they do without") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [&fake] {
+          Gpus gpus({});
+          DeviceRing wanted = ring_of(2, kMiB, Transport::kFd);
+          wanted.ready_early = true;
+          const SlotMemories ring = make_ring(gpus, wanted);
+          EXPECT(ring[0]->kind() == Kind::kCudaVmm && ring[0]->shared().copied.empty());
+          EXPECT(fill(*ring[0], 1));
+          EXPECT(gpus.report().gpus[0].copies == 1);  // done before it was published
+          EXPECT(fake.calls("cuIpcGetEventHandle") == 0);
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("the next copy is issued while the last one is under way") {
+  FakeCudaOptions options;
+  options.copy_us = 20'000'000;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&fake] {
+          const cuda::ContextRef context = cuda::Context::retain(cuda::Driver::get().devices().at(0));
+          const auto staging = std::make_shared<Staging>(context, 4 * kMiB, [] {});
+          Staging::User user(staging, {2 * kMiB, 0});
+          staging->ensure({2 * kMiB, 0});
+          const auto memory = std::make_shared<cuda::HandleMemory>(context, 2 * kMiB);
+          cuda::Event first(context, cuda::Event::Reach::kProcess), second(context, cuda::Event::Reach::kProcess);
+          const auto transfer = Transfer::start(context, staging, [](cuda::abi::Result, const std::string&) {});
+          Copy copy;
+          copy.to = memory->address(), copy.bytes = kMiB, copy.copied = &first, copy.keep = memory;
+          copy.staging = std::move(*user.take(&user, [] {}));
+          transfer->put(std::move(copy));
+          EXPECT(test::becomes_true([&] { return fake.calls("cuEventSynchronize") == 1; }));
+          Copy next;
+          next.parts.push_back({memory->address(), memory->address() + kMiB, kMiB});
+          next.copied = &second, next.keep = memory;
+          transfer->put(std::move(next));
+          EXPECT(test::becomes_true([&] { return fake.calls("cuEventRecord") == 2; }));
+          EXPECT(transfer->copies().value() == 0);
+          EXPECT(!transfer->end({Trouble::kStopping, "the end"}, 50));
+          EXPECT(transfer->keep_if_given_up(memory));
+        }) == "");
 }
 
 TEST_CASE("rings of several sizes share little staging memory, and each comes forward") {

@@ -1,10 +1,12 @@
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "daemon/memory/cuda/gpu.h"
 #include "daemon/memory/host/host_slot.h"
 #include "proto/cuda/driver.h"
 #include "tests/memory/gpus_fixture.h"
@@ -204,6 +206,69 @@ TEST_CASE("an error that the driver can't recover from loses the rings of that G
         }) == "");
   CHECK(fake.violations() == kNone);
   CHECK(is_clean(fake.live()));
+}
+
+TEST_CASE("a GPU that is closed in the moment in which it fails tells its jobs what its trouble is") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [] {
+          const cuda::Device device = cuda::Driver::get().devices().at(0);
+          for (int round = 0; round < 300; ++round) {
+            const auto gpu = Gpu::open(device, 2 * kMiB, std::make_shared<Inbox>());
+            Staging::User job(gpu->staging(), {2 * kMiB, 0});
+            std::thread closer([&gpu] {
+              while (!gpu->trouble()) std::this_thread::yield();
+              gpu->close({Trouble::kStopping, "spdld is stopping"});
+            });
+            gpu->fail(cuda::abi::kIllegalAddress, "a test");
+            closer.join();
+            const auto taken = job.take(&job, [] {});
+            EXPECT(!taken && taken.error().message.rfind("context-lost: ", 0) == 0);
+          }
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("a GPU that can't be opened afresh is given up, once, and its jobs are told to come again") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [&fake] {
+          std::vector<std::string> told;
+          Gpus::Settings settings;
+          settings.hopeless = [&](const std::string& why) { told.push_back(why); };
+          Gpus gpus(settings);
+          const SlotMemories ring = make_ring(gpus, ring_of(1, kMiB));
+          fake.inject("cuEventSynchronize", cuda::abi::kExternalDevice);
+          EXPECT(!fill(*ring[0], 1));
+          EXPECT(test::becomes_true([&] { return gpus.report().gpus[0].state == "failed"; }));
+          EXPECT(told.empty());
+          for (int tries = 0; tries < 2; ++tries) {
+            const Error error = test::error_of_ring(gpus, ring_of(1, kMiB));
+            EXPECT(error.trouble == Trouble::kStopping);
+            EXPECT(told.size() == 1 && told[0] == error.message);
+          }
+          EXPECT(told[0].find("CUDA_ERROR_EXTERNAL_DEVICE") != std::string::npos);
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("a GPU that is only short of memory, or taken by another process, after its failure is no reason to end") {
+  for (const auto code : {cuda::abi::kOutOfMemory, cuda::abi::kDeviceUnavailable}) {
+    FakeCuda fake;
+    CHECK(in_child(fake, [&] {
+            Gpus::Settings settings;
+            std::atomic<bool> is_told = false;
+            settings.hopeless = [&](const std::string&) { is_told = true; };
+            Gpus gpus(settings);
+            const SlotMemories ring = make_ring(gpus, ring_of(1, kMiB));
+            fake.inject("cuEventSynchronize", cuda::abi::kTensorMemoryLeak);
+            EXPECT(!fill(*ring[0], 1));
+            EXPECT(test::becomes_true([&] { return gpus.report().gpus[0].state == "failed"; }));
+            fake.inject("cuDevicePrimaryCtxRetain", code);
+            expect_named(test::error_of_ring(gpus, ring_of(1, kMiB)), "opening");
+            EXPECT(fill(*make_ring(gpus, ring_of(1, kMiB))[0], 2));
+            EXPECT(!is_told);
+          }) == "");
+    CHECK(fake.violations() == kNone);
+  }
 }
 
 TEST_CASE("one copy that fails is that batch's error alone") {

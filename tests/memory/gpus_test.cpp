@@ -1,14 +1,21 @@
 #include "daemon/memory/cuda/gpus.h"
 
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "daemon/memory/cuda/numa.h"
 #include "proto/cuda/driver.h"
 #include "tests/memory/gpus_fixture.h"
+#include "tests/support/temp_dir.h"
 
 namespace spdld::memory::gpus_test {
 namespace {
@@ -76,8 +83,15 @@ TEST_CASE("a slice of a GPU, and a GPU of another process alone") {
   FakeCuda slices(options);
   CHECK(in_child(slices, [] {
           Gpus gpus({});
-          EXPECT(says(error_of_ring(gpus, ring_of(1, kMiB)), Trouble::kUnsupported, "mig: GPU 0 ("));
+          for (const Transport transport : {Transport::kAuto, Transport::kHandle}) {
+            const Error error = error_of_ring(gpus, ring_of(1, kMiB, transport));
+            EXPECT(says(error, Trouble::kUnsupported, "mig: ", {"GPU 0", "CUDA_ERROR_NOT_SUPPORTED", "whole GPU"}));
+            EXPECT(gpus.report().gpus[0].reason == error.message);
+          }
+          EXPECT(gpus.report().gpus[0].uuid.rfind("MIG-", 0) == 0);
         }) == "");
+  CHECK(is_clean(slices.live()));
+  CHECK(slices.violations() == kNone);
   options = {};
   options.exclusive_process = true;
   FakeCuda exclusive(options);
@@ -86,6 +100,115 @@ TEST_CASE("a slice of a GPU, and a GPU of another process alone") {
           EXPECT(says(error_of_ring(gpus, ring_of(1, kMiB)), Trouble::kUnsupported, "exclusive-process: "));
           EXPECT(gpus.report().gpus[0].state == "closed");
         }) == "");
+}
+
+TEST_CASE("a slice of a GPU is tried, by each transport") {
+  using Shares = FakeCudaOptions::MigShares;
+  for (const auto& [shares, kind] : {std::pair(Shares::kAll, Kind::kCudaVmm), {Shares::kHandles, Kind::kCudaIpc}}) {
+    FakeCudaOptions options;
+    options.mig = true;
+    options.mig_shares = shares;
+    FakeCuda fake(options);
+    CHECK(in_child(fake, [wanted = kind] {
+            Gpus gpus({});
+            const SlotMemories ring = make_ring(gpus, ring_of(2, kMiB));
+            EXPECT(ring[0]->kind() == wanted);
+            EXPECT(fill(*ring[0], 1));
+            EXPECT(ring[0]->gpu() == gpus.report().gpus[0].uuid && ring[0]->gpu().rfind("MIG-", 0) == 0);
+            EXPECT(error_of_ring(gpus, ring_of(1, kMiB, Transport::kFd)).message.empty() == (wanted == Kind::kCudaVmm));
+          }) == "");
+    CHECK(fake.violations() == kNone);
+    CHECK(is_clean(fake.live()));
+  }
+}
+
+TEST_CASE("a driver that does not start when spdld does is tried again when somebody asks for a GPU") {
+  for (const auto code : {cuda::abi::kUnknown, cuda::abi::kNoDevice}) {
+    FakeCuda fake;
+    fake.inject("cuInit", code);
+    const test::Links links;
+    test::Child trainer(fake, [&] {
+      links.one.receive();
+      fake.clear_faults();
+      links.one.send_value(test::uuid_of(0));
+    });
+    CHECK(in_child(fake, [&] {
+            Gpus gpus({});
+            const std::string name = code == cuda::abi::kNoDevice ? "no-gpu: " : "no-driver: ";
+            EXPECT(says(error_of_ring(gpus, {}), Trouble::kUnsupported, name));
+            EXPECT(gpus.report().gpus.empty() && gpus.report().reason.rfind(name, 0) == 0);
+            links.other.send_value(true);
+            DeviceRing ring;
+            ring.gpu = links.other.receive_value<GpuUuid>();
+            ring.slots = 1, ring.slot_bytes = kMiB;
+            EXPECT(test::becomes_true([&] { return bool(test::try_ring(gpus, ring)); }));
+            EXPECT(gpus.report().gpus.size() == 1 && gpus.report().reason.empty());
+          }) == "");
+    CHECK(trainer.outcome() == "");
+    CHECK(fake.violations() == kNone);
+  }
+}
+
+// The policy of the memory at `address`: its mode, and the nodes of its mask.
+std::pair<int, unsigned long> policy_of(const void* address) {
+  int mode = -1;
+  std::array<unsigned long, 16> nodes = {};
+  const long done = syscall(SYS_get_mempolicy, &mode, nodes.data(), 8 * sizeof nodes, address, MPOL_F_ADDR);
+  if (done != 0) throw std::runtime_error("get_mempolicy fails");
+  return {mode, nodes[0]};
+}
+
+TEST_CASE("staging memory lies on the GPU's NUMA node, where the system tells it") {
+  const test::TempDir sysfs;
+  const auto device = sysfs.path() / "bus/pci/devices/0000:11:00.0";  // the second GPU's
+  std::filesystem::create_directories(device);
+  std::ofstream(device / "numa_node") << "0\n";
+  FakeCudaOptions options;
+  options.devices = 2;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&] {
+          Gpus::Settings settings;
+          settings.sysfs = sysfs.path();
+          Gpus gpus(settings);
+          for (const size_t number : {0, 1}) {
+            DeviceRing wanted = ring_of(1, kMiB);
+            wanted.gpu = test::uuid_of(number);
+            const SlotMemories ring = make_ring(gpus, wanted);
+            EXPECT(test::begin(*ring[0]));
+            const auto [mode, nodes] = policy_of(ring[0]->fill_address());
+            EXPECT(mode == (number == 1 ? MPOL_PREFERRED : MPOL_DEFAULT));
+            EXPECT(nodes == number);  // node 0 is bit 0
+            ring[0]->abandon();
+          }
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
+TEST_CASE("the NUMA node of a GPU is not known where the system does not tell it") {
+  const test::TempDir sysfs;
+  const auto device = sysfs.path() / "bus/pci/devices/0000:1b:00.0";
+  std::filesystem::create_directories(device);
+  CHECK(numa_node_of(sysfs.path(), "0000:1b:00.0") == -1);
+  std::ofstream(device / "numa_node") << "-1\n";
+  CHECK(numa_node_of(sysfs.path(), "0000:1b:00.0") == -1);
+  std::ofstream(device / "numa_node") << "3\n";
+  CHECK(numa_node_of(sysfs.path(), "0000:1b:00.0") == 3);
+  CHECK(numa_node_of(sysfs.path(), "") == -1);
+}
+
+TEST_CASE("memory for the fd transport is made for access by other devices, where the GPU can") {
+  for (const bool rdma : {true, false}) {
+    FakeCudaOptions options;
+    options.rdma = rdma;
+    FakeCuda fake(options);
+    CHECK(in_child(fake, [rdma] {
+            Gpus gpus({});
+            EXPECT(cuda::Driver::get().devices()[0].allows_rdma == rdma);
+            EXPECT(make_ring(gpus, ring_of(1, kMiB))[0]->kind() == Kind::kCudaVmm);
+          }) == "");
+    CHECK(fake.violations() == kNone);
+    CHECK(fake.rdma_allocations() == (rdma ? 1 : 0));
+  }
 }
 
 TEST_CASE("the transport is the best that both sides can, or the one asked for") {

@@ -16,6 +16,7 @@ class DeviceSlot final : public SlotMemory {
   Kind kind() const override;
   uint64_t bytes() const override;
   Shared shared() const override;
+  std::string gpu() const override { return ring().gpu->uuid(); }
   Result<bool> begin_fill(const std::function<void()>& room) override;
   uint8_t* fill_address() const override;
   void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) override;

@@ -15,7 +15,7 @@ constexpr uint32_t kDrain_ms = 5'000;
 constexpr uint64_t kZeros = cuda::kDeviceGranularity;
 
 std::string text_of(const cuda::Device& device) {
-  return "GPU " + std::to_string(device.ordinal) + " (" + device.name + ", " + cuda::to_text(device.uuid) + ")";
+  return "GPU " + std::to_string(device.ordinal) + " (" + device.name + ", " + cuda::uuid_text(device) + ")";
 }
 
 cuda::ContextRef retain(const cuda::Device& device) {
@@ -123,10 +123,11 @@ DeviceAllocation::~DeviceAllocation() {
   gpu.transfer_->keep_if_given_up(parts);
 }
 
-std::shared_ptr<Gpu> Gpu::open(const cuda::Device& device, uint64_t staging_bytes_max, std::shared_ptr<Inbox> inbox) {
+std::shared_ptr<Gpu> Gpu::open(const cuda::Device& device, uint64_t staging_bytes_max, std::shared_ptr<Inbox> inbox,
+                               int node) {
   auto made = std::make_shared<Gpu>(Key(), device, std::move(inbox));
   try {
-    made->start(staging_bytes_max);
+    made->start(staging_bytes_max, node);
   } catch (const cuda::Fault& fault) {
     if (loses_context(fault.code())) made->context_->reset();
     throw;
@@ -136,16 +137,17 @@ std::shared_ptr<Gpu> Gpu::open(const cuda::Device& device, uint64_t staging_byte
 
 Gpu::Gpu(Key, const cuda::Device& device, std::shared_ptr<Inbox> inbox)
     : text_(text_of(device)),
-      uuid_(cuda::to_text(device.uuid)),
+      uuid_(cuda::uuid_text(device)),
       inbox_(std::move(inbox)),
       used_before_(used_bytes(uuid_)),
       context_(retain(device)),
       context_bytes_(measure_context(uuid_, used_before_)) {}
 
-void Gpu::start(uint64_t staging_bytes_max) {
-  zeros_ = std::make_unique<StagingBuffer>(context_, StagingKind{kZeros, 0});
+void Gpu::start(uint64_t staging_bytes_max, int node) {
+  zeros_ = std::make_unique<StagingBuffer>(context_, StagingKind{kZeros, 0}, node);
   set_up_stream_ = std::make_unique<cuda::Stream>(context_);
-  staging_ = std::make_shared<Staging>(context_, staging_bytes_max, [box = inbox_] { box->wake(); });
+  staging_ = std::make_shared<Staging>(
+      context_, staging_bytes_max, [box = inbox_] { box->wake(); }, node);
   transfer_ =
       Transfer::start(context_, staging_, [self = weak_from_this()](cuda::abi::Result code, const std::string& what) {
         if (const auto gpu = self.lock()) gpu->fail(code, what);
@@ -218,8 +220,10 @@ std::optional<Inbox::Clock::time_point> Gpu::tick() {
 }
 
 void Gpu::close(const Error& reason) {
-  staging_->close(reason);
-  if (!transfer_->end(reason, kDrain_ms)) {
+  // A GPU that is just failing has its trouble, and may not have told it yet: the first reason counts.
+  const Error why = trouble().value_or(reason);
+  staging_->close(why);
+  if (!transfer_->end(why, kDrain_ms)) {
     transfer_->keep_if_given_up(shared_from_this());
     return;
   }

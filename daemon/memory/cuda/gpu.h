@@ -54,12 +54,13 @@ class DeviceAllocation {
 
 class Gpu : public std::enable_shared_from_this<Gpu> {
  public:
-  // Set-up thread. Throws cuda::Fault. close() must be called.
-  static std::shared_ptr<Gpu> open(const cuda::Device& device, uint64_t staging_bytes_max,
-                                   std::shared_ptr<Inbox> inbox);
+  // Set-up thread. `node`: the NUMA node for staging memory; -1: any. Throws cuda::Fault. close() must be called.
+  static std::shared_ptr<Gpu> open(const cuda::Device& device, uint64_t staging_bytes_max, std::shared_ptr<Inbox> inbox,
+                                   int node = -1);
 
   // Any thread.
   const std::string& text() const { return text_; }  // "GPU 0 (name, GPU-...)"
+  const std::string& uuid() const { return uuid_; }  // "GPU-...", or "MIG-..." for a slice
   const std::shared_ptr<Staging>& staging() const { return staging_; }
   void put(Copy copy) { transfer_->put(std::move(copy)); }
   // Why the context is lost; none: it is sound.
@@ -88,7 +89,7 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   Gpu(Key, const cuda::Device& device, std::shared_ptr<Inbox> inbox);
 
  private:
-  void start(uint64_t staging_bytes_max);
+  void start(uint64_t staging_bytes_max, int node);
   void zero(cuda::abi::DevicePtr address, uint64_t bytes);
   void check(cuda::abi::Result code, const std::string& what) const;
 

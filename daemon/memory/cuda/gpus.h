@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,7 +32,7 @@ struct DeviceRing {
   GpuUuid gpu = {};
   bool client_shares_fds = false;  // the trainer's side of the fd transport
   Transport transport = Transport::kAuto;
-  bool ready_early = false;
+  bool ready_early = false;  // by handles alone: the event is a handle as well
   size_t slots = 0;
   uint64_t slot_bytes = 0;
   uint32_t owner = 0;  // the trainer's uid: staging memory that held another user's batches is not used
@@ -62,6 +63,10 @@ class Gpus {
     uint64_t slot_bytes_max = 4ull << 30;     // of one GPU's slots
     uint64_t staging_bytes_max = 1ull << 30;  // of pinned memory for one GPU
     uint32_t idle_ms = 60'000;                // a GPU without slots is closed after this
+    // Called once, on the set-up thread: a GPU has failed, and this process can't open it afresh. Rings on it are
+    // answered with kStopping from then on.
+    std::function<void(const std::string& why)> hopeless = {};
+    std::filesystem::path sysfs = "/sys";
   };
 
   explicit Gpus(const Settings& settings);

@@ -10,6 +10,7 @@
 
 #include "daemon/memory/cuda/device_slot.h"
 #include "daemon/memory/cuda/faults.h"
+#include "daemon/memory/cuda/numa.h"
 
 namespace spdld::memory {
 namespace {
@@ -41,6 +42,20 @@ Kind choose_kind(const DeviceRing& ring, const Gpu& gpu, const cuda::Device& dev
   throw Fault(Cause::kUnsupported,
               "the fd transport was asked for, and " + side +
                   " can't share GPU memory as file descriptors; use the handle transport, or auto");
+}
+
+// Whether a GPU that has failed before may be lost for this process alone.
+bool needs_new_process(const Fault& fault) {
+  switch (fault.cause()) {
+    case Cause::kContextLost:
+    case Cause::kFailed:
+    case Cause::kNoDriver:
+    case Cause::kNoGpu:
+    case Cause::kForked:  // "not initialised": no process is forked from this one
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -88,7 +103,7 @@ GpusReport Gpus::Setup::report() {
     report.reason = no_driver_;
     for (const Seat& seat : seats_) {
       GpuReport& one = report.gpus.emplace_back();
-      one.uuid = cuda::to_text(seat.device.uuid);
+      one.uuid = cuda::uuid_text(seat.device);
       one.name = seat.device.name;
       one.total_bytes = seat.device.bytes;
       one.reason = seat.reason;
@@ -147,6 +162,7 @@ Result<SlotMemories> Gpus::Setup::make(const DeviceRing& ring) {
       throw Fault(Cause::kUnsupported,
                   "the daemon's settings keep GPUs out (gpu.enabled = false): turn them on, or use "
                   "host memory (device = \"cpu\")");
+    if (seats_.empty()) look();  // it may have been too early before: the driver is tried again at a bounded rate
     cuda::Driver::get();
     Seat& seat = seat_of(ring.gpu);
     SlotMemories slots = make_on(seat, ring);
@@ -169,16 +185,13 @@ Gpus::Setup::Seat& Gpus::Setup::seat_of(const GpuUuid& uuid) {
   std::string seen;
   for (Seat& seat : seats_) {
     if (seat.device.uuid.bytes == wanted.bytes) return seat;
-    seen += (seen.empty() ? "" : ", ") + cuda::to_text(seat.device.uuid);
+    seen += (seen.empty() ? "" : ", ") + cuda::uuid_text(seat.device);
   }
   throw Fault(Cause::kGpuNotVisible,
               "the trainer's GPU " + cuda::to_text(wanted) + " is not among the GPUs that spdld sees (" + seen + ")");
 }
 
 SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
-  if (seat.device.is_slice)
-    throw Fault(Cause::kMig, "GPU " + std::to_string(seat.device.ordinal) + " (" + seat.device.name +
-                                 ") is a slice of a GPU (MIG), whose memory can't be shared between processes");
   // As checked, this can't overflow.
   if (ring.slot_bytes > settings_.staging_bytes_max || cuda::round_up(ring.slot_bytes) > settings_.staging_bytes_max)
     throw SetupError(Trouble::kLimit, "a slot of " + mebibytes(ring.slot_bytes) +
@@ -186,13 +199,28 @@ SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
                                           mebibytes(settings_.staging_bytes_max) +
                                           ", gpu.staging_bytes_max): lower batch.size, or raise that");
   const std::shared_ptr<Gpu> gpu = open(seat);
+  const Kind kind = choose_kind(ring, *gpu, seat.device);
+  refuse_too_much(seat, ring, cuda::round_up(ring.slot_bytes));
+  try {
+    return make_slots_of(kind, ring, seat, gpu);
+  } catch (const Fault& fault) {
+    // Which transport a slice (MIG) takes depends on the GPU and the driver: the only way to know is to try.
+    const bool is_refused = fault.cause() == Cause::kMig;
+    if (is_refused && kind == Kind::kCudaVmm && ring.transport == Transport::kAuto)
+      return make_slots_of(Kind::kCudaIpc, ring, seat, gpu);
+    throw;
+  }
+}
+
+SlotMemories Gpus::Setup::make_slots_of(Kind kind, const DeviceRing& ring, Seat& seat,
+                                        const std::shared_ptr<Gpu>& gpu) {
   std::vector<std::unique_ptr<DeviceAllocation>> made;
   try {
-    const Kind kind = choose_kind(ring, *gpu, seat.device);
-    refuse_too_much(seat, ring, cuda::round_up(ring.slot_bytes));
     const StagingKind staging = {cuda::round_up(ring.slot_bytes), ring.owner};
     gpu->staging()->ensure(staging);
-    const auto part = std::make_shared<DeviceRingPart>(gpu, kind, ring.slot_bytes, ring.ready_early, staging);
+    // An event crosses by a handle, which needs the namespaces that descriptors do without.
+    const bool early = ring.ready_early && kind == Kind::kCudaIpc;
+    const auto part = std::make_shared<DeviceRingPart>(gpu, kind, ring.slot_bytes, early, staging);
     SlotMemories slots;
     while (made.size() < ring.slots && !is_stopping_) made.push_back(std::make_unique<DeviceAllocation>(part));
     for (auto& allocation : made) slots.push_back(std::make_unique<DeviceSlot>(std::move(allocation)));
@@ -200,6 +228,10 @@ SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
     return slots;
   } catch (const Fault& fault) {
     if (loses_context(fault.code())) gpu->fail(fault.code(), "the making of a ring");
+    if (fault.cause() == Cause::kMig) {
+      const std::lock_guard lock(mutex_);
+      seat.reason = fault.what();
+    }
     for (auto& allocation : made) inbox_->give(std::move(allocation));
     throw;
   }
@@ -208,13 +240,29 @@ SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
 std::shared_ptr<Gpu> Gpus::Setup::open(Seat& seat) {
   if (seat.gpu && !seat.gpu->trouble()) return seat.gpu;
   if (seat.gpu) close(seat, stopping());
-  std::shared_ptr<Gpu> gpu = Gpu::open(seat.device, settings_.staging_bytes_max, inbox_);
+  const int node = numa_node_of(settings_.sysfs, seat.device.pci);
+  std::shared_ptr<Gpu> gpu;
+  try {
+    gpu = Gpu::open(seat.device, settings_.staging_bytes_max, inbox_, node);
+  } catch (const Fault& fault) {
+    if (seat.has_failed && needs_new_process(fault)) give_up(seat, fault.what());
+    throw;
+  }
   const std::lock_guard lock(mutex_);
   if (std::exchange(seat.has_failed, false)) seat.resets++;
   seat.empty_since = Inbox::Clock::now();
   seat.gpu = gpu;
   seat.is_open = true;
   return gpu;
+}
+
+// A new process may get what this one can't.
+void Gpus::Setup::give_up(const Seat& seat, const std::string& why) {
+  const std::string sentence = "GPU " + std::to_string(seat.device.ordinal) + " (" + seat.device.name +
+                               ") has failed, and this process can't open it afresh (" + why +
+                               "): spdld ends, for its supervisor to start it again";
+  if (!std::exchange(is_hopeless_, true) && settings_.hopeless) settings_.hopeless(sentence);
+  throw SetupError(Trouble::kStopping, sentence);
 }
 
 void Gpus::Setup::refuse_too_much(const Seat& seat, const DeviceRing& ring, uint64_t bytes) const {

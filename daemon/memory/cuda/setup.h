@@ -50,8 +50,10 @@ class Gpus::Setup {
   std::optional<Job> next_job();
   Result<SlotMemories> make(const DeviceRing& ring);
   SlotMemories make_on(Seat& seat, const DeviceRing& ring);
+  SlotMemories make_slots_of(Kind kind, const DeviceRing& ring, Seat& seat, const std::shared_ptr<Gpu>& gpu);
   Seat& seat_of(const GpuUuid& uuid);
   std::shared_ptr<Gpu> open(Seat& seat);
+  [[noreturn]] void give_up(const Seat& seat, const std::string& why);
   void refuse_too_much(const Seat& seat, const DeviceRing& ring, uint64_t bytes) const;
   std::optional<Inbox::Clock::time_point> tend();
   void close(Seat& seat, const Error& reason);
@@ -65,6 +67,7 @@ class Gpus::Setup {
   std::deque<Job> jobs_;  // guarded by mutex_, as are the following; seats change on the set-up thread alone
   bool is_closed_ = false;
   std::string driver_, no_driver_;
+  bool is_hopeless_ = false;  // used by the set-up thread
   std::deque<Seat> seats_;
 
   std::once_flag stopped_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/memory/cuda/faults.h"
+#include "daemon/memory/cuda/numa.h"
 
 namespace spdld::memory {
 namespace {
@@ -16,7 +17,7 @@ constexpr uint64_t kHugePage = cuda::kDeviceGranularity;
 
 }  // namespace
 
-StagingBuffer::StagingBuffer(cuda::ContextRef context, const StagingKind& kind)
+StagingBuffer::StagingBuffer(cuda::ContextRef context, const StagingKind& kind, int node)
     : context_(std::move(context)), kind_(kind) {
   // One huge page more than needed, so that the first may begin where one can; untouched pages cost nothing.
   mapping_ = mmap(nullptr, kind_.bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -28,6 +29,7 @@ StagingBuffer::StagingBuffer(cuda::ContextRef context, const StagingKind& kind)
   address_ = static_cast<uint8_t*>(mapping_) + (cuda::round_up(begin, kHugePage) - begin);
   madvise(address_, kind_.bytes, MADV_HUGEPAGE);  // a wish; without it all works as well
   madvise(address_, kind_.bytes, MADV_DONTFORK);  // a child's copy of a page must not take it from the GPU's view
+  prefer_node(address_, kind_.bytes, node);       // before the driver touches and pins them
   const cuda::abi::Result code = register_pages();
   if (code == cuda::abi::kSuccess) return;
   munmap(mapping_, kind_.bytes + kHugePage);
@@ -52,8 +54,12 @@ cuda::abi::Result StagingBuffer::unregister_pages() {
   return context_->driver().call().cuMemHostUnregister(address_);
 }
 
-Staging::Staging(cuda::ContextRef context, uint64_t bytes_max, std::function<void()> wake)
-    : context_(std::move(context)), bytes_max_(bytes_max), wake_(std::move(wake)), ceiling_bytes_(bytes_max) {}
+Staging::Staging(cuda::ContextRef context, uint64_t bytes_max, std::function<void()> wake, int node)
+    : context_(std::move(context)),
+      bytes_max_(bytes_max),
+      wake_(std::move(wake)),
+      node_(node),
+      ceiling_bytes_(bytes_max) {}
 
 void Staging::tell(const std::vector<Room>& rooms, bool wake) const {
   for (const Room& room : rooms) room();
@@ -238,7 +244,7 @@ void Staging::expire(Clock::time_point now) {
 }
 
 void Staging::make(const StagingKind& kind) {
-  auto buffer = std::make_unique<StagingBuffer>(context_, kind);
+  auto buffer = std::make_unique<StagingBuffer>(context_, kind, node_);
   std::unique_lock lock(mutex_);
   bytes_ += kind.bytes;
   made_[kind]++;

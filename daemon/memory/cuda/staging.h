@@ -34,8 +34,8 @@ struct StagingKind {
 // the driver won't let go of must stay mapped: new pages at their address would be taken for registered.
 class StagingBuffer {
  public:
-  // Throws cuda::Fault.
-  StagingBuffer(cuda::ContextRef context, const StagingKind& kind);
+  // `node`: the NUMA node where the pages should lie; -1: any. Throws cuda::Fault.
+  StagingBuffer(cuda::ContextRef context, const StagingKind& kind, int node = -1);
   ~StagingBuffer();
   StagingBuffer(const StagingBuffer&) = delete;
   StagingBuffer& operator=(const StagingBuffer&) = delete;
@@ -83,8 +83,8 @@ class Staging : public std::enable_shared_from_this<Staging> {
     std::optional<Error> refusal_;  // guarded by the staging's mutex
   };
 
-  // `wake` is called where tick() is to be called.
-  Staging(cuda::ContextRef context, uint64_t bytes_max, std::function<void()> wake);
+  // `wake` is called where tick() is to be called. `node`: the NUMA node of the buffers; -1: any.
+  Staging(cuda::ContextRef context, uint64_t bytes_max, std::function<void()> wake, int node = -1);
 
   void give_back(StagingBufferPtr buffer);
 
@@ -142,6 +142,7 @@ class Staging : public std::enable_shared_from_this<Staging> {
   const cuda::ContextRef context_;
   const uint64_t bytes_max_;
   const std::function<void()> wake_;
+  const int node_;
 
   mutable std::mutex mutex_;
   std::deque<Waiter> waiters_;

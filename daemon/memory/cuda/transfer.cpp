@@ -28,9 +28,11 @@ uint64_t bytes_of(const Copy& copy) {
 
 std::shared_ptr<Transfer> Transfer::start(cuda::ContextRef context, std::shared_ptr<Staging> staging, Failed failed) {
   auto made = std::make_shared<Transfer>(Key(), std::move(context), std::move(staging), std::move(failed));
-  // The thread has its own hold: a driver that never comes back must not find the object gone.
-  made->thread_ = std::thread([made] { made->run(); });
-  pthread_setname_np(made->thread_.native_handle(), "spdld-copy");
+  // The threads have their own hold: a driver that never comes back must not find the object gone.
+  made->issuing_ = std::thread([made] { made->run_issuing(); });
+  pthread_setname_np(made->issuing_.native_handle(), "spdld-copy");
+  made->finishing_ = std::thread([made] { made->run_finishing(); });
+  pthread_setname_np(made->finishing_.native_handle(), "spdld-copied");
   return made;
 }
 
@@ -51,13 +53,13 @@ void Transfer::put(Copy copy) {
     return;
   }
   queue_.push_back(std::move(copy));
-  wake_.notify_one();
+  wake_.notify_all();
 }
 
 void Transfer::fail(const Error& reason) {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = reason;
-  wake_.notify_one();
+  wake_.notify_all();
 }
 
 bool Transfer::end(const Error& reason, uint32_t drain_ms) {
@@ -66,16 +68,19 @@ bool Transfer::end(const Error& reason, uint32_t drain_ms) {
     std::unique_lock lock(mutex_);
     if (given_up_) return false;
     if (!ending_) ending_ = reason;
-    wake_.notify_one();
+    wake_.notify_all();
     if (!ended_wake_.wait_for(lock, std::chrono::milliseconds(drain_ms), [this] { return ended_; })) {
       given_up_ = true;
+      wake_.notify_all();
       for (Issued& issued : in_flight_) unanswered.push_back(std::exchange(issued.copy.published, nullptr));
       for (Copy& copy : queue_) unanswered.push_back(std::exchange(copy.published, nullptr));
     }
   }
   const bool has_given_up = given_up_;  // this thread alone sets it
-  if (thread_.joinable() && !has_given_up) thread_.join();
-  if (thread_.joinable()) thread_.detach();
+  for (std::thread* const thread : {&issuing_, &finishing_}) {
+    if (thread->joinable() && !has_given_up) thread->join();
+    if (thread->joinable()) thread->detach();
+  }
   for (const SlotMemory::Published& published : unanswered)
     if (published) published(reason);
   return !has_given_up;
@@ -87,11 +92,40 @@ bool Transfer::keep_if_given_up(std::shared_ptr<const void> memory) {
   return given_up_;
 }
 
-void Transfer::run() {
+bool Transfer::is_at_an_end() const { return failure_ || ending_ || given_up_; }
+
+// A copy behind a copy that could not be issued waits until that is answered: the order of put() holds.
+bool Transfer::is_to_issue() const {
+  return !queue_.empty() && (in_flight_.empty() || in_flight_.back().code == cuda::abi::kSuccess);
+}
+
+void Transfer::run_issuing() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return is_at_an_end() || is_to_issue(); });
+    if (is_at_an_end()) return;
+    in_flight_.push_back({std::move(queue_.front()), now_ns()});
+    queue_.pop_front();
+    Issued& issued = in_flight_.back();
+    lock.unlock();
+    const Code code = issue(issued.copy);
+    lock.lock();
+    SlotMemory::Published published;
+    if (code == cuda::abi::kSuccess && issued.copy.ready_early)
+      published = std::exchange(issued.copy.published, nullptr);  // none where end() gave up meanwhile
+    lock.unlock();
+    if (published) published(Done{});
+    lock.lock();
+    issued.code = code;
+    issued.is_issued = true;  // after the call above: no later copy is answered before it
+    wake_.notify_all();
+  }
+}
+
+void Transfer::run_finishing() {
   for (;;) {
     switch (wait_for_work()) {
-      case Next::kCopies:
-        issue_all();
+      case Next::kFinish:
         finish_oldest();
         break;
       case Next::kAnswer:
@@ -103,37 +137,20 @@ void Transfer::run() {
   }
 }
 
+// A copy that is just being issued is waited for in any case, since the other thread uses it.
 Transfer::Next Transfer::wait_for_work() {
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return !queue_.empty() || !in_flight_.empty() || failure_ || ending_ || given_up_; });
+  wake_.wait(lock, [this] {
+    const bool is_issuing = !in_flight_.empty() && !in_flight_.back().is_issued;
+    const bool has_issued = !in_flight_.empty() && in_flight_.front().is_issued;
+    return given_up_ || (has_issued && !failure_) || (is_at_an_end() && !is_issuing);
+  });
   if (given_up_) return Next::kEnd;
-  const bool has_copies = !queue_.empty() || !in_flight_.empty();
-  if (failure_ || (ending_ && in_flight_.empty())) {
-    if (has_copies) return Next::kAnswer;
-    ended_ = true;
-    ended_wake_.notify_all();
-    return Next::kEnd;
-  }
-  return Next::kCopies;
-}
-
-void Transfer::issue_all() {
-  std::unique_lock lock(mutex_);
-  // A copy behind a copy that could not be issued waits until that is answered: the order of put() holds.
-  const auto is_behind_failed = [this] { return !in_flight_.empty() && in_flight_.back().code != cuda::abi::kSuccess; };
-  while (!queue_.empty() && !is_behind_failed() && !failure_ && !ending_ && !given_up_) {
-    in_flight_.push_back({std::move(queue_.front()), cuda::abi::kSuccess, now_ns()});
-    queue_.pop_front();
-    Issued& issued = in_flight_.back();
-    lock.unlock();
-    issued.code = issue(issued.copy);
-    lock.lock();
-    if (issued.code != cuda::abi::kSuccess || !issued.copy.ready_early) continue;
-    const SlotMemory::Published published = std::exchange(issued.copy.published, nullptr);
-    lock.unlock();
-    if (published) published(Done{});
-    lock.lock();
-  }
+  if (!in_flight_.empty() && !failure_) return Next::kFinish;
+  if (!in_flight_.empty() || !queue_.empty()) return Next::kAnswer;
+  ended_ = true;
+  ended_wake_.notify_all();
+  return Next::kEnd;
 }
 
 Code Transfer::issue(const Copy& copy) const {
@@ -176,6 +193,7 @@ void Transfer::finish_oldest() {
     finished = std::move(in_flight_.front());
     in_flight_.pop_front();
   }
+  wake_.notify_all();  // a copy behind a failed one goes on
   const uint64_t now = now_ns();
   busy_ns_.add(now - std::max(finished.since_ns, idle_since_ns_));
   idle_since_ns_ = now;

@@ -1,5 +1,6 @@
-// The copies to one GPU: one stream, and one thread that issues them in order and waits for their events. Staging
-// memory goes back once its copy has completed, and not before.
+// The copies to one GPU: one stream, a thread that issues copies in order, and a thread that waits for their events in
+// that order. So the next copy is with the driver before the last one has completed, and the GPU's copy engine never
+// waits for a thread. Staging memory goes back once its copy has completed, and not before.
 #pragma once
 
 #include <condition_variable>
@@ -46,7 +47,7 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   // Any thread; never blocks. The queue never has more copies than there are staging buffers, slots, and tasks that
   // copy from slot to slot.
   void put(Copy copy);
-  // Any thread. All copies, and all later copies, are answered with `reason`, and the thread ends.
+  // Any thread. All copies, and all later copies, are answered with `reason`, and the threads end.
   void fail(const Error& reason);
 
   // Set-up thread. Waits for copies that were issued; other copies, and later copies, are answered with `reason`.
@@ -69,15 +70,18 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
  private:
   struct Issued {
     Copy copy;
-    cuda::abi::Result code = cuda::abi::kSuccess;  // result of the issue; used by the transfer thread
     uint64_t since_ns = 0;
+    cuda::abi::Result code = cuda::abi::kSuccess;  // result of the issue
+    bool is_issued = false;                        // from then on the finishing thread alone uses it
   };
-  enum class Next : uint8_t { kCopies, kAnswer, kEnd };
+  enum class Next : uint8_t { kFinish, kAnswer, kEnd };
 
-  void run();
-  Next wait_for_work();
-  void issue_all();
+  void run_issuing();
+  bool is_to_issue() const;  // under mutex_, as the following
+  bool is_at_an_end() const;
   cuda::abi::Result issue(const Copy& copy) const;
+  void run_finishing();
+  Next wait_for_work();
   void finish_oldest();
   void answer_next();
   cuda::abi::Result wait_for_all() const;
@@ -87,18 +91,18 @@ class Transfer : public std::enable_shared_from_this<Transfer> {
   const std::shared_ptr<Staging> staging_;
   const Failed failed_;
   cuda::Stream stream_;
-  uint64_t idle_since_ns_ = 0;  // used by the transfer thread
+  uint64_t idle_since_ns_ = 0;  // used by the finishing thread
 
   std::mutex mutex_;
   std::condition_variable wake_, ended_wake_;
   std::deque<Copy> queue_;        // guarded by mutex_, as are the following
-  std::deque<Issued> in_flight_;  // grows and shrinks on the transfer thread alone
+  std::deque<Issued> in_flight_;  // grows on the issuing thread alone, and shrinks on the finishing thread alone
   std::optional<Error> failure_, ending_;
   bool ended_ = false, given_up_ = false;
   std::vector<std::shared_ptr<const void>> kept_;
 
   Counter copies_, copied_bytes_, busy_ns_;
-  std::thread thread_;  // used by the set-up thread
+  std::thread issuing_, finishing_;  // used by the set-up thread
 };
 
 }  // namespace spdld::memory
