@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     if (arguments.is_private) forget_affinity();
     spdld::node::Node node(std::move(options));
     node.run();
-    return 0;
+    return node.exit_code();
   } catch (const std::exception& e) {
     spdld::log::critical("{}", e.what());
     return 1;

@@ -47,6 +47,16 @@ cache::Settings cache_settings(const config::DaemonSettings& settings) {
   return {cache_bytes_max(settings, usable_memory_bytes()), settings.cache_folder, settings.cache_disk_bytes_max};
 }
 
+memory::Gpus::Settings gpu_settings(const config::DaemonSettings& settings,
+                                    std::function<void(const std::string&)> hopeless) {
+  memory::Gpus::Settings gpus;
+  gpus.enabled = settings.gpu_enabled;
+  gpus.slot_bytes_max = settings.gpu_slot_bytes_max;
+  gpus.staging_bytes_max = settings.gpu_staging_bytes_max;
+  gpus.hopeless = std::move(hopeless);
+  return gpus;
+}
+
 std::filesystem::path listings_folder(const config::DaemonSettings& settings) {
   const std::filesystem::path state = state_folder(settings);
   return state.empty() ? state : state / "listings";
@@ -69,8 +79,8 @@ Node::Node(Options options)
       contexts_(pool_.threads()),
       tuning_(options_.settings, pool_, *fetcher_),
       host_memory_(options_.settings.spare_slot_bytes_max),
-      gpus_({options_.settings.gpu_enabled, options_.settings.gpu_slot_bytes_max,
-             options_.settings.gpu_staging_bytes_max}),
+      gpus_(gpu_settings(options_.settings,
+                         [this](const std::string& why) { loop_.post([this, why] { give_up(why); }); })),
       pipelines_(loop_,
                  {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency, 0,
                   listings_folder(options_.settings)},
@@ -177,6 +187,13 @@ void Node::drain(std::string_view why) {
     std::_Exit(1);  // the kernel takes back what the threads still hold
   });
   if (at_rest()) loop_.stop();
+}
+
+void Node::give_up(const std::string& why) {
+  if (draining_) return;
+  log::critical("{}", why);
+  exit_code_ = 1;
+  drain("a GPU can't be opened afresh by this process");
 }
 
 void Node::reload() {

@@ -78,6 +78,8 @@ class Node final : public control::Service {
 
   // Serves until SIGTERM, SIGINT, or a private daemon's linger. Everything is given back when it returns.
   void run();
+  // 0: it ended in good order. 1: a GPU needs a new process; its supervisor starts another daemon.
+  int exit_code() const { return exit_code_; }
 
   void attach(const control::Client& client, control::AttachRequest request,
               std::shared_ptr<control::AttachReply> reply) override;
@@ -139,6 +141,7 @@ class Node final : public control::Service {
   std::optional<TapPlan> find_tap(const Newcomer& newcomer, sampler::Position start) const;
   void begin_tap(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, const TapPlan& plan);
   void make_device_slots(const Newcomer& newcomer, const RingPlan& plan);
+  void note_use(const pipeline::Pipeline& pipeline);  // whether it has rings, or has rings made for it
   std::shared_ptr<Feed> open_feed(const Newcomer& newcomer, const RingPlan& plan, memory::SlotMemories memories);
   void join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed);
   void seat(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, sampler::Position from);
@@ -148,7 +151,10 @@ class Node final : public control::Service {
   void check_quota(uid_t uid, size_t slots) const;  // for a new ring; throws where the limits leave no room
   void make_room(uid_t uid, uint64_t bytes);        // for a ring in host memory; throws where the limits leave no room
   void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
+  // For a reader that died with leases on a GPU.
+  void lose(const std::shared_ptr<Feed>& feed, delivery::ReaderId id);
   void close_if_empty(const std::shared_ptr<Feed>& feed);
+  void close(const std::shared_ptr<Feed>& feed);
   void retire(std::shared_ptr<Feed> feed);
   uint64_t slot_bytes() const;
 
@@ -161,6 +167,7 @@ class Node final : public control::Service {
   void reload();
   void take_settings(const config::DaemonSettings& read);
   void drain(std::string_view why);
+  void give_up(const std::string& why);  // in good order, for another daemon to take over
   bool at_rest() const { return closing_.empty() && server_->sessions().empty(); }
 
   Options options_;
@@ -177,8 +184,9 @@ class Node final : public control::Service {
   EventLoop loop_;  // below the pool: tasks that are left in the loop hold feeds, which need the pool to end
   Pipelines pipelines_;
   std::map<const pipeline::Pipeline*, Feeds> feeds_;
-  std::set<std::shared_ptr<Feed>> closing_;         // stopped feeds whose slots are still touched
-  std::multiset<std::pair<uid_t, size_t>> making_;  // users and slots of rings whose device memory is being made
+  std::map<const pipeline::Pipeline*, size_t> awaited_;  // rings that are being made on GPUs
+  std::multiset<std::pair<uid_t, size_t>> making_;       // their users and numbers of slots
+  std::set<std::shared_ptr<Feed>> closing_;              // stopped feeds whose slots are still touched
   Quarantine quarantine_;
   ServiceSupervisor supervisor_;
   bool socket_is_own_ = false;  // not the service manager's
@@ -186,6 +194,7 @@ class Node final : public control::Service {
   std::unique_ptr<control::Server> server_;
   Timer tick_, linger_, drain_limit_;
   bool draining_ = false;
+  int exit_code_ = 0;
   std::chrono::steady_clock::time_point linger_end_;
   bool has_served_ = true;  // somebody attached, or wanted to, since the daemon was last empty
   bool disk_trouble_told_ = false;

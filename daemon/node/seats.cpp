@@ -163,11 +163,15 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
   ring.slots = plan.slots;
   ring.slot_bytes = plan.layout.slot_bytes();
   making_.emplace(newcomer.client.uid, plan.slots);
+  awaited_[newcomer.pipeline.get()]++;  // its cache stays open meanwhile
+  note_use(*newcomer.pipeline);
   gpus_.make_slots(ring, [this, newcomer, plan](Result<memory::SlotMemories> made) {
     // Shared, because a posted handler must be copyable.
     auto memories = std::make_shared<Result<memory::SlotMemories>>(std::move(made));
     loop_.post([this, newcomer, plan, memories = std::move(memories)] {
       making_.erase(making_.find({newcomer.client.uid, plan.slots}));
+      const auto awaited = awaited_.find(newcomer.pipeline.get());
+      if (--awaited->second == 0) awaited_.erase(awaited);
       try {
         if (!*memories) throw SetupError(memories->error().trouble, memories->error().message);
         if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
@@ -177,9 +181,14 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
         join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(**memories)));
       } catch (const SetupError& e) {
         newcomer.reply->refused(e.error());
+        note_use(*newcomer.pipeline);
       }
     });
   });
+}
+
+void Node::note_use(const pipeline::Pipeline& pipeline) {
+  pipelines_.set_in_use(pipeline, feeds_.contains(&pipeline) || awaited_.contains(&pipeline));
 }
 
 void Node::join(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed) {
@@ -236,7 +245,9 @@ void Node::check_group(const pipeline::Pipeline& pipeline, const control::Attach
 FeedKey Node::key_of(const Newcomer& newcomer) const {
   const auto& request = newcomer.request;
   const FeedKey own{newcomer.client.uid, request.group, request.rank, request.world_size};
-  if (newcomer.pipeline->spec().share != config::Share::kStream || request.readers > 1 ||
+  // The driver pins the memory itself, and not a reader's own copies of sealed pages.
+  const bool is_pinned = newcomer.placement.place == Placement::Place::kPinned;
+  if (newcomer.pipeline->spec().share != config::Share::kStream || request.readers > 1 || is_pinned ||
       request.join == control::Join::kAlone)
     return own;
   FeedKey shared = own;
@@ -277,7 +288,7 @@ std::shared_ptr<Feed> Node::open_feed(const Newcomer& newcomer, const RingPlan& 
   auto feed =
       std::make_shared<Feed>(loop_, pipeline, sharding, plan.layout, setting, std::move(memories), host_memory_);
   feeds_[pipeline.get()][key] = feed;
-  pipelines_.set_in_use(*pipeline, true);
+  note_use(*pipeline);
   if (tap) begin_tap(newcomer, feed, *tap);
   return feed;
 }
@@ -301,22 +312,30 @@ void Node::dismiss(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, std
   close_if_empty(feed);
 }
 
+// Slots on a GPU outlive the process that has them open: its forked children keep its work on the GPU alive.
 void Node::leave(const std::shared_ptr<Feed>& feed, delivery::ReaderId id, const control::Client* unclosed) {
   if (quarantine_.holds(*feed, id)) return;
   if (unclosed) feed->note_unclosed();
-  const bool may_touch = unclosed && memory::on_gpu(feed->kind()) && unclosed->process && *unclosed->process &&
-                         !proto::process_has_ended(unclosed->process->get());
-  if (may_touch) {
-    feed->vacate(id);
-    quarantine_.hold(*unclosed, feed, id, [feed, id] { feed->leave(id); });
-  } else {
+  if (!unclosed || !memory::on_gpu(feed->kind()) || !unclosed->process || !*unclosed->process) {
     feed->leave(id);
+  } else if (proto::process_has_ended(unclosed->process->get())) {
+    lose(feed, id);
+  } else {
+    feed->vacate(id);
+    quarantine_.hold(*unclosed, feed, id, [this, feed, id] { lose(feed, id); });
   }
   close_if_empty(feed);
 }
 
+void Node::lose(const std::shared_ptr<Feed>& feed, delivery::ReaderId id) {
+  if (feed->lose(id)) close(feed);  // so that its readers attach to another ring, and not to this one
+}
+
 void Node::close_if_empty(const std::shared_ptr<Feed>& feed) {
-  if (!feed->seats().empty()) return;
+  if (feed->seats().empty()) close(feed);
+}
+
+void Node::close(const std::shared_ptr<Feed>& feed) {
   const auto feeds = feeds_.find(&feed->pipeline());
   if (feeds == feeds_.end()) return;
   const auto at = feeds->second.find(feed->setting().key);
@@ -324,7 +343,7 @@ void Node::close_if_empty(const std::shared_ptr<Feed>& feed) {
   feeds->second.erase(at);
   if (feeds->second.empty()) {
     feeds_.erase(feeds);
-    pipelines_.set_in_use(feed->pipeline(), false);
+    note_use(feed->pipeline());
   }
   retire(feed);
 }

@@ -68,4 +68,9 @@ Run run_trainer(const Job& job, size_t batches_max) {
   return run;
 }
 
+void kill_trainer(pid_t trainer) {
+  kill(trainer, SIGKILL);
+  REQUIRE(wait_for(trainer) == -SIGKILL);
+}
+
 }  // namespace spdld::test

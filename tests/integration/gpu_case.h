@@ -45,4 +45,7 @@ struct Run {
 };
 Run run_trainer(const Job& job, size_t batches_max = SIZE_MAX);
 
+// SIGKILL, and waits for its end.
+void kill_trainer(pid_t trainer);
+
 }  // namespace spdld::test

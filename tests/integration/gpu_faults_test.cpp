@@ -2,6 +2,7 @@
 // lost.
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -169,6 +170,46 @@ TEST_CASE("a GPU that is lost ends its rings with a sentence; host rings go on, 
   CHECK(run_trainer(gpu.job("cuda", "fd")).digests.size() == 6);
   CHECK(gpu.gpu()["resets"] == 1);
   CHECK(gpu.gpu()["state"] == "open");
+  CHECK(gpu.fake().violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("where a process can't open its GPU afresh, spdld ends for its supervisor, and jobs outlive that") {
+  GpuCase gpu;
+  Pipe host_told, host_go;
+  Job host_job = gpu.job("cpu", "", 0);
+  host_job.group = "host";
+  const pid_t host = in_child([&] {
+    Loader loader = attach(host_job);
+    host_told.write(std::to_string(take_all(loader, 3).size()) + "\n");
+    host_go.read_line();
+    return take_all(loader, 12).size() == 12 ? 0 : 1;
+  });
+  host_told.close_writer();
+  CHECK(host_told.read_line() == "3");
+  gpu.fake().inject("cuMemcpyHtoDAsync", cuda::abi::kMpsClientTerminated, 7, false, gpu.daemon().pid());
+  const Run lost = run_trainer(gpu.job("cuda", "fd", 0));
+  CHECK_THAT(lost.error, Catch::Contains("context-lost: ") && Catch::Contains("CUDA_ERROR_MPS_CLIENT_TERMINATED"));
+
+  Pipe told;
+  const Job job = gpu.job("cuda", "fd");
+  const pid_t trainer = in_child([&] {
+    try {
+      Loader loader = attach(job);
+      told.write(std::to_string(take_all(loader).size()) + "\n");
+    } catch (const Exception& e) {
+      told.write(std::string(e.what()) + "\n");
+    }
+    return 0;
+  });
+  told.close_writer();
+  const int status = gpu.daemon().stop(0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 1));
+  CHECK_THAT(gpu.daemon().log(), Catch::Contains("this process can't open it afresh"));
+  gpu.daemon().start();
+  CHECK(told.read_line() == "6");
+  CHECK(wait_for(trainer) == 0);
+  host_go.write("on\n");
+  CHECK(wait_for(host) == 0);
   CHECK(gpu.fake().violations() == std::vector<std::string>{});
 }
 

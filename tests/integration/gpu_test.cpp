@@ -31,11 +31,6 @@ pid_t holding_trainer(const Job& job, Pipe& told, const std::function<void(Loade
   return trainer;
 }
 
-void kill_trainer(pid_t trainer) {
-  kill(trainer, SIGKILL);
-  REQUIRE(wait_for(trainer) == -SIGKILL);
-}
-
 }  // namespace
 
 TEST_CASE("on each way to the GPU the pixels are the host's, bit for bit") {
@@ -113,6 +108,51 @@ TEST_CASE("what can't be had is refused by name, and host pipelines go on") {
   CHECK_THAT(refusal({}, "auto", "gpu.slot_bytes_max = \"4 MiB\""), Catch::Contains("gpu.slot_bytes_max"));
   GpuCase gpu(without_fds);
   CHECK(run_trainer(gpu.job("cuda", "auto")).digests.size() == 6);  // by handles
+}
+
+TEST_CASE("pinned batches need no context of the daemon's: the GPU may be the trainer's alone") {
+  FakeCudaOptions options;
+  options.exclusive_process = true;
+  GpuCase gpu(options);
+  const Run host = run_trainer(gpu.job("cpu"));
+  REQUIRE(host.digests.size() == 6);
+  Job shared = gpu.job("pinned");
+  shared.spec.replace(shared.spec.find("share = \"cache\""), 15, "share = \"stream\"");
+  for (const Job& job : {gpu.job("pinned"), shared}) {
+    const Run run = run_trainer(job);
+    INFO(run.error);
+    CHECK(run.digests == host.digests);
+  }
+  CHECK(gpu.gpu()["state"] == "closed");
+  CHECK(gpu.fake().violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("a slice whose memory can be shared is used as a GPU is") {
+  FakeCudaOptions options;
+  options.mig = true;
+  options.mig_shares = FakeCudaOptions::MigShares::kHandles;
+  GpuCase gpu(options);
+  const Run run = run_trainer(gpu.job("cuda"));
+  INFO(run.error);
+  CHECK(run.digests.size() == 6);
+  CHECK_THAT(gpu.gpu()["uuid"].get<std::string>(), Catch::StartsWith("MIG-"));
+  CHECK(gpu.fake().violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("the cache of a pipeline stays open while its first ring is made on the GPU") {
+  FakeCudaOptions options;
+  options.copy_us = 300'000;  // a slot is cleared by a copy, so that a ring takes several ticks of the daemon
+  GpuCase gpu(options);
+  Job job = gpu.job("cuda", "fd", 0);
+  job.spec.replace(job.spec.find("cache = \"auto\""), 14, "cache = \"encoded\"");
+  Pipe told;
+  const pid_t trainer = holding_trainer(job, told);
+  told.read_line();
+  told.read_line();
+  const auto cache =
+      nlohmann::json::parse(query("describe", "photos", gpu.daemon().socket().c_str()))["cache"]["fields"];
+  CHECK(cache.size() == 1);
+  kill_trainer(trainer);
 }
 
 TEST_CASE("a trainer that hides its GPUs is told so") {
