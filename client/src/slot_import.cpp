@@ -46,7 +46,9 @@ Outcome import_device(const Connection& connection, const proto::Attached& answe
   const char* wrong = check_device_slots(answer, fds.size());
   cuda::abi::Uuid uuid = {};
   if (!answer.gpu() || answer.gpu()->size() != uuid.bytes.size()) wrong = "ATTACHED does not name its GPU";
-  if (answer.ready_early() && !gpus.ready_early) wrong = "batches that are not ready, which nobody asked for";
+  const bool by_handle = answer.memory() == proto::MemoryKind::cuda_ipc;
+  if (answer.ready_early() && !(gpus.ready_early && by_handle))
+    wrong = "batches that are not ready, which nobody asked for";
   if (wrong) return protocol_failure(connection, wrong);
   std::copy_n(answer.gpu()->begin(), uuid.bytes.size(), uuid.bytes.begin());
   const cuda::Device* device = find_gpu(gpus, uuid);
@@ -54,7 +56,6 @@ Outcome import_device(const Connection& connection, const proto::Attached& answe
     return outcome_of(cuda::Fault(cuda::Cause::kGpuNotVisible, "the batches lie on GPU " + cuda::to_text(uuid) +
                                                                    ", which this process does not see"));
   }
-  const bool by_handle = answer.memory() == proto::MemoryKind::cuda_ipc;
   const proto::PeerCredentials daemon = proto::peer_credentials(connection.poll_fd());
   try {
     auto opened = std::make_unique<DeviceSlots>(cuda::Context::retain(*device),

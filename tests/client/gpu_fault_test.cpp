@@ -249,6 +249,11 @@ TEST_CASE("an ATTACHED that could break this process is refused") {
   };
   Bench early(making_up(MemoryKind::cuda_ipc, events));
   CHECK(attach_gives(early, SPDLD_INTERNAL, "nobody asked for"));
+  Bench early_fds(making_up(MemoryKind::cuda_vmm, events));  // no event goes with file descriptors
+  CHECK(attach_gives(early_fds, SPDLD_INTERNAL, "nobody asked for", [](spdld_attach_options& options) {
+    options.transport = "handle";
+    options.experimental_ready_early = 1;
+  }));
   FakeScript short_of_fds = making_up(MemoryKind::cuda_vmm, {});
   short_of_fds.forgets_a_slot = true;
   Bench fds(short_of_fds);

@@ -23,9 +23,10 @@ class Parked {
     return std::exchange(batches_, {});
   }
   void close() {
+    std::vector<spdld::Batch> last;  // ends without the lock: the end may wait for a GPU
     const std::lock_guard lock(mutex_);
     open_ = false;
-    batches_.clear();
+    last.swap(batches_);
   }
 
  private:
