@@ -14,7 +14,7 @@ from node import next_batch, way_options
 
 WORKERS = 4
 WORKER_S = 60  # at most, should nobody end it
-KERNELS = 20_000
+KERNELS, KERNELS_FIRST = 20_000, 500  # in all, and before "ready": fewer than the driver queues
 
 
 def forked_worker():
@@ -26,10 +26,10 @@ def forked_worker():
     return child
 
 
-def write_by_kernels(batch):
+def write_by_kernels(batch, count):
     import torch
     image = torch.from_dlpack(batch.tensor("image"))
-    for _ in range(KERNELS):
+    for _ in range(count):
         image.add_(1)
 
 
@@ -39,9 +39,11 @@ def main():
                           timeout=60, **way_options(way))
     held = next_batch(loader)
     workers = [forked_worker() for _ in range(WORKERS)] if work == ["fork"] else []
+    if work == ["kernel"]:
+        write_by_kernels(held, KERNELS_FIRST)
     print("ready", *workers, flush=True)
     if work == ["kernel"]:
-        write_by_kernels(held)
+        write_by_kernels(held, KERNELS - KERNELS_FIRST)
     if work:
         time.sleep(WORKER_S)
     while True:
