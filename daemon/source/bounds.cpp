@@ -100,7 +100,7 @@ class Bounds::Root {
     // A path with ".." may mean another folder than its text does.
     const std::string given = folder.path.string();
     if (!has_parent_step(given)) name_ = without_slash(folder.path.lexically_normal().string());
-    find_anew();
+    find_anew(nullptr);
   }
 
   const Folder& folder() const { return folder_; }
@@ -108,16 +108,16 @@ class Bounds::Root {
   // As it was written in the settings: links lead to the place.
   const std::string& name() const { return name_; }
 
-  // True where the folder's path now leads to another folder than before: somebody mounted or replaced it.
-  bool find_anew() {
+  // True where the folder's path now leads to another folder than `tried`: somebody mounted or replaced it.
+  bool find_anew(const Place* tried) {
     const std::lock_guard lock(mutex_);
+    if (place() != tried) return true;  // another thread has found it
     auto next = std::make_unique<Place>();
     next->fd = UniqueFd(::open(folder_.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat status;
     if (!next->fd || ::fstat(next->fd.get(), &status) != 0) return false;
     next->device = status.st_dev, next->inode = status.st_ino;
-    const Place* before = place();
-    const bool is_same = before != nullptr && before->device == next->device && before->inode == next->inode;
+    const bool is_same = tried != nullptr && tried->device == next->device && tried->inode == next->inode;
     next->path = without_slash(real_path(next->fd.get()));
     if (is_same || places_.size() == kPlacesMax) return false;
     places_.push_back(std::move(next));
@@ -197,17 +197,18 @@ int Bounds::open_wished(const char* path, const Wish& wish) const {
   const Found found = find(path, wish.is_list);
   const bool is_sure = found.root != nullptr && (!found.root->folder().follow_links || !has_parent_step(path));
   if (is_sure) {
-    int fd = open_in(found, wish);
-    const bool is_lost = fd < 0 && (errno == ENOENT || errno == ESTALE);
+    const Place* tried = found.root->place();
+    int fd = open_in(found, tried, wish);
+    const bool may_wait = (wish.resolve & RESOLVE_CACHED) == 0;
+    const bool is_lost = fd < 0 && may_wait && (errno == ENOENT || errno == ESTALE);
     const int error_number = errno;
-    if (is_lost) fd = found.root->find_anew() ? open_in(found, wish) : failed(error_number);
+    if (is_lost) fd = found.root->find_anew(tried) ? open_in(found, found.root->place(), wish) : failed(error_number);
     if (fd >= 0 || errno != kLeadsOut) return fd;
   }
   return open_where_it_leads(path, wish);
 }
 
-int Bounds::open_in(const Found& found, const Wish& wish) const {
-  const Place* place = found.root->place();
+int Bounds::open_in(const Found& found, const Place* place, const Wish& wish) const {
   if (place == nullptr) return failed(ENOENT);
   if (found.root->folder().follow_links) {
     if (rules_.way == Way::kSteps) return ::openat(place->fd.get(), found.rest, wish.flags);

@@ -75,7 +75,7 @@ class Bounds {
 
   Found find(std::string_view path, bool is_list) const;
   int open_wished(const char* path, const Wish& wish) const;
-  int open_in(const Found& found, const Wish& wish) const;
+  int open_in(const Found& found, const Place* place, const Wish& wish) const;
   int open_where_it_leads(const char* path, const Wish& wish) const;
   int open_below(int folder, const char* path, const Wish& wish, uint64_t resolve) const;
 

@@ -46,6 +46,9 @@ class LastErrors(Case):
             self.assertEqual(spdlctl("errors", "--last", "other", env=environment).stdout.splitlines()[-1], "no errors")
             (folder / "spdld/last-errors.json").write_text("{")
             self.assert_sentence(spdlctl("errors", "--last", env=environment), WRONG)
+            (folder / "spdld/last-errors.json").unlink()
+            os.mkfifo(folder / "spdld/last-errors.json")  # nobody waits for who might write to it
+            self.assert_sentence(spdlctl("errors", "--last", env=environment), WRONG)
 
     @staticmethod
     def _is_zombie(pid):

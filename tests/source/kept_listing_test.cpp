@@ -291,6 +291,20 @@ TEST_CASE("a damaged kept file is as good as none") {
   }
 }
 
+TEST_CASE("a pipe in the place of a kept file is not waited for, and is replaced") {
+  const TempFolder temp;
+  temp.file("data/a/1.jpg");
+  settle_all(temp / "data");
+  open_kept("image-folder", temp / "data", temp / "kept");
+  const fs::path kept = *fs::directory_iterator(temp / "kept");
+  fs::remove(kept);
+  REQUIRE(::mkfifo(kept.c_str(), 0600) == 0);
+  const Opened opened = open_kept("image-folder", temp / "data", temp / "kept");
+  CHECK(opened.use.trouble == "");
+  CHECK(opened.use.read == 1);
+  CHECK(fs::is_regular_file(kept));
+}
+
 TEST_CASE("a kept file of another version or key is as good as none") {
   const Tree tree;
   tree.opened();
