@@ -16,6 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "daemon/base/cgroup.h"
+
 namespace spdld {
 namespace {
 
@@ -23,14 +25,6 @@ uint64_t clock_ns(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-// The path after "0::" in /proc/self/cgroup: this process's group in the unified hierarchy.
-std::string own_group(const std::filesystem::path& self_cgroup) {
-  std::ifstream file(self_cgroup);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("0::/")) return line.substr(4);
-  return {};
 }
 
 // cpu.max holds "QUOTA PERIOD" in microseconds, or "max PERIOD" (Documentation/admin-guide/cgroup-v2.rst).
@@ -41,16 +35,23 @@ double granted_cores(const std::filesystem::path& cpu_max) {
   return quota_us / period_us;
 }
 
+// Version 1 has a file for each of the two, and a quota of -1 for none (Documentation/scheduler/sched-bwc.rst).
+double granted_cores_v1(const std::filesystem::path& group) {
+  std::ifstream quota(group / "cpu.cfs_quota_us"), period(group / "cpu.cfs_period_us");
+  double quota_us = 0, period_us = 0;
+  if (!(quota >> quota_us) || !(period >> period_us) || quota_us <= 0 || period_us <= 0) return 0;
+  return quota_us / period_us;
+}
+
 // The least that any group grants, from this process's own to the root; 0: no limit.
 double least_grant(const CpuPaths& paths) {
+  const CgroupFolders folders = cgroup_folders(paths.cgroup_root, paths.self_cgroup, "cpu");
   double least = 0;
-  std::filesystem::path group = own_group(paths.self_cgroup);
-  for (int level = 0; level < 32; level++) {
-    const double cores = granted_cores(paths.cgroup_root / group / "cpu.max");
+  const auto bound_by = [&least](double cores) {
     if (cores > 0 && (least == 0 || cores < least)) least = cores;
-    if (group.empty()) break;
-    group = group.parent_path();
-  }
+  };
+  for (const auto& group : folders.v2) bound_by(granted_cores(group / "cpu.max"));
+  for (const auto& group : folders.v1) bound_by(granted_cores_v1(group));
   return least;
 }
 

@@ -23,7 +23,7 @@ struct CpuLimit {
   std::string_view limited_by = "machine";  // "machine", "affinity" or "cgroup"
   unsigned machine = 1;                     // cores that are online
   unsigned affinity = 1;                    // online cores that this process may be put on
-  double cgroup_quota = 0;                  // cores that cgroup v2's cpu.max grants, maybe a fraction; 0: no limit
+  double cgroup_quota = 0;                  // cores that the cgroups grant, maybe a fraction; 0: no limit
   std::vector<unsigned> numa_nodes = {0};   // nodes of the cores in the affinity, ascending
 };
 
@@ -34,8 +34,8 @@ struct CpuPaths {
   std::filesystem::path nodes = "/sys/devices/system/node";  // nodeN/cpulist; none: one node
 };
 
-// The least of what the machine has, this process's affinity allows, and cgroup v2's cpu.max grants (rounded up),
-// looked up from its own cgroup to the root.
+// The least of what the machine has, this process's affinity allows, and its cgroups grant (rounded up): cpu.max of
+// version 2, cpu.cfs_quota_us of version 1, from its own cgroup to the root.
 CpuLimit usable_cores(const CpuPaths& paths = {});
 
 // For people: "2 cores (machine 64, affinity 8, cgroup 1.5), NUMA nodes 0-1".

@@ -7,7 +7,10 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <new>
 #include <system_error>
+
+#include "daemon/base/log.h"
 
 namespace spdld {
 
@@ -21,7 +24,18 @@ struct EventLoop::Impl {
 
 EventLoop::EventLoop() : impl_(std::make_unique<Impl>()) {}
 EventLoop::~EventLoop() = default;
-void EventLoop::run() { impl_->context.run(); }
+
+void EventLoop::run() {
+  for (;;) {
+    try {
+      impl_->context.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      log::error("spdld is short of memory: the control thread could not end what it did");
+    }
+  }
+}
+
 void EventLoop::stop() { impl_->context.stop(); }
 void EventLoop::post_task(Task task) { asio::post(impl_->context, std::move(task)); }
 

@@ -25,7 +25,8 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Runs tasks until stop().
+  // Runs tasks until stop(). A task that throws std::bad_alloc ends, with a line in the log, and the loop goes on: a
+  // task whose end would leave others waiting catches it itself.
   void run();
   // Makes run() return after the task that runs now. Any thread.
   void stop();

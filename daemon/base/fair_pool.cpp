@@ -145,8 +145,8 @@ void FairPool::wake(Lane& lane) {
   group.busy_++;
 }
 
-// Who slept gains no credit for it, and starts where the others are. But it moves no further than the others could have
-// used the threads meanwhile: after a short sleep it is still owed what others used too much before.
+// A lane that slept gains no credit for it, and starts where the others are. But it moves no further than the others
+// could have used the threads meanwhile: after a short sleep it is still owed what others used too much before.
 void FairPool::catch_up(Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const {
   double place_ns = rivals.weight > 0 ? rivals.least_ns : served_at_ns;
   if (std::exchange(share.has_served, true)) {

@@ -76,7 +76,7 @@ class FairPool {
   void submit(Lane& lane, FairTask& task);
 
  private:
-  // What a lane has used among the lanes of its group, or a group among the groups.
+  // The use of a lane beside the lanes of its group, or of a group beside the groups.
   struct Share {
     double weight = 1;
     double virtual_ns = 0;    // CPU time by weight, with what running slices will probably cost
@@ -154,7 +154,7 @@ class FairPool {
     bool idle = false, called = false;
     Slice slice;  // its thread's own but for what look_at_slices() adds
   };
-  // Those beside a lane or group that have tasks.
+  // The lanes or groups beside a lane or group, where they have tasks.
   struct Rivals {
     double least_ns = 0;  // the least virtual time among them
     double weight = 0;    // of all; 0: there are none

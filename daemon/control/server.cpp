@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "daemon/base/log.h"
 
@@ -39,7 +40,7 @@ void Server::accept_all() {
       return pause_.start(kPauseForCloser, [this] { accept_all(); });
     UniqueFd socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
-      take(std::move(socket));
+      take_safely(std::move(socket));
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) break;
@@ -49,6 +50,14 @@ void Server::accept_all() {
     return;
   }
   wait();
+}
+
+void Server::take_safely(UniqueFd socket) {
+  try {
+    take(std::move(socket));
+  } catch (const std::bad_alloc&) {
+    log::error("a client could not be accepted: spdld is short of memory");
+  }
 }
 
 void Server::take(UniqueFd socket) {

@@ -36,6 +36,7 @@ class Server {
  private:
   void wait();
   void accept_all();
+  void take_safely(UniqueFd socket);
   void take(UniqueFd socket);
   void turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const std::string& message);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
@@ -125,7 +126,11 @@ void Session::wait_readable() {
   socket_.when_readable([self = shared_from_this()] {
     self->reading_ = false;
     if (self->state_ == State::kEnded) return;
-    self->on_readable();
+    try {
+      self->on_readable();
+    } catch (const std::bad_alloc&) {
+      self->end("spdld is short of memory");
+    }
   });
 }
 
@@ -196,7 +201,25 @@ void Session::take_message(const proto::Received& received) {
   if (command->needs_hello != (state_ == State::kGreeted))
     return refuse_message(proto::ErrorCode::unexpected,
                           state_ == State::kNew ? "the first message must be HELLO" : "HELLO was sent already");
-  (this->*command->handle)(*message);
+  try {
+    (this->*command->handle)(*message);
+  } catch (const std::bad_alloc&) {
+    note_short_memory(*message);
+  }
+}
+
+// A query changes nothing, and an ATTACH is taken back; both may come again. After half of another message nobody knows
+// where the client and the daemon stand, so the session ends, and the client attaches anew.
+void Session::note_short_memory(const proto::Message& message) {
+  const Error error{Trouble::kMemory, "spdld is short of memory: ask again later"};
+  if (const proto::Query* query = message.body_as_Query()) return send_error(query->request(), error);
+  if (const proto::Attach* attach = message.body_as_Attach()) {
+    const auto at = pending_.find(attach->request());
+    if (const auto reply = at == pending_.end() ? nullptr : at->second.lock()) return reply->refused(error);
+    return send_error(attach->request(), error);
+  }
+  send_error(0, error);
+  end("spdld is short of memory");
 }
 
 void Session::send(std::span<const uint8_t> bytes, std::span<const int> fds) {
@@ -398,7 +421,7 @@ void Session::on_query(const proto::Message& message) {
                               proto::CreateAnswer(builder_, query.request(), text, false, answer->size())));
   }
   const UniqueFd fd = proto::text_to_memfd(*answer, "spdld-answer");
-  if (!fd) return send_error(query.request(), {Trouble::kInternal, "there is not enough memory for the answer"});
+  if (!fd) return send_error(query.request(), {Trouble::kMemory, "spdld is short of memory: ask again later"});
   const std::array<int, 1> fds = {fd.get()};
   send(proto::finish(builder_, proto::Body::Answer,
                      proto::CreateAnswer(builder_, query.request(), 0, true, answer->size())),

@@ -81,6 +81,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_push(const proto::Message& message);
   void watch_process(UniqueFd pidfd);
   void wait_for_process();
+  void note_short_memory(const proto::Message& message);
   bool read_attach(const proto::Attach& attach, AttachRequest& request);
   bool read_gpus(const proto::Attach& attach, AttachRequest& request);
 

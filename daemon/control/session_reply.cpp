@@ -206,10 +206,12 @@ void SessionReply::preparing(std::string_view what, uint64_t done, uint64_t tota
 
 bool SessionReply::client_gone() const {
   const auto session = session_.lock();
-  return !session || session->client_gone();
+  return refused_ || !session || session->client_gone();
 }
 
 void SessionReply::refused(const Error& error) {
+  refused_ = true;
+  if (attachment_) return failed(error);  // it was attached before the fault came
   const auto session = session_.lock();
   if (!session || session->state_ == Session::State::kEnded) return;
   session->pending_.erase(request_);
@@ -227,7 +229,7 @@ void SessionReply::spec_refused(const std::string& message) {
 
 void SessionReply::attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) {
   const auto session = session_.lock();
-  if (!session || session->state_ == Session::State::kEnded) return;
+  if (refused_ || !session || session->state_ == Session::State::kEnded) return;
   session->pending_.erase(request_);
   attachment_ = session->next_attachment_++;
   layout_ = info.layout;

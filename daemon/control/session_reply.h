@@ -31,6 +31,7 @@ class SessionReply final : public AttachReply,
   const uint32_t request_;
   uint32_t attachment_ = 0;
   const batch::Layout* layout_ = nullptr;
+  bool refused_ = false;  // what comes of the request after that is given back
 };
 
 proto::ErrorCode code_of(Trouble trouble);

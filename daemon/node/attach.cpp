@@ -101,6 +101,8 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
       take_seat(client, request, reply, *opened);
     } catch (const SetupError& e) {
       reply->refused(e.error());
+    } catch (const std::bad_alloc&) {
+      reply->refused({Trouble::kMemory, "spdld is short of memory: try again later"});
     } catch (const std::exception& e) {
       reply->refused({Trouble::kInternal, e.what()});
     }

@@ -19,6 +19,8 @@ StateOf state_of(const Node::View& view, const Pipelines::Entry& entry) {
     if (!feed->failure().empty()) return {"failed", feed->failure()};
   if (entry.pipeline->statistics().waiting_out_faults.value() > 0)
     return {"degraded", "samples wait for the source to recover"};
+  if (entry.pipeline->statistics().waiting_for_memory.value() > 0)
+    return {"degraded", "the node is short of memory: samples wait for it"};
   return {feeds.empty() ? "ready" : "running", {}};
 }
 
@@ -164,20 +166,16 @@ Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   out["spec"] = config::full_document(entry.spec);
   out["cpu"] = {{"weight", view.pipelines.weight_of(entry)},
                 {"own_weight", entry.spec.cpu_weight},
+                {"user_weight", view.pipelines.user_weight_of(entry)},
                 {"share", 0.0},
                 {"used_s", 0.0}};
   out["fingerprint"] = "", out["stages"] = Json::array(), out["rings"] = Json::array();
   out["sources"] = Json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}};
-  out["listing"] = {{"seconds", 0.0},
-                    {"bytes", 0},
-                    {"classes", 0},
-                    {"remarks", Json::array()},
-                    {"remark_count", 0},
-                    {"missing", Json::array()},
-                    {"missing_count", 0},
-                    {"kept", 0},
-                    {"read", 0}};
+  out["memory"] = {{"waits", 0}, {"waiting", 0}};
+  out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
+                    {"remarks", Json::array()}, {"remark_count", 0}, {"missing", Json::array()},
+                    {"missing_count", 0},       {"kept", 0},         {"read", 0}};
   if (entry.listing) add_listing_progress(out, entry);
   if (!entry.pipeline) return out;
   const auto& pipeline = *entry.pipeline;
@@ -211,6 +209,7 @@ Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
                 {"masked", statistics.masked.value()},
                 {"damaged", statistics.damaged.value()},
                 {"unsupported", statistics.unsupported.value()}};
+  out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};
   for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(key, *feed));
   return out;
 }

@@ -1,6 +1,7 @@
 #include "daemon/node/feed.h"
 
 #include <algorithm>
+#include <new>
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
@@ -242,12 +243,12 @@ bool Feed::fill(batch::Slot& slot) {
 
 void Feed::on_batch(const batch::Batch& batch) {
   batch.slot->memory->publish([self = shared_from_this(), batch](const Status& published) {
-    self->loop_.post([self, batch, published] {
-      if (!published) self->give_up(published.error());
-      self->note_bad(batch);
-      if (!self->failure_.empty()) return self->ring_.given_back(*batch.slot);  // those behind a lost one as well
-      self->ring_.filled(batch);
-      self->fill_free_slots();  // where nobody wanted the batch any more
+    self->post([batch, published](Feed& feed) {
+      if (!published) feed.give_up(published.error());
+      feed.note_bad(batch);
+      if (!feed.failure_.empty()) return feed.ring_.given_back(*batch.slot);  // those behind a lost one as well
+      feed.ring_.filled(batch);
+      feed.fill_free_slots();  // where nobody wanted the batch any more
     });
   });
 }
@@ -261,14 +262,14 @@ void Feed::note_bad(const batch::Batch& batch) {
 
 void Feed::on_abandoned(batch::Slot& slot) {
   slot.memory->abandon();
-  loop_.post([self = shared_from_this(), &slot] {
-    self->ring_.given_back(slot);
-    self->fill_free_slots();
+  post([&slot](Feed& feed) {
+    feed.ring_.given_back(slot);
+    feed.fill_free_slots();
   });
 }
 
 void Feed::on_failed(const Error& error) {
-  loop_.post([self = shared_from_this(), error] { self->give_up(error); });
+  post([error](Feed& feed) { feed.give_up(error); });
 }
 
 void Feed::give_up(const Error& error) {
@@ -281,15 +282,25 @@ void Feed::give_up(const Error& error) {
 }
 
 void Feed::on_quiet() {
-  loop_.post([self = shared_from_this()] {
-    if (self->quiet_) return std::exchange(self->quiet_, nullptr)();
-    self->begin_stream(self->tap_->next());
-    self->fill_free_slots();
+  post([](Feed& feed) {
+    if (feed.quiet_) return std::exchange(feed.quiet_, nullptr)();
+    feed.begin_stream(feed.tap_->next());
+    feed.fill_free_slots();
   });
 }
 
 void Feed::on_wanting() {
-  loop_.post([self = shared_from_this()] { self->fill_free_slots(); });
+  post([](Feed& feed) { feed.fill_free_slots(); });
+}
+
+void Feed::post(std::function<void(Feed&)> task) {
+  loop_.post([self = shared_from_this(), task = std::move(task)] {
+    try {
+      task(*self);
+    } catch (const std::bad_alloc&) {
+      self->give_up({Trouble::kMemory, "spdld is short of memory, and could not go on with this stream"});
+    }
+  });
 }
 
 std::string Feed::gpu() const { return ring_.slots().front().memory->gpu(); }

@@ -140,6 +140,9 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   void on_failed(const Error& error) override;
   void on_quiet() override;
   void on_wanting() override;
+  // Runs `task` on the control thread. Where there is no memory for it, the feed fails: a batch that is lost in silence
+  // would be waited for in vain.
+  void post(std::function<void(Feed&)> task);
   void fill_free_slots();
   void note_bad(const batch::Batch& batch);
   bool begin_fill(batch::Slot& slot);

@@ -12,6 +12,7 @@
 
 #include "config/load.h"
 #include "daemon/base/log.h"
+#include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
 #include "daemon/node/places.h"
 #include "daemon/node/reload.h"
@@ -22,6 +23,7 @@ namespace spdld::node {
 namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(250);
+constexpr uint64_t kShortMemoryNs = 10ull * 1'000'000'000;
 constexpr auto kDrainLimit = std::chrono::seconds(10);
 
 std::string make_daemon_id() {
@@ -102,6 +104,7 @@ Node::~Node() {
 }
 
 void Node::run() {
+  memory_reserve::keep();
   tick();
   on_emptied();
   const std::string status = "listening at " + options_.settings.socket_path.string();
@@ -121,26 +124,46 @@ void Node::on_signal(int signal) {
     drain(signal == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
+// The next tick comes whatever becomes of this one: the service manager waits for it.
 void Node::tick() {
   tick_.start(kTick, [this] {
-    for (const auto& [pipeline, feeds] : feeds_)
-      for (const auto& [key, feed] : feeds) feed->tick();
-    tune();
-    pipelines_.note_cpu(pool_.busy_ns().value());
-    host_memory_.tick(monotonic_ns());
-    tell_disk_trouble();
-    leave_errors(false);
-    quarantine_.tick();
-    if (const uint32_t silent_ms = options_.settings.silent_ms_max)
-      server_->end_silent(std::chrono::milliseconds(silent_ms));
-    pipelines_.close_idle();
-    pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
-      return std::any_of(closing_.begin(), closing_.end(),
-                         [&](const auto& feed) { return &feed->pipeline() == &pipeline; });
-    });
+    try {
+      look_after_all();
+    } catch (const std::bad_alloc&) {
+      log::error("spdld is short of memory: it tries again in {} ms", kTick.count());
+    }
     supervisor_.alive();
     tick();
   });
+}
+
+void Node::look_after_all() {
+  memory_reserve::keep();
+  for (const auto& [pipeline, feeds] : feeds_)
+    for (const auto& [key, feed] : feeds) feed->tick();
+  tune();
+  pipelines_.note_cpu(pool_.busy_ns().value());
+  host_memory_.tick(monotonic_ns());
+  tell_disk_trouble();
+  tell_short_memory();
+  leave_errors(false);
+  quarantine_.tick();
+  if (const uint32_t silent_ms = options_.settings.silent_ms_max)
+    server_->end_silent(std::chrono::milliseconds(silent_ms));
+  pipelines_.close_idle();
+  pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
+    return std::any_of(closing_.begin(), closing_.end(),
+                       [&](const auto& feed) { return &feed->pipeline() == &pipeline; });
+  });
+}
+
+void Node::tell_short_memory() {
+  const uint64_t waits = memory_waits(view()), shortages = memory_reserve::shortages(), now_ns = monotonic_ns();
+  if (waits <= memory_waits_told_ && shortages <= shortages_told_) return;
+  if (short_memory_told_ns_ && now_ns - short_memory_told_ns_ < kShortMemoryNs) return;
+  log::warn("spdld is short of memory: samples have waited for memory {} times, and {} allocations have failed", waits,
+            shortages);
+  memory_waits_told_ = waits, shortages_told_ = shortages, short_memory_told_ns_ = now_ns;
 }
 
 void Node::tune() {

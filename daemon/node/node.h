@@ -161,6 +161,8 @@ class Node final : public control::Service {
   void on_emptied();
   void on_signal(int signal);
   void tick();
+  void look_after_all();
+  void tell_short_memory();  // in the log, at most every kShortMemoryNs
   void tune();
   void tell_disk_trouble();  // in the log, once
   void leave_errors(bool last);
@@ -198,6 +200,7 @@ class Node final : public control::Service {
   std::chrono::steady_clock::time_point linger_end_;
   bool has_served_ = true;  // somebody attached, or wanted to, since the daemon was last empty
   bool disk_trouble_told_ = false;
+  uint64_t memory_waits_told_ = 0, shortages_told_ = 0, short_memory_told_ns_ = 0;
   LastErrors last_errors_;
   Answers answers_;  // to users with limits
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 
 #include "config/field_path.h"
 #include "daemon/base/cpu.h"
@@ -19,6 +20,9 @@ std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
   const bool is_sent = !opener.named && !is_owner(opener.uid);
   return std::make_shared<const source::Bounds>(opener.within, source::Bounds::Rules{.unreadable_refuses = is_sent});
 }
+
+// By a user other than the daemon's own and root.
+bool is_sent(const Pipelines::Entry& entry) { return !entry.named && !is_owner(entry.uid); }
 
 }  // namespace
 
@@ -91,6 +95,8 @@ Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token
   return pipeline;
 } catch (const SetupError& e) {
   return e.error();
+} catch (const std::bad_alloc&) {
+  return Error{Trouble::kMemory, "spdld is short of memory and can't list the dataset: try again later"};
 } catch (const std::exception& e) {
   return Error{Trouble::kInternal, std::string("listing failed: ") + e.what()};
 }
@@ -132,7 +138,12 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
-    entry.pipeline->lane().set_weight(weight_of(entry));
+    if (is_sent(entry)) {
+      auto& group = users_[entry.uid];
+      if (!group) group = std::make_shared<FairPool::Group>(resources_.pool);
+      entry.pipeline->lane().join(group);
+    }
+    weigh();
     entry.cpu_share = {};
     log::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
               entry.shown_name, entry.pipeline->listing().size(), entry.pipeline->listing_s(),
@@ -159,13 +170,32 @@ void Pipelines::set_in_use(const pipeline::Pipeline& pipeline, bool in_use) {
 
 void Pipelines::set_weights(std::map<std::string, double> weights) {
   weights_ = std::move(weights);
-  for (const auto& [key, entry] : entries_)
-    if (entry->pipeline) entry->pipeline->lane().set_weight(weight_of(*entry));
+  weigh();
+}
+
+// A user does not get more of the CPU by sending more pipelines.
+void Pipelines::weigh() {
+  std::map<uid_t, double> of_users;
+  for (const auto& [key, entry] : entries_) {
+    if (!entry->pipeline) continue;
+    const double weight = weight_of(*entry);
+    entry->pipeline->lane().set_weight(weight);
+    if (!is_sent(*entry)) continue;
+    double& of_user = of_users[entry->uid];
+    of_user = std::max(of_user, weight);
+  }
+  std::erase_if(users_, [&](const auto& user) { return !of_users.contains(user.first); });
+  for (const auto& [uid, group] : users_) group->set_weight(of_users.at(uid));
+}
+
+double Pipelines::user_weight_of(const Entry& entry) const {
+  const auto user = users_.find(entry.uid);
+  return is_sent(entry) && user != users_.end() ? user->second->weight() : 0;
 }
 
 double Pipelines::weight_of(const Entry& entry) const {
-  if (!entry.named)
-    return is_owner(entry.uid) ? entry.spec.cpu_weight : std::min(entry.spec.cpu_weight, kSentWeightMax);
+  if (is_sent(entry)) return std::min(entry.spec.cpu_weight, kSentWeightMax);
+  if (!entry.named) return entry.spec.cpu_weight;
   const auto at = weights_.find(entry.spec.name);
   return at != weights_.end() ? at->second : entry.spec.cpu_weight;
 }
@@ -190,6 +220,7 @@ void Pipelines::close_idle() {
   const uint64_t now_ns = monotonic_ns();
   for (size_t i = 0; i < idle.size(); i++)
     if (i >= kIdleMax || now_ns - idle[i]->idle_since_ns > kIdleNsMax) entries_.erase(std::string(idle[i]->key));
+  if (!idle.empty()) weigh();
 }
 
 void Pipelines::close_all() {

@@ -74,9 +74,13 @@ class Pipelines {
   void set_in_use(const pipeline::Pipeline& pipeline, bool in_use);
   // From now on these weights of the operator replace named pipelines' own cpu_weight.
   void set_weights(std::map<std::string, double> weights);
+  // The pipeline's weight beside the operator's pipelines, or beside other pipelines that its user sent.
   double weight_of(const Entry& entry) const;
   void set_listings_per_user_max(size_t count) { listing_.set_per_user_max(count); }
   size_t count_in_use(uid_t uid) const;  // of specs that this user sent
+  // All pipelines that one user sent have one weight together, the greatest of theirs; 0: this pipeline's weight is its
+  // own.
+  double user_weight_of(const Entry& entry) const;
   // Called at every tick, for the reports.
   void note_cpu(uint64_t all_busy_ns);
   // Closes pipelines that have been idle for long, and idle pipelines beyond kIdleMax.
@@ -100,6 +104,7 @@ class Pipelines {
   // Answers `opening` for an entry that is there: at once, or when it is listed.
   Status wait_for(Entry& entry, Opening opening);
   void list(Entry& entry);
+  void weigh();  // gives lanes and groups their weights
   Outcome list_now(const ToList& what, const std::stop_token& stop);
   std::shared_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
   void on_listed(const std::string& key, const Outcome& outcome);
@@ -107,8 +112,9 @@ class Pipelines {
   EventLoop& loop_;
   const pipeline::Resources resources_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
-  std::map<std::string, double> weights_;  // the operator's, by name
-  ListingQueue listing_;                   // last: its threads use the rest
+  std::map<std::string, double> weights_;                    // the operator's, by name
+  std::map<uid_t, std::shared_ptr<FairPool::Group>> users_;  // of pipelines that users sent
+  ListingQueue listing_;                                     // last: its threads use the rest
 };
 
 }  // namespace spdld::node

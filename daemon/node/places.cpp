@@ -8,19 +8,13 @@
 #include <string>
 
 #include "config/state_folder.h"
+#include "daemon/base/cgroup.h"
 
 namespace spdld::node {
 namespace {
 
-std::filesystem::path own_cgroup(const std::filesystem::path& self_cgroup) {
-  std::ifstream file(self_cgroup);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("0::/")) return line.substr(4);
-  return {};
-}
-
-uint64_t limit_in(const std::filesystem::path& group) {
-  std::ifstream file(group / "memory.max");
+uint64_t limit_in(const std::filesystem::path& limit_file) {
+  std::ifstream file(limit_file);
   uint64_t bytes = 0;
   return file >> bytes ? bytes : std::numeric_limits<uint64_t>::max();  // "max", or no such file
 }
@@ -32,10 +26,10 @@ uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root, const std
   // Not /proc/meminfo, which a hardened unit hides.
   if (sysinfo(&machine) != 0) return 0;
   uint64_t bytes = uint64_t{machine.totalram} * machine.mem_unit;
-  for (std::filesystem::path group = own_cgroup(self_cgroup);; group = group.parent_path()) {
-    bytes = std::min(bytes, limit_in(cgroup_root / group));
-    if (!group.has_relative_path()) return bytes;
-  }
+  const CgroupFolders folders = cgroup_folders(cgroup_root, self_cgroup, "memory");
+  for (const auto& group : folders.v2) bytes = std::min(bytes, limit_in(group / "memory.max"));
+  for (const auto& group : folders.v1) bytes = std::min(bytes, limit_in(group / "memory.limit_in_bytes"));
+  return bytes;
 }
 
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes) {

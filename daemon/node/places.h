@@ -9,8 +9,8 @@
 
 namespace spdld::node {
 
-// The lesser of the machine's memory and the memory that cgroup v2's memory.max grants, looked up from this process's
-// own cgroup to the root. `cgroup_root` and `self_cgroup` are for tests.
+// The least of the machine's memory and the memory that cgroups grant (memory.max of version 2, memory.limit_in_bytes
+// of version 1), looked up from this process's own cgroup to the root. `cgroup_root` and `self_cgroup` are for tests.
 uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root = "/sys/fs/cgroup",
                              const std::filesystem::path& self_cgroup = "/proc/self/cgroup");
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
 #include "daemon/node/description.h"
 #include "daemon/source/sample_list.h"
@@ -190,6 +191,8 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"slot_bytes", view.slot_bytes},
                    {"slot_bytes_max", settings.slot_bytes_max},
                    {"spare_slot_bytes", view.spare_slot_bytes},
+                   {"waits", memory_waits(view)},
+                   {"shortages", memory_reserve::shortages()},
                    {"huge_pages", memory::huge_pages()}};
   out["cache"] = cache_document(view, client);
   out["gpus"] = gpus_document(view);
@@ -280,6 +283,13 @@ uint64_t errors_total(const Node::View& view) {
   for (const auto& [key, entry] : view.pipelines.entries())
     if (entry->pipeline) total += entry->pipeline->errors().total() + entry->pipeline->missing_count();
   return total;
+}
+
+uint64_t memory_waits(const Node::View& view) {
+  uint64_t waits = 0;
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (entry->pipeline) waits += entry->pipeline->statistics().memory_waits.value();
+  return waits;
 }
 
 std::string last_errors_document(const Node::View& view) {

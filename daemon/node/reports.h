@@ -15,6 +15,7 @@ Result<std::string> report(const Node::View& view, const control::Client& client
 
 // errors_total counts bad samples and missing data of all open pipelines. last_errors_document is the document of
 // `errors` for the daemon's own user, with `daemon`, `pid` and `written`.
+uint64_t memory_waits(const Node::View& view);  // how often a sample of an open pipeline had to wait for memory
 uint64_t errors_total(const Node::View& view);
 std::string last_errors_document(const Node::View& view);
 

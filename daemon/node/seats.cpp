@@ -182,6 +182,9 @@ void Node::make_device_slots(const Newcomer& newcomer, const RingPlan& plan) {
       } catch (const SetupError& e) {
         newcomer.reply->refused(e.error());
         note_use(*newcomer.pipeline);
+      } catch (const std::bad_alloc&) {
+        newcomer.reply->refused({Trouble::kMemory, "spdld is short of memory: try again later"});
+        note_use(*newcomer.pipeline);
       }
     });
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,8 @@ void Orders::make_first() {
   Found order;
   try {
     order = std::make_shared<sampler::EpochOrder>(order_, epoch);
+  } catch (const std::bad_alloc&) {
+    made = Error{Trouble::kMemory, "there is not enough memory for the order of epoch " + std::to_string(epoch)};
   } catch (const std::exception& e) {
     made = Error{Trouble::kInternal, "the order of epoch " + std::to_string(epoch) + " can't be made: " + e.what()};
   }

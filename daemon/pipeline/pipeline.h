@@ -27,9 +27,10 @@ struct Resources {
   source::Fetcher& fetcher;
   std::vector<DecodeContext>& contexts;  // one for each pool thread
   cache::Cache& cache;
-  uint32_t fetch_max = 0;               // the most reads at once
-  uint64_t fetch_owner = 0;             // whose turn the reads take (FetchRequest::owner)
-  std::filesystem::path listings = {};  // where listings outlive the daemon; empty: nowhere
+  uint32_t fetch_max = 0;                          // the most reads at once
+  uint64_t fetch_owner = 0;                        // whose turn the reads take (FetchRequest::owner)
+  std::filesystem::path listings = {};             // where listings outlive the daemon; empty: nowhere
+  uint64_t memory_ns_max = 30ull * 1'000'000'000;  // how long a sample waits for memory before its stream fails
 };
 
 struct StageStatistics {
@@ -43,6 +44,8 @@ struct PipelineStatistics {
   Counter substituted, masked;   // samples
   Counter damaged, unsupported;  // samples found damaged or unsupported, substitutes as well
   Gauge waiting_out_faults;      // samples whose fetch is tried again: above 0 the pipeline is degraded
+  Gauge waiting_for_memory;      // samples that are tried again because the node was short of memory: the same
+  Counter memory_waits;          // how often a sample had to wait for memory
 };
 
 class Pipeline {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/base/cpu.h"
+#include "daemon/base/memory_reserve.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -41,6 +42,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     idle_.push_back(task.get());
     tasks_.push_back(std::move(task));
   }
+  parked_.reserve(window);
 }
 
 Stream::~Stream() {
@@ -102,7 +104,7 @@ bool Stream::assign(Task& task) {
   task.index = task.open->next++;
   if (--to_assign_ < tasks_.size() && !std::exchange(wanting_told_, true)) observer_.on_wanting();
   task.attempt = 0;
-  task.fault_since_ns = 0;
+  task.fault_since_ns = task.memory_since_ns = 0;
   const Steps::Sample sample = steps_->at(task.open->step, task.index);
   task.sample = sample.id;
   task.pass = sample.pass;
@@ -124,6 +126,15 @@ void Stream::on_order(const Status& made) {
 }
 
 void Stream::launch(Task& task, On thread) {
+  try {
+    begin(task, thread);
+  } catch (const std::bad_alloc&) {
+    wait_out(task, {Trouble::kMemory, {}});
+  }
+}
+
+// Nothing is allocated once the task has been handed on.
+void Stream::begin(Task& task, On thread) {
   if (pipeline_->caching().look_up(task, task.found)) {
     source::Fetcher& fetcher = pipeline_->resources().fetcher;
     if (thread == On::kPool && fetcher.fetch_at_hand(task)) return on_fetched(task);
@@ -149,7 +160,11 @@ void Stream::on_fetched(source::FetchRequest& request) {
 void Stream::process(Task& task, unsigned thread) {
   if (task.open->abandoned.load(std::memory_order_relaxed)) return finish(task);
   if (!task.ok) return on_bad(task, task.error);
-  if (!pipeline_->caching().settle(task, task.found, task.held)) return pipeline_->resources().fetcher.fetch(task);
+  try {
+    if (!pipeline_->caching().settle(task, task.found, task.held)) return pipeline_->resources().fetcher.fetch(task);
+  } catch (const std::bad_alloc&) {
+    return wait_out(task, {Trouble::kMemory, {}});
+  }
   auto& decode = pipeline_->statistics().decode;
   const uint64_t start_ns = monotonic_ns();
   const Status status = decode_sample(task, pipeline_->resources().contexts[thread]);
@@ -164,6 +179,7 @@ void Stream::process(Task& task, unsigned thread) {
 
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
 Status Stream::decode_sample(Task& task, DecodeContext& context) try {
+  const memory_reserve::Spared spared;
   const batch::Batch& batch = task.open->batch;
   const Draws draws{pipeline_->spec().seed, task.pass, task.sample};
   Status status = pipeline_->plan().run({*task.listing, task.sample, task.held}, draws, context,
@@ -172,13 +188,15 @@ Status Stream::decode_sample(Task& task, DecodeContext& context) try {
   for (auto& planes : context.planes) planes.shrink(kKeptPixelBytesMax);
   return status;
 } catch (const std::bad_alloc&) {
-  return Error{Trouble::kTransient, "there is not enough memory to decode " + pipeline_->listing().name(task.sample)};
+  context.rows.memory.shrink(0);
+  for (auto& planes : context.planes) planes.shrink(0);
+  return Error{Trouble::kMemory, {}};  // a sentence would need memory
 } catch (const std::exception& e) {
   return Error{Trouble::kInternal, "decoding " + pipeline_->listing().name(task.sample) + " failed: " + e.what()};
 }
 
 void Stream::on_bad(Task& task, const Error& error) {
-  if (error.trouble == Trouble::kTransient) return wait_out(task, error);
+  if (error.trouble == Trouble::kTransient || error.trouble == Trouble::kMemory) return wait_out(task, error);
   if (error.trouble == Trouble::kContent || error.trouble == Trouble::kUnsupported) return on_bad_content(task, error);
   fail(error);
   finish(task);
@@ -231,33 +249,59 @@ void Stream::substitute(Task& task) {
   task.sample = steps_->substitute(task.open->step, task.index, task.attempt);
 }
 
-// A store that is down is no reason to train on something else: the sample is asked for again until the fault has
-// passed.
+// A store that is down, or a node that is short of memory, is no reason to train on something else: the sample is asked
+// for again until that has passed.
 void Stream::wait_out(Task& task, const Error& error) {
-  const uint64_t now_ns = monotonic_ns();
-  {
-    std::lock_guard lock(mutex_);
-    if (!stopped_ && !failed_ && !task.open->abandoned) {
-      if (!task.fault_since_ns) task.fault_since_ns = now_ns;
-      if (now_ns - task.fault_since_ns < kFaultNsMax) {
-        parked_.push_back(&task);
-        pipeline_->statistics().waiting_out_faults.add(1);
-        return;
-      }
-    }
+  const bool for_memory = error.trouble == Trouble::kMemory;
+  if (for_memory) {
+    pipeline_->statistics().memory_waits.add();
+    for (auto& bytes : task.bytes) bytes.shrink(0);  // they are fetched again
   }
-  fail({Trouble::kTransient,
-        "the source did not recover within " + std::to_string(kFaultNsMax / 1'000'000'000) + " s: " + error.message});
+  if (park(task, for_memory)) return;
+  if (for_memory) {
+    const uint64_t waited_s = pipeline_->resources().memory_ns_max / 1'000'000'000;
+    fail({Trouble::kMemory, "the node was short of memory for " + std::to_string(waited_s) + " s, and sample " +
+                                pipeline_->listing().name(task.sample) +
+                                " could not be fetched and decoded: give the daemon more memory, or lower "
+                                "cache.ram_bytes_max or limits.slot_bytes_max"});
+  } else {
+    fail({Trouble::kTransient,
+          "the source did not recover within " + std::to_string(kFaultNsMax / 1'000'000'000) + " s: " + error.message});
+  }
   finish(task);
+}
+
+// False: the task has waited for long enough, or nobody wants it any more.
+bool Stream::park(Task& task, bool for_memory) {
+  const uint64_t now_ns = monotonic_ns();
+  const uint64_t wait_ns_max = for_memory ? pipeline_->resources().memory_ns_max : kFaultNsMax;
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || failed_ || task.open->abandoned) return false;
+  uint64_t& since_ns = for_memory ? task.memory_since_ns : task.fault_since_ns;
+  if (!since_ns) since_ns = now_ns;
+  if (now_ns - since_ns >= wait_ns_max) return false;
+  task.waits_for_memory = for_memory;
+  parked_.push_back(&task);
+  auto& statistics = pipeline_->statistics();
+  (for_memory ? statistics.waiting_for_memory : statistics.waiting_out_faults).add(1);
+  return true;
+}
+
+void Stream::note_parked(const std::vector<Task*>& tasks, int64_t sign) {
+  const auto for_memory = std::count_if(tasks.begin(), tasks.end(), [](const Task* t) { return t->waits_for_memory; });
+  auto& statistics = pipeline_->statistics();
+  statistics.waiting_for_memory.add(sign * for_memory);
+  statistics.waiting_out_faults.add(sign * (static_cast<int64_t>(tasks.size()) - for_memory));
 }
 
 void Stream::tick() {
   std::vector<Task*> again;
+  again.reserve(tasks_.size());
   {
     std::lock_guard lock(mutex_);
     again.swap(parked_);
   }
-  pipeline_->statistics().waiting_out_faults.add(-static_cast<int64_t>(again.size()));
+  note_parked(again, -1);
   for (Task* task : again) launch(*task, On::kControl);
 }
 
@@ -317,7 +361,7 @@ void Stream::stop() {
     parked.swap(parked_);
     tell_if_quiet();
   }
-  pipeline_->statistics().waiting_out_faults.add(-static_cast<int64_t>(parked.size()));
+  note_parked(parked, -1);
   for (Task* task : parked) finish(*task);
 }
 

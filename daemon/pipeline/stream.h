@@ -46,7 +46,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   // Abandons slots being filled and pushed steps, and goes on at `to`; earlier batches carry an older run.
   void seek(uint32_t run, sampler::Position to);
   void stop() override;
-  void tick() override;  // tries again fetches that a transient fault holds up
+  void tick() override;  // tries again samples that a transient fault or short memory holds up
 
  private:
   struct OpenBatch {
@@ -65,6 +65,8 @@ class Stream final : public Filler, private source::FetchObserver, private Order
     uint64_t pass = 0;                // of its random draws
     uint32_t attempt = 0;             // 0: the sample itself; then substitutes
     uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
+    uint64_t memory_since_ns = 0;     // since when there has been no memory for this sample; 0: there is
+    bool waits_for_memory = false;    // parked for that reason
     std::vector<cache::Found> found;  // by field: its entry in the cache
     std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from
   };
@@ -78,11 +80,14 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
   void wait_out(Task& task, const Error& error);
+  bool park(Task& task, bool for_memory);
+  void note_parked(const std::vector<Task*>& tasks, int64_t sign);
   void finish(Task& task);
   void fail(const Error& error);
   // Has its sample fetched. A pool thread reads bytes that are in the system's memory itself, without a hand-over.
   enum class On : uint8_t { kControl, kPool };  // the thread that calls
   void launch(Task& task, On thread);
+  void begin(Task& task, On thread);
 
   bool open_next(OpenBatch& open, batch::Slot& slot);  // under the lock, as are the following
   bool assign(Task& task);
@@ -98,7 +103,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Task>> tasks_;
   std::vector<Task*> idle_;
-  std::vector<Task*> parked_;        // waiting out a transient fault
+  std::vector<Task*> parked_;        // waiting out a transient fault or for memory; has room for all tasks
   std::vector<OpenBatch> opens_;     // by slot index
   std::deque<OpenBatch*> in_order_;  // open batches by step, without abandoned batches
   uint64_t to_assign_ = 0;           // samples of open batches that no task has taken

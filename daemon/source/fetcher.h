@@ -68,7 +68,7 @@ struct FetchRequest {
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
-                // its kin
+                // its kin; kMemory: the node is short of memory
 };
 
 class Fetcher {

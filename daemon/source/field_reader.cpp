@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <new>
 
+#include "daemon/base/memory_reserve.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/trouble.h"
 
@@ -58,13 +59,14 @@ void FieldReader::read(FetchRequest& request) {
   request.ok = true;
   request.error = {};
   // More buffers than fields, from an earlier request, are kept for a later one.
-  request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));
+  request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));  // once in a request's life
   for (size_t i = 0; i < request.fields.size() && request.ok; ++i) {
     Status status = Done{};
     try {
+      const memory_reserve::Spared spared;
       status = read_field(request, i);
     } catch (const std::bad_alloc&) {
-      status = Error{Trouble::kTransient, path_ + " can't be read: there is not enough memory."};
+      status = Error{Trouble::kMemory, {}};  // a sentence would need memory
     }
     if (!status) request.ok = false, request.error = std::move(status.error());
   }

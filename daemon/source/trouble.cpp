@@ -19,7 +19,9 @@ Trouble content_trouble(int error_number) {
     case ENODEV:
     case EOVERFLOW:
       return Trouble::kContent;
-    default:  // EIO, EMFILE, ENFILE, ESTALE, ETIMEDOUT, ENOMEM and their kin
+    case ENOMEM:
+      return Trouble::kMemory;
+    default:  // EIO, EMFILE, ENFILE, ESTALE, ETIMEDOUT and their kin
       return Trouble::kTransient;
   }
 }
@@ -27,7 +29,8 @@ Trouble content_trouble(int error_number) {
 Trouble setup_trouble(int error_number) {
   if (error_number == ENOENT) return Trouble::kNotFound;
   if (error_number == EACCES || error_number == EPERM) return Trouble::kDenied;
-  return content_trouble(error_number) == Trouble::kContent ? Trouble::kUsage : Trouble::kTransient;
+  const Trouble trouble = content_trouble(error_number);
+  return trouble == Trouble::kContent ? Trouble::kUsage : trouble;
 }
 
 std::string error_words(int error_number) { return std::generic_category().message(error_number); }

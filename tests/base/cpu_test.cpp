@@ -43,6 +43,21 @@ TEST_CASE("the cgroup's grant bounds the cores, wherever it stands on the way to
     CHECK(limit.cgroup_quota == 0.5);
     CHECK((all == 1 || limit.limited_by == "cgroup"));
   }
+  SECTION("the limits of version 1") {
+    write(paths.self_cgroup, "9:memory:/outer/inner\n4:cpu,cpuacct:/outer/inner\n0::/\n");
+    write(paths.cgroup_root / "cpu/outer/inner/cpu.cfs_quota_us", "-1\n");
+    write(paths.cgroup_root / "cpu/outer/inner/cpu.cfs_period_us", "100000\n");
+    CHECK(spdld::usable_cores(paths).cgroup_quota == 0);
+    write(paths.cgroup_root / "cpu,cpuacct/outer/cpu.cfs_quota_us", "75000\n");
+    write(paths.cgroup_root / "cpu,cpuacct/outer/cpu.cfs_period_us", "100000\n");
+    CHECK(spdld::usable_cores(paths).cgroup_quota == 0.75);
+    // In a container the root that is mounted is the group itself, under a path that only the host knows.
+    write(paths.cgroup_root / "cpu/cpu.cfs_quota_us", "50000\n");
+    write(paths.cgroup_root / "cpu/cpu.cfs_period_us", "100000\n");
+    const auto limit = spdld::usable_cores(paths);
+    CHECK(limit.cgroup_quota == 0.5);
+    CHECK(limit.cores == 1);
+  }
   SECTION("nonsense is no limit") {
     write(paths.cgroup_root / "outer/cpu.max", "lots of it\n");
     CHECK(spdld::usable_cores(paths).cores == all);

@@ -26,7 +26,8 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("tasks run in the order in which they were posted, also those of other threads and those that can't be copied") {
+TEST_CASE(
+    "tasks run in the order in which they were posted, also those of other threads and those that can't be copied") {
   EventLoop loop;
   std::vector<int> ran;
   loop.post([&] { ran.push_back(1); });
@@ -40,6 +41,21 @@ TEST_CASE("tasks run in the order in which they were posted, also those of other
   loop.run();
   other.join();
   CHECK(ran == std::vector{1, 2, 3});
+}
+
+TEST_CASE("a task that finds no memory ends, and the loop goes on") {
+  EventLoop loop;
+  int ran = 0;
+  loop.post([&] { ran++; });
+  loop.post([] { throw std::bad_alloc(); });
+  loop.post([&] { ran++; });
+  Timer timer(loop);
+  timer.start(milliseconds(0), [&] {
+    loop.post([&] { loop.stop(); });
+    throw std::bad_alloc();
+  });
+  loop.run();
+  CHECK(ran == 2);
 }
 
 TEST_CASE("a task that is left in the loop goes with it") {

@@ -29,6 +29,7 @@ struct Given {
   unsigned threads = 2;
   size_t slots = 3;
   uint64_t short_of_memory_at = UINT64_MAX;  // twice
+  uint64_t memory_ns_max = 30'000'000'000;   // how long that is waited out
   std::vector<uint64_t> mixed = {};          // several sources of so many samples, in the place of `samples`
   std::vector<double> weights = {};          // of theirs; or none
 };
@@ -75,8 +76,9 @@ class Rig final : public pipeline::FillObserver {
       : fetcher(given.threads),
         pool_(given.threads),
         contexts_(given.threads),
-        pipeline(std::make_shared<pipeline::Pipeline>(make_spec(given), make_listing(given), 0.0,
-                                                      pipeline::Resources{pool_, fetcher, contexts_, cache_})),
+        pipeline(std::make_shared<pipeline::Pipeline>(
+            make_spec(given), make_listing(given), 0.0,
+            pipeline::Resources{pool_, fetcher, contexts_, cache_, 0, {}, given.memory_ns_max})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
         layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
         stream(

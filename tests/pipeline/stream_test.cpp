@@ -141,17 +141,35 @@ TEST_CASE("a store that is down is waited for, not substituted") {
   CHECK(rig.pipeline->statistics().waiting_out_faults.value() == 0);
 }
 
-TEST_CASE("memory that is short for a while is waited for, and ends nothing") {
+TEST_CASE("memory that is short for a while is waited for as such, and ends nothing") {
   Given given;
   given.shuffle = false, given.short_of_memory_at = 5;
   Rig rig(given);
   rig.fill_all();
-  while (rig.pipeline->statistics().waiting_out_faults.value() < 1) std::this_thread::yield();
-  rig.stream->tick();  // it is short twice
-  while (rig.pipeline->statistics().waiting_out_faults.value() < 1) std::this_thread::yield();
+  const auto& statistics = rig.pipeline->statistics();
+  while (statistics.waiting_for_memory.value() < 1) std::this_thread::yield();
+  CHECK(statistics.waiting_out_faults.value() == 0);  // it is not the source's trouble
+  rig.stream->tick();                                 // it is short twice
+  while (statistics.memory_waits.value() < 2 || statistics.waiting_for_memory.value() < 1) std::this_thread::yield();
   rig.stream->tick();
   for (uint64_t step = 0; step < 5; step++) CHECK(rig.take().ids.front() == static_cast<int64_t>(4 * step));
+  CHECK(statistics.substituted.value() == 0);
+  CHECK(statistics.memory_waits.value() == 2);
+  CHECK(statistics.waiting_for_memory.value() == 0);
+}
+
+TEST_CASE("memory that stays short ends the stream with a sentence about memory") {
+  Given given;
+  given.shuffle = false, given.short_of_memory_at = 5, given.memory_ns_max = 1;
+  Rig rig(given);
+  rig.fill_all();
+  while (rig.pipeline->statistics().waiting_for_memory.value() < 1) std::this_thread::yield();
+  rig.stream->tick();
+  rig.wait([&] { return !rig.failure.empty(); });
+  CHECK_THAT(rig.failure, Catch::Contains("short of memory") && Catch::Contains("sample-5"));
+  CHECK_THAT(rig.failure, !Catch::Contains("source"));
   CHECK(rig.pipeline->statistics().substituted.value() == 0);
+  CHECK(rig.pipeline->errors().total() == 0);
 }
 
 TEST_CASE("stopping while a store is down leaves nothing behind") {

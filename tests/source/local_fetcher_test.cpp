@@ -145,12 +145,14 @@ TEST_CASE("an archive that was replaced by a shorter one is bad content") {
 }
 
 TEST_CASE("what may pass by itself is transient, what is the file's own fault is content") {
-  for (const int number : {EIO, EMFILE, ENFILE, ESTALE, ETIMEDOUT, ENOMEM, ECONNRESET, EAGAIN}) {
+  for (const int number : {EIO, EMFILE, ENFILE, ESTALE, ETIMEDOUT, ECONNRESET, EAGAIN}) {
     CHECK(content_trouble(number) == Trouble::kTransient);
     CHECK(setup_trouble(number) == Trouble::kTransient);
   }
   for (const int number : {ENOENT, EACCES, ENOTDIR, ELOOP, ENAMETOOLONG})
     CHECK(content_trouble(number) == Trouble::kContent);
+  CHECK(content_trouble(ENOMEM) == Trouble::kMemory);
+  CHECK(setup_trouble(ENOMEM) == Trouble::kMemory);
   CHECK(setup_trouble(ENOENT) == Trouble::kNotFound);
   CHECK(setup_trouble(EACCES) == Trouble::kDenied);
   CHECK(setup_trouble(ENAMETOOLONG) == Trouble::kUsage);

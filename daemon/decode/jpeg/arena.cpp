@@ -8,6 +8,7 @@ namespace spdld::decode {
 void Arena::Free::operator()(uint8_t* memory) const noexcept { std::free(memory); }
 
 bool Arena::grow(size_t bytes) noexcept {
+  ran_short_ = true;
   if (block_count_ == blocks_.size()) return false;
   const size_t before = block_count_ == 0 ? kFirstBlock / 2 : blocks_[block_count_ - 1].size;
   const size_t size = (std::max(bytes, before * 2) + kAlignment - 1) & ~(kAlignment - 1);
@@ -15,6 +16,7 @@ bool Arena::grow(size_t bytes) noexcept {
   if (memory == nullptr) return false;
   blocks_[block_count_++] = {std::unique_ptr<uint8_t, Free>(memory), size};
   used_in_last_ = 0;
+  ran_short_ = false;
   return true;
 }
 
@@ -39,6 +41,7 @@ void Arena::reset() noexcept {
     if (whole <= bytes_kept_max_) (void)grow(whole);
   }
   used_in_last_ = taken_ = 0;
+  ran_short_ = false;
 }
 
 }  // namespace spdld::decode

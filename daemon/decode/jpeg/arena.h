@@ -18,6 +18,8 @@ class Arena {
   void* take(size_t bytes) noexcept;
   // The bytes that take() may still hand out.
   size_t room() const noexcept { return bytes_max_ - taken_; }
+  // Whether take() gave null because the machine's memory, not the limit, was reached; since the last reset().
+  bool ran_short() const noexcept { return ran_short_; }
   // Takes all memory back. If it was spread over several blocks, the next picture gets one block that holds as much.
   void reset() noexcept;
 
@@ -39,6 +41,7 @@ class Arena {
   std::array<Block, 32> blocks_;  // each at least twice the one before
   size_t block_count_ = 0;
   size_t used_in_last_ = 0, taken_ = 0;
+  bool ran_short_ = false;
 };
 
 }  // namespace spdld::decode

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <new>
 
 #include "daemon/base/result.h"
 
@@ -190,7 +191,9 @@ Codec::Codec() {
   jpeg_.client_data = this;
   auto create = [](jpeg_decompress_struct& jpeg, void*) { jpeg_create_decompress(&jpeg); };
   if (!attempt_erased(create, nullptr)) {
+    const bool is_short_of_memory = errors_.msg_code == JERR_OUT_OF_MEMORY;
     jpeg_destroy_decompress(&jpeg_);
+    if (is_short_of_memory) throw std::bad_alloc();
     throw SetupError(Trouble::kInternal, "libjpeg can't be used: " + message());
   }
   CodecCallbacks::install_memory(*this);

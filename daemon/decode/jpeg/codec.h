@@ -16,7 +16,7 @@ namespace spdld::decode {
 
 class Codec {
  public:
-  Codec();  // throws SetupError where libjpeg can't be set up
+  Codec();  // throws SetupError where libjpeg can't be set up, std::bad_alloc where there is no memory
   ~Codec();
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
@@ -42,6 +42,8 @@ class Codec {
   void abort();
 
   std::string message() const { return message_; }
+  // After attempt() gave false: the machine had no memory for this picture, which says nothing about the picture.
+  bool ran_short_of_memory() const { return picture_arena_.ran_short() || codec_arena_.ran_short(); }
   // After attempt() gave false: the kind of this JPEG, where libjpeg does not decode that kind at all ("a lossless
   // JPEG"); empty: the data is damaged.
   std::string unsupported() const { return unsupported_; }

@@ -133,6 +133,7 @@ class JpegDecoder final : public ImageDecoder {
 
 // Of an attempt that came to nothing.
 Error JpegDecoder::error_of_codec() const {
+  if (codec_.ran_short_of_memory()) return {Trouble::kMemory, "there is not enough memory to decode a JPEG"};
   const std::string kind = codec_.unsupported();
   return kind.empty() ? content_error("a damaged JPEG: " + codec_.message()) : unsupported(kind);
 }

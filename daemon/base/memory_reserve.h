@@ -1,0 +1,27 @@
+// Memory that is set aside for the daemon's own bookkeeping. Where operator new finds none, the reserve goes back to
+// the system and the allocation is tried again; without a reserve it throws std::bad_alloc. There is one reserve for
+// the process. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace spdld::memory_reserve {
+
+constexpr size_t kBytes = size_t{8} << 20;
+
+// Sets the reserve aside, now and whenever it was used and memory is there again. False: there is no memory for it now.
+bool keep();
+// How often operator new has found no memory.
+uint64_t shortages();
+
+// While one lives, this thread does not touch the reserve: for large allocations whose failure does no harm.
+class Spared {
+ public:
+  Spared();
+  ~Spared();
+  Spared(const Spared&) = delete;
+  Spared& operator=(const Spared&) = delete;
+};
+
+}  // namespace spdld::memory_reserve
