@@ -224,10 +224,7 @@ bool is_word(std::string_view text, std::string_view also) {
   });
 }
 
-bool is_plain(std::string_view text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-}
+bool is_plain(std::string_view text) { return !has_control(text); }
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.size() <= 9 &&

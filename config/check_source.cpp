@@ -113,6 +113,7 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
     path = folder.string() + "/" + path;
   }
   if (!is_utf8(path)) return {"", "leads to a path that is not UTF-8"};
+  if (!is_plain(path)) return {"", "leads to a path with control characters"};  // which %00 and its like stand for
   return {tidy(path), ""};
 }
 

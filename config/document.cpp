@@ -18,6 +18,15 @@ std::string too_large(size_t bytes) {
   return "is too large: " + std::to_string(bytes) + " bytes; at most " + std::to_string(kTextBytesMax) + " are allowed";
 }
 
+// TOML's texts of several lines have tabs and ends of lines. No key takes such a text, and its checker says so.
+bool is_unfit(std::string text) {
+  std::erase_if(text, [](char c) { return c == '\t' || c == '\n' || c == '\r'; });
+  return has_control(text);
+}
+
+constexpr const char* kControlInText = "must be a text without control characters";
+constexpr const char* kControlInKey = "is a key with control characters, which no key has";
+
 std::string too_deep() {
   return "tables and lists may stand in one another at most " + std::to_string(kDepthMax) + " deep";
 }
@@ -115,6 +124,7 @@ Node convert_table(const toml::table& from, int line, const std::string& key, in
   entries.reserve(from.size());
   for (const auto& [name, node] : from) {
     const std::string whole = (key.empty() ? "" : key + ".") + printable(name.str(), 64);
+    if (has_control(name.str())) throw Excess{line_of(name.source()), whole, kControlInKey};
     entries.push_back({std::string(name.str()), convert(node, line_of(name.source()), whole, depth + 1)});
   }
   return {.line = line, .octal = false, .value = std::move(entries)};
@@ -137,7 +147,10 @@ Node convert(const toml::node& from, int line, const std::string& key, int depth
   if (const auto* table = from.as_table()) return convert_table(*table, line, key, depth);
   if (const auto* array = from.as_array()) return convert_list(*array, line, key, depth);
   Node node{.line = line, .octal = false, .value = Alien{"a date or time"}};
-  if (const auto* text = from.as_string()) node.value = text->get();
+  if (const auto* text = from.as_string()) {
+    if (is_unfit(text->get())) throw Excess{line, key, kControlInText};
+    node.value = text->get();
+  }
   if (const auto* number = from.as_floating_point()) node.value = number->get();
   if (const auto* flag = from.as_boolean()) node.value = flag->get();
   if (const auto* integer = from.as_integer()) {
@@ -158,7 +171,10 @@ class JsonTree {
     return put(static_cast<int64_t>(value));
   }
   bool number_float(double value, const std::string&) { return put(value); }
-  bool string(std::string& value) { return put(std::move(value)); }
+  bool string(std::string& value) {
+    if (is_unfit(value)) return fail(path(true), kControlInText);
+    return put(std::move(value));
+  }
   bool binary(nlohmann::json::binary_t&) { return put(Alien{"binary"}); }
   bool start_object(size_t) { return open(std::vector<Entry>()); }
   bool start_array(size_t) { return open(std::vector<Node>()); }
@@ -170,6 +186,7 @@ class JsonTree {
     const auto& entries = *frame.node.table();
     if (entries.size() >= kTableKeysMax) return fail(path(false), too_many(kTableKeysMax, "keys"));
     frame.name = std::move(name);
+    if (has_control(frame.name)) return fail(path(true), kControlInKey);
     if (frame.node.find(frame.name) != nullptr) return fail(path(true), "is written twice");
     return true;
   }
@@ -318,6 +335,16 @@ std::string printable(std::string_view text, size_t bytes_max) {
     if (c1 && plain) ++i;
   }
   return cut ? result + "..." : result;
+}
+
+bool has_control(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are C2 80 to C2 9F.
+    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (byte < 0x20 || byte == 0x7F || c1) return true;
+  }
+  return false;
 }
 
 bool is_utf8(std::string_view text) {

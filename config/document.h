@@ -1,5 +1,7 @@
 // A file's or a message's content before it is checked: one small tree, whether it was written as TOML or as JSON, so
 // that one checker serves both. The text is not trusted: its size, depth and lists are bounded, and nothing is thrown.
+// No key of the tree has a control character, and no text but for the tabs and the ends of lines that a text of several
+// lines has: texts become names, paths and messages.
 // TOML: https://toml.io/en/v1.0.0; JSON: RFC 8259. Plain values; any thread.
 #pragma once
 
@@ -60,5 +62,7 @@ std::string_view kind_of(const Node& node);
 std::string printable(std::string_view text, size_t bytes_max = 80);
 
 bool is_utf8(std::string_view text);
+// Whether the text has one of U+0000 to U+001F and U+007F to U+009F.
+bool has_control(std::string_view text);
 
 }  // namespace spdld::config

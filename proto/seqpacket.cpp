@@ -160,6 +160,22 @@ UniqueFd connect_to(const std::string& path) {
   return {};
 }
 
+UniqueFd connect_within(const std::string& path, int64_t wait_ms) {
+  sockaddr_un address;
+  if (!address_of(path, address)) return {};
+  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  // SO_SNDTIMEO bounds connect() as well; the kernel wakes the clients that wait in their order, one at each accept().
+  const timeval most{static_cast<time_t>(wait_ms / 1000), static_cast<suseconds_t>(wait_ms % 1000 * 1000)};
+  const bool connected = socket && ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most) == 0 &&
+                         ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+                         ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) == 0;
+  if (connected) return socket;
+  const int reason = errno;
+  socket.reset();
+  errno = reason;
+  return {};
+}
+
 UniqueFd listen_at(const std::string& path, unsigned mode) {
   sockaddr_un address;
   if (!address_of(path, address)) return {};

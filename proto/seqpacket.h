@@ -39,6 +39,9 @@ IoStatus receive_message(int socket, Received& received);
 
 // Sockets; all are close-on-exec and non-blocking. An empty UniqueFd: errno says why.
 UniqueFd connect_to(const std::string& path);
+// As connect_to, but where so many clients connect that the listener's backlog is full, it waits in the kernel for
+// room, for at most `wait_ms` (at least 1). Empty: errno is EAGAIN where no room came, EINTR where a signal came.
+UniqueFd connect_within(const std::string& path, int64_t wait_ms);
 UniqueFd listen_at(const std::string& path, unsigned mode);  // removes a stale socket file, never one that is answered
 std::pair<UniqueFd, UniqueFd> socket_pair();
 

@@ -29,6 +29,11 @@ inline spdld_result check(spdld_result result) {
   return result;
 }
 
+// For a call that gives nothing but for SPDLD_OK: a time-out throws as well.
+inline void demand(spdld_result result) {
+  if (result != SPDLD_OK) throw Exception(result, spdld_last_error());
+}
+
 inline std::string take_text(char* text) {
   const std::unique_ptr<char, void (*)(void*)> held(text, &spdld_free);
   return std::string(text);
@@ -47,7 +52,7 @@ class Batch {
   void release() { batch_.reset(); }
   // Call it before a stream reads or writes a batch on a GPU, or copies from a pinned batch.
   void use(void* stream) const { check(spdld_batch_use(batch_.get(), stream)); }
-  void wait() const { check(spdld_batch_wait(batch_.get())); }
+  void wait() const { demand(spdld_batch_wait(batch_.get())); }
 
   spdld_batch_info info() const {
     spdld_batch_info info{};
@@ -109,7 +114,7 @@ class Loader {
  public:
   explicit Loader(const spdld_attach_options& options) {
     spdld_loader* loader = nullptr;
-    check(spdld_attach(&options, &loader));
+    demand(spdld_attach(&options, &loader));
     loader_.reset(loader);
   }
   // `pipeline` is a named pipeline, or a path that ends in .toml. Rank and group come from the environment.
@@ -187,7 +192,7 @@ class Loader {
 inline std::string query(const char* topic, const char* argument = nullptr, const char* socket = nullptr,
                          int64_t timeout_ms = 5000) {
   char* json = nullptr;
-  check(spdld_query(socket, topic, argument, timeout_ms, &json));
+  demand(spdld_query(socket, topic, argument, timeout_ms, &json));
   return take_text(json);
 }
 

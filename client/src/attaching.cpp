@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "proto/seqpacket.h"
+#include "proto/text.h"
 
 namespace spdld::client {
 
@@ -13,19 +14,11 @@ namespace {
 
 constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
 constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
-constexpr size_t kTextBytesMax = 4096;
-
-// So that it can be shown on a terminal.
-std::string printable(std::string_view text) {
-  std::string plain(text);
-  for (char& c : plain)
-    if (c < ' ' || c > '~') c = '?';
-  return plain;
-}
 
 // A refusal as the daemon worded it. Stopping is being away: the caller may try again.
-Outcome refusal(const Connection& connection, proto::ErrorCode code, std::string_view message) {
-  std::string text(message);
+Outcome refusal(const Connection& connection, const proto::ErrorReply& error) {
+  const proto::ErrorCode code = error.code();
+  std::string text = said(error.message());
   if (text.empty())
     text = "the daemon at " + connection.path() + " refused (" + std::string(proto::name_of(code)) + ")";
   return failure(result_of(code), std::move(text));
@@ -57,12 +50,11 @@ flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::Gpu>>> descri
 Outcome Greeting::connect(Deadline deadline) {
   UniqueFd socket;
   if (!start_) {
-    socket = proto::connect_to(endpoint_.path);
+    socket = connect_before(endpoint_.path, deadline);
     const bool absent = !socket && (errno == ENOENT || errno == ECONNREFUSED);
     if (!socket && !(absent && endpoint_.is_private() && may_start_)) {
       const int error = errno;
-      const bool may_come = absent && !endpoint_.is_private() && has_folder(endpoint_);
-      absent_ = may_come || error == EAGAIN;  // or so many connect at once that it has no room for this one
+      absent_ = absent && !endpoint_.is_private() && has_folder(endpoint_);
       return connect_failure(endpoint_, error);
     }
     if (!socket) start_.emplace(endpoint_);
@@ -98,15 +90,15 @@ Outcome Greeting::read_welcome() {
   const proto::Message& message = connection_->message();
   if (const auto* error = message.body_as_ErrorReply()) {
     lost_ = error->code() == proto::ErrorCode::stopping;
-    return with_version_advice(refusal(*connection_, error->code(), proto::text_of(error->message())));
+    return with_version_advice(refusal(*connection_, *error));
   }
   if (const auto* goodbye = message.body_as_Goodbye()) {
     lost_ = true;
-    return refusal(*connection_, proto::ErrorCode::stopping, proto::text_of(goodbye->message()));
+    return shuts_down(*connection_, *goodbye);
   }
   const auto* welcome = message.body_as_Welcome();
   if (!welcome) return protocol_failure(*connection_, "it did not answer HELLO with WELCOME");
-  daemon_ = proto::text_of(welcome->daemon(), kTextBytesMax);
+  daemon_ = proto::shown(proto::text_of(welcome->daemon()));
   if (welcome->version() < proto::kVersionMin || welcome->version() > proto::kVersionMax) {
     return with_version_advice(failure(SPDLD_VERSION, "the daemon at " + endpoint_.path + " (" + daemon_ +
                                                           ") speaks protocol " + std::to_string(welcome->version())));
@@ -168,18 +160,18 @@ Outcome Attaching::read_answer() {
   Connection& connection = *greeting_.connection();
   const proto::Message& message = connection.message();
   if (const auto* preparing = message.body_as_Preparing()) {
-    progress_ = {printable(proto::text_of(preparing->what(), kTextBytesMax)), preparing->done(), preparing->total(),
+    progress_ = {proto::shown(proto::text_of(preparing->what())), preparing->done(), preparing->total(),
                  progress_.messages + 1};
     return failure(SPDLD_TIMEOUT, {});
   }
   if (const auto* error = message.body_as_ErrorReply()) {
     lost_ = error->code() == proto::ErrorCode::stopping;
     spec_refused_ = error->code() == proto::ErrorCode::spec_refused;
-    return refusal(connection, error->code(), proto::text_of(error->message()));
+    return refusal(connection, *error);
   }
   if (const auto* goodbye = message.body_as_Goodbye()) {
     lost_ = true;
-    return refusal(connection, proto::ErrorCode::stopping, proto::text_of(goodbye->message()));
+    return shuts_down(connection, *goodbye);
   }
   const auto* attached = message.body_as_Attached();
   if (!attached || attached->request() != kRequest) {

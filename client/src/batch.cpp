@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "proto/text.h"
+
 namespace spdld::client {
 
 namespace {
@@ -48,6 +50,7 @@ const char* read_tensor(const proto::TensorDescriptor& descriptor, uint64_t vali
                         Tensor& tensor) {
   const std::string_view name = proto::text_of(descriptor.name());
   if (name.empty() || name.size() > kTensorNameBytesMax) return "a tensor has no name, or a very long one";
+  if (!proto::is_utf8(name) || proto::has_control(name)) return "a tensor's name can't be written";
   tensor.name = name;
   const size_t element_bytes = proto::bytes_of(descriptor.dtype());
   if (element_bytes == 0) return "a tensor's type is unknown";

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "proto/text.h"
+
 namespace spdld::client {
 
 namespace {
@@ -95,5 +97,11 @@ void Connection::close() {
 Outcome protocol_failure(const Connection& connection, const std::string& what) {
   return failure(SPDLD_INTERNAL, "the daemon at " + connection.path() + " broke the protocol: " + what);
 }
+
+Outcome shuts_down(const Connection& connection, const proto::Goodbye& goodbye) {
+  return failure(SPDLD_NO_DAEMON, "the daemon at " + connection.path() + " shuts down: " + said(goodbye.message()));
+}
+
+std::string said(const flatbuffers::String* message) { return proto::shown(proto::text_of(message), true); }
 
 }  // namespace spdld::client

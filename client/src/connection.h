@@ -67,5 +67,10 @@ class Connection {
 
 // "the daemon at PATH broke the protocol: ..."
 Outcome protocol_failure(const Connection& connection, const std::string& what);
+// The failure that a GOODBYE is for the caller: SPDLD_NO_DAEMON, "the daemon at PATH shuts down: ...".
+Outcome shuts_down(const Connection& connection, const proto::Goodbye& goodbye);
+
+// A message of the daemon's as it can be shown, with its ends of lines.
+std::string said(const flatbuffers::String* message);
 
 }  // namespace spdld::client

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -12,6 +13,8 @@
 namespace spdld::client {
 
 namespace {
+
+constexpr int64_t kTurn_ms = 1000;  // of a wait without a deadline
 
 std::string text_of_errno(int error) { return std::generic_category().message(error); }
 
@@ -43,7 +46,7 @@ Outcome find_endpoint(const char* socket, Endpoint& endpoint) {
     endpoint = {socket, "", false};
     return {};
   }
-  if (proto::connect_to(kSystemSocket)) {
+  if (proto::connect_to(kSystemSocket) || errno == EAGAIN) {  // EAGAIN: it is there, and many connect to it
     endpoint = {kSystemSocket, "", true};
     return {};
   }
@@ -64,7 +67,23 @@ bool has_folder(const Endpoint& endpoint) {
   return ::access(folder.c_str(), F_OK) == 0;
 }
 
+UniqueFd connect_before(const std::string& path, Deadline deadline) {
+  UniqueFd socket = proto::connect_to(path);
+  while (!socket && errno == EAGAIN && !deadline.passed()) {
+    int64_t left_ms = kTurn_ms;
+    if (!deadline.is_never())
+      left_ms = std::chrono::ceil<std::chrono::milliseconds>(deadline.at() - Deadline::Clock::now()).count();
+    socket = proto::connect_within(path, std::clamp<int64_t>(left_ms, 1, kTurn_ms));
+  }
+  return socket;
+}
+
 Outcome connect_failure(const Endpoint& endpoint, int error) {
+  if (error == EINTR) return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
+  if (error == EAGAIN) {
+    return failure(SPDLD_TIMEOUT,
+                   "the daemon at " + endpoint.path + " has not taken this connection yet: many clients connect to it");
+  }
   const spdld_result result = error == EACCES || error == EPERM ? SPDLD_DENIED : SPDLD_NO_DAEMON;
   std::string text = "no daemon answers at " + endpoint.path + " (" + text_of_errno(error) + ")";
   if (error == EACCES || error == EPERM) {

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "client/src/deadline.h"
 #include "client/src/outcome.h"
+#include "proto/unique_fd.h"
 
 namespace spdld::client {
 
@@ -26,7 +28,12 @@ Outcome find_private_endpoint(Endpoint& endpoint);
 // Whether the folder of the socket is there; a wrong path has none, as a rule.
 bool has_folder(const Endpoint& endpoint);
 
-// "no daemon answers at PATH: ..." for a connect() that failed with this errno.
+// Connects. Where so many clients connect at once that the daemon has no room for another, it waits until the deadline.
+// Empty: errno is EAGAIN where that room did not come, EINTR where a signal came.
+UniqueFd connect_before(const std::string& path, Deadline deadline);
+
+// "no daemon answers at PATH: ..." for a connect() that failed with this errno; SPDLD_TIMEOUT, SPDLD_INTERRUPTED: as
+// connect_before says.
 Outcome connect_failure(const Endpoint& endpoint, int error);
 
 }  // namespace spdld::client

@@ -130,7 +130,7 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
         return {};
       }
       failed_ = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
-                        std::string(proto::text_of(failed.message())));
+                        said(failed.message()));
       if (failed_.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
         const Outcome reason = std::exchange(failed_, {});
         lose_ring(reason);
@@ -143,17 +143,15 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
       const proto::ErrorReply& error = *message.body_as_ErrorReply();
       note_complaint(error);
       if (error.request() == kPush && terms_.is_pushed()) {  // without those steps no batch would come
-        failed_ = failure(result_of(error.code()),
-                          "the daemon refused what was pushed: " + std::string(proto::text_of(error.message())));
+        failed_ = failure(result_of(error.code()), "the daemon refused what was pushed: " + said(error.message()));
       } else if (seeking_ != Seeking::kDue && seeking_ != Seeking::kNone && error.request() == kSeek + run_) {
         seeking_ = Seeking::kSent;  // to be waited for again, if the caller goes on here
-        return failure(result_of(error.code()), std::string(proto::text_of(error.message())));
+        return failure(result_of(error.code()), said(error.message()));
       }
       return {};
     }
     case proto::Body::Goodbye:
-      lose_ring(failure(SPDLD_NO_DAEMON,
-                        "the daemon shuts down: " + std::string(proto::text_of(message.body_as_Goodbye()->message()))));
+      lose_ring(shuts_down(ring_->connection(), *message.body_as_Goodbye()));
       return {};
     case proto::Body::Preparing:
     case proto::Body::Answer:

@@ -27,6 +27,7 @@ Outcome with_patience(const Outcome& outcome, int64_t patience_ms) {
 
 Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
   Deadline away_until = Deadline::never();
+  Outcome gone;  // how the daemon went away, if it did
   backoff_ms_ = kBackoffMin_ms;
   for (;;) {  // each turn waits, at most until the deadline
     if (!attaching_) attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
@@ -40,9 +41,10 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
     if (lost || attaching_->is_absent()) {  // a daemon that just ends, or is being restarted
       const int64_t patience_ms = std::max(lost ? kLostRetry_ms : 0, settings_.reconnect_ms);
       if (away_until.is_never()) away_until = Deadline::after_ms(patience_ms);
+      if (lost) gone = outcome;
       attaching_.reset();
       if (away_until.passed())
-        return patience_ms == 0 ? outcome : with_patience(fallback_.explained(outcome), patience_ms);
+        return patience_ms == 0 ? outcome : with_patience(fallback_.explained(gone.ok() ? outcome : gone), patience_ms);
       const Deadline again = Deadline::after_ms(backoff_ms_).or_earlier(away_until);
       if (wait_for(-1, 0, deadline.or_earlier(again)) == Wake::kSignal) {
         return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
@@ -58,8 +60,12 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
       return fallback_.explained(outcome);
     } else if (seen.messages > 0) {
       away_until = Deadline::never();  // it is there: should it go again, that is another outage
+      gone = {};
     }
-    if (deadline.passed()) return failure(attaching_ ? SPDLD_TIMEOUT : outcome.result, outcome.text);
+    if (deadline.passed()) {
+      if (!gone.ok()) return failure(gone.result, gone.text + "; it did not come back within the time given");
+      return failure(attaching_ ? SPDLD_TIMEOUT : outcome.result, outcome.text);
+    }
     if (progress && progress(progress_user, seen.what.c_str(), seen.done, seen.total) != 0) {
       return failure(SPDLD_INTERRUPTED, "the caller gave up waiting for the daemon");
     }
@@ -130,9 +136,7 @@ Outcome Loader::replicas_disagree(Place theirs) const {
                                     ": attach all of them with the same state");
 }
 
-void Loader::note_complaint(const proto::ErrorReply& error) {
-  complaint_ = "; it had said: " + std::string(proto::text_of(error.message()));
-}
+void Loader::note_complaint(const proto::ErrorReply& error) { complaint_ = "; it had said: " + said(error.message()); }
 
 void Loader::lose_ring(const Outcome& reason) {
   moving_ = false;

@@ -8,17 +8,21 @@
 #include "client/src/environment.h"
 #include "client/src/job_names.h"
 #include "client/src/spec_file.h"
+#include "proto/text.h"
 
 namespace spdld::client {
 
 namespace {
 
-constexpr size_t kGroupBytesMax = 128;
-constexpr size_t kFingerprintBytesMax = 4096;
-constexpr size_t kClientNameBytesMax = 128;
 constexpr size_t kStructBytesMax = 4096;
 constexpr int64_t kReconnectDefault_ms = 30'000;
 constexpr int64_t kWaitMax_ms = int64_t{365} * 24 * 3600 * 1000;
+
+// The daemon would refuse such a text, with the same words.
+Outcome check_text(proto::TextKind kind, const std::string& text) {
+  const std::string fault = proto::text_fault(kind, text);
+  return fault.empty() ? Outcome{} : failure(SPDLD_INVALID, std::string(proto::rule_of(kind).what) + " " + fault);
+}
 
 // `launched`: the launcher's name for the run, where the group is to be made of it.
 Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, uint32_t& local_rank,
@@ -56,7 +60,7 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
         "replicas find one another by their job's group, which no launcher's variables tell here: give all of "
         "them the same group");
   }
-  if (request.group.size() > kGroupBytesMax) return failure(SPDLD_INVALID, "the group is longer than 128 bytes");
+  if (const Outcome group = check_text(proto::TextKind::kGroup, request.group); !group.ok()) return group;
   if (request.rank >= request.world_size) {
     return failure(SPDLD_INVALID, "rank " + std::to_string(request.rank) + " is not below world_size " +
                                       std::to_string(request.world_size));
@@ -73,8 +77,7 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
   AttachRequest& request = settings.request;
   request.place = {options.epoch, options.step};
   if (options.fingerprint) request.fingerprint = options.fingerprint;
-  if (request.fingerprint.size() > kFingerprintBytesMax) return failure(SPDLD_INVALID, "the fingerprint is too long");
-  if (!options.state) return {};
+  if (!options.state) return check_text(proto::TextKind::kFingerprint, request.fingerprint);
   if (options.epoch != 0 || options.step != 0 || options.fingerprint) {
     return failure(SPDLD_INVALID, "a state says where to begin: give it, or epoch, step and fingerprint, not both");
   }
@@ -82,7 +85,7 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
   const Outcome outcome = read_state(options.state, state);
   request.place = state.place;
   request.fingerprint = state.fingerprint;
-  return outcome;
+  return outcome.ok() ? check_text(proto::TextKind::kFingerprint, request.fingerprint) : outcome;
 }
 
 // The same in all ranks of a job.
@@ -130,7 +133,7 @@ Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& op
 Outcome settings_from(const spdld_attach_options& options, LoaderSettings& settings) {
   AttachRequest& request = settings.request;
   const std::string_view name = options.client_name && *options.client_name ? options.client_name : "c";
-  request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name.substr(0, kClientNameBytesMax)) + ")";
+  request.client_name = "libspdld " SPDLD_VERSION_TEXT " (" + std::string(name) + ")";
   request.may_start = options.no_private_daemon == 0;
   settings.warn = {options.warn, options.warn_user};
   request.held_max = options.held_max;
@@ -138,7 +141,8 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   settings.reconnect_ms = options.reconnect_ms == 0 ? kReconnectDefault_ms : std::max<int64_t>(0, options.reconnect_ms);
   if (options.held_wait_ms != 0) settings.held_wait_ms = std::clamp<int64_t>(options.held_wait_ms, 0, kWaitMax_ms);
   uint32_t local_rank = 0;
-  Outcome outcome = set_place(options, settings);
+  Outcome outcome = check_text(proto::TextKind::kClient, request.client_name);
+  if (outcome.ok()) outcome = set_place(options, settings);
   if (outcome.ok()) outcome = set_join(options, request);
   if (outcome.ok()) outcome = set_ranks(options, request, local_rank, settings.job.launched);
   if (outcome.ok()) outcome = read_pipeline(options, request);

@@ -174,9 +174,9 @@ Outcome PrivateDaemonStart::advance(Deadline deadline, UniqueFd& socket) {
   reap_ended_daemons();
   for (;;) {  // each turn waits, at most until the deadline
     const bool has_ended = child_ && proto::process_has_ended(child_.get());  // looked at before the socket
-    socket = proto::connect_to(endpoint_.path);
+    socket = connect_before(endpoint_.path, deadline);  // where one listens already, none is started
     if (socket) return {};
-    if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN) return connect_failure(endpoint_, errno);
+    if (errno != ENOENT && errno != ECONNREFUSED) return connect_failure(endpoint_, errno);
     if (has_ended) {
       reap_ended_daemons();
       return describe_end();

@@ -1,13 +1,13 @@
 #include "client/src/query.h"
 
 #include "client/src/attaching.h"
+#include "proto/text.h"
 
 namespace spdld::client {
 
 namespace {
 
 constexpr uint32_t kRequest = 1;
-constexpr size_t kArgumentBytesMax = 32 * 1024;  // a thousand sample ids fit
 
 Outcome find_topic(std::string_view name, proto::Topic& topic) {
   for (const proto::Topic known : proto::EnumValuesTopic()) {
@@ -22,17 +22,19 @@ Outcome find_topic(std::string_view name, proto::Topic& topic) {
 Outcome read_answer(Connection& connection, std::string& json) {
   const proto::Message& message = connection.message();
   if (const auto* error = message.body_as_ErrorReply()) {
-    return failure(result_of(error->code()), std::string(proto::text_of(error->message())));
+    return failure(result_of(error->code()), said(error->message()));
   }
+  if (const auto* goodbye = message.body_as_Goodbye()) return shuts_down(connection, *goodbye);
   const auto* answer = message.body_as_Answer();
   if (!answer || answer->request() != kRequest) return protocol_failure(connection, "it did not answer the query");
   json = proto::text_of(answer->json());
-  if (!answer->in_fd()) return {};
   std::vector<UniqueFd>& fds = connection.fds();
-  if (fds.size() != 1 || !proto::text_from_memfd(fds[0].get(), proto::kTextBytesMax, json) ||
-      json.size() != answer->bytes()) {
-    return protocol_failure(connection, "an answer without its sealed text");
-  }
+  const bool is_there =
+      !answer->in_fd() || (fds.size() == 1 && proto::text_from_memfd(fds[0].get(), proto::kTextBytesMax, json) &&
+                           json.size() == answer->bytes());
+  if (!is_there) return protocol_failure(connection, "an answer without its sealed text");
+  // The caller gets a C text, which ends at its first NUL.
+  if (json.find('\0') != std::string::npos) return protocol_failure(connection, "an answer with a NUL");
   return {};
 }
 
@@ -43,7 +45,8 @@ Outcome query(const char* socket, std::string_view topic_name, const std::string
   proto::Topic topic = proto::Topic::ping;
   Endpoint endpoint;
   Outcome outcome = find_topic(topic_name, topic);
-  if (argument.size() > kArgumentBytesMax) outcome = failure(SPDLD_INVALID, "the query's argument is too long");
+  const std::string fault = proto::text_fault(proto::TextKind::kArgument, argument);
+  if (!fault.empty()) outcome = failure(SPDLD_INVALID, "the query's argument " + fault);
   if (outcome.ok()) outcome = find_endpoint(socket, endpoint);
   if (!outcome.ok()) return outcome;
   Greeting greeting(endpoint, "libspdld " SPDLD_VERSION_TEXT " (query)", /*may_start=*/false);

@@ -10,12 +10,12 @@
 #include "client/src/returns.h"
 #include "client/src/slot_import.h"
 #include "client/src/stats.h"
+#include "proto/text.h"
 
 namespace spdld::client {
 
 namespace {
 
-constexpr size_t kNameBytesMax = 4096;
 constexpr int64_t kRoomLook_ms = 10;
 constexpr size_t kSourcesMax = 64, kSourceNameBytesMax = 64;
 
@@ -29,8 +29,10 @@ bool read_sources(const proto::Attached& answer, Terms& terms) {
   const auto* sources = answer.sources();
   if (sources && (sources->size() < 2 || sources->size() > kSourcesMax)) return false;
   for (flatbuffers::uoffset_t i = 0; sources && i < sources->size(); ++i) {
-    names.emplace_back(proto::text_of(sources->Get(i), kSourceNameBytesMax));
-    if (names.back().empty()) return false;
+    names.emplace_back(proto::text_of(sources->Get(i)));
+    const std::string& name = names.back();
+    if (name.empty() || name.size() > kSourceNameBytesMax || !proto::is_utf8(name) || proto::has_control(name))
+      return false;
   }
   terms.sources = std::make_shared<const Names>(std::move(names));
   return true;
@@ -75,8 +77,11 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   waited_before_us_ = connection_->waited_us();
   attachment_ = answer.attachment();
   first_ = place_of(answer.position());
-  terms_.pipeline = proto::text_of(answer.pipeline(), kNameBytesMax);
-  terms_.fingerprint = proto::text_of(answer.fingerprint(), kNameBytesMax);
+  terms_.pipeline = proto::text_of(answer.pipeline());
+  terms_.fingerprint = proto::text_of(answer.fingerprint());
+  const bool named = proto::text_fault(proto::TextKind::kPipeline, terms_.pipeline).empty() &&
+                     proto::text_fault(proto::TextKind::kFingerprint, terms_.fingerprint).empty();
+  if (!named) return protocol_failure(*connection_, "ATTACHED with a name or a fingerprint that it can't have");
   terms_.batch_size = answer.batch_size();
   terms_.global_size = answer.global_size();
   terms_.samples = answer.samples();

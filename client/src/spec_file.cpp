@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "proto/seqpacket.h"
+#include "proto/text.h"
 
 namespace spdld::client {
 
@@ -47,7 +48,18 @@ Outcome make_absolute(const std::string& path, std::string& absolute) {
   std::error_code error;
   absolute = std::filesystem::absolute(path, error).lexically_normal().string();
   if (error) return failure(SPDLD_INVALID, "the current directory is gone, so that " + path + " means nothing");
-  if (absolute.size() > kPathBytesMax) return failure(SPDLD_INVALID, "the path of the spec's folder is too long");
+  return {};
+}
+
+// A spec may lie in a folder whose path can't be sent, as long as its own uris are absolute: the daemon refuses the
+// others. `is_told`: the caller named the folder.
+Outcome set_folder(const std::string& path, bool is_told, std::string& folder) {
+  const Outcome outcome = make_absolute(path, folder);
+  if (!outcome.ok()) return outcome;
+  const std::string fault = proto::text_fault(proto::TextKind::kFolder, folder);
+  if (fault.empty()) return {};
+  if (is_told) return failure(SPDLD_INVALID, "the spec's folder " + proto::shown(folder) + " " + fault);
+  folder.clear();
   return {};
 }
 
@@ -64,19 +76,23 @@ Outcome read_pipeline(const spdld_attach_options& options, AttachRequest& reques
     request.spec_is_json = options.spec_is_json != 0;
     if (request.spec.empty()) return failure(SPDLD_INVALID, "the spec is empty");
     if (request.spec.size() > proto::kTextBytesMax) return failure(SPDLD_INVALID, "the spec is larger than 16 MiB");
-    return make_absolute(options.spec_folder && *options.spec_folder ? options.spec_folder : ".", request.spec_folder);
+    const bool is_told = options.spec_folder && *options.spec_folder;
+    return set_folder(is_told ? options.spec_folder : ".", is_told, request.spec_folder);
   }
   const bool is_file = pipeline.size() > kSuffix.size() && pipeline.substr(pipeline.size() - kSuffix.size()) == kSuffix;
   if (!is_file) {
     request.pipeline = pipeline;
-    return {};
+    const std::string fault = proto::text_fault(proto::TextKind::kPipeline, pipeline);
+    if (fault.empty()) return {};
+    return failure(SPDLD_INVALID, "there is no pipeline \"" + proto::shown(pipeline) + "\": the name of a pipeline " +
+                                      fault + ", and a path to a pipeline's file ends in .toml");
   }
   const std::string path(pipeline);
   const Outcome outcome = read_file(path, request.spec);
   if (!outcome.ok()) return outcome;
   if (request.spec.empty()) return failure(SPDLD_INVALID, "the pipeline file " + path + " is empty");
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return make_absolute(folder.empty() ? "." : folder, request.spec_folder);
+  return set_folder(folder.empty() ? "." : folder, false, request.spec_folder);
 }
 
 }  // namespace spdld::client

@@ -2,11 +2,18 @@
 
 #include <algorithm>
 
+#include "proto/text.h"
+
 namespace spdld::client {
 
 namespace {
 
 constexpr size_t kBatchReasonsMax = 16, kMissingMax = 16, kFaultTextBytesMax = 512;
+
+// A sentence, or a file's name, on one line.
+std::string one_line(const flatbuffers::String* text) {
+  return proto::shown_name(proto::text_of(text, kFaultTextBytesMax));
+}
 
 }  // namespace
 
@@ -20,9 +27,8 @@ const char* read_bad(const proto::Ready& ready, std::vector<BadReason>& reasons)
   for (const proto::BadReason* told : *ready.bad()) {
     if (told->kind() > proto::BadKind::MAX || told->count() == 0) return "a batch has a reason that is none";
     counted += told->count();
-    reasons.push_back({std::string(proto::text_of(told->reason(), kFaultTextBytesMax)),
-                       told->kind() == proto::BadKind::unsupported, told->count(), told->sample(),
-                       std::string(proto::text_of(told->name(), kFaultTextBytesMax))});
+    reasons.push_back({one_line(told->reason()), told->kind() == proto::BadKind::unsupported, told->count(),
+                       told->sample(), one_line(told->name())});
   }
   return counted > bad ? "a batch has reasons for more samples than are bad" : nullptr;
 }
@@ -31,7 +37,7 @@ std::vector<std::string> read_missing(const proto::Attached& answer) {
   std::vector<std::string> missing;
   const auto* told = answer.missing();
   for (flatbuffers::uoffset_t i = 0; told && i < told->size() && i < kMissingMax; ++i)
-    missing.emplace_back(proto::text_of(told->Get(i), kFaultTextBytesMax));
+    missing.push_back(one_line(told->Get(i)));
   return missing;
 }
 

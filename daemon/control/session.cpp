@@ -12,12 +12,12 @@
 #include "daemon/base/log.h"
 #include "daemon/control/commands.h"
 #include "daemon/control/session_reply.h"
+#include "daemon/control/texts.h"
 
 namespace spdld::control {
 namespace {
 
 constexpr int kMessagesAtOnce = 64;  // of one client before others have their turn
-constexpr size_t kNameBytesMax = 128;
 constexpr auto kPauseForReceived = std::chrono::milliseconds(10);
 
 bool names(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* capabilities, std::string_view wanted) {
@@ -254,7 +254,9 @@ void Session::on_hello(const proto::Message& message) {
   }
   if (received_.fds.size() != 1 || !proto::is_pidfd(received_.fds.front().get()))
     return refuse_message(proto::ErrorCode::malformed, "HELLO needs one descriptor: a pidfd of the client's process");
-  client_.name = proto::text_of(hello.client(), kNameBytesMax);
+  if (const std::string fault = text_fault(hello); !fault.empty())
+    return refuse_message(proto::ErrorCode::malformed, fault);
+  client_.name = proto::text_of(hello.client());
   client_.pushes = names(hello.capabilities(), "push");
   client_.knows_float64 = names(hello.capabilities(), "float64");
   client_.knows_classes = names(hello.capabilities(), "classes");
@@ -290,6 +292,10 @@ void Session::wait_for_process() {
 
 bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   const uint32_t number = attach.request();
+  if (const std::string fault = text_fault(attach); !fault.empty()) {
+    refuse_message(proto::ErrorCode::malformed, fault, number);
+    return false;
+  }
   request.spec = proto::text_of(attach.spec());
   if (attach.spec_in_fd()) {
     if (received_.fds.size() != 1 ||
@@ -299,10 +305,10 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
       return false;
     }
   }
-  request.pipeline = proto::text_of(attach.pipeline(), kNameBytesMax);
+  request.pipeline = proto::text_of(attach.pipeline());
   request.spec_is_json = attach.spec_format() == proto::SpecFormat::json;
-  request.spec_folder = proto::text_of(attach.spec_folder(), 4096);
-  request.group = proto::text_of(attach.group(), kNameBytesMax);
+  request.spec_folder = proto::text_of(attach.spec_folder());
+  request.group = proto::text_of(attach.group());
   request.rank = attach.rank(), request.world_size = attach.world_size(), request.local_rank = attach.local_rank();
   request.reader = attach.reader(), request.readers = attach.readers();
   if (attach.join() > proto::Join::MAX) {
@@ -311,14 +317,14 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   }
   request.join = static_cast<Join>(attach.join());
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
-  request.fingerprint = proto::text_of(attach.fingerprint(), 256);
+  request.fingerprint = proto::text_of(attach.fingerprint());
   request.held_max = attach.held_max();
   request.batch_size = attach.batch_size();
   return read_gpus(attach, request);
 }
 
 bool Session::read_gpus(const proto::Attach& attach, AttachRequest& request) {
-  request.device = proto::text_of(attach.device(), kNameBytesMax);
+  request.device = proto::text_of(attach.device());
   request.ready_early = attach.ready_early();
   const auto refuse = [&](const char* what) {
     refuse_message(proto::ErrorCode::malformed, what, attach.request());
@@ -411,6 +417,8 @@ void Session::on_query(const proto::Message& message) {
   const auto& query = *message.body_as_Query();
   asked_ = true;
   surroundings_->users.note_query(client_.uid);
+  if (const std::string fault = text_fault(query); !fault.empty())
+    return refuse_message(proto::ErrorCode::malformed, fault, query.request());
   const auto topic = query.topic() <= proto::Topic::MAX ? proto::EnumNameTopic(query.topic()) : "";
   const auto answer = service_.query(client_, topic, proto::text_of(query.argument()));
   if (!answer) return send_error(query.request(), answer.error());

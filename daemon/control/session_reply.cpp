@@ -338,7 +338,7 @@ void SessionReply::failed(const Error& error) {
   if (!session || session->state_ == Session::State::kEnded) return;
   auto& builder = session->builder_;
   builder.Clear();
-  const auto text = builder.CreateString(error.message);
+  const auto text = builder.CreateString(error.message.substr(0, proto::kMessageBytesMax / 2));
   session->send(
       proto::finish(builder, Body::Failed, proto::CreateFailed(builder, attachment_, code_of(error.trouble), text)));
 }

@@ -159,14 +159,14 @@ TEST_CASE("what the daemon says it does can't steer a terminal") {
     return done == 2 ? 1 : 0;
   };
   CHECK(attach_result(options) == SPDLD_INTERRUPTED);
-  CHECK(heard.what == "listing ?[2Jpictures??");
+  CHECK(heard.what == "listing \\x1b[2Jpictures\\x0a\\x7f");
   CHECK(heard.done == 2);
   CHECK(heard.total == 10);
 
   options.progress = nullptr;
   options.timeout_ms = 100;
   CHECK(attach_result(options) == SPDLD_TIMEOUT);
-  CHECK_THAT(last_error(), Catch::Contains("still listing ?[2Jpictures?? (2 of 10)"));
+  CHECK_THAT(last_error(), Catch::Contains("still listing \\x1b[2Jpictures\\x0a\\x7f (2 of 10)"));
 }
 
 TEST_CASE("without a daemon attach fails at once and names the socket") {

@@ -106,7 +106,7 @@ TEST_CASE("a name that this process has by another spelling of the pipeline is p
   script.attach_error = proto::ErrorCode::conflict;
   script.attach_errors = 0;
   const Unnamed unnamed(script);
-  const Loader one = unnamed.loader("one spelling");
+  const Loader one = unnamed.loader("one-spelling");
   FakeScript refusing = script;
   refusing.attach_errors = 1;
   // Nobody else of this process has the name of another daemon's job: there the conflict is told.

@@ -131,6 +131,21 @@ TEST_CASE("dotted keys can't build a tree too deep to take down", "[config]") {
             .root);
 }
 
+TEST_CASE("no key and no text holds a NUL or another control character", "[config]") {
+  for (const char* escape : {"\\u0000", "\\u001b", "\\u007f", "\\u0085"}) {
+    const std::string text = std::string("\"a") + escape + "\"";
+    INFO(text);
+    expect_refused(read_toml("x = 1\ny = " + text, "f"), 2, "y", "must be a text without control characters");
+    expect_refused(read_toml("x = 1\n[t]\ny = [\"\", " + text + "]", "f"), 3, "t.y[1]", "without control characters");
+    expect_refused(read_toml("x = 1\n" + text + " = 2", "f"), 2, "a?", "is a key with control characters");
+    expect_refused(read_json("{\"x\": {\"y\": " + text + "}}", "f"), 0, "x.y", "without control characters");
+    expect_refused(read_json("{\"x\": [0, " + text + "]}", "f"), 0, "x[1]", "without control characters");
+    expect_refused(read_json("{" + text + ": 1}", "f"), 0, "a?", "is a key with control characters");
+  }
+  expect_refused(read_toml(std::string("a = \"b\0\"", 8), "f"), 1, "", "is not TOML: ");
+  CHECK(read_toml("a = \"\"\"b\n\tc\"\"\"", "f").root);  // its checker refuses it
+}
+
 TEST_CASE("texts from outside are printed without harm", "[config]") {
   CHECK(printable("plain") == "plain");
   CHECK(printable("a\x1b[31m\n\x7f") == "a?[31m??");

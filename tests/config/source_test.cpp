@@ -53,6 +53,7 @@ TEST_CASE("a uri that can't be used says why", "[config]") {
       {"file:///data/%2", "two hexadecimal digits"},
       {"file:///data/%zz", "two hexadecimal digits"},
       {"file:///data/%00", "two hexadecimal digits"},
+      {"file:///data/%c2%9b", "leads to a path with control characters"},
       {"file:///data/%ff", "not UTF-8"},
       {"~/train", "not expanded"},
       {"~", "not expanded"},

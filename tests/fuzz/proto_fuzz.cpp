@@ -1,11 +1,29 @@
-// Arbitrary bytes as a message of the control protocol: refused, or readable to the last field of every table.
+// Arbitrary bytes as a message of the control protocol: refused, or readable to the last field of every table. The same
+// bytes as a text: what its rule lets through, and what people are shown, is UTF-8 without control characters.
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "proto/text.h"
 #include "tests/proto/walk.h"
 
+namespace {
+
+void look_at_text(std::string_view text) {
+  using namespace spdld::proto;
+  const auto is_fit = [](std::string_view any) { return is_utf8(any) && !has_control(any); };
+  for (size_t kind = 0; kind < kTextKinds; ++kind) {
+    const bool passes = text_fault(static_cast<TextKind>(kind), text).empty();
+    if (passes && (!is_fit(text) || text.size() > rule_of(static_cast<TextKind>(kind)).bytes_max)) std::abort();
+  }
+  if (!is_fit(shown(text)) || has_control(shown_name(text)) || (is_fit(text) && shown(text) != text)) std::abort();
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  look_at_text({reinterpret_cast<const char*>(bytes), size});
   const std::vector<uint8_t> aligned(bytes, bytes + size);  // as received; of the exact size, so that ASan sees its end
   const spdld::proto::Message* message = spdld::proto::parse(aligned);
   if (!message) return 0;

@@ -45,6 +45,14 @@ bool send_error(int socket, uint32_t request, proto::ErrorCode code, const std::
   return proto::send_message(socket, proto::finish(builder, proto::Body::ErrorReply, body)) == proto::IoStatus::kOk;
 }
 
+// The session stays open, so that nothing but the message tells of the end.
+bool send_goodbye(int socket) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = builder.CreateString("because the script says so");
+  return proto::send_message(socket, proto::finish(builder, proto::Body::Goodbye,
+                                                   proto::CreateGoodbye(builder, text))) == proto::IoStatus::kOk;
+}
+
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<proto::BadReason>>> bad_of(
     flatbuffers::FlatBufferBuilder& builder, const FakeReady& ready) {
   std::vector<flatbuffers::Offset<proto::BadReason>> reasons;
@@ -74,6 +82,7 @@ FakeDaemon::FakeDaemon(std::string path, FakeScript script)
       listener_(proto::listen_at(path_, 0600)),
       stop_(::eventfd(0, EFD_CLOEXEC)) {
   if (!listener_ || !stop_) throw std::runtime_error("cannot listen at " + path_);
+  if (script_.backlog > 0) ::listen(listener_.get(), script_.backlog);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -163,13 +172,14 @@ bool FakeDaemon::answer_hello(Session& session, const proto::Hello& hello, const
     counts.pidfds += fds.size() == 1 && proto::is_pidfd(fds[0].get()) ? 1 : 0;
     counts.last_client = proto::text_of(hello.client());
   });
-  if (!script_.answers_hello) return true;
+  if (!script_.answers_hello || counts().hellos > script_.answers_hellos) return true;
+  if (script_.hello_goodbye && refused_attaches_++ < script_.attach_errors) return send_goodbye(session.socket.get());
   if (script_.hello_error != proto::ErrorCode::none) {
     send_error(session.socket.get(), 0, script_.hello_error, "hello was refused");
     return false;
   }
   flatbuffers::FlatBufferBuilder builder;
-  const auto name = builder.CreateString("fake 1");
+  const auto name = builder.CreateString(script_.daemon);
   const auto id = builder.CreateString("id");
   const auto body = proto::CreateWelcome(builder, script_.version, name, id, 1);
   return proto::send_message(session.socket.get(), proto::finish(builder, proto::Body::Welcome, body)) ==
@@ -200,9 +210,10 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
     }
   });
   const int socket = session.socket.get();
+  if (script_.attach_goodbye && refused_attaches_++ < script_.attach_errors) return send_goodbye(socket);
   if (script_.attach_error != proto::ErrorCode::none && refused_attaches_ < script_.attach_errors) {
     ++refused_attaches_;
-    return send_error(socket, attach.request(), script_.attach_error, "attach was refused");
+    return send_error(socket, attach.request(), script_.attach_error, script_.error_text);
   }
   for (uint32_t i = 0; i < script_.preparing; ++i) {
     flatbuffers::FlatBufferBuilder builder;
@@ -243,7 +254,7 @@ bool FakeDaemon::send_attached(Session& session, const proto::Attach& attach) {
   for (const FakeDeviceSlot& slot : device.slots) {
     slots.push_back(proto::CreateDeviceSlotDirect(builder, slot.bytes, &slot.memory, slot.offset, &slot.copied));
   }
-  const auto pipeline = builder.CreateString("p");
+  const auto pipeline = builder.CreateString(script_.pipeline);
   const auto fingerprint = builder.CreateString(script_.fingerprint);
   const auto position = proto::CreatePosition(builder, session.epoch, session.step);
   const auto gpu = builder.CreateVector(device.gpu);
@@ -279,6 +290,7 @@ void FakeDaemon::make_slots(Session& session) {
 
 bool FakeDaemon::answer_query(Session& session, const proto::Query& query) {
   if (!script_.answers_query) return true;
+  if (script_.query_goodbye) return send_goodbye(session.socket.get());
   flatbuffers::FlatBufferBuilder builder;
   const auto json = builder.CreateString(script_.answer_in_fd ? "" : script_.answer_json);
   const auto body =
@@ -417,7 +429,7 @@ bool FakeDaemon::end(Session& session) {
     case FakeScript::End::kClose:
       return false;
     case FakeScript::End::kGoodbye:
-      proto::send_message(socket, proto::finish(builder, proto::Body::Goodbye, proto::CreateGoodbye(builder, text)));
+      send_goodbye(socket);
       session.attached = false;
       return true;
     case FakeScript::End::kFailed:

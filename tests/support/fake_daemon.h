@@ -81,13 +81,19 @@ struct FakeScript {
   std::string fingerprint = "f1";
   uint16_t version = 1;
   bool answers_hello = true;
+  uint64_t answers_hellos = ~0ull;  // so many at first
   bool answers_attach = true;
   bool answers_query = true;
   bool sends_batches = true;
   proto::ErrorCode hello_error = proto::ErrorCode::none;
   proto::ErrorCode attach_error = proto::ErrorCode::none;
-  uint32_t attach_errors = ~0u;  // how many ATTACHs get attach_error
-  uint32_t preparing = 0;        // messages before ATTACHED (or before nothing more)
+  uint32_t attach_errors = ~0u;  // how many ATTACHs get attach_error, or GOODBYE
+  std::string error_text = "attach was refused";
+  std::string pipeline = "p";
+  std::string daemon = "fake 1";
+  int backlog = 0;  // of connections that it has not accepted; 0: as a daemon has it
+  bool hello_goodbye = false, attach_goodbye = false, query_goodbye = false;  // GOODBYE is the answer
+  uint32_t preparing = 0;  // messages before ATTACHED (or before nothing more)
   std::string preparing_what = "listing pictures";
   uint64_t end_after = 0;  // after so many READYs of a session `end` comes; 0: never
   enum class End { kClose, kGoodbye, kFailed, kComplain, kGarbage } end = End::kClose;

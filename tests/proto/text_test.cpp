@@ -1,0 +1,52 @@
+#include "proto/text.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+namespace spdld::text_test {
+
+using namespace spdld::proto;
+
+TEST_CASE("what UTF-8 is: no byte too few or too many, no surrogate, nothing beyond U+10FFFF") {
+  for (const char* text :
+       {"", "abc", "caf\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf", "\xef\xbf\xbf"})
+    CHECK(is_utf8(text));
+  for (const char* text : {"\x80", "\xc3", "\xc3(", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe2\x82", "\xed\xa0\x80",
+                           "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "caf\xe9"})
+    CHECK_FALSE(is_utf8(text));
+}
+
+TEST_CASE("control characters are C0, DEL and C1, and no others") {
+  for (const char* text : {"a\n", "\t", "\x1b", "\x7f", "\xc2\x80", "a\xc2\x9f", "\xff\n"}) CHECK(has_control(text));
+  CHECK(has_control(std::string_view("a\0b", 3)));
+  for (const char* text : {"", "abc ~", "\xc2\xa0", "caf\xc3\xa9", "\xc3\x80", "\xe2\x82\x80"})
+    CHECK_FALSE(has_control(text));
+}
+
+TEST_CASE("what people are shown holds every byte, and nothing that steers a terminal") {
+  CHECK(shown("caf\xc3\xa9 1") == "caf\xc3\xa9 1");
+  CHECK(shown("caf\xe9 1") == "caf\\xe9 1");
+  CHECK(shown(std::string_view("a\0\x1b[1m\xc2\x9b\x7f", 9)) == "a\\x00\\x1b[1m\\xc2\\x9b\\x7f");
+  CHECK(shown("a\nb") == "a\\x0ab");
+  CHECK(shown("a\nb\r", true) == "a\nb\\x0d");
+  CHECK(shown("\xe2\x82") == "\\xe2\\x82");
+  CHECK(shown_name("caf\xe9\n\xc2\x9b.jpg") == "caf\xe9\\x0a\\xc2\\x9b.jpg");
+}
+
+TEST_CASE("PROTOCOL.md has the rule of every kind of text") {
+  std::ifstream file(std::string(SPDLD_SOURCE_ROOT) + "/proto/PROTOCOL.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string document = text.str();
+  for (size_t i = 0; i < kTextKinds; ++i) {
+    const TextRule& rule = rule_of(static_cast<TextKind>(i));
+    CHECK(rule.kind == static_cast<TextKind>(i));
+    const std::string row = "| " + std::string(rule.what) + " | " + std::to_string(rule.bytes_max) + " | " +
+                            std::string(rule.alphabet) + " |";
+    INFO(row);
+    CHECK(document.find(row) != std::string::npos);
+  }
+}
+
+}  // namespace spdld::text_test
