@@ -194,6 +194,15 @@ Json last_errors(const std::string& pipeline) {
   return document;
 }
 
+// The sum of the errors, and the samples of batches that they befell. An older daemon tells the first number alone.
+std::string errors_sum(const Json& document) {
+  std::string text = counted(count_at(document, "total"), "error") + " in all, newest last\n";
+  const uint64_t substituted = count_or_zero(document, "substituted"), masked = count_or_zero(document, "masked");
+  if (substituted + masked == 0) return text;
+  return text + "An error is a bad sample that was met, also where it was a substitute. In batches, " +
+         counted(substituted, "sample") + " were substituted and " + count_text(masked) + " masked.\n";
+}
+
 ExitCode errors(const Globals& globals, const std::string& pipeline, bool last) {
   const Json document = last ? last_errors(pipeline) : ask(globals, "errors", pipeline);
   if (globals.json()) {
@@ -223,8 +232,7 @@ ExitCode errors(const Globals& globals, const std::string& pipeline, bool last) 
                std::to_string(count_at(error, "epoch")), count_text(count_at(error, "count")),
                text_or_empty(error, "kind"), Cell(text_at(error, "reason"), Style::kWarning)});
   }
-  const uint64_t total = count_at(document, "total");
-  print(head + missing + table.text(page_of_stdout()) + counted(total, "error") + " in all, newest last\n");
+  print(head + missing + table.text(page_of_stdout()) + errors_sum(document));
   return kFine;
 }
 

@@ -13,7 +13,8 @@ namespace spdld::log {
 
 enum class Level : uint8_t { kTrace, kDebug, kInfo, kWarn, kError, kCritical };
 
-// A text or a number that replaces a {} of a sentence. A text is not copied: it lives as long as the call.
+// A text or a number that replaces a {} of a sentence. A text is not copied: it lives as long as the call. Control
+// characters of a text are written \xNN, so that one call is one line.
 class Word {
  public:
   Word(std::string_view text) : value_(text) {}

@@ -107,26 +107,59 @@ std::string user_name(uid_t uid) {
 
 bool is_owner(uid_t uid) { return uid == 0 || uid == geteuid(); }
 
-bool is_among(const config::Allowed& allowed, const control::Client& client) {
-  const auto& users = allowed.users;
-  if (std::find(users.begin(), users.end(), "*") != users.end()) return true;
-  if (client.uid == kNobody) return false;
-  const std::string number = std::to_string(client.uid);
-  if (std::find(users.begin(), users.end(), number) != users.end()) return true;
-  if (!users.empty() && std::find(users.begin(), users.end(), user_name(client.uid)) != users.end()) return true;
-  if (allowed.groups.empty()) return false;
-  const auto gids = groups_of(client);
-  return std::any_of(allowed.groups.begin(), allowed.groups.end(), [&](const std::string& wanted) {
-    const auto gid = find_group(wanted);
-    return gid && std::find(gids.begin(), gids.end(), *gid) != gids.end();
-  });
-}
+bool is_same_user(const control::Client& client, uid_t uid) { return client.uid == uid && uid != kNobody; }
+
+namespace {
+
+// A client in the words of an access table; its name and its groups are looked up once, where they are needed.
+class Person {
+ public:
+  explicit Person(const control::Client& client) : client_(client) {}
+
+  bool is_in(const config::Allowed& allowed) {
+    const auto& users = allowed.users;
+    const auto has = [&users](const std::string& user) {
+      return std::find(users.begin(), users.end(), user) != users.end();
+    };
+    if (has("*")) return true;
+    if (client_.uid == kNobody) return false;
+    if (has(std::to_string(client_.uid)) || (!users.empty() && has(name()))) return true;
+    return std::any_of(allowed.groups.begin(), allowed.groups.end(), [&](const std::string& wanted) {
+      const auto gid = find_group(wanted);
+      return gid && std::find(gids().begin(), gids().end(), *gid) != gids().end();
+    });
+  }
+
+ private:
+  const std::string& name() {
+    if (!name_) name_ = user_name(client_.uid);
+    return *name_;
+  }
+  const std::vector<gid_t>& gids() {
+    if (!gids_) gids_ = groups_of(client_);
+    return *gids_;
+  }
+
+  const control::Client& client_;
+  std::optional<std::string> name_;
+  std::optional<std::vector<gid_t>> gids_;
+};
+
+}  // namespace
+
+bool is_among(const config::Allowed& allowed, const control::Client& client) { return Person(client).is_in(allowed); }
 
 bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, const control::Client& client) {
   if (is_owner(client.uid)) return true;
-  auto access = settings.access.find(pipeline);
-  if (access == settings.access.end()) access = settings.access.find("*");
-  return access != settings.access.end() && is_among(access->second, client);
+  Person person(client);
+  bool is_written = false, by_name = false, by_star = false;
+  for (const auto& [name, allowed] : settings.access) {
+    const bool is_allowed = person.is_in(allowed);
+    if (name == "*") by_star = is_allowed;
+    if (name != pipeline) continue;
+    is_written = true, by_name = is_allowed;
+  }
+  return is_written ? by_name : by_star;
 }
 
 Folders data_roots(const config::DaemonSettings& settings) {

@@ -24,7 +24,11 @@ bool is_owner(uid_t uid);
 // user. A client from another user namespace, which has the overflow uid, is only in "*" (everybody).
 bool is_among(const config::Allowed& allowed, const control::Client& client);
 
-// May this client use the named pipeline?
+// Whether `uid` is the client's user. The overflow uid stands for many users, none of whom is another's.
+bool is_same_user(const control::Client& client, uid_t uid);
+
+// May this client use the named pipeline? The whole table is looked at for every name, so that the time that the answer
+// takes does not tell which names the table has.
 bool may_use(const config::DaemonSettings& settings, const std::string& pipeline, const control::Client& client);
 
 // All data roots, and the data roots over which this client, who is not the owner, may send specs.

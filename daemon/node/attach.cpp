@@ -7,8 +7,10 @@
 
 #include "config/load.h"
 #include "config/uri_pattern.h"
+#include "daemon/base/log.h"
 #include "daemon/node/access.h"
 #include "daemon/node/node.h"
+#include "daemon/node/sight.h"
 
 namespace spdld::node {
 namespace {
@@ -70,11 +72,24 @@ std::string path_outside(const config::PipelineSpec& spec, const Folders& folder
   return "";
 }
 
-// A name that is also a file's, and a key of the table of access.
-bool is_sound_name(const std::string& name) {
-  return !name.empty() && name.front() != '.' && std::none_of(name.begin(), name.end(), [](char c) {
-    return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-  });
+// To other users than the owner the same answer, whether there is such a pipeline or not.
+Error no_pipeline(const config::DaemonSettings& settings, const control::Client& client, const std::string& name) {
+  const std::string none = "there is no pipeline '" + name + "' here";
+  if (!is_owner(client.uid))
+    return {Trouble::kNotFound, none + " that user " + user_name(client.uid) +
+                                    " may use: see spdlctl ls; the operator allows a pipeline under "
+                                    "[pipelines.access." +
+                                    name + "]"};
+  if (settings.pipelines_dir.empty())
+    return {Trouble::kNotFound, none + " (this spdld has no folder of named pipelines)"};
+  return {Trouble::kNotFound, none + " (" + (settings.pipelines_dir / (name + ".toml")).string() + ")"};
+}
+
+// The operator's file can't be used; what it says is no other user's business.
+Error unfit_pipeline(const control::Client& client, const std::string& name, Trouble trouble, const std::string& why) {
+  if (is_owner(client.uid)) return {trouble, why};
+  log::warn("pipeline {}, which user {} may use: {}", name, user_name(client.uid), why.substr(0, why.find('\n')));
+  return {trouble, "pipeline '" + name + "' can't be used now: the operator finds the reason in spdld's log"};
 }
 
 }  // namespace
@@ -95,8 +110,15 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
   opening.on_progress = [reply](std::string_view what, uint64_t done, uint64_t total) {
     reply->preparing("listing " + std::string(what), done, total);
   };
-  opening.on_open = [this, client, request, reply](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
-    if (!opened) return refuse(*reply, client, request, with_reader(opened.error()));
+  // The data of a named pipeline are the operator's: other users do not hear where they lie.
+  const bool hides_paths = !request.pipeline.empty() && !is_owner(client.uid);
+  const auto spec = hides_paths ? std::make_shared<const config::PipelineSpec>(resolved->spec) : nullptr;
+  opening.on_open = [this, client, request, reply, spec](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
+    if (!opened) {
+      Error error = with_reader(opened.error());
+      if (spec) error.message = without_paths(error.message, *spec);
+      return refuse(*reply, client, request, error);
+    }
     try {
       take_seat(client, request, reply, *opened);
     } catch (const SetupError& e) {
@@ -108,7 +130,7 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
     }
   };
   const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
-  const Opener opener{client.uid, !request.pipeline.empty(), per_user_max, resolved->within};
+  const Opener opener{client.uid, request.pipeline, per_user_max, resolved->within};
   const Status status = pipelines_.open(resolved->spec, opener, std::move(opening));
   if (!status) reply->refused(status.error());
 }
@@ -138,22 +160,18 @@ Result<Node::Resolved> Node::resolve_named(const control::Client& client, const 
   const auto& settings = options_.settings;
   const auto file = settings.pipelines_dir / (name + ".toml");
   std::error_code ignored;
-  if (!is_sound_name(name) || settings.pipelines_dir.empty() || !std::filesystem::exists(file, ignored))
-    return Error{Trouble::kNotFound,
-                 "there is no pipeline '" + name + "' here" +
-                     (settings.pipelines_dir.empty() ? " (this spdld has no folder of named pipelines)"
-                                                     : " (" + file.string() + ")")};
-  if (!may_use(settings, name, client))
-    return Error{Trouble::kDenied, "user " + user_name(client.uid) + " may not use pipeline '" + name +
-                                       "': the operator allows it under [pipelines.access." + name + "]"};
+  const bool may = may_use(settings, name, client);  // asked first, so that nothing else depends on the file
+  if (!may || settings.pipelines_dir.empty() || !std::filesystem::exists(file, ignored))
+    return no_pipeline(settings, client, name);
   auto loaded = config::load_pipeline_file(file);
-  if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
+  if (!loaded) return unfit_pipeline(client, name, Trouble::kUsage, loaded.sentences());
   Folders folders = data_roots(settings);
   if (folders.empty()) return Resolved{std::move(*loaded.value)};
   folders.push_back({.path = settings.pipelines_dir, .lists_only = true});
   const std::string outside = path_outside(*loaded.value, folders);
   if (outside.empty()) return Resolved{std::move(*loaded.value), folders};
-  return Error{Trouble::kDenied, outside + " lies outside the data roots that the operator allows"};
+  return unfit_pipeline(client, name, Trouble::kDenied,
+                        outside + " lies outside the data roots that the operator allows");
 }
 
 }  // namespace spdld::node

@@ -57,14 +57,14 @@ void add_listing_progress(Json& out, const Pipelines::Entry& entry) {
 }
 
 // The rooms are what other pipelines' use leaves: bytes that are free, or that nobody uses.
-Json caching_document(const Node::View& view, const pipeline::Pipeline& pipeline) {
+Json caching_document(const Node::View& view, const Sight& sight, const pipeline::Pipeline& pipeline) {
   Json fields = Json::array();
   for (const auto& shelf : pipeline.caching().report()) fields.push_back(shelf_document(shelf));
   const auto& choice = pipeline.caching().choice();
   return {{"asked", config::cache_form_name(pipeline.spec().cache)},
           {"form", config::cache_form_name(choice.form)},
           {"why", choice.why},
-          {"disk_trouble", view.cache.disk_trouble()},
+          {"disk_trouble", sight.of_everything() ? view.cache.disk_trouble() : ""},
           {"taken", pipeline.caching().taken()},
           {"memory_room_bytes", view.cache.available_bytes()},
           {"disk_room_bytes", view.cache.available_disk_bytes()},
@@ -98,13 +98,16 @@ Json stage(const char* name, const pipeline::StageStatistics& statistics, double
           {"p99_us", microseconds(duration.quantile(0.99))}};
 }
 
-Json ring_document(const FeedKey& key, const Feed& feed) {
+// Of another user's ring: how it fares, and neither its processes nor its groups.
+Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
   const auto levels = ring.levels();
   const auto& statistics = ring.statistics();
   const bool shared = feed.setting().sharing.has_value();
   Json pids = Json::array(), jobs = Json::array();
+  const bool is_seen = sight.of_user(key.uid);
   for (const auto& [id, seat] : feed.seats()) {
+    if (!is_seen) break;
     const bool is_tap = seat.group.empty();
     if (!is_tap) pids.push_back(seat.client.pid);
     if (!shared) continue;
@@ -113,7 +116,7 @@ Json ring_document(const FeedKey& key, const Feed& feed) {
                     {"behind", ring.behind(id)},
                     {"lag_s", seconds(seat.lag_ns)}});
   }
-  return {{"group", key.group},
+  return {{"group", is_seen ? key.group : ""},
           {"shared", shared},
           {"batch_size", feed.sharding().batch_size()},
           {"copied_from", feed.tap() ? feed.setting().tapped->sharding.batch_size() : 0},
@@ -161,9 +164,11 @@ Json sources_document(const pipeline::Pipeline& pipeline) {
 
 }  // namespace
 
-Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
-  Json out = heading(entry.shown_name, state_of(view, entry), entry.uid);
-  out["spec"] = config::full_document(entry.spec);
+Json describe_document(const Node::View& view, const Sight& sight, const Pipelines::Entry& entry) {
+  StateOf state = state_of(view, entry);
+  state.reason = sight.sentence(entry, state.reason);
+  Json out = heading(entry.shown_name, state, entry.uid);
+  out["spec"] = config::full_document(sight.spec(entry));
   out["cpu"] = {{"weight", view.pipelines.weight_of(entry)},
                 {"own_weight", entry.spec.cpu_weight},
                 {"user_weight", view.pipelines.user_weight_of(entry)},
@@ -179,12 +184,17 @@ Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   if (entry.listing) add_listing_progress(out, entry);
   if (!entry.pipeline) return out;
   const auto& pipeline = *entry.pipeline;
-  if (!entry.listing) out["cache"] = caching_document(view, pipeline);
+  if (!entry.listing) out["cache"] = caching_document(view, sight, pipeline);
   out["tuning"] = tuning_document(view);
   out["cpu"]["share"] = entry.cpu_share.value();
   out["cpu"]["used_s"] = seconds(pipeline.lane().busy_ns().value());
   const auto& listing = pipeline.listing();
   const source::Remarks remarks = pipeline.remarks();
+  const auto sentences = [&](const std::vector<std::string>& texts) {
+    Json list = Json::array();
+    for (const std::string& text : texts) list.push_back(sight.sentence(entry, text));
+    return list;
+  };
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
   out["samples"] = pipeline.samples();
@@ -192,9 +202,9 @@ Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
   out["listing"] = {{"seconds", pipeline.listing_s()},
                     {"bytes", listing.memory_bytes()},
                     {"classes", listing.classes().size()},
-                    {"remarks", remarks.all().first},
+                    {"remarks", sentences(remarks.all().first)},
                     {"remark_count", remarks.all().count},
-                    {"missing", remarks.missing().first},
+                    {"missing", sentences(remarks.missing().first)},
                     {"missing_count", remarks.missing().count},
                     {"what", "listing samples"},
                     {"done", listing.size()},
@@ -210,7 +220,7 @@ Json describe_document(const Node::View& view, const Pipelines::Entry& entry) {
                 {"damaged", statistics.damaged.value()},
                 {"unsupported", statistics.unsupported.value()}};
   out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};
-  for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(key, *feed));
+  for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(sight, key, *feed));
   return out;
 }
 

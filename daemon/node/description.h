@@ -6,11 +6,12 @@
 #include "config/json.h"
 #include "daemon/node/node.h"
 #include "daemon/node/pipelines.h"
+#include "daemon/node/sight.h"
 
 namespace spdld::node {
 
 // "describe": its spec, stages, cache, tuning and rings.
-config::Json describe_document(const Node::View& view, const Pipelines::Entry& entry);
+config::Json describe_document(const Node::View& view, const Sight& sight, const Pipelines::Entry& entry);
 
 struct StateOf {
   const char* state;

@@ -226,7 +226,8 @@ void Node::reload() {
   if (loaded) {
     take_settings(*loaded.value);
   } else {
-    log::error("SIGHUP: {} has errors; the old settings stay:\n{}", options_.config_file.string(), loaded.sentences());
+    log::error("SIGHUP: {} has errors; the old settings stay:", options_.config_file.string());
+    for (const auto& complaint : loaded.complaints) log::error("SIGHUP: {}", complaint.sentence());
   }
   supervisor_.ready("listening at " + options_.settings.socket_path.string());
 }

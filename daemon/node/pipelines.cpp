@@ -17,12 +17,12 @@ constexpr size_t kMissingLogged = 20;              // sentences
 constexpr uint64_t kOfNoUser = uint64_t{1} << 63;  // no uid has it
 
 std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
-  const bool is_sent = !opener.named && !is_owner(opener.uid);
+  const bool is_sent = opener.named_as.empty() && !is_owner(opener.uid);
   return std::make_shared<const source::Bounds>(opener.within, source::Bounds::Rules{.unreadable_refuses = is_sent});
 }
 
 // By a user other than the daemon's own and root.
-bool is_sent(const Pipelines::Entry& entry) { return !entry.named && !is_owner(entry.uid); }
+bool is_sent(const Pipelines::Entry& entry) { return entry.named_as.empty() && !is_owner(entry.uid); }
 
 }  // namespace
 
@@ -32,13 +32,15 @@ Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, size
 Pipelines::~Pipelines() = default;
 
 Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, Opening opening) {
-  std::string key = (opener.named ? std::string("named") : std::to_string(opener.uid)) + " " + config::full_json(spec);
+  const bool is_named = !opener.named_as.empty();
+  std::string key =
+      (is_named ? "named " + opener.named_as : std::to_string(opener.uid)) + " " + config::full_json(spec);
   // The operator may change them.
   for (const auto& folder : opener.within) key += (folder.follow_links ? " linked " : " ") + folder.path.string();
   const auto at = entries_.find(key);
   if (at != entries_.end() && at->second->is_in_use()) return wait_for(*at->second, std::move(opening));
   const size_t in_use = count_in_use(opener.uid);
-  if (!opener.named && in_use >= opener.per_user_max)
+  if (!is_named && in_use >= opener.per_user_max)
     return Error{Trouble::kLimit,
                  "this user has " + std::to_string(in_use) +
                      " pipelines in use already (limits.pipelines_per_user_max): detach from one first"};
@@ -51,7 +53,7 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   entry->spec = spec;
   if (!opener.within.empty()) entry->bounds = bounds_of(opener);
   entry->uid = opener.uid;
-  entry->named = opener.named;
+  entry->named_as = opener.named_as;
   entry->waiting.push_back(std::move(opening));
   for (const auto& source : spec.sources)
     log::info("pipeline {}: listing {}", entry->shown_name, config::uris_text(source));
@@ -73,7 +75,7 @@ Status Pipelines::wait_for(Entry& entry, Opening opening) {
 size_t Pipelines::count_in_use(uid_t uid) const {
   return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [uid](const auto& named_entry) {
     const Entry& entry = *named_entry.second;
-    return entry.uid == uid && !entry.named && entry.is_in_use();
+    return entry.uid == uid && entry.named_as.empty() && entry.is_in_use();
   }));
 }
 
@@ -195,8 +197,8 @@ double Pipelines::user_weight_of(const Entry& entry) const {
 
 double Pipelines::weight_of(const Entry& entry) const {
   if (is_sent(entry)) return std::min(entry.spec.cpu_weight, kSentWeightMax);
-  if (!entry.named) return entry.spec.cpu_weight;
-  const auto at = weights_.find(entry.spec.name);
+  if (entry.named_as.empty()) return entry.spec.cpu_weight;
+  const auto at = weights_.find(entry.named_as);
   return at != weights_.end() ? at->second : entry.spec.cpu_weight;
 }
 

@@ -31,7 +31,7 @@ struct Opening {
 // The user who opens a pipeline, and the rules for that user.
 struct Opener {
   uid_t uid = 0;
-  bool named = false;                               // it is a named pipeline of the operator
+  std::string named_as = {};                        // the name of one of the operator's pipelines; empty: it was sent
   size_t per_user_max = 0;                          // the most specs of this uid in use at once
   std::vector<source::Bounds::Folder> within = {};  // its files must lie in one of these; empty: anywhere
 };
@@ -49,7 +49,8 @@ class Pipelines {
     config::PipelineSpec spec;
     std::shared_ptr<const source::Bounds> bounds;  // where its files must lie; none: anywhere
     uid_t uid = 0;
-    bool named = false;                            // the operator's
+    // The operator's name for it, which the table of access has; its own spec may say another. Empty: it was sent.
+    std::string named_as;
     std::shared_ptr<pipeline::Pipeline> pipeline;  // none while it is being listed for the first time
     bool listing = false;                          // or checking whether the listing still holds
     std::vector<Opening> waiting;

@@ -7,10 +7,13 @@
 #include <set>
 #include <sstream>
 
+#include "config/document.h"
 #include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
 #include "daemon/node/description.h"
+#include "daemon/node/sight.h"
 #include "daemon/source/sample_list.h"
+#include "proto/text.h"
 
 namespace spdld::node {
 namespace {
@@ -31,11 +34,6 @@ std::string iso_time(std::chrono::system_clock::time_point time) {
 
 std::string dump(const Json& document) { return document.dump(); }
 
-bool may_see(const Node::View& view, const control::Client& client, const Pipelines::Entry& entry) {
-  if (is_owner(client.uid) || entry.uid == client.uid) return true;
-  return entry.named && may_use(view.options.settings, entry.spec.name, client);
-}
-
 Json ping_document(const Node::View& view) {
   return {{"daemon", "spdld " SPDLD_VERSION},
           {"daemon_id", view.daemon_id},
@@ -50,8 +48,10 @@ Json summary(const std::string& name, const StateOf& state, uid_t uid) {
   return out;
 }
 
-Json summary(const Node::View& view, const Pipelines::Entry& entry) {
-  Json out = summary(entry.shown_name, state_of(view, entry), entry.uid);
+Json summary(const Node::View& view, const Sight& sight, const Pipelines::Entry& entry) {
+  StateOf state = state_of(view, entry);
+  state.reason = sight.sentence(entry, state.reason);
+  Json out = summary(entry.shown_name, state, entry.uid);
   out["cpu_weight"] = view.pipelines.weight_of(entry);
   if (!entry.pipeline) return out;
   out["cpu_share"] = entry.cpu_share.value();
@@ -72,17 +72,18 @@ std::set<std::string> available(const Node::View& view, const control::Client& c
   if (folder.empty()) return names;
   for (const auto& file : std::filesystem::directory_iterator(folder, error))
     if (file.path().extension() == ".toml" && file.is_regular_file(ignored) &&
+        proto::text_fault(proto::TextKind::kPipeline, file.path().stem().native()).empty() &&
         may_use(view.options.settings, file.path().stem(), client))
       names.insert(file.path().stem());
-  for (const auto& [key, entry] : view.pipelines.entries())
-    if (entry->named) names.erase(entry->spec.name);
+  for (const auto& [key, entry] : view.pipelines.entries()) names.erase(entry->named_as);
   return names;
 }
 
 Json list_document(const Node::View& view, const control::Client& client) {
   Json pipelines = Json::array();
+  const Sight sight(view, client);
   for (const auto& [key, entry] : view.pipelines.entries())
-    if (may_see(view, client, *entry)) pipelines.push_back(summary(view, *entry));
+    if (sight.of(*entry)) pipelines.push_back(summary(view, sight, *entry));
   for (const auto& name : available(view, client)) pipelines.push_back(summary(name, {"available", {}}, geteuid()));
   return {{"pipelines", pipelines}};
 }
@@ -114,12 +115,13 @@ Json gpus_document(const Node::View& view) {
 Json cache_document(const Node::View& view, const control::Client& client) {
   const cache::Report report = view.cache.report();
   Json shelves = Json::array();
-  if (is_owner(client.uid))
+  const bool owns = is_owner(client.uid);
+  if (owns)
     for (const auto& shelf : report.shelves) shelves.push_back(shelf_document(shelf));
-  return {{"ram_bytes", report.ram_bytes},   {"ram_bytes_max", report.ram_bytes_max},
-          {"disk_bytes", report.disk_bytes}, {"disk_bytes_max", report.disk_bytes_max},
-          {"folder", report.folder},         {"disk_trouble", report.disk_trouble},
-          {"damaged", report.damaged},       {"shelves", shelves}};
+  return {{"ram_bytes", report.ram_bytes},       {"ram_bytes_max", report.ram_bytes_max},
+          {"disk_bytes", report.disk_bytes},     {"disk_bytes_max", report.disk_bytes_max},
+          {"folder", owns ? report.folder : ""}, {"disk_trouble", owns ? report.disk_trouble : ""},
+          {"damaged", report.damaged},           {"shelves", shelves}};
 }
 
 Json limits_document(const Node::View& view) {
@@ -199,14 +201,17 @@ Json status_document(const Node::View& view, const control::Client& client) {
   out["limits"] = limits_document(view);
   out["users"] = users_document(view, client);
   Json sessions = Json::array();
+  const Sight sight(view, client);
   for (const auto& [id, session] : view.server.sessions())
-    sessions.push_back({{"id", id},
-                        {"client", session->client().name},
-                        {"pid", session->client().pid},
-                        {"uid", session->client().uid},
-                        {"since_s", session->age_s()},
-                        {"attachments", session->attachments()}});
+    if (sight.of(session->client()))
+      sessions.push_back({{"id", id},
+                          {"client", session->client().name},
+                          {"pid", session->client().pid},
+                          {"uid", session->client().uid},
+                          {"since_s", session->age_s()},
+                          {"attachments", session->attachments()}});
   out["sessions"] = sessions;
+  out["session_count"] = view.server.sessions().size();
   out.update(list_document(view, client));
   return out;
 }
@@ -217,23 +222,26 @@ Json errors_document(const Node::View& view, const control::Client& client, std:
     Json line;
   };
   std::vector<Line> lines;
-  uint64_t total = 0, missing_count = 0;
+  uint64_t total = 0, substituted = 0, masked = 0, missing_count = 0;
   Json missing = Json::array();
+  const Sight sight(view, client);
   for (const auto& [key, entry] : view.pipelines.entries()) {
-    if (!entry->pipeline || !may_see(view, client, *entry) || (!name.empty() && entry->shown_name != name)) continue;
+    if (!entry->pipeline || (!name.empty() && entry->shown_name != name) || !sight.of(*entry)) continue;
     total += entry->pipeline->errors().total();
+    substituted += entry->pipeline->statistics().substituted.value();
+    masked += entry->pipeline->statistics().masked.value();
     const source::Remarks remarks = entry->pipeline->remarks();
     missing_count += remarks.missing().count;
     for (const std::string& what : remarks.missing().first)
       if (missing.size() < pipeline::ErrorLog::kEntriesMax)
-        missing.push_back({{"pipeline", entry->shown_name}, {"what", what}});
+        missing.push_back({{"pipeline", entry->shown_name}, {"what", sight.sentence(*entry, what)}});
     for (const auto& bad : entry->pipeline->errors().entries())
       lines.push_back({bad.time,
                        {{"time", iso_time(bad.time)},
                         {"pipeline", entry->shown_name},
                         {"sample", bad.sample},
                         {"name", bad.name},
-                        {"reason", bad.reason},
+                        {"reason", sight.sentence(*entry, bad.reason)},
                         {"kind", bad.kind == batch::FlawKind::kUnsupported ? "unsupported" : "damaged"},
                         {"epoch", bad.epoch},
                         {"count", bad.count}}});
@@ -242,7 +250,8 @@ Json errors_document(const Node::View& view, const control::Client& client, std:
   const size_t skip = lines.size() - std::min(lines.size(), pipeline::ErrorLog::kEntriesMax);
   Json errors = Json::array();
   for (size_t i = skip; i < lines.size(); i++) errors.push_back(std::move(lines[i].line));
-  return {{"total", total}, {"errors", errors}, {"missing_count", missing_count}, {"missing", missing}};
+  return {{"total", total},   {"substituted", substituted},     {"masked", masked},
+          {"errors", errors}, {"missing_count", missing_count}, {"missing", missing}};
 }
 
 // So many lines of an exported listing as an answer may have, for the next query to go on behind them.
@@ -268,8 +277,8 @@ Result<std::string> samples_document(const Pipelines::Entry& entry, std::istring
     uint64_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id >= entry.pipeline->listing().size())
-      return Error{Trouble::kUsage, "'" + word + "' is no sample of pipeline " + entry.shown_name + ", which has " +
-                                        std::to_string(entry.pipeline->listing().size())};
+      return Error{Trouble::kUsage, "'" + config::printable(word) + "' is no sample of pipeline " + entry.shown_name +
+                                        ", which has " + std::to_string(entry.pipeline->listing().size())};
     if (samples.size() == kSampleIdsMax) return Error{Trouble::kLimit, "at most 1000 samples can be asked for at once"};
     samples.push_back({{"id", id}, {"name", entry.pipeline->listing().name(id)}});
   }
@@ -311,16 +320,17 @@ Result<std::string> report(const Node::View& view, const control::Client& client
   std::istringstream words{std::string(argument)};
   std::string name;
   words >> name;
+  const Sight sight(view, client);
   const Pipelines::Entry* found = nullptr;
   for (const auto& [key, entry] : view.pipelines.entries())
-    if (entry->shown_name == name && may_see(view, client, *entry)) found = entry.get();
+    if (entry->shown_name == name && sight.of(*entry)) found = entry.get();
   if (topic == "errors" && (name.empty() || found)) return dump(errors_document(view, client, name));
   if (!found) {
     if (available(view, client).contains(name))
       return Error{Trouble::kNotFound, "pipeline '" + name + "' is available, but nobody has opened it yet"};
-    return Error{Trouble::kNotFound, "no pipeline '" + name + "' is open here: see spdlctl ls"};
+    return Error{Trouble::kNotFound, "no pipeline '" + config::printable(name) + "' is open here: see spdlctl ls"};
   }
-  if (topic == "describe") return dump(describe_document(view, *found));
+  if (topic == "describe") return dump(describe_document(view, sight, *found));
   if (topic == "samples") {
     if (!found->pipeline) return Error{Trouble::kNotFound, "pipeline '" + name + "' is still being listed"};
     return samples_document(*found, words);

@@ -67,6 +67,7 @@ sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control
 
 std::string holder_of(const Feed::Seat& seat) {
   const auto& client = seat.client;
+  if (!is_same_user(client, client.uid)) return "another client";  // perhaps another user with the overflow uid
   return client.name + ", pid " + std::to_string(client.pid) + " of user " + user_name(client.uid);
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/parts.h"
@@ -19,7 +20,7 @@ namespace spdld::source {
 namespace {
 
 constexpr uint64_t kSamplesBetweenChecks = 4096;  // for `stop`
-constexpr size_t kShownBytesMax = 200;            // of a name that is not known
+constexpr size_t kShownBytesMax = 200;            // of a name
 
 [[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
 
@@ -39,7 +40,7 @@ struct Chain {
   const NamedLine& first = lines[unknown.front()];
   const uint64_t others = unknown.size() - 1;
   refuse(Trouble::kUsage,
-         what + ", line " + std::to_string(first.line) + ": no sample is called \"" + shown(first.name) + "\"" +
+         what + ", line " + std::to_string(first.line) + ": no sample has the name or id that stands there" +
              (others == 0 ? "" : ", and the same holds for " + std::to_string(others) + " more of its lines") +
              "; a line is a sample's name, such as \"" + shown(listing.name(0)) + "\", or its id, at most " +
              std::to_string(listing.size() - 1) + ".");
@@ -79,13 +80,7 @@ std::string read_list_file(const std::string& path, const std::string& what, con
   return text;
 }
 
-std::string shown(std::string_view name) {
-  std::string text;
-  for (const char c : name.substr(0, kShownBytesMax)) {
-    text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
-  }
-  return text + (name.size() > kShownBytesMax ? "..." : "");
-}
+std::string shown(std::string_view name) { return config::printable(name, kShownBytesMax); }
 
 std::vector<NamedSample> find_samples(std::span<const NamedLine> lines, const std::string& what, const Listing& listing,
                                       const std::stop_token& stop) {

@@ -1,6 +1,7 @@
 // A user's text file that names samples, one on each line: shared code of sample_list.h and weight_list.h. A sample is
 // named as by Listing::name ("cat/3.jpg", "train-007.tar:000123") or by its id. No name consists of digits alone: an
-// image folder's has a '/', a webdataset's a ':'.
+// image folder's has a '/', a webdataset's a ':'. Messages name the file and the line, and never what the line says:
+// who reads the message may not be allowed to read the file.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ namespace spdld::source {
 // SetupError: it can't be read, is no file, has more than kSampleListBytesMax, or lies outside the listing's bounds.
 std::string read_list_file(const std::string& path, const std::string& what, const Listing& listing, Stamps& stamps);
 
-// A text of such a file, made fit for a message: a long text is cut, and nothing steers a terminal.
-std::string shown(std::string_view text);
+// A sample's name, made fit for a message: a long name is cut, and nothing steers a terminal.
+std::string shown(std::string_view name);
 
 // Calls see(line's text, its number from 1 on) for each line that is not blank.
 template <typename See>
@@ -48,7 +49,7 @@ struct NamedSample {
 };
 
 // The samples that the lines name, in no order. Where lines give names, it reads the names of the whole listing. Throws
-// SetupError where lines name samples that are not listed (the first such name, and how many there are), or where
+// SetupError where lines name samples that are not listed (the first such line, and how many there are), or where
 // `stop` is asked for.
 std::vector<NamedSample> find_samples(std::span<const NamedLine> lines, const std::string& what, const Listing& listing,
                                       const std::stop_token& stop);

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 
+#include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/source/list_file.h"
 
@@ -30,7 +31,7 @@ class WeightLines {
       if (!std::exchange(is_header, false)) return add(number);
       read_header(number);
     });
-    if (is_header) refuse("is empty: its first line must name the columns, " + quoted(column_) + " among them.");
+    if (is_header) refuse("is empty: its first line must name the columns, " + quoted_column() + " among them.");
   }
 
   const std::vector<NamedLine>& lines() const { return lines_; }
@@ -42,7 +43,8 @@ class WeightLines {
   }
 
  private:
-  static std::string quoted(std::string_view text) { return "\"" + shown(text) + "\""; }
+  // The column's name is the pipeline's own word; nothing of the file is quoted.
+  std::string quoted_column() const { return "\"" + config::printable(column_) + "\""; }
 
   // Sets columns_, which live as long as the text and this.
   void split(std::string_view line, uint64_t number) {
@@ -76,16 +78,14 @@ class WeightLines {
 
   void read_header(uint64_t number) {
     std::optional<size_t> found;
-    std::string others;
     for (size_t i = 1; i < columns_.size(); ++i) {
-      others += (others.empty() ? "" : ", ") + quoted(trimmed(columns_[i]));
       if (trimmed(columns_[i]) != column_) continue;
-      if (found) refuse(number, "two columns are called " + quoted(column_) + ".");
+      if (found) refuse(number, "two columns are called " + quoted_column() + ".");
       found = i;
     }
     if (!found) {
-      refuse(number, "behind the first column, of names, none is called " + quoted(column_) +
-                         (others.empty() ? "." : "; there are " + others + "."));
+      refuse(number, "behind the first column, of names, none is called " + quoted_column() + "; there are " +
+                         std::to_string(columns_.size() - 1) + ".");
     }
     place_ = *found, count_ = columns_.size();
   }
@@ -111,11 +111,11 @@ class WeightLines {
     const bool is_number = end == text.data() + text.size() && !text.empty() && error != std::errc::invalid_argument;
     if (is_number && error == std::errc() && weight == 0) return 0;  // and -0 as well
     if (is_number && error == std::errc() && weight >= kSampleWeightMin && weight <= kSampleWeightMax) return weight;
-    refuse(number, "a weight must be 0 or a number from 1e-200 to 1e200, not " + quoted(text) +
-                       (!is_number && lines_.size() == 1 && column_.empty()
-                            ? "; where the first line names the columns, say which one has the weights "
-                              "(order.weights_column)."
-                            : "."));
+    refuse(number, "a weight must be 0 or a number from 1e-200 to 1e200" +
+                       std::string(!is_number && lines_.size() == 1 && column_.empty()
+                                       ? "; where the first line names the columns, say which one has the weights "
+                                         "(order.weights_column)."
+                                       : "."));
   }
 
   const std::string what_;

@@ -366,8 +366,8 @@ TEST_CASE("the folder of a spec is a path without control characters") {
   for (const std::string& folder : {folders.path("open") + std::string("\0x", 2), folders.path("open") + "\n"}) {
     client.send_spec(1, spec.toml("photos"), folder);
     const auto [code, text] = client.hear_error();
-    CHECK(code == proto::ErrorCode::invalid);
-    CHECK_THAT(text, Contains("source.uri") && Contains("control characters"));
+    CHECK(code == proto::ErrorCode::malformed);
+    CHECK_THAT(text, Contains("the spec's folder") && Contains("without control characters"));
   }
 }
 
@@ -379,17 +379,17 @@ TEST_CASE("groups of access are those of the process as well as the database's")
   const auto daemon = shared_daemon("[pipelines]\ndir = \"" + pipelines.path().string() +
                                     "\"\n[pipelines.access.train]\ngroups = [\"daemon\", \"4242\"]\n");
   const Job job{.socket = daemon->socket(), .pipeline = "train"};
-  CHECK_THAT(attach_as_stranger({7}, job), Contains("SPDLD_DENIED") && Contains("pipelines.access.train"));
+  CHECK_THAT(attach_as_stranger({7}, job), Contains("SPDLD_NOT_FOUND") && Contains("pipelines.access.train"));
   CHECK(attach_as_stranger({7, kTeam}, job) == "");
   const group* named = getgrnam("daemon");
   REQUIRE(named);
   CHECK(attach_as_stranger({named->gr_gid}, job) == "");
   std::vector<gid_t> many(1000);
   for (size_t i = 0; i < many.size(); i++) many[i] = static_cast<gid_t>(100'000 + i);
-  CHECK_THAT(attach_as_stranger(many, job), Contains("SPDLD_DENIED"));
+  CHECK_THAT(attach_as_stranger(many, job), Contains("SPDLD_NOT_FOUND"));
   many.push_back(kTeam);
   CHECK(attach_as_stranger(many, job) == "");
-  CHECK_THAT(attach_as_stranger({65534}, job), Contains("SPDLD_DENIED"));
+  CHECK_THAT(attach_as_stranger({65534}, job), Contains("SPDLD_NOT_FOUND"));
 }
 
 TEST_CASE("data that the daemon itself may not read are its refusal of the spec") {

@@ -172,7 +172,7 @@ TEST_CASE("each source takes what its own lists say, by its own names and ids") 
 
   std::ofstream(folder.path() / "some") << "s1/sample-3\n";
   CHECK_THAT(refusal_of(spec, *listing),
-             Catch::Contains("sources[1].include") && Catch::Contains("no sample is called"));
+             Catch::Contains("sources[1].include") && Catch::Contains("no sample has the name"));
   spec.sources[1].include = "";
   std::ofstream(folder.path() / "all") << "0\n1\n2\n3\n";
   spec.sources[1].exclude = (folder.path() / "all").string();

@@ -63,13 +63,23 @@ TEST_CASE("what is not listed is refused, the first with its line, and how many 
   Pictures pictures;
   const Error one = pictures.refused("a/0.jpg\n\nc/7.jpg\n");
   CHECK(one.trouble == Trouble::kUsage);
-  CHECK(one.message == "order.include: " + pictures.temp / "list" +
-                           ", line 3: no sample is called \"c/7.jpg\"; a line is a sample's name, such as "
-                           "\"a/0.jpg\", or its id, at most 5.");
-  CHECK_THAT(pictures.refused("6\nx\n18446744073709551616\n/a/0.jpg\n").message,
-             Contains("line 1: no sample is called \"6\", and the same holds for 3 more of its lines"));
-  CHECK_THAT(pictures.refused("a/0.jpg \n").message, Contains("called \"a/0.jpg \""));
-  CHECK_THAT(pictures.refused(std::string(1000, 'y')).message, Contains(std::string(200, 'y') + "...\""));
+  CHECK(one.message ==
+        "order.include: " + pictures.temp / "list" +
+            ", line 3: no sample has the name or id that stands there; a line is a sample's name, such as "
+            "\"a/0.jpg\", or its id, at most 5.");
+  CHECK_THAT(
+      pictures.refused("6\nx\n18446744073709551616\n/a/0.jpg\n").message,
+      Contains("line 1: no sample has the name or id that stands there, and the same holds for 3 more of its lines"));
+  CHECK_THAT(pictures.refused("a/0.jpg \n").message,
+             Contains("line 1: no sample has the name or id that stands there"));
+}
+
+TEST_CASE("a list's content does not come back in the message") {
+  Pictures pictures;
+  for (const char* secret : {"root:x:0:0:", "secret secret", "12345678901"}) {
+    const std::string message = pictures.refused(std::string(secret) + "\n").message;
+    CHECK_THAT(message, Contains("line 1: no sample has the name or id that stands there") && !Contains(secret));
+  }
 }
 
 TEST_CASE("of a webdataset too, and a name that two samples have means both") {
@@ -154,7 +164,7 @@ TEST_CASE("an exported listing is a list of its samples, also of names that a li
   CHECK(read(text) == Ids{0, 1, 2, 3, 4, 5});
   const std::string head(kExportedHead);
   CHECK(read(head + "\n700\tc/plain.jpg\n") == Ids{3});  // the name counts
-  CHECK_THROWS_WITH(read(head + "\n#\n3\tc/gone.jpg\n"), Contains("line 3") && Contains("c/gone.jpg"));
+  CHECK_THROWS_WITH(read(head + "\n#\n3\tc/gone.jpg\n"), Contains("line 3") && !Contains("gone"));
 }
 
 }  // namespace spdld::sample_list_test
