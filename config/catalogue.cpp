@@ -169,7 +169,12 @@ const std::array<Operation, 10>& operation_table() {
         flag("fast",
              "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased, leaves at "
              "most 5/8 of that: less CPU, pixels that differ a little (50 dB on average), and no cache = \"decoded\"",
-             false)}},
+             false),
+        flag(
+            "strict",
+            "refuse a picture with damage anywhere in its coded data, which is otherwise decoded as Pillow decodes it; "
+            "the whole picture is then decoded, whatever part is needed",
+            false)}},
       {"resize",
        Flow::kImage,
        Flow::kImage,

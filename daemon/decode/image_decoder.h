@@ -10,6 +10,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/planes.h"
 #include "daemon/base/result.h"
+#include "daemon/decode/limits.h"
 
 namespace spdld::decode {
 
@@ -20,12 +21,17 @@ class ImageDecoder {
   // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are
   // in the oriented picture (EXIF orientation 1 to 8), else in the stored picture. Errors: kUnsupported for a picture
   // of another format, or a JPEG of a kind that is not decoded (12 bits, lossless). kContent for bytes that are no
-  // picture, have more than kPixelsMax pixels, or are cut off (no end-of-image marker after the scan's start).
-  virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif) = 0;
+  // picture, have more than kPixelsMax pixels, are cut off, or would cost more work than their coded bytes pay for.
+  //
+  // Damage inside the coded data is accepted, as Pillow accepts it: the decoder makes some pixels of such data, and the
+  // same pixels in every decoding. With `strict`, damage anywhere in the picture is kContent, here or in the decoding;
+  // the whole picture is then decoded, whatever box is needed. Either way the verdict does not depend on the box.
+  virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) = 0;
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif) { return open(bytes, exif, false); }
 
   // Decodes the part that `box` (inside the picture) needs: rows.covers contains box, and its pixels are exactly the
-  // same as when the whole picture is decoded. Errors are kContent: damaged data (libjpeg's warnings of damage are
-  // errors here).
+  // same as when the whole picture is decoded. Errors are kContent: data that can't be decoded, or costs more than
+  // DecodeLimits allow.
   virtual Status decode(const Box& box, PixelRows& rows) = 0;
 
   // The shape of the opened picture's planes; none where planes can't carry the picture (CMYK, RGB, an EXIF turn that
@@ -52,6 +58,6 @@ class ImageDecoder {
 };
 
 // JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too.
-std::unique_ptr<ImageDecoder> make_jpeg_decoder();
+std::unique_ptr<ImageDecoder> make_jpeg_decoder(const DecodeLimits& limits = {});
 
 }  // namespace spdld::decode

@@ -83,7 +83,7 @@ void Pipelines::list(Entry& entry) {
   entry.listing = true;
   entry.listed_what = {}, entry.listed = entry.to_list = 0;
   // Pipelines of the operator's take turns by themselves, and what a user sent by its user.
-  const uint64_t owner = entry.named ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
+  const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
   listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.bounds, owner, entry.pipeline}](
                               const std::stop_token& stop) {
     loop_.post([this, key = what.key, outcome = list_now(what, stop)] { on_listed(key, outcome); });

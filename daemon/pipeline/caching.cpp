@@ -78,6 +78,11 @@ void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& ide
   }
 }
 
+// Planes that another way of decoding may not use. A strict one would not find out that they come from damaged bytes.
+std::string way_of(const FieldUse& use) {
+  return std::string(use.exif ? "" : " (not turned)") + (use.strict ? " (strict)" : "");
+}
+
 uint64_t taken_of(const sampler::Mix& mix) {
   uint64_t samples = 0;
   for (const auto& source : mix.sources()) samples += source.order.subset().size();
@@ -161,10 +166,9 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   for (size_t i = 0; i < uses.size(); i++) {
     const bool as_planes = uses[i].is_picture && choice_.form == CacheForm::kDecoded;
     const std::string& name = listing.fields()[uses[i].field].name;
-    shelves_[i] =
-        cache_.open({uris_of(spec_), listing.fingerprint(), as_planes && !uses[i].exif ? name + " (not turned)" : name,
-                     as_planes ? cache::Form::kPlanes : cache::Form::kEncoded},
-                    listing.size());
+    shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), as_planes ? name + way_of(uses[i]) : name,
+                               as_planes ? cache::Form::kPlanes : cache::Form::kEncoded},
+                              listing.size());
   }
 }
 

@@ -26,8 +26,9 @@ namespace spdld::pipeline {
 // A fetched field as the plan uses it.
 struct FieldUse {
   source::FieldId field = 0;
-  bool is_picture = false;  // every output from it decodes a picture with the same `exif`: planes may replace it
+  bool is_picture = false;  // every output from it decodes a picture in the same way: planes may replace it
   bool exif = true;
+  bool strict = false;   // refuses damaged pictures
   bool is_fast = false;  // some output decodes it smaller, by its draw; then it is never kept decoded
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "daemon/pipeline/number_text.h"
 #include "daemon/source/joined.h"
@@ -110,19 +112,19 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing
 // Planes stand for a field where every output decodes it in the same way, and whole.
 void Plan::note_pictures() {
   for (size_t i = 0; i < fetched_.size(); i++) {
-    std::vector<bool> exif;
+    std::vector<std::pair<bool, bool>> ways;  // exif, strict
     bool only_pictures = true;
     for (const auto& output : outputs_) {
       const auto* image = std::get_if<ImageOutput>(&output.kind);
       if (image && image->fetched == i) {
-        exif.push_back(image->program.exif());
+        ways.emplace_back(image->program.exif(), image->program.strict());
         fetched_[i].is_fast |= image->program.fast();
       }
       only_pictures &= image != nullptr || output.fetched != i;
     }
-    const bool agree = !exif.empty() && std::equal(exif.begin() + 1, exif.end(), exif.begin());
+    const bool agree = !ways.empty() && std::equal(ways.begin() + 1, ways.end(), ways.begin());
     fetched_[i].is_picture = only_pictures && agree && !fetched_[i].is_fast;
-    if (!exif.empty()) fetched_[i].exif = exif.front();
+    if (!ways.empty()) std::tie(fetched_[i].exif, fetched_[i].strict) = ways.front();
   }
 }
 
@@ -147,10 +149,10 @@ uint8_t* aligned(ByteBuffer& memory, size_t bytes) {
 }
 
 // Decodes the opened picture to planes: whole, where its shelf keeps them, which then stand for the field; else what
-// `geometry` needs, reduced as it says (a field that has such outputs has no shelf for planes). Empty: they can't be
-// had (damage somewhere in the picture, which the part that is needed may not have).
-std::span<const uint8_t> make_planes(const PlanesShape& shape, const transform::Geometry& geometry, uint64_t sample,
-                                     FieldBytes& field, decode::ImageDecoder& decoder, ByteBuffer& own) {
+// `geometry` needs, reduced as it says (a field that has such outputs has no shelf for planes).
+Result<std::span<const uint8_t>> make_planes(const PlanesShape& shape, const transform::Geometry& geometry,
+                                             uint64_t sample, FieldBytes& field, decode::ImageDecoder& decoder,
+                                             ByteBuffer& own) {
   const size_t bytes = PlanesLayout(shape).bytes;
   cache::Shelf* const shelf = field.planes_shelf;
   cache::Shelf::Room room = shelf ? shelf->reserve(sample, bytes) : cache::Shelf::Room();
@@ -158,14 +160,14 @@ std::span<const uint8_t> make_planes(const PlanesShape& shape, const transform::
   const bool whole = room || (shelf && shelf->has_disk_room(bytes));
   const Status decoded =
       whole ? decoder.decode_planes(memory) : decoder.decode_planes(geometry.decoded, geometry.reduction, memory);
-  if (!decoded) return {};
+  if (!decoded) return decoded.error();
   if (room) room.keep(field.identity);
   if (whole) {
     shelf->put_on_disk(sample, field.identity, memory, bytes);
     field.bytes = {memory, bytes};
     field.form = cache::Form::kPlanes;
   }
-  return {memory, bytes};
+  return std::span<const uint8_t>(memory, bytes);
 }
 
 }  // namespace
@@ -177,19 +179,23 @@ Status Plan::run_output(const ImageOutput& output, const Output& of, const Sampl
   std::span<const uint8_t> bytes = field.bytes;
   const bool was_kept = field.form == cache::Form::kPlanes;
   if (!was_kept) {
-    const Result<Size> size = context.decoder->open(field.bytes, output.program.exif());
+    const Result<Size> size = context.decoder->open(field.bytes, output.program.exif(), output.program.strict());
     if (!size) return size.error();
     output.program.resolve(*size, draws, context.geometry);
     int& reduction = context.geometry.reduction;
     while (reduction > 1 && !context.decoder->planes(reduction)) reduction /= 2;
     const auto shape = context.decoder->planes(reduction);
     context.planes.resize(fetched_.size());
-    bytes = shape ? make_planes(*shape, context.geometry, sample.id, field, *context.decoder,
-                                context.planes[output.fetched])
-                  : std::span<const uint8_t>();
-    if (bytes.empty()) {
-      const Status done = render_rows(output, field.bytes, shape.has_value(), context, out);
-      if (!done) return done;
+    bytes = {};
+    if (shape) {
+      const auto made =
+          make_planes(*shape, context.geometry, sample.id, field, *context.decoder, context.planes[output.fetched]);
+      if (!made) return made.error();
+      bytes = *made;
+    } else {
+      const Status decoded = context.decoder->decode(context.geometry.decoded, context.rows);
+      if (!decoded) return decoded;
+      output.program.render(context.rows, context.geometry, context.scratch, out);
     }
   }
   if (!bytes.empty()) {
@@ -209,16 +215,6 @@ Status Plan::run_output(const ImageOutput& output, const Output& of, const Sampl
     store(target.layout.sample_at(target.slot, *output.box_tensor, target.index), box);
   }
   return Done{};
-}
-
-// Of pictures that have no planes, or none without damage. `again`: the decoder has had its turn with these bytes.
-Status Plan::render_rows(const ImageOutput& output, std::span<const uint8_t> bytes, bool again, DecodeContext& context,
-                         uint8_t* out) {
-  if (again)
-    if (const auto opened = context.decoder->open(bytes, output.program.exif()); !opened) return opened.error();
-  const Status decoded = context.decoder->decode(context.geometry.decoded, context.rows);
-  if (decoded) output.program.render(context.rows, context.geometry, context.scratch, out);
-  return decoded;
 }
 
 Status Plan::read_json(const Sample& sample, DecodeContext& context) const {

@@ -95,8 +95,6 @@ class Plan {
 
   Status run_output(const ImageOutput& output, const Output& of, const Sample& sample, const Draws& draws,
                     DecodeContext& context, const Target& target) const;
-  static Status render_rows(const ImageOutput& output, std::span<const uint8_t> bytes, bool again,
-                            DecodeContext& context, uint8_t* out);
   Status run_output(const IntegerOutput& output, const Output& of, const Sample& sample, const Draws& draws,
                     DecodeContext& context, const Target& target) const;
   Status run_output(const FloatOutput& output, const Output& of, const Sample& sample, const Draws& draws,

@@ -303,14 +303,15 @@ struct ImageProgram::Inside {
   explicit Inside(const config::OutputSpec& output)
       : plan(middle(output), output.name),
         exif(output.ops.front().flag("exif")),
-        fast(output.ops.front().flag("fast")) {
+        fast(output.ops.front().flag("fast")),
+        strict(output.ops.front().flag("strict")) {
     format.size = plan.size();
     if (ends_chain(output.ops.back())) format = format_of(output.ops.back(), plan.size());
     tensor = {format.dtype, shape_of(format)};
   }
 
   GeometryPlan plan;
-  bool exif, fast;
+  bool exif, fast, strict;
   TensorFormat format;  // uint8 NHWC where the chain doesn't say
   SampleTensor tensor;
 };
@@ -321,6 +322,7 @@ ImageProgram::ImageProgram(ImageProgram&&) noexcept = default;
 
 const SampleTensor& ImageProgram::tensor() const { return inside_->tensor; }
 bool ImageProgram::exif() const { return inside_->exif; }
+bool ImageProgram::strict() const { return inside_->strict; }
 bool ImageProgram::fast() const { return inside_->fast; }
 const std::string& ImageProgram::box_name() const { return inside_->plan.box_name(); }
 

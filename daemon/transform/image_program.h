@@ -76,6 +76,7 @@ class ImageProgram {
 
   const SampleTensor& tensor() const;
   bool exif() const;                    // of decode-image
+  bool strict() const;                  // of decode-image: damage anywhere in a picture is bad content
   bool fast() const;                    // of decode-image: geometry.reduction may be more than 1
   const std::string& box_name() const;  // of random-resized-crop's `box`; empty: not asked for
 

@@ -152,12 +152,13 @@ TEST_CASE("canonical_json has what decides the bytes, and nothing else", "[confi
 TEST_CASE("canonical_json is one known text", "[config]") {
   const auto loaded = load_with_line(0, "");
   REQUIRE(loaded);
-  CHECK(canonical_json(*loaded.value) ==
-        R"({"batch":{"last":"short"},"on_bad":"substitute","order":{"shuffle":true},)"
-        R"("output":[{"from":"image","name":"image","ops":[{"exif":true,"fast":false,"op":"decode-image"},)"
-        R"({"antialias":true,"op":"resize","size":[32,48]},)"
-        R"({"dtype":"uint8","layout":"NHWC","op":"convert","scale":1}]}],"seed":7,)"
-        R"("source":{"extensions":"jpg,jpeg","type":"image-folder"}})");
+  CHECK(
+      canonical_json(*loaded.value) ==
+      R"({"batch":{"last":"short"},"on_bad":"substitute","order":{"shuffle":true},)"
+      R"("output":[{"from":"image","name":"image","ops":[{"exif":true,"fast":false,"op":"decode-image","strict":false},)"
+      R"({"antialias":true,"op":"resize","size":[32,48]},)"
+      R"({"dtype":"uint8","layout":"NHWC","op":"convert","scale":1}]}],"seed":7,)"
+      R"("source":{"extensions":"jpg,jpeg","type":"image-folder"}})");
   // Written or implied, convert is the same.
   const auto written =
       load_with_ops("{ op = \"decode-image\" }, { op = \"resize\", size = [32, 48] }, { op = \"convert\" }");

@@ -112,22 +112,31 @@ TEST_CASE("bytes behind the end are allowed", "[decode]") {
   CHECK(decoder->open(jpeg, true));
 }
 
-TEST_CASE("damage in the rows that are needed is an error in libjpeg's words", "[decode]") {
-  auto jpeg = test::make_jpeg(256, 256);
-  const size_t start = scan_start(jpeg) + 14;
-  // The scan's first half, and then its end: as a file has it that lost its middle.
-  const size_t half = start + (jpeg.size() - start) / 2;
+// The scan's first half, and then its end: as a file has it that lost its middle.
+Bytes without_middle(Bytes jpeg) {
+  const size_t start = scan_start(jpeg) + 14, half = start + (jpeg.size() - start) / 2;
   jpeg.erase(jpeg.begin() + static_cast<ptrdiff_t>(half), jpeg.end() - 2);
-  auto decoder = decode::make_jpeg_decoder();
-  PixelRows rows;
-  REQUIRE(decoder->open(jpeg, true));
-  const auto whole = decoder->decode({0, 0, 256, 256}, rows);
-  REQUIRE(!whole);
-  CHECK(whole.error().trouble == Trouble::kContent);
-  CHECK_THAT(whole.error().message, Contains("a damaged JPEG") && Contains("premature end"));
-  CHECK(decoder->decode({0, 0, 64, 16}, rows));  // the rows that are there
-  CHECK(!decoder->decode({0, 200, 64, 16}, rows));
-  check_still_works(*decoder);
+  return jpeg;
+}
+
+TEST_CASE("damage in the coded data is accepted as libjpeg accepts it, and refused where strict says so", "[decode]") {
+  for (const bool progressive : {false, true}) {
+    test::JpegOptions options;
+    options.progressive = progressive;
+    const auto jpeg = without_middle(test::make_jpeg(256, 256, options));
+    auto decoder = decode::make_jpeg_decoder();
+    for (const Box& box : {Box{0, 0, 256, 256}, {0, 0, 64, 16}, {0, 200, 64, 16}}) {
+      PixelRows rows;
+      REQUIRE(decoder->open(jpeg, true));
+      CHECK(decoder->decode(box, rows));
+      REQUIRE(decoder->open(jpeg, true, true));
+      const auto refused = decoder->decode(box, rows);
+      REQUIRE(!refused);
+      CHECK(refused.error().trouble == Trouble::kContent);
+      CHECK_THAT(refused.error().message, Contains("a damaged JPEG") && Contains("premature end"));
+    }
+    check_still_works(*decoder);
+  }
 }
 
 TEST_CASE("a header that claims too much is refused before anything is allocated", "[decode]") {
@@ -155,12 +164,12 @@ TEST_CASE("a progressive picture's memory is bounded", "[decode]") {
   auto jpeg = test::make_jpeg(64, 64, options);
   claim_size(jpeg, 13000, 13000);
   jpeg.insert(jpeg.end() - 2, 1 << 20, 0x55);  // enough bytes to be believed
-  auto decoder = decode::make_jpeg_decoder();
+  auto decoder = decode::make_jpeg_decoder({.bytes_max = size_t{768} << 20});
   PixelRows rows;
   REQUIRE(decoder->open(jpeg, true));
   const auto status = decoder->decode({0, 0, 8, 8}, rows);
   REQUIRE(!status);
-  CHECK_THAT(status.error().message, Contains("memory"));
+  CHECK_THAT(status.error().message, Contains("memory") && Contains("limits.sample_bytes_max"));
   check_still_works(*decoder);
 }
 
@@ -177,9 +186,7 @@ TEST_CASE("a progressive picture's scans are bounded", "[decode]") {
   const Bytes scan(jpeg.begin() + static_cast<ptrdiff_t>(last), jpeg.end() - 2);
   for (int i = 0; i < 200; ++i) jpeg.insert(jpeg.end() - 2, scan.begin(), scan.end());
   auto decoder = decode::make_jpeg_decoder();
-  PixelRows rows;
-  REQUIRE(decoder->open(jpeg, true));
-  CHECK(!decoder->decode({0, 0, 8, 8}, rows));
+  CHECK_THAT(refusal(*decoder, jpeg), Contains("206 scans"));
   check_still_works(*decoder);
 }
 

@@ -75,8 +75,9 @@ TEST_CASE("sample_id is always there, mask only where it is chosen") {
 
 TEST_CASE("planes may stand for a field that is only decoded as a picture, and always in the same way") {
   const test::FakeListing listing(5);
-  const auto picture = [](const std::string& name, bool exif, bool fast = false) {
-    config::OutputSpec spec = output(name, "text", "decode-image", {{"exif", exif}, {"fast", fast}});
+  const auto picture = [](const std::string& name, bool exif, bool fast = false, bool strict = false) {
+    config::OutputSpec spec =
+        output(name, "text", "decode-image", {{"exif", exif}, {"fast", fast}, {"strict", strict}});
     spec.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
     return spec;
   };
@@ -88,6 +89,8 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK(is_picture({picture("a", true)}));
   CHECK(is_picture({picture("a", false), picture("b", false)}));
   CHECK_FALSE(is_picture({picture("a", false), picture("b", true)}));
+  CHECK(is_picture({picture("a", true, false, true), picture("b", true, false, true)}));
+  CHECK_FALSE(is_picture({picture("a", true, false, true), picture("b", true)}));
   CHECK_FALSE(is_picture({picture("a", true), output("raw", "text", "pad-bytes", {{"length", int64_t{6}}})}));
   CHECK_FALSE(is_picture({output("n", "text", "parse-int")}));
   CHECK_FALSE(is_picture({picture("a", true, true)}));

@@ -61,6 +61,7 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, Scans& scans
   jpeg_set_quality(&jpeg, options.quality, TRUE);
   if (options.cmyk) jpeg_set_colorspace(&jpeg, JCS_YCCK);
   set_sampling(jpeg, options);
+  jpeg.arith_code = options.arithmetic ? TRUE : FALSE;
   jpeg.restart_interval = static_cast<unsigned>(options.restart_interval);
   if (options.unfinished) scans = unfinished_scans(jpeg.num_components);
   if (options.separate_scans) scans = separate_scans(jpeg.num_components);
@@ -148,7 +149,9 @@ std::vector<uint8_t> make_pixels(int width, int height, int channels, uint32_t s
 
 std::vector<uint8_t> make_jpeg(int width, int height, const JpegOptions& options) {
   const int channels = options.grey ? 1 : options.cmyk ? 4 : 3;
-  std::vector<uint8_t> pixels = make_pixels(width, height, channels, options.seed);
+  const size_t count = static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
+  std::vector<uint8_t> pixels =
+      options.flat ? std::vector<uint8_t>(count, 255) : make_pixels(width, height, channels, options.seed);
   jpeg_compress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg.err = jpeg_std_error(&errors);

@@ -21,6 +21,8 @@ struct JpegOptions {
   bool progressive = false;
   bool unfinished = false;      // progressive, without its last refinement scans: decoders smooth such pictures
   bool separate_scans = false;  // baseline, a scan for each component
+  bool arithmetic = false;      // coded arithmetically, not by Huffman's codes
+  bool flat = false;            // all white
   int restart_interval = 0;     // in MCUs; 0: none
   int exif_orientation = 0;     // 1 to 8; 0: no EXIF
   bool exif_big_endian = true;

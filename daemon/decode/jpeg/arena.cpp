@@ -21,7 +21,7 @@ bool Arena::grow(size_t bytes) noexcept {
 }
 
 void* Arena::take(size_t bytes) noexcept {
-  if (bytes > bytes_max_ - taken_) return nullptr;
+  if (bytes > room()) return nullptr;
   const size_t rounded = (bytes + kAlignment - 1) & ~(kAlignment - 1);
   const bool fits = block_count_ > 0 && rounded <= blocks_[block_count_ - 1].size - used_in_last_;
   if (!fits && !grow(rounded)) return nullptr;

@@ -17,7 +17,8 @@ class Arena {
   // callers are C functions).
   void* take(size_t bytes) noexcept;
   // The bytes that take() may still hand out.
-  size_t room() const noexcept { return bytes_max_ - taken_; }
+  size_t room() const noexcept { return bytes_max_ > taken_ ? bytes_max_ - taken_ : 0; }
+  void limit(size_t bytes_max) noexcept { bytes_max_ = bytes_max; }
   // Whether take() gave null because the machine's memory, not the limit, was reached; since the last reset().
   bool ran_short() const noexcept { return ran_short_; }
   // Takes all memory back. If it was spread over several blocks, the next picture gets one block that holds as much.

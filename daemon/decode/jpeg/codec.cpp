@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 #include <new>
 
@@ -20,14 +21,16 @@ struct BlockArray {
   BlockArray* next;
 };
 
-constexpr char kTooMuchMemory[] = "decoding it needs more memory than a picture is given";
+constexpr char kTooMuchMemory[] = "decoding it needs more memory than the operator's limit (limits.sample_bytes_max)";
 
-// Warnings that say nothing about the pixels.
+// The blocks that are decoded between two looks at the clock, which costs a system call. Small pictures never look.
+constexpr uint32_t kBlocksUnchecked = 1u << 15;
+
+// Warnings that say nothing about the coded data.
 bool is_harmless(int code) {
   switch (code) {
     case JWRN_ADOBE_XFORM:
     case JWRN_BOGUS_ICC:
-    case JWRN_EXTRANEOUS_DATA:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
       return true;
@@ -87,19 +90,23 @@ struct CodecCallbacks {
     self.give_up(text);
   }
   static void emit_message(j_common_ptr common, int level) {
-    if (level < 0 && !is_harmless(common->err->msg_code)) error_exit(common);
+    const int code = common->err->msg_code;
+    if (level >= 0 || is_harmless(code)) return;
+    Codec& self = codec(common);
+    if (self.refuses_damage_ || (code == JWRN_JPEG_EOF && !self.early_end_allowed_)) error_exit(common);
   }
   static void output_message(j_common_ptr) {}
 
   static void check_progress(j_common_ptr common) {
     Codec& self = codec(common);
     if (self.jpeg_.input_scan_number > Codec::kScansMax) self.give_up("more scans than any real picture has");
+    self.check_cpu_time();
   }
 
   static void* take(j_common_ptr common, int pool, size_t bytes) {
     Codec& self = codec(common);
     void* piece = (pool == JPOOL_PERMANENT ? self.codec_arena_ : self.picture_arena_).take(bytes);
-    if (piece == nullptr) self.give_up(kTooMuchMemory);
+    if (piece == nullptr) self.give_up_at_limit(kTooMuchMemory);
     return piece;
   }
   template <typename Row>
@@ -139,7 +146,7 @@ struct CodecCallbacks {
     for (auto* array = static_cast<BlockArray*>(self.pending_arrays_); array != nullptr; array = array->next) {
       whole += size_t{array->blocks_per_row} * sizeof(JBLOCK) * array->row_count;
     }
-    if (whole > self.picture_arena_.room()) self.give_up(kTooMuchMemory);
+    if (whole > self.picture_arena_.room()) self.give_up_at_limit(kTooMuchMemory);
     for (auto* array = static_cast<BlockArray*>(self.pending_arrays_); array != nullptr; array = array->next) {
       array->rows = block_rows(common, JPOOL_IMAGE, array->blocks_per_row, array->row_count);
       if (!array->zeroed || array->row_count == 0) continue;
@@ -183,7 +190,13 @@ struct CodecCallbacks {
   }
 };
 
-Codec::Codec() {
+uint64_t thread_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+Codec::Codec(const DecodeLimits& limits) : limits_(limits) {
   jpeg_.err = jpeg_std_error(&errors_);
   errors_.error_exit = CodecCallbacks::error_exit;
   errors_.emit_message = CodecCallbacks::emit_message;
@@ -215,10 +228,45 @@ void Codec::abort() {
   std::fill(std::begin(jpeg_.ac_huff_tbl_ptrs), std::end(jpeg_.ac_huff_tbl_ptrs), nullptr);
   jpeg_.src = nullptr;
   codec_arena_.reset();
+  picture_arena_.limit(bytes_max());
+  early_end_allowed_ = false;
+  calls_to_check_ = 0;
+  cpu_start_ns_ = 0;
+}
+
+bool Codec::share_memory(uint64_t bytes) {
+  reached_limit_ = bytes > bytes_max();
+  if (reached_limit_) {
+    std::snprintf(message_, sizeof message_, "%s", kTooMuchMemory);
+  } else {
+    picture_arena_.limit(bytes_max() - bytes);
+  }
+  return !reached_limit_;
+}
+
+// libjpeg calls the progress monitor for each row of MCUs at the least, in the scans that it buffers and where rows are
+// read. Skipped rows are not seen: they are at most one pass over the picture.
+void Codec::check_cpu_time() {
+  if (limits_.cpu_ms_max == 0) return;
+  if (calls_to_check_ > 0) {
+    --calls_to_check_;
+    return;
+  }
+  uint32_t blocks = 1;  // in a row of MCUs
+  for (int c = 0; c < jpeg_.num_components; ++c) {
+    const jpeg_component_info& component = jpeg_.comp_info[c];
+    blocks += component.width_in_blocks * static_cast<uint32_t>(component.v_samp_factor);
+  }
+  calls_to_check_ = kBlocksUnchecked / blocks;
+  const uint64_t now = limits_.cpu_ns();
+  if (cpu_start_ns_ == 0) cpu_start_ns_ = now;
+  if (now - cpu_start_ns_ <= limits_.cpu_ms_max * 1'000'000) return;
+  give_up_at_limit("decoding it takes more CPU time than the operator's limit (limits.sample_ms_max)");
 }
 
 bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* context) {
   unsupported_[0] = '\0';
+  reached_limit_ = false;
   if (setjmp(escape_) != 0) return false;
   step(jpeg_, context);
   return true;
@@ -227,6 +275,11 @@ bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* c
 void Codec::give_up(const char* message) {
   std::snprintf(message_, sizeof message_, "%s", message);
   std::longjmp(escape_, 1);
+}
+
+void Codec::give_up_at_limit(const char* message) {
+  reached_limit_ = true;
+  give_up(message);
 }
 
 }  // namespace spdld::decode

@@ -11,20 +11,23 @@
 #include <string>
 
 #include "daemon/decode/jpeg/arena.h"
+#include "daemon/decode/limits.h"
 
 namespace spdld::decode {
 
 class Codec {
  public:
-  Codec();  // throws SetupError where libjpeg can't be set up, std::bad_alloc where there is no memory
+  // Throws SetupError where libjpeg can't be set up, std::bad_alloc where there is no memory.
+  explicit Codec(const DecodeLimits& limits);
   ~Codec();
   Codec(const Codec&) = delete;
   Codec& operator=(const Codec&) = delete;
 
   jpeg_decompress_struct& jpeg() { return jpeg_; }
 
-  // Runs step(jpeg, context). False when libjpeg gave up or met damage: message() says why, in libjpeg's words or ours.
-  // libjpeg leaves by longjmp, so `step` and what it calls must not hold anything that has a destructor.
+  // Runs step(jpeg, context). False when libjpeg gave up, the data ended too early or a limit was reached: message()
+  // says why, in libjpeg's words or ours. libjpeg leaves by longjmp, so `step` and what it calls must not hold anything
+  // that has a destructor.
   template <typename Context>
   [[nodiscard]] bool attempt(void (*step)(jpeg_decompress_struct&, Context&), Context& context) {
     struct Call {
@@ -38,8 +41,16 @@ class Codec {
         },
         &call);
   }
-  // Forgets the picture, with its tables and its source; their memory is kept.
+  // Forgets the picture, with its tables and its source; their memory is kept. CPU time counts anew.
   void abort();
+  // From now on any damage that libjpeg notices in coded data ends an attempt; else libjpeg goes on with the pixels
+  // that it makes of the data, which are the same in every attempt.
+  void refuse_damage(bool refused) { refuses_damage_ = refused; }
+  // All rows were read: data that ends before the end marker is no trouble any more. Until abort().
+  void allow_early_end() { early_end_allowed_ = true; }
+  // Takes `bytes`, which the caller itself uses for this picture, from the limit of memory. False: the limit is
+  // smaller.
+  [[nodiscard]] bool share_memory(uint64_t bytes);
 
   std::string message() const { return message_; }
   // After attempt() gave false: the machine had no memory for this picture, which says nothing about the picture.
@@ -47,27 +58,34 @@ class Codec {
   // After attempt() gave false: the kind of this JPEG, where libjpeg does not decode that kind at all ("a lossless
   // JPEG"); empty: the data is damaged.
   std::string unsupported() const { return unsupported_; }
+  // After attempt() gave false: the picture may be sound, but costs more than it may; message() says what.
+  bool reached_limit() const { return reached_limit_; }
 
-  // Progressive pictures hold all their coefficients at once, 2 bytes each: 3 bytes a pixel for a colour picture with
-  // 4:2:0 chroma. Each of their scans goes over the whole picture; real pictures have about 10 scans.
-  static constexpr size_t kMemoryMax = size_t{768} << 20;
-  static constexpr size_t kMemoryKeptMax = size_t{32} << 20;
+  // Each scan of a progressive picture goes over the whole picture; real pictures have about 10 scans.
   static constexpr int kScansMax = 100;
+  static constexpr size_t kMemoryKeptMax = size_t{32} << 20;
 
  private:
   friend struct CodecCallbacks;
 
   bool attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* context);
   [[noreturn]] void give_up(const char* message);
+  [[noreturn]] void give_up_at_limit(const char* message);
+  void check_cpu_time();
+  size_t bytes_max() const { return limits_.bytes_max == 0 ? SIZE_MAX : limits_.bytes_max; }
 
+  const DecodeLimits limits_;
   jpeg_decompress_struct jpeg_{};
   jpeg_error_mgr errors_{};
   jpeg_progress_mgr progress_{};
   jpeg_memory_mgr memory_{};               // our methods, in the place of
   jpeg_memory_mgr* own_memory_ = nullptr;  // libjpeg's own
-  Arena picture_arena_{kMemoryMax, kMemoryKeptMax};
+  Arena picture_arena_{bytes_max(), kMemoryKeptMax};
   Arena codec_arena_{size_t{1} << 20, size_t{1} << 20};  // tables and source
   void* pending_arrays_ = nullptr;                       // virtual arrays that were requested and not yet realised
+  bool refuses_damage_ = false, early_end_allowed_ = false, reached_limit_ = false;
+  uint32_t calls_to_check_ = 0;  // of the progress monitor, until the CPU time is looked at
+  uint64_t cpu_start_ns_ = 0;    // 0: not looked at yet
   std::jmp_buf escape_{};
   char message_[JMSG_LENGTH_MAX] = "";
   char unsupported_[48] = "";

@@ -7,6 +7,7 @@
 #include "daemon/decode/jpeg/exif.h"
 #include "daemon/decode/jpeg/orient.h"
 #include "daemon/decode/jpeg/raw_planes.h"
+#include "daemon/decode/jpeg/scans.h"
 #include "daemon/decode/jpeg/sniff.h"
 
 namespace spdld::decode {
@@ -14,9 +15,8 @@ namespace {
 
 Error content_error(std::string message) { return {Trouble::kContent, std::move(message)}; }
 
-// A marker can't occur inside coded data (0xFF is followed by a stuffed 0 there), so the last end marker behind the
-// scan's start tells a whole file from one that was cut off, whatever part of it will be decoded. Bytes after it are
-// allowed.
+// A marker can't occur inside coded data (0xFF is followed by a stuffed 0 there), so a file without any end marker was
+// cut off.
 bool has_end_marker(std::span<const uint8_t> scan) {
   size_t end = scan.size();
   while (end >= 2) {
@@ -99,6 +99,28 @@ void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
   }
 }
 
+// Decodes what is below the cut, and looks for damage there.
+void read_rest(jpeg_decompress_struct& jpeg, Target& target) {
+  JSAMPROW line = target.line;
+  while (jpeg.output_scanline < jpeg.output_height) (void)jpeg_read_scanlines(&jpeg, &line, 1);
+  (void)jpeg_finish_decompress(&jpeg);
+}
+
+// Decodes the whole picture in the cheapest way, for libjpeg's verdict.
+void read_to_end(jpeg_decompress_struct& jpeg, Codec& codec) {
+  jpeg.scale_denom = DCTSIZE;
+  jpeg.do_fancy_upsampling = FALSE;
+  jpeg.out_color_space = jpeg.jpeg_color_space;
+  jpeg_start_decompress(&jpeg);
+  auto* line = static_cast<JSAMPROW>((*jpeg.mem->alloc_large)(reinterpret_cast<j_common_ptr>(&jpeg), JPOOL_IMAGE,
+                                                              size_t{jpeg.output_width} * MAX_COMPONENTS));
+  while (jpeg.output_scanline < jpeg.output_height) (void)jpeg_read_scanlines(&jpeg, &line, 1);
+  codec.allow_early_end();
+  (void)jpeg_finish_decompress(&jpeg);
+}
+
+void finish(jpeg_decompress_struct& jpeg, PlanesTarget&) { (void)jpeg_finish_decompress(&jpeg); }
+
 constexpr char kBadBox[] = "a box outside of the picture was to be decoded";
 
 bool is_inside(const Box& box, const Size& picture) {
@@ -108,7 +130,8 @@ bool is_inside(const Box& box, const Size& picture) {
 
 class JpegDecoder final : public ImageDecoder {
  public:
-  Result<Size> open(std::span<const uint8_t> bytes, bool exif) override;
+  explicit JpegDecoder(const DecodeLimits& limits) : codec_(limits) {}
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) override;
   Status decode(const Box& box, PixelRows& rows) override;
   std::optional<PlanesShape> planes(int reduction) const override;
   Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
@@ -116,7 +139,9 @@ class JpegDecoder final : public ImageDecoder {
 
  private:
   Error error_of_codec() const;
+  std::string claim();  // of the header that was read
   Status check_header();
+  Status check_scans();
   bool decode_stored(const Box& box, PixelRows& rows);
   Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory);
 
@@ -124,6 +149,7 @@ class JpegDecoder final : public ImageDecoder {
   std::span<const uint8_t> bytes_;
   Size stored_;
   int orientation_ = 1;
+  bool strict_ = false;
   PlanesShapes planes_;
   int raw_state_ = 0;       // see PlanesTarget
   bool at_header_ = false;  // the header was read and nothing after it
@@ -134,42 +160,73 @@ class JpegDecoder final : public ImageDecoder {
 // Of an attempt that came to nothing.
 Error JpegDecoder::error_of_codec() const {
   if (codec_.ran_short_of_memory()) return {Trouble::kMemory, "there is not enough memory to decode a JPEG"};
+  if (codec_.reached_limit()) return content_error("a JPEG that costs too much: " + codec_.message());
   const std::string kind = codec_.unsupported();
   return kind.empty() ? content_error("a damaged JPEG: " + codec_.message()) : unsupported(kind);
+}
+
+std::string JpegDecoder::claim() {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  return "a JPEG whose header claims " + std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height) +
+         " pixels";
 }
 
 // Whether the picture whose header was read can be decoded.
 Status JpegDecoder::check_header() {
   const jpeg_decompress_struct& jpeg = codec_.jpeg();
-  const auto size = std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height);
   if (int64_t{jpeg.image_width} * jpeg.image_height > kPixelsMax) {
-    return content_error("a JPEG whose header claims " + size + " pixels, more than the limit of " +
-                         std::to_string(kPixelsMax));
+    return content_error(claim() + ", more than the limit of " + std::to_string(kPixelsMax));
   }
   if (jpeg.jpeg_color_space == JCS_UNKNOWN || jpeg.num_components == 2 || jpeg.num_components > 4) {
     return unsupported("a JPEG of " + std::to_string(jpeg.num_components) + " components");
   }
   if (jpeg.data_precision != 8) return unsupported("a JPEG of " + std::to_string(jpeg.data_precision) + " bits");
-  const size_t scan_bytes = jpeg.src->bytes_in_buffer;
-  if (!has_end_marker(bytes_.last(scan_bytes))) return content_error("a JPEG that was cut off: its end is missing");
-  // Huffman coding spends at least a bit on a block.
-  const uint64_t blocks = uint64_t{jpeg.comp_info[0].width_in_blocks} * jpeg.comp_info[0].height_in_blocks;
-  if (jpeg.arith_code == FALSE && blocks > uint64_t{scan_bytes} * 8) {
-    return content_error("a JPEG whose header claims " + size + " pixels, more than its " + std::to_string(scan_bytes) +
-                         " bytes of coded data can hold");
-  }
   return Done{};
 }
 
-Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif) {
+// Whether the scans of that picture are all there, and cost no more than their bytes pay for; both before any of that
+// work is done. Nothing here, or in the decoding, depends on the box that is needed: scans that are plain can't make
+// libjpeg give up, whatever box is read, and pictures of several scans are always read to their end. All others are
+// tried now.
+Status JpegDecoder::check_scans() {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  const auto coded = bytes_.last(jpeg.src->bytes_in_buffer);
+  const Scans scans = find_scans(jpeg, coded);
+  const auto claims_too_much = [&](const std::string& what, const char* can) {
+    return content_error(claim() + what + std::to_string(coded.size()) + " bytes of coded data " + can);
+  };
+  if (!scans.has_end && !has_end_marker(coded)) return content_error("a JPEG that was cut off: its end is missing");
+  // Huffman coding spends at least a bit on a block.
+  const uint64_t blocks = uint64_t{jpeg.comp_info[0].width_in_blocks} * jpeg.comp_info[0].height_in_blocks;
+  if (jpeg.arith_code == FALSE && blocks > uint64_t{coded.size()} * 8) {
+    return claims_too_much(", more than its ", "can hold");
+  }
+  if (scans.count > Codec::kScansMax) {
+    return content_error("a JPEG of " + std::to_string(scans.count) + " scans, more than any real picture has");
+  }
+  if (scans.block_visits > kFreeVisits + kVisitsPerByte * coded.size()) {
+    return claims_too_much(" in " + std::to_string(scans.count) + " scans, more work than its ", "pay for");
+  }
+  if (scans.is_plain || jpeg.progressive_mode != FALSE || jpeg.comps_in_scan < jpeg.num_components) return Done{};
+  const bool is_sound = codec_.attempt(read_to_end, codec_);
   codec_.abort();
+  if (!is_sound) return error_of_codec();
+  if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
+  return Done{};
+}
+
+Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool strict) {
+  codec_.abort();
+  codec_.refuse_damage(strict);
+  strict_ = strict;
   at_header_ = false;
   bytes_ = bytes;
   stored_ = {};
   planes_.fill(std::nullopt);
   if (!begins_like_jpeg(bytes)) return refusal_of(bytes);
   if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
-  const Status sound = check_header();
+  Status sound = check_header();
+  if (sound) sound = check_scans();
   if (!sound) return sound.error();
   at_header_ = true;
   stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
@@ -186,6 +243,9 @@ constexpr size_t kLine = 64, kPastAlignment = 8;
 
 bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
   Cut cut{box, 0, 0};
+  const uint64_t copies = orientation_ == 1 ? 1 : 2;  // a picture that is turned has two
+  const uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * 3 + kLine;
+  if (!codec_.share_memory(row_bytes * static_cast<uint64_t>(box.height) * copies)) return false;
   if (!codec_.attempt(start, cut)) return false;
   rows.stride_bytes = (size_t{cut.width} * 3 + kLine - 1) / kLine * kLine;
   rows.covers = {static_cast<int>(cut.x), box.y, static_cast<int>(cut.width), box.height};
@@ -195,7 +255,7 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
   rows.offset = kLine - (reinterpret_cast<uintptr_t>(memory) - kPastAlignment) % kLine;
   uint8_t* first = memory + rows.offset;
   Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * 4)};
-  return codec_.attempt(read_rows, target);
+  return codec_.attempt(read_rows, target) && (!strict_ || codec_.attempt(read_rest, target));
 }
 
 Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
@@ -227,7 +287,9 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
-  const bool decoded = codec_.attempt(read_planes, target);
+  if (strict_) target.box.reset();
+  const bool decoded = codec_.share_memory(target.layout.bytes) && codec_.attempt(read_planes, target) &&
+                       (!strict_ || codec_.attempt(finish, target));
   raw_state_ = target.raw_state;
   codec_.abort();
   if (!decoded) return error_of_codec();
@@ -241,6 +303,8 @@ Status JpegDecoder::decode_planes(const Box& box, int reduction, uint8_t* memory
 
 }  // namespace
 
-std::unique_ptr<ImageDecoder> make_jpeg_decoder() { return std::make_unique<JpegDecoder>(); }
+std::unique_ptr<ImageDecoder> make_jpeg_decoder(const DecodeLimits& limits) {
+  return std::make_unique<JpegDecoder>(limits);
+}
 
 }  // namespace spdld::decode
