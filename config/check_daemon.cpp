@@ -78,7 +78,14 @@ std::span<const DaemonSection> daemon_sections() {
                   86'400'000),
         count_key("share_lag_ms_max", "how long a job may hold back the other jobs on its stream",
                   defaults.share_lag_ms_max, 1, 86'400'000),
-        count_key("share_jobs_max", "jobs on one stream", defaults.share_jobs_max, 1, 60)}},
+        count_key("share_jobs_max", "jobs on one stream", defaults.share_jobs_max, 1, 60),
+        count_key("sample_ms_max", "CPU time to decode one picture; 0: any", defaults.sample_ms_max, 0, 86'400'000),
+        {.name = "sample_bytes_max",
+         .type = Type::kSize,
+         .help = "memory to decode one picture; 0: any",
+         .fallback = Value(static_cast<int64_t>(defaults.sample_bytes_max)),
+         .min = 0,
+         .max = kSizeMax}}},
       {"cache",
        {{.name = "ram_bytes_max",
          .type = Type::kSize,
@@ -200,6 +207,11 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.silent_ms_max = static_cast<uint32_t>(reader.integer("silent_ms_max"));
   settings.share_lag_ms_max = static_cast<uint32_t>(reader.integer("share_lag_ms_max"));
   settings.share_jobs_max = static_cast<uint32_t>(reader.integer("share_jobs_max"));
+  settings.sample_ms_max = static_cast<uint32_t>(reader.integer("sample_ms_max"));
+  settings.sample_bytes_max = static_cast<uint64_t>(reader.integer("sample_bytes_max"));
+  if (settings.sample_bytes_max > 0 && settings.sample_bytes_max < kSizeMin) {
+    reader.complain("sample_bytes_max", "must be at least 1 MiB, or 0 for no limit");
+  }
   if (settings.slot_bytes_per_user_max <= settings.slot_bytes_max) return;
   if (reader.find("slot_bytes_per_user_max") != nullptr) {
     reader.complain("slot_bytes_per_user_max", "must not be above slot_bytes_max, which all users share");

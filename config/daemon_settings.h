@@ -52,6 +52,9 @@ struct DaemonSettings {
   // For jobs that share a stream: how long one job may hold the others back, and how many jobs may hold its batches.
   uint32_t share_lag_ms_max = 10'000;
   uint32_t share_jobs_max = 8;
+  // Limits of decoding one picture. A picture that costs more is bad content. 0: no limit.
+  uint32_t sample_ms_max = 10'000;         // of CPU time
+  uint64_t sample_bytes_max = 2ull << 30;  // of memory, with the decoded samples
 
   // The node's cache of samples that were read.
   std::optional<uint64_t> cache_ram_bytes_max;  // 0: none; nothing: a quarter of the memory this daemon may use

@@ -125,6 +125,14 @@ void add_cpu_limits(Facts& facts, const Json& status) {
   if (!now.empty()) facts.add("concurrency", now);
 }
 
+void add_decode_limits(Facts& facts, const Json& status) {
+  const Json& decode = table_or_empty(status, "decode");
+  if (decode.empty()) return;
+  const double cpu_ms = number_or_zero(decode, "sample_ms_max"), bytes = number_or_zero(decode, "sample_bytes_max");
+  facts.add("one picture", (cpu_ms > 0 ? "at most " + duration_text(cpu_ms / 1000) + " of CPU time" : "any CPU time") +
+                               (bytes > 0 ? ", at most " + bytes_text(bytes) + " of memory" : ", any memory"));
+}
+
 void add_cache_limits(Facts& facts, const Json& status) {
   const Json& cache = table_or_empty(status, "cache");
   if (cache.empty()) return;

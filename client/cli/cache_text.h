@@ -18,6 +18,7 @@ std::string tuning_text(const config::Json& describe, const Page& page);
 
 // From `status`.
 void add_cpu_limits(Facts& facts, const config::Json& status);
+void add_decode_limits(Facts& facts, const config::Json& status);
 void add_cache_limits(Facts& facts, const config::Json& status);
 std::string shelves_text(const config::Json& status, const Page& page);
 

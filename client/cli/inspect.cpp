@@ -133,6 +133,7 @@ ExitCode status(const Globals& globals) {
             bytes_text(number_at(memory, "pss_bytes")) + "; slots " + bytes_text(number_at(memory, "slot_bytes")) +
                 " of at most " + bytes_text(number_at(memory, "slot_bytes_max")) + ", spare ones " +
                 bytes_text(number_at(memory, "spare_slot_bytes")) + "; huge pages: " + text_at(memory, "huge_pages"));
+  add_decode_limits(facts, document);
   add_cache_limits(facts, document);
   const Json& gpus = table_at(document, "gpus");
   const std::string driver = text_at(gpus, "driver"), reason = text_at(gpus, "reason");

@@ -68,6 +68,13 @@ unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
   return settings.cpu_budget ? settings.cpu_budget : limit.cores;
 }
 
+std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {
+  const decode::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max, .bytes_max = settings.sample_bytes_max};
+  std::vector<pipeline::DecodeContext> contexts(threads);
+  for (auto& context : contexts) context.decoder = decode::make_jpeg_decoder(limits);
+  return contexts;
+}
+
 }  // namespace
 
 Node::Node(Options options)
@@ -78,7 +85,7 @@ Node::Node(Options options)
       fetcher_(std::make_unique<source::LocalFetcher>(options_.settings.fetch_concurrency)),
       cache_(std::make_unique<cache::Cache>(cache_settings(options_.settings))),
       pool_(budget(options_.settings, cpu_limit_)),
-      contexts_(pool_.threads()),
+      contexts_(make_contexts(pool_.threads(), options_.settings)),
       tuning_(options_.settings, pool_, *fetcher_),
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_(gpu_settings(options_.settings,

@@ -28,6 +28,8 @@ constexpr std::array kFixed = {
     fixed<&Settings::cpu_budget>("limits.cpu_budget"),
     fixed<&Settings::fetch_concurrency>("limits.fetch_concurrency"),
     fixed<&Settings::spare_slot_bytes_max>("limits.spare_slot_bytes_max"),
+    fixed<&Settings::sample_ms_max>("limits.sample_ms_max"),
+    fixed<&Settings::sample_bytes_max>("limits.sample_bytes_max"),
     fixed<&Settings::cache_ram_bytes_max>("cache.ram_bytes_max"),
     fixed<&Settings::cache_folder>("cache.folder"),
     fixed<&Settings::cache_disk_bytes_max>("cache.disk_bytes_max"),

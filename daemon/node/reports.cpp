@@ -196,6 +196,7 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"waits", memory_waits(view)},
                    {"shortages", memory_reserve::shortages()},
                    {"huge_pages", memory::huge_pages()}};
+  out["decode"] = {{"sample_ms_max", settings.sample_ms_max}, {"sample_bytes_max", settings.sample_bytes_max}};
   out["cache"] = cache_document(view, client);
   out["gpus"] = gpus_document(view);
   out["limits"] = limits_document(view);

@@ -30,6 +30,8 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.listings_per_user_max == 2);
   CHECK(settings.queries_per_user_s_max == 100);
   CHECK(settings.silent_ms_max == 0);
+  CHECK(settings.sample_ms_max == 10'000);
+  CHECK(settings.sample_bytes_max == 2ull << 30);
   CHECK_FALSE(settings.cache_ram_bytes_max.has_value());
   CHECK(settings.cache_folder.empty());
   CHECK(settings.cache_disk_bytes_max == 64ull << 30);
@@ -67,6 +69,8 @@ slots_per_user_max = 40
 listings_per_user_max = 1
 queries_per_user_s_max = 7
 silent_ms_max = 60000
+sample_ms_max = 250
+sample_bytes_max = "64 MiB"
 [cache]
 ram_bytes_max = "20 GiB"
 folder = "/mnt/ssd"
@@ -113,6 +117,8 @@ level = "debug"
   CHECK(settings.listings_per_user_max == 1);
   CHECK(settings.queries_per_user_s_max == 7);
   CHECK(settings.silent_ms_max == 60'000);
+  CHECK(settings.sample_ms_max == 250);
+  CHECK(settings.sample_bytes_max == 64ull << 20);
   CHECK(settings.cache_ram_bytes_max == 20ull << 30);
   CHECK(settings.cache_folder == "/mnt/ssd");
   CHECK(settings.cache_disk_bytes_max == 1000000000000);
@@ -247,6 +253,8 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
       {"[limits]\npipelines_per_user_max = 0", {2, "limits.pipelines_per_user_max", "from 1"}},
       {"[limits]\nsessions_max = \"many\"", {2, "limits.sessions_max", "an integer"}},
       {"[limits]\nsessions_max = 8.0", {2, "limits.sessions_max", "an integer from 1 to 65536, not 8.0: write 8"}},
+      {"[limits]\nsample_bytes_max = 1000", {2, "limits.sample_bytes_max", "at least 1 MiB, or 0"}},
+      {"[limits]\nsample_ms_max = -1", {2, "limits.sample_ms_max", "from 0"}},
       {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},
       {"cache = 1", {1, "cache", "must be a table, not an integer"}},
       {"[cache]\nram_bytes_max = -1", {2, "cache.ram_bytes_max", "\"auto\" or a size such as \"8 GiB\", or bytes,"}},

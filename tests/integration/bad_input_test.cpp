@@ -26,12 +26,13 @@ void write(const fs::path& file, const std::vector<uint8_t>& bytes) {
 
 std::vector<uint8_t> text(const std::string& words) { return {words.begin(), words.end()}; }
 
-// A sound header that says 65,000 x 65,000: SOF0's height and width are replaced.
-std::vector<uint8_t> huge_header() {
-  auto bytes = make_jpeg(32, 32);
+// A sound picture whose header says side x side: the height and width behind the marker SOF0 or SOF10 are replaced.
+std::vector<uint8_t> huge_header(uint16_t side, const JpegOptions& options = {}) {
+  auto bytes = make_jpeg(32, 32, options);
+  const auto high = static_cast<uint8_t>(side >> 8), low = static_cast<uint8_t>(side);
   for (size_t i = 0; i + 9 < bytes.size(); i++)
-    if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) {
-      bytes[i + 5] = 0xfd, bytes[i + 6] = 0xe8, bytes[i + 7] = 0xfd, bytes[i + 8] = 0xe8;
+    if (bytes[i] == 0xff && (bytes[i + 1] == 0xc0 || bytes[i + 1] == 0xca)) {
+      bytes[i + 5] = bytes[i + 7] = high, bytes[i + 6] = bytes[i + 8] = low;
       break;
     }
   return bytes;
@@ -44,7 +45,7 @@ void add_bad_files(const fs::path& folder) {
   write(folder / "class-0/bad-cut.jpg", cut);
   write(folder / "class-0/bad-text.jpg", text("this is no picture\n"));
   write(folder / "class-0/bad-empty.jpg", {});
-  write(folder / "class-0/bad-huge.jpg", huge_header());
+  write(folder / "class-0/bad-huge.jpg", huge_header(65'000));
 }
 
 std::string refusal(const Job& job) {
@@ -112,6 +113,28 @@ TEST_CASE("bad pictures are substituted by default, counted, and named in errors
     }
     CHECK_THAT(why, Contains("bad-") && Contains("on_bad"));
   }
+}
+
+TEST_CASE("a picture that costs more than it may is bad content, and status shows the limits") {
+  DaemonProcess daemon("[limits]\nsample_ms_max = 9000\nsample_bytes_max = \"1 MiB\"\n");
+  const fs::path photos = daemon.dir() / "photos";
+  make_photos(photos, 12, 2);
+  JpegOptions options;
+  options.progressive = true;
+  write(photos / "class-0/bad-large.jpg", make_jpeg(900, 700, options));
+  options.arithmetic = options.flat = true;
+  write(photos / "class-0/bad-bomb.jpg", huge_header(13'000, options));
+  Loader loader = attach({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(photos)});
+  CHECK(take_all(loader).size() == 4);
+  std::string reasons;
+  const auto errors = nlohmann::json::parse(query("errors", "photos", daemon.socket().c_str()));
+  for (const auto& error : errors["errors"])
+    reasons += error["name"].get<std::string>() + ": " + error["reason"].get<std::string>() + "\n";
+  CHECK_THAT(reasons, Contains("bad-large.jpg: a JPEG that costs too much") && Contains("limits.sample_bytes_max"));
+  CHECK_THAT(reasons, Contains("bad-bomb.jpg: a JPEG whose header claims 13000 x 13000") && Contains("more work"));
+  const auto status = nlohmann::json::parse(query("status", nullptr, daemon.socket().c_str()));
+  CHECK(status["decode"]["sample_ms_max"] == 9000);
+  CHECK(status["decode"]["sample_bytes_max"] == 1 << 20);
 }
 
 TEST_CASE("what can't be opened is refused with a sentence") {
