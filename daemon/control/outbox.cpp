@@ -12,12 +12,13 @@ bool Outbox::send(std::span<const uint8_t> bytes, std::span<const int> fds) {
     if (status == IoStatus::kOk) return true;
     if (status != IoStatus::kWouldBlock) return false;
   }
-  if (waiting_.size() >= kMessagesMax) return false;
+  if (waiting_.size() >= kMessagesMax || waiting_fds_ + fds.size() > kFdsMax) return false;
   Waiting later{{bytes.begin(), bytes.end()}, {}};
   for (int fd : fds) {
     later.fds.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!later.fds.back()) return false;
   }
+  waiting_fds_ += fds.size();
   waiting_.push_back(std::move(later));
   return true;
 }
@@ -29,6 +30,7 @@ bool Outbox::flush() {
     const IoStatus status = proto::send_message(socket_, waiting_.front().bytes, fds);
     if (status == IoStatus::kWouldBlock) return true;
     if (status != IoStatus::kOk) return false;
+    waiting_fds_ -= fds.size();
     waiting_.pop_front();
   }
   return true;

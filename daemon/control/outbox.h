@@ -14,6 +14,7 @@ namespace spdld::control {
 class Outbox {
  public:
   static constexpr size_t kMessagesMax = 1024;
+  static constexpr size_t kFdsMax = 1024;  // copies that wait with them
 
   explicit Outbox(int socket) : socket_(socket) {}
 
@@ -30,6 +31,7 @@ class Outbox {
   };
   int socket_;
   std::deque<Waiting> waiting_;
+  size_t waiting_fds_ = 0;
 };
 
 }  // namespace spdld::control

@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
+#include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
 
 namespace spdld::control {
 namespace {
 
-constexpr int kAcceptsAtOnce = 16;
+constexpr int kAcceptsAtOnce = 8;  // before the sessions have their turn
+constexpr auto kPauseForFlood = std::chrono::milliseconds(4);
 constexpr auto kPauseAfterFailure = std::chrono::milliseconds(100);
 constexpr auto kPauseForCloser = std::chrono::milliseconds(2);
 
@@ -49,6 +52,8 @@ void Server::accept_all() {
     pause_.start(kPauseAfterFailure, [this] { wait(); });
     return;
   }
+  // A user who connects again and again does not keep this thread busy.
+  if (std::exchange(flooded_, false)) return pause_.start(kPauseForFlood, [this] { wait(); });
   wait();
 }
 
@@ -61,7 +66,15 @@ void Server::take_safely(UniqueFd socket) {
 }
 
 void Server::take(UniqueFd socket) {
+  const uint64_t begin_ns = monotonic_ns();
   const auto peer = proto::peer_credentials(socket.get());
+  UserShares& users = surroundings_->users;
+  admit(std::move(socket), peer);
+  users.note_time(peer.uid, monotonic_ns() - begin_ns);
+  if (users.wait(peer.uid, false).count() > 0) flooded_ = true;
+}
+
+void Server::admit(UniqueFd socket, const proto::PeerCredentials& peer) {
   UserShares& users = surroundings_->users;
   if (only_uid_ && peer.uid != *only_uid_ && peer.uid != 0) {
     if (users.may_log(peer.uid))

@@ -38,6 +38,7 @@ class Server {
   void accept_all();
   void take_safely(UniqueFd socket);
   void take(UniqueFd socket);
+  void admit(UniqueFd socket, const proto::PeerCredentials& peer);
   void turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const std::string& message);
 
   EventLoop& loop_;
@@ -47,6 +48,7 @@ class Server {
   Service& service_;
   std::function<void()> emptied_;
   std::optional<uid_t> only_uid_;
+  bool flooded_ = false;  // a user connected who has taken more than its share of this thread's time
   uint64_t next_id_ = 1;
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
 };

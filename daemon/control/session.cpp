@@ -69,12 +69,14 @@ void Session::end(std::string_view why) {
              bad_messages_ ? "; bad messages: " + std::to_string(bad_messages_) : "");
   // Not now: this may be called from within one of the attachments that go with it.
   loop_.post([self = shared_from_this()] {
+    const uint64_t begin_ns = monotonic_ns();
     self->attachments_.clear();
     self->pending_.clear();
     self->hello_timer_.cancel();
     self->pause_.cancel();
     self->process_.close();
     self->close_socket();
+    self->surroundings_->users.note_time(self->client_.uid, monotonic_ns() - begin_ns);
     if (self->ended_) std::exchange(self->ended_, nullptr)();
   });
 }

@@ -79,6 +79,27 @@ TEST_CASE("descriptors that wait outlive the caller's") {
   CHECK(read == "still here");
 }
 
+TEST_CASE("the descriptors that wait for one client are bounded") {
+  auto [mine, theirs] = proto::socket_pair();
+  control::Outbox outbox(mine.get());
+  const std::vector<uint8_t> message(1000, 1);
+  while (outbox.empty()) REQUIRE(outbox.send(message));
+  const std::vector<int> fds(60, STDIN_FILENO);
+  size_t waiting = 0;
+  while (outbox.send(message, fds)) REQUIRE((waiting += fds.size()) < 100'000);
+  CHECK(waiting <= control::Outbox::kFdsMax);
+  CHECK(waiting + fds.size() > control::Outbox::kFdsMax);
+  CHECK(outbox.send(message));
+  proto::Received received;
+  while (!outbox.empty()) {
+    while (proto::receive_message(theirs.get(), received) == proto::IoStatus::kOk) {
+    }
+    REQUIRE(outbox.flush());
+  }
+  while (outbox.empty()) REQUIRE(outbox.send(message));
+  CHECK(outbox.send(message, fds));  // there is room again
+}
+
 TEST_CASE("one client too many is turned away with a sentence") {
   Served served(2);
   RawClient a(served.path()), b(served.path());
