@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+"""Measures a trainer's rate beside another user who does all that a user can do to a daemon, at once.
+
+    bench/neighbour.py FOLDER --build DIR [--seconds 60] [--alone 20] [--threads 2] [--batch 16] [--size 96]
+                       [--only WHAT,WHAT] [--out DIR]
+
+FOLDER holds <class>/<name>.jpg. Needs root: the trainer and the other user are real users of other uids. The other user
+floods the daemon with queries and connections, holds idle sessions and rings of tiny batches, sends sockets whose
+closing takes long, and trains on damaged pictures and on pictures that are dear to decode. Each figure stands beside
+its bound. --only leaves the other user some of these alone: queries, connections, sessions, rings, linger, pictures. The
+exit code is 1 when a figure misses its bound, unless --no-fail.
+"""
+import argparse
+import json
+import multiprocessing
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE / "support"))
+import figures  # noqa: E402
+import machine  # noqa: E402
+import own_daemon  # noqa: E402
+from daemon_process import DaemonProcess  # noqa: E402
+
+TRAINER, GREEDY = 12346, 12345
+RATE_MIN, WAIT_MAX_S, STATUS_MAX_S, FEED_MAX_S = 0.8, 0.5, 0.2, 1.0
+SETTINGS = """\
+[socket]
+mode = "0666"
+[pipelines]
+dir = "@FOLDER@/pipelines"
+[pipelines.access."*"]
+users = ["*"]
+[[data.roots]]
+path = "@FOLDER@/greedy"
+users = ["*"]
+[[data.roots]]
+path = {data}
+[limits]
+cpu_budget = {threads}
+[state]
+folder = "off"
+[gpu]
+enabled = false
+[log]
+level = "error"
+"""
+
+
+def as_user(uid, what, *arguments):
+    """Runs `what` in a process of another user."""
+    def run():
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        what(*arguments)
+    process = multiprocessing.get_context("fork").Process(target=run, daemon=True)
+    process.start()
+    return process
+
+
+def forever(what):
+    """Calls `what` again and again; a refusal is an answer too."""
+    while True:
+        try:
+            what()
+        except Exception:  # noqa: BLE001
+            time.sleep(0.001)
+
+
+def connected(path):
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.settimeout(5)
+    one.connect(path)
+    return one
+
+
+def flood_queries(path, topic, argument):
+    import spdld
+    forever(lambda: spdld.query(topic, argument, socket=path))
+
+
+def flood_connections(path):
+    forever(lambda: connected(path).close())
+
+
+def hold_sessions(path):
+    held = []
+
+    def more():
+        held.append(connected(path))
+        if len(held) > 500:
+            held.clear()
+    forever(more)
+
+
+def hold_rings(path, spec):
+    import spdld
+    held = []
+
+    def more():
+        held.append(spdld.attach({**spec, "batch": {"size": 1}}, group=f"ring {len(held)} {time.monotonic()}", socket=path,
+                                 private=False, timeout=1, framework="numpy"))
+    forever(more)
+
+
+def lingering():
+    listener = socket.create_server(("127.0.0.1", 0))
+    one = socket.create_connection(listener.getsockname())
+    peer, _ = listener.accept()
+    listener.close()
+    one.setblocking(False)
+    try:
+        while one.send(bytes(65536)):
+            pass
+    except BlockingIOError:
+        pass
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 40))
+    return one, peer
+
+
+def send_lingering(path):
+    peers = []
+
+    def more():
+        one, peer = lingering()
+        peers.append(peer)
+        with connected(path) as connection:
+            socket.send_fds(connection, [b"no message"], [one.fileno()])
+            one.detach()  # stays open here, so that this process does not wait for it
+        if len(peers) > 200:
+            peers.clear()
+            os.closerange(100, 4096)
+    forever(more)
+
+
+def train_on(path, spec):
+    import spdld
+
+    def run():
+        with spdld.attach(spec, group=f"bad {time.monotonic()}", socket=path, private=False, timeout=30,
+                          framework="numpy") as loader:
+            for batch in loader:
+                del batch
+    forever(run)
+
+
+def make_pictures(folder, source):
+    """Good and damaged copies of some pictures, and large ones of many scans where PIL can make them."""
+    good, bad = folder / "good/0", folder / "bad/0"
+    good.mkdir(parents=True)
+    bad.mkdir(parents=True)
+    for i, picture in enumerate(sorted(source.glob("*/*.jpg"))[:64]):
+        data = bytearray(picture.read_bytes())
+        (good / f"{i:03}.jpg").write_bytes(data)
+        data[len(data) // 2:] = os.urandom(len(data) // 4)
+        (bad / f"{i:03}.jpg").write_bytes(data)
+    try:
+        from PIL import Image
+    except ImportError:
+        return
+    Image.new("RGB", (8000, 8000), (9, 99, 200)).save(bad / "bomb0.jpg", progressive=True)
+    for i in range(1, 6):
+        shutil.copy(bad / "bomb0.jpg", bad / f"bomb{i}.jpg")
+
+
+def trainer(path, seconds, pipe):
+    """Tells (batches a second, longest wait in s)."""
+    import spdld
+    with spdld.attach("train", socket=path, private=False, framework="numpy", timeout=60) as loader:
+        for _ in range(20):
+            loader.next(timeout=60)
+        count, longest = 0, 0.0
+        begin = last = time.monotonic()
+        while last - begin < seconds:
+            batch = loader.next(timeout=60)
+            del batch
+            now = time.monotonic()
+            longest, last, count = max(longest, now - last), now, count + 1
+        pipe.send((count / (last - begin), longest))
+
+
+def train(path, seconds):
+    here, there = multiprocessing.Pipe(duplex=False)
+    process = as_user(TRAINER, trainer, path, seconds, there)
+    if not here.poll(seconds + 180):
+        raise SystemExit("the trainer got nowhere")
+    told = here.recv()
+    process.join()
+    return told
+
+
+class Feeds:
+    """The daemon's service manager, which notes the longest time between two signs of life."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(path)
+        self.longest, self.last = 0.0, None
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            if b"WATCHDOG=1" not in self.socket.recv(4096):
+                continue
+            now = time.monotonic()
+            if self.last is not None:
+                self.longest = max(self.longest, now - self.last)
+            self.last = now
+
+
+class Looks:
+    """Root's `spdlctl status`, again and again."""
+
+    def __init__(self, program, path):
+        self.longest, self.failed, self.ending = 0.0, 0, threading.Event()
+        self.thread = threading.Thread(target=self.look, args=(program, path), daemon=True)
+        self.thread.start()
+
+    def look(self, program, path):
+        while not self.ending.wait(0.3):
+            begin = time.monotonic()
+            done = subprocess.run([program, "--socket", path, "status"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.longest = max(self.longest, time.monotonic() - begin)
+            self.failed += done.returncode != 0
+
+    def end(self):
+        self.ending.set()
+        self.thread.join()
+
+
+def pipeline_text(folder, arguments):
+    return (f'name = "train"\nseed = 7\n[source]\ntype = "image-folder"\nuri = {json.dumps(str(folder))}\n[order]\nepochs = 0\n'
+            f'[batch]\nsize = {arguments.batch}\n[[output]]\nname = "image"\nfrom = "image"\n'
+            f'ops = [ {{ op = "decode-image" }}, {{ op = "random-resized-crop", size = {arguments.size} }} ]\n')
+
+
+def greedy_at(daemon, arguments):
+    """The processes of the user who takes all."""
+    folder = daemon.folder / "greedy"
+    bad = own_daemon.make_spec("resize", folder / "bad", 8, 1, size=64, name="bad")
+    tiny = own_daemon.make_spec("resize", folder / "good", 1, 1, size=8, name="tiny")
+    path = daemon.socket
+    what = {"queries": (flood_queries, path, "status", None), "connections": (flood_connections, path),
+            "sessions": (hold_sessions, path), "rings": (hold_rings, path, tiny), "linger": (send_lingering, path),
+            "pictures": (train_on, path, bad)}
+    wanted = arguments.only.split(",") if arguments.only else list(what)
+    if not set(wanted) <= set(what):
+        raise SystemExit(f"--only takes some of {', '.join(what)}.")
+    return [as_user(GREEDY, *what[name]) for name in wanted]
+
+
+def lines_of(arguments):
+    """Returns a list of (name, value, unit, bound, whether the bound is met)."""
+    data = Path(arguments.folder).resolve()
+    settings = SETTINGS.format(threads=arguments.threads, data=json.dumps(str(data)))
+    daemon = DaemonProcess([own_daemon.daemon_program()], settings)
+    feeds = Feeds(str(daemon.folder / "notify"))
+    daemon.environment = {**os.environ, "NOTIFY_SOCKET": str(daemon.folder / "notify"), "WATCHDOG_USEC": "2000000"}
+    daemon.folder.chmod(0o755)
+    (daemon.folder / "pipelines").mkdir()
+    (daemon.folder / "pipelines/train.toml").write_text(pipeline_text(data, arguments))
+    make_pictures(daemon.folder / "greedy", data)
+    with daemon:
+        alone, _ = train(daemon.socket, arguments.alone)
+        looks = Looks(str(Path(arguments.build) / "client/cli/spdlctl"), daemon.socket)
+        feeds.longest = 0.0
+        greedy = greedy_at(daemon, arguments)
+        beside, wait = train(daemon.socket, arguments.seconds)
+        looks.end()
+        for process in greedy:
+            process.kill()
+        import spdld
+        users = spdld.query("status", None, socket=daemon.socket).get("users", [])
+    print(json.dumps([user for user in users if user["uid"] == GREEDY]))
+    share = beside / alone
+    return [("the trainer's rate alone", alone, "batches/s", None, True),
+            ("its rate beside the other user, of that", share, "", f"at least {RATE_MIN}", share >= RATE_MIN),
+            ("its longest wait for a batch", wait, "s", f"at most {WAIT_MAX_S} s", wait <= WAIT_MAX_S),
+            ("root's longest `spdlctl status`", looks.longest, "s", f"at most {STATUS_MAX_S} s", looks.longest <= STATUS_MAX_S),
+            ("root's `spdlctl status` that failed", looks.failed, "", "none", looks.failed == 0),
+            ("longest time between signs of life", feeds.longest, "s", f"at most {FEED_MAX_S} s", feeds.longest <= FEED_MAX_S)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--alone", type=float, default=20)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out", default="")
+    parser.add_argument("--no-fail", action="store_true")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("this benchmark needs root: its users are real ones.")
+    own_daemon.use_build(arguments.build)
+    lines = lines_of(arguments)
+    body = [[what, f"{value:.3g} {unit}".strip(), bound or "", "" if bound is None else "yes" if met else "**no**"]
+            for what, value, unit, bound, met in lines]
+    text = machine.hardware() + "\n\n" + figures.markdown(["what", "measured", "bound", "met"], body, right_from=9)
+    print(text)
+    figures.save(arguments.out, {"neighbour.md": text})
+    sys.exit(1 if not all(line[4] for line in lines) and not arguments.no_fail else 0)
+
+
+if __name__ == "__main__":
+    main()
