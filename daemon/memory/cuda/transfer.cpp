@@ -190,10 +190,8 @@ void Transfer::finish_oldest() {
   {
     const std::lock_guard lock(mutex_);
     if (given_up_) return;
-    finished = std::move(in_flight_.front());
-    in_flight_.pop_front();
+    finished = std::move(in_flight_.front());  // its place stays until it is answered: the order of put() holds
   }
-  wake_.notify_all();  // a copy behind a failed one goes on
   const uint64_t now = now_ns();
   busy_ns_.add(now - std::max(finished.since_ns, idle_since_ns_));
   idle_since_ns_ = now;
@@ -207,6 +205,10 @@ void Transfer::finish_oldest() {
                                                                context_->driver().describe(finished.code) + ")");
     answer(finished.copy, error_of(fault));
   }
+  const std::lock_guard lock(mutex_);
+  if (given_up_) return;
+  in_flight_.pop_front();
+  wake_.notify_all();  // a copy behind a failed one goes on
 }
 
 // Copies in flight come before queued copies.
