@@ -51,8 +51,10 @@ TEST_CASE("a daemon that is short of memory waits for it, answers meanwhile, and
   DaemonProcess daemon("[limits]\ncpu_budget = 2\n");
   const fs::path photos = daemon.dir() / "photos";
   make_photos(photos, 40, 1);
-  // They come last. Their coefficients need 23 MB, which libjpeg asks of the decoder's own memory.
-  const auto progressive = make_jpeg(3200, 2400, {.quality = 50, .progressive = true});
+  // They come last. Their coefficients need 46 MB, which libjpeg asks of the decoder's own memory, and their pixels
+  // less.
+  const auto progressive =
+      make_jpeg(3200, 2400, {.quality = 50, .subsampling = Subsampling::k444, .progressive = true});
   fs::create_directory(photos / "large");
   for (int i = 0; i < 8; i++)
     std::ofstream(photos / "large" / (std::to_string(i) + ".jpg"), std::ios::binary)
@@ -64,7 +66,7 @@ TEST_CASE("a daemon that is short of memory waits for it, answers meanwhile, and
   std::vector<Seen> first = take_all(loader, 1);
   REQUIRE(first.size() == 1);
 
-  bound(daemon.pid(), address_space_bytes(daemon.pid()) + (10 << 20));
+  bound(daemon.pid(), address_space_bytes(daemon.pid()) + (36 << 20));
   auto rest = std::async(std::launch::async, [&] { return take_all(loader); });
   nlohmann::json described;
   const auto is_short = [&] {

@@ -274,6 +274,7 @@ bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* c
 
 void Codec::give_up(const char* message) {
   std::snprintf(message_, sizeof message_, "%s", message);
+  ran_short_of_memory_ = picture_arena_.ran_short() || codec_arena_.ran_short();  // abort() resets the arenas
   std::longjmp(escape_, 1);
 }
 

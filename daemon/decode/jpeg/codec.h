@@ -54,7 +54,7 @@ class Codec {
 
   std::string message() const { return message_; }
   // After attempt() gave false: the machine had no memory for this picture, which says nothing about the picture.
-  bool ran_short_of_memory() const { return picture_arena_.ran_short() || codec_arena_.ran_short(); }
+  bool ran_short_of_memory() const { return ran_short_of_memory_; }
   // After attempt() gave false: the kind of this JPEG, where libjpeg does not decode that kind at all ("a lossless
   // JPEG"); empty: the data is damaged.
   std::string unsupported() const { return unsupported_; }
@@ -86,6 +86,7 @@ class Codec {
   bool refuses_damage_ = false, early_end_allowed_ = false, reached_limit_ = false;
   uint32_t calls_to_check_ = 0;  // of the progress monitor, until the CPU time is looked at
   uint64_t cpu_start_ns_ = 0;    // 0: not looked at yet
+  bool ran_short_of_memory_ = false;
   std::jmp_buf escape_{};
   char message_[JMSG_LENGTH_MAX] = "";
   char unsupported_[48] = "";
