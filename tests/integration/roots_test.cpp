@@ -136,6 +136,28 @@ TEST_CASE("a member of a group sends specs over the roots that are open to it, a
   CHECK(try_attach({.socket = daemon->socket(), .spec = folders.spec("closed/photos")}).result == SPDLD_OK);
 }
 
+TEST_CASE("all pipelines that a user sends have one weight together, of at most 1") {
+  if (!is_root()) return;
+  const Folders folders;
+  const auto daemon = shared_daemon(folders.root("open", "users = [\"12345\"]"));
+  const auto job = [&](const std::string& name, const std::string& weight) {
+    PhotoSpec spec;
+    spec.name = name, spec.extra = "cpu_weight = " + weight + "\n";
+    return Job{.socket = daemon->socket(), .spec = spec.toml(folders.path("open/photos"))};
+  };
+  const auto weights_of = [&](const std::string& name) {
+    const auto cpu = nlohmann::json::parse(query("describe", name.c_str(), daemon->socket().c_str()))["cpu"];
+    return std::pair<double, double>(cpu["weight"], cpu["user_weight"]);
+  };
+  REQUIRE(attach_as_stranger({}, job("light", "0.25")) == "");
+  CHECK(weights_of("light") == std::pair(0.25, 0.25));
+  REQUIRE(attach_as_stranger({}, job("greedy", "9")) == "");
+  CHECK(weights_of("greedy") == std::pair(1.0, 1.0));
+  CHECK(weights_of("light") == std::pair(0.25, 1.0));
+  REQUIRE(try_attach(job("owned", "9")).result == SPDLD_OK);
+  CHECK(weights_of("owned") == std::pair(9.0, 0.0));  // the owner's weights are the operator's
+}
+
 TEST_CASE("every source of a mix, and every list of each, must lie in an open root") {
   if (!is_root()) return;
   const Folders folders;
