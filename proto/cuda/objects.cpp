@@ -76,6 +76,7 @@ uint64_t Context::keep(const Range& range) {
 
 void Context::give_back(uint64_t number) {
   if (driver_.is_forked()) return;  // another thread of the parent may have had the lock
+  const BesideCaptures beside(&driver_);
   const std::lock_guard lock(mutex_);
   const auto found = ranges_.find(number);
   if (found != ranges_.end() && try_to_give_back(found->second)) ranges_.erase(found);
