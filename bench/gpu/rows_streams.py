@@ -113,10 +113,9 @@ def shared_sizes(context, report, *ways):
                      + ("" if both_share else "; the jobs did not share"), "all right, shared")
 
 
-def watch_slot(gpu, address, stream):
-    """Waits until the end of a slot's memory changes. Returns the time in nanoseconds, or None where it does not."""
-    before, now = ctypes.create_string_buffer(TAIL_BYTES), ctypes.create_string_buffer(TAIL_BYTES)
-    gpu.copy(before, address, TAIL_BYTES, stream)
+def watch_slot(gpu, address, before, stream):
+    """Waits until the end of a slot's memory is no more `before`. Returns the time in nanoseconds, or None where it stays."""
+    now = ctypes.create_string_buffer(TAIL_BYTES)
     end = time.perf_counter() + LOOK_S
     while time.perf_counter() < end:
         gpu.copy(now, address, TAIL_BYTES, stream)
@@ -137,8 +136,10 @@ def ready_lag(context, report):
             for _ in range(context.scaled(60, 8)):
                 tensor = held[0]["image"]
                 tail = tensor.__cuda_array_interface__["data"][0] + tensor.nbytes - TAIL_BYTES
+                before = ctypes.create_string_buffer(TAIL_BYTES)
+                gpu.copy(before, tail, TAIL_BYTES, stream)  # while the slot is still held
                 del tensor, held[0]
-                changed = watch_slot(gpu, tail, stream)
+                changed = watch_slot(gpu, tail, before, stream)
                 held.append(next_batch(loader))
                 if changed is not None:
                     lags.append((time.perf_counter_ns() - changed) / 1000)
