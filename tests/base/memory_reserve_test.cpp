@@ -6,7 +6,7 @@
 namespace spdld::memory_reserve_test {
 
 // The handler is called as operator new calls it: the sanitizers' own does not.
-TEST_CASE("the reserve goes to whoever finds no memory, once, and not to whoever spares it") {
+TEST_CASE("a thread that finds no memory gets the reserve once, and a thread that spares the reserve does not") {
   const std::new_handler before = std::get_new_handler();
   REQUIRE(memory_reserve::keep());
   const std::new_handler no_memory = std::get_new_handler();
