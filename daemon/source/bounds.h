@@ -1,7 +1,7 @@
-// Opens the files of data sets. A data set may be bound to some folders (data.roots). Every file that is opened for such
-// a data set lies in one of these folders, even if somebody changes links at the same moment. No call waits for a FIFO,
-// and no terminal becomes the daemon's own.
-// The caller looks at the status of the opened file, whether it is what it should be: a regular file, say.
+// Opens the files of data sets. A data set may be bound to some folders (data.roots). Every file that is opened for
+// such a data set lies in one of these folders, even if somebody changes links at the same moment. No call waits for a
+// FIFO, and no terminal becomes the daemon's own. The caller looks at the status of the opened file, whether it is what
+// it should be: a regular file, say.
 #pragma once
 
 #include <fcntl.h>
