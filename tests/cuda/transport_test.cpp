@@ -213,13 +213,15 @@ TEST_CASE("memory whose size the driver does not tell is opened as it was promis
     const ContextRef context = retain_first();
     const HandleMemory memory(context, kBytes);
     links.one.send_value(memory.share());
-    links.one.receive();
+    links.one.receive();  // it has closed it
   });
   Child importer(fake, [&] {
     const ContextRef context = retain_first();
-    const OpenedHandle memory(context, links.other.receive_value<HandleMemory::Shared>(), kBytes);
-    EXPECT(memory.address() != 0);
-    EXPECT(memory.bytes() == kBytes);
+    {
+      const OpenedHandle memory(context, links.other.receive_value<HandleMemory::Shared>(), kBytes);
+      EXPECT(memory.address() != 0);
+      EXPECT(memory.bytes() == kBytes);
+    }
     links.other.send(kDone);
   });
   CHECK(importer.outcome() == "");
