@@ -72,6 +72,8 @@ std::span<const DaemonSection> daemon_sections() {
                   1024),
         count_key("rings_per_user_max", "rings of one user", defaults.rings_per_user_max, 1, 65536),
         count_key("slots_per_user_max", "slots of one user's rings", defaults.slots_per_user_max, 1, 1 << 20),
+        size_key("inflight_bytes_per_user_max", "of one user's samples, read and not decoded yet",
+                 defaults.inflight_bytes_per_user_max),
         count_key("listings_per_user_max", "of one user, at the same time", defaults.listings_per_user_max, 1, 16),
         count_key("queries_per_user_s_max", "of one user in a second", defaults.queries_per_user_s_max, 1, 1'000'000),
         count_key("silent_ms_max", "of a trainer that holds batches; 0: no limit", defaults.silent_ms_max, 0,
@@ -202,6 +204,7 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.sessions_reserve = static_cast<uint32_t>(reader.integer("sessions_reserve"));
   settings.rings_per_user_max = static_cast<uint32_t>(reader.integer("rings_per_user_max"));
   settings.slots_per_user_max = static_cast<uint32_t>(reader.integer("slots_per_user_max"));
+  settings.inflight_bytes_per_user_max = static_cast<uint64_t>(reader.integer("inflight_bytes_per_user_max"));
   settings.listings_per_user_max = static_cast<uint32_t>(reader.integer("listings_per_user_max"));
   settings.queries_per_user_s_max = static_cast<uint32_t>(reader.integer("queries_per_user_s_max"));
   settings.silent_ms_max = static_cast<uint32_t>(reader.integer("silent_ms_max"));

@@ -43,7 +43,9 @@ struct DaemonSettings {
   // Of one uid, at most; the daemon's own uid and root have no such limits.
   uint32_t sessions_per_user_max = 128;
   uint32_t rings_per_user_max = 64;
-  uint32_t slots_per_user_max = 512;      // of all its rings, in host memory and on GPUs
+  uint32_t slots_per_user_max = 512;  // of all its rings, in host memory and on GPUs
+  // Of samples that are read and not decoded yet; further reads wait.
+  uint64_t inflight_bytes_per_user_max = 1ull << 30;
   uint32_t listings_per_user_max = 2;     // at the same time; further ones wait
   uint32_t queries_per_user_s_max = 100;  // further ones wait
   uint32_t sessions_reserve = 16;         // beyond sessions_max, for the daemon's own uid and root

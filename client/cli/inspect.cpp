@@ -63,6 +63,7 @@ std::string users_text(const Json& document, const Page& page) {
                {"RINGS", Align::kRight},
                {"SLOTS", Align::kRight},
                {"IN THEM", Align::kRight},
+               {"IN FLIGHT", Align::kRight},
                {"QUERIES", Align::kRight},
                {"WAITS", Align::kRight},
                {"REFUSED", Align::kRight}});
@@ -77,7 +78,8 @@ std::string users_text(const Json& document, const Page& page) {
     table.add({std::to_string(count_at(user, "uid")), part("sessions", "sessions_per_user_max"),
                part("pipelines", "pipelines_per_user_max"), part("rings", "rings_per_user_max"),
                part("slots", "slots_per_user_max"), bytes_text(number_at(user, "slot_bytes")),
-               count_text(count_at(user, "queries")), count_text(count_at(user, "waits")),
+               bytes_text(number_at(user, "inflight_bytes")), count_text(count_at(user, "queries")),
+               count_text(count_at(user, "waits")),
                Cell(count_text(refused), refused > 0 ? Style::kWarning : Style::kPlain)});
   }
   return table.empty() ? "" : table.text(page) + "\n";
@@ -140,8 +142,8 @@ ExitCode status(const Globals& globals) {
   facts.add("gpus", driver.empty() ? (reason.empty() ? "not looked for yet" : "none (" + reason + ")")
                                    : count_text(list_at(gpus, "devices").size()) + ", driver for CUDA " + driver);
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
-  print(facts.text(page) + "\n" + shelves_text(document, page) + gpus_text(gpus, page) +
-        users_text(document, page) + sessions_text(list_at(document, "sessions"), page) + "\n" +
+  print(facts.text(page) + "\n" + shelves_text(document, page) + gpus_text(gpus, page) + users_text(document, page) +
+        sessions_text(list_at(document, "sessions"), page) + "\n" +
         (pipelines.empty() ? "no pipelines\n" : pipelines.text(page)));
   return kFine;
 }

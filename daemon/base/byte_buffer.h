@@ -9,10 +9,12 @@ namespace spdld {
 
 class ByteBuffer {
  public:
+  // The memory that it takes for `size` bytes.
+  static constexpr size_t room_for(size_t size) { return size + size / 4; }
   // Makes room for `size` bytes, whose content is undefined (earlier bytes are lost when it grows).
   uint8_t* resize(size_t size) {
     if (size > capacity_) {
-      const size_t room = size + size / 4;
+      const size_t room = room_for(size);
       memory_ = std::make_unique_for_overwrite<uint8_t[]>(room);
       capacity_ = room;
     }

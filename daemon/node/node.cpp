@@ -68,6 +68,10 @@ unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
   return settings.cpu_budget ? settings.cpu_budget : limit.cores;
 }
 
+Pipelines::PerUser per_user(const config::DaemonSettings& settings) {
+  return {.listings_max = settings.listings_per_user_max, .inflight_bytes_max = settings.inflight_bytes_per_user_max};
+}
+
 std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {
   const decode::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max, .bytes_max = settings.sample_bytes_max};
   std::vector<pipeline::DecodeContext> contexts(threads);
@@ -91,9 +95,13 @@ Node::Node(Options options)
       gpus_(gpu_settings(options_.settings,
                          [this](const std::string& why) { loop_.post([this, why] { give_up(why); }); })),
       pipelines_(loop_,
-                 {pool_, *fetcher_, contexts_, *cache_, options_.settings.fetch_concurrency, 0,
-                  listings_folder(options_.settings)},
-                 options_.settings.listings_per_user_max),
+                 {.pool = pool_,
+                  .fetcher = *fetcher_,
+                  .contexts = contexts_,
+                  .cache = *cache_,
+                  .fetch_max = options_.settings.fetch_concurrency,
+                  .listings = listings_folder(options_.settings)},
+                 per_user(options_.settings)),
       quarantine_(loop_),
       signals_(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); }),
       server_(std::make_unique<control::Server>(loop_, listen(options_.settings, supervisor_, socket_is_own_),
@@ -245,7 +253,7 @@ void Node::take_settings(const config::DaemonSettings& read) {
   if (!options_.log_level.empty()) settings.log_level = options_.log_level;
   tuning_.set_settings(settings);
   pipelines_.set_weights(settings.cpu_weights);
-  pipelines_.set_listings_per_user_max(settings.listings_per_user_max);
+  pipelines_.set_per_user(per_user(settings));
   server_->set_limits(user_limits(settings));
   log::set_level(settings.log_level);
   std::string waiting;

@@ -26,8 +26,11 @@ bool is_sent(const Pipelines::Entry& entry) { return entry.named_as.empty() && !
 
 }  // namespace
 
-Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, size_t listings_per_user_max)
-    : loop_(loop), resources_(resources), listing_(kListingThreads, listings_per_user_max, is_owner) {}
+Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, const PerUser& per_user)
+    : loop_(loop),
+      resources_(resources),
+      per_user_(per_user),
+      listing_(kListingThreads, per_user.listings_max, is_owner) {}
 
 Pipelines::~Pipelines() = default;
 
@@ -84,7 +87,8 @@ void Pipelines::list(Entry& entry) {
   entry.listed_what = {}, entry.listed = entry.to_list = 0;
   // Pipelines of the operator's take turns by themselves, and what a user sent by its user.
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
-  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.bounds, owner, entry.pipeline}](
+  const auto in_flight = is_sent(entry) ? user(entry.uid).in_flight : nullptr;
+  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.bounds, owner, in_flight, entry.pipeline}](
                               const std::stop_token& stop) {
     loop_.post([this, key = what.key, outcome = list_now(what, stop)] { on_listed(key, outcome); });
   });
@@ -125,6 +129,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
   pipeline::Resources resources = resources_;
   resources.fetch_owner = what.owner;
+  resources.in_flight = what.in_flight;
   return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 
@@ -140,11 +145,7 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
-    if (is_sent(entry)) {
-      auto& group = users_[entry.uid];
-      if (!group) group = std::make_shared<FairPool::Group>(resources_.pool);
-      entry.pipeline->lane().join(group);
-    }
+    if (is_sent(entry)) entry.pipeline->lane().join(user(entry.uid).group);
     weigh();
     entry.cpu_share = {};
     log::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
@@ -179,20 +180,40 @@ void Pipelines::set_weights(std::map<std::string, double> weights) {
 void Pipelines::weigh() {
   std::map<uid_t, double> of_users;
   for (const auto& [key, entry] : entries_) {
-    if (!entry->pipeline) continue;
     const double weight = weight_of(*entry);
-    entry->pipeline->lane().set_weight(weight);
+    if (entry->pipeline) entry->pipeline->lane().set_weight(weight);
     if (!is_sent(*entry)) continue;
     double& of_user = of_users[entry->uid];
-    of_user = std::max(of_user, weight);
+    of_user = std::max(of_user, entry->pipeline ? weight : 0);
   }
   std::erase_if(users_, [&](const auto& user) { return !of_users.contains(user.first); });
-  for (const auto& [uid, group] : users_) group->set_weight(of_users.at(uid));
+  for (const auto& [uid, user] : users_)
+    if (const double weight = of_users.at(uid); weight > 0) user.group->set_weight(weight);
+}
+
+Pipelines::User& Pipelines::user(uid_t uid) {
+  User& user = users_[uid];
+  if (!user.group) {
+    user.group = std::make_shared<FairPool::Group>(resources_.pool);
+    user.in_flight = std::make_shared<source::BytesInFlight>(per_user_.inflight_bytes_max);
+  }
+  return user;
+}
+
+void Pipelines::set_per_user(const PerUser& per_user) {
+  per_user_ = per_user;
+  listing_.set_per_user_max(per_user.listings_max);
+  for (const auto& [uid, user] : users_) user.in_flight->set_bytes_max(per_user.inflight_bytes_max);
+}
+
+const source::BytesInFlight* Pipelines::in_flight(uid_t uid) const {
+  const auto user = users_.find(uid);
+  return user != users_.end() ? user->second.in_flight.get() : nullptr;
 }
 
 double Pipelines::user_weight_of(const Entry& entry) const {
   const auto user = users_.find(entry.uid);
-  return is_sent(entry) && user != users_.end() ? user->second->weight() : 0;
+  return is_sent(entry) && user != users_.end() ? user->second.group->weight() : 0;
 }
 
 double Pipelines::weight_of(const Entry& entry) const {

@@ -18,6 +18,7 @@
 #include "daemon/node/listing_queue.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/in_flight.h"
 #include "daemon/source/listing.h"
 
 namespace spdld::node {
@@ -43,6 +44,12 @@ class Pipelines {
   static constexpr unsigned kListingThreads = 4;
   static constexpr double kSentWeightMax = 1;  // of other users' specs: the weight of a plain pipeline
 
+  // Bounds of what one user sent, all of it together. They do not bind root and the daemon's user.
+  struct PerUser {
+    size_t listings_max = 0;          // under way at once
+    uint64_t inflight_bytes_max = 0;  // source::BytesInFlight
+  };
+
   struct Entry {
     std::string key;         // the owner and the spec
     std::string shown_name;  // unique among open pipelines: a second "train" is "train#2"
@@ -63,7 +70,7 @@ class Pipelines {
     bool is_in_use() const { return listing || !idle_since_ns; }
   };
 
-  Pipelines(EventLoop& loop, const pipeline::Resources& resources, size_t listings_per_user_max);
+  Pipelines(EventLoop& loop, const pipeline::Resources& resources, const PerUser& per_user);
   ~Pipelines();  // stops listings under way
 
   // `opening.on_open` is called on the control thread: within this call where the pipeline is open, and never where the
@@ -77,8 +84,10 @@ class Pipelines {
   void set_weights(std::map<std::string, double> weights);
   // The pipeline's weight beside the operator's pipelines, or beside other pipelines that its user sent.
   double weight_of(const Entry& entry) const;
-  void set_listings_per_user_max(size_t count) { listing_.set_per_user_max(count); }
+  void set_per_user(const PerUser& per_user);
   size_t count_in_use(uid_t uid) const;  // of specs that this user sent
+  // Of what this user sent; none where nothing that this user sent is open, and for root and the daemon's user.
+  const source::BytesInFlight* in_flight(uid_t uid) const;
   // All pipelines that one user sent have one weight together, the greatest of theirs; 0: this pipeline's weight is its
   // own.
   double user_weight_of(const Entry& entry) const;
@@ -96,8 +105,14 @@ class Pipelines {
     std::string key;
     config::PipelineSpec spec;
     std::shared_ptr<const source::Bounds> bounds;
-    uint64_t owner = 0;                        // whose turn its reads take
-    std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
+    uint64_t owner = 0;                                // whose turn its reads take
+    std::shared_ptr<source::BytesInFlight> in_flight;  // of its user
+    std::shared_ptr<pipeline::Pipeline> held;          // the open pipeline, whose listing may still hold
+  };
+  // Shared by all pipelines that one user sent.
+  struct User {
+    std::shared_ptr<FairPool::Group> group;
+    std::shared_ptr<source::BytesInFlight> in_flight;
   };
   // The listed pipeline with its cache shelves open, or why there is none.
   using Outcome = Result<std::shared_ptr<pipeline::Pipeline>>;
@@ -105,6 +120,7 @@ class Pipelines {
   // Answers `opening` for an entry that is there: at once, or when it is listed.
   Status wait_for(Entry& entry, Opening opening);
   void list(Entry& entry);
+  User& user(uid_t uid);
   void weigh();  // gives lanes and groups their weights
   Outcome list_now(const ToList& what, const std::stop_token& stop);
   std::shared_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
@@ -113,9 +129,10 @@ class Pipelines {
   EventLoop& loop_;
   const pipeline::Resources resources_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
-  std::map<std::string, double> weights_;                    // the operator's, by name
-  std::map<uid_t, std::shared_ptr<FairPool::Group>> users_;  // of pipelines that users sent
-  ListingQueue listing_;                                     // last: its threads use the rest
+  std::map<std::string, double> weights_;  // the operator's, by name
+  PerUser per_user_;
+  std::map<uid_t, User> users_;  // who sent pipelines that are open or being listed
+  ListingQueue listing_;         // last: its threads use the rest
 };
 
 }  // namespace spdld::node

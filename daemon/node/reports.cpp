@@ -135,6 +135,7 @@ Json limits_document(const Node::View& view) {
           {"rings_per_user_max", settings.rings_per_user_max},
           {"slots_per_user_max", settings.slots_per_user_max},
           {"slot_bytes_per_user_max", settings.slot_bytes_per_user_max},
+          {"inflight_bytes_per_user_max", settings.inflight_bytes_per_user_max},
           {"listings_per_user_max", settings.listings_per_user_max},
           {"queries_per_user_s_max", sessions.queries_per_user_s_max},
           {"silent_ms_max", settings.silent_ms_max}};
@@ -145,13 +146,22 @@ Json users_document(const Node::View& view, const control::Client& client) {
   std::map<uid_t, Json> of_user;
   const auto entry_of = [&](uid_t uid) -> Json& {
     Json& entry = of_user[uid];
-    if (entry.is_null())
-      entry = {{"uid", uid},      {"limited", !is_owner(uid)},
-               {"sessions", 0},   {"pipelines", view.pipelines.count_in_use(uid)},
-               {"rings", 0},      {"slots", 0},
-               {"slot_bytes", 0}, {"queries", 0},
-               {"waits", 0},      {"refused", 0},
-               {"unlogged", 0},   {"control_s", 0.0}};
+    if (!entry.is_null()) return entry;
+    const source::BytesInFlight* in_flight = view.pipelines.in_flight(uid);
+    entry = {{"uid", uid},
+             {"limited", !is_owner(uid)},
+             {"sessions", 0},
+             {"pipelines", view.pipelines.count_in_use(uid)},
+             {"rings", 0},
+             {"slots", 0},
+             {"slot_bytes", 0},
+             {"inflight_bytes", in_flight ? in_flight->bytes() : 0},
+             {"inflight_waits", in_flight ? in_flight->waits() : 0},
+             {"queries", 0},
+             {"waits", 0},
+             {"refused", 0},
+             {"unlogged", 0},
+             {"control_s", 0.0}};
     return entry;
   };
   const bool sees_all = is_owner(client.uid);

@@ -20,6 +20,7 @@ size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) 
 
 // Buffers above these are given back after use: of a task's bytes, of a thread's decoded pixels.
 constexpr size_t kKeptBytesMax = 4u << 20;
+constexpr size_t kKeptBytesOfUserMax = 256u << 10;  // where a user's bytes are bounded: these do not count among them
 constexpr size_t kKeptPixelBytesMax = 16u << 20;
 
 }  // namespace
@@ -38,6 +39,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     task->observer = this;
     task->listing = &pipeline_->listing();
     task->owner = pipeline_->resources().fetch_owner;
+    task->in_flight = pipeline_->resources().in_flight.get();
     for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
     idle_.push_back(task.get());
     tasks_.push_back(std::move(task));
@@ -236,6 +238,7 @@ void Stream::on_bad_content(Task& task, const Error& error) {
                   error.message});
         return finish(task);
       }
+      give_back_bytes(task);
       substitute(task);
       return launch(task, On::kPool);
   }
@@ -257,6 +260,7 @@ void Stream::wait_out(Task& task, const Error& error) {
     pipeline_->statistics().memory_waits.add();
     for (auto& bytes : task.bytes) bytes.shrink(0);  // they are fetched again
   }
+  give_back_bytes(task);
   if (park(task, for_memory)) return;
   if (for_memory) {
     const uint64_t waited_s = pipeline_->resources().memory_ns_max / 1'000'000'000;
@@ -305,8 +309,13 @@ void Stream::tick() {
   for (Task* task : again) launch(*task, On::kControl);
 }
 
+void Stream::give_back_bytes(Task& task) {
+  for (auto& bytes : task.bytes) bytes.shrink(task.in_flight ? kKeptBytesOfUserMax : kKeptBytesMax);
+  if (task.in_flight) task.in_flight->give_back(task);
+}
+
 void Stream::finish(Task& task) {
-  for (auto& bytes : task.bytes) bytes.shrink(kKeptBytesMax);
+  give_back_bytes(task);
   bool more;
   {
     std::lock_guard lock(mutex_);

@@ -83,6 +83,7 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   bool park(Task& task, bool for_memory);
   void note_parked(const std::vector<Task*>& tasks, int64_t sign);
   void finish(Task& task);
+  void give_back_bytes(Task& task);
   void fail(const Error& error);
   // Has its sample fetched. A pool thread reads bytes that are in the system's memory itself, without a hand-over.
   enum class On : uint8_t { kControl, kPool };  // the thread that calls

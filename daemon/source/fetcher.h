@@ -14,6 +14,7 @@
 
 namespace spdld::source {
 
+class BytesInFlight;
 struct FetchRequest;
 
 // The identity of a file's content when it was read: a file of the same identity is assumed to have the same content. A
@@ -57,14 +58,16 @@ struct FetchRequest {
   // Set by the caller.
   const Listing* listing = nullptr;
   uint64_t sample = 0;
-  uint64_t owner = 0;              // requests wait in turn by owner
-  std::vector<FieldFetch> fields;  // of kind kFetched
+  uint64_t owner = 0;                  // requests wait in turn by owner
+  BytesInFlight* in_flight = nullptr;  // bounds the bytes of its user; none: no bound. Told when they aren't needed
+  std::vector<FieldFetch> fields;      // of kind kFetched
   FetchObserver* observer = nullptr;
 
   // Set by the fetcher before on_fetched. bytes[i] belongs to fields[i]; there may be more buffers, left from an
   // earlier use of this request, so that their memory is used again. After a failure the bytes mean nothing.
   // ByteBuffer's memory is aligned to 16 bytes at least.
   std::vector<ByteBuffer> bytes;
+  uint64_t in_flight_bytes = 0;  // for BytesInFlight alone
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and

@@ -10,6 +10,7 @@
 
 #include "daemon/base/memory_reserve.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/in_flight.h"
 #include "daemon/source/trouble.h"
 
 namespace spdld::source {
@@ -55,7 +56,18 @@ Result<Part> find_part(const struct stat& status, const Extent& extent, const st
 
 }  // namespace
 
-void FieldReader::read(FetchRequest& request) {
+bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
+  read_fields(request);
+  if (!has_no_room_) return true;
+  for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
+  request.in_flight->park(request, wanted_bytes_, fetcher);
+  return false;
+}
+
+void FieldReader::read_fields(FetchRequest& request) {
+  request_ = &request;
+  wanted_bytes_ = 0;
+  has_no_room_ = false;
   request.ok = true;
   request.error = {};
   // More buffers than fields, from an earlier request, are kept for a later one.
@@ -75,7 +87,7 @@ void FieldReader::read(FetchRequest& request) {
 
 bool FieldReader::read_at_hand(FetchRequest& request) {
   at_hand_ = true;
-  read(request);
+  read_fields(request);
   at_hand_ = false;
   return request.ok;
 }
@@ -139,6 +151,7 @@ Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuff
   const Result<Part> part = find_part(status_, extent, path_, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
+  if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request is parked
   if (got < 0) return failed(path_, "read", errno);
   if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
   identity = identity_of(status_);
@@ -153,7 +166,17 @@ bool FieldReader::read_copy(const FieldFetch& field, ByteBuffer& bytes) {
   return false;
 }
 
+bool FieldReader::has_room(uint64_t bytes) {
+  BytesInFlight* const in_flight = request_->in_flight;
+  if (!in_flight) return true;
+  if (has_no_room_) return false;
+  wanted_bytes_ += ByteBuffer::room_for(bytes);
+  has_no_room_ = !in_flight->hold(*request_, wanted_bytes_);
+  return !has_no_room_;
+}
+
 int64_t FieldReader::read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes) {
+  if (!has_room(count)) return -1;
   uint8_t* to = bytes.resize(count);
   uint64_t got = 0;
   while (got < count) {

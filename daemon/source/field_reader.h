@@ -18,26 +18,32 @@ class FieldReader {
  public:
   explicit FieldReader(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Sets the request's results, except its duration.
-  void read(FetchRequest& request);
+  // Sets the request's results, except its duration. False: there is no room for its bytes beside its user's other
+  // bytes (BytesInFlight); it waits there, comes again through `fetcher`, and is not the caller's any more.
+  bool read(FetchRequest& request, Fetcher& fetcher);
   // The same, from the kernel's memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12). False: not
   // everything is there, or something is wrong; the request must be read in full by read().
   bool read_at_hand(FetchRequest& request);
 
  private:
+  void read_fields(FetchRequest& request);
   Status read_field(FetchRequest& request, size_t i);
   Status find(const FetchRequest& request, FieldId field, Extent& extent);
   bool is_unchanged(const Identity& identity);
   Status open();
   Status read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes);
   bool read_copy(const FieldFetch& field, ByteBuffer& bytes);
-  // Returns the bytes read; fewer than wanted: the file ends there; < 0: errno says why.
+  bool has_room(uint64_t bytes);
+  // Returns the bytes read; fewer than wanted: the file ends there; < 0: errno says why, or has_no_room_.
   int64_t read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes);
 
   const uint64_t bytes_max_;
-  bool at_hand_ = false;            // read_at_hand is under way
-  std::string path_;                // of the field's file
-  const Bounds* bounds_ = nullptr;  // where the file must lie
+  bool at_hand_ = false;             // read_at_hand is under way
+  FetchRequest* request_ = nullptr;  // being read
+  uint64_t wanted_bytes_ = 0;        // of its fields that have been read, and of the next field
+  bool has_no_room_ = false;         // for these: nothing more is read
+  std::string path_;                 // of the field's file
+  const Bounds* bounds_ = nullptr;   // where the file must lie
   // The last file that this request opened: the fields of a sample mostly lie in one archive.
   UniqueFd fd_;
   struct stat status_ {};

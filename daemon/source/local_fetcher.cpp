@@ -23,13 +23,14 @@ FieldReader& reader_of_thread(uint64_t bytes_max) {
 }  // namespace
 
 struct LocalFetcher::Inside {
-  Inside(unsigned concurrency, uint64_t limit) : bytes_max(limit), allowed(concurrency) {}
+  Inside(Fetcher& owner, unsigned concurrency, uint64_t limit)
+      : fetcher(owner), bytes_max(limit), allowed(concurrency) {}
 
   void work(unsigned number) {
     FieldReader reader(bytes_max);
     while (FetchRequest* request = take(number)) {
       const auto start = std::chrono::steady_clock::now();
-      reader.read(*request);
+      if (!reader.read(*request, fetcher)) continue;
       record(*request, start);
       request->observer->on_fetched(*request);  // it may be gone or in use again after this
     }
@@ -56,6 +57,7 @@ struct LocalFetcher::Inside {
     statistics.bytes.add(bytes);
   }
 
+  Fetcher& fetcher;
   const uint64_t bytes_max;
   FetchStatistics statistics;
   std::mutex mutex;
@@ -68,7 +70,7 @@ struct LocalFetcher::Inside {
 };
 
 LocalFetcher::LocalFetcher(unsigned concurrency, uint64_t bytes_max)
-    : inside_(std::make_unique<Inside>(std::max(1u, concurrency), bytes_max)) {
+    : inside_(std::make_unique<Inside>(*this, std::max(1u, concurrency), bytes_max)) {
   for (unsigned i = 0; i < std::max(1u, concurrency); ++i) {
     inside_->threads.emplace_back([inside = inside_.get(), i] {
       name_thread("fetch", i);

@@ -27,6 +27,7 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.sessions_reserve == 16);
   CHECK(settings.rings_per_user_max == 64);
   CHECK(settings.slots_per_user_max == 512);
+  CHECK(settings.inflight_bytes_per_user_max == 1ull << 30);
   CHECK(settings.listings_per_user_max == 2);
   CHECK(settings.queries_per_user_s_max == 100);
   CHECK(settings.silent_ms_max == 0);
@@ -66,6 +67,7 @@ sessions_per_user_max = 2
 sessions_reserve = 0
 rings_per_user_max = 5
 slots_per_user_max = 40
+inflight_bytes_per_user_max = "3 MiB"
 listings_per_user_max = 1
 queries_per_user_s_max = 7
 silent_ms_max = 60000
@@ -114,6 +116,7 @@ level = "debug"
   CHECK(settings.sessions_reserve == 0);
   CHECK(settings.rings_per_user_max == 5);
   CHECK(settings.slots_per_user_max == 40);
+  CHECK(settings.inflight_bytes_per_user_max == 3ull << 20);
   CHECK(settings.listings_per_user_max == 1);
   CHECK(settings.queries_per_user_s_max == 7);
   CHECK(settings.silent_ms_max == 60'000);

@@ -80,6 +80,11 @@ class Node {
     spec.epochs = epochs;
     return {.socket = daemon->socket(), .spec = spec.toml(data_.path() / "photos"), .group = group};
   }
+  // All pictures have as many bytes, behind their end.
+  void grow_photos(uint64_t bytes) const {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(data_.path() / "photos"))
+      if (file.is_regular_file()) std::filesystem::resize_file(file.path(), bytes);
+  }
   Json status() const { return Json::parse(query("status", "", daemon->socket().c_str())); }
   Json user(uid_t uid) const {
     const Json told = status();
@@ -250,6 +255,23 @@ TEST_CASE("queries beyond the rate wait and are answered, and others are answere
   CHECK(user["queries"].get<double>() <= 50 + 50 * elapsed.count() + 4);  // each session reads one to know that it asks
   CHECK(user["waits"] >= 1);
   CHECK(greedy.read_line() == "160 answers");  // none is lost
+}
+
+TEST_CASE("the samples that one user has in flight have a bound, and all arrive") {
+  if (!is_root()) return;
+  const Node node("inflight_bytes_per_user_max = \"4 MiB\"\n");
+  node.grow_photos(1 << 20);
+  const OtherUser greedy(kGreedy, [&](Pipe&) {
+    static Loader loader = attach(node.job("greedy", 3));
+    return std::to_string(take_all(loader).size());
+  });
+  CHECK(greedy.said() == "36");
+  const Json user = node.user(kGreedy);
+  CHECK(user["inflight_waits"] > 0);
+  CHECK(user["inflight_bytes"] == 0);
+  CHECK(node.status()["limits"]["inflight_bytes_per_user_max"] == 4 << 20);
+  CHECK(count_batches(node.job("root", 3)) == 36);
+  CHECK(node.user(0)["inflight_waits"] == 0);
 }
 
 TEST_CASE("a stopped trainer loses its place after limits.silent_ms_max, and goes on where it was when it wakes") {

@@ -78,7 +78,11 @@ class Rig final : public pipeline::FillObserver {
         contexts_(given.threads),
         pipeline(std::make_shared<pipeline::Pipeline>(
             make_spec(given), make_listing(given), 0.0,
-            pipeline::Resources{pool_, fetcher, contexts_, cache_, 0, 0, {}, given.memory_ns_max})),
+            pipeline::Resources{.pool = pool_,
+                                .fetcher = fetcher,
+                                .contexts = contexts_,
+                                .cache = cache_,
+                                .memory_ns_max = given.memory_ns_max})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
         layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
         stream(
