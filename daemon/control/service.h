@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/control/hidden_paths.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/sampler/pushed.h"
@@ -121,6 +122,8 @@ struct AttachedInfo {
 class AttachReply {
  public:
   virtual ~AttachReply() = default;
+  // For all sentences that the client gets from now on. Called at most once, first.
+  virtual void hide(HiddenPaths /*paths*/) {}
   virtual void preparing(std::string_view what, uint64_t done, uint64_t total) = 0;
   virtual void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) = 0;
   virtual void refused(const Error& error) = 0;

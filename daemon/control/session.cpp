@@ -163,22 +163,28 @@ void Session::wait_writable() {
 void Session::on_readable() {
   for (int i = 0; i < kMessagesAtOnce && outbox_.empty(); i++) {
     if (const auto time = time_to_wait(); time.count() > 0) return pause(time);
-    const auto status = proto::receive_message(socket_.fd(), received_);
-    if (status == proto::IoStatus::kWouldBlock) break;
-    const bool over = status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed;
-    if (status == proto::IoStatus::kTooLarge)
-      refuse_message(proto::ErrorCode::malformed, "a message of more than 64 KiB or 253 descriptors was dropped");
-    if (status == proto::IoStatus::kTooLarge && !received_.fds.empty()) end("its message carried descriptors");
-    heard_ns_ = monotonic_ns();
-    asked_ = false;
-    if (status == proto::IoStatus::kOk) take_message(received_);
-    close_received();
-    surroundings_->users.note_time(client_.uid, monotonic_ns() - heard_ns_);
-    if (over) return end("its socket was closed");
+    const Read read = read_message();
+    if (read == Read::kOver) return end("its socket was closed");
+    if (read == Read::kNothing) break;
     if (state_ == State::kEnded) return;
   }
   // A client that does not read its answers is not read from: wait_writable() reads on.
   if (outbox_.empty()) wait_readable();
+}
+
+Session::Read Session::read_message() {
+  const auto status = proto::receive_message(socket_.fd(), received_);
+  if (status == proto::IoStatus::kWouldBlock) return Read::kNothing;
+  if (status == proto::IoStatus::kTooLarge)
+    refuse_message(proto::ErrorCode::malformed, "a message of more than 64 KiB or 253 descriptors was dropped");
+  if (status == proto::IoStatus::kTooLarge && !received_.fds.empty()) end("its message carried descriptors");
+  heard_ns_ = monotonic_ns();
+  asked_ = false;
+  if (status == proto::IoStatus::kOk) take_message(received_);
+  close_received();
+  surroundings_->users.note_time(client_.uid, monotonic_ns() - heard_ns_);
+  const bool over = status == proto::IoStatus::kClosed || status == proto::IoStatus::kFailed;
+  return over ? Read::kOver : Read::kMessage;
 }
 
 bool Session::carries_too_much(const proto::Message* message) const {
@@ -225,7 +231,7 @@ void Session::note_short_memory(const proto::Message& message) {
 }
 
 void Session::send(std::span<const uint8_t> bytes, std::span<const int> fds) {
-  if (state_ == State::kEnded) return;
+  if (state_ == State::kEnded || process_ended_) return;
   if (!outbox_.send(bytes, fds)) return end("it is gone, or does not read what it is sent");
   if (!outbox_.empty()) wait_writable();
 }
@@ -286,10 +292,23 @@ void Session::wait_for_process() {
   process_.when_readable([self = shared_from_this()] {
     if (self->state_ == State::kEnded) return;
     if (proto::process_has_ended(self->process_.fd()))
-      self->end("its process has ended");
+      self->on_process_ended();
     else
       self->wait_for_process();
   });
+}
+
+// Messages that the client sent before its end may still lie in the socket: a RELEASE or a DETACH tells an orderly end
+// from a death. They are not read to the socket's end, which forked children may hold off.
+void Session::on_process_ended() {
+  process_ended_ = true;
+  try {
+    for (int i = 0; i < kMessagesAtOnce && state_ == State::kGreeted; i++)
+      if (read_message() != Read::kMessage) break;
+  } catch (const std::bad_alloc&) {
+    log::error("session {}: spdld is short of memory, and its last messages are lost", client_.session);
+  }
+  end("its process has ended");
 }
 
 bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {

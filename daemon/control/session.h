@@ -62,6 +62,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void pause(std::chrono::milliseconds time);
   std::chrono::milliseconds time_to_wait() const;  // until its next message may be read
   void on_readable();
+  enum class Read : uint8_t { kMessage, kNothing, kOver };
+  Read read_message();
   void take_message(const proto::Received& received);
   bool carries_too_much(const proto::Message* message) const;
   void close_received();
@@ -81,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_push(const proto::Message& message);
   void watch_process(UniqueFd pidfd);
   void wait_for_process();
+  void on_process_ended();
   void note_short_memory(const proto::Message& message);
   bool read_attach(const proto::Attach& attach, AttachRequest& request);
   bool read_gpus(const proto::Attach& attach, AttachRequest& request);
@@ -101,6 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   State state_ = State::kNew;
   bool reading_ = false, writing_ = false;  // a wait is under way
   bool asked_ = false;                      // its last message was a query
+  bool process_ended_ = false;              // nobody hears answers any more
   uint64_t bad_messages_ = 0;
   uint64_t heard_ns_ = 0;  // when its last message came
   uint64_t started_ns_;

@@ -149,16 +149,17 @@ flatbuffers::Offset<flatbuffers::String> short_text(FlatBufferBuilder& builder, 
 }
 
 using Texts = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
-flatbuffers::Offset<Texts> missing_of(FlatBufferBuilder& builder, const AttachedInfo& info) {
+flatbuffers::Offset<Texts> missing_of(FlatBufferBuilder& builder, const AttachedInfo& info, const HiddenPaths& hidden) {
   std::vector<flatbuffers::Offset<flatbuffers::String>> texts;
   for (size_t i = 0; i < info.missing.size() && i < kReasonsMax; i++)
-    texts.push_back(short_text(builder, info.missing[i]));
+    texts.push_back(short_text(builder, hidden.shown(info.missing[i])));
   return texts.empty() ? 0 : builder.CreateVector(texts);
 }
 
 using BadReasons = flatbuffers::Vector<flatbuffers::Offset<proto::BadReason>>;
 // Each reason once, in the order of the batch's samples.
-flatbuffers::Offset<BadReasons> bad_of(FlatBufferBuilder& builder, const batch::Batch& batch) {
+flatbuffers::Offset<BadReasons> bad_of(FlatBufferBuilder& builder, const batch::Batch& batch,
+                                       const HiddenPaths& hidden) {
   struct Reason {
     const batch::Flaw* first;
     uint32_t count;
@@ -179,7 +180,8 @@ flatbuffers::Offset<BadReasons> bad_of(FlatBufferBuilder& builder, const batch::
   }
   std::vector<flatbuffers::Offset<proto::BadReason>> told;
   for (const Reason& reason : reasons) {
-    const auto text = short_text(builder, reason.first->reason), name = short_text(builder, reason.first->name);
+    const auto text = short_text(builder, hidden.shown(reason.first->reason));
+    const auto name = short_text(builder, hidden.shown(reason.first->name));
     const bool unsupported = reason.first->kind == batch::FlawKind::kUnsupported;
     const auto kind = unsupported ? proto::BadKind::unsupported : proto::BadKind::damaged;
     told.push_back(proto::CreateBadReason(builder, kind, text, reason.count, reason.first->sample, name));
@@ -215,7 +217,7 @@ void SessionReply::refused(const Error& error) {
   const auto session = session_.lock();
   if (!session || session->state_ == Session::State::kEnded) return;
   session->pending_.erase(request_);
-  session->send_error(request_, error);
+  session->send_error(request_, shown(error));
 }
 
 void SessionReply::spec_refused(const std::string& message) {
@@ -249,7 +251,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   const auto sources = info.sources.empty() ? 0 : builder.CreateVectorOfStrings(info.sources);
   const ClassNames classes =
       class_names(builder, session->client_.knows_classes ? info.classes : std::span<const std::string>());
-  const auto missing = missing_of(builder, info);
+  const auto missing = missing_of(builder, info, hidden_);
   const bool on_gpu = memory::on_gpu(info.memory);
   const auto gpu = on_gpu ? builder.CreateVector(info.gpu.data(), info.gpu.size()) : 0;
   const auto device_slots = device_slots_of(builder, info);
@@ -310,7 +312,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
   const auto position = proto::CreatePosition(builder, batch.position.epoch, batch.position.step);
   const proto::SampleRange range(batch.slice.first, batch.slice.count);
   const auto of_source = batch.of_source.empty() ? 0 : builder.CreateVector(batch.of_source);
-  const auto bad = bad_of(builder, batch);
+  const auto bad = bad_of(builder, batch, hidden_);
   proto::ReadyBuilder message(builder);
   message.add_attachment(attachment_);
   message.add_run(run);
@@ -330,7 +332,7 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
 }
 
 void SessionReply::seek_refused(uint32_t request, const Error& error) {
-  if (const auto session = session_.lock()) session->send_error(request, error);
+  if (const auto session = session_.lock()) session->send_error(request, shown(error));
 }
 
 void SessionReply::failed(const Error& error) {
@@ -338,7 +340,7 @@ void SessionReply::failed(const Error& error) {
   if (!session || session->state_ == Session::State::kEnded) return;
   auto& builder = session->builder_;
   builder.Clear();
-  const auto text = builder.CreateString(error.message.substr(0, proto::kMessageBytesMax / 2));
+  const auto text = builder.CreateString(shown(error).message.substr(0, proto::kMessageBytesMax / 2));
   session->send(
       proto::finish(builder, Body::Failed, proto::CreateFailed(builder, attachment_, code_of(error.trouble), text)));
 }

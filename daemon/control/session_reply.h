@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/control/session.h"
 
@@ -16,6 +17,7 @@ class SessionReply final : public AttachReply,
  public:
   SessionReply(std::weak_ptr<Session> session, uint32_t request) : session_(std::move(session)), request_(request) {}
 
+  void hide(HiddenPaths paths) override { hidden_ = std::move(paths); }
   void preparing(std::string_view what, uint64_t done, uint64_t total) override;
   void attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) override;
   void refused(const Error& error) override;
@@ -27,10 +29,13 @@ class SessionReply final : public AttachReply,
   void on_ready(const batch::Batch& batch, uint64_t generation, uint32_t run) override;
 
  private:
+  Error shown(const Error& error) const { return {error.trouble, hidden_.shown(error.message)}; }
+
   std::weak_ptr<Session> session_;
   const uint32_t request_;
   uint32_t attachment_ = 0;
   const batch::Layout* layout_ = nullptr;
+  HiddenPaths hidden_;
   bool refused_ = false;  // what comes of the request after that is given back
 };
 

@@ -111,14 +111,9 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
     reply->preparing("listing " + std::string(what), done, total);
   };
   // The data of a named pipeline are the operator's: other users do not hear where they lie.
-  const bool hides_paths = !request.pipeline.empty() && !is_owner(client.uid);
-  const auto spec = hides_paths ? std::make_shared<const config::PipelineSpec>(resolved->spec) : nullptr;
-  opening.on_open = [this, client, request, reply, spec](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
-    if (!opened) {
-      Error error = with_reader(opened.error());
-      if (spec) error.message = without_paths(error.message, *spec);
-      return refuse(*reply, client, request, error);
-    }
+  if (!request.pipeline.empty() && !is_owner(client.uid)) reply->hide(hidden_paths(resolved->spec));
+  opening.on_open = [this, client, request, reply](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
+    if (!opened) return refuse(*reply, client, request, with_reader(opened.error()));
     try {
       take_seat(client, request, reply, *opened);
     } catch (const SetupError& e) {

@@ -1,7 +1,5 @@
 #include "daemon/node/sight.h"
 
-#include <algorithm>
-
 #include "config/uri_pattern.h"
 #include "daemon/node/access.h"
 
@@ -17,20 +15,6 @@ void hide(std::string& path) {
 void hide(config::Selection& selection) {
   hide(selection.include);
   hide(selection.exclude);
-}
-
-// Each path that the spec names, the longest first: one may begin another.
-std::vector<std::string> paths_of(const config::PipelineSpec& spec) {
-  std::vector<std::string> paths = {spec.order.include, spec.order.exclude};
-  if (spec.order.weights != config::kWeightsByClass) paths.push_back(spec.order.weights);
-  for (const auto& source : spec.sources) {
-    paths.insert(paths.end(), {source.include, source.exclude});
-    paths.insert(paths.end(), source.uris.begin(), source.uris.end());
-    for (std::string place : config::places_of(source)) paths.push_back(std::move(place));
-  }
-  std::erase_if(paths, [](const std::string& path) { return path.size() < 2; });  // "/" stands in every path
-  std::sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
-  return paths;
 }
 
 }  // namespace
@@ -62,14 +46,18 @@ config::PipelineSpec Sight::spec(const Pipelines::Entry& entry) const {
 }
 
 std::string Sight::sentence(const Pipelines::Entry& entry, const std::string& text) const {
-  return of_paths(entry) ? text : without_paths(text, entry.spec);
+  return of_paths(entry) ? text : hidden_paths(entry.spec).shown(text);
 }
 
-std::string without_paths(std::string text, const config::PipelineSpec& spec) {
-  for (const std::string& path : paths_of(spec))
-    for (size_t at = 0; (at = text.find(path, at)) != std::string::npos; at += std::string_view(kHidden).size())
-      text.replace(at, path.size(), kHidden);
-  return text;
+control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
+  std::vector<std::string> paths = {spec.order.include, spec.order.exclude};
+  if (spec.order.weights != config::kWeightsByClass) paths.push_back(spec.order.weights);
+  for (const auto& source : spec.sources) {
+    paths.insert(paths.end(), {source.include, source.exclude});
+    paths.insert(paths.end(), source.uris.begin(), source.uris.end());
+    for (std::string place : config::places_of(source)) paths.push_back(std::move(place));
+  }
+  return control::HiddenPaths(std::move(paths));
 }
 
 }  // namespace spdld::node

@@ -33,7 +33,7 @@ class Sight {
   const control::Client& client_;
 };
 
-// The text with "..." in the place of the spec's folders and lists.
-std::string without_paths(std::string text, const config::PipelineSpec& spec);
+// The spec's folders and lists.
+control::HiddenPaths hidden_paths(const config::PipelineSpec& spec);
 
 }  // namespace spdld::node

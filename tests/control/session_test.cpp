@@ -348,6 +348,46 @@ TEST_CASE("a session ends with its client's process, even where a forked child s
   waitpid(child, nullptr, 0);
 }
 
+TEST_CASE("what a client sent before its process ended is taken, even where the daemon was not reading it") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) {
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+  };
+  int answers = 0;
+  served.service.on_query = [&](std::string_view, std::string_view) {
+    answers++;
+    return std::string(30'000, 'x');
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  RawClient client(served.path());
+  client.hello(child);
+  client.send_attach(1, "p");
+  const auto heard = client.hear();
+  REQUIRE(heard->message().body_as_Attached());
+  const uint32_t number = heard->message().body_as_Attached()->attachment();
+  for (uint32_t i = 0; i < 20; i++) client.send_query(2 + i, proto::Topic::ping);  // whose answers it does not read
+  client.send_release(number, 0, 7);
+  client.send_detach(number);
+  int answered = 0;
+  for (int last = -1; last != answered || answered == 0;) {  // until it waits for this client to read
+    last = answered;
+    served.on_control([&] { answered = answers; });
+  }
+  CHECK(answered < 20);
+  kill(child, SIGKILL);
+  served.wait_for_sessions(0);
+  waitpid(child, nullptr, 0);
+  CHECK(notes.released == std::vector<delivery::LeaseId>{{0, 7}});
+  CHECK(notes.ended == 1);
+}
+
 TEST_CASE("a spec in a memfd must be sealed") {
   Served served;
   std::string got;

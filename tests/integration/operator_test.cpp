@@ -93,6 +93,53 @@ TEST_CASE("named pipelines: those whom the operator allows may use them, and spe
                     "may not send specs") == 0);
 }
 
+TEST_CASE("who may use a named pipeline does not hear where its data lie, not from bad samples either") {
+  if (geteuid() != 0) return;  // only root can be somebody else
+  TempDir dir;
+  chmod(dir.path().c_str(), 0755);
+  make_photos(dir.path() / "photos", 12, 2);
+  const auto photos = dir.path() / "photos";
+  for (const auto& file : std::filesystem::recursive_directory_iterator(photos))
+    if (file.is_regular_file() && file.path().filename().string().back() == 'g')
+      std::filesystem::resize_file(file.path(), 0);
+  PhotoSpec spec;
+  spec.name = "open";
+  spec.on_bad = "mask";
+  std::filesystem::create_directories(dir.path() / "pipelines");
+  std::ofstream(dir.path() / "pipelines/open.toml") << spec.toml(photos);
+  spec.name = "strict", spec.on_bad = "fail";
+  std::ofstream(dir.path() / "pipelines/strict.toml") << spec.toml(photos);
+  const std::string access = "users = [\"" + std::to_string(kStranger) + "\"]\n";
+  DaemonProcess daemon("[socket]\nmode = \"0666\"\n[pipelines]\ndir = \"" + (dir.path() / "pipelines").string() +
+                       "\"\n[pipelines.access.open]\n" + access + "[pipelines.access.strict]\n" + access);
+  chmod(daemon.dir().c_str(), 0755);
+  // 0: the reasons hold "is empty" and no path.
+  const auto look = [&](const std::string& reasons) {
+    const bool told = reasons.find("is empty") != std::string::npos;
+    const bool hidden = reasons.find(photos.string()) == std::string::npos;
+    if (!told || !hidden) std::fprintf(stderr, "%s\n", reasons.c_str());
+    return told && hidden ? 0 : 1;
+  };
+  CHECK(wait_for(in_child([&] {
+          if (setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
+          Loader loader = attach({.socket = daemon.socket(), .pipeline = "open"});
+          take_all(loader);
+          std::string reasons;
+          for (const auto& reason : loader.stats().reasons) reasons += reason.reason + "; ";
+          return look(reasons);
+        })) == 0);
+  CHECK(wait_for(in_child([&] {
+          if (setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
+          try {
+            Loader loader = attach({.socket = daemon.socket(), .pipeline = "strict"});
+            loader.next(20'000);
+          } catch (const Exception& e) {
+            return look(e.what());
+          }
+          return 2;
+        })) == 0);
+}
+
 TEST_CASE("data roots and quotas hold") {
   TempDir dir;
   make_photos(dir.path() / "inside/photos", 12, 2);
