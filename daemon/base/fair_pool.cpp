@@ -1,6 +1,7 @@
 #include "daemon/base/fair_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace spdld {
@@ -10,6 +11,8 @@ namespace {
 constexpr uint64_t kSliceNs = 1'000'000;
 // By which part a lane's expected cost falls towards the cost of a slice that was cheaper.
 constexpr double kForgotten = 1.0 / 8;
+// How often an idle thread looks whether a task may begin that had to wait for its turn.
+constexpr auto kLookEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -44,7 +47,7 @@ FairPool::Lane::Lane(FairPool& pool, double weight) : pool_(pool) {
 FairPool::Lane::~Lane() {
   std::shared_ptr<Group> group;  // ends after the lock
   std::unique_lock lock(pool_.mutex_);
-  pool_.quiet_.wait(lock, [this] { return !is_busy(); });
+  pool_.quiet_.wait(lock, [this] { return !share_.is_busy(); });
   std::erase(group_->lanes_, this);
   group.swap(group_);
   lock.unlock();
@@ -114,12 +117,12 @@ void FairPool::submit(Lane& lane, FairTask& task) {
     lane.last_->next_ = &task;
   } else {
     lane.first_ = &task;
-    if (!lane.slices_) wake(lane);
+    take_place(lane);
   }
   lane.last_ = &task;
-  lane.waiting_++;
+  lane.share_.waiting++;
+  lane.group_->share_.waiting++;
   waiting_++;
-  if (lane.is_dear()) dear_waiting_++;
   // Under the lock: the task may be the last one, and its end the pool's.
   call_for_waiting();
 }
@@ -129,37 +132,54 @@ void FairPool::Rivals::add(const Share& share) {
   weight += share.weight;
 }
 
-void FairPool::wake(Lane& lane) {
-  const uint64_t now_ns = clocks_.monotonic_ns();
-  Group& group = *lane.group_;
-  if (group.busy_ == 0) {
-    Rivals rivals;
-    for (const Group* other : groups_)
-      if (other->busy_) rivals.add(other->share_);
-    catch_up(group.share_, rivals, served_at_ns_, now_ns);
-  }
+FairPool::Rivals FairPool::rivals_of(const Group& group) const {
   Rivals rivals;
-  for (const Lane* other : group.lanes_)
-    if (other != &lane && other->is_busy()) rivals.add(other->share_);
-  catch_up(lane.share_, rivals, group.served_at_ns_, now_ns);
-  group.busy_++;
+  for (const Group* other : groups_)
+    if (other != &group && other->share_.is_busy()) rivals.add(other->share_);
+  return rivals;
 }
 
-// A lane that slept gains no credit for it, and starts where the others are. But it moves no further than the others
-// could have used the threads meanwhile: after a short sleep it is still owed what others used too much before.
-void FairPool::catch_up(Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const {
+FairPool::Rivals FairPool::rivals_of(const Lane& lane) {
+  Rivals rivals;
+  for (const Lane* other : lane.group_->lanes_)
+    if (other != &lane && other->share_.is_busy()) rivals.add(other->share_);
+  return rivals;
+}
+
+double FairPool::place_of(const Group& group, uint64_t now_ns) const {
+  return place_of(group.share_, rivals_of(group), served_at_ns_, now_ns);
+}
+
+double FairPool::place_of(const Lane& lane, uint64_t now_ns) const {
+  return place_of(lane.share_, rivals_of(lane), lane.group_->served_at_ns_, now_ns);
+}
+
+// Where it would stand if its next task came now. Without a waiting task it gains no credit, and stands where the
+// others are. But it moves no further than the others could have used the threads meanwhile: after a short while it is
+// still owed what others used too much before.
+double FairPool::place_of(const Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const {
+  if (share.waiting > 0) return share.virtual_ns;
   double place_ns = rivals.weight > 0 ? rivals.least_ns : served_at_ns;
-  if (std::exchange(share.has_served, true)) {
-    const double slept_ns = static_cast<double>(now_ns - share.slept_ns);
+  if (share.has_served) {
+    const uint64_t since_ns = share.is_busy() ? share.idle_ns : share.slept_ns;
+    const double threads = concurrency_ - std::min(share.slices, concurrency_);
     const double weight = rivals.weight > 0 ? rivals.weight : share.weight;
-    place_ns = std::min(place_ns, share.virtual_ns + slept_ns * concurrency_ / weight);
+    place_ns = std::min(place_ns, share.virtual_ns + static_cast<double>(now_ns - since_ns) * threads / weight);
   }
-  share.virtual_ns = std::max(share.virtual_ns, place_ns);
+  return std::max(share.virtual_ns, place_ns);
+}
+
+void FairPool::take_place(Lane& lane) {
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  Share& of_group = lane.group_->share_;
+  of_group.virtual_ns = place_of(*lane.group_, now_ns);
+  lane.share_.virtual_ns = place_of(lane, now_ns);
+  of_group.has_served = lane.share_.has_served = true;
 }
 
 void FairPool::fall_asleep(Lane& lane) {
   lane.share_.slept_ns = clocks_.monotonic_ns();
-  if (--lane.group_->busy_ == 0) lane.group_->share_.slept_ns = lane.share_.slept_ns;
+  if (!lane.group_->share_.is_busy()) lane.group_->share_.slept_ns = lane.share_.slept_ns;
   quiet_.notify_all();
 }
 
@@ -169,11 +189,8 @@ void FairPool::pay(Lane& lane, double ns) {
 }
 
 void FairPool::expect(Lane& lane, double ns) {
-  const bool was_dear = lane.is_dear();
   lane.is_known_ = true;
   lane.expected_ns_ = ns;
-  if (was_dear && !lane.is_dear()) dear_waiting_ -= lane.waiting_;
-  if (!was_dear && lane.is_dear()) dear_waiting_ += lane.waiting_;
 }
 
 // A slice that lasts longer than was expected counts for more at once. It may have waited instead of computed: charge()
@@ -196,18 +213,45 @@ void FairPool::look_at_slices(uint64_t now_ns) {
 
 unsigned FairPool::dear_max() const { return std::max(concurrency_ / 2, 1u); }
 
+// Whether dear slices hold their half of the threads.
+bool FairPool::is_full(uint64_t now_ns) const { return dear_slices_ >= dear_max() && has_cheap_neighbour(now_ns); }
+
+bool FairPool::is_there(const Share& share, uint64_t now_ns) {
+  return share.is_busy() || (share.has_served && now_ns - share.slept_ns < kNeighbourNs);
+}
+
 bool FairPool::has_cheap_neighbour(uint64_t now_ns) const {
   for (const Group* group : groups_)
     for (const Lane* lane : group->lanes_)
-      if (!lane->is_dear() && (lane->is_busy() || now_ns - lane->share_.slept_ns < kNeighbourNs)) return true;
+      if (!lane->is_dear() && is_there(lane->share_, now_ns)) return true;
+  return false;
+}
+
+// Whether a lane of long slices has used more than its part beside a lane that may want the thread in a moment.
+bool FairPool::is_ahead(const Lane& lane, uint64_t now_ns) const {
+  if (!lane.is_long()) return false;
+  for (const Group* group : groups_) {
+    const bool is_own = group == lane.group_.get();
+    for (const Lane* other : group->lanes_) {
+      if (other == &lane || other->is_dear() || !is_there(other->share_, now_ns)) continue;
+      const double ahead_ns = is_own ? lane.share_.virtual_ns - place_of(*other, now_ns)
+                                     : lane.group_->share_.virtual_ns - place_of(*group, now_ns);
+      if (ahead_ns > 0) return true;
+    }
+  }
   return false;
 }
 
 // How many of the tasks that wait may begin.
 size_t FairPool::startable() const {
-  if (dear_waiting_ == 0 || !has_cheap_neighbour(clocks_.monotonic_ns())) return waiting();
-  const size_t room = dear_max() - std::min(dear_max(), dear_slices_);
-  return waiting() - dear_waiting_ + std::min(dear_waiting_, room);
+  const uint64_t now_ns = clocks_.monotonic_ns();
+  size_t dear = 0, others = 0;
+  for (const Group* group : groups_)
+    for (const Lane* lane : group->lanes_)
+      if (lane->first_ && !is_ahead(*lane, now_ns)) (lane->is_dear() ? dear : others) += lane->share_.waiting;
+  if (dear > 0 && has_cheap_neighbour(now_ns))
+    dear = std::min<size_t>(dear, dear_max() - std::min(dear_max(), dear_slices_));
+  return dear + others;
 }
 
 // Calls idle threads, the lowest first, until there is one on its way for every task that may begin.
@@ -223,24 +267,35 @@ void FairPool::call_for_waiting() {
     coming_++;
     seat.call.notify_one();
   }
+  if (coming_ < waiting()) have_one_look();
+}
+
+void FairPool::have_one_look() {
+  for (unsigned i = 0; i < concurrency_ && !has_looker_; i++) {
+    Seat& seat = *seats_[i];
+    if (!seat.idle) continue;
+    has_looker_ = seat.looks = true;
+    seat.call.notify_one();
+  }
 }
 
 FairPool::Lane* FairPool::least_served() {
   if (waiting() == 0) return nullptr;
   const uint64_t now_ns = clocks_.monotonic_ns();
   look_at_slices(now_ns);
-  const bool is_full = dear_waiting_ > 0 && dear_slices_ >= dear_max() && has_cheap_neighbour(now_ns);
+  const bool full = is_full(now_ns);
   const auto is_behind = [](const Lane& a, const Lane& b) {
     if (a.group_ == b.group_) return a.share_.virtual_ns < b.share_.virtual_ns;
     return a.group_->share_.virtual_ns < b.group_->share_.virtual_ns;
   };
   Lane* least = nullptr;
   for (const Group* group : groups_) {
-    if (!group->busy_) continue;
-    for (Lane* lane : group->lanes_)
-      if (lane->first_ && !(is_full && lane->is_dear()) && (!least || is_behind(*lane, *least))) least = lane;
+    for (Lane* lane : group->lanes_) {
+      if (!lane->first_ || (full && lane->is_dear()) || (least && !is_behind(*lane, *least))) continue;
+      if (!is_ahead(*lane, now_ns)) least = lane;
+    }
   }
-  if (is_full && least) hold_back(*least);
+  if (full && least) hold_back(*least);
   return least;
 }
 
@@ -260,9 +315,14 @@ FairTask* FairPool::take(Lane& lane) {
   FairTask* task = lane.first_;
   lane.first_ = task->next_;
   if (!lane.first_) lane.last_ = nullptr;
-  lane.waiting_--;
   waiting_--;
-  if (lane.is_dear()) dear_waiting_--;
+  Share& of_group = lane.group_->share_;
+  lane.share_.waiting--;
+  of_group.waiting--;
+  if (!lane.first_) {
+    lane.share_.idle_ns = clocks_.monotonic_ns();
+    if (of_group.waiting == 0) of_group.idle_ns = lane.share_.idle_ns;
+  }
   return task;
 }
 
@@ -277,7 +337,8 @@ void FairPool::enter(Slice& slice, Lane& lane) {
   slice.paid_ns = lane.expected_ns_;
   slice.is_dear = lane.is_dear();
   if (slice.is_dear) dear_slices_++;
-  lane.slices_++;
+  lane.share_.slices++;
+  lane.group_->share_.slices++;
   served_at_ns_ = lane.group_->share_.virtual_ns;
   lane.group_->served_at_ns_ = lane.share_.virtual_ns;
   pay(lane, slice.paid_ns);
@@ -296,8 +357,9 @@ void FairPool::charge(Slice& slice, uint64_t cpu_now_ns) {
   const double fall_ns = std::max(lane.expected_ns_ - cost_ns, 0.0);
   expect(lane, lane.is_known_ ? cost_ns + fall_ns * (1 - kForgotten) : cost_ns);
   if (slice.is_dear) dear_slices_--;
-  lane.slices_--;
-  if (!lane.is_busy()) fall_asleep(lane);
+  lane.share_.slices--;
+  lane.group_->share_.slices--;
+  if (!lane.share_.is_busy()) fall_asleep(lane);
   if (slice.is_dear || was_dear) call_for_waiting();  // tasks that were held back may begin
 }
 
@@ -309,7 +371,7 @@ void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
   seat.idle = true;
   awake_--;
   call_for_waiting();  // where this thread leaves tasks to another, which may be itself
-  seat.call.wait(lock, [&] { return seat.called || stopping_; });
+  await_call(seat, lock);
   if (!seat.called) {
     seat.idle = false;
     awake_++;
@@ -317,6 +379,23 @@ void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
   }
   seat.called = false;
   coming_--;
+}
+
+void FairPool::await_call(Seat& seat, std::unique_lock<std::mutex>& lock) {
+  const auto is_called = [&] { return seat.called || stopping_; };
+  while (!is_called()) {
+    if (!seat.looks) {
+      seat.call.wait(lock, [&] { return is_called() || seat.looks; });
+      continue;
+    }
+    seat.call.wait_for(lock, kLookEvery, is_called);
+    if (is_called()) break;
+    has_looker_ = seat.looks = false;
+    call_for_waiting();  // which may have this thread look again
+  }
+  if (!std::exchange(seat.looks, false)) return;
+  has_looker_ = false;
+  call_for_waiting();  // another thread looks
 }
 
 void FairPool::serve(unsigned thread) {

@@ -16,6 +16,10 @@
 // - Slices that will probably take more than kDearNs hold at most half of the threads, and always at least one, while
 //   a lane of cheap tasks has tasks or had one in the last kNeighbourNs. A lane whose costs are not known yet counts as
 //   dear. A pool with one thread can't keep a thread free: there a cheap task may wait for the end of a dear one.
+// - A lane whose slices take more than kLongNs does not begin one in a moment when another lane has no task, as long as
+//   it has used more than its part beside that lane. Else the other lane would find the thread taken for long when its
+//   next task comes. A lane without waiting tasks gives up the time that it could have used, so that no thread is idle
+//   for others' sake longer than that.
 #pragma once
 
 #include <atomic>
@@ -46,6 +50,7 @@ class FairTask {
 class FairPool {
  public:
   static constexpr uint64_t kDearNs = 100'000'000;
+  static constexpr uint64_t kLongNs = 5'000'000;
   static constexpr uint64_t kNeighbourNs = 10'000'000'000;
 
   class Lane;
@@ -81,7 +86,11 @@ class FairPool {
     double weight = 1;
     double virtual_ns = 0;    // CPU time by weight, with what running slices will probably cost
     uint64_t slept_ns = 0;    // monotonic: since when it has had no task
+    uint64_t idle_ns = 0;     // monotonic: since when it has had no waiting task
+    size_t waiting = 0;       // tasks
+    unsigned slices = 0;      // threads that run its tasks and have not charged them yet
     bool has_served = false;  // else it begins where the others are
+    bool is_busy() const { return waiting || slices; }
   };
 
  public:
@@ -101,7 +110,6 @@ class FairPool {
     FairPool& pool_;
     Share share_;  // guarded by the pool's mutex, as are the following
     std::vector<Lane*> lanes_;
-    unsigned busy_ = 0;        // lanes that have tasks
     double served_at_ns_ = 0;  // virtual: where the lane stood that was served last
   };
 
@@ -123,7 +131,7 @@ class FairPool {
    private:
     friend class FairPool;
     bool is_dear() const { return !is_known_ || expected_ns_ > static_cast<double>(kDearNs); }
-    bool is_busy() const { return first_ || slices_; }
+    bool is_long() const { return !is_known_ || expected_ns_ > static_cast<double>(kLongNs); }
     void enlist(std::shared_ptr<Group> group);  // under the lock
 
     FairPool& pool_;
@@ -132,8 +140,6 @@ class FairPool {
     Share share_;
     FairTask* first_ = nullptr;
     FairTask* last_ = nullptr;
-    size_t waiting_ = 0;
-    unsigned slices_ = 0;     // threads that run its tasks and have not charged them yet
     bool is_known_ = false;   // a slice has been charged
     double expected_ns_ = 0;  // what a slice costs: rises at once, falls slowly
     Counter busy_ns_;
@@ -149,9 +155,10 @@ class FairPool {
     bool is_dear = false;
   };
   // A thread's state: idle, or awake (from the moment it is called), and then maybe still on its way to its first task.
+  // One idle thread looks again and again while tasks wait that may not begin yet.
   struct Seat {
     std::condition_variable call;
-    bool idle = false, called = false;
+    bool idle = false, called = false, looks = false;
     Slice slice;  // its thread's own but for what look_at_slices() adds
   };
   // The lanes or groups beside a lane or group, where they have tasks.
@@ -164,20 +171,29 @@ class FairPool {
   void serve(unsigned thread);
   bool may_serve(unsigned thread) const;
   void rest(unsigned thread, std::unique_lock<std::mutex>& lock);
+  void await_call(Seat& seat, std::unique_lock<std::mutex>& lock);
   FairTask* take(Lane& lane);
   static bool may_go_on(const Slice& slice);
   void enter(Slice& slice, Lane& lane);
   void charge(Slice& slice, uint64_t cpu_now_ns);
   static void pay(Lane& lane, double ns);
   void expect(Lane& lane, double ns);
-  void wake(Lane& lane);
-  void catch_up(Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const;
+  Rivals rivals_of(const Group& group) const;
+  static Rivals rivals_of(const Lane& lane);
+  double place_of(const Group& group, uint64_t now_ns) const;
+  double place_of(const Lane& lane, uint64_t now_ns) const;
+  double place_of(const Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const;
+  void take_place(Lane& lane);
   void fall_asleep(Lane& lane);
   void look_at_slices(uint64_t now_ns);
   unsigned dear_max() const;
+  bool is_full(uint64_t now_ns) const;
   bool has_cheap_neighbour(uint64_t now_ns) const;
+  static bool is_there(const Share& share, uint64_t now_ns);
+  bool is_ahead(const Lane& lane, uint64_t now_ns) const;
   size_t startable() const;
   void call_for_waiting();
+  void have_one_look();
   Lane* least_served();
   void hold_back(const Lane& served);
 
@@ -186,12 +202,12 @@ class FairPool {
   std::condition_variable quiet_;
   std::vector<Group*> groups_;
   std::atomic<size_t> waiting_{0};  // written under the mutex
-  size_t dear_waiting_ = 0;         // of them, in lanes of dear tasks
   unsigned dear_slices_ = 0;
   uint64_t looked_ns_ = 0;
   unsigned concurrency_;
   unsigned awake_ = 0;   // threads that are not idle
   unsigned coming_ = 0;  // awake threads that were called and are not yet there: each will take a task
+  bool has_looker_ = false;
   bool stopping_ = false;
   double served_at_ns_ = 0;  // virtual: where the group stood that was served last; others may stand far behind it
   Counter busy_ns_;

@@ -189,7 +189,7 @@ TEST_CASE("all CPU time of tasks is charged, and none twice, by the time their l
 
 TEST_CASE("lanes of light and of less light tasks share several threads evenly, a slice at a time") {
   FairPool pool(2);
-  std::vector<Call> light(4), heavier(4);
+  std::vector<Call> light(64), heavier(64);  // so many that a thread that is held up takes no lane's last
   std::atomic<bool> go_on{true};
   FairPool::Lane one(pool), two(pool);
   const auto begin = [&](FairPool::Lane& lane, std::vector<Call>& calls, uint64_t ns) {
