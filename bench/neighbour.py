@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Measures a trainer's rate beside another user who does all that a user can do to a daemon, at once.
 
-    bench/neighbour.py FOLDER --build DIR [--seconds 60] [--alone 20] [--threads 2] [--batch 16] [--size 96]
-                       [--only WHAT,WHAT] [--out DIR]
+    bench/neighbour.py FOLDER --build DIR [--seconds 60] [--alone 20] [--threads 2] [--batch 64] [--size 224]
+                       [--weight 19] [--nice 19] [--only WHAT,WHAT] [--out DIR]
 
 FOLDER holds <class>/<name>.jpg. Needs root: the trainer and the other user are real users of other uids. The other user
 floods the daemon with queries and connections, holds idle sessions and rings of tiny batches, sends sockets whose
 closing takes long, and trains on damaged pictures and on pictures that are dear to decode. Each figure stands beside
-its bound. --only leaves the other user some of these alone: queries, connections, sessions, rings, linger, pictures. The
+its bound.
+
+The trainer uses a named pipeline, and the operator has given it the cpu_weight of --weight: with equal weights each of
+two busy users gets half of the decode threads, whatever one of them does. The other user's own processes run at the
+priority of --nice, because the kernel and not the daemon shares the cores among processes. --only leaves the other user some of these alone: queries, connections, sessions, rings, linger, pictures. The
 exit code is 1 when a figure misses its bound, unless --no-fail.
 """
 import argparse
@@ -56,9 +60,10 @@ level = "error"
 """
 
 
-def as_user(uid, what, *arguments):
+def as_user(uid, nice, what, *arguments):
     """Runs `what` in a process of another user."""
     def run():
+        os.nice(nice)
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
@@ -191,7 +196,7 @@ def trainer(path, seconds, pipe):
 
 def train(path, seconds):
     here, there = multiprocessing.Pipe(duplex=False)
-    process = as_user(TRAINER, trainer, path, seconds, there)
+    process = as_user(TRAINER, 0, trainer, path, seconds, there)
     if not here.poll(seconds + 180):
         raise SystemExit("the trainer got nowhere")
     told = here.recv()
@@ -239,7 +244,7 @@ class Looks:
 
 
 def pipeline_text(folder, arguments):
-    return (f'name = "train"\nseed = 7\n[source]\ntype = "image-folder"\nuri = {json.dumps(str(folder))}\n[order]\nepochs = 0\n'
+    return (f'name = "train"\nseed = 7\ncpu_weight = {arguments.weight}\n[source]\ntype = "image-folder"\nuri = {json.dumps(str(folder))}\n[order]\nepochs = 0\n'
             f'[batch]\nsize = {arguments.batch}\n[[output]]\nname = "image"\nfrom = "image"\n'
             f'ops = [ {{ op = "decode-image" }}, {{ op = "random-resized-crop", size = {arguments.size} }} ]\n')
 
@@ -256,7 +261,7 @@ def greedy_at(daemon, arguments):
     wanted = arguments.only.split(",") if arguments.only else list(what)
     if not set(wanted) <= set(what):
         raise SystemExit(f"--only takes some of {', '.join(what)}.")
-    return [as_user(GREEDY, *what[name]) for name in wanted]
+    return [as_user(GREEDY, arguments.nice, *what[name]) for name in wanted]
 
 
 def lines_of(arguments):
@@ -271,6 +276,7 @@ def lines_of(arguments):
     (daemon.folder / "pipelines/train.toml").write_text(pipeline_text(data, arguments))
     make_pictures(daemon.folder / "greedy", data)
     with daemon:
+        train(daemon.socket, arguments.alone)  # fills the caches
         alone, _ = train(daemon.socket, arguments.alone)
         looks = Looks(str(Path(arguments.build) / "client/cli/spdlctl"), daemon.socket)
         feeds.longest = 0.0
@@ -298,8 +304,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--alone", type=float, default=20)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--weight", type=float, default=19)
+    parser.add_argument("--nice", type=int, default=19)
     parser.add_argument("--only", default="")
     parser.add_argument("--out", default="")
     parser.add_argument("--no-fail", action="store_true")

@@ -30,6 +30,7 @@ Server::Server(EventLoop& loop, UniqueFd listener, const UserLimits& limits, Ser
       pause_(loop),
       service_(service),
       emptied_(std::move(emptied)) {
+  turned_away_.reserve(kAcceptsAtOnce);
   wait();
 }
 
@@ -38,6 +39,16 @@ void Server::wait() {
 }
 
 void Server::accept_all() {
+  accept_some();
+  close_turned_away();
+}
+
+void Server::close_turned_away() {
+  for (auto& [uid, socket] : turned_away_) surroundings_->closer.close(uid, Closer::Kind::kSocket, std::move(socket));
+  turned_away_.clear();
+}
+
+void Server::accept_some() {
   for (int i = 0; i < kAcceptsAtOnce; i++) {
     if (surroundings_->closer.full(Closer::Kind::kSocket))
       return pause_.start(kPauseForCloser, [this] { accept_all(); });
@@ -104,7 +115,7 @@ void Server::turn_away(UniqueFd socket, uid_t uid, proto::ErrorCode code, const 
   proto::send_message(socket.get(),
                       proto::finish(builder, proto::Body::ErrorReply, proto::CreateErrorReply(builder, 0, code, text)));
   shutdown(socket.get(), SHUT_RDWR);  // the client hears of the end at once, whenever the socket is closed
-  surroundings_->closer.close(uid, Closer::Kind::kSocket, std::move(socket));
+  turned_away_.emplace_back(uid, std::move(socket));
 }
 
 void Server::end_silent(std::chrono::milliseconds limit) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/base/closer.h"
 #include "daemon/base/event_loop.h"
@@ -36,6 +38,8 @@ class Server {
  private:
   void wait();
   void accept_all();
+  void accept_some();
+  void close_turned_away();
   void take_safely(UniqueFd socket);
   void take(UniqueFd socket);
   void admit(UniqueFd socket, const proto::PeerCredentials& peer);
@@ -48,6 +52,8 @@ class Server {
   Service& service_;
   std::function<void()> emptied_;
   std::optional<uid_t> only_uid_;
+  // Clients that got no session: closed together, so that the closer's thread wakes once for several of them.
+  std::vector<std::pair<uid_t, UniqueFd>> turned_away_;
   bool flooded_ = false;  // a user connected who has taken more than its share of this thread's time
   uint64_t next_id_ = 1;
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
