@@ -139,14 +139,16 @@ Outcome Attaching::ask() {
   const auto group = text(request_.group);
   const auto fingerprint = text(request_.fingerprint);
   const auto position = proto::CreatePosition(builder, request_.place.epoch, request_.place.step);
+  const auto sought =
+      request_.sought ? proto::CreatePosition(builder, request_.sought->epoch, request_.sought->step) : 0;
   const auto device = text(request_.gpus.device);
   const auto gpus = describe_gpus(builder, request_.gpus);
-  const auto body =
-      proto::CreateAttach(builder, kRequest, pipeline, spec, in_fd,
-                          request_.spec_is_json ? proto::SpecFormat::json : proto::SpecFormat::toml, folder, group,
-                          request_.rank, request_.world_size, request_.gpus.local_rank, request_.reader,
-                          request_.readers, position, fingerprint, request_.held_max, device, gpus,
-                          request_.gpus.transport, request_.gpus.ready_early, request_.join, request_.batch_size);
+  const auto body = proto::CreateAttach(builder, kRequest, pipeline, spec, in_fd,
+                                        request_.spec_is_json ? proto::SpecFormat::json : proto::SpecFormat::toml,
+                                        folder, group, request_.rank, request_.world_size, request_.gpus.local_rank,
+                                        request_.reader, request_.readers, position, fingerprint, request_.held_max,
+                                        device, gpus, request_.gpus.transport, request_.gpus.ready_early, request_.join,
+                                        request_.batch_size, sought);
   const int fds[] = {memory.get()};
   const auto bytes = proto::finish(builder, proto::Body::Attach, body);
   asked_ = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});

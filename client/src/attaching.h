@@ -57,6 +57,7 @@ struct AttachRequest {
   uint32_t reader = 0;
   uint32_t readers = 1;
   Place place;
+  std::optional<Place> sought;  // of a replica: where its last seek led, if it has had one batch since
   proto::Join join = proto::Join::now;
   std::string fingerprint;
   uint32_t held_max = 0;

@@ -177,6 +177,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
     ring_->release_unseen(ready.slot(), ready.generation());
     return {};
   }
+  sought_ = must_seek() ? std::optional(place_) : std::nullopt;
   seeking_ = Seeking::kNone;
   if (ready.run() != run_ || !(place == place_)) {
     return protocol_failure(connection, "a batch of epoch " + std::to_string(place.epoch) + ", step " +
@@ -256,6 +257,7 @@ Outcome Loader::seek(Place place) {
   if (is_there && (!has_replicas() || must_seek())) return {};
   if (seeking_ == Seeking::kNone) sought_from_ = place_;
   stays_ = is_there && ring_;
+  again_ = false;
   seeking_ = Seeking::kDue;
   place_ = place;
   if (!stays_) {
@@ -283,7 +285,8 @@ void Loader::send_seek(bool waits) {
   }
   seeking_ = waits ? Seeking::kWaits : Seeking::kSent;
   const auto position = proto::CreatePosition(builder, place_.epoch, place_.step);
-  const auto body = proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, keeps, waits);
+  const auto body =
+      proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, keeps, waits, again_);
   if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
     lose_ring(failure(SPDLD_NO_DAEMON, "the daemon at " + ring_->connection().path() + " takes no messages"));
   }

@@ -115,6 +115,8 @@ class Loader {
   Seeking seeking_ = Seeking::kNone;                       // to place_
   Place sought_from_;                                      // while it seeks: the place before
   bool stays_ = false;                                     // while it seeks: it stays where it stood
+  bool again_ = false;                                     // while it seeks: an earlier daemon was told of it
+  std::optional<Place> sought_;                            // where its last seek led, if it has had one batch since
   std::shared_ptr<Ring> ring_;                             // null while the daemon is away
   bool came_back_ = false;                                 // ring_ is not the first ring
   std::optional<Deadline::Clock::time_point> full_since_;  // all batches are held

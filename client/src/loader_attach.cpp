@@ -122,6 +122,7 @@ Outcome Loader::accept(const Attaching& attaching) {
   came_back_ = !first;
   run_ = 0;
   stays_ = false;
+  again_ = again_ || seeking_ == Seeking::kSent || seeking_ == Seeking::kWaits;
   seeking_ = must_seek() ? Seeking::kDue : Seeking::kNone;
   away_ = moving_ = false;
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
@@ -197,6 +198,7 @@ Outcome Loader::attach_again(Deadline deadline) {
         return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
       if (!retry_at_.passed()) continue;
       settings_.request.place = must_seek() ? sought_from_ : place_;
+      settings_.request.sought = sought_;
       attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
       progress_seen_ = 0;
     }

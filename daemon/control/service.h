@@ -60,6 +60,8 @@ struct AttachRequest {
   uint32_t rank = 0, world_size = 1, local_rank = 0;
   uint32_t reader = 0, readers = 1;
   sampler::Position position;
+  // Of a replica that has lost its daemon: where its last seek led, if it has taken one batch since.
+  std::optional<sampler::Position> sought = {};
   Join join = Join::kNow;
   std::string fingerprint;  // empty: not compared
   uint32_t held_max = 0;    // 0: as the pipeline says
@@ -77,6 +79,7 @@ struct SeekRequest {
   std::optional<std::vector<delivery::LeaseId>> keeps = {};  // leases that go on; its other leases end. None: all go on
   bool stays = false;  // it stands there already, and has taken no batch from there on
   bool waits = false;  // it waits for its next batch and seeks no more before; true also in a second message of a run
+  bool again = false;  // an earlier daemon got it, and nothing came of it
 };
 
 // A session's hold on a ring; ending it gives all its leases back.

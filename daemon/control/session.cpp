@@ -338,6 +338,7 @@ bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {
   }
   request.join = static_cast<Join>(attach.join());
   if (attach.position()) request.position = {attach.position()->epoch(), attach.position()->step()};
+  if (attach.sought()) request.sought = {attach.sought()->epoch(), attach.sought()->step()};
   request.fingerprint = proto::text_of(attach.fingerprint());
   request.held_max = attach.held_max();
   request.batch_size = attach.batch_size();
@@ -402,7 +403,7 @@ void Session::on_seek(const proto::Message& message) {
                           seek.request());
   SeekRequest request{seek.request(), seek.run(), {seek.position()->epoch(), seek.position()->step()}};
   if (seek.keeps()) request.keeps = leases_of(*seek.keeps());
-  request.stays = seek.stays(), request.waits = seek.waits();
+  request.stays = seek.stays(), request.waits = seek.waits(), request.again = seek.again();
   const Status status = at->second.attachment->seek(request);
   if (!status) refuse_message(code_of(status.error().trouble), status.error().message, seek.request());
 }

@@ -112,7 +112,8 @@ std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Positi
 delivery::ReaderId Feed::join(const control::AttachRequest& request, sampler::Position from,
                               const control::Client& client, std::shared_ptr<control::AttachReply> reply) {
   const delivery::ReaderId id = ring_.join(reply->reader(), setting_.sharing ? from : sampler::Position{});
-  seats_[id] = {request.group, request.reader, client, std::move(reply)};
+  Seat& seat = seats_[id] = {request.group, request.reader, client, std::move(reply)};
+  if (request.sought && sharding_.has(*request.sought)) seat.had_sought = sharding_.by_one_name(*request.sought);
   if (seats_.size() == setting_.readers) begun_ = true;
   fill_free_slots();
   return id;

@@ -115,6 +115,12 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     uint32_t run = 0;                              // of its last seek
     std::deque<control::SeekRequest> sought = {};  // seeks that not all replicas have made; the last is its goal
     bool waits = false;                            // for a batch from its goal
+    // Where it went before it came back, if it has had one batch since: another replica may have had none.
+    std::optional<sampler::Position> had_sought = {};
+
+    bool has_sought(sampler::Position to) const;
+    // A seek that it need not make itself, since it made it before it came back.
+    bool has_followed(const control::SeekRequest& seek) const { return seek.again && had_sought == seek.to; }
   };
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }

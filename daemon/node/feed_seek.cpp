@@ -47,7 +47,7 @@ void Feed::go_where_all_want() {
     return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) { return holds(seat.second); });
   };
   for (size_t i = 0; i < kSeeksMax && begun_ && !seats_.empty(); i++) {  // as many as can be met
-    if (!of_all([](const Seat& seat) { return !seat.sought.empty(); })) return;
+    if (!of_all([](const Seat& seat) { return !seat.sought.empty() || seat.had_sought; })) return;
     const bool all_wait = of_all([](const Seat& seat) { return seat.waits; });
     if (all_wait)
       for (auto& [id, seat] : seats_) seat.sought.erase(seat.sought.begin(), std::prev(seat.sought.end()));
@@ -58,27 +58,37 @@ void Feed::go_where_all_want() {
   }
 }
 
+bool Feed::Seat::has_sought(sampler::Position to) const {
+  return std::any_of(sought.begin(), sought.end(), [&](const control::SeekRequest& seek) { return seek.to == to; });
+}
+
 // The first place not yet followed that all replicas have sought.
 std::optional<sampler::Position> Feed::meeting_place() const {
-  for (const control::SeekRequest& wish : seats_.begin()->second.sought) {
-    const auto wants_it = [&](const control::SeekRequest& other) { return other.to == wish.to; };
-    if (std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
-          return std::any_of(seat.second.sought.begin(), seat.second.sought.end(), wants_it);
-        }))
-      return wish.to;
+  for (const auto& [id, seat] : seats_) {
+    for (const control::SeekRequest& wish : seat.sought) {
+      if (std::all_of(seats_.begin(), seats_.end(), [&](const auto& other) {
+            return other.second.has_sought(wish.to) || other.second.has_followed(wish);
+          }))
+        return wish.to;
+    }
   }
   return std::nullopt;
 }
 
 void Feed::go_to(sampler::Position to) {
+  for (auto& [id, seat] : seats_)
+    if (seat.sought.empty()) ring_.pause(id, seat.run, ring_.leases_of(id), std::nullopt);
   if (!ring_.all_stay()) {
     start_ = to;
     ring_.move(ring_.run() + 1);
     stream_->seek(ring_.run(), to);
   }
   for (auto& [id, seat] : seats_) {
-    while (seat.sought.front().to != to) seat.sought.pop_front();
-    seat.sought.pop_front();
+    if (seat.has_sought(to)) {
+      while (seat.sought.front().to != to) seat.sought.pop_front();
+      seat.sought.pop_front();
+    }
+    seat.had_sought.reset();
     if (seat.sought.empty()) ring_.resume(id);
   }
 }

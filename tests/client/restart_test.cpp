@@ -35,6 +35,54 @@ TEST_CASE("a hundred sessions that end cost no batch and repeat none") {
   CHECK(attached.daemon.counts().attaches == 101);
 }
 
+TEST_CASE("a replica that comes back tells where it went last, as long as another may not have followed") {
+  const uint64_t batches_since = GENERATE(1, 2);
+  FakeScript script;
+  script.slot_count = 1;
+  script.end_after = 1 + batches_since;
+  Folder folder;
+  const FakeDaemon daemon(folder.socket(), script);
+  const std::string socket = folder.socket();
+  spdld_attach_options options = options_for(socket);
+  options.readers = 2;
+  const test::Loader loader = attach(options);
+  CHECK_FALSE(daemon.counts().last_sought);
+  Batch first = next(loader);
+  REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
+  first.reset();
+  for (int64_t number = 6; number < 9; number++) CHECK(number_of(next(loader)) == number);
+  CHECK(daemon.counts().attaches == 2);
+  CHECK(daemon.counts().again == 0);
+  const std::optional<std::pair<uint64_t, uint64_t>> told = daemon.counts().last_sought;
+  if (batches_since == 1)
+    CHECK(told == std::pair<uint64_t, uint64_t>{1, 1});
+  else
+    CHECK_FALSE(told);
+}
+
+TEST_CASE("a replica that comes back before anything came of its seek says that it seeks again") {
+  FakeScript script;
+  script.slot_count = 1;
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, script);
+  spdld_attach_options options = options_for(socket);
+  options.readers = 2;
+  const test::Loader loader = attach(options);
+  Batch first = next(loader);
+  REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
+  REQUIRE(daemon->wait_until([](const FakeCounts& counts) { return counts.seeks == 1; }));
+  CHECK(daemon->counts().again == 0);
+  daemon.reset();
+  daemon = std::make_unique<FakeDaemon>(socket, script);
+  first.reset();
+  CHECK(number_of(next(loader)) == 6);
+  CHECK(daemon->counts().again == 1);
+  REQUIRE(spdld_seek(loader.get(), 0, 3) == SPDLD_OK);  // another one, which the daemon hears for the first time
+  CHECK(number_of(next(loader)) == 3);
+  CHECK(daemon->counts().again == 1);
+}
+
 TEST_CASE("after GOODBYE the loader comes back by itself") {
   Attached attached(ending(FakeScript::End::kGoodbye));
   CHECK(numbers_to_the_end(attached.loader) == count_from(0, 10));

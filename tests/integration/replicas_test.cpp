@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "tests/control/raw_client.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
@@ -81,6 +82,7 @@ class ReplicaNode {
     daemon.stop(SIGKILL);
     daemon.start();
   }
+  const std::string& toml() const { return toml_; }
   uint64_t decoded() const {
     return nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()))["stages"][1]["samples"];
   }
@@ -96,6 +98,61 @@ std::vector<Actor> ReplicaNode::pair() const {
   for (uint32_t reader = 0; reader < 2; reader++) actors.push_back({replica(reader)});
   return actors;
 }
+
+// A replica that has come back, and says so in the protocol's own words.
+class RawReplica {
+ public:
+  RawReplica(const ReplicaNode& node, uint32_t reader, At position, std::optional<At> sought)
+      : client_(node.daemon.socket()) {
+    client_.hello();
+    flatbuffers::FlatBufferBuilder builder;
+    const auto spec = builder.CreateString(node.toml()), group = builder.CreateString("replicas");
+    const auto from = proto::CreatePosition(builder, position.epoch, position.step);
+    const auto has_sought = sought ? proto::CreatePosition(builder, sought->epoch, sought->step) : 0;
+    proto::AttachBuilder attach(builder);
+    attach.add_request(1);
+    attach.add_spec(spec);
+    attach.add_group(group);
+    attach.add_reader(reader);
+    attach.add_readers(2);
+    attach.add_position(from);
+    attach.add_sought(has_sought);
+    client_.send(proto::finish(builder, proto::Body::Attach, attach.Finish()));
+    for (;;) {  // each turn waits for the daemon
+      const auto heard = client_.hear();
+      REQUIRE(heard);
+      if (const auto* attached = heard->message().body_as_Attached()) {
+        attachment_ = attached->attachment();
+        return;
+      }
+      REQUIRE(heard->message().body_as_Preparing());
+    }
+  }
+  void seek(At to, bool again) {
+    run_++;
+    flatbuffers::FlatBufferBuilder builder;
+    const auto position = proto::CreatePosition(builder, to.epoch, to.step);
+    const auto none_kept = builder.CreateVectorOfStructs(std::vector<proto::LeaseId>());
+    const auto seek = proto::CreateSeek(builder, attachment_, run_, position, run_, false, none_kept, true, again);
+    client_.send(proto::finish(builder, proto::Body::Seek, seek));
+  }
+  // The place of its next batch, which is given back at once; of an earlier run: passed over.
+  At next() {
+    for (;;) {  // each turn waits for the daemon
+      const auto heard = client_.hear();
+      REQUIRE(heard);
+      const auto* ready = heard->message().body_as_Ready();
+      REQUIRE(ready);
+      if (ready->run() != run_) continue;  // its lease ended with the seek
+      client_.send_release(attachment_, ready->slot(), ready->generation());
+      return {ready->position()->epoch(), ready->position()->step()};
+    }
+  }
+
+ private:
+  RawClient client_;
+  uint32_t attachment_ = 0, run_ = 0;
+};
 
 void run_by_turns(std::vector<Actor>& actors, std::mt19937& random) {
   REQUIRE(soon([&] {
@@ -365,6 +422,30 @@ TEST_CASE("a daemon that is killed when all have sought: what it sent counts, an
     run_by_turns(actors, random);
     CHECK(actors[0].last(8) == node.reference({round, 4}, 8));
     CHECK(actors[1].last(7) == node.reference({round, 5}, 7));
+  }
+}
+
+TEST_CASE("a daemon that is killed between the first batches of two replicas: both go on from there") {
+  const ReplicaNode node;
+  RawReplica behind(node, 0, {0, 2}, {}), ahead(node, 1, {1, 5}, At{1, 4});
+  behind.seek({1, 4}, true);
+  At place = ahead.next();
+  for (int i = 0; i < 20 && place != At{1, 4}; i++) place = ahead.next();  // batches that it has had, or passes over
+  CHECK(place == At{1, 4});
+  CHECK(behind.next() == At{1, 4});
+  CHECK(ahead.next() == At{1, 5});
+  CHECK(behind.next() == At{1, 5});
+}
+
+TEST_CASE("a replica that came back waits for the others where it seeks anew") {
+  const ReplicaNode node;
+  RawReplica one(node, 0, {1, 5}, At{1, 4}), other(node, 1, {1, 5}, At{1, 4});
+  one.seek({1, 4}, false);
+  for (At at{1, 5}; at != At{3, 0}; at = at.on(1)) CHECK(other.next() == at);  // it goes on as it likes
+  other.seek({1, 4}, false);
+  for (RawReplica* replica : {&one, &other}) {
+    CHECK(replica->next() == At{1, 4});
+    CHECK(replica->next() == At{1, 5});
   }
 }
 

@@ -156,7 +156,7 @@ bool FakeDaemon::serve_message(Session& session, const proto::Message& message, 
       session.step = seek.position()->step();
       session.pushed.clear();
       take_back(session, *seek.keeps());
-      count([&](FakeCounts& counts) { ++counts.seeks, counts.stays += seek.stays(); });
+      count([&](FakeCounts& counts) { ++counts.seeks, counts.stays += seek.stays(), counts.again += seek.again(); });
       return true;
     }
     case proto::Body::Push:
@@ -193,6 +193,8 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
   }
   count([&](FakeCounts& counts) {
     ++counts.attaches;
+    counts.last_sought.reset();
+    if (attach.sought()) counts.last_sought = {attach.sought()->epoch(), attach.sought()->step()};
     counts.last_spec = spec;
     counts.last_folder = proto::text_of(attach.spec_folder());
     counts.last_group = proto::text_of(attach.group());
