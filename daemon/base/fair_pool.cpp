@@ -147,10 +147,12 @@ FairPool::Rivals FairPool::rivals_of(const Lane& lane) {
 }
 
 double FairPool::place_of(const Group& group, uint64_t now_ns) const {
+  if (group.share_.waiting > 0) return group.share_.virtual_ns;
   return place_of(group.share_, rivals_of(group), served_at_ns_, now_ns);
 }
 
 double FairPool::place_of(const Lane& lane, uint64_t now_ns) const {
+  if (lane.share_.waiting > 0) return lane.share_.virtual_ns;
   return place_of(lane.share_, rivals_of(lane), lane.group_->served_at_ns_, now_ns);
 }
 
@@ -158,7 +160,6 @@ double FairPool::place_of(const Lane& lane, uint64_t now_ns) const {
 // others are. But it moves no further than the others could have used the threads meanwhile: after a short while it is
 // still owed what others used too much before.
 double FairPool::place_of(const Share& share, const Rivals& rivals, double served_at_ns, uint64_t now_ns) const {
-  if (share.waiting > 0) return share.virtual_ns;
   double place_ns = rivals.weight > 0 ? rivals.least_ns : served_at_ns;
   if (share.has_served) {
     const uint64_t since_ns = share.is_busy() ? share.idle_ns : share.slept_ns;
