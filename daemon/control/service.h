@@ -137,7 +137,8 @@ class AttachReply {
   virtual void failed(const Error& error) = 0;  // after attached: the ring gives no further batch
   // After attached: a seek that was accepted at first has failed; another seek may follow.
   virtual void seek_refused(uint32_t request, const Error& error) = 0;
-  // Whether the client has gone, even where the news of it is still on its way.
+  // Whether the client has gone, even where the news of it is still on its way. Its last messages are taken before this
+  // returns, and may end the attachment.
   virtual bool client_gone() const = 0;
 };
 

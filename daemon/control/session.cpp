@@ -154,7 +154,7 @@ void Session::wait_writable() {
   socket_.when_writable([self = shared_from_this()] {
     self->writing_ = false;
     if (self->state_ == State::kEnded) return;
-    if (!self->outbox_.flush()) return self->end("its socket is gone");
+    if (!self->outbox_.flush()) return self->leave("its socket is gone");
     if (!self->outbox_.empty()) return self->wait_writable();
     self->wait_readable();
   });
@@ -231,8 +231,8 @@ void Session::note_short_memory(const proto::Message& message) {
 }
 
 void Session::send(std::span<const uint8_t> bytes, std::span<const int> fds) {
-  if (state_ == State::kEnded || process_ended_) return;
-  if (!outbox_.send(bytes, fds)) return end("it is gone, or does not read what it is sent");
+  if (state_ == State::kEnded || gone_) return;
+  if (!outbox_.send(bytes, fds)) return leave("it is gone, or does not read what it is sent");
   if (!outbox_.empty()) wait_writable();
 }
 
@@ -292,23 +292,31 @@ void Session::wait_for_process() {
   process_.when_readable([self = shared_from_this()] {
     if (self->state_ == State::kEnded) return;
     if (proto::process_has_ended(self->process_.fd()))
-      self->on_process_ended();
+      self->leave("its process has ended");
     else
       self->wait_for_process();
   });
 }
 
+// The client has gone, and nobody hears answers any more. Not now: this may be called from within a ring that sends.
+void Session::leave(const char* why) {
+  if (state_ == State::kEnded || std::exchange(gone_, true)) return;
+  loop_.post([self = shared_from_this(), why] {
+    self->take_last_messages();
+    self->end(why);
+  });
+}
+
 // Messages that the client sent before its end may still lie in the socket: a RELEASE or a DETACH tells an orderly end
 // from a death. They are not read to the socket's end, which forked children may hold off.
-void Session::on_process_ended() {
-  process_ended_ = true;
+void Session::take_last_messages() {
+  gone_ = true;
   try {
     for (int i = 0; i < kMessagesAtOnce && state_ == State::kGreeted; i++)
       if (read_message() != Read::kMessage) break;
   } catch (const std::bad_alloc&) {
     log::error("session {}: spdld is short of memory, and its last messages are lost", client_.session);
   }
-  end("its process has ended");
 }
 
 bool Session::read_attach(const proto::Attach& attach, AttachRequest& request) {

@@ -83,7 +83,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_push(const proto::Message& message);
   void watch_process(UniqueFd pidfd);
   void wait_for_process();
-  void on_process_ended();
+  void leave(const char* why);
+  void take_last_messages();
   void note_short_memory(const proto::Message& message);
   bool read_attach(const proto::Attach& attach, AttachRequest& request);
   bool read_gpus(const proto::Attach& attach, AttachRequest& request);
@@ -104,7 +105,7 @@ class Session : public std::enable_shared_from_this<Session> {
   State state_ = State::kNew;
   bool reading_ = false, writing_ = false;  // a wait is under way
   bool asked_ = false;                      // its last message was a query
-  bool process_ended_ = false;              // nobody hears answers any more
+  bool gone_ = false;                       // nobody hears answers any more
   uint64_t bad_messages_ = 0;
   uint64_t heard_ns_ = 0;  // when its last message came
   uint64_t started_ns_;

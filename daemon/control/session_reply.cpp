@@ -208,7 +208,10 @@ void SessionReply::preparing(std::string_view what, uint64_t done, uint64_t tota
 
 bool SessionReply::client_gone() const {
   const auto session = session_.lock();
-  return refused_ || !session || session->client_gone();
+  if (refused_ || !session) return true;
+  if (!session->client_gone()) return false;
+  session->take_last_messages();
+  return true;
 }
 
 void SessionReply::refused(const Error& error) {

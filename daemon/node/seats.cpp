@@ -307,7 +307,7 @@ void Node::evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::
     if (key.uid != uid) continue;
     const auto seats = feed->seats();
     for (const auto& [id, seat] : seats)
-      if (seat.group == group && seat.reply->client_gone()) leave(feed, id, &seat.client);
+      if (seat.group == group && seat.reply->client_gone() && feed->seats().contains(id)) leave(feed, id, &seat.client);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <random>
 
 #include "daemon/memory/host/host_slot.h"
@@ -384,6 +385,36 @@ TEST_CASE("what a client sent before its process ended is taken, even where the 
   kill(child, SIGKILL);
   served.wait_for_sessions(0);
   waitpid(child, nullptr, 0);
+  CHECK(notes.released == std::vector<delivery::LeaseId>{{0, 7}});
+  CHECK(notes.ended == 1);
+}
+
+TEST_CASE("what a client sent before it closed its socket is taken, whoever notices first that it has gone") {
+  const bool by_question = GENERATE(true, false);  // another client that wants its seat, or a message to it
+  Served served;
+  OneRing ring;
+  Notes notes;
+  std::shared_ptr<control::AttachReply> reply;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) {
+    reply = to;
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+  };
+  std::optional<RawClient> client(served.path());
+  client->hello();
+  client->send_attach(1, "p");
+  const auto heard = client->hear();
+  REQUIRE(heard->message().body_as_Attached());
+  const uint32_t number = heard->message().body_as_Attached()->attachment();
+  served.on_control([&] {
+    client->send_release(number, 0, 7);
+    client->send_detach(number);
+    client.reset();
+    if (!by_question) return reply->failed({Trouble::kTransient, "nobody hears this"});
+    CHECK(reply->client_gone());
+    CHECK(notes.ended == 1);
+  });
+  served.wait_for_sessions(0);
   CHECK(notes.released == std::vector<delivery::LeaseId>{{0, 7}});
   CHECK(notes.ended == 1);
 }
