@@ -8,73 +8,18 @@
 #include <optional>
 #include <random>
 
-#include "daemon/memory/host/host_slot.h"
+#include "tests/control/noting.h"
 #include "tests/control/raw_client.h"
 
 namespace spdld::session_test {
 
 using namespace spdld;
 using proto::ErrorCode;
+using test::Notes;
+using test::NotingAttachment;
+using test::OneRing;
 using test::RawClient;
 using test::Served;
-
-namespace {
-
-// An attachment that notes what it is told.
-struct Notes {
-  std::vector<delivery::LeaseId> released, kept;
-  std::vector<sampler::Position> sought;
-  std::vector<sampler::PushedSteps> pushed;
-  int ended = 0;
-  // Of the leases kept by DETACH, those given back since.
-  size_t released_after_detach() const {
-    return static_cast<size_t>(std::count_if(kept.begin(), kept.end(), [&](const delivery::LeaseId& lease) {
-      return std::find(released.begin(), released.end(), lease) != released.end();
-    }));
-  }
-};
-
-class NotingAttachment final : public control::Attachment {
- public:
-  explicit NotingAttachment(Notes& notes) : notes_(notes) {}
-  ~NotingAttachment() override { notes_.ended++; }
-  bool release(const delivery::LeaseId& lease, uint64_t, uint64_t) override {
-    notes_.released.push_back(lease);
-    return lease.generation != 99;
-  }
-  void dismiss(std::span<const delivery::LeaseId> keeps) override { notes_.kept.assign(keeps.begin(), keeps.end()); }
-  bool holds_leases() const override { return notes_.kept.size() > notes_.released_after_detach(); }
-  Status seek(const control::SeekRequest& seek) override {
-    notes_.sought.push_back(seek.to);
-    if (seek.to.step == 77) return Error{Trouble::kUsage, "there is no step 77"};
-    return Done{};
-  }
-  Status push(const sampler::PushedSteps& steps) override {
-    if (steps.last && steps.sizes.empty()) return Error{Trouble::kLimit, "no end here"};
-    notes_.pushed.push_back(steps);
-    return Done{};
-  }
-
- private:
-  Notes& notes_;
-};
-
-struct OneRing {
-  memory::HostSlot memory{8192, memory::Access::kWritable};
-  batch::Layout layout{{{"value", config::DType::kInt64, {}, 8, 0}}, 4, 1 << 20};
-  control::AttachedInfo info() const {
-    control::AttachedInfo info;
-    info.pipeline = "p";
-    info.slots = {memory.shared()};
-    info.slot_bytes = 8192;
-    info.layout = &layout;
-    info.global_size = 4, info.samples = 40, info.steps_per_epoch = 10, info.epochs = 1;
-    info.fingerprint = "f";
-    return info;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("the handshake") {
   Served served;
@@ -330,92 +275,6 @@ TEST_CASE("an attach that is answered after its client has gone is given back at
     reply.reset();
   });
   CHECK(gone);
-  CHECK(notes.ended == 1);
-}
-
-TEST_CASE("a session ends with its client's process, even where a forked child still holds the socket") {
-  Served served;
-  const pid_t child = fork();
-  if (child == 0) {
-    pause();
-    _exit(0);
-  }
-  RawClient client(served.path());  // this process goes on holding the socket, as a forked child would
-  client.hello(child);
-  served.wait_for_sessions(1);
-  kill(child, SIGKILL);
-  served.wait_for_sessions(0);
-  CHECK(served.emptied == 1);
-  waitpid(child, nullptr, 0);
-}
-
-TEST_CASE("what a client sent before its process ended is taken, even where the daemon was not reading it") {
-  Served served;
-  OneRing ring;
-  Notes notes;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
-    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-  };
-  int answers = 0;
-  served.service.on_query = [&](std::string_view, std::string_view) {
-    answers++;
-    return std::string(30'000, 'x');
-  };
-  const pid_t child = fork();
-  if (child == 0) {
-    pause();
-    _exit(0);
-  }
-  RawClient client(served.path());
-  client.hello(child);
-  client.send_attach(1, "p");
-  const auto heard = client.hear();
-  REQUIRE(heard->message().body_as_Attached());
-  const uint32_t number = heard->message().body_as_Attached()->attachment();
-  for (uint32_t i = 0; i < 20; i++) client.send_query(2 + i, proto::Topic::ping);  // whose answers it does not read
-  client.send_release(number, 0, 7);
-  client.send_detach(number);
-  int answered = 0;
-  for (int last = -1; last != answered || answered == 0;) {  // until it waits for this client to read
-    last = answered;
-    served.on_control([&] { answered = answers; });
-  }
-  CHECK(answered < 20);
-  kill(child, SIGKILL);
-  served.wait_for_sessions(0);
-  waitpid(child, nullptr, 0);
-  CHECK(notes.released == std::vector<delivery::LeaseId>{{0, 7}});
-  CHECK(notes.ended == 1);
-}
-
-TEST_CASE("what a client sent before it closed its socket is taken, whoever notices first that it has gone") {
-  const bool by_question = GENERATE(true, false);  // another client that wants its seat, or a message to it
-  Served served;
-  OneRing ring;
-  Notes notes;
-  std::shared_ptr<control::AttachReply> reply;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
-    reply = to;
-    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-  };
-  std::optional<RawClient> client(served.path());
-  client->hello();
-  client->send_attach(1, "p");
-  const auto heard = client->hear();
-  REQUIRE(heard->message().body_as_Attached());
-  const uint32_t number = heard->message().body_as_Attached()->attachment();
-  served.on_control([&] {
-    client->send_release(number, 0, 7);
-    client->send_detach(number);
-    client.reset();
-    if (!by_question) return reply->failed({Trouble::kTransient, "nobody hears this"});
-    CHECK(reply->client_gone());
-    CHECK(notes.ended == 1);
-  });
-  served.wait_for_sessions(0);
-  CHECK(notes.released == std::vector<delivery::LeaseId>{{0, 7}});
   CHECK(notes.ended == 1);
 }
 
