@@ -300,7 +300,8 @@ void Session::wait_for_process() {
 
 // The client has gone, and nobody hears answers any more. Not now: this may be called from within a ring that sends.
 void Session::leave(const char* why) {
-  if (state_ == State::kEnded || std::exchange(gone_, true)) return;
+  if (state_ == State::kEnded) return;
+  gone_ = true;
   loop_.post([self = shared_from_this(), why] {
     self->take_last_messages();
     self->end(why);

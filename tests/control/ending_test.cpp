@@ -74,7 +74,35 @@ TEST_CASE("what a client sent before its process ended is taken, even where the 
   CHECK(notes.ended == 1);
 }
 
-TEST_CASE("what a client sent before it closed its socket is taken, whoever notices first that it has gone") {
+TEST_CASE("a session whose client was asked after ends with the process, where a forked child holds the socket") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  std::shared_ptr<control::AttachReply> reply;
+  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
+                                 std::shared_ptr<control::AttachReply> to) {
+    reply = to;
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  RawClient client(served.path());  // this process goes on holding the socket, as a forked child would
+  client.hello(child);
+  client.send_attach(1, "p");
+  REQUIRE(client.hear()->message().body_as_Attached());
+  served.on_control([&] {  // before the control thread hears of the end by itself
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    CHECK(reply->client_gone());
+  });
+  served.wait_for_sessions(0);
+  CHECK(notes.ended == 1);
+}
+
+TEST_CASE("messages that lie in a closed socket are taken, whoever notices first that the client has gone") {
   const bool by_question = GENERATE(true, false);  // another client that wants its seat, or a message to it
   Served served;
   OneRing ring;
