@@ -1,4 +1,5 @@
 """Makes the arrays of a framework from spdld.Tensor. A framework is imported only when it is asked for."""
+import abc
 import importlib
 import sys
 from typing import Any, Callable, Dict, Optional, Tuple, Type
@@ -13,7 +14,7 @@ Converter = Optional[Callable[[Tensor], Any]]
 Order = Optional[Callable[[], None]]
 
 
-class Framework:
+class Framework(abc.ABC):
     """One framework, imported."""
 
     name: str
@@ -24,15 +25,15 @@ class Framework:
         except ImportError as error:
             raise ImportError(f'framework="{self.name}" needs {name}, which cannot be imported: {error}') from error
 
+    @abc.abstractmethod
     def refuses_gpus(self) -> Optional[str]:
         """Returns the reason why the framework cannot take batches in GPU memory, as the end of a sentence. None: it
         can."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
         """Returns the function that turns a Tensor into an array (None: the Tensor is used itself), and the order
         function. For memory and device see Info."""
-        raise NotImplementedError
 
 
 class _Torch(Framework):
