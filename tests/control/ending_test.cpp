@@ -38,10 +38,7 @@ TEST_CASE("what a client sent before its process ended is taken, even where the 
   Served served;
   OneRing ring;
   Notes notes;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
-    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-  };
+  test::attach_all(served, ring, notes);
   int answers = 0;
   served.service.on_query = [&](std::string_view, std::string_view) {
     answers++;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "daemon/control/service.h"
 #include "daemon/memory/host/host_slot.h"
+#include "tests/control/raw_client.h"
 
 namespace spdld::test {
 
@@ -62,5 +64,13 @@ struct OneRing {
     return info;
   }
 };
+
+// Every attach gets an attachment that notes to `notes`.
+inline void attach_all(Served& served, const OneRing& ring, Notes& notes) {
+  served.service.on_attach = [&](const control::Client&, const control::AttachRequest&,
+                                 const std::shared_ptr<control::AttachReply>& to) {
+    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
+  };
+}
 
 }  // namespace spdld::test

@@ -42,9 +42,9 @@ void RawClient::send_hello(uint16_t version_min, uint16_t version_max, std::vect
   FlatBufferBuilder builder;
   const auto name = builder.CreateString("raw");
   const auto known = builder.CreateVectorOfStrings(capabilities);
-  send(proto::finish(builder, Body::Hello,
-                     proto::CreateHello(builder, version_min, version_max, name, getpid(), known)),
-       fds);
+  send(
+      proto::finish(builder, Body::Hello, proto::CreateHello(builder, version_min, version_max, name, getpid(), known)),
+      fds);
 }
 
 void RawClient::hello(int pidfd_of, const std::vector<std::string>& capabilities) {
@@ -110,7 +110,8 @@ std::pair<proto::ErrorCode, std::string> RawClient::hear_error() {
 }
 
 Served::Served(uint32_t sessions_max) {
-  server = std::make_unique<control::Server>(loop, proto::listen_at(path(), 0600), control::UserLimits{.sessions_max = sessions_max}, service,
+  server = std::make_unique<control::Server>(loop, proto::listen_at(path(), 0600),
+                                             control::UserLimits{.sessions_max = sessions_max}, service,
                                              [this] { emptied++; });
   thread_ = std::thread([this] { loop.run(); });
 }

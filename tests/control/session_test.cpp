@@ -329,10 +329,7 @@ TEST_CASE("a lease that DETACH keeps goes on until its release, and nothing else
   Served served;
   OneRing ring;
   Notes notes;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
-    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-  };
+  test::attach_all(served, ring, notes);
   served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
   RawClient client(served.path());
   client.hello();

@@ -2,31 +2,18 @@
 #include <catch2/catch.hpp>
 #include <new>
 
-#include "daemon/memory/host/host_slot.h"
+#include "tests/control/noting.h"
 #include "tests/control/raw_client.h"
 
 namespace spdld::control_short_memory_test {
 
 using namespace spdld;
 using proto::ErrorCode;
+using test::OneRing;
 using test::RawClient;
 using test::Served;
 
 namespace {
-
-struct Ring {
-  memory::HostSlot memory{8192, memory::Access::kWritable};
-  batch::Layout layout{{{"value", config::DType::kInt64, {}, 8, 0}}, 4, 1 << 20};
-  control::AttachedInfo info() const {
-    control::AttachedInfo info;
-    info.pipeline = "p";
-    info.slots = {memory.shared()};
-    info.slot_bytes = 8192;
-    info.layout = &layout;
-    info.global_size = 4, info.samples = 40, info.steps_per_epoch = 10, info.epochs = 1;
-    return info;
-  }
-};
 
 // Finds no memory when a batch is given back, and notes its end.
 class Short final : public control::Attachment {
@@ -65,7 +52,7 @@ TEST_CASE("a query without memory for its answer is answered so, and the next on
 }
 
 TEST_CASE("an ATTACH without memory is refused once, and what comes of it later is given back") {
-  const Ring ring;
+  const OneRing ring;
   Served served;
   int ended = 0;
   std::shared_ptr<control::AttachReply> kept;
@@ -93,7 +80,7 @@ TEST_CASE("an ATTACH without memory is refused once, and what comes of it later 
 }
 
 TEST_CASE("after half of another message the session ends, and the daemon goes on") {
-  const Ring ring;
+  const OneRing ring;
   Served served;
   int ended = 0;
   served.service.on_attach = [&](const control::Client&, control::AttachRequest, const auto& reply) {

@@ -1,7 +1,6 @@
 // What crosses the border between a daemon and clients of other users: texts that are no names, and what one user hears
 // of another. The strangers are real users: these tests run as root alone, and speak the raw protocol where a client
 // would not.
-#include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +11,7 @@
 #include <thread>
 
 #include "tests/control/raw_client.h"
-#include "tests/integration/trainer.h"
+#include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
@@ -26,26 +25,6 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr uid_t kStranger = 12345, kOther = 12346;
-
-bool is_root() {
-  if (geteuid() == 0) return true;
-  WARN("not tried: only root can be somebody else");
-  return false;
-}
-
-// Runs as another user in a process of its own, and gives the text that comes of it.
-std::string as_user(uid_t uid, const std::function<std::string()>& what) {
-  Pipe told;
-  const pid_t child = in_child([&] {
-    if (setgroups(0, nullptr) != 0 || setgid(uid) != 0 || setuid(uid) != 0) return 50;
-    told.write(what());
-    return 0;
-  });
-  told.close_writer();
-  const std::string text = told.read_all();
-  const int code = wait_for(child);
-  return code == 0 ? text : "exit code " + std::to_string(code) + " " + text;
-}
 
 // "" where all is well.
 std::string failure_of(const Job& job) {

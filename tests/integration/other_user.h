@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/integration/trainer.h"
 
@@ -20,7 +21,23 @@ inline bool is_root() {
   return false;
 }
 
-inline bool become(uid_t uid) { return setgroups(0, nullptr) == 0 && setgid(uid) == 0 && setuid(uid) == 0; }
+inline bool become(uid_t uid, const std::vector<gid_t>& groups = {}) {
+  return setgroups(groups.size(), groups.data()) == 0 && setgid(uid) == 0 && setuid(uid) == 0;
+}
+
+// Runs as another user with these supplementary groups in a process of its own, and gives the text that comes of it.
+inline std::string as_user(uid_t uid, const std::function<std::string()>& what, const std::vector<gid_t>& groups = {}) {
+  Pipe told;
+  const pid_t child = in_child([&] {
+    if (!become(uid, groups)) return 50;
+    told.write(what());
+    return 0;
+  });
+  told.close_writer();
+  const std::string text = told.read_all();
+  const int code = wait_for(child);
+  return code == 0 ? text : "exit code " + std::to_string(code) + " " + text;
+}
 
 // Another user's process, which does something and tells it in a line. The line has come when the constructor returns.
 // Then it goes on to live until this object ends it.

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/control/raw_client.h"
-#include "tests/integration/trainer.h"
+#include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
@@ -44,26 +44,14 @@ Outcome try_attach(const Job& job) {
   return {};
 }
 
-// Runs as another user with these supplementary groups, in a process of its own. It gives "" where all is well.
-std::string as_stranger(const std::vector<gid_t>& groups, const std::function<std::string()>& what,
-                        uid_t uid = kStranger) {
-  Pipe told;
-  const pid_t child = in_child([&] {
-    if (setgroups(groups.size(), groups.data()) != 0 || setgid(uid) != 0 || setuid(uid) != 0) return 50;
-    told.write(what());
-    return 0;
-  });
-  told.close_writer();
-  const std::string text = told.read_all();
-  const int code = wait_for(child);
-  return code == 0 ? text : "exit code " + std::to_string(code) + " " + text;
-}
-
 std::string attach_as_stranger(const std::vector<gid_t>& groups, const Job& job) {
-  return as_stranger(groups, [&] {
-    const Outcome outcome = try_attach(job);
-    return outcome.result == SPDLD_OK ? "" : std::string(spdld_result_name(outcome.result)) + ": " + outcome.text;
-  });
+  return as_user(
+      kStranger,
+      [&] {
+        const Outcome outcome = try_attach(job);
+        return outcome.result == SPDLD_OK ? "" : std::string(spdld_result_name(outcome.result)) + ": " + outcome.text;
+      },
+      groups);
 }
 
 // open/ and closed/, each with photos and a list; a link in open/ that leads to closed/. Anybody may look in.
@@ -104,12 +92,6 @@ void reload(DaemonProcess& daemon, const std::string& settings) {
   daemon.rewrite_settings(settings);
   kill(daemon.pid(), SIGHUP);
   REQUIRE(soon([&] { return daemon.log().find("was read anew", before) != std::string::npos; }));
-}
-
-bool is_root() {
-  if (geteuid() == 0) return true;
-  WARN("not tried: only root can be somebody else");
-  return false;
 }
 
 }  // namespace
@@ -204,7 +186,7 @@ TEST_CASE("a link in an open root leads no sender of specs out of it") {
       return e.what();
     }
   };
-  const auto as_sender = [&](const std::string& folder) { return as_stranger({}, [&] { return taken(folder); }); };
+  const auto as_sender = [&](const std::string& folder) { return as_user(kStranger, [&] { return taken(folder); }); };
   CHECK(as_sender("open/classes") == "2");  // its link stays inside
   CHECK_THAT(as_sender("open/linked"), Contains("open/linked/b leads out of the folders"));
   CHECK_THAT(as_sender("open/picture"), Contains("open/picture/a/00001.jpg leads out of the folders"));
@@ -334,7 +316,7 @@ TEST_CASE("who sends specs is held to a number of pipelines, to slot bytes, and 
     spec.seed = seed, spec.batch_size = batch_size;
     return Job{.socket = daemon->socket(), .spec = "cpu_weight = 50\n" + spec.toml(folders.path("open/photos"))};
   };
-  CHECK(as_stranger({}, [&]() -> std::string {
+  CHECK(as_user(kStranger, [&]() -> std::string {
           std::optional<Loader> first = attach(job(1));
           const Json cpu = Json::parse(query("describe", "photos", daemon->socket().c_str()))["cpu"];
           if (cpu["weight"] != 1 || cpu["own_weight"] != 50) return "it weighs " + cpu.dump();
@@ -367,7 +349,7 @@ TEST_CASE("a client that does not know the error spec_refused hears that it is d
   const Folders folders;
   const auto daemon = shared_daemon("");
   const auto refusal_to = [&](const std::vector<std::string>& capabilities) {
-    return as_stranger({}, [&] {
+    return as_user(kStranger, [&] {
       RawClient client(daemon->socket());
       client.hello(0, capabilities);
       client.send_spec(1, folders.spec("open/photos"));

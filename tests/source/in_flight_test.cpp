@@ -90,17 +90,20 @@ void fetch_all(Photos& photos, LocalFetcher& fetcher, FetchObserver& observer, B
   }
 }
 
+// Has all of them fetched and decoded.
+void decode_all(Photos& photos, BytesInFlight& in_flight, Decoders& decoders, unsigned fetch_threads) {
+  LocalFetcher fetcher(fetch_threads);
+  fetch_all(photos, fetcher, decoders, in_flight);
+  REQUIRE(decoders.wait(photos.requests.size()));
+}
+
 }  // namespace
 
 TEST_CASE("all samples of a user come, and their bytes stay under the bound") {
   Photos photos(std::vector<uint64_t>(200, 100));
   BytesInFlight in_flight(400 * kKiB);
   Decoders decoders(in_flight);
-  {
-    LocalFetcher fetcher(8);
-    fetch_all(photos, fetcher, decoders, in_flight);
-    REQUIRE(decoders.wait(200));
-  }
+  decode_all(photos, in_flight, decoders, 8);
   CHECK(decoders.failed == 0);
   CHECK(decoders.bytes_most <= 400 * kKiB);
   CHECK(in_flight.waits() > 0);
@@ -113,11 +116,7 @@ TEST_CASE("a sample that is larger than the bound is read alone") {
   Photos photos(sizes);
   BytesInFlight in_flight(100 * kKiB);
   Decoders decoders(in_flight);
-  {
-    LocalFetcher fetcher(4);
-    fetch_all(photos, fetcher, decoders, in_flight);
-    REQUIRE(decoders.wait(60));
-  }
+  decode_all(photos, in_flight, decoders, 4);
   CHECK(decoders.failed == 0);
   CHECK(decoders.bytes_most == ByteBuffer::room_for(1000 * kKiB));
   CHECK(in_flight.bytes() == 0);
