@@ -2,7 +2,7 @@
 import abc
 import importlib
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from spdld._errors import InvalidError, UnsupportedError
 from spdld._spdld import Tensor
@@ -151,14 +151,15 @@ class _Raw(Framework):
         return None, None
 
 
-_FRAMEWORKS: Dict[str, Type[Framework]] = {kind.name: kind for kind in (_Torch, _Numpy, _Jax, _Cupy, _Raw)}
+_FRAMEWORKS: Dict[str, Callable[[], Framework]] = {
+    _Torch.name: _Torch, _Numpy.name: _Numpy, _Jax.name: _Jax, _Cupy.name: _Cupy, _Raw.name: _Raw}
 
 
 def framework_of(name: Optional[str]) -> Framework:
     """Returns the framework of this name. With None it is torch where the program has imported torch, else numpy."""
     if name is None:
         name = "torch" if "torch" in sys.modules else "numpy"
-    kind = _FRAMEWORKS.get(name)
-    if kind is None:
+    make = _FRAMEWORKS.get(name)
+    if make is None:
         raise InvalidError(f"framework={name!r} is not known: give one of {', '.join(_FRAMEWORKS)}")
-    return kind()
+    return make()
