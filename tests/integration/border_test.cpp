@@ -200,7 +200,7 @@ TEST_CASE("a user sees no other user's processes, groups and paths; root and the
   const Node node;
   Pipe until, attached;
   const pid_t other = in_child([&] {
-    if (setgroups(0, nullptr) != 0 || setgid(kOther) != 0 || setuid(kOther) != 0) return 50;
+    if (!become(kOther)) return 50;
     until.close_writer();
     const Loader loader = attach(node.job("open", "others-group"));
     attached.write("x");

@@ -1,5 +1,4 @@
 // Another user's clients send sockets whose closing takes 40 s. Nobody waits for that.
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -14,7 +13,7 @@
 
 #include "client/include/spdld.hpp"
 #include "proto/message.h"
-#include "tests/integration/trainer.h"
+#include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/lingering.h"
 
@@ -56,7 +55,7 @@ class BadClient {
     pid_ = in_child([&] {
       go.close_writer();
       go.read_byte();  // until this process alone, of the two, has the sockets
-      if (setgroups(0, nullptr) != 0 || setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
+      if (!become(kStranger)) return 50;
       std::vector<UniqueFd> connections;
       for (auto& one : lingering_) {
         connections.push_back(proto::connect_to(daemon.socket()));
@@ -84,12 +83,6 @@ class BadClient {
   Pipe told_;
   pid_t pid_ = -1;
 };
-
-bool is_root() {
-  if (geteuid() == 0) return true;
-  WARN("not tried: only root can be somebody else");
-  return false;
-}
 
 void check_answers(const DaemonProcess& daemon) {
   CHECK_THAT(query("ping", "", daemon.socket().c_str()), Catch::Contains("daemon_id"));

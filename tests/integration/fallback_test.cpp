@@ -1,6 +1,5 @@
-// A user whose spec the system's daemon does not take. The system's socket stands in a mount namespace of the test's own,
-// in which nobody else's daemon is seen; its user is a real one. For root alone.
-#include <grp.h>
+// A user whose spec the system's daemon does not take. The system's socket stands in a mount namespace of the test's
+// own, in which nobody else's daemon is seen; its user is a real one. For root alone.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -11,7 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "tests/integration/trainer.h"
+#include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
@@ -43,7 +42,7 @@ bool become_stranger() {
   setenv("XDG_CACHE_HOME", kRun.c_str(), 1);
   setenv("SPDLD_DAEMON", "/run/private-spdld", 1);
   unsetenv("SPDLD_SOCKET");
-  return setgroups(0, nullptr) == 0 && setgid(kStranger) == 0 && setuid(kStranger) == 0;
+  return become(kStranger);
 }
 
 void note(void* sentences, const char* sentence) {
@@ -124,7 +123,7 @@ bool holds(const std::string& text, const std::string& words) { return text.find
 }  // namespace
 
 TEST_CASE("a spec that the system's daemon does not take goes to a private daemon, and the caller is told once") {
-  if (geteuid() != 0) return;  // only root can be somebody else
+  if (!is_root()) return;
   const SystemDaemon node;
   CHECK(beside(node.daemon, [&]() -> std::string {
           std::optional<Loader> first, second;
@@ -145,7 +144,7 @@ TEST_CASE("a spec that the system's daemon does not take goes to a private daemo
 }
 
 TEST_CASE("nobody is sent to a private daemon who named a pipeline or a socket, or wants none") {
-  if (geteuid() != 0) return;
+  if (!is_root()) return;
   const SystemDaemon node;
   CHECK(beside(node.daemon, [&]() -> std::string {
           std::optional<Loader> loader;
@@ -163,9 +162,10 @@ TEST_CASE("nobody is sent to a private daemon who named a pipeline or a socket, 
 }
 
 TEST_CASE("a spec that is wrong, or a quota that is reached, is no reason for a private daemon") {
-  if (geteuid() != 0) return;
-  const SystemDaemon node("[limits]\nslot_bytes_max = \"1 MiB\"\n[[data.roots]]\npath = \"/\"\n[[data.roots]]\npath = \"" +
-                          std::filesystem::temp_directory_path().string() + "\"\nusers = [\"12345\"]\n");
+  if (!is_root()) return;
+  const SystemDaemon node(
+      "[limits]\nslot_bytes_max = \"1 MiB\"\n[[data.roots]]\npath = \"/\"\n[[data.roots]]\npath = \"" +
+      std::filesystem::temp_directory_path().string() + "\"\nusers = [\"12345\"]\n");
   CHECK(beside(node.daemon, [&]() -> std::string {
           std::optional<Loader> loader;
           PhotoSpec large;
@@ -174,14 +174,15 @@ TEST_CASE("a spec that is wrong, or a quota that is reached, is no reason for a 
           loader.reset();
           DEMAND(holds(Attempt{.spec = large.toml(node.daemon.dir() / "photos")}.attach(loader), "SPDLD_LIMIT"));
           DEMAND(holds(Attempt{.spec = "name = 3\n" + node.spec}.attach(loader), "SPDLD_INVALID"));
-          DEMAND(holds(Attempt{.spec = PhotoSpec{}.toml(node.daemon.dir() / "none")}.attach(loader), "SPDLD_NOT_FOUND"));
+          DEMAND(
+              holds(Attempt{.spec = PhotoSpec{}.toml(node.daemon.dir() / "none")}.attach(loader), "SPDLD_NOT_FOUND"));
           DEMAND(!std::filesystem::exists(kPrivate));
           return "";
         }) == "");
 }
 
 TEST_CASE("where the private daemon can't be had either, both reasons are told") {
-  if (geteuid() != 0) return;
+  if (!is_root()) return;
   const SystemDaemon node;
   CHECK(beside(node.daemon, [&]() -> std::string {
           setenv("SPDLD_DAEMON", "/nowhere/spdld", 1);
@@ -197,7 +198,7 @@ TEST_CASE("where the private daemon can't be had either, both reasons are told")
 }
 
 TEST_CASE("a job whose daemon comes back without its root goes on with a private daemon") {
-  if (geteuid() != 0) return;
+  if (!is_root()) return;
   const std::string socket = "[socket]\nmode = \"0666\"\n";
   SystemDaemon node("[[data.roots]]\npath = \"" + std::filesystem::temp_directory_path().string() +
                     "\"\nusers = [\"12345\"]\n");

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/integration/trainer.h"
+#include "tests/integration/other_user.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/photos.h"
 
@@ -85,7 +85,7 @@ TEST_CASE("named pipelines: those whom the operator allows may use them, and spe
   const auto listed = nlohmann::json::parse(query("list", nullptr, daemon.socket().c_str()));
   CHECK(listed["pipelines"].size() == 2);
 
-  if (geteuid() != 0) return;  // only root can be somebody else
+  if (!is_root()) return;
   CHECK(as_stranger({.socket = daemon.socket(), .pipeline = "open"}, SPDLD_OK, "") == 0);
   CHECK(as_stranger({.socket = daemon.socket(), .pipeline = "closed"}, SPDLD_NOT_FOUND, "pipelines.access.closed") ==
         0);
@@ -94,7 +94,7 @@ TEST_CASE("named pipelines: those whom the operator allows may use them, and spe
 }
 
 TEST_CASE("who may use a named pipeline does not hear where its data lie, not from bad samples either") {
-  if (geteuid() != 0) return;  // only root can be somebody else
+  if (!is_root()) return;
   TempDir dir;
   chmod(dir.path().c_str(), 0755);
   make_photos(dir.path() / "photos", 12, 2);

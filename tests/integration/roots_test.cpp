@@ -291,7 +291,7 @@ TEST_CASE("SIGHUP opens a root and closes it again; who is attached stays") {
   reload(*daemon, socket + folders.root("open", "users = [\"12345\"]"));
   Pipe attached, closed;
   const pid_t trainer = in_child([&] {
-    if (setgroups(0, nullptr) != 0 || setgid(kStranger) != 0 || setuid(kStranger) != 0) return 50;
+    if (!become(kStranger)) return 50;
     Loader loader = attach(job);
     attached.write("x");
     closed.close_writer();
@@ -409,7 +409,7 @@ TEST_CASE("data that the daemon itself may not read are its refusal of the spec"
   chmod(photos.c_str(), 0700);
   Pipe told, until;
   const pid_t service = in_child([&] {
-    if (setgroups(0, nullptr) != 0 || setgid(kService) != 0 || setuid(kService) != 0) return 50;
+    if (!become(kService)) return 50;
     setenv("TMPDIR", home.path().c_str(), 1);
     setenv("SPDLD_DAEMON", binary.c_str(), 1);
     until.close_writer();
