@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <optional>
+#include <utility>
 
 #include "tests/control/noting.h"
 #include "tests/control/raw_client.h"
@@ -13,25 +14,44 @@ namespace spdld::ending_test {
 
 using namespace spdld;
 using test::Notes;
-using test::NotingAttachment;
 using test::OneRing;
 using test::RawClient;
 using test::Served;
 
-TEST_CASE("a session ends with its client's process, even where a forked child still holds the socket") {
-  Served served;
-  const pid_t child = fork();
-  if (child == 0) {
+namespace {
+
+// A process that sleeps until it is killed, and that a client can name as its own.
+class Sleeper {
+ public:
+  Sleeper() : pid_(fork()) {
+    if (pid_ != 0) return;
     pause();
     _exit(0);
   }
+  ~Sleeper() { kill(); }
+  pid_t pid() const { return pid_; }
+  // Returns when the process has ended.
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace
+
+TEST_CASE("a session ends with its client's process, even where a forked child still holds the socket") {
+  Served served;
+  Sleeper process;
   RawClient client(served.path());  // this process goes on holding the socket, as a forked child would
-  client.hello(child);
+  client.hello(process.pid());
   served.wait_for_sessions(1);
-  kill(child, SIGKILL);
+  process.kill();
   served.wait_for_sessions(0);
   CHECK(served.emptied == 1);
-  waitpid(child, nullptr, 0);
 }
 
 TEST_CASE("what a client sent before its process ended is taken, even where the daemon was not reading it") {
@@ -44,17 +64,10 @@ TEST_CASE("what a client sent before its process ended is taken, even where the 
     answers++;
     return std::string(30'000, 'x');
   };
-  const pid_t child = fork();
-  if (child == 0) {
-    pause();
-    _exit(0);
-  }
+  Sleeper process;
   RawClient client(served.path());
-  client.hello(child);
-  client.send_attach(1, "p");
-  const auto heard = client.hear();
-  REQUIRE(heard->message().body_as_Attached());
-  const uint32_t number = heard->message().body_as_Attached()->attachment();
+  client.hello(process.pid());
+  const uint32_t number = test::attach(client);
   for (uint32_t i = 0; i < 20; i++) client.send_query(2 + i, proto::Topic::ping);  // whose answers it does not read
   client.send_release(number, 0, 7);
   client.send_detach(number);
@@ -64,9 +77,8 @@ TEST_CASE("what a client sent before its process ended is taken, even where the 
     served.on_control([&] { answered = answers; });
   }
   CHECK(answered < 20);
-  kill(child, SIGKILL);
+  process.kill();
   served.wait_for_sessions(0);
-  waitpid(child, nullptr, 0);
   CHECK(notes.released == std::vector<delivery::LeaseId>{{0, 7}});
   CHECK(notes.ended == 1);
 }
@@ -76,46 +88,30 @@ TEST_CASE("a session whose client was asked after ends with the process, where a
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
-    reply = to;
-    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-  };
-  const pid_t child = fork();
-  if (child == 0) {
-    pause();
-    _exit(0);
-  }
+  test::attach_all(served, ring, notes, &reply);
+  Sleeper process;
   RawClient client(served.path());  // this process goes on holding the socket, as a forked child would
-  client.hello(child);
-  client.send_attach(1, "p");
-  REQUIRE(client.hear()->message().body_as_Attached());
+  client.hello(process.pid());
+  test::attach(client);
   served.on_control([&] {  // before the control thread hears of the end by itself
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
+    process.kill();
     CHECK(reply->client_gone());
   });
   served.wait_for_sessions(0);
   CHECK(notes.ended == 1);
 }
 
-TEST_CASE("messages that lie in a closed socket are taken, whoever notices first that the client has gone") {
-  const bool by_question = GENERATE(true, false);  // another client that wants its seat, or a message to it
+TEST_CASE("a daemon that finds a client's socket closed takes the messages that lie in it, then ends the session") {
+  // How the daemon finds the end: it looks, because another client wants the seat, or it sends a message in vain.
+  const bool by_question = GENERATE(true, false);
   Served served;
   OneRing ring;
   Notes notes;
   std::shared_ptr<control::AttachReply> reply;
-  served.service.on_attach = [&](const control::Client&, control::AttachRequest,
-                                 std::shared_ptr<control::AttachReply> to) {
-    reply = to;
-    to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
-  };
+  test::attach_all(served, ring, notes, &reply);
   std::optional<RawClient> client(served.path());
   client->hello();
-  client->send_attach(1, "p");
-  const auto heard = client->hear();
-  REQUIRE(heard->message().body_as_Attached());
-  const uint32_t number = heard->message().body_as_Attached()->attachment();
+  const uint32_t number = test::attach(*client);
   served.on_control([&] {
     client->send_release(number, 0, 7);
     client->send_detach(number);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <memory>
 #include <span>
 #include <vector>
@@ -65,12 +66,24 @@ struct OneRing {
   }
 };
 
-// Every attach gets an attachment that notes to `notes`.
-inline void attach_all(Served& served, const OneRing& ring, Notes& notes) {
-  served.service.on_attach = [&](const control::Client&, const control::AttachRequest&,
-                                 const std::shared_ptr<control::AttachReply>& to) {
+// Every attach gets an attachment that notes to `notes`. `reply` keeps the last one's reply, where it is given.
+inline void attach_all(Served& served, const OneRing& ring, Notes& notes,
+                       std::shared_ptr<control::AttachReply>* reply = nullptr) {
+  served.service.on_attach = [&, reply](const control::Client&, const control::AttachRequest&,
+                                        const std::shared_ptr<control::AttachReply>& to) {
+    if (reply) *reply = to;
     to->attached(std::make_unique<NotingAttachment>(notes), ring.info());
   };
+}
+
+// Attaches, and gives the number of the attachment.
+inline uint32_t attach(RawClient& client) {
+  client.send_attach(1, "p");
+  const auto heard = client.hear();
+  REQUIRE(heard);
+  const auto* attached = heard->message().body_as_Attached();
+  REQUIRE(attached);
+  return attached->attachment();
 }
 
 }  // namespace spdld::test

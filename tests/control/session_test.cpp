@@ -1,11 +1,8 @@
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <optional>
 #include <random>
 
 #include "tests/control/noting.h"
@@ -333,10 +330,7 @@ TEST_CASE("a lease that DETACH keeps goes on until its release, and nothing else
   served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
   RawClient client(served.path());
   client.hello();
-  client.send_attach(1, "p");
-  const auto heard = client.hear();
-  REQUIRE(heard->message().body_as_Attached());
-  const uint32_t number = heard->message().body_as_Attached()->attachment();
+  const uint32_t number = test::attach(client);
   const auto ended = [&] {
     client.send_query(2, proto::Topic::ping);  // so that what was sent before has been taken
     REQUIRE(client.hear()->message().body_as_Answer());
