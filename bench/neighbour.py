@@ -11,8 +11,9 @@ its bound.
 
 The trainer uses a named pipeline, and the operator has given it the cpu_weight of --weight: with equal weights each of
 two busy users gets half of the decode threads, whatever one of them does. The other user's own processes run at the
-priority of --nice, because the kernel and not the daemon shares the cores among processes. --only leaves the other user some of these alone: queries, connections, sessions, rings, linger, pictures. The
-exit code is 1 when a figure misses its bound, unless --no-fail.
+priority of --nice, because the kernel and not the daemon shares the cores among processes. --only leaves the other
+user some of these alone: queries, connections, sessions, rings, linger, pictures. The exit code is 1 when a figure
+misses its bound, unless --no-fail.
 """
 import argparse
 import json
@@ -244,8 +245,9 @@ class Looks:
 
 
 def pipeline_text(folder, arguments):
-    return (f'name = "train"\nseed = 7\ncpu_weight = {arguments.weight}\n[source]\ntype = "image-folder"\nuri = {json.dumps(str(folder))}\n[order]\nepochs = 0\n'
-            f'[batch]\nsize = {arguments.batch}\n[[output]]\nname = "image"\nfrom = "image"\n'
+    return (f'name = "train"\nseed = 7\ncpu_weight = {arguments.weight}\n[source]\ntype = "image-folder"\n'
+            f'uri = {json.dumps(str(folder))}\n[order]\nepochs = 0\n[batch]\nsize = {arguments.batch}\n'
+            f'[[output]]\nname = "image"\nfrom = "image"\n'
             f'ops = [ {{ op = "decode-image" }}, {{ op = "random-resized-crop", size = {arguments.size} }} ]\n')
 
 
