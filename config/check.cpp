@@ -241,6 +241,10 @@ void Complaints::add(int line, std::string key, std::string text) {
   complaints_.push_back({{file_, line}, std::move(key), std::move(text)});
 }
 
+bool Complaints::has(std::string_view key) const {
+  return std::any_of(complaints_.begin(), complaints_.end(), [key](const Complaint& one) { return one.key == key; });
+}
+
 std::vector<Complaint> Complaints::take() {
   std::stable_sort(complaints_.begin(), complaints_.end(),
                    [](const Complaint& a, const Complaint& b) { return a.where.line < b.where.line; });

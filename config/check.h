@@ -41,6 +41,7 @@ class Complaints {
 
   void add(int line, std::string key, std::string text);
   bool empty() const { return complaints_.empty(); }
+  bool has(std::string_view key) const;  // there is one about this key
   size_t size() const { return complaints_.size(); }
   const std::string& file() const { return file_; }
   std::span<const KeyPlace> places() const { return places_; }
@@ -121,10 +122,14 @@ struct LocalPath {
 };
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
 
-// Checks `from` of an output and sets output.from. Returns the kind of value that the field gives; none where there is
-// no such field, or where the type of a source is not known (nullptr).
+// Checks `from` of an output and sets output.from. Returns what the field gives; none where there is no such field, or
+// where the type of a source is not known (nullptr).
 using SourceTypes = std::vector<const SourceType*>;  // of all sources
-std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output);
+std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output);
+// Checks all [[output]] tables; `node` is their list, null where there is none.
+std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, Complaints& complaints);
+// Complains about operations that keep pictures from being cached decoded, for a pipeline that asks for that.
+void refuse_hindrances(const std::vector<OutputSpec>& outputs, Complaints& complaints);
 
 // The keys of a pipeline's tables. The catalogue has the keys of operations and of types of source.
 const std::vector<Parameter>& top_keys();

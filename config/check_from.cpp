@@ -6,12 +6,13 @@
 namespace spdld::config {
 namespace {
 
-// The flow that a field of one type of source gives; none where there is no such field.
-std::optional<Flow> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
+// The signature of a field of one type of source; none where there is no such field.
+std::optional<Signature> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
   const auto& fields = source.fields;
   const FieldPath path = parse_field_path(from);
   if (fields.empty()) {
-    if (path.error.empty()) return field_flow(source, path.alternatives.front());
+    if (path.error.empty())
+      return path.is_json() ? bytes_of(Origin::kJson) : field_signature(source, path.alternatives.front());
     reader.complain("from", path.error);
     return std::nullopt;
   }
@@ -20,7 +21,7 @@ std::optional<Flow> check_from_one(const TableReader& reader, const SourceType& 
   };
   const auto known = std::find_if(path.alternatives.begin(), path.alternatives.end(), is_known);
   if (path.error.empty() && known != path.alternatives.end()) {
-    if (!path.is_json()) return field_flow(source, *known);
+    if (!path.is_json()) return field_signature(source, *known);
     reader.complain("from", "can't name a value in JSON here: no field of " + std::string(source.name) + " holds any");
     return std::nullopt;
   }
@@ -43,23 +44,24 @@ std::string tidy_from(const TableReader& reader, const std::string& from) {
 
 }  // namespace
 
-std::optional<Flow> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output) {
+std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output) {
   const auto from = reader.given_text("from");
   if (!from || std::find(sources.begin(), sources.end(), nullptr) != sources.end()) return std::nullopt;
   output.from = tidy_from(reader, *from);
-  if (sources.size() > 1 && *from == kSourceField) return Flow::kInteger;
-  std::optional<Flow> flow;
+  if (sources.size() > 1 && *from == kSourceField) return integer();
+  std::optional<Signature> given;
   for (const SourceType* source : sources) {
     const auto here = check_from_one(reader, *source, *from);
     if (!here) return std::nullopt;
-    if (flow && *flow != *here) {
-      reader.complain("from", in_quotes(*from) + " gives " + std::string(flow_name(*flow)) + " in one source and " +
-                                  std::string(flow_name(*here)) + " in another: all must give the same");
+    if (given && *given != *here) {
+      reader.complain("from", in_quotes(*from) + " gives " + std::string(kind_name(given->kind)) +
+                                  " in one source and " + std::string(kind_name(here->kind)) +
+                                  " in another: all must give the same");
       return std::nullopt;
     }
-    flow = here;
+    given = here;
   }
-  return flow;
+  return given;
 }
 
 }  // namespace spdld::config

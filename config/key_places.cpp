@@ -6,30 +6,28 @@
 namespace spdld::config {
 namespace {
 
-using Kind = KeyPlace::Kind;
-
 constexpr size_t kPlacesShown = 3;
 constexpr const char* kTop = "at the top level, before the first [table]";
 
-void add(std::vector<KeyPlace>& places, Kind kind, std::string where, std::span<const Parameter> keys) {
+void add(std::vector<KeyPlace>& places, KeyPlace::Kind kind, std::string where, std::span<const Parameter> keys) {
   KeyPlace& place = places.emplace_back(KeyPlace{kind, std::move(where), {}});
   for (const auto& key : keys) place.keys.emplace_back(key.name);
 }
 
 std::vector<KeyPlace> of_pipeline() {
   std::vector<KeyPlace> places;
-  add(places, Kind::kTable, kTop, top_keys());
-  add(places, Kind::kTable, "in [source]", source_keys());
+  add(places, KeyPlace::Kind::kTable, kTop, top_keys());
+  add(places, KeyPlace::Kind::kTable, "in [source]", source_keys());
   for (const auto& type : sources()) {
-    add(places, Kind::kTable, "in [source] with type = " + in_quotes(type.name), type.parameters);
+    add(places, KeyPlace::Kind::kTable, "in [source] with type = " + in_quotes(type.name), type.parameters);
   }
-  add(places, Kind::kTable, "in [order]", order_keys());
-  add(places, Kind::kTable, "in [[output]]", output_keys());
+  add(places, KeyPlace::Kind::kTable, "in [order]", order_keys());
+  add(places, KeyPlace::Kind::kTable, "in [[output]]", output_keys());
   places.back().keys.emplace_back("ops");
-  add(places, Kind::kTable, "in [batch]", batch_keys());
-  add(places, Kind::kTable, "in [[sources]]", named_source_keys());
+  add(places, KeyPlace::Kind::kTable, "in [batch]", batch_keys());
+  add(places, KeyPlace::Kind::kTable, "in [[sources]]", named_source_keys());
   for (const auto& operation : operations()) {
-    add(places, Kind::kOperation, "in { op = \"" + std::string(operation.name) + "\" }", operation.parameters);
+    add(places, KeyPlace::Kind::kOperation, "in { op = \"" + std::string(operation.name) + "\" }", operation.parameters);
   }
   return places;
 }
@@ -39,7 +37,7 @@ std::vector<KeyPlace> of_daemon() {
   for (const auto& section : daemon_sections()) {
     if (section.name == "pipelines.cpu_weight") continue;  // its keys are names of pipelines
     const std::string name(section.name);
-    add(places, Kind::kTable, section.name == "data.roots" ? "in [[data.roots]]" : "in [" + name + "]", section.keys);
+    add(places, KeyPlace::Kind::kTable, section.name == "data.roots" ? "in [[data.roots]]" : "in [" + name + "]", section.keys);
   }
   return places;
 }
@@ -47,8 +45,8 @@ std::vector<KeyPlace> of_daemon() {
 // Keys of one word, such as `path`, mean too much for a hint at another file.
 void add_other_file(std::vector<KeyPlace>& places, std::vector<KeyPlace> others, const std::string& file) {
   for (KeyPlace& place : others) {
-    if (place.kind != Kind::kTable) continue;
-    place.kind = Kind::kOtherFile;
+    if (place.kind != KeyPlace::Kind::kTable) continue;
+    place.kind = KeyPlace::Kind::kOtherFile;
     place.where = place.where == kTop ? "at the top level of " + file : place.where + " of " + file;
     std::erase_if(place.keys, [](const std::string& key) { return key.find('_') == std::string::npos; });
     places.push_back(std::move(place));
@@ -77,7 +75,7 @@ std::span<const KeyPlace> daemon_places() {
 
 std::string place_of_key(std::span<const KeyPlace> places, std::string_view key) {
   std::vector<std::string_view> found;
-  Kind kind = Kind::kOtherFile;
+  KeyPlace::Kind kind = KeyPlace::Kind::kOtherFile;
   for (const auto& place : places) {
     if (std::find(place.keys.begin(), place.keys.end(), key) == place.keys.end() || place.kind > kind) continue;
     if (place.kind < kind) found.clear();

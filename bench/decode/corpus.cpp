@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "daemon/decode/image_decoder.h"
+#include "daemon/media/image/image_decoder.h"
 #include "tests/support/jpeg_maker.h"
 
 namespace spdld::bench {
@@ -65,7 +65,7 @@ Box draw_box(const Size& size, std::mt19937& random) {
 std::vector<Photo> load() {
   const char* folder = std::getenv("SPDLD_BENCH_JPEGS");
   auto jpegs = folder != nullptr ? read_folder(folder) : make_jpegs();
-  const auto decoder = decode::make_jpeg_decoder();
+  const auto decoder = image::make_jpeg_decoder();
   std::mt19937 random(1);
   std::vector<Photo> photos;
   for (auto& jpeg : jpegs) {

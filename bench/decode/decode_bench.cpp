@@ -1,5 +1,5 @@
-// Measures the stages of decoding beside bare libjpeg. One iteration is the whole corpus; `a_picture` is the CPU time of
-// one picture. The differences are small, so quote medians of repetitions (--benchmark_repetitions=9
+// Measures the stages of decoding beside bare libjpeg. One iteration is the whole corpus; `a_picture` is the CPU time
+// of one picture. The differences are small, so quote medians of repetitions (--benchmark_repetitions=9
 // --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true).
 #include <benchmark/benchmark.h>
 
@@ -10,9 +10,9 @@
 #include "bench/decode/bare_crop.h"
 #include "bench/decode/corpus.h"
 #include "config/load.h"
-#include "daemon/decode/image_decoder.h"
-#include "daemon/transform/image_program.h"
+#include "daemon/media/image/image_decoder.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/picture_chain.h"
 
 namespace {
 
@@ -44,12 +44,12 @@ uint64_t read_rows(const PixelRows& rows) {
 }
 
 void header(benchmark::State& state) {
-  const auto decoder = decode::make_jpeg_decoder();
+  const auto decoder = image::make_jpeg_decoder();
   measure(state, [&](const bench::Photo& photo, size_t) { return bool(decoder->open(photo.jpeg, true)); });
 }
 
 void decode_rows(benchmark::State& state, bool all, bool read) {
-  const auto decoder = decode::make_jpeg_decoder();
+  const auto decoder = image::make_jpeg_decoder();
   PixelRows rows;
   measure(state, [&](const bench::Photo& photo, size_t) {
     if (!decoder->open(photo.jpeg, true) || !decoder->decode(all ? whole(photo) : photo.box, rows)) return false;
@@ -73,7 +73,7 @@ uint8_t* aligned(uint8_t* memory) {
 
 // Planes of a box, which are used at once: into the same memory again and again.
 void planes_box(benchmark::State& state) {
-  const auto decoder = decode::make_jpeg_decoder();
+  const auto decoder = image::make_jpeg_decoder();
   ByteBuffer memory;
   measure(state, [&](const bench::Photo& photo, size_t) {
     if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return false;
@@ -108,10 +108,10 @@ void large(benchmark::State& state, const char* decode_options) {
                   "[[output]]\nname = \"image\"\nfrom = \"image\"\nops = [{ op = \"decode-image\"") +
           decode_options + " }, { op = \"resize\", size = [224, 224] }]\n",
       "bench.toml");
-  const transform::ImageProgram program(spec.value->outputs.front());
-  const auto decoder = decode::make_jpeg_decoder();
-  transform::Geometry geometry;
-  transform::Scratch scratch;
+  const test::PictureChain program(spec.value->outputs.front());
+  const auto decoder = image::make_jpeg_decoder();
+  image::Geometry geometry;
+  image::Scratch scratch;
   ByteBuffer memory;
   std::vector<uint8_t> tensor(program.tensor().bytes());
   const auto& pictures = large_pictures();
@@ -137,7 +137,7 @@ void large(benchmark::State& state, const char* decode_options) {
 
 // Planes that are kept: each picture's memory is cold, as it is in a cache of gigabytes.
 void planes_kept(benchmark::State& state) {
-  const auto decoder = decode::make_jpeg_decoder();
+  const auto decoder = image::make_jpeg_decoder();
   std::vector<ByteBuffer> kept;
   for (const auto& photo : bench::corpus()) {
     if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return state.SkipWithError("no planes");

@@ -1,6 +1,6 @@
 // Measures a picture's way from decoded rows, or from planes (4:2:0), to its tensor. The argument is the side of the
-// box; 0 is a random-resized-crop of 530 x 400 pixels. Warm: one picture and one tensor, both in the CPU's caches. Cold:
-// many pictures and tensors take turns, so that they leave the CPU's caches, as in a running daemon.
+// box; 0 is a random-resized-crop of 530 x 400 pixels. Warm: one picture and one tensor, both in the CPU's caches.
+// Cold: many pictures and tensors take turns, so that they leave the CPU's caches, as in a running daemon.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/load.h"
-#include "daemon/transform/image_program.h"
+#include "tests/support/picture_chain.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ struct Case {
   bool planes, cold;
 };
 
-transform::ImageProgram train_program(const std::string& first, const std::string& dtype) {
+test::PictureChain train_program(const std::string& first, const std::string& dtype) {
   const auto spec = config::load_pipeline_toml(
       "name = \"bench\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = "
       "\"image\"\n"
@@ -34,7 +34,7 @@ transform::ImageProgram train_program(const std::string& first, const std::strin
           "{ op = \"normalize\", mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2], dtype = \"" +
           dtype + "\" }]\n",
       "bench.toml");
-  return transform::ImageProgram(spec.value->outputs.front());
+  return test::PictureChain(spec.value->outputs.front());
 }
 
 void fill(uint8_t* to, size_t bytes) {
@@ -76,8 +76,8 @@ void render(benchmark::State& state, Case how) {
   // Rows are always warm: a decoder has just written them.
   fill(rows.memory.resize(row_bytes), row_bytes);
   Turns pictures(layout.bytes, how.cold), tensors(program.tensor().bytes(), how.cold);
-  transform::Scratch scratch;
-  transform::Geometry geometry;
+  image::Scratch scratch;
+  image::Geometry geometry;
   uint64_t sample = 0;
   for (auto _ : state) {
     program.resolve(picture, {1, 1, sample++}, geometry);

@@ -22,12 +22,8 @@ struct Verdict {
 };
 
 std::string output_summary(const config::OutputSpec& output) {
-  std::string type = "int64";
-  for (const auto& op : output.ops) {
-    if (op.parameters.contains("dtype")) type = op.text("dtype");
-    if (op.op == "pad-bytes") type = "uint8";
-  }
-  return output.name + " (" + type + ")";
+  const config::Signature end = config::follow(output.ops, config::start_of(output.ops)).end();
+  return output.name + " (" + std::string(config::dtype_name(end.dtype)) + ")";
 }
 
 std::string order_summary(const config::OrderSpec& order) {

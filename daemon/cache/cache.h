@@ -30,7 +30,7 @@ namespace spdld::cache {
 
 enum class Form : uint8_t {
   kEncoded,  // bytes as fetched
-  kPlanes,   // a picture's planes as daemon/base/planes.h lays them out
+  kPrepared  // a form that the samples' medium makes of them, such as a picture's planes
 };
 std::string_view form_name(Form form);  // "encoded", "decoded"
 

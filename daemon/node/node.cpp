@@ -73,9 +73,9 @@ Pipelines::PerUser per_user(const config::DaemonSettings& settings) {
 }
 
 std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {
-  const decode::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max, .bytes_max = settings.sample_bytes_max};
-  std::vector<pipeline::DecodeContext> contexts(threads);
-  for (auto& context : contexts) context.decoder = decode::make_jpeg_decoder(limits);
+  const media::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max, .bytes_max = settings.sample_bytes_max};
+  std::vector<pipeline::DecodeContext> contexts;
+  for (unsigned i = 0; i < threads; ++i) contexts.emplace_back(limits);
   return contexts;
 }
 

@@ -8,9 +8,6 @@
 #include <mutex>
 #include <utility>
 
-#include "daemon/base/planes.h"
-#include "daemon/decode/image_decoder.h"
-
 namespace spdld::pipeline {
 namespace {
 
@@ -78,11 +75,6 @@ void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& ide
   }
 }
 
-// Planes that another way of decoding may not use. A strict one would not find out that they come from damaged bytes.
-std::string way_of(const FieldUse& use) {
-  return std::string(use.exif ? "" : " (not turned)") + (use.strict ? " (strict)" : "");
-}
-
 uint64_t taken_of(const sampler::Mix& mix) {
   uint64_t samples = 0;
   for (const auto& source : mix.sources()) samples += source.order.subset().size();
@@ -105,18 +97,17 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (asked == CacheForm::kOff) return {asked, "the pipeline says so"};
   if (needs.available_bytes == 0 && !needs.has_disk)
     return {CacheForm::kOff, "this daemon keeps nothing, or other pipelines fill its cache (cache.ram_bytes_max)"};
-  if (asked == CacheForm::kDecoded && needs.picture_bytes_mean == 0)
-    return {CacheForm::kEncoded, "decoded was asked for, but no picture here has planes to keep"};
+  if (asked == CacheForm::kDecoded && needs.prepared_bytes_mean == 0)
+    return {CacheForm::kEncoded, "decoded was asked for, but nothing here has a decoded form to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
   if (!needs.reads_again()) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
-  if (needs.has_fast)
-    return {CacheForm::kOff,
-            "decode-image with fast = true leaves no planes to keep, and the system keeps files in memory by itself"};
-  if (needs.picture_bytes_mean == 0)
-    return {CacheForm::kOff, "it has no pictures to keep decoded, and the system keeps files in memory by itself"};
+  if (!needs.why_unprepared.empty())
+    return {CacheForm::kOff, std::string(needs.why_unprepared) + ", and the system keeps files in memory by itself"};
+  if (needs.prepared_bytes_mean == 0)
+    return {CacheForm::kOff, "it has nothing to keep decoded, and the system keeps files in memory by itself"};
   const double whole =
-      static_cast<double>(needs.samples) * static_cast<double>(needs.picture_bytes_mean + kBytesPerEntry);
+      static_cast<double>(needs.samples) * static_cast<double>(needs.prepared_bytes_mean + kBytesPerEntry);
   const double share = static_cast<double>(needs.available_bytes) / whole;
   const std::string sizes = size_text(whole) + " decoded, of " + size_text(static_cast<double>(needs.available_bytes));
   if (share >= 1) return {CacheForm::kDecoded, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
@@ -125,19 +116,17 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   return {CacheForm::kOff, "only " + percent};
 }
 
-uint64_t Caching::mean_picture_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
-                                     source::Fetcher& fetcher) const {
+uint64_t Caching::mean_prepared_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
+                                      source::Fetcher& fetcher) const {
   Reader reader(listing, use.field, fetcher);
-  const auto decoder = decode::make_jpeg_decoder();
+  media::Workspace workspace;
   uint64_t sum = 0, count = 0;
   const uint64_t taken = taken_of(mix), looked_at = std::min(kLookedAt, taken);
   for (uint64_t i = 0; i < looked_at; i++) {
     const ByteBuffer* bytes = reader.read(taken_at(mix, i * (taken / looked_at)));
-    if (!bytes || !decoder->open(bytes->bytes(), use.exif)) continue;
-    const auto shape = decoder->planes();
-    if (!shape) continue;
-    sum += PlanesLayout(*shape).bytes;
-    count++;
+    const uint64_t prepared = bytes ? use.representation->prepared_bytes(bytes->bytes(), workspace) : 0;
+    sum += prepared;
+    count += prepared > 0;
   }
   return count ? sum / count : 0;
 }
@@ -149,26 +138,28 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
   CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(), has_disk};  // the mean follows
-  needs.has_fast = std::any_of(uses.begin(), uses.end(), [](const FieldUse& use) { return use.is_fast; });
+  for (const FieldUse& use : uses)
+    if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
   const auto& sources = mix.sources();
   needs.repeats = std::any_of(sources.begin(), sources.end(), [](const sampler::Mix::Source& source) {
     return source.order.size() > source.order.subset().size();
   });
-  const bool may_be_decoded =
-      spec_.cache == CacheForm::kDecoded || (spec_.cache == CacheForm::kAuto && needs.reads_again() && !needs.has_fast);
+  const bool may_be_decoded = spec_.cache == CacheForm::kDecoded ||
+                              (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
-      if (use.is_picture) needs.picture_bytes_mean += mean_picture_bytes(listing, mix, use, fetcher);
+      if (use.representation) needs.prepared_bytes_mean += mean_prepared_bytes(listing, mix, use, fetcher);
   choice_ = choose_cache(spec_.cache, needs);
 
   shelves_.assign(uses.size(), nullptr);
   if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
   for (size_t i = 0; i < uses.size(); i++) {
-    const bool as_planes = uses[i].is_picture && choice_.form == CacheForm::kDecoded;
+    const bool prepared = uses[i].representation && choice_.form == CacheForm::kDecoded;
     const std::string& name = listing.fields()[uses[i].field].name;
-    shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), as_planes ? name + way_of(uses[i]) : name,
-                               as_planes ? cache::Form::kPlanes : cache::Form::kEncoded},
-                              listing.size());
+    shelves_[i] =
+        cache_.open({uris_of(spec_), listing.fingerprint(), prepared ? name + uses[i].representation->way() : name,
+                     prepared ? cache::Form::kPrepared : cache::Form::kEncoded},
+                    listing.size());
   }
 }
 
@@ -221,10 +212,12 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
     field.bytes = fetched();
     return true;
   }
+  const bool is_prepared = shelf->key().form == cache::Form::kPrepared;
   const bool holds = fetch.want == Want::kNothing || fetch.unchanged || (found.confirmed && !fetch.copy_failed);
   if (found.where == Where::kMemory && holds) {
     if (!found.confirmed) shelf->confirm(request.sample);
-    field = {{found.memory, found.bytes}, shelf->key().form, nullptr, {}};
+    field.bytes = {found.memory, found.bytes};
+    field.is_prepared = is_prepared;
     return true;
   }
   if (found.where == Where::kDisk && holds && !fetch.copy_failed) {
@@ -236,14 +229,15 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
     }
     if (!found.confirmed) shelf->confirm(request.sample);
     keep_copy(*shelf, request.sample, found.identity, fetched());
-    field = {fetched(), shelf->key().form, nullptr, {}};
+    field.bytes = fetched();
+    field.is_prepared = is_prepared;
     return true;
   }
   if (found.where != Where::kNowhere) shelf->drop(request.sample, fetch.copy_failed);
   field.bytes = fetched();
   field.identity = fetch.identity;
-  if (shelf->key().form == cache::Form::kPlanes) {
-    field.planes_shelf = shelf;
+  if (is_prepared) {
+    field.keeps_on = shelf;
   } else {
     keep_copy(*shelf, request.sample, fetch.identity, field.bytes);
     shelf->put_on_disk(request.sample, fetch.identity, field.bytes.data(), field.bytes.size());

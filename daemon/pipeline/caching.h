@@ -2,22 +2,23 @@
 // it:
 //
 //   look_up   finds fields in the cache, and fields to be fetched (or only to be checked for a change)
-//   settle    gives the bytes or planes of each field, and the shelf that would like to keep them
-//   (Plan)    decodes encoded pictures, into the room that the shelf has for them
+//   settle    gives the bytes or the prepared form of each field, and the shelf that may keep it
+//   (Plan)    prepares content, into the room that the shelf has for it
 //
 // The form is chosen when the pipeline is opened: where all samples fit, or a good part of them, they are kept decoded.
-// The cache's content never changes pixels: planes are kept whole and at full size, so a pipeline that decodes pictures
-// fast, at sizes that differ from draw to draw, keeps no planes.
+// The cache's content never changes what comes out: a prepared form (daemon/media/representation.h) serves every draw.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/spec.h"
 #include "daemon/cache/cache.h"
+#include "daemon/media/node.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
 
@@ -26,20 +27,17 @@ namespace spdld::pipeline {
 // A fetched field as the plan uses it.
 struct FieldUse {
   source::FieldId field = 0;
-  bool is_picture = false;  // every output from it decodes a picture in the same way: planes may replace it
-  bool exif = true;
-  bool strict = false;   // refuses damaged pictures
-  bool is_fast = false;  // some output decodes it smaller, by its draw; then it is never kept decoded
+  // The prepared form from which every output of the field can start; null: there is none. Owned by the plan.
+  const media::Representation* representation = nullptr;
+  std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
 };
 
 // One field of a sample that is to be decoded.
-struct FieldBytes {
-  std::span<const uint8_t> bytes;
-  cache::Form form = cache::Form::kEncoded;
-  // The shelf that is to keep the planes of these encoded bytes; pictures are rendered from planes in any case, so that
-  // a pipeline's pixels don't depend on the cache's content.
-  cache::Shelf* planes_shelf = nullptr;
-  source::Identity identity;  // with planes_shelf
+struct FieldBytes : media::Field {
+  // The shelf that is to keep the prepared form of these bytes. Outputs start from that form in any case, so that what
+  // a pipeline gives does not depend on the cache's content.
+  cache::Shelf* keeps_on = nullptr;
+  source::Identity identity = {};  // with keeps_on
 };
 
 struct CacheChoice {
@@ -51,12 +49,12 @@ struct CacheChoice {
 struct CacheNeeds {
   uint64_t samples = 0;  // samples that the pipeline takes
   uint64_t passes = 0;   // how often a run reads a sample, at the most; 0: endless
-  uint64_t picture_bytes_mean =
-      0;  // of a picture's planes, from some samples; 0: there are no pictures, or they could not be read
+  // Of a sample's prepared forms, from some samples; 0: there are none, or the samples could not be read.
+  uint64_t prepared_bytes_mean = 0;
   uint64_t available_bytes = 0;  // of the cache's memory
   bool has_disk = false;
-  bool has_fast = false;  // an output decodes fast
-  bool repeats = false;   // a sample may come more than once in an epoch
+  std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
+  bool repeats = false;                  // a sample may come more than once in an epoch
 
   bool reads_again() const { return passes != 1 || repeats; }
 };
@@ -87,8 +85,8 @@ class Caching {
 
  private:
   bool settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const;
-  uint64_t mean_picture_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
-                              source::Fetcher& fetcher) const;
+  uint64_t mean_prepared_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
+                               source::Fetcher& fetcher) const;
 
   cache::Cache& cache_;
   const config::PipelineSpec& spec_;

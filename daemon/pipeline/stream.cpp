@@ -186,12 +186,10 @@ Status Stream::decode_sample(Task& task, DecodeContext& context) try {
   const Draws draws{pipeline_->spec().seed, task.pass, task.sample};
   Status status = pipeline_->plan().run({*task.listing, task.sample, task.held}, draws, context,
                                         {layout_, batch.slot->memory->fill_address(), task.index});
-  context.rows.memory.shrink(kKeptPixelBytesMax);
-  for (auto& planes : context.planes) planes.shrink(kKeptPixelBytesMax);
+  context.shrink(kKeptPixelBytesMax);
   return status;
 } catch (const std::bad_alloc&) {
-  context.rows.memory.shrink(0);
-  for (auto& planes : context.planes) planes.shrink(0);
+  context.shrink(0);
   return Error{Trouble::kMemory, {}};  // a sentence would need memory
 } catch (const std::exception& e) {
   return Error{Trouble::kInternal, "decoding " + pipeline_->listing().name(task.sample) + " failed: " + e.what()};

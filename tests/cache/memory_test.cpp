@@ -216,14 +216,14 @@ TEST_CASE("a dropped entry is found no more, and makes place for a new one") {
 
 TEST_CASE("pipelines share a shelf by its key alone") {
   Cache cache({.ram_bytes_max = kMiB});
-  const auto planes = cache.open(shelf_key("a", cache::Form::kPlanes), 100);
+  const auto planes = cache.open(shelf_key("a", cache::Form::kPrepared), 100);
   const auto bytes = cache.open(shelf_key("a", cache::Form::kEncoded), 100);
   put_in_memory(*planes, 1, 100);
   CHECK(bytes->find(1).where == Found::Where::kNowhere);
-  CHECK(is_in_memory(*cache.open(shelf_key("a", cache::Form::kPlanes), 100), 1));
+  CHECK(is_in_memory(*cache.open(shelf_key("a", cache::Form::kPrepared), 100), 1));
   CHECK(bytes->key() == shelf_key("a", cache::Form::kEncoded));
   CHECK(cache::form_name(cache::Form::kEncoded) == "encoded");
-  CHECK(cache::form_name(cache::Form::kPlanes) == "decoded");
+  CHECK(cache::form_name(cache::Form::kPrepared) == "decoded");
 }
 
 TEST_CASE("an untouched shelf costs little, and its index is counted once it is used") {

@@ -54,7 +54,8 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(names.insert(operation.name).second);
     CHECK(find_operation(operation.name) == &operation);
     CHECK_FALSE(operation.help.empty());
-    CHECK(operation.in != Flow::kTensor);
+    CHECK(operation.takes != Kind::kTensor);
+    CHECK(operation.bind != nullptr);
     check_parameters(operation.parameters);
   }
   CHECK(names == std::set<std::string_view>{"decode-image", "resize", "center-crop", "random-resized-crop",
@@ -72,11 +73,11 @@ TEST_CASE("the tables hold together", "[config]") {
 TEST_CASE("fields give what they hold", "[config]") {
   const auto& folder = *find_source("image-folder");
   const auto& archives = *find_source("webdataset");
-  CHECK(field_flow(folder, "image") == Flow::kBytes);
-  CHECK(field_flow(folder, "class") == Flow::kInteger);
-  CHECK(field_flow(folder, "path") == Flow::kBytes);
-  CHECK(field_flow(archives, "class") == Flow::kBytes);
-  CHECK(field_flow(archives, "jpg") == Flow::kBytes);
+  CHECK(field_signature(folder, "image") == bytes_of(Origin::kContent));
+  CHECK(field_signature(folder, "class") == integer());
+  CHECK(field_signature(folder, "path") == bytes_of(Origin::kName));
+  CHECK(field_signature(archives, "class") == bytes_of(Origin::kContent));
+  CHECK(field_signature(archives, "jpg") == bytes_of(Origin::kContent));
 }
 
 TEST_CASE("what is allowed is said in words", "[config]") {

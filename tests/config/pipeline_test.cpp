@@ -180,7 +180,7 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
        {11, "output[0].ops[3]", "writes the tensor and must be the last"}},
       {crop, {11, "output[0].ops[0]", "center-crop works on an image: add { op = \"decode-image\" }"}},
       {decode + decode + crop, {11, "output[0].ops[1]", "it must be the first operation"}},
-      {"{ op = \"parse-int\" }, " + crop, {11, "output[0].ops[1]", "an integer, which takes no operations"}},
+      {"{ op = \"parse-int\" }, " + crop, {11, "output[0].ops[1]", "what comes before it is an integer"}},
       {"{ op = \"parse-float\", dtype = \"float16\" }", {11, "output[0].ops[0].dtype", "\"float32\" or \"float64\""}},
       {"{ op = \"parse-float\" }, { op = \"parse-int\" }",
        {11, "output[0].ops[1]", "writes the tensor and must be the last"}},
@@ -219,7 +219,7 @@ TEST_CASE("class is an integer, path a name", "[config]") {
   CHECK(load_with_line(11, "[[output]]\nname = \"label\"\nfrom = \"class\"").complaints.size() ==
         1);  // image's ops went
   const auto label = load_with_line(10, "from = \"class\"");
-  expect_complaints(label, {{11, "output[0].ops[0]", "an integer, which takes no operations"}});
+  expect_complaints(label, {{11, "output[0].ops[0]", "what comes before it is an integer"}});
   const auto path = load_with_line(10, "from = \"path\"");
   expect_complaints(path, {{11, "output[0].ops[0]", "can't decode \"path\""}});
   const auto whole = load_pipeline_toml(with_line(11,

@@ -8,7 +8,7 @@
 
 #include "config/field_path.h"
 #include "config/uri_pattern.h"
-#include "daemon/decode/json/json_reader.h"
+#include "daemon/media/text/json/json_reader.h"
 
 namespace {
 
@@ -52,7 +52,7 @@ void pick(std::string_view text) {
   const config::FieldPath path = config::parse_field_path("json:" + std::string(text.substr(0, end)));
   if (!path.error.empty()) return;
   text.remove_prefix(end + 1);
-  static decode::JsonReader reader;
+  static text::JsonReader reader;
   const std::string copy(text);  // so that reading behind its end shows
   if (!reader.read({reinterpret_cast<const uint8_t*>(copy.data()), copy.size()})) return;
   const auto value = reader.at(path.steps);

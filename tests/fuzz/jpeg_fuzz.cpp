@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include "daemon/decode/image_decoder.h"
-#include "daemon/decode/jpeg/exif.h"
-#include "tests/decode/planes_memory.h"
+#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/jpeg/exif.h"
+#include "tests/media/image/jpeg/planes_memory.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ void touch(const PixelRows& rows, const Box& box) {
 }
 
 // Whole planes, with all their bytes written, and those of a box.
-void check_planes(decode::ImageDecoder& decoder, const Box& box) {
+void check_planes(image::ImageDecoder& decoder, const Box& box) {
   if (!decoder.planes()) return;
   const PlanesShape shape = *decoder.planes();
   test::PlanesMemory whole(shape, 0xA5), again(shape, 0x5A), some(shape, 0);
@@ -62,7 +62,7 @@ void check_planes(decode::ImageDecoder& decoder, const Box& box) {
 }
 
 // Reduced planes: all of the picture has what a box of it has.
-void check_reduced(decode::ImageDecoder& decoder, const Size& picture, const Box& box, int reduction) {
+void check_reduced(image::ImageDecoder& decoder, const Size& picture, const Box& box, int reduction) {
   const auto shape = decoder.planes(reduction);
   if (!shape) return;
   if (shape->picture.width > picture.width / reduction + 1 || shape->picture.height > picture.height / reduction + 1) {
@@ -88,10 +88,10 @@ void check_reduced(decode::ImageDecoder& decoder, const Size& picture, const Box
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   constexpr size_t kChoice = 5;
   if (size < kChoice) return 0;
-  static const auto decoder = decode::make_jpeg_decoder();
+  static const auto decoder = image::make_jpeg_decoder();
   static PixelRows rows;
   const std::span<const uint8_t> jpeg(bytes + kChoice, size - kChoice);
-  const int orientation = decode::tiff_orientation(jpeg);
+  const int orientation = image::tiff_orientation(jpeg);
   if (orientation < 1 || orientation > 8) std::abort();
 
   const auto picture = decoder->open(jpeg, (bytes[4] & 1) != 0, (bytes[4] & 2) != 0);

@@ -3,8 +3,10 @@ import re
 from pathlib import Path
 
 LOWEST = ("proto", "config")
-SIBLINGS = ("source", "sampler", "decode", "transform", "memory")
-BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/batch", "daemon/cache")
+SIBLINGS = ("source", "sampler", "media", "memory")
+# What stands above the media knows none of them, but for the values that `from` takes out of JSON.
+BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/media/text/json", "daemon/batch",
+                  "daemon/cache")
 
 # Room (a folder) -> the rooms whose headers it may include, beside its own; "NAME/" stands for all rooms below NAME. The
 # longest folder that fits a file is its room.
@@ -14,6 +16,9 @@ ROOMS = {
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
+    **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("image", "text", "bytes")},
+    "daemon/media/image/jpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image"),
+    "daemon/media/text/json": (*LOWEST, "daemon/base"),
     "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
     "daemon/cache": (*LOWEST, "daemon/base", "daemon/source"),
     "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
@@ -37,10 +42,10 @@ ROOMS = {
 LIBRARIES = {
     "cuda": ("tests/cuda/",),
     "nvml.h": (),
-    "jpeglib.h": ("daemon/decode/jpeg/", "tests/", "bench/"),
-    "simdjson.h": ("daemon/decode/json/",),
+    "jpeglib.h": ("daemon/media/image/jpeg/", "tests/", "bench/"),
+    "simdjson.h": ("daemon/media/text/json/",),
     "toml++": ("config/document.cpp",),
-    "hwy/": ("daemon/transform/", "tests/transform/"),
+    "hwy/": ("daemon/media/image/", "tests/media/image/"),
     "boost/asio": ("daemon/base/event_loop.cpp",),
     "spdlog/": ("daemon/base/log.cpp",),
     "fmt/": ("daemon/base/log.cpp",),

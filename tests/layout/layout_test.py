@@ -95,12 +95,12 @@ class AMadeUpTree(unittest.TestCase):
         self.assert_fault("daemon/node/x.cpp", '#include "node.h"\n', "no path from the root")
 
     def test_libraries_stay_in_their_rooms(self):
-        for header, inside, outside in (("jpeglib.h", "daemon/decode/jpeg/x.cpp", "daemon/transform/x.cpp"),
+        for header, inside, outside in (("jpeglib.h", "daemon/media/image/jpeg/x.cpp", "daemon/media/image/x.cpp"),
                                         ("toml++/toml.h", "config/document.cpp", "config/x.cpp"),
                                         ("boost/asio.hpp", "daemon/base/event_loop.cpp", "daemon/control/x.cpp"),
                                         ("cuda.h", "tests/cuda/x.cpp", "proto/cuda/x.cpp"),
                                         ("cuda_runtime.h", "tests/cuda/x.cpp", "daemon/memory/cuda/x.cpp"),
-                                        ("hwy/highway.h", "daemon/transform/x.cpp", "daemon/base/x.cpp")):
+                                        ("hwy/highway.h", "daemon/media/image/x.cpp", "daemon/base/x.cpp")):
             with self.subTest(header=header):
                 self.assertEqual(self.faults(inside, f"#include <{header}>\n"), [])
                 self.assert_fault(outside, f"#include <{header}>\n", "only")

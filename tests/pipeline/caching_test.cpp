@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "daemon/media/image/picture_node.h"
+
 #include "tests/support/photos.h"
 #include "tests/support/temp_dir.h"
 
@@ -19,7 +21,7 @@ constexpr uint64_t kGiga = 1'000'000'000;
 // A thousand pictures of 300 KB decoded.
 CacheNeeds needs(uint64_t available_bytes) {
   CacheNeeds given;
-  given.samples = 1000, given.passes = 90, given.picture_bytes_mean = 300'000, given.available_bytes = available_bytes;
+  given.samples = 1000, given.passes = 90, given.prepared_bytes_mean = 300'000, given.available_bytes = available_bytes;
   return given;
 }
 
@@ -41,7 +43,7 @@ TEST_CASE("auto keeps nothing that will not be read again, or that the system ke
   once.passes = 0;  // endless
   CHECK(choose_cache(Form::kAuto, once).form == Form::kDecoded);
   CacheNeeds no_pictures = needs(kGiga);
-  no_pictures.picture_bytes_mean = 0;
+  no_pictures.prepared_bytes_mean = 0;
   CHECK(choose_cache(Form::kAuto, no_pictures).form == Form::kOff);
 }
 
@@ -56,13 +58,13 @@ TEST_CASE("what is asked for is done where it can be, and the reason is told whe
   disk.has_disk = true;
   CHECK(choose_cache(Form::kDecoded, disk).form == Form::kDecoded);
   CacheNeeds no_planes = needs(kGiga);
-  no_planes.picture_bytes_mean = 0;
+  no_planes.prepared_bytes_mean = 0;
   CHECK(choose_cache(Form::kDecoded, no_planes).form == Form::kEncoded);
 }
 
 TEST_CASE("what is decoded fast is never kept decoded, and the choice says why") {
   CacheNeeds fast = needs(kGiga);
-  fast.has_fast = true;
+  fast.why_unprepared = "decode-image with fast = true leaves no planes to keep";
   CHECK(choose_cache(Form::kAuto, fast).form == Form::kOff);
   CHECK_THAT(choose_cache(Form::kAuto, fast).why, Catch::Contains("fast = true leaves no planes to keep"));
   CHECK(choose_cache(Form::kEncoded, fast).form == Form::kEncoded);
@@ -84,7 +86,8 @@ TEST_CASE("auto counts the samples that the pipeline takes, not all that are lis
   cache::Cache cache(settings);
   source::FieldId image = 0;
   REQUIRE(listing->find_field("image", &image));
-  const std::vector<pipeline::FieldUse> uses = {{.field = image, .is_picture = true}};
+  const image::PlanesForm planes({});
+  const std::vector<pipeline::FieldUse> uses = {{.field = image, .representation = &planes}};
   const auto choice = [&](const sampler::Order& order) {
     pipeline::Caching caching(cache, spec);
     const sampler::Mix mix(17, {{order, 0}}, {1}, sampler::Mix::Spread::kShuffled, 0);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "config/load.h"
+#include "daemon/base/planes.h"
 #include "daemon/cache/cache.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
@@ -58,7 +59,7 @@ class Renderer {
   Outcome render_and_keep(const Bytes& jpeg, cache::Shelf& shelf, uint64_t sample, uint64_t crop) {
     pipeline::FieldBytes field;
     field.bytes = jpeg;
-    field.planes_shelf = &shelf;
+    field.keeps_on = &shelf;
     return render(field, sample, crop);
   }
   // From the shelf, in memory or on disk; as bytes where the shelf has no planes of this sample.
@@ -67,7 +68,7 @@ class Renderer {
     if (found.where == Where::kNowhere) return render_bytes(jpeg, sample, crop);
     ++found_;
     pipeline::FieldBytes field;
-    field.form = cache::Form::kPlanes;
+    field.is_prepared = true;
     field.bytes = {found.memory, found.bytes};
     std::vector<uint8_t> read;
     if (found.where == Where::kDisk) {
@@ -198,7 +199,7 @@ void check_every_form(const std::string& decode_options) {
   CHECK(differing.accepted > 50);
   CHECK(differing.accepted < 950);
 
-  const cache::ShelfKey key{"/a", "f", "text", cache::Form::kPlanes};
+  const cache::ShelfKey key{"/a", "f", "text", cache::Form::kPrepared};
   {
     cache::Cache memory(cache::Settings{.ram_bytes_max = 256u << 20});
     const auto shelf = memory.open(key, kPictures);

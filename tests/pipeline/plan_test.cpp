@@ -52,7 +52,8 @@ TEST_CASE("a spec that does not fit the data set is refused with a sentence that
   using Catch::Contains;
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "jpg")}), listing),
                     Contains("'a'") && Contains("text, class, path"));
-  CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "decode-image")}), listing), Contains("no picture"));
+  CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "decode-image")}), listing),
+                    Contains("decode-image can't follow"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "text")}), listing),
                     Contains("parse-int, parse-float or pad-bytes"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "parse-int")}), listing), Contains("parse-int"));
@@ -79,12 +80,16 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
     config::OutputSpec spec =
         output(name, "text", "decode-image", {{"exif", exif}, {"fast", fast}, {"strict", strict}});
     spec.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
+    spec.ops.push_back(config::with_defaults(config::image_end(), {}));
     return spec;
+  };
+  const auto why_unprepared = [&](std::vector<config::OutputSpec> outputs) {
+    return std::string(pipeline::Plan(with(std::move(outputs)), listing).fetched()[0].why_unprepared);
   };
   const auto is_picture = [&](std::vector<config::OutputSpec> outputs) {
     const pipeline::Plan plan(with(std::move(outputs)), listing);
     REQUIRE(plan.fetched().size() == 1);
-    return plan.fetched()[0].is_picture;
+    return plan.fetched()[0].representation != nullptr;
   };
   CHECK(is_picture({picture("a", true)}));
   CHECK(is_picture({picture("a", false), picture("b", false)}));
@@ -95,8 +100,9 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK_FALSE(is_picture({output("n", "text", "parse-int")}));
   CHECK_FALSE(is_picture({picture("a", true, true)}));
   CHECK_FALSE(is_picture({picture("a", true), picture("b", true, true)}));
-  CHECK(pipeline::Plan(with({picture("a", true), picture("b", true, true)}), listing).fetched()[0].is_fast);
-  CHECK_FALSE(pipeline::Plan(with({picture("a", true)}), listing).fetched()[0].is_fast);
+  CHECK(why_unprepared({picture("a", true), picture("b", true, true)}) ==
+        "decode-image with fast = true leaves no planes to keep");
+  CHECK(why_unprepared({picture("a", true)}).empty());
 }
 
 TEST_CASE("numbers from text") {
@@ -191,7 +197,7 @@ TEST_CASE("a field that holds JSON is read once for all its outputs, and is no p
   const test::FakeListing listing(5);
   const pipeline::Plan plan(with({output("a", "text:x", "parse-int"), output("b", "text:y", "parse-int")}), listing);
   REQUIRE(plan.fetched().size() == 1);
-  CHECK_FALSE(plan.fetched()[0].is_picture);
+  CHECK(plan.fetched()[0].representation == nullptr);
 }
 
 TEST_CASE("bytes are padded with zeros, and content too long is bad content") {

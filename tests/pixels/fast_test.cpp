@@ -7,10 +7,11 @@
 
 #include "config/load.h"
 #include "daemon/pipeline/plan.h"
-#include "tests/decode/planes_memory.h"
+#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/picture_chain.h"
 
 namespace spdld {
 namespace {
@@ -49,7 +50,7 @@ class Chain {
     REQUIRE(run(jpeg, sample));
     return Bytes(slot_.begin(), slot_.begin() + static_cast<ptrdiff_t>(plan_.tensors()[0].sample_bytes));
   }
-  const transform::Geometry& geometry() const { return context_.geometry; }
+  const image::Geometry& geometry() { return context_.workspace.of<image::PictureWork>().geometry; }
 
  private:
   test::FakeListing listing_{1000};
@@ -143,15 +144,15 @@ TEST_CASE("fast pictures are close to plain ones, for every sampling and reducti
 }
 
 // `jpeg` through the program, from whole planes, with its box moved so many pixels to the right and down.
-Bytes moved(const transform::ImageProgram& program, const Bytes& jpeg, int right, int down) {
-  const auto decoder = decode::make_jpeg_decoder();
+Bytes moved(const test::PictureChain& program, const Bytes& jpeg, int right, int down) {
+  const auto decoder = image::make_jpeg_decoder();
   const auto size = decoder->open(jpeg, true);
   test::PlanesMemory memory(*decoder->planes(), 0);
   PlanesView view;
   REQUIRE(decoder->decode_planes(memory.data()));
   REQUIRE(view_planes(memory.data(), memory.size(), view));
-  transform::Geometry geometry;
-  transform::Scratch scratch;
+  image::Geometry geometry;
+  image::Scratch scratch;
   program.resolve(*size, {}, geometry);
   geometry.passes.front().box.x += right;
   geometry.passes.front().box.y += down;
@@ -167,7 +168,7 @@ TEST_CASE("a shift of half a wanted pixel would show", "[pixels]") {
   const std::string ops = "{ op = \"center-crop\", size = [500, 600] }, { op = \"resize\", size = [" +
                           std::to_string(side) + ", " + std::to_string(side) + "] }";
   Chain fast(kFast, ops);
-  const transform::ImageProgram plain(spec_of(kPlain, ops).outputs.front());
+  const test::PictureChain plain(spec_of(kPlain, ops).outputs.front());
   const Bytes found = fast.pixels(jpeg, 0);
   CHECK(fast.geometry().reduction > 1);
   const Psnr in_place = psnr(found, moved(plain, jpeg, 0, 0));

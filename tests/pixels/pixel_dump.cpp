@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "config/load.h"
-#include "daemon/decode/image_decoder.h"
-#include "daemon/transform/image_program.h"
+#include "daemon/media/image/image_decoder.h"
+#include "tests/support/picture_chain.h"
 
 namespace {
 
@@ -24,11 +24,11 @@ using namespace spdld;
 struct Rooms {
   explicit Rooms(const config::PipelineSpec& spec) : program(spec.outputs.front()), seed(spec.seed) {}
 
-  transform::ImageProgram program;
+  test::PictureChain program;
   uint64_t seed;
-  std::unique_ptr<decode::ImageDecoder> decoder = decode::make_jpeg_decoder();
-  transform::Scratch scratch;
-  transform::Geometry geometry;
+  std::unique_ptr<image::ImageDecoder> decoder = image::make_jpeg_decoder();
+  image::Scratch scratch;
+  image::Geometry geometry;
   PixelRows rows;
   std::vector<uint8_t> tensor;
 };
@@ -37,7 +37,7 @@ nlohmann::json answer(Rooms& rooms, uint64_t sample, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {{"error", "can't read " + path}};
   const std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
-  const auto size = rooms.decoder->open(bytes, rooms.program.exif());
+  const auto size = rooms.decoder->open(bytes, rooms.program.way().exif);
   if (!size) return {{"error", size.error().message}};
   rooms.program.resolve(*size, {rooms.seed, 0, sample}, rooms.geometry);
   const auto decoded = rooms.decoder->decode(rooms.geometry.decoded, rooms.rows);

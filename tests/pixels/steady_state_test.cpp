@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "config/load.h"
-#include "daemon/decode/image_decoder.h"
-#include "daemon/transform/image_program.h"
+#include "daemon/media/image/image_decoder.h"
 #include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/picture_chain.h"
 
 namespace spdld {
 namespace {
@@ -25,10 +25,10 @@ ops = [{ op = "decode-image" }, { op = "random-resized-crop", size = 64 }, { op 
 )";
 
 struct Path {
-  transform::ImageProgram program{config::load_pipeline_toml(kPipeline, "steady.toml").value->outputs.front()};
-  std::unique_ptr<decode::ImageDecoder> decoder = decode::make_jpeg_decoder();
-  transform::Scratch scratch;
-  transform::Geometry geometry;
+  test::PictureChain program{config::load_pipeline_toml(kPipeline, "steady.toml").value->outputs.front()};
+  std::unique_ptr<image::ImageDecoder> decoder = image::make_jpeg_decoder();
+  image::Scratch scratch;
+  image::Geometry geometry;
   PixelRows rows;
   std::vector<uint8_t> tensor = std::vector<uint8_t>(program.tensor().bytes());
 

@@ -72,8 +72,8 @@ std::optional<ShelfHeader> read_header(std::string_view text) {
   }
   ShelfHeader header;
   header.key = {plain(uri), plain(fingerprint), plain(field), Form::kEncoded};
-  if (form == form_name(Form::kPlanes)) {
-    header.key.form = Form::kPlanes;
+  if (form == form_name(Form::kPrepared)) {
+    header.key.form = Form::kPrepared;
   } else if (form != form_name(Form::kEncoded)) {
     return {};
   }

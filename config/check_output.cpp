@@ -1,0 +1,208 @@
+// The checks of [[output]]: names, fields, operations, and whether these make a chain.
+#include <array>
+#include <map>
+#include <utility>
+
+#include "config/check.h"
+
+namespace spdld::config {
+namespace {
+
+constexpr size_t kOutputsMax = 64;
+constexpr size_t kOpsMax = 32;  // of one output
+
+}  // namespace
+
+const std::vector<Parameter>& output_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "name", .type = ParameterType::kText, .help = "of the tensor in the batch"},
+      {.name = "from", .type = ParameterType::kText, .help = "the sample's field"},
+      {.name = "dtype",
+       .type = ParameterType::kChoice,
+       .help = "of a number: the operation that reads it, parse-int or parse-float, need not be written then",
+       .fallback = Value(std::string()),
+       .choices = {"int64", "float32", "float64"}}};
+  return keys;
+}
+
+namespace {
+
+// None: which operation is meant is not known; the rest of the chain can't be checked.
+std::optional<OperationSpec> check_operation(const Node& node, const std::string& key, Complaints& complaints) {
+  static const std::vector<Parameter> op_key = {
+      {.name = "op", .type = ParameterType::kText, .help = "the operation's name"}};
+  if (node.table() == nullptr) {
+    complaints.add(node.line, key,
+                   "must be a table such as { op = \"decode-image\" }, not " + std::string(kind_of(node)));
+    return std::nullopt;
+  }
+  OperationSpec spec;
+  spec.where = {complaints.file(), node.line};
+  TableReader head(node, key, op_key, complaints);
+  const auto op = head.given_text("op");
+  if (!op) return std::nullopt;
+  spec.op = *op;
+  const auto* operation = find_operation(spec.op);
+  if (operation == nullptr) {
+    std::vector<std::string_view> names;
+    for (const auto& known : operations()) names.push_back(known.name);
+    head.complain("op", "is not a known operation: " + in_quotes(spec.op) + did_you_mean(spec.op, names) +
+                            "; known are " + joined(names));
+    return std::nullopt;
+  }
+  const std::array<std::string_view, 1> always = {"op"};
+  TableReader reader(node, key, operation->parameters, complaints);
+  reader.refuse_unknown(always);
+  spec.parameters = reader.values();
+  // In the place of a wrong value stands one that nobody wrote: there is nothing more to say about it.
+  const auto complain = [&](std::string_view name, std::string text) {
+    if (!complaints.has(reader.key(name))) reader.complain(name, std::move(text));
+  };
+  if (operation->check != nullptr) operation->check(spec, complain);
+  return spec;
+}
+
+// A chain that ends in an image gets the operation that makes its tensor. `start`: what the field gives; none when that
+// is not known.
+void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key, int line,
+                 Complaints& complaints) {
+  if (!start && output.ops.empty()) return;
+  const size_t written = output.ops.size();
+  if (written > 0 && find_operation(output.ops.back().op)->gives == Kind::kImage)
+    output.ops.push_back(with_defaults(image_end(), output.where));
+  const Followed chain = follow(output.ops, start ? *start : start_of(output.ops));
+  if (chain.error.empty()) return;
+  if (chain.at < written) {
+    complaints.add(output.ops[chain.at].where.line, key + ".ops[" + std::to_string(chain.at) + "]", chain.error);
+  } else {
+    complaints.add(line, key + ".ops", chain.error);
+  }
+}
+
+bool is_letter_or_underscore(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// The names of all tensors of the batch so far.
+class Names {
+ public:
+  explicit Names(Complaints& complaints) : complaints_(complaints) {}
+
+  void add(const std::string& name, int line, std::string key) {
+    if (!is_word(name, "_.-") || !is_letter_or_underscore(name.front())) {
+      complaints_.add(line, std::move(key),
+                      "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\" and begin with a letter or \"_\", not " +
+                          in_quotes(name));
+      return;
+    }
+    if (name == "sample_id" || name == "mask") {
+      complaints_.add(line, std::move(key), "must not be " + in_quotes(name) + ": every batch has that one already");
+      return;
+    }
+    const auto [first, fresh] = keys_.emplace(name, key);
+    if (!fresh)
+      complaints_.add(line, std::move(key), in_quotes(name) + " is the name of " + first->second + " already");
+  }
+
+ private:
+  Complaints& complaints_;
+  std::map<std::string, std::string> keys_;  // name -> the key that gave it
+};
+
+// False: an operation is not known.
+bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, Names& names) {
+  if (node == nullptr) return true;
+  const auto* list = node->list();
+  if (list == nullptr || list->size() > kOpsMax) {
+    reader.complain("ops", list == nullptr ? "must be a list of operations, not " + std::string(kind_of(*node))
+                                           : "may have at most " + std::to_string(kOpsMax) + " operations");
+    return false;
+  }
+  bool known = true;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const std::string key = reader.key("ops") + "[" + std::to_string(i) + "]";
+    auto spec = check_operation((*list)[i], key, reader.complaints());
+    if (!spec) {
+      known = false;
+      continue;
+    }
+    for (const ExtraTensor& extra : extras_of({&*spec, 1})) {
+      const Node* place = (*list)[i].find(extra.parameter);
+      names.add(extra.name, place->line, key + "." + std::string(extra.parameter));
+    }
+    output.ops.push_back(*std::move(spec));
+  }
+  return known;
+}
+
+// `dtype` stands for the operation that reads such a number.
+void check_dtype(const TableReader& reader, const std::optional<Signature>& start, OutputSpec& output) {
+  const std::string dtype = reader.text("dtype");
+  if (dtype.empty()) return;
+  if (reader.find("ops") != nullptr) {
+    reader.complain("dtype",
+                    "stands in the place of operations: leave it out beside ops, whose last operation says the "
+                    "type");
+  } else if (start && start->kind == Kind::kInteger) {
+    if (dtype != "int64")
+      reader.complain("dtype", "must be \"int64\" here: " + in_quotes(output.from) + " is an integer");
+  } else if (dtype == "int64") {
+    output.ops.push_back(with_defaults(*find_operation("parse-int"), output.where));
+  } else {
+    output.ops.push_back(with_defaults(*find_operation("parse-float"), output.where));
+    output.ops.back().parameters["dtype"] = dtype;
+  }
+}
+
+OutputSpec check_output(const Node& node, const std::string& key, const SourceTypes& sources, Names& names,
+                        Complaints& complaints) {
+  OutputSpec output;
+  output.where = {complaints.file(), node.line};
+  TableReader reader(node, key, output_keys(), complaints);
+  const std::array<std::string_view, 1> others = {"ops"};
+  reader.refuse_unknown(others);
+  if (const auto name = reader.given_text("name")) {
+    output.name = *name;
+    names.add(*name, reader.line("name"), key + ".name");
+  }
+  const auto start = check_from(reader, sources, output);
+  const bool known = check_ops(reader.find("ops"), output, reader, names);
+  check_dtype(reader, start, output);
+  if (known && node.table() != nullptr) check_chain(output, start, key, reader.line("ops"), complaints);
+  return output;
+}
+
+}  // namespace
+
+std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, Complaints& complaints) {
+  std::vector<OutputSpec> outputs;
+  const auto* list = node == nullptr ? nullptr : node->list();
+  if (list == nullptr || list->empty()) {
+    complaints.add(node == nullptr ? 0 : node->line, "output",
+                   node == nullptr ? "is missing: a pipeline has at least one [[output]]"
+                                   : "must be a list of one or more tables, each written [[output]]");
+    return outputs;
+  }
+  if (list->size() > kOutputsMax) {
+    complaints.add(node->line, "output", "may be written at most " + std::to_string(kOutputsMax) + " times");
+    return outputs;
+  }
+  Names names(complaints);
+  for (size_t i = 0; i < list->size(); ++i) {
+    outputs.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", sources, names, complaints));
+  }
+  return outputs;
+}
+
+void refuse_hindrances(const std::vector<OutputSpec>& outputs, Complaints& complaints) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& ops = outputs[i].ops;
+    for (size_t j = 0; j < ops.size(); ++j) {
+      const auto* type = find_operation(ops[j].op);
+      const auto hindrance = type->hindrance == nullptr ? std::nullopt : type->hindrance(ops[j]);
+      if (!hindrance) continue;
+      const std::string key = "output[" + std::to_string(i) + "].ops[" + std::to_string(j) + "].";
+      complaints.add(ops[j].where.line, key + std::string(hindrance->parameter), std::string(hindrance->why));
+    }
+  }
+}
+
+}  // namespace spdld::config

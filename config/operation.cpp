@@ -1,0 +1,129 @@
+#include "config/operation.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "config/operations/types.h"
+
+namespace spdld::config {
+namespace {
+
+const std::vector<OperationType>& table() {
+  static const std::vector<OperationType> table = {
+#define OPERATION(name, medium) ops::name(),
+#include "config/operations/table.inc"
+#undef OPERATION
+  };
+  return table;
+}
+
+// "decode-image (with a fixed size), parse-int or pad-bytes": the operations that take such a value.
+std::string takers_of(Kind kind) {
+  std::vector<const OperationType*> takers;
+  for (const auto& operation : table())
+    if (operation.takes == kind) takers.push_back(&operation);
+  std::string text;
+  for (const OperationType* taker : takers) {
+    if (taker != takers.front()) text += taker == takers.back() ? " or " : ", ";
+    text += taker->name;
+    if (taker->gives == Kind::kImage) text += " (with a fixed size)";
+  }
+  return text;
+}
+
+// The first operation that makes such a value of another one.
+std::string_view maker_of(Kind kind) {
+  const auto makes = [kind](const auto& operation) { return operation.gives == kind && operation.takes != kind; };
+  return std::find_if(table().begin(), table().end(), makes)->name;
+}
+
+std::string with_article(Kind kind) {
+  const std::string name(kind_name(kind));
+  return (kind == Kind::kBytes ? "" : kind == Kind::kTensor ? "a " : "an ") + name;
+}
+
+// `operation` stands behind a value that it does not take.
+std::string cant_follow(const OperationType& operation, Kind has) {
+  const std::string name(operation.name);
+  if (has == Kind::kTensor)
+    return name + " can't follow: the operation before it writes the tensor and must be the last";
+  if (operation.takes == Kind::kBytes && has == Kind::kImage)
+    return name + " works on a field's bytes: it must be the first operation";
+  if (has == Kind::kBytes)
+    return name + " works on " + with_article(operation.takes) + ": add { op = \"" +
+           std::string(maker_of(operation.takes)) + "\" } before it";
+  return name + " can't follow: it takes " + with_article(operation.takes) + ", and what comes before it is " +
+         with_article(has);
+}
+
+const OperationType& type_of(const OperationSpec& spec) {
+  const OperationType* type = find_operation(spec.op);
+  if (type == nullptr) throw std::logic_error("no such operation: " + spec.op);
+  return *type;
+}
+
+std::string error_at_end(const Signature& end) {
+  switch (end.kind) {
+    case Kind::kBytes:
+      return "gives bytes of any length, which are no tensor: add " + takers_of(Kind::kBytes) +
+             "; for a number, dtype = \"int64\", \"float32\" or \"float64\" does as well";
+    case Kind::kImage:
+      return "gives an image, which is no tensor: add " + takers_of(Kind::kImage);
+    case Kind::kInteger:
+    case Kind::kTensor:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::span<const OperationType> operations() { return table(); }
+
+const OperationType* find_operation(std::string_view name) {
+  const auto found =
+      std::find_if(table().begin(), table().end(), [&](const auto& entry) { return entry.name == name; });
+  return found == table().end() ? nullptr : &*found;
+}
+
+OperationSpec with_defaults(const OperationType& operation, const Where& where) {
+  OperationSpec spec{.op = std::string(operation.name), .parameters = {}, .where = where};
+  for (const auto& parameter : operation.parameters) spec.parameters.emplace(parameter.name, *parameter.fallback);
+  return spec;
+}
+
+std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
+  std::vector<ExtraTensor> extras;
+  for (const OperationSpec& spec : ops) {
+    const OperationType& type = type_of(spec);
+    if (type.extras == nullptr) continue;
+    for (ExtraTensor& extra : type.extras(spec)) extras.push_back(std::move(extra));
+  }
+  return extras;
+}
+
+Followed follow(std::span<const OperationSpec> ops, Signature start) {
+  Followed followed{{std::move(start)}, {}, 0};
+  for (; followed.at < ops.size(); ++followed.at) {
+    const OperationSpec& spec = ops[followed.at];
+    const OperationType& type = type_of(spec);
+    Signature signature = followed.end();
+    followed.error = signature.kind == type.takes ? type.bind(spec, signature) : cant_follow(type, signature.kind);
+    if (!followed.error.empty()) return followed;
+    followed.along.push_back(std::move(signature));
+  }
+  followed.error = error_at_end(followed.end());
+  return followed;
+}
+
+Signature start_of(std::span<const OperationSpec> ops) {
+  const Kind takes = ops.empty() ? Kind::kInteger : type_of(ops.front()).takes;
+  return takes == Kind::kInteger ? integer() : bytes_of(Origin::kContent);
+}
+
+const OperationType& image_end() {
+  return *std::find_if(table().begin(), table().end(), [](const auto& operation) { return operation.ends_images; });
+}
+
+}  // namespace spdld::config

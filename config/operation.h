@@ -1,0 +1,80 @@
+// The operations of outputs: one type for each, with its name, parameters, help, and the signature that it gives for
+// the signature that it takes. Each stands in a file of its own, config/operations/NAME.cpp, and in one line of
+// config/operations/table.inc; its code stands in daemon/media/MEDIUM/NAME.cpp. The checks, `spdlctl ops`, the
+// documentation and the daemon read the same types, so that a chain is right for all of them or for none. Constant
+// data and pure functions; any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/parameter.h"
+#include "config/signature.h"
+#include "config/spec.h"
+
+namespace spdld::config {
+
+// Adds a complaint about the parameter of this name: the end of a sentence.
+using Complain = std::function<void(std::string_view parameter, std::string text)>;
+
+// A tensor that an operation writes beside its output's own.
+struct ExtraTensor {
+  std::string name;            // in the batch
+  std::string_view parameter;  // that names it
+  DType dtype = DType::kUint8;
+  std::vector<int64_t> shape;  // of a sample
+};
+
+// A parameter whose value keeps a field from being cached in the form that the operation could prepare, and why.
+struct Hindrance {
+  std::string_view parameter;
+  std::string_view why;  // the end of a complaint about cache = "decoded"
+};
+
+struct OperationType {
+  std::string_view name;
+  Kind takes, gives;
+  std::string_view help;
+  std::vector<Parameter> parameters;
+  // Turns the signature that the operation takes (of kind `takes`) into the signature that it gives. A text that is not
+  // empty says why the operation can't take it, as the end of a sentence about the operation.
+  std::string (*bind)(const OperationSpec& spec, Signature& signature);
+  // Complains about parameters that are each allowed and make no sense together; may bring two spellings into one.
+  void (*check)(OperationSpec& spec, const Complain& complain) = nullptr;
+  std::vector<ExtraTensor> (*extras)(const OperationSpec& spec) = nullptr;  // null: none
+  std::optional<Hindrance> (*hindrance)(const OperationSpec& spec) = nullptr;
+  bool ends_images = false;  // is added, with its defaults, to a chain that ends in an image
+};
+
+std::span<const OperationType> operations();
+const OperationType* find_operation(std::string_view name);
+// The operation with its defaults. Precondition: each of its parameters has a default.
+OperationSpec with_defaults(const OperationType& operation, const Where& where);
+
+// The further tensors that an output's operations write, in the operations' order.
+std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops);
+
+// A chain, followed from what its field gives to what its last operation gives.
+struct Followed {
+  std::vector<Signature> along;  // what each operation takes; the last one: what the chain gives
+  // Not empty: why the chain is wrong, as the end of a sentence about operation `at`, or, where `at` is the number of
+  // operations, about the chain as a whole.
+  std::string error;
+  size_t at = 0;
+
+  const Signature& end() const { return along.back(); }
+};
+// Each operation must take what the one before it gives, and the end must be an integer, or a tensor whose samples all
+// have one shape. Precondition: the catalogue knows all operations.
+Followed follow(std::span<const OperationSpec> ops, Signature start);
+// The signature that a chain is taken to start from where its field is not known: its first operation takes it. A chain
+// without operations starts from an integer.
+Signature start_of(std::span<const OperationSpec> ops);
+// The operation that is added to a chain that ends in an image.
+const OperationType& image_end();
+
+}  // namespace spdld::config

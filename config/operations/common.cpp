@@ -1,0 +1,68 @@
+#include "config/operations/common.h"
+
+#include <utility>
+
+#include "config/check.h"
+
+namespace spdld::config::ops {
+
+Parameter flag(std::string_view name, std::string_view help, bool fallback) {
+  return {.name = name, .type = ParameterType::kFlag, .help = help, .fallback = Value(fallback)};
+}
+
+Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
+                 std::string_view fallback) {
+  return {.name = name,
+          .type = ParameterType::kChoice,
+          .help = help,
+          .fallback = Value(std::string(fallback)),
+          .choices = std::move(choices)};
+}
+
+Parameter size(std::string_view help) {
+  return {.name = "size",
+          .type = ParameterType::kNumbers,
+          .help = help,
+          .min = 1,
+          .max = kSideMax,
+          .count_min = 1,
+          .count_max = 2,
+          .whole = true};
+}
+
+Parameter antialias() {
+  return flag("antialias", "when shrinking, average over all the pixels that are covered", true);
+}
+
+Parameter draw() {
+  return {.name = "draw",
+          .type = ParameterType::kText,
+          .help =
+              "name of the random numbers to take, by default the operation's: outputs of a sample that give the "
+              "same name take the same numbers",
+          .fallback = Value(std::string())};
+}
+
+void check_draw(const OperationSpec& spec, const Complain& complain) {
+  const std::string& name = spec.text("draw");
+  if (!name.empty() && !is_word(name, "_.-"))
+    complain("draw", "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\", not " + in_quotes(name));
+}
+
+std::string bind_number(Signature& signature, Signature number) {
+  if (signature.origin == Origin::kName) return "can't read \"path\": it is the sample's name, not a number";
+  signature = std::move(number);
+  return "";
+}
+
+std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
+  if (!signature.is_fixed())
+    return "has pictures whose size is not fixed: add center-crop, random-resized-crop, or a resize with two numbers";
+  const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
+  const bool planes = layout_named(spec.text("layout")) == Layout::kNchw;
+  signature = tensor(dtype_named(spec.text("dtype")),
+                     planes ? std::vector<Dimension>{3, height, width} : std::vector<Dimension>{height, width, 3});
+  return "";
+}
+
+}  // namespace spdld::config::ops

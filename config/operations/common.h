@@ -1,0 +1,32 @@
+// Parameters that several operations have, and the bounds that their numbers have in common. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/operation.h"
+
+namespace spdld::config::ops {
+
+inline constexpr double kSideMax = 16384;      // pixels
+inline constexpr double kBytesMax = 1u << 20;  // of one sample's part of a tensor of bytes
+
+Parameter flag(std::string_view name, std::string_view help, bool fallback);
+Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
+                 std::string_view fallback);
+// Of a picture: one or two numbers.
+Parameter size(std::string_view help);
+Parameter antialias();
+// The name of the random numbers that an operation takes.
+Parameter draw();
+
+// Complains where `draw` is no word.
+void check_draw(const OperationSpec& spec, const Complain& complain);
+
+// `number` for bytes that hold its digits; the error where they are the sample's name.
+std::string bind_number(Signature& signature, Signature number);
+// The tensor of an image in this type and order of dimensions; the error where the pictures' size is not fixed.
+std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature);
+
+}  // namespace spdld::config::ops

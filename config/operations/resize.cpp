@@ -1,0 +1,33 @@
+#include "config/operations/common.h"
+#include "config/operations/types.h"
+#include "config/picture_size.h"
+
+namespace spdld::config::ops {
+namespace {
+
+// torchvision's size: the shorter side becomes `shorter`, and the other one follows.
+std::string bind_resize(const OperationSpec& spec, Signature& signature) {
+  const PictureSize size = picture_size(spec);
+  if (!has_one_number(spec)) {
+    signature = image(size.height, size.width, true);
+  } else if (signature.is_fixed()) {
+    const PictureSize given = shorter_side_size({*signature.dimensions[0], *signature.dimensions[1]}, size.height);
+    signature = image(given.height, given.width, true);
+  } else {
+    signature.is_resampled = true;
+  }
+  return "";
+}
+
+}  // namespace
+
+OperationType resize() {
+  return {.name = "resize",
+          .takes = Kind::kImage,
+          .gives = Kind::kImage,
+          .help = "Resize (bilinear), as Pillow and torchvision do it.",
+          .parameters = {size("one number: of the shorter side, the other follows; or [height, width]"), antialias()},
+          .bind = bind_resize};
+}
+
+}  // namespace spdld::config::ops

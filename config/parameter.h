@@ -1,0 +1,36 @@
+// A parameter of an operation, of a source or of a table of a file: its name, type, bounds and help. The checks of
+// config/load.h, `spdlctl ops` and the documentation all read it. Constant data; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/spec.h"
+
+namespace spdld::config {
+
+// kSize (an integer of bytes, or a text such as "8 GiB"; arrives as int64_t) and kTexts (a list of texts, not a Value)
+// occur in the daemon's file alone.
+enum class ParameterType : uint8_t { kFlag, kInteger, kNumber, kText, kNumbers, kChoice, kSize, kTexts };
+std::string_view type_name(ParameterType type);  // "flag", "integer"
+
+struct Parameter {
+  std::string_view name;
+  ParameterType type;
+  std::string_view help;
+  std::optional<Value> fallback = {};          // none: the parameter must be given
+  double min = 0, max = 0;                     // of a number, or of each number of a list; min == max: unbounded
+  int count_min = 0, count_max = 0;            // of a list: how many numbers (a bare number counts as one)
+  std::vector<std::string_view> choices = {};  // of a kChoice; of a kFlag: texts that may stand there instead
+  bool whole = false;                          // of a kNumbers: each must be a whole number
+  bool above_min = false;                      // min itself is not allowed
+  std::string_view word = {};  // of a kInteger, kNumber or kSize: a text that may stand there instead ("auto")
+};
+
+// Says which values the parameter may have, for complaints and help: "one or two whole numbers from 1 to 16384".
+std::string allowed(const Parameter& parameter);
+
+}  // namespace spdld::config

@@ -1,0 +1,25 @@
+// Sizes of pictures in a pipeline's file: `size` as it is written, one number or [height, width], and the size that
+// follows from a shorter side. Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "config/spec.h"
+
+namespace spdld::config {
+
+struct PictureSize {
+  int64_t height = 0, width = 0;
+};
+
+// One number stands for both sides. Precondition: the operation has a `size`.
+PictureSize picture_size(const OperationSpec& spec);
+// `size` is one number.
+bool has_one_number(const OperationSpec& spec);
+
+// torchvision's size of a picture whose shorter side becomes `shorter`; but no side becomes longer than
+// kLongestSideMax, so that a picture one pixel wide does not become a tower of gigabytes.
+inline constexpr int64_t kLongestSideMax = 65'500;  // the longest side a JPEG decoder takes
+PictureSize shorter_side_size(const PictureSize& picture, int64_t shorter);
+
+}  // namespace spdld::config

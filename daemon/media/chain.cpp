@@ -1,0 +1,46 @@
+#include "daemon/media/chain.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "daemon/media/operations.h"
+
+namespace spdld::media {
+namespace {
+
+using AddOperation = void (*)(const Part& part, Nodes& nodes);
+
+// In the order of the table, as config::operations().
+constexpr AddOperation kAdd[] = {
+#define OPERATION(name, medium) ops::name,
+#include "config/operations/table.inc"
+#undef OPERATION
+};
+
+AddOperation code_of(const config::OperationSpec& spec) {
+  const config::OperationType* type = config::find_operation(spec.op);
+  if (type == nullptr) throw std::logic_error("no such operation: " + spec.op);
+  return kAdd[type - config::operations().data()];
+}
+
+// The end of a chain that gives an integer.
+class StoreInteger final : public Node {
+  Status run(Value& value, const Run& run) const override {
+    std::memcpy(run.tensors.front(), &value.integer, sizeof value.integer);
+    return Done{};
+  }
+};
+
+}  // namespace
+
+Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output) {
+  size_t extra = 1;  // the output's own tensor is before them
+  for (size_t i = 0; i < ops.size(); ++i) {
+    code_of(ops[i])({ops[i], followed.along[i], followed.along[i + 1], output, extra}, nodes_);
+    extra += config::extras_of(ops.subspan(i, 1)).size();
+  }
+  if (followed.end().kind == config::Kind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
+}
+
+}  // namespace spdld::media

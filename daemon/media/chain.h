@@ -1,0 +1,38 @@
+// The operations of one output, compiled: what config/operation.h has followed becomes nodes. Constant after
+// construction; any thread runs it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/operation.h"
+#include "daemon/media/node.h"
+
+namespace spdld::media {
+
+class Chain {
+ public:
+  // Precondition: `followed` has no error and is of these operations. Throws SetupError on faults that only the code
+  // finds.
+  Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output);
+
+  // Writes the sample's part of each of run.tensors. kContent: the sample's content is bad, and the tensors' content is
+  // undefined.
+  Status run(Value value, const Run& run) const {
+    for (const auto& node : nodes_)
+      if (Status status = node->run(value, run); !status) return status;
+    return Done{};
+  }
+
+  // Of the first node, which alone reads the field.
+  const Representation* representation() const { return nodes_.front()->representation(); }
+  std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }
+
+  const Nodes& nodes() const { return nodes_; }  // at least one
+
+ private:
+  Nodes nodes_;
+};
+
+}  // namespace spdld::media

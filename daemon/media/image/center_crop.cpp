@@ -1,0 +1,40 @@
+#include "daemon/media/image/geometry.h"
+#include "daemon/media/image/picture_node.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::image {
+namespace {
+
+// CenterCrop's place along one side: a smaller picture is padded on both sides first (the odd pixel behind it).
+int crop_start(int side, int wanted) {
+  if (wanted > side) return -((wanted - side) / 2);
+  return round_even((side - wanted) / 2.0);
+}
+
+class CenterCrop final : public GeometryStep {
+ public:
+  explicit CenterCrop(const config::OperationSpec& op) : size_(size_of(op)) {}
+
+  void apply(const Draws&, Geometry& geometry) const override {
+    Pass& pass = geometry.passes.back();
+    const Size now = shown(pass);
+    int x = crop_start(now.width, size_.width);
+    const int y = crop_start(now.height, size_.height);
+    if (pass.mirrored) x = now.width - x - size_.width;
+    pass.window = {pass.window.x + x, pass.window.y + y, size_.width, size_.height};
+  }
+
+ private:
+  Size size_;
+};
+
+}  // namespace
+}  // namespace spdld::image
+
+namespace spdld::media::ops {
+
+void center_crop(const Part& part, Nodes& nodes) {
+  image::picture_node(nodes).add(std::make_unique<image::CenterCrop>(part.spec));
+}
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,91 @@
+#include "daemon/media/image/geometry.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/picture_size.h"
+#include "daemon/media/image/weights.h"
+
+namespace spdld::image {
+namespace {
+
+Pass untouched(const Size& size) {
+  const Box whole{0, 0, size.width, size.height};
+  return {whole, size, whole, false, true};
+}
+
+// A pass that only cuts and mirrors its source can be replaced by one that resamples the source itself.
+bool only_cuts(const Pass& pass) { return !resamples(pass) && inside_of(pass) == pass.window; }
+
+Box decoded_part(const Pass& pass) {
+  const Box inside = inside_of(pass);
+  const auto across = source_range({pass.box.width, pass.size.width, inside.x, inside.width, false, pass.antialias});
+  const auto down = source_range({pass.box.height, pass.size.height, inside.y, inside.height, false, pass.antialias});
+  return {pass.box.x + across.first, pass.box.y + down.first, across.end - across.first, down.end - down.first};
+}
+
+}  // namespace
+
+Size size_of(const config::OperationSpec& op) {
+  const config::PictureSize size = config::picture_size(op);
+  return {static_cast<int>(size.width), static_cast<int>(size.height)};
+}
+
+uint64_t draw_of(const config::OperationSpec& op) {
+  const std::string& name = op.text("draw");
+  return draw_key(name.empty() ? op.op : name);
+}
+
+// Ties to even is the floating-point environment's default.
+int round_even(double value) { return static_cast<int>(std::nearbyint(value)); }
+
+Size shown(const Pass& pass) { return {pass.window.width, pass.window.height}; }
+
+Box in_source(const Pass& pass, const Box& box) {
+  const int x = pass.mirrored ? pass.window.width - box.x - box.width : box.x;
+  return {pass.box.x + pass.window.x + x, pass.box.y + pass.window.y + box.y, box.width, box.height};
+}
+
+void resize_box(const Box& box, const Size& size, bool antialias, std::vector<Pass>& passes) {
+  Pass& last = passes.back();
+  const Box whole{0, 0, size.width, size.height};
+  if (only_cuts(last)) {
+    last = {in_source(last, box), size, whole, last.mirrored, antialias};
+  } else {
+    passes.push_back({box, size, whole, false, antialias});
+  }
+}
+
+bool resamples(const Pass& pass) { return Size{pass.box.width, pass.box.height} != pass.size; }
+
+// The triangle filter must be left a good part of the shrinking. Measured on 6,000 crops of sharp photos: with 1.6 on
+// both axes about 50 dB beside the plain way on average, 40 of all but one in 150; with 1 left, 43, and 33 at worst.
+int reduction_of(const Pass& pass) {
+  constexpr int64_t kLeft = 8, kLeftOf = 5;
+  if (!pass.antialias) return 1;
+  int reduction = 1;
+  const auto fits = [](int side, int wanted, int by) { return kLeftOf * side >= kLeft * by * wanted; };
+  while (reduction < 8 && fits(pass.box.width, pass.size.width, 2 * reduction) &&
+         fits(pass.box.height, pass.size.height, 2 * reduction)) {
+    reduction *= 2;
+  }
+  return reduction;
+}
+
+Box inside_of(const Pass& pass) {
+  const int left = std::max(pass.window.x, 0), top = std::max(pass.window.y, 0);
+  const int right = std::min(pass.window.x + pass.window.width, pass.size.width);
+  const int bottom = std::min(pass.window.y + pass.window.height, pass.size.height);
+  return {left, top, right - left, bottom - top};
+}
+
+void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws, Geometry& geometry) {
+  geometry.passes.clear();
+  geometry.passes.push_back(untouched(picture));
+  geometry.drawn = {0, 0, picture.width, picture.height};
+  geometry.reduction = 1;
+  for (const auto& step : steps) step->apply(draws, geometry);
+  geometry.decoded = decoded_part(geometry.passes.front());
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,70 @@
+// The effect of a chain's operations on a sample's geometry: torchvision's definitions of resize, crops and flips, as
+// passes of resampling. Each operation is a step that changes what the steps before it left. Constant after
+// construction; any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/base/picture.h"
+#include "daemon/base/random.h"
+
+namespace spdld::image {
+
+// `box` of the source is resampled to `size`; its part `window` is kept, then mirrored or not. A window may reach
+// outside of `size`: pixels there are black (a center-crop of a smaller picture).
+struct Pass {
+  Box box;
+  Size size;
+  Box window;
+  bool mirrored = false;
+  bool antialias = true;
+};
+
+// The decisions for one sample.
+struct Geometry {
+  std::vector<Pass> passes;  // at least one
+  Box decoded;               // the part to decode: the part of passes[0].box that its window needs
+  // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
+  // with `fast`). The planes need to cover only `decoded`.
+  int reduction = 1;
+  Box drawn;  // box in the picture of a random-resized-crop before any resize; else all of it
+};
+
+// One operation between decode-image and the tensor.
+class GeometryStep {
+ public:
+  virtual ~GeometryStep() = default;
+  virtual void apply(const Draws& draws, Geometry& geometry) const = 0;
+};
+using GeometrySteps = std::vector<std::unique_ptr<const GeometryStep>>;
+
+// The geometry of a sample's picture after all steps; reuses `geometry`'s memory.
+void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws, Geometry& geometry);
+
+// --- for steps ---
+
+// [height, width] of the operation's `size`; one number stands for both.
+Size size_of(const config::OperationSpec& op);
+// The stream of random numbers that the operation's `draw` names; unnamed ones are the operation's own.
+uint64_t draw_of(const config::OperationSpec& op);
+// Python's round(): ties to even.
+int round_even(double value);
+// The size of what the pass shows.
+Size shown(const Pass& pass);
+// `box` of what the pass shows, in the pass's source. Precondition: the pass only cuts and mirrors.
+Box in_source(const Pass& pass, const Box& box);
+// Resamples `box` of what the last pass shows.
+void resize_box(const Box& box, const Size& size, bool antialias, std::vector<Pass>& passes);
+
+// --- for readers of a geometry ---
+
+bool resamples(const Pass& pass);
+// The most by which the pass's source may be reduced (1, 2, 4 or 8) without being seen.
+int reduction_of(const Pass& pass);
+// The part of `pass.size` that lies in `pass.window`: the rest of the window is black.
+Box inside_of(const Pass& pass);
+
+}  // namespace spdld::image

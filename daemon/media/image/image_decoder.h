@@ -1,0 +1,63 @@
+// Compressed pictures to pixels. One object a decode thread, reused for every picture: contexts, tables and scratch are
+// kept. Other decoders can implement the same interface: bytes + box -> rows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "daemon/base/picture.h"
+#include "daemon/base/planes.h"
+#include "daemon/base/result.h"
+#include "daemon/media/decode_limits.h"
+
+namespace spdld::image {
+
+class ImageDecoder {
+ public:
+  virtual ~ImageDecoder() = default;
+
+  // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are
+  // in the oriented picture (EXIF orientation 1 to 8), else in the stored picture. Errors: kUnsupported for a picture
+  // of another format, or a JPEG of a kind that is not decoded (12 bits, lossless). kContent for bytes that are no
+  // picture, have more than kPixelsMax pixels, are cut off, or would cost more work than their coded bytes pay for.
+  //
+  // Damage inside the coded data is accepted, as Pillow accepts it: the decoder makes some pixels of such data, and the
+  // same pixels in every decoding. With `strict`, damage anywhere in the picture is kContent, here or in the decoding;
+  // the whole picture is then decoded, whatever box is needed. Either way the verdict does not depend on the box.
+  virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) = 0;
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif) { return open(bytes, exif, false); }
+
+  // Decodes the part that `box` (inside the picture) needs: rows.covers contains box, and its pixels are exactly the
+  // same as when the whole picture is decoded. Errors are kContent: data that can't be decoded, or costs more than
+  // DecodeLimits allow.
+  virtual Status decode(const Box& box, PixelRows& rows) = 0;
+
+  // The shape of the opened picture's planes; none where planes can't carry the picture (CMYK, RGB, an EXIF turn that
+  // is asked for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey, other than 8 bits). `reduction` (1, 2, 4 or
+  // 8; other numbers give no planes) asks for the planes of a smaller picture: each of its samples is the mean of so
+  // many pixels across and down. The last samples may include pixels that only fill up the JPEG's last blocks. Chroma
+  // may be reduced less than luma, and so have luma's size. A chroma sample stands for at most 8 pixels across or down:
+  // where it would stand for 16 (4:2:2 and 4:4:0 reduced by 8) there are no planes.
+  virtual std::optional<PlanesShape> planes(int reduction) const = 0;
+  std::optional<PlanesShape> planes() const { return planes(1); }
+  // Decodes the whole picture into planes: `memory` has PlanesLayout(*planes()).bytes bytes, aligned to
+  // PlanesLayout::kAlignment, and gets header, samples and zeroed slack. Called instead of decode(), once after open().
+  // The samples equal libjpeg's raw output. Errors are the same as decode()'s.
+  virtual Status decode_planes(uint8_t* memory) = 0;
+  // The same, but only the part that `box` (inside the picture) needs: its luma and chroma samples, and one chroma
+  // sample more on each side, get their values at their places in the whole picture's planes. All other samples are
+  // undefined. Faster than decode(): nothing is upsampled or converted. For planes that are rendered once and not kept.
+  // With `reduction` it decodes planes(reduction). The box is still given in the picture's own pixels, and all samples
+  // that it touches get values.
+  virtual Status decode_planes(const Box& box, int reduction, uint8_t* memory) = 0;
+  Status decode_planes(const Box& box, uint8_t* memory) { return decode_planes(box, 1, memory); }
+
+  static constexpr int64_t kPixelsMax = 178'956'970;  // Pillow's limit for decompression bombs
+};
+
+// JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too.
+std::unique_ptr<ImageDecoder> make_jpeg_decoder(const media::DecodeLimits& limits = {});
+
+}  // namespace spdld::image

@@ -1,0 +1,274 @@
+#include "daemon/media/image/image_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/media/image/resample.h"
+#include "daemon/media/image/weights.h"
+
+namespace spdld::image {
+namespace {
+
+constexpr size_t kAligned = 64;  // of scratch; the most that a vector of any machine in question wants
+
+// A piece of scratch: `size` bytes from an aligned place.
+uint8_t* aligned(ByteBuffer& memory, size_t size) {
+  auto address = reinterpret_cast<uintptr_t>(memory.resize(size + 2 * kAligned));
+  return reinterpret_cast<uint8_t*>((address + kAligned - 1) / kAligned * kAligned);
+}
+
+// One pass's source: the planes of a whole picture, reduced or not; or else the pixels of `covers`, and `first` is
+// the first of them.
+struct Source {
+  const PlanesView* planes;
+  const uint8_t* first;
+  size_t stride_bytes;
+  Box covers;
+  int reduction = 1;  // of the planes
+
+  const uint8_t* at(int x, int y) const {
+    return first + stride_bytes * static_cast<size_t>(y - covers.y) + 3 * static_cast<size_t>(x - covers.x);
+  }
+};
+
+void mirror_row(const uint8_t* from, int width, uint8_t* to) {
+  for (int x = 0; x < width; ++x) std::memcpy(to + 3 * (width - 1 - x), from + 3 * x, 3);
+}
+
+}  // namespace
+
+struct Scratch::Inside {
+  AxisWeights horizontal, vertical;                // of RGB, or luma
+  AxisWeights chroma_horizontal, chroma_vertical;  // where chroma is smaller
+  ByteBuffer columns, turned;                      // of resample_band
+  ByteBuffer band, padded;                         // rows on their way out
+  ByteBuffer pictures[2];                          // between passes, in turn
+};
+
+Scratch::Scratch() : inside_(std::make_unique<Inside>()) {}
+Scratch::~Scratch() = default;
+
+namespace {
+
+using Memory = Scratch::Inside;
+
+// Runs one pass and gives its rows to sink(first_row, rows, RgbRows), in order, each exactly once; in planes only where
+// `planar` asks for them.
+template <typename Sink>
+class PassRun {
+ public:
+  PassRun(const Source& source, const Pass& pass, Memory& memory, bool planar, Sink& sink)
+      : source_(source),
+        pass_(pass),
+        inside_(inside_of(pass)),
+        left_(pass.box.x / source.reduction),
+        upper_(pass.box.y / source.reduction),
+        memory_(memory),
+        sink_(sink) {
+    width_bytes_ = static_cast<size_t>(pass.window.width) * 3;
+    padded_ = inside_ != pass.window;
+    planar_ = planar && !padded_;
+    const int left = inside_.x - pass.window.x, right = pass.window.width - inside_.width - left;
+    left_bytes_ = static_cast<size_t>(pass.mirrored ? right : left) * 3;
+    top_ = inside_.y - pass.window.y;
+  }
+
+  void run() {
+    if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
+    for (int y = 0; y < top_; ++y) sink_(y, 1, padded_row());
+    if (resamples(pass_) || source_.planes != nullptr) {
+      resample();
+    } else {
+      copy();
+    }
+    if (!padded_) return;
+    std::memset(memory_.padded.data(), 0, width_bytes_);
+    for (int y = top_ + inside_.height; y < pass_.window.height; ++y) sink_(y, 1, padded_row());
+  }
+
+ private:
+  RgbRows padded_row() const { return {memory_.padded.data(), 0, 0}; }
+
+  // Rows of the inside, from its row `first`.
+  void emit(int first, int rows, const RgbRows& rgb) {
+    if (!padded_) return sink_(top_ + first, rows, rgb);
+    const uint8_t* row = rgb.first;
+    for (int y = 0; y < rows; ++y, row += rgb.stride_bytes) {
+      std::memcpy(memory_.padded.data() + left_bytes_, row, static_cast<size_t>(inside_.width) * 3);
+      sink_(top_ + first + y, 1, padded_row());
+    }
+  }
+
+  void copy() {
+    const uint8_t* first = source_.at(pass_.box.x + inside_.x, pass_.box.y + inside_.y);
+    if (!pass_.mirrored) return emit(0, inside_.height, {first, source_.stride_bytes, 0});
+    uint8_t* row = memory_.band.resize(static_cast<size_t>(inside_.width) * 3 + PixelRows::kSlackBytes);
+    for (int y = 0; y < inside_.height; ++y, first += source_.stride_bytes) {
+      mirror_row(first, inside_.width, row);
+      emit(y, 1, {row, 0, 0});
+    }
+  }
+
+  // Asks for the first band's rows, which come while the weights are computed; the kernel asks for the other rows.
+  void prefetch_planes(const PlanesView& view, const SourceRange& across, const SourceRange& down) const {
+    constexpr int kLine = 64, kRowsMax = 4 * kBandRows;
+    for (int i = 0; i < view.shape.planes(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const int narrower = i == 0 ? 1 : view.shape.chroma_across, lower = i == 0 ? 1 : view.shape.chroma_down;
+      const int rows = std::min((down.end - down.first) * kBandRows / inside_.height + 2, kRowsMax) / lower;
+      const int x = (left_ + across.first) / narrower, width = (across.end - across.first) / narrower;
+      const size_t y = static_cast<size_t>(upper_ + down.first) / static_cast<size_t>(lower);
+      const uint8_t* row = view.plane[at] + view.stride_bytes[at] * y + x;
+      for (int n = 0; n < rows; ++n, row += view.stride_bytes[at]) {
+        for (int byte = 0; byte < width + kLine; byte += kLine) __builtin_prefetch(row + byte);
+      }
+    }
+  }
+
+  void take_rows(Band& band) {
+    const SourceRange across = memory_.horizontal.range(), down = memory_.vertical.range();
+    const uint8_t* first = source_.at(pass_.box.x + across.first, pass_.box.y + down.first);
+    band.sources[0] = {first, source_.stride_bytes, &memory_.vertical, &memory_.horizontal, nullptr};
+    const size_t size = BandSource::columns_size(band.sources[0].width() * 3);
+    band.sources[0].columns = reinterpret_cast<int16_t*>(aligned(memory_.columns, size * sizeof(int16_t)));
+  }
+
+  // Weights, and the sample of a plane from which their range counts.
+  struct Axis {
+    const AxisWeights* weights;
+    int origin;
+  };
+
+  void take_planes(const PlanesView& view, const AxisRequest& across, const AxisRequest& down, Band& band) {
+    band.colours = view.shape.grey ? Band::Colours::kGrey : Band::Colours::kYcc;
+    const PlanesShape& shape = view.shape;
+    const Size chroma = shape.plane(1);
+    const Axis luma[2] = {{&memory_.horizontal, left_}, {&memory_.vertical, upper_}};
+    Axis chromas[2] = {luma[0], luma[1]};
+    // libjpeg does not smooth chroma of at most two columns that it widens (jdsample.c, jinit_upsampler).
+    const bool smooth = shape.chroma_across == 1 || chroma.width > 2;
+    if (!shape.grey && shape.chroma_across == 2) {
+      chromas[0] = halved(across, pass_.box.x, luma[0], {chroma.width, left_, smooth}, memory_.chroma_horizontal);
+    }
+    if (!shape.grey && shape.chroma_down == 2) {
+      chromas[1] = halved(down, pass_.box.y, luma[1], {chroma.height, upper_, smooth}, memory_.chroma_vertical);
+    }
+    size_t size = 0;
+    for (int i = 0; i < shape.planes(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      BandSource& from = band.sources[at];
+      const auto& [horizontal, vertical] = i == 0 ? luma : chromas;
+      from.horizontal = horizontal.weights;
+      from.vertical = vertical.weights;
+      from.stride_bytes = view.stride_bytes[at];
+      const int x = horizontal.origin + from.horizontal->range().first;
+      const int y = vertical.origin + from.vertical->range().first;
+      from.first = view.plane[at] + from.stride_bytes * static_cast<size_t>(y) + x;
+      size += BandSource::columns_size(from.width());
+    }
+    auto* columns = reinterpret_cast<int16_t*>(aligned(memory_.columns, size * sizeof(int16_t)));
+    for (BandSource& from : band.sources) {
+      if (from.first == nullptr) break;
+      from.columns = columns;
+      columns += BandSource::columns_size(from.width());
+    }
+  }
+
+  // Chroma that has half as many samples as luma. Of a reduced picture it is resampled from where it lies, as nobody
+  // expects libjpeg's upsampling there, which would only blur it.
+  Axis halved(AxisRequest request, int box_first, const Axis& luma, const HalvedAxis& axis,
+              AxisWeights& weights) const {
+    if (request.reduction == 1) {
+      weights.fill(*luma.weights, axis);
+      return {&weights, 0};
+    }
+    request.reduction *= 2;
+    request.phase = box_first % request.reduction;
+    weights.fill(request);
+    return {&weights, box_first / request.reduction};
+  }
+
+  void resample() {
+    const Box& box = pass_.box;
+    const int by = source_.reduction;
+    const AxisRequest across{box.width,      pass_.size.width, inside_.x, inside_.width,
+                             pass_.mirrored, pass_.antialias,  by,        box.x % by};
+    const AxisRequest down{box.height, pass_.size.height, inside_.y, inside_.height,
+                           false,      pass_.antialias,   by,        box.y % by};
+    if (source_.planes != nullptr) prefetch_planes(*source_.planes, source_range(across), source_range(down));
+    memory_.horizontal.fill(across);
+    memory_.vertical.fill(down);
+    Band band;
+    if (source_.planes == nullptr) {
+      take_rows(band);
+    } else {
+      take_planes(*source_.planes, across, down, band);
+    }
+    band.layout = {planar_, inside_.width};
+    const size_t row_bytes = band.layout.bytes();
+    band.turned = aligned(memory_.turned, row_bytes * kBandRows);
+    band.out = aligned(memory_.band, row_bytes * kBandRows + PixelRows::kSlackBytes);
+    for (int y = 0; y < inside_.height; y += kBandRows) {
+      band.first_row = y;
+      band.rows = std::min(kBandRows, inside_.height - y);
+      resample_band(band);
+      emit(y, band.rows, {band.out, row_bytes, band.layout.plane_bytes()});
+    }
+  }
+
+  const Source& source_;
+  const Pass& pass_;
+  const Box inside_;
+  const int left_, upper_;  // where the box begins, in the source's samples
+  Memory& memory_;
+  Sink& sink_;
+  size_t width_bytes_, left_bytes_;
+  int top_;
+  bool padded_, planar_;
+};
+
+// One pass into a picture of its own, for the next pass.
+Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteBuffer& picture) {
+  const size_t stride = static_cast<size_t>(pass.window.width) * 3;
+  uint8_t* out = picture.resize(stride * static_cast<size_t>(pass.window.height) + PixelRows::kSlackBytes);
+  auto sink = [&](int first, int rows, const RgbRows& rgb) {
+    for (int y = 0; y < rows; ++y)
+      std::memcpy(out + stride * static_cast<size_t>(first + y), rgb.first + rgb.stride_bytes * static_cast<size_t>(y),
+                  stride);
+  };
+  PassRun(source, pass, memory, false, sink).run();
+  return {nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
+}
+
+void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
+  const size_t last = geometry.passes.size() - 1;
+  for (size_t i = 0; i < last; ++i) source = run_between(source, geometry.passes[i], memory, memory.pictures[i % 2]);
+  auto sink = [&](int first, int rows, const RgbRows& rgb) { write_rows(format, rgb, first, rows, out); };
+  PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();
+  flush_rows();
+}
+
+}  // namespace
+
+size_t ImageProgram::tensor_bytes() const {
+  const auto pixels = static_cast<size_t>(format_.size.width) * static_cast<size_t>(format_.size.height);
+  return 3 * pixels * config::dtype_bytes(format_.dtype);
+}
+
+void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& geometry) const {
+  image::resolve(steps_, picture, draws, geometry);
+  if (fast_) geometry.reduction = reduction_of(geometry.passes.front());
+}
+
+void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
+  const Source source{nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};
+  run_passes(source, geometry, format_, scratch.inside(), out);
+}
+
+void ImageProgram::render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
+  const Size& size = planes.shape.picture;
+  run_passes({&planes, nullptr, 0, {0, 0, size.width, size.height}, geometry.reduction}, geometry, format_,
+             scratch.inside(), out);
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,70 @@
+// A chain of image operations, compiled once for an output, run once a sample by a decode thread, straight into the
+// slot.
+//
+//   resolve:  the picture's size + the sample's draws -> what has to be decoded and how it is resampled (no pixels yet)
+//   render:   decoded rows -> the sample's tensor at its place in the slot
+//
+// Resampling is Pillow's and torchvision's: separable, triangle filter, antialiased (support grows with the reduction)
+// unless turned off, box edges clamp, pixel centres at half. Each pass of a chain is one resampling; flips and crops
+// fold into the pass that they follow; a second resize starts a second pass. Every pass is rounded to 8 bits, as in a
+// chain over Pillow's pictures: a float tensor has the same values as the uint8 tensor. The program itself is constant
+// once its operations were added: any thread.
+//
+// random-resized-crop and horizontal-flip draw from the stream that their `draw` names, by default from a stream named
+// as the operation. So two outputs of a sample share a crop unless they name different draws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/base/picture.h"
+#include "daemon/base/planes.h"
+#include "daemon/base/random.h"
+#include "daemon/media/image/geometry.h"
+#include "daemon/media/image/tensor_rows.h"
+
+namespace spdld::image {
+
+// Memory of one decode thread, reused from sample to sample.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  struct Inside;
+  Inside& inside() { return *inside_; }
+
+ private:
+  std::unique_ptr<Inside> inside_;
+};
+
+class ImageProgram {
+ public:
+  // `fast`: geometry.reduction may be more than 1.
+  explicit ImageProgram(bool fast) : fast_(fast) {}
+
+  // The next operation; the last one is end().
+  void add(std::unique_ptr<const GeometryStep> step) { steps_.push_back(std::move(step)); }
+  void end(const TensorFormat& format) { format_ = format; }
+
+  const GeometrySteps& steps() const { return steps_; }
+  const TensorFormat& format() const { return format_; }
+  size_t tensor_bytes() const;
+
+  // Reuses `geometry`'s memory.
+  void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
+  // `rows` covers geometry.decoded (or more); `out` has tensor_bytes() bytes, aligned to the dtype at least.
+  void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
+  // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
+  // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal
+  // the other render()'s within rounding. From reduced planes the pixels are close to these.
+  void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
+
+ private:
+  bool fast_;
+  GeometrySteps steps_;
+  TensorFormat format_;
+};
+
+}  // namespace spdld::image

@@ -1,0 +1,310 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/jpeg/codec.h"
+#include "daemon/media/image/jpeg/exif.h"
+#include "daemon/media/image/jpeg/orient.h"
+#include "daemon/media/image/jpeg/raw_planes.h"
+#include "daemon/media/image/jpeg/scans.h"
+#include "daemon/media/image/jpeg/sniff.h"
+
+namespace spdld::image {
+namespace {
+
+Error content_error(std::string message) { return {Trouble::kContent, std::move(message)}; }
+
+// A marker can't occur inside coded data (0xFF is followed by a stuffed 0 there), so a file without any end marker was
+// cut off.
+bool has_end_marker(std::span<const uint8_t> scan) {
+  size_t end = scan.size();
+  while (end >= 2) {
+    const auto* found = static_cast<const uint8_t*>(memrchr(scan.data() + 1, 0xD9, end - 1));
+    if (found == nullptr) return false;
+    if (found[-1] == 0xFF) return true;
+    end = static_cast<size_t>(found - scan.data());
+  }
+  return false;
+}
+
+void read_header(jpeg_decompress_struct& jpeg, std::span<const uint8_t>& bytes) {
+  jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
+  jpeg_read_header(&jpeg, TRUE);
+}
+
+// The columns and rows of a stored picture that are to come out of libjpeg.
+struct Cut {
+  Box box;              // needed
+  JDIMENSION x, width;  // decoded: whole blocks around it
+};
+
+// Starts the decoder and moves it to the cut's first row, leaving out what is to its left, right and top. Chroma that
+// was sampled down is interpolated from the neighbouring chroma sample, so a cut's edge needs one more to be exact;
+// libjpeg itself takes care of the rows when whole rows of blocks are left out.
+void start(jpeg_decompress_struct& jpeg, Cut& cut) {
+  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
+  jpeg_start_decompress(&jpeg);
+  cut.x = 0;
+  cut.width = jpeg.output_width;
+  if (is_smoothed(jpeg)) return;
+
+  const auto across = static_cast<JDIMENSION>(jpeg.max_h_samp_factor),
+             down = static_cast<JDIMENSION>(jpeg.max_v_samp_factor);
+  const auto left = static_cast<JDIMENSION>(cut.box.x), right = left + static_cast<JDIMENSION>(cut.box.width);
+  JDIMENSION first = left - std::min(left, across);
+  JDIMENSION width = std::min(jpeg.output_width, right + across) - first;
+  if (width < jpeg.output_width) {
+    jpeg_crop_scanline(&jpeg, &first, &width);
+    cut.x = first;
+    cut.width = width;
+  }
+  // libjpeg decodes one row of MCUs above the row that it skips to, for its first two lines to have their neighbours,
+  // unless those are skipped as well.
+  const JDIMENSION skipped = static_cast<JDIMENSION>(cut.box.y) / down * down;
+  if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
+}
+
+struct Target {
+  uint8_t* first;  // of the cut's box's first row
+  size_t stride_bytes;
+  const Cut& cut;
+  uint8_t* line;  // one row of CMYK
+};
+
+// Adobe's CMYK is stored inverted. v * k / 255, rounded as Pillow rounds it, of the inverted values.
+void cmyk_to_rgb(const uint8_t* cmyk, JDIMENSION width, uint8_t* rgb) {
+  for (JDIMENSION x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
+    for (int c = 0; c < 3; ++c) {
+      const int black = cmyk[3], product = (255 - cmyk[c]) * black + 128;
+      rgb[c] = static_cast<uint8_t>(std::max(0, black - (((product >> 8) + product) >> 8)));
+    }
+  }
+}
+
+void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
+  const auto first = static_cast<JDIMENSION>(target.cut.box.y);
+  const JDIMENSION end = first + static_cast<JDIMENSION>(target.cut.box.height);
+  const bool inks = jpeg.out_color_space == JCS_CMYK;
+  std::array<JSAMPROW, 4> lines;
+  while (jpeg.output_scanline < end) {
+    const JDIMENSION at = jpeg.output_scanline;
+    // Rows above the box land where its first row will be.
+    JDIMENSION count = at < first ? 1 : std::min<JDIMENSION>(inks ? 1 : lines.size(), end - at);
+    uint8_t* row = target.first + target.stride_bytes * (at < first ? 0 : at - first);
+    for (JDIMENSION i = 0; i < count; ++i) lines[i] = inks ? target.line : row + target.stride_bytes * i;
+    count = jpeg_read_scanlines(&jpeg, lines.data(), count);
+    if (count == 0) break;  // can't be: this source never asks to be called again
+    if (inks) cmyk_to_rgb(target.line, target.cut.width, row);
+  }
+}
+
+// Decodes what is below the cut, and looks for damage there.
+void read_rest(jpeg_decompress_struct& jpeg, Target& target) {
+  JSAMPROW line = target.line;
+  while (jpeg.output_scanline < jpeg.output_height) (void)jpeg_read_scanlines(&jpeg, &line, 1);
+  (void)jpeg_finish_decompress(&jpeg);
+}
+
+// Decodes the whole picture in the cheapest way, for libjpeg's verdict.
+void read_to_end(jpeg_decompress_struct& jpeg, Codec& codec) {
+  jpeg.scale_denom = DCTSIZE;
+  jpeg.do_fancy_upsampling = FALSE;
+  jpeg.out_color_space = jpeg.jpeg_color_space;
+  jpeg_start_decompress(&jpeg);
+  auto* line = static_cast<JSAMPROW>((*jpeg.mem->alloc_large)(reinterpret_cast<j_common_ptr>(&jpeg), JPOOL_IMAGE,
+                                                              size_t{jpeg.output_width} * MAX_COMPONENTS));
+  while (jpeg.output_scanline < jpeg.output_height) (void)jpeg_read_scanlines(&jpeg, &line, 1);
+  codec.allow_early_end();
+  (void)jpeg_finish_decompress(&jpeg);
+}
+
+void finish(jpeg_decompress_struct& jpeg, PlanesTarget&) { (void)jpeg_finish_decompress(&jpeg); }
+
+constexpr char kBadBox[] = "a box outside of the picture was to be decoded";
+
+bool is_inside(const Box& box, const Size& picture) {
+  return box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.width <= picture.width - box.x &&
+         box.height <= picture.height - box.y;
+}
+
+class JpegDecoder final : public ImageDecoder {
+ public:
+  explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) override;
+  Status decode(const Box& box, PixelRows& rows) override;
+  std::optional<PlanesShape> planes(int reduction) const override;
+  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
+  Status decode_planes(const Box& box, int reduction, uint8_t* memory) override;
+
+ private:
+  Error error_of_codec() const;
+  std::string claim();  // of the header that was read
+  Status check_header();
+  Status check_scans();
+  bool decode_stored(const Box& box, PixelRows& rows);
+  Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory);
+
+  Codec codec_;
+  std::span<const uint8_t> bytes_;
+  Size stored_;
+  int orientation_ = 1;
+  bool strict_ = false;
+  PlanesShapes planes_;
+  int raw_state_ = 0;       // see PlanesTarget
+  bool at_header_ = false;  // the header was read and nothing after it
+  PixelRows turned_;        // of pictures that are not stored upright
+  ByteBuffer line_;
+};
+
+// Of an attempt that came to nothing.
+Error JpegDecoder::error_of_codec() const {
+  if (codec_.ran_short_of_memory()) return {Trouble::kMemory, "there is not enough memory to decode a JPEG"};
+  if (codec_.reached_limit()) return content_error("a JPEG that costs too much: " + codec_.message());
+  const std::string kind = codec_.unsupported();
+  return kind.empty() ? content_error("a damaged JPEG: " + codec_.message()) : unsupported(kind);
+}
+
+std::string JpegDecoder::claim() {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  return "a JPEG whose header claims " + std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height) +
+         " pixels";
+}
+
+// Whether the picture whose header was read can be decoded.
+Status JpegDecoder::check_header() {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  if (int64_t{jpeg.image_width} * jpeg.image_height > kPixelsMax) {
+    return content_error(claim() + ", more than the limit of " + std::to_string(kPixelsMax));
+  }
+  if (jpeg.jpeg_color_space == JCS_UNKNOWN || jpeg.num_components == 2 || jpeg.num_components > 4) {
+    return unsupported("a JPEG of " + std::to_string(jpeg.num_components) + " components");
+  }
+  if (jpeg.data_precision != 8) return unsupported("a JPEG of " + std::to_string(jpeg.data_precision) + " bits");
+  return Done{};
+}
+
+// Whether the scans of that picture are all there, and cost no more than their bytes pay for; both before any of that
+// work is done. Nothing here, or in the decoding, depends on the box that is needed: scans that are plain can't make
+// libjpeg give up, whatever box is read, and pictures of several scans are always read to their end. All others are
+// tried now.
+Status JpegDecoder::check_scans() {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  const auto coded = bytes_.last(jpeg.src->bytes_in_buffer);
+  const Scans scans = find_scans(jpeg, coded);
+  const auto claims_too_much = [&](const std::string& what, const char* can) {
+    return content_error(claim() + what + std::to_string(coded.size()) + " bytes of coded data " + can);
+  };
+  if (!scans.has_end && !has_end_marker(coded)) return content_error("a JPEG that was cut off: its end is missing");
+  // Huffman coding spends at least a bit on a block.
+  const uint64_t blocks = uint64_t{jpeg.comp_info[0].width_in_blocks} * jpeg.comp_info[0].height_in_blocks;
+  if (jpeg.arith_code == FALSE && blocks > uint64_t{coded.size()} * 8) {
+    return claims_too_much(", more than its ", "can hold");
+  }
+  if (scans.count > Codec::kScansMax) {
+    return content_error("a JPEG of " + std::to_string(scans.count) + " scans, more than any real picture has");
+  }
+  if (scans.block_visits > kFreeVisits + kVisitsPerByte * coded.size()) {
+    return claims_too_much(" in " + std::to_string(scans.count) + " scans, more work than its ", "pay for");
+  }
+  if (scans.is_plain || jpeg.progressive_mode != FALSE || jpeg.comps_in_scan < jpeg.num_components) return Done{};
+  const bool is_sound = codec_.attempt(read_to_end, codec_);
+  codec_.abort();
+  if (!is_sound) return error_of_codec();
+  if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
+  return Done{};
+}
+
+Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool strict) {
+  codec_.abort();
+  codec_.refuse_damage(strict);
+  strict_ = strict;
+  at_header_ = false;
+  bytes_ = bytes;
+  stored_ = {};
+  planes_.fill(std::nullopt);
+  if (!begins_like_jpeg(bytes)) return refusal_of(bytes);
+  if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
+  Status sound = check_header();
+  if (sound) sound = check_scans();
+  if (!sound) return sound.error();
+  at_header_ = true;
+  stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
+  orientation_ = exif ? exif_orientation(bytes) : 1;
+  if (orientation_ == 1 && !codec_.attempt(find_planes_shapes, planes_)) {
+    return error_of_codec();
+  }
+  return oriented_size(stored_, orientation_);
+}
+
+// libjpeg-turbo streams rows that are aligned for SIMD past the cache; but these are read at once, so each begins a bit
+// behind such a place.
+constexpr size_t kLine = 64, kPastAlignment = 8;
+
+bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
+  Cut cut{box, 0, 0};
+  const uint64_t copies = orientation_ == 1 ? 1 : 2;  // a picture that is turned has two
+  const uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * 3 + kLine;
+  if (!codec_.share_memory(row_bytes * static_cast<uint64_t>(box.height) * copies)) return false;
+  if (!codec_.attempt(start, cut)) return false;
+  rows.stride_bytes = (size_t{cut.width} * 3 + kLine - 1) / kLine * kLine;
+  rows.covers = {static_cast<int>(cut.x), box.y, static_cast<int>(cut.width), box.height};
+  rows.picture = stored_;
+  uint8_t* memory =
+      rows.memory.resize(kLine + rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
+  rows.offset = kLine - (reinterpret_cast<uintptr_t>(memory) - kPastAlignment) % kLine;
+  uint8_t* first = memory + rows.offset;
+  Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * 4)};
+  return codec_.attempt(read_rows, target) && (!strict_ || codec_.attempt(read_rest, target));
+}
+
+Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
+  const Size picture = oriented_size(stored_, orientation_);
+  if (!is_inside(box, picture)) return Error{Trouble::kInternal, kBadBox};
+  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
+  at_header_ = false;
+  const bool upright = orientation_ == 1;
+  const bool decoded = decode_stored(stored_box(box, stored_, orientation_), upright ? rows : turned_);
+  codec_.abort();  // also when all went well: what is below the box is not read
+  if (!decoded) return error_of_codec();
+  if (!upright) orient_rows(turned_, box, orientation_, rows);
+  return Done{};
+}
+
+std::optional<PlanesShape> JpegDecoder::planes(int reduction) const {
+  for (size_t i = 0; i < planes_.size(); ++i) {
+    if (reduction == 1 << i) return planes_[i];
+  }
+  return std::nullopt;
+}
+
+Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory) {
+  const auto shape = planes(reduction);
+  if (!shape) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
+  if (reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment != 0) {
+    return Error{Trouble::kInternal, "planes were to be decoded into memory that is not aligned"};
+  }
+  if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
+  at_header_ = false;
+  PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
+  if (strict_) target.box.reset();
+  const bool decoded = codec_.share_memory(target.layout.bytes) && codec_.attempt(read_planes, target) &&
+                       (!strict_ || codec_.attempt(finish, target));
+  raw_state_ = target.raw_state;
+  codec_.abort();
+  if (!decoded) return error_of_codec();
+  return Done{};
+}
+
+Status JpegDecoder::decode_planes(const Box& box, int reduction, uint8_t* memory) {
+  if (!is_inside(box, stored_)) return Error{Trouble::kInternal, kBadBox};
+  return decode_some_planes(box, reduction, memory);
+}
+
+}  // namespace
+
+std::unique_ptr<ImageDecoder> make_jpeg_decoder(const media::DecodeLimits& limits) {
+  return std::make_unique<JpegDecoder>(limits);
+}
+
+}  // namespace spdld::image

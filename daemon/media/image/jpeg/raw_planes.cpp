@@ -1,0 +1,244 @@
+#include "daemon/media/image/jpeg/raw_planes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace spdld::image {
+namespace {
+
+constexpr size_t kPlanesMax = 3;
+constexpr size_t kRowsMax = MAX_SAMP_FACTOR * DCTSIZE;  // of one component in a row of MCUs
+
+// 1 or 2 where luma has as many samples as chroma or twice as many; 0: neither.
+uint8_t chroma_factor(int luma, int cb, int cr, int most) {
+  if (cb != cr || luma != most || luma % cb != 0 || luma / cb > 2) return 0;
+  return static_cast<uint8_t>(luma / cb);
+}
+
+// The part of the picture that is decoded: columns from `x`, and rows of MCUs.
+struct RawCut {
+  int x = 0, first_mcu_row = 0, end_mcu_row = 0;
+};
+
+// One row of MCUs: pointers to the rows of its planes, as libjpeg takes them.
+struct RawRows {
+  std::array<std::array<JSAMPROW, kRowsMax>, kPlanesMax> rows;
+  std::array<JSAMPARRAY, kPlanesMax> planes;
+};
+
+// Samples that a block of the component becomes, across and down: DCTSIZE, less of a reduced picture.
+int block_size(const jpeg_component_info& component) {
+#if JPEG_LIB_VERSION >= 70
+  return component.DCT_v_scaled_size;
+#else
+  return component.DCT_scaled_size;
+#endif
+}
+
+// Of the component whose blocks become the smallest, which is luma.
+int block_size_min(const jpeg_decompress_struct& jpeg) {
+#if JPEG_LIB_VERSION >= 70
+  return jpeg.min_DCT_v_scaled_size;
+#else
+  return jpeg.min_DCT_scaled_size;
+#endif
+}
+
+int lines_per_mcu_row(const jpeg_decompress_struct& jpeg) { return jpeg.max_v_samp_factor * block_size_min(jpeg); }
+
+int mcu_rows(const jpeg_decompress_struct& jpeg, int lines) {
+  return (lines + lines_per_mcu_row(jpeg) - 1) / lines_per_mcu_row(jpeg);
+}
+
+// How many rows of the plane are in a row of MCUs.
+int plane_rows(const jpeg_decompress_struct& jpeg, int plane) {
+  return jpeg.comp_info[plane].v_samp_factor * block_size(jpeg.comp_info[plane]);
+}
+
+uint8_t* take(jpeg_decompress_struct& jpeg, size_t bytes) {
+  return static_cast<uint8_t*>((*jpeg.mem->alloc_large)(reinterpret_cast<j_common_ptr>(&jpeg), JPOOL_IMAGE, bytes));
+}
+
+void read_mcu_row(jpeg_decompress_struct& jpeg, RawRows& raw) {
+  for (size_t c = 0; c < kPlanesMax; ++c) raw.planes[c] = raw.rows[c].data();
+  (void)jpeg_read_raw_data(&jpeg, raw.planes.data(), static_cast<JDIMENSION>(lines_per_mcu_row(jpeg)));
+}
+
+// Writes past the cache: kept planes are read again in an epoch, and what they would push out sooner. `bytes` are whole
+// alignments, as both places are.
+void stream(const uint8_t* from, size_t bytes, uint8_t* to) {
+#if defined(__SSE2__)
+  static_assert(PlanesLayout::kAlignment % sizeof(__m128i) == 0);
+  for (size_t i = 0; i < bytes; i += sizeof(__m128i)) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
+  }
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+// Streamed bytes are seen by other threads only behind this.
+void end_stream() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+// From a row of MCUs to its place in the planes, with zeroes behind each row's last sample.
+void keep_mcu_row(const jpeg_decompress_struct& jpeg, const RawRows& raw, int mcu_row, const PlanesTarget& target) {
+  for (int c = 0; c < target.shape.planes(); ++c) {
+    const auto at = static_cast<size_t>(c);
+    const Size size = target.shape.plane(c);
+    const size_t stride = target.layout.stride_bytes[at], width = static_cast<size_t>(size.width);
+    const int count = plane_rows(jpeg, c), first = mcu_row * count;
+    uint8_t* to = target.memory + target.layout.offset[at] + stride * static_cast<size_t>(first);
+    for (int i = 0; i < std::min(count, size.height - first); ++i, to += stride) {
+      uint8_t* row = raw.rows[at][static_cast<size_t>(i)];
+      std::memset(row + width, 0, stride - width);
+      stream(row, stride, to);
+    }
+  }
+}
+
+void read_whole(jpeg_decompress_struct& jpeg, PlanesTarget& target) {
+  jpeg.raw_data_out = TRUE;
+  jpeg_start_decompress(&jpeg);
+  target.raw_state = jpeg.global_state;
+  RawRows raw;
+  for (int c = 0; c < target.shape.planes(); ++c) {
+    const size_t stride = target.layout.stride_bytes[static_cast<size_t>(c)];
+    uint8_t* row = take(jpeg, stride * static_cast<size_t>(plane_rows(jpeg, c)));
+    for (int i = 0; i < plane_rows(jpeg, c); ++i, row += stride) {
+      raw.rows[static_cast<size_t>(c)][static_cast<size_t>(i)] = row;
+    }
+  }
+  const int end = mcu_rows(jpeg, target.shape.picture.height);
+  for (int mcu_row = 0; mcu_row < end; ++mcu_row) {
+    read_mcu_row(jpeg, raw);
+    keep_mcu_row(jpeg, raw, mcu_row, target);
+  }
+  std::memset(target.memory + target.layout.bytes - PlanesLayout::kSlackBytes, 0, PlanesLayout::kSlackBytes);
+  end_stream();
+}
+
+// Straight into the planes, which are read at once. Rows below a plane, which only fill its last row of blocks, go to
+// `spare`.
+void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarget& target, const RawCut& cut,
+              int mcu_row, uint8_t* spare) {
+  for (int c = 0; c < target.shape.planes(); ++c) {
+    const auto at = static_cast<size_t>(c);
+    const int count = plane_rows(jpeg, c), height = target.shape.plane(c).height;
+    const int x = c == 0 ? cut.x : cut.x / target.shape.chroma_across;
+    const size_t stride = target.layout.stride_bytes[at];
+    uint8_t* plane = target.memory + target.layout.offset[at] + x;
+    for (int i = 0; i < count; ++i) {
+      const int y = mcu_row * count + i;
+      raw.rows[at][static_cast<size_t>(i)] = y < height ? plane + stride * static_cast<size_t>(y) : spare;
+    }
+  }
+}
+
+// libjpeg leaves out columns and rows only on their way to scanlines, and raw output only of whole pictures, though
+// the two parts of it have nothing to do with each other: what is left out is decided before the inverse DCT, raw
+// output takes what comes out of that. So the picture is started for scanlines of the cheapest kind, and none
+// is read; then libjpeg is told that it was started for raw output.
+// `box` is in the reduced picture's pixels.
+RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const Box& box) {
+  jpeg.do_fancy_upsampling = FALSE;  // which would need neighbouring rows
+  jpeg.out_color_space = jpeg.jpeg_color_space;
+  jpeg_start_decompress(&jpeg);
+  const Size& picture = target.shape.picture;
+  RawCut cut{0, 0, mcu_rows(jpeg, picture.height)};
+  if (!is_smoothed(jpeg)) {
+    // One more chroma sample to each side: the upsampling's neighbours.
+    const int across = target.shape.chroma_across, down = target.shape.chroma_down;
+    const int left = std::max(0, box.x - across), right = std::min(picture.width, box.x + box.width + across);
+    const int top = std::max(0, box.y - down), bottom = std::min(picture.height, box.y + box.height + down);
+    auto x = static_cast<JDIMENSION>(left), width = static_cast<JDIMENSION>(right - left);
+    if (width < jpeg.output_width) {
+      jpeg_crop_scanline(&jpeg, &x, &width);
+      cut.x = static_cast<int>(x);
+    }
+    cut.first_mcu_row = top / lines_per_mcu_row(jpeg);
+    cut.end_mcu_row = mcu_rows(jpeg, bottom);
+    const auto skipped = static_cast<JDIMENSION>(cut.first_mcu_row * lines_per_mcu_row(jpeg));
+    if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
+  }
+  jpeg.global_state = target.raw_state;
+  return cut;
+}
+
+// The part of the reduced picture that a box of the picture touches.
+Box reduced(const Box& box, int reduction) {
+  const int x = box.x / reduction, y = box.y / reduction;
+  return {x, y, (box.x + box.width - 1) / reduction + 1 - x, (box.y + box.height - 1) / reduction + 1 - y};
+}
+
+void read_box(jpeg_decompress_struct& jpeg, PlanesTarget& target, const Box& box) {
+  const RawCut cut = start_box(jpeg, target, reduced(box, target.reduction));
+  uint8_t* spare = take(jpeg, target.layout.stride_bytes[0]);
+  RawRows raw;
+  for (int mcu_row = cut.first_mcu_row; mcu_row < cut.end_mcu_row; ++mcu_row) {
+    point_at(raw, jpeg, target, cut, mcu_row, spare);
+    read_mcu_row(jpeg, raw);
+  }
+}
+
+// Of the picture at the scale that was set.
+std::optional<PlanesShape> planes_shape(const jpeg_decompress_struct& jpeg) {
+  PlanesShape shape{{static_cast<int>(jpeg.output_width), static_cast<int>(jpeg.output_height)}, 1, 1, false};
+  if (jpeg.data_precision != 8) return std::nullopt;
+  if (jpeg.jpeg_color_space == JCS_GRAYSCALE && jpeg.num_components == 1) {
+    shape.grey = true;
+    return shape;
+  }
+  if (jpeg.jpeg_color_space != JCS_YCbCr || jpeg.num_components != 3) return std::nullopt;
+  const jpeg_component_info *y = jpeg.comp_info, *cb = y + 1, *cr = y + 2;
+  const auto across = [](const jpeg_component_info* part) { return part->h_samp_factor * block_size(*part); };
+  const auto down = [](const jpeg_component_info* part) { return part->v_samp_factor * block_size(*part); };
+  const int smallest = block_size_min(jpeg);
+  shape.chroma_across = chroma_factor(across(y), across(cb), across(cr), jpeg.max_h_samp_factor * smallest);
+  shape.chroma_down = chroma_factor(down(y), down(cb), down(cr), jpeg.max_v_samp_factor * smallest);
+  if (shape.chroma_across == 0 || shape.chroma_down == 0) return std::nullopt;
+  return shape;
+}
+
+}  // namespace
+
+void find_planes_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    jpeg.scale_denom = 1u << i;
+    jpeg_calc_output_dimensions(&jpeg);
+    shapes[i] = planes_shape(jpeg);
+    if (!shapes[0]) break;
+    if (shapes[i] && std::max(shapes[i]->chroma_across, shapes[i]->chroma_down) << i > DCTSIZE) shapes[i].reset();
+  }
+  jpeg.scale_denom = 1;
+}
+
+bool is_smoothed(const jpeg_decompress_struct& jpeg) {
+  if (!jpeg.progressive_mode || !jpeg.do_block_smoothing || jpeg.coef_bits == nullptr) return false;
+  for (int c = 0; c < jpeg.num_components; ++c) {
+    if (std::any_of(jpeg.coef_bits[c], jpeg.coef_bits[c] + DCTSIZE2, [](int bits) { return bits != 0; })) return true;
+  }
+  return false;
+}
+
+void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target) {
+  std::memset(target.memory, 0, PlanesLayout::kHeaderBytes);
+  write_planes_header(target.shape, target.memory);
+  jpeg.scale_denom = static_cast<unsigned>(target.reduction);
+  // All of the picture is also what a box needs, where raw_state is yet to be learned.
+  if (target.box && target.raw_state != 0) {
+    read_box(jpeg, target, *target.box);
+  } else {
+    read_whole(jpeg, target);
+  }
+}
+
+}  // namespace spdld::image

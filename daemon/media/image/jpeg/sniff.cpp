@@ -1,0 +1,73 @@
+#include "daemon/media/image/jpeg/sniff.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace spdld::image {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Signature {
+  size_t at;
+  std::string_view bytes;
+  std::string_view name;
+  bool is_picture = true;
+};
+
+constexpr std::array kSignatures = {
+    Signature{0, "\x89PNG"sv, "a PNG picture"},
+    Signature{0, "GIF8"sv, "a GIF picture"},
+    Signature{8, "WEBP"sv, "a WebP picture"},
+    Signature{0, "BM"sv, "a BMP picture"},
+    Signature{0, "II*\0"sv, "a TIFF picture"},
+    Signature{0, "MM\0*"sv, "a TIFF picture"},
+    Signature{4, "ftypavif"sv, "an AVIF picture"},
+    Signature{4, "ftyphei"sv, "a HEIF picture"},
+    Signature{4, "ftypmif1"sv, "a HEIF picture"},
+    Signature{4, "ftyp"sv, "an MP4 file", false},
+    Signature{0, "\xFF\x0A"sv, "a JPEG XL picture"},
+    Signature{0, "\0\0\0\x0CJXL "sv, "a JPEG XL picture"},
+    Signature{4, "jP  "sv, "a JPEG 2000 picture"},
+    Signature{0, "%PDF"sv, "a PDF document", false},
+    Signature{0, "\x1F\x8B"sv, "a gzip file", false},
+    Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
+    Signature{0, "<"sv, "an HTML, XML or SVG text", false},
+};
+
+bool is_text(std::string_view head) {
+  return std::all_of(head.begin(), head.end(), [](char c) {
+    const auto byte = static_cast<uint8_t>(c);
+    return (byte >= 0x20 && byte != 0x7F) || byte == '\n' || byte == '\r' || byte == '\t';
+  });
+}
+
+}  // namespace
+
+bool begins_like_jpeg(std::span<const uint8_t> bytes) {
+  return bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF;
+}
+
+Error unsupported(const std::string& what) {
+  return {Trouble::kUnsupported, what + ": this build decodes JPEG alone, of 8 bits, sequential or progressive"};
+}
+
+Error refusal_of(std::span<const uint8_t> bytes) {
+  const auto no_picture = [](std::string what) { return Error{Trouble::kContent, std::move(what)}; };
+  if (bytes.empty()) return no_picture("no JPEG: it is empty");
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 256));
+  for (const Signature& signature : kSignatures) {
+    if (head.size() >= signature.at && head.substr(signature.at).starts_with(signature.bytes)) {
+      const std::string name(signature.name);
+      return signature.is_picture ? unsupported(name) : no_picture("no JPEG but " + name);
+    }
+  }
+  if (is_text(head)) return no_picture("no JPEG but text");
+  if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; })) {
+    return no_picture("no JPEG: it begins with zeros, as a file does that was never written out");
+  }
+  return no_picture("no JPEG: it does not begin with a JPEG's start marker");
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,16 @@
+#include "daemon/media/image/picture_node.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::media::ops {
+
+void normalize(const Part& part, Nodes& nodes) {
+  image::TensorFormat format = image::format_of(part);
+  for (size_t c = 0; c < 3; ++c) {
+    const double mean = part.spec.numbers("mean")[c], deviation = part.spec.numbers("std")[c];
+    format.factor[c] = static_cast<float>(1 / (255 * deviation));
+    format.offset[c] = static_cast<float>(-mean / deviation);
+  }
+  image::picture_node(nodes).end(format);
+}
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,85 @@
+// decode-image and all operations on the picture that follow it, fused into one node: only the part of a picture that
+// is needed is decoded, and it is resampled straight into the sample's part of the tensor.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/image_program.h"
+#include "daemon/media/node.h"
+
+namespace spdld::image {
+
+// How decode-image decodes.
+struct DecodeWay {
+  bool exif = true;     // upright, as the EXIF orientation says
+  bool fast = false;    // smaller, where the first resize leaves little of it: such pictures have no form to keep
+  bool strict = false;  // damage anywhere in a picture is bad content
+};
+
+// The objects that a decode thread keeps for pictures.
+struct PictureWork {
+  explicit PictureWork(const media::DecodeLimits& limits) : decoder(make_jpeg_decoder(limits)) {}
+  void shrink(size_t bytes_max);
+
+  std::unique_ptr<ImageDecoder> decoder;
+  PixelRows rows;
+  std::vector<ByteBuffer> planes;  // by field, of pictures that the cache does not keep in memory
+  Geometry geometry;
+  Scratch scratch;
+};
+
+// A picture's planes, whole and at full size, as daemon/base/planes.h lays them out.
+class PlanesForm final : public media::Representation {
+ public:
+  explicit PlanesForm(const DecodeWay& way);
+  std::string_view name() const override { return "planes"; }
+  const std::string& way() const override { return text_; }
+  uint64_t prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
+
+ private:
+  DecodeWay way_;
+  std::string text_;
+};
+
+class PictureNode final : public media::Node {
+ public:
+  explicit PictureNode(const DecodeWay& way) : way_(way), program_(way.fast), form_(way) {}
+
+  // The next operation, and the last one. Without an end the tensor is uint8 NHWC of no size.
+  void add(std::unique_ptr<const GeometryStep> step) { program_.add(std::move(step)); }
+  void end(const TensorFormat& format) { program_.end(format); }
+  // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Run::tensors.
+  void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }
+
+  Status run(media::Value& value, const media::Run& run) const override;
+  const media::Representation* representation() const override { return way_.fast ? nullptr : &form_; }
+  std::string_view why_unprepared() const override;
+
+  const DecodeWay& way() const { return way_; }
+  const ImageProgram& program() const { return program_; }
+
+ private:
+  Status render_bytes(const media::Run& run, PictureWork& work) const;
+  Status render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const;
+  Result<std::span<const uint8_t>> make_planes(const PlanesShape& shape, media::Field& field, PictureWork& work) const;
+
+  DecodeWay way_;
+  ImageProgram program_;
+  PlanesForm form_;
+  std::optional<size_t> drawn_tensor_;
+};
+
+// The last node, which the operation that is being added continues. Precondition: it is a PictureNode, as signatures
+// make sure.
+PictureNode& picture_node(const media::Nodes& nodes);
+
+// The tensor of the operation's dtype and layout, and the size of the picture that it takes; values as they are.
+TensorFormat format_of(const media::Part& part);
+
+}  // namespace spdld::image

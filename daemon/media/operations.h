@@ -1,0 +1,13 @@
+// The function of each operation of config/operations/table.inc: it adds the operation's code to a chain, as a node of
+// its own or as a part of the last node. Each stands in daemon/media/MEDIUM/NAME.cpp. May throw SetupError.
+#pragma once
+
+#include "daemon/media/node.h"
+
+namespace spdld::media::ops {
+
+#define OPERATION(name, medium) void name(const Part& part, Nodes& nodes);
+#include "config/operations/table.inc"
+#undef OPERATION
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,43 @@
+// Takes single values out of a text of JSON (RFC 8259), such as a label out of a webdataset's json member. The whole
+// text must be sound. It is not trusted: its size is bounded, and so is its depth (1024, the library's own bound),
+// nothing recurses, and no exception leaves but std::bad_alloc. Where a key comes twice, the last value counts, as in
+// Python's json. The text is read by simdjson, which was measured beside nlohmann-json's events: 1 microsecond of CPU
+// against 12 for 640 bytes, 20 against 144 for 5,600, where a picture takes 700.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/field_path.h"
+#include "daemon/base/result.h"
+
+namespace spdld::text {
+
+inline constexpr size_t kJsonBytesMax = 16u << 20;
+
+// One thread.
+class JsonReader {
+ public:
+  JsonReader();
+  ~JsonReader();
+  JsonReader(JsonReader&&) noexcept;
+
+  // Reads a text; its values are available until the next read(). An error (kContent) is a clause: the text is no JSON,
+  // or too large.
+  Status read(std::span<const uint8_t> bytes);
+
+  // The text of the value at the end of the steps: a number's digits, a text without its quotes, "1" of true and "0" of
+  // false. The view lives until the next call. An error (kContent) is a clause that says why: a key is missing, or the
+  // value is a list, a table or null.
+  Result<std::string_view> at(const std::vector<config::JsonStep>& steps);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace spdld::text

@@ -1,0 +1,40 @@
+#include <cstring>
+
+#include "daemon/media/operations.h"
+#include "daemon/media/text/number_text.h"
+
+namespace spdld::text {
+namespace {
+
+class ParseFloat final : public media::Node {
+ public:
+  ParseFloat(const std::string& output, config::DType dtype)
+      : output_(output), is_float32_(dtype == config::DType::kFloat32) {}
+
+ private:
+  Status run(media::Value& value, const media::Run& run) const override {
+    const Result<double> number = number_in(value.text(), is_float32_);
+    if (!number) return media::of_output(output_, number.error());
+    if (is_float32_) {
+      const auto narrow = static_cast<float>(*number);
+      std::memcpy(run.tensors.front(), &narrow, sizeof narrow);
+    } else {
+      std::memcpy(run.tensors.front(), &*number, sizeof *number);
+    }
+    return Done{};
+  }
+
+  std::string output_;
+  bool is_float32_;  // else float64
+};
+
+}  // namespace
+}  // namespace spdld::text
+
+namespace spdld::media::ops {
+
+void parse_float(const Part& part, Nodes& nodes) {
+  nodes.push_back(std::make_unique<text::ParseFloat>(part.output, part.gives.dtype));
+}
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,48 @@
+// Once a decoder's memory has grown, planes are decoded without an allocation: neither by us nor by libjpeg.
+#include <catch2/catch.hpp>
+
+#include "daemon/media/image/image_decoder.h"
+#include "tests/media/image/jpeg/planes_memory.h"
+#include "tests/support/allocations.h"
+#include "tests/support/jpeg_maker.h"
+
+namespace spdld {
+namespace {
+
+struct Photo {
+  std::vector<uint8_t> jpeg;
+  test::PlanesMemory planes;
+};
+
+TEST_CASE("planes allocate nothing in steady state", "[decode]") {
+  auto decoder = image::make_jpeg_decoder();
+  std::vector<Photo> photos;
+  for (int i = 0; i < 24; ++i) {
+    test::JpegOptions options;
+    options.grey = i % 5 == 1;
+    options.progressive = i % 5 == 3;
+    options.subsampling = i % 2 == 0 ? test::Subsampling::k420 : test::Subsampling::k444;
+    auto jpeg = test::make_jpeg(200 + 10 * i, 400 - 9 * i, options);
+    REQUIRE(decoder->open(jpeg, true));
+    photos.push_back({std::move(jpeg), test::PlanesMemory(*decoder->planes(), 0)});
+  }
+  int failed = 0;
+  const auto round = [&] {
+    for (Photo& photo : photos) {
+      failed += !decoder->open(photo.jpeg, true) || !decoder->decode_planes(photo.planes.data());
+      failed += !decoder->open(photo.jpeg, true) || !decoder->decode_planes({20, 30, 90, 70}, photo.planes.data());
+    }
+  };
+  const long at_first = test::allocations();
+  round();  // memory grows
+  round();  // ... and what was in pieces is put together
+  const long before = test::allocations();
+  for (int k = 0; k < 3; ++k) round();
+  const long counted = test::allocations() - before;
+  CHECK((before > at_first) == test::counts_allocations());
+  CHECK(counted == 0);
+  CHECK(failed == 0);
+}
+
+}  // namespace
+}  // namespace spdld

@@ -1,0 +1,222 @@
+// Rendering from a JPEG's planes beside rendering from its full-size RGB: the same pixels, within rounding.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <tuple>
+
+#include "tests/support/allocations.h"
+#include "tests/support/image_programs.h"
+#include "tests/support/jpeg_maker.h"
+
+namespace spdld::planes_test {
+namespace {
+
+using test::kPlanesKinds;
+using test::PlanesKind;
+using test::Subsampling;
+
+struct Planes {
+  std::vector<uint8_t> memory;
+  PlanesView view;
+};
+
+Planes make_planes(const PlanesShape& shape) {
+  const PlanesLayout layout(shape);
+  Planes planes;
+  planes.memory.assign(layout.bytes, 0);
+  planes.view = {shape, {}, layout.stride_bytes};
+  for (size_t i = 0; i < static_cast<size_t>(shape.planes()); ++i) {
+    planes.view.plane[i] = planes.memory.data() + layout.offset[i];
+  }
+  return planes;
+}
+
+// libjpeg's raw output has whole blocks, of which the planes keep what the picture has.
+Planes raw_planes(const std::vector<uint8_t>& jpeg) {
+  const auto raw = test::raw_plainly(jpeg);
+  REQUIRE(!raw.empty());
+  PlanesShape shape{{raw[0].width, raw[0].height}, 1, 1, raw.size() == 1};
+  if (!shape.grey) {
+    shape.chroma_across = static_cast<uint8_t>(raw[0].sampling.across / raw[1].sampling.across);
+    shape.chroma_down = static_cast<uint8_t>(raw[0].sampling.down / raw[1].sampling.down);
+  }
+  Planes planes = make_planes(shape);
+  for (size_t c = 0; c < raw.size(); ++c) {
+    auto* plane = const_cast<uint8_t*>(planes.view.plane[c]);
+    for (size_t y = 0; y < static_cast<size_t>(raw[c].height); ++y) {
+      std::memcpy(plane + planes.view.stride_bytes[c] * y,
+                  raw[c].samples.data() + static_cast<size_t>(raw[c].stride) * y, static_cast<size_t>(raw[c].width));
+    }
+  }
+  return planes;
+}
+
+PixelRows full_rows(const std::vector<uint8_t>& jpeg) {
+  int width = 0, height = 0;
+  const auto pixels = test::decode_plainly(jpeg, width, height);
+  PixelRows rows;
+  rows.covers = {0, 0, width, height};
+  rows.picture = {width, height};
+  rows.stride_bytes = static_cast<size_t>(width) * 3;
+  REQUIRE(pixels.size() == rows.stride_bytes * static_cast<size_t>(height));
+  std::memcpy(rows.memory.resize(pixels.size() + PixelRows::kSlackBytes), pixels.data(), pixels.size());
+  return rows;
+}
+
+double psnr(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  double squares = 0;
+  for (size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+  return squares == 0 ? 100 : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / squares);
+}
+
+std::vector<uint8_t> render(const test::PictureChain& program, const PlanesView& view, const Draws& draws) {
+  image::Geometry geometry;
+  image::Scratch scratch;
+  std::vector<uint8_t> tensor(program.tensor().bytes() + 64, 0x5C);
+  program.resolve(view.shape.picture, draws, geometry);
+  program.render(view, geometry, scratch, tensor.data());
+  for (size_t i = program.tensor().bytes(); i < tensor.size(); ++i) {
+    if (tensor[i] != 0x5C) FAIL("written behind the tensor's end");
+  }
+  tensor.resize(program.tensor().bytes());
+  return tensor;
+}
+
+std::vector<uint8_t> jpeg_of(const PlanesKind& kind, const Size& size, uint32_t seed) {
+  test::JpegOptions options;
+  options.grey = kind.grey;
+  options.subsampling = kind.subsampling;
+  options.seed = seed;
+  return test::make_jpeg(size.width, size.height, options);
+}
+
+TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many boxes", "[transform]") {
+  const std::string ops =
+      GENERATE(as<std::string>(), R"({ op = "random-resized-crop", size = 64 }, { op = "horizontal-flip" })",
+               R"({ op = "random-resized-crop", size = [150, 90], antialias = false })",
+               R"({ op = "resize", size = 100 }, { op = "center-crop", size = 90 })",
+               R"({ op = "center-crop", size = [120, 81] }, { op = "horizontal-flip" })",
+               R"({ op = "random-resized-crop", size = 50 }, { op = "resize", size = [30, 70] })",
+               R"({ op = "center-crop", size = [20, 400] }, { op = "horizontal-flip" })");
+  const auto program = test::program_of(ops);
+  double worst = 100, sum = 0;
+  int count = 0;
+  for (const PlanesKind& kind : kPlanesKinds) {
+    for (const Size& size : {Size{201, 149}, Size{320, 240}, Size{97, 333}, Size{130, 122}}) {
+      const auto jpeg = jpeg_of(kind, size, static_cast<uint32_t>(size.width));
+      const PixelRows rows = full_rows(jpeg);
+      const Planes planes = raw_planes(jpeg);
+      for (uint64_t sample = 0; sample < 12; ++sample) {
+        const Draws draws{3, 1, sample};
+        const double found = psnr(render(program, planes.view, draws), test::render(program, rows, draws).tensor);
+        worst = std::min(worst, found);
+        sum += found;
+        ++count;
+      }
+    }
+  }
+  CAPTURE(ops, worst, sum / count);
+  CHECK(worst >= 44);
+  CHECK(sum / count >= 50);
+}
+
+TEST_CASE("planes of tiny pictures are upsampled as libjpeg does it, up to the border", "[transform]") {
+  const auto program = test::program_of(R"({ op = "resize", size = [23, 29], antialias = false })");
+  for (const PlanesKind& kind : kPlanesKinds) {
+    for (int width = 1; width <= 9; ++width) {
+      for (int height = 1; height <= 9; ++height) {
+        const auto jpeg = jpeg_of(kind, {width, height}, static_cast<uint32_t>(100 * width + height));
+        const auto from_planes = render(program, raw_planes(jpeg).view, {});
+        const auto from_rows = test::render(program, full_rows(jpeg)).tensor;
+        CAPTURE(kind.grey, static_cast<int>(kind.subsampling), width, height);
+        // libjpeg rounds twice more on the way; and cuts colours that no screen has, pixel by pixel.
+        CHECK(psnr(from_planes, from_rows) >= 44);
+      }
+    }
+  }
+}
+
+TEST_CASE("each float and integer tensor from planes has the same pixels", "[transform]") {
+  const auto jpeg = jpeg_of(kPlanesKinds[2], {300, 200}, 5);
+  const Planes planes = raw_planes(jpeg);
+  const std::string crop = R"({ op = "random-resized-crop", size = [224, 224] }, { op = "horizontal-flip" }, )";
+  const auto pixels = render(test::program_of(crop + R"({ op = "convert", dtype = "uint8", layout = "NHWC" })"),
+                             planes.view, {1, 1, 1});
+  const auto bytes = render(test::program_of(crop + R"({ op = "convert", dtype = "uint8", layout = "NCHW" })"),
+                            planes.view, {1, 1, 1});
+  constexpr size_t kPlane = 224 * 224;
+  size_t wrong = 0;
+  for (size_t i = 0; i < pixels.size(); ++i) wrong += bytes[i % 3 * kPlane + i / 3] != pixels[i];
+  CHECK(wrong == 0);
+  for (const bool planar : {false, true}) {
+    const auto floats =
+        render(test::program_of(crop + R"({ op = "convert", dtype = "float32", scale = 1.0, layout = ")" +
+                                (planar ? "NCHW" : "NHWC") + "\" }"),
+               planes.view, {1, 1, 1});
+    wrong = 0;
+    for (size_t i = 0; i < pixels.size(); ++i) {
+      float value = 0;
+      std::memcpy(&value, floats.data() + (planar ? i % 3 * kPlane + i / 3 : i) * sizeof value, sizeof value);
+      wrong += value != static_cast<float>(pixels[i]);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("planes of one colour stay it", "[transform]") {
+  const auto program = test::program_of(R"({ op = "random-resized-crop", size = 40 })");
+  for (const auto& [y, cb, cr, red, green, blue] : {std::tuple{0, 128, 128, 0, 0, 0},
+                                                    {255, 128, 128, 255, 255, 255},
+                                                    {128, 128, 128, 128, 128, 128},
+                                                    {76, 85, 255, 254, 0, 0},
+                                                    {150, 44, 21, 0, 255, 1},
+                                                    {29, 255, 107, 0, 0, 254},
+                                                    {255, 255, 255, 255, 121, 255}}) {
+    Planes planes = make_planes({{111, 95}, 2, 2, false});
+    const int values[3] = {y, cb, cr};
+    for (int c = 0; c < 3; ++c) {
+      const auto at = static_cast<size_t>(c);
+      const auto bytes = planes.view.stride_bytes[at] * static_cast<size_t>(planes.view.shape.plane(c).height);
+      std::memset(const_cast<uint8_t*>(planes.view.plane[at]), values[c], bytes);
+    }
+    const auto tensor = render(program, planes.view, {1, 1, 4});
+    const int wanted[3] = {red, green, blue};
+    int farthest = 0;
+    for (size_t i = 0; i < tensor.size(); ++i) farthest = std::max(farthest, std::abs(tensor[i] - wanted[i % 3]));
+    CAPTURE(y, cb, cr);
+    CHECK(farthest == 0);
+  }
+}
+
+TEST_CASE("rendering from planes allocates nothing once its memory has grown", "[transform]") {
+  const auto program = test::program_of(
+      R"({ op = "random-resized-crop", size = 96 }, { op = "resize", size = [50, 48] }, { op = "horizontal-flip" },
+         { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" })");
+  image::Scratch scratch;
+  image::Geometry geometry;
+  std::vector<uint8_t> tensor(program.tensor().bytes());
+  std::vector<Planes> pictures;
+  for (const uint8_t across : {uint8_t{1}, uint8_t{2}}) {
+    for (const uint8_t down : {uint8_t{1}, uint8_t{2}}) {
+      for (int i = 0; i < 5; ++i) pictures.push_back(make_planes({{200 + 31 * i, 400 - 37 * i}, across, down, i == 4}));
+    }
+  }
+  const auto round = [&] {
+    for (size_t i = 0; i < pictures.size(); ++i) {
+      program.resolve(pictures[i].view.shape.picture, {1, 1, i}, geometry);
+      program.render(pictures[i].view, geometry, scratch, tensor.data());
+    }
+  };
+  round();
+  const long before = test::allocations();
+  round();
+  const long counted = test::allocations() - before;
+  const auto memory = std::make_unique<int>(1);
+  const long counted_at_last = test::allocations() - before;
+  CHECK(counted == 0);
+  CHECK((counted_at_last > 0) == test::counts_allocations());  // it does count
+}
+
+}  // namespace
+}  // namespace spdld::planes_test
