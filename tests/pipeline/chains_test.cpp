@@ -1,0 +1,158 @@
+// Random chains of all operations: what the checks say of a chain holds for the daemon too. A chain either compiles,
+// with exactly the tensors that its signatures promise, and writes no byte beside them, or it is refused by a sentence.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <random>
+
+#include "config/operation.h"
+#include "daemon/pipeline/plan.h"
+#include "tests/pipeline/fake_source.h"
+#include "tests/support/jpeg_maker.h"
+
+namespace spdld::chains_test {
+namespace {
+
+constexpr int kChains = 8000;
+constexpr double kSizeMost = 40;  // sizes are small, so that thousands of chains are run in seconds
+constexpr uint8_t kUntouched = 0xA5;
+
+class Chains {
+ public:
+  explicit Chains(uint32_t seed) : random_(seed) {}
+
+  uint64_t below(uint64_t bound) { return random_() % bound; }
+
+  // A value that the parameter allows.
+  config::Value value_of(const config::Parameter& parameter) {
+    using Type = config::ParameterType;
+    const auto number = [&] {
+      const double most = parameter.name == "size" ? kSizeMost : parameter.max;
+      const double part = static_cast<double>(1 + below(100)) / 100;
+      const double value = parameter.min + (most - parameter.min) * part;
+      return parameter.whole ? std::max(1.0, std::floor(value)) : value;
+    };
+    switch (parameter.type) {
+      case Type::kFlag:
+        return below(2) == 0;
+      case Type::kInteger:
+        return static_cast<int64_t>(parameter.min) +
+               static_cast<int64_t>(below(static_cast<uint64_t>(std::min(kSizeMost, parameter.max - parameter.min))));
+      case Type::kNumber:
+        return number();
+      case Type::kNumbers: {
+        const auto range = static_cast<uint64_t>(parameter.count_max - parameter.count_min + 1);
+        std::vector<double> numbers(static_cast<size_t>(parameter.count_min) + below(range));
+        for (double& each : numbers) each = number();
+        if (numbers.size() == 2 && parameter.name != "size") std::sort(numbers.begin(), numbers.end());
+        return numbers;
+      }
+      case Type::kChoice:
+        return std::string(parameter.choices[below(parameter.choices.size())]);
+      default:
+        return std::string(below(4) == 0 ? "name" + std::to_string(below(3)) : "");
+    }
+  }
+
+  // An operation that fits more often than chance would have it, so that long chains come up.
+  config::OperationSpec operation(const config::Signature& before) {
+    std::vector<const config::OperationType*> fitting;
+    for (const auto& type : config::operations())
+      if (type.takes == before.kind || below(20) == 0) fitting.push_back(&type);
+    if (fitting.empty()) fitting.push_back(&config::operations()[below(config::operations().size())]);
+    const config::OperationType& type = *fitting[below(fitting.size())];
+    config::OperationSpec spec{.op = std::string(type.name), .parameters = {}, .where = {}};
+    for (const auto& parameter : type.parameters) spec.parameters.emplace(parameter.name, value_of(parameter));
+    // Some parameters of sound types make no sense together; the checks of a file complain about them.
+    if (type.check != nullptr) {
+      bool sound = true;
+      if (type.name == "normalize") spec.parameters["scale"] = int64_t{255};
+      type.check(spec, [&](std::string_view, const std::string&) { sound = false; });
+      if (!sound) return operation(before);
+    }
+    return spec;
+  }
+
+  std::vector<config::OperationSpec> chain(config::Signature signature) {
+    std::vector<config::OperationSpec> ops;
+    const uint64_t length = below(6);
+    while (ops.size() < length) {
+      ops.push_back(operation(signature));
+      const auto& type = *config::find_operation(ops.back().op);
+      if (signature.kind != type.takes || !type.bind(ops.back(), signature).empty()) break;
+    }
+    return ops;
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// The tensors of a plan are those that the signatures promise; the first is the output's own.
+void check_tensors(const pipeline::Plan& plan, const config::OutputSpec& output, const config::Followed& followed) {
+  const auto tensors = plan.tensors();
+  const auto extras = config::extras_of(output.ops);
+  REQUIRE(tensors.size() == 2 + extras.size());  // and sample_id
+  CHECK(tensors[0].dtype == followed.end().dtype);
+  CHECK(tensors[0].sample_shape == followed.end().shape());
+  for (size_t i = 0; i < extras.size(); ++i) {
+    CHECK(tensors[1 + i].name == extras[i].name);
+    CHECK(tensors[1 + i].dtype == extras[i].dtype);
+    CHECK(tensors[1 + i].sample_shape == extras[i].shape);
+  }
+}
+
+// Runs the second of three samples, and looks at the bytes around its tensors.
+void check_run(const pipeline::Plan& plan, const test::FakeListing& listing, std::span<const uint8_t> content,
+               pipeline::DecodeContext& context) {
+  const batch::Layout layout(plan.tensors(), 3, 1 << 24);
+  std::vector<uint8_t> slot(layout.slot_bytes(), kUntouched);
+  pipeline::FieldBytes field;
+  field.bytes = content;
+  const size_t fields = plan.fetched().size();
+  const Status status = plan.run({listing, 2, {&field, fields}}, {1, 1, 2}, context, {layout, slot.data(), 1});
+  if (!status) CHECK(status.error().trouble == Trouble::kContent);
+  for (size_t i = 0; i < layout.tensors().size(); ++i) {
+    const size_t bytes = layout.tensors()[i].sample_bytes;
+    for (const uint64_t other : {0, 2}) {
+      const uint8_t* at = layout.sample_at(slot.data(), i, other);
+      CHECK(std::all_of(at, at + bytes, [](uint8_t byte) { return byte == kUntouched; }));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a random chain compiles to the tensors of its signatures, or is refused by a sentence") {
+  const test::FakeListing listing(5);
+  const std::vector<uint8_t> picture = test::make_jpeg(50, 40, {});
+  const std::string number = "3";
+  const std::span digits(reinterpret_cast<const uint8_t*>(number.data()), number.size());
+  Chains chains(20);
+  pipeline::DecodeContext context;
+  int compiled = 0, refused = 0;
+  for (int i = 0; i < kChains; ++i) {
+    const std::string from = std::vector{"text", "class", "path"}[chains.below(8) < 6 ? 0 : 1 + chains.below(2)];
+    const config::Signature start = from == "class"  ? config::integer()
+                                    : from == "path" ? config::bytes_of(config::Origin::kName)
+                                                     : config::bytes_of(config::Origin::kContent);
+    config::PipelineSpec spec;
+    spec.outputs = {{"out", from, chains.chain(start), {}}};
+    const config::Followed followed = config::follow(spec.outputs[0].ops, start);
+    std::string text = from;
+    for (const auto& op : spec.outputs[0].ops) text += " " + op.op;
+    INFO(text << ": " << followed.error);
+    if (!followed.error.empty()) {
+      ++refused;
+      CHECK_THROWS_WITH(pipeline::Plan(spec, listing), Catch::Contains("'out'") && Catch::Contains(followed.error));
+      continue;
+    }
+    ++compiled;
+    const pipeline::Plan plan(spec, listing);
+    check_tensors(plan, spec.outputs[0], followed);
+    check_run(plan, listing, i % 4 == 0 ? digits : std::span<const uint8_t>(picture), context);
+  }
+  CHECK(compiled > kChains / 8);
+  CHECK(refused > kChains / 8);
+}
+
+}  // namespace spdld::chains_test
