@@ -60,7 +60,7 @@ TEST_CASE("the tables hold together", "[config]") {
   }
   CHECK(names == std::set<std::string_view>{"decode-image", "resize", "center-crop", "random-resized-crop",
                                             "horizontal-flip", "normalize", "convert", "parse-int", "parse-float",
-                                            "pad-bytes"});
+                                            "one-hot", "pad-bytes"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
