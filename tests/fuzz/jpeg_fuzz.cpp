@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "daemon/media/image/image_decoder.h"
-#include "daemon/media/image/jpeg/exif.h"
+#include "daemon/media/image/tiff.h"
 #include "tests/media/image/jpeg/planes_memory.h"
 
 namespace {

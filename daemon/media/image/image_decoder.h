@@ -10,7 +10,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/planes.h"
 #include "daemon/base/result.h"
-#include "daemon/media/decode_limits.h"
+#include "daemon/media/image/picture_limits.h"
 
 namespace spdld::image {
 
@@ -53,8 +53,6 @@ class ImageDecoder {
   // that it touches get values.
   virtual Status decode_planes(const Box& box, int reduction, uint8_t* memory) = 0;
   Status decode_planes(const Box& box, uint8_t* memory) { return decode_planes(box, 1, memory); }
-
-  static constexpr int64_t kPixelsMax = 178'956'970;  // Pillow's limit for decompression bombs
 };
 
 // JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too.

@@ -20,11 +20,6 @@ struct BlockArray {
   BlockArray* next;
 };
 
-constexpr char kTooMuchMemory[] = "decoding it needs more memory than the operator's limit (limits.sample_bytes_max)";
-
-// The blocks that are decoded between two looks at the clock, which costs a system call. Small pictures never look.
-constexpr uint32_t kBlocksUnchecked = 1u << 15;
-
 // Warnings that say nothing about the coded data.
 bool is_harmless(int code) {
   switch (code) {
@@ -189,7 +184,7 @@ struct CodecCallbacks {
   }
 };
 
-Codec::Codec(const media::DecodeLimits& limits) : limits_(limits) {
+Codec::Codec(const media::DecodeLimits& limits) : limits_(limits), cpu_watch_(limits) {
   jpeg_.err = jpeg_std_error(&errors_);
   errors_.error_exit = CodecCallbacks::error_exit;
   errors_.emit_message = CodecCallbacks::emit_message;
@@ -223,8 +218,7 @@ void Codec::abort() {
   codec_arena_.reset();
   picture_arena_.limit(bytes_max());
   early_end_allowed_ = false;
-  calls_to_check_ = 0;
-  cpu_start_ns_ = 0;
+  cpu_watch_.restart();
 }
 
 bool Codec::share_memory(uint64_t bytes) {
@@ -240,21 +234,12 @@ bool Codec::share_memory(uint64_t bytes) {
 // libjpeg calls the progress monitor for each row of MCUs at the least, in the scans that it buffers and where rows are
 // read. Skipped rows are not seen: they are at most one pass over the picture.
 void Codec::check_cpu_time() {
-  if (limits_.cpu_ms_max == 0) return;
-  if (calls_to_check_ > 0) {
-    --calls_to_check_;
-    return;
-  }
-  uint32_t blocks = 1;  // in a row of MCUs
+  uint64_t blocks = 1;  // in a row of MCUs
   for (int c = 0; c < jpeg_.num_components; ++c) {
     const jpeg_component_info& component = jpeg_.comp_info[c];
-    blocks += component.width_in_blocks * static_cast<uint32_t>(component.v_samp_factor);
+    blocks += component.width_in_blocks * static_cast<uint64_t>(component.v_samp_factor);
   }
-  calls_to_check_ = kBlocksUnchecked / blocks;
-  const uint64_t now = limits_.cpu_ns();
-  if (cpu_start_ns_ == 0) cpu_start_ns_ = now;
-  if (now - cpu_start_ns_ <= limits_.cpu_ms_max * 1'000'000) return;
-  give_up_at_limit("decoding it takes more CPU time than the operator's limit (limits.sample_ms_max)");
+  if (cpu_watch_.is_over(blocks)) give_up_at_limit(kTooMuchCpuTime);
 }
 
 bool Codec::attempt_erased(void (*step)(jpeg_decompress_struct&, void*), void* context) {

@@ -10,8 +10,8 @@
 
 #include <string>
 
-#include "daemon/media/decode_limits.h"
-#include "daemon/media/image/jpeg/arena.h"
+#include "daemon/media/image/arena.h"
+#include "daemon/media/image/picture_limits.h"
 
 namespace spdld::image {
 
@@ -63,7 +63,6 @@ class Codec {
 
   // Each scan of a progressive picture goes over the whole picture; real pictures have about 10 scans.
   static constexpr int kScansMax = 100;
-  static constexpr size_t kMemoryKeptMax = size_t{32} << 20;
 
  private:
   friend struct CodecCallbacks;
@@ -84,8 +83,7 @@ class Codec {
   Arena codec_arena_{size_t{1} << 20, size_t{1} << 20};  // tables and source
   void* pending_arrays_ = nullptr;                       // virtual arrays that were requested and not yet realised
   bool refuses_damage_ = false, early_end_allowed_ = false, reached_limit_ = false;
-  uint32_t calls_to_check_ = 0;  // of the progress monitor, until the CPU time is looked at
-  uint64_t cpu_start_ns_ = 0;    // 0: not looked at yet
+  CpuWatch cpu_watch_;
   bool ran_short_of_memory_ = false;
   std::jmp_buf escape_{};
   char message_[JMSG_LENGTH_MAX] = "";

@@ -5,10 +5,10 @@
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/exif.h"
-#include "daemon/media/image/jpeg/orient.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
 #include "daemon/media/image/jpeg/scans.h"
-#include "daemon/media/image/jpeg/sniff.h"
+#include "daemon/media/image/orient.h"
+#include "daemon/media/image/sniff.h"
 
 namespace spdld::image {
 namespace {
@@ -121,13 +121,6 @@ void read_to_end(jpeg_decompress_struct& jpeg, Codec& codec) {
 
 void finish(jpeg_decompress_struct& jpeg, PlanesTarget&) { (void)jpeg_finish_decompress(&jpeg); }
 
-constexpr char kBadBox[] = "a box outside of the picture was to be decoded";
-
-bool is_inside(const Box& box, const Size& picture) {
-  return box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.width <= picture.width - box.x &&
-         box.height <= picture.height - box.y;
-}
-
 class JpegDecoder final : public ImageDecoder {
  public:
   explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
@@ -139,7 +132,7 @@ class JpegDecoder final : public ImageDecoder {
 
  private:
   Error error_of_codec() const;
-  std::string claim();  // of the header that was read
+  Claim claim();  // of the header that was read
   Status check_header();
   Status check_scans();
   bool decode_stored(const Box& box, PixelRows& rows);
@@ -165,18 +158,12 @@ Error JpegDecoder::error_of_codec() const {
   return kind.empty() ? content_error("a damaged JPEG: " + codec_.message()) : unsupported(kind);
 }
 
-std::string JpegDecoder::claim() {
-  const jpeg_decompress_struct& jpeg = codec_.jpeg();
-  return "a JPEG whose header claims " + std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height) +
-         " pixels";
-}
+Claim JpegDecoder::claim() { return {"a JPEG", codec_.jpeg().image_width, codec_.jpeg().image_height}; }
 
 // Whether the picture whose header was read can be decoded.
 Status JpegDecoder::check_header() {
   const jpeg_decompress_struct& jpeg = codec_.jpeg();
-  if (int64_t{jpeg.image_width} * jpeg.image_height > kPixelsMax) {
-    return content_error(claim() + ", more than the limit of " + std::to_string(kPixelsMax));
-  }
+  if (const Status small_enough = claim().check_pixels(); !small_enough) return small_enough;
   if (jpeg.jpeg_color_space == JCS_UNKNOWN || jpeg.num_components == 2 || jpeg.num_components > 4) {
     return unsupported("a JPEG of " + std::to_string(jpeg.num_components) + " components");
   }
@@ -192,20 +179,18 @@ Status JpegDecoder::check_scans() {
   const jpeg_decompress_struct& jpeg = codec_.jpeg();
   const auto coded = bytes_.last(jpeg.src->bytes_in_buffer);
   const Scans scans = find_scans(jpeg, coded);
-  const auto claims_too_much = [&](const std::string& what, const char* can) {
-    return content_error(claim() + what + std::to_string(coded.size()) + " bytes of coded data " + can);
-  };
   if (!scans.has_end && !has_end_marker(coded)) return content_error("a JPEG that was cut off: its end is missing");
   // Huffman coding spends at least a bit on a block.
   const uint64_t blocks = uint64_t{jpeg.comp_info[0].width_in_blocks} * jpeg.comp_info[0].height_in_blocks;
   if (jpeg.arith_code == FALSE && blocks > uint64_t{coded.size()} * 8) {
-    return claims_too_much(", more than its ", "can hold");
+    return claim().exceeds(coded.size(), ", more than its ", "can hold");
   }
   if (scans.count > Codec::kScansMax) {
     return content_error("a JPEG of " + std::to_string(scans.count) + " scans, more than any real picture has");
   }
   if (scans.block_visits > kFreeVisits + kVisitsPerByte * coded.size()) {
-    return claims_too_much(" in " + std::to_string(scans.count) + " scans, more work than its ", "pay for");
+    const std::string what = " in " + std::to_string(scans.count) + " scans, more work than its ";
+    return claim().exceeds(coded.size(), what, "pay for");
   }
   if (scans.is_plain || jpeg.progressive_mode != FALSE || jpeg.comps_in_scan < jpeg.num_components) return Done{};
   const bool is_sound = codec_.attempt(read_to_end, codec_);
@@ -260,7 +245,7 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
 
 Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   const Size picture = oriented_size(stored_, orientation_);
-  if (!is_inside(box, picture)) return Error{Trouble::kInternal, kBadBox};
+  if (const Status inside = check_box(box, picture); !inside) return inside;
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   const bool upright = orientation_ == 1;
@@ -297,7 +282,7 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
 }
 
 Status JpegDecoder::decode_planes(const Box& box, int reduction, uint8_t* memory) {
-  if (!is_inside(box, stored_)) return Error{Trouble::kInternal, kBadBox};
+  if (const Status inside = check_box(box, stored_); !inside) return inside;
   return decode_some_planes(box, reduction, memory);
 }
 

@@ -7,6 +7,7 @@
 
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/jpeg/exif.h"
+#include "daemon/media/image/tiff.h"
 #include "tests/support/jpeg_maker.h"
 
 namespace spdld {

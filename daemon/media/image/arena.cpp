@@ -1,4 +1,4 @@
-#include "daemon/media/image/jpeg/arena.h"
+#include "daemon/media/image/arena.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,10 +1,14 @@
-// The eight EXIF orientations as geometry: which stored pixels an upright box needs, and how its rows come from them.
-// Pure functions; any thread. `orientation` is 1 to 8 throughout.
+// Boxes in pictures, and the eight EXIF orientations as geometry: which stored pixels an upright box needs, and how its
+// rows come from them. Pure functions; any thread. `orientation` is 1 to 8 throughout.
 #pragma once
 
 #include "daemon/base/picture.h"
+#include "daemon/base/result.h"
 
 namespace spdld::image {
+
+// kInternal: the box is empty, or reaches out of the picture.
+Status check_box(const Box& box, const Size& picture);
 
 Size oriented_size(const Size& stored, int orientation);
 

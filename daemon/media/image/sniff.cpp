@@ -1,4 +1,4 @@
-#include "daemon/media/image/jpeg/sniff.h"
+#include "daemon/media/image/sniff.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "daemon/media/image/jpeg/orient.h"
+#include "daemon/media/image/orient.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -46,6 +46,13 @@ void copy_tile(const uint8_t* first, ptrdiff_t step_x, ptrdiff_t step_y, int col
 }
 
 }  // namespace
+
+Status check_box(const Box& box, const Size& picture) {
+  const bool is_inside = box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 &&
+                         box.width <= picture.width - box.x && box.height <= picture.height - box.y;
+  if (is_inside) return Done{};
+  return Error{Trouble::kInternal, "a box outside of the picture was to be decoded"};
+}
 
 Size oriented_size(const Size& stored, int orientation) {
   return turn_of(orientation).swapped ? Size{stored.height, stored.width} : stored;
