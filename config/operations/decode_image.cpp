@@ -26,7 +26,7 @@ OperationType decode_image() {
       .name = "decode-image",
       .takes = Kind::kBytes,
       .gives = Kind::kImage,
-      .help = "Decode a JPEG to RGB, 8 bits a channel; grey becomes RGB.",
+      .help = "Decode a JPEG or PNG to RGB, 8 bits a channel; grey becomes RGB, alpha is dropped.",
       .parameters =
           {flag("exif", "turn the picture upright as its EXIF orientation says", true),
            flag("fast",

@@ -31,7 +31,7 @@ TEST_CASE("bad samples of the batches that next has handed out are counted, each
     ready.masked = 1;
     ready.unsupported = 1;
     ready.bad = {{proto::BadKind::damaged, "cut off", 2, 40 + ready.step, "a.jpg"},
-                 {proto::BadKind::unsupported, "a PNG picture", 1, 9, "b.jpg"}};
+                 {proto::BadKind::unsupported, "a GIF picture", 1, 9, "b.jpg"}};
     if (ready.step == 2) ready.bad.push_back({proto::BadKind::damaged, "empty", 1, 5, "\xff.jpg"});
   };
   const Attached attached(script);
@@ -51,7 +51,7 @@ TEST_CASE("bad samples of the batches that next has handed out are counted, each
   CHECK(first.count == 6);
   CHECK(first.sample == 40);
   CHECK(std::string(first.name) == "a.jpg");
-  CHECK(std::string(second.reason) == "a PNG picture");
+  CHECK(std::string(second.reason) == "a GIF picture");
   CHECK(second.unsupported == 1);
   CHECK(std::string(reason_of(attached.loader, 2).name) == "\xff.jpg");
   spdld_bad_reason none = {};

@@ -66,8 +66,8 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(names ==
-        std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "mix.toml", "spdld.toml", "webdataset.toml"});
+  CHECK(names == std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "mix.toml", "png.toml", "spdld.toml",
+                                       "webdataset.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
 }

@@ -17,7 +17,8 @@ ROOMS = {
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
     **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("image", "text", "bytes")},
-    "daemon/media/image/jpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image"),
+    **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
+       for codec in ("jpeg", "png")},
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
     "daemon/cache": (*LOWEST, "daemon/base", "daemon/source"),
@@ -43,6 +44,8 @@ LIBRARIES = {
     "cuda": ("tests/cuda/",),
     "nvml.h": (),
     "jpeglib.h": ("daemon/media/image/jpeg/", "tests/", "bench/"),
+    "spng.h": ("daemon/media/image/png/", "tests/", "bench/"),
+    "zlib.h": ("daemon/media/image/png/", "tests/"),
     "simdjson.h": ("daemon/media/text/json/",),
     "toml++": ("config/document.cpp",),
     "hwy/": ("daemon/media/image/", "tests/media/image/"),

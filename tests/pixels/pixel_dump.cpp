@@ -26,7 +26,7 @@ struct Rooms {
 
   test::PictureChain program;
   uint64_t seed;
-  std::unique_ptr<image::ImageDecoder> decoder = image::make_jpeg_decoder();
+  std::unique_ptr<image::ImageDecoder> decoder = image::make_image_decoder();
   image::Scratch scratch;
   image::Geometry geometry;
   PixelRows rows;

@@ -20,12 +20,14 @@ class ImageDecoder {
 
   // Reads the header; `bytes` must stay valid until the next open(). With `exif`, the picture's size and all boxes are
   // in the oriented picture (EXIF orientation 1 to 8), else in the stored picture. Errors: kUnsupported for a picture
-  // of another format, or a JPEG of a kind that is not decoded (12 bits, lossless). kContent for bytes that are no
-  // picture, have more than kPixelsMax pixels, are cut off, or would cost more work than their coded bytes pay for.
+  // of another format, or of a kind that is not decoded (a JPEG of 12 bits, a lossless JPEG). kContent for bytes that
+  // are no picture, have more than kPixelsMax pixels, are cut off, or would cost more work than their coded bytes pay
+  // for.
   //
-  // Damage inside the coded data is accepted, as Pillow accepts it: the decoder makes some pixels of such data, and the
-  // same pixels in every decoding. With `strict`, damage anywhere in the picture is kContent, here or in the decoding;
-  // the whole picture is then decoded, whatever box is needed. Either way the verdict does not depend on the box.
+  // Damage inside a JPEG's coded data is accepted, as Pillow accepts it: the decoder makes some pixels of such data,
+  // and the same pixels in every decoding. With `strict`, damage anywhere in the picture is kContent, here or in the
+  // decoding; the whole picture is then decoded, whatever box is needed. Damage to a PNG is kContent with and without
+  // `strict`, since PNG has checksums. Always the verdict does not depend on the box.
   virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) = 0;
   Result<Size> open(std::span<const uint8_t> bytes, bool exif) { return open(bytes, exif, false); }
 
@@ -34,8 +36,8 @@ class ImageDecoder {
   // DecodeLimits allow.
   virtual Status decode(const Box& box, PixelRows& rows) = 0;
 
-  // The shape of the opened picture's planes; none where planes can't carry the picture (CMYK, RGB, an EXIF turn that
-  // is asked for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey, other than 8 bits). `reduction` (1, 2, 4 or
+  // The shape of the opened picture's planes; none where planes can't carry the picture (any PNG, CMYK, RGB, an EXIF
+  // turn that is asked for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey). `reduction` (1, 2, 4 or
   // 8; other numbers give no planes) asks for the planes of a smaller picture: each of its samples is the mean of so
   // many pixels across and down. The last samples may include pixels that only fill up the JPEG's last blocks. Chroma
   // may be reduced less than luma, and so have luma's size. A chroma sample stands for at most 8 pixels across or down:
@@ -55,7 +57,18 @@ class ImageDecoder {
   Status decode_planes(const Box& box, uint8_t* memory) { return decode_planes(box, 1, memory); }
 };
 
+// Looks at each picture's first bytes and hands the picture to one of the decoders below. File names do not count.
+std::unique_ptr<ImageDecoder> make_image_decoder(const media::DecodeLimits& limits = {});
+
+// The decoders of single formats; open() takes pictures of other formats for damaged ones.
+//
 // JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too.
 std::unique_ptr<ImageDecoder> make_jpeg_decoder(const media::DecodeLimits& limits = {});
+// PNG by libspng: every colour type and depth, interlaced or not. Samples of 1, 2 and 4 bits are scaled to 8; of 16
+// bits the upper 8 are taken. Alpha and the colour that tRNS makes transparent are dropped: the colours stay as they
+// are stored, as in Pillow's convert("RGB"). Palette entries that are missing are black. Gamma, sBIT and colour
+// profiles change nothing. Of an animated PNG it decodes the picture that viewers without animation show. The
+// orientation comes from the eXIf chunk.
+std::unique_ptr<ImageDecoder> make_png_decoder(const media::DecodeLimits& limits = {});
 
 }  // namespace spdld::image

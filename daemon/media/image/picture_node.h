@@ -24,7 +24,7 @@ struct DecodeWay {
 
 // The objects that a decode thread keeps for pictures.
 struct PictureWork {
-  explicit PictureWork(const media::DecodeLimits& limits) : decoder(make_jpeg_decoder(limits)) {}
+  explicit PictureWork(const media::DecodeLimits& limits) : decoder(make_image_decoder(limits)) {}
   void shrink(size_t bytes_max);
 
   std::unique_ptr<ImageDecoder> decoder;

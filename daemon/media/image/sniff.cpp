@@ -17,7 +17,6 @@ struct Signature {
 };
 
 constexpr std::array kSignatures = {
-    Signature{0, "\x89PNG"sv, "a PNG picture"},
     Signature{0, "GIF8"sv, "a GIF picture"},
     Signature{8, "WEBP"sv, "a WebP picture"},
     Signature{0, "BM"sv, "a BMP picture"},
@@ -49,25 +48,29 @@ bool begins_like_jpeg(std::span<const uint8_t> bytes) {
   return bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF;
 }
 
+bool begins_like_png(std::span<const uint8_t> bytes) {
+  return bytes.size() >= 4 && bytes[0] == 0x89 && bytes[1] == 'P' && bytes[2] == 'N' && bytes[3] == 'G';
+}
+
 Error unsupported(const std::string& what) {
-  return {Trouble::kUnsupported, what + ": this build decodes JPEG alone, of 8 bits, sequential or progressive"};
+  return {Trouble::kUnsupported, what + ": this build decodes JPEG (8 bits, sequential or progressive) and PNG"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {
   const auto no_picture = [](std::string what) { return Error{Trouble::kContent, std::move(what)}; };
-  if (bytes.empty()) return no_picture("no JPEG: it is empty");
+  if (bytes.empty()) return no_picture("no JPEG or PNG: it is empty");
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 256));
   for (const Signature& signature : kSignatures) {
     if (head.size() >= signature.at && head.substr(signature.at).starts_with(signature.bytes)) {
       const std::string name(signature.name);
-      return signature.is_picture ? unsupported(name) : no_picture("no JPEG but " + name);
+      return signature.is_picture ? unsupported(name) : no_picture("no JPEG or PNG but " + name);
     }
   }
-  if (is_text(head)) return no_picture("no JPEG but text");
+  if (is_text(head)) return no_picture("no JPEG or PNG but text");
   if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; })) {
-    return no_picture("no JPEG: it begins with zeros, as a file does that was never written out");
+    return no_picture("no JPEG or PNG: it begins with zeros, as a file does that was never written out");
   }
-  return no_picture("no JPEG: it does not begin with a JPEG's start marker");
+  return no_picture("no JPEG or PNG: it begins like neither");
 }
 
 }  // namespace spdld::image

@@ -1,4 +1,5 @@
-// Guesses the format of bytes that are no JPEG, for the sentence that refuses them. Pure; any thread.
+// Tells the formats that are decoded by their first bytes, and guesses any other format, for the sentence that refuses
+// it. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,14 @@
 namespace spdld::image {
 
 bool begins_like_jpeg(std::span<const uint8_t> bytes);
+bool begins_like_png(std::span<const uint8_t> bytes);
 
-// The error for a picture that seems sound, but is of a format that this build does not decode (kUnsupported): "a PNG
+// The error for a picture that seems sound, but is of a format that this build does not decode (kUnsupported): "a GIF
 // picture: this build decodes ...".
 Error unsupported(const std::string& what);
 
-// kUnsupported for pictures of other formats, kContent for bytes that are no picture. Precondition:
-// !begins_like_jpeg(bytes).
+// kUnsupported for pictures of other formats, kContent for bytes that are no picture. Precondition: the bytes begin
+// like no format that is decoded.
 Error refusal_of(std::span<const uint8_t> bytes);
 
 }  // namespace spdld::image

@@ -208,7 +208,6 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool s
   bytes_ = bytes;
   stored_ = {};
   planes_.fill(std::nullopt);
-  if (!begins_like_jpeg(bytes)) return refusal_of(bytes);
   if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
   Status sound = check_header();
   if (sound) sound = check_scans();

@@ -1,10 +1,12 @@
-// Once a decoder's memory has grown, planes are decoded without an allocation: neither by us nor by libjpeg.
+// Once a decoder's memory has grown, pictures are decoded without an allocation: neither by us nor by libjpeg, libspng
+// or zlib.
 #include <catch2/catch.hpp>
 
 #include "daemon/media/image/image_decoder.h"
 #include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/png_maker.h"
 
 namespace spdld {
 namespace {
@@ -31,6 +33,35 @@ TEST_CASE("planes allocate nothing in steady state", "[decode]") {
     for (Photo& photo : photos) {
       failed += !decoder->open(photo.jpeg, true) || !decoder->decode_planes(photo.planes.data());
       failed += !decoder->open(photo.jpeg, true) || !decoder->decode_planes({20, 30, 90, 70}, photo.planes.data());
+    }
+  };
+  const long at_first = test::allocations();
+  round();  // memory grows
+  round();  // ... and what was in pieces is put together
+  const long before = test::allocations();
+  for (int k = 0; k < 3; ++k) round();
+  const long counted = test::allocations() - before;
+  CHECK((before > at_first) == test::counts_allocations());
+  CHECK(counted == 0);
+  CHECK(failed == 0);
+}
+
+TEST_CASE("PNGs allocate nothing in steady state", "[decode]") {
+  auto decoder = image::make_image_decoder();
+  std::vector<std::vector<uint8_t>> pictures;
+  for (uint32_t i = 0; i < 24; ++i) {
+    const auto& kind = test::kPngKinds[i % std::size(test::kPngKinds)];
+    auto made = test::make_png(200 + 10 * static_cast<int>(i), 400 - 9 * static_cast<int>(i),
+                               {.colour = kind.colour, .depth = kind.depth, .interlaced = i % 3 == 0, .seed = i});
+    if (i % 4 == 0) test::insert_png_chunk(made.bytes, "IDAT", test::exif_png_chunk(6));
+    pictures.push_back(std::move(made.bytes));
+  }
+  int failed = 0;
+  PixelRows rows;
+  const auto round = [&] {
+    for (const auto& png : pictures) {
+      failed += !decoder->open(png, true) || !decoder->decode({20, 30, 90, 70}, rows);
+      failed += !decoder->open(png, false) || !decoder->decode({0, 0, 200, 190}, rows);
     }
   };
   const long at_first = test::allocations();

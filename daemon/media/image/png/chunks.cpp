@@ -1,0 +1,183 @@
+#include "daemon/media/image/png/chunks.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/media/image/sniff.h"
+#include "daemon/media/image/tiff.h"
+
+namespace spdld::image {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::array<uint8_t, 8> kPngSignature = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+constexpr size_t kFrameBytes = 12;  // of a chunk: its length, its type and its checksum
+constexpr size_t kHeaderBytes = 13;
+
+struct Pass {
+  uint32_t x, y, across, down;  // of the pass's first pixel, and from pixel to pixel
+};
+constexpr std::array<Pass, 1> kOnePass = {{{0, 0, 1, 1}}};
+constexpr std::array<Pass, 7> kAdam7 = {
+    {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}};
+
+uint32_t number_at(std::span<const uint8_t> bytes, size_t at) {
+  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 | bytes[at + 3];
+}
+
+struct Chunk {
+  std::span<const uint8_t> whole;
+
+  std::string_view type() const { return {reinterpret_cast<const char*>(whole.data()) + 4, 4}; }
+  std::span<const uint8_t> content() const { return whole.subspan(8, whole.size() - kFrameBytes); }
+  bool is_critical() const { return (whole[4] & 0x20) == 0; }
+  bool is_sound() const {
+    const auto summed = whole.subspan(4, whole.size() - 8);
+    return crc32_z(crc32_z(0, nullptr, 0), summed.data(), summed.size()) == number_at(whole, whole.size() - 4);
+  }
+};
+
+// The chunk that `bytes` begin with; none: it is not all there.
+std::optional<Chunk> first_chunk(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kFrameBytes) return std::nullopt;
+  const size_t length = number_at(bytes, 0);
+  if (length > bytes.size() - kFrameBytes) return std::nullopt;
+  return Chunk{bytes.first(length + kFrameBytes)};
+}
+
+Error damaged(const std::string& how) { return {Trouble::kContent, "a damaged PNG: " + how}; }
+Error cut_off() { return {Trouble::kContent, "a PNG that was cut off: its end is missing"}; }
+
+// PNG allows these pairs in a header (third edition, 11.2.1).
+bool is_possible(uint8_t depth, uint8_t colour) {
+  switch (colour) {
+    case 0:
+      return depth == 1 || depth == 2 || depth == 4 || depth == 8 || depth == 16;
+    case 2:
+    case 4:
+    case 6:
+      return depth == 8 || depth == 16;
+    case 3:
+      return depth == 1 || depth == 2 || depth == 4 || depth == 8;
+    default:
+      return false;
+  }
+}
+
+int orientation_in(const Chunk& exif) {
+  if (!exif.is_sound()) return 1;
+  // Some writers put EXIF's name before the block, as a JPEG has it.
+  return tiff_orientation(behind_exif_name(exif.content()).value_or(exif.content()));
+}
+
+bool is_unknown_critical(const Chunk& chunk) {
+  const auto type = chunk.type();
+  return chunk.is_critical() && type != "IHDR"sv && type != "PLTE"sv && type != "IDAT"sv && type != "IEND"sv;
+}
+
+// A chunk's name, for a sentence; damaged bytes are no letters.
+std::string name_of(std::string_view type) {
+  std::string name(type);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return (c < 'A' || c > 'Z') && (c < 'a' || c > 'z'); }, '?');
+  return name;
+}
+
+Error refusal_of_critical(const Chunk& chunk) {
+  const std::string name = name_of(chunk.type());
+  if (!chunk.is_sound()) return damaged("a chunk \"" + name + "\" that no PNG has");
+  return unsupported("a PNG with the critical chunk \"" + name + "\", which PNG does not define");
+}
+
+Result<PngHeader> header_in(const Chunk& chunk) {
+  const auto content = chunk.content();
+  if (is_unknown_critical(chunk)) return refusal_of_critical(chunk);  // Apple's own kind begins so
+  if (chunk.type() != "IHDR"sv || content.size() != kHeaderBytes) return damaged("it does not begin with a header");
+  const PngHeader header{number_at(content, 0), number_at(content, 4), content[8], content[9], content[12] != 0};
+  const auto is_size = [](uint32_t side) { return side > 0 && side <= INT32_MAX; };
+  const bool is_sound = chunk.is_sound() && is_size(header.width) && is_size(header.height) &&
+                        is_possible(header.depth, header.colour) && content[10] == 0 && content[11] == 0 &&
+                        content[12] <= 1;
+  if (!is_sound) return damaged("its header says what no PNG's header says");
+  return header;
+}
+
+}  // namespace
+
+uint64_t PngHeader::row_bytes(uint32_t pixels) const {
+  const uint64_t channels = colour == 2 ? 3 : colour == 4 ? 2 : colour == 6 ? 4 : 1;
+  return (channels * depth * pixels + 7) / 8;
+}
+
+uint64_t PngHeader::inflated_bytes() const {
+  const auto passes = interlaced ? std::span<const Pass>(kAdam7) : std::span<const Pass>(kOnePass);
+  uint64_t bytes = 0;
+  for (const Pass& pass : passes) {
+    if (width <= pass.x || height <= pass.y) continue;
+    const uint32_t columns = (width - pass.x - 1) / pass.across + 1, rows = (height - pass.y - 1) / pass.down + 1;
+    bytes += (row_bytes(columns) + 1) * rows;
+  }
+  return bytes;
+}
+
+Result<PngOutline> outline_of(std::span<const uint8_t> png) {
+  if (png.size() < kPngSignature.size()) return cut_off();
+  if (!std::equal(kPngSignature.begin(), kPngSignature.end(), png.begin())) {
+    return damaged("its signature was changed, as by a transfer that takes it for text");
+  }
+  auto rest = png.subspan(kPngSignature.size());
+  auto chunk = first_chunk(rest);
+  if (!chunk) return cut_off();
+  const auto header = header_in(*chunk);
+  if (!header) return header.error();
+  PngOutline outline{.header = *header};
+  bool has_exif = false, has_data = false, data_ended = false;
+  while (chunk->type() != "IEND"sv) {
+    rest = rest.subspan(chunk->whole.size());
+    chunk = first_chunk(rest);
+    if (!chunk) return cut_off();
+    const auto type = chunk->type();
+    if (is_unknown_critical(*chunk)) return refusal_of_critical(*chunk);
+    if (type == "IDAT"sv) {
+      if (data_ended) return damaged("another chunk interrupts its coded data");
+      has_data = true;
+      outline.coded_bytes += chunk->content().size();
+    } else {
+      data_ended = has_data;
+    }
+    if (type == "eXIf"sv && !has_exif) {
+      has_exif = true;
+      outline.orientation = orientation_in(*chunk);
+    }
+  }
+  return outline;
+}
+
+CriticalBytes::CriticalBytes(std::span<const uint8_t> png)
+    : rest_(png.subspan(kPngSignature.size())), piece_(png.first(kPngSignature.size())) {}
+
+bool CriticalBytes::read(uint8_t* to, size_t count) {
+  while (count > 0) {
+    while (piece_.empty()) {
+      const auto chunk = first_chunk(rest_);
+      if (!chunk) return false;
+      rest_ = rest_.subspan(chunk->whole.size());
+      if (chunk->is_critical()) piece_ = chunk->whole;
+      if (chunk->type() == "IEND"sv) rest_ = {};
+    }
+    const size_t part = std::min(count, piece_.size());
+    std::memcpy(to, piece_.data(), part);
+    piece_ = piece_.subspan(part);
+    to += part;
+    count -= part;
+  }
+  return true;
+}
+
+}  // namespace spdld::image
