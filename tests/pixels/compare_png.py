@@ -2,6 +2,7 @@
 """Holds the daemon's pixels of PNGs to Pillow's: they are the same bytes.
 
     compare_png.py PIXEL_DUMP
+    compare_png.py --make FOLDER      only makes the pictures there
 
 It makes pictures of all colours, depths and filters, interlaced or not, with transparency and EXIF, by a writer of its own and by Pillow's.
 Pillow cuts grey samples of 16 bits at 255; of these, the upper 8 bits are expected, as Pillow takes them of all other pictures of 16 bits.
@@ -120,6 +121,8 @@ def expected(path):
 
 
 def main():
+    if sys.argv[1] == "--make":
+        return make_pictures(pathlib.Path(sys.argv[2]))
     failed = 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)

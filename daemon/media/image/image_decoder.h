@@ -66,9 +66,9 @@ std::unique_ptr<ImageDecoder> make_image_decoder(const media::DecodeLimits& limi
 std::unique_ptr<ImageDecoder> make_jpeg_decoder(const media::DecodeLimits& limits = {});
 // PNG by libspng: every colour type and depth, interlaced or not. Samples of 1, 2 and 4 bits are scaled to 8; of 16
 // bits the upper 8 are taken. Alpha and the colour that tRNS makes transparent are dropped: the colours stay as they
-// are stored, as in Pillow's convert("RGB"). Palette entries that are missing are black. Gamma, sBIT and colour
-// profiles change nothing. Of an animated PNG it decodes the picture that viewers without animation show. The
-// orientation comes from the eXIf chunk.
+// are stored, as in Pillow's convert("RGB"). Palette entries that are missing are black; a palette longer than the
+// depth can name is damage. Gamma, sBIT and colour profiles change nothing. Of an animated PNG it decodes the picture
+// that viewers without animation show. The orientation comes from the eXIf chunk.
 std::unique_ptr<ImageDecoder> make_png_decoder(const media::DecodeLimits& limits = {});
 
 }  // namespace spdld::image

@@ -47,6 +47,9 @@ int read_source(spng_ctx*, void* source, void* to, size_t count) {
 }
 
 constexpr int kFormat = SPNG_FMT_RGB8;
+// The chunks' checksums cover the coded bytes. libspng stops before the checksum of the pixels, so that zlib would sum
+// them up for nothing.
+constexpr int kFlags = SPNG_CTX_IGNORE_ADLER32;
 
 }  // namespace
 
@@ -69,7 +72,7 @@ Status PngCodec::start(std::span<const uint8_t> png, const PngHeader& header, ui
   source_.emplace(png);
   const Lending lending(arena_, ran_out_);
   spng_alloc functions{take_lent, refuse_growth, take_zeroed, keep};
-  context_.reset(spng_ctx_new2(&functions, 0));
+  context_.reset(spng_ctx_new2(&functions, kFlags));
   if (!context_) return error_of_memory();
   int code = spng_set_png_stream(context_.get(), read_source, &*source_);
   if (code == 0) code = spng_decode_image(context_.get(), nullptr, 0, kFormat, SPNG_DECODE_PROGRESSIVE);

@@ -138,6 +138,7 @@ TEST_CASE("chunks in a wrong order, of wrong sizes and of unknown kinds are refu
   CHECK_THAT(why(with("IDAT", test::png_chunk("IHDR", Bytes(13, 1)))), Contains("damaged"));
   CHECK_THAT(why(with("IDAT", test::png_chunk("PLTE", Bytes(4, 1)))), Contains("damaged"));
   CHECK_THAT(why(with("PLTE", test::png_chunk("IDAT", Bytes(4, 1)))), Contains("interrupts its coded data"));
+  CHECK_THAT(why(with("IDAT", test::png_chunk("PLTE", Bytes(257 * 3, 1)))), Contains("damaged"));
   Bytes text = made.bytes;
   text[4] = '\n';
   CHECK_THAT(why(text), Contains("signature"));
