@@ -108,6 +108,17 @@ TEST_CASE("decoding a PNG ends at the limit of CPU time", "[decode]") {
   }
 }
 
+TEST_CASE("the limits count anew for each picture", "[decode]") {
+  auto decoder = image::make_png_decoder({.cpu_ms_max = 2, .bytes_max = 4 << 20, .cpu_ns = clock_of_looks});
+  const auto large = test::make_png(1000, 1000), larger = test::make_png(1300, 1300, {.flat = true});
+  for (int i = 0; i < 12; ++i) CHECK_FALSE(refused(*decoder, large.bytes));
+  CHECK_THAT(refused(*decoder, larger.bytes).value_or("decoded"), Contains("limits.sample_bytes_max"));
+  auto damaged = large.bytes;
+  damaged[damaged.size() / 2] ^= 4;
+  CHECK_THAT(refused(*decoder, damaged).value_or("decoded"), Contains("a damaged PNG"));
+  CHECK_FALSE(refused(*decoder, large.bytes));
+}
+
 // A compressed text or profile of a gigabyte in a megabyte.
 Bytes inflating(const char* type, Bytes content) {
   z_stream stream{};
