@@ -100,9 +100,39 @@ TEST_CASE("an EXIF block that is damaged counts as upright", "[decode]") {
   auto far = good;  // a directory beyond 4 GiB - 1
   std::fill(far.begin() + 4, far.begin() + 8, uint8_t{0xFF});
   CHECK(tiff_orientation(far) == 1);
-  auto wide = good;  // a LONG, as some writers have it
-  wide[12] = 4;
-  CHECK(tiff_orientation(wide) == 6);
+}
+
+// A TIFF block with the orientation alone, written as cameras and programs write it: as a SHORT in the first two bytes
+// of the value's four, or as a LONG in all four.
+std::vector<uint8_t> make_tiff(bool big_endian, uint32_t type, uint32_t value) {
+  std::vector<uint8_t> tiff = {uint8_t{'I'}, uint8_t{'I'}};
+  if (big_endian) tiff = {uint8_t{'M'}, uint8_t{'M'}};
+  const auto add = [&](uint32_t number, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; ++i)
+      tiff.push_back(static_cast<uint8_t>(number >> (8 * (big_endian ? bytes - 1 - i : i))));
+  };
+  add(42, 2), add(8, 4), add(1, 2), add(0x0112, 2), add(type, 2), add(1, 4);
+  add(value, type == 3 ? 2 : 4);
+  tiff.resize(22);
+  return tiff;
+}
+
+TEST_CASE("an orientation is read as SHORT and as LONG, in both byte orders", "[decode]") {
+  constexpr uint32_t kShort = 3, kLong = 4;
+  const bool big_endian = GENERATE(false, true);
+  for (uint32_t value = 1; value <= 8; ++value) {
+    CAPTURE(big_endian, value);
+    CHECK(image::tiff_orientation(make_tiff(big_endian, kShort, value)) == static_cast<int>(value));
+    CHECK(image::tiff_orientation(make_tiff(big_endian, kLong, value)) == static_cast<int>(value));
+    // All four bytes of a LONG count, and no more than two of a SHORT.
+    CHECK(image::tiff_orientation(make_tiff(big_endian, kLong, 0x10000 + value)) == 1);
+    CHECK(image::tiff_orientation(make_tiff(big_endian, kLong, value << 16)) == 1);
+    auto followed = make_tiff(big_endian, kShort, value);
+    followed[20] = followed[21] = 0xFF;
+    CHECK(image::tiff_orientation(followed) == static_cast<int>(value));
+    for (const uint32_t other_type : {1u, 2u, 7u, 9u})
+      CHECK(image::tiff_orientation(make_tiff(big_endian, other_type, value)) == 1);
+  }
 }
 
 TEST_CASE("the EXIF segment is found behind others, and not behind the scan", "[decode]") {
