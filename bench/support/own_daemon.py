@@ -27,14 +27,21 @@ SIDE = 224
 WORKS = ("train", "crop8", "resize")
 
 
+def check_build(folder):
+    """Returns the path of a build directory of Meson. Ends the program with a sentence where the directory lacks the
+    daemon or the package."""
+    build = Path(folder).resolve()
+    for needed in (build / "daemon/spdld", build / "client/python/spdld"):
+        if not needed.exists():
+            raise SystemExit(f"{build} holds no {needed.name}: build it with ninja first, or name another build directory.")
+    return build
+
+
 def use_build(folder):
     """Takes the daemon, the package and the client library from a build directory of Meson, or from the system where
     the name is empty."""
     if folder:
-        build = Path(folder).resolve()
-        for needed in (build / "daemon/spdld", build / "client/python/spdld"):
-            if not needed.exists():
-                raise SystemExit(f"{build} holds no {needed.name}: build it with ninja first, or name another one with --build.")
+        build = check_build(folder)
         os.environ["SPDLD_DAEMON"] = str(build / "daemon/spdld")
         package = str(build / "client/python")
         os.environ["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -1,5 +1,6 @@
 """bench/: every script runs on 24 pictures and writes what it says; figures of so few are not looked at, their form is."""
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,48 @@ class Scripts(unittest.TestCase):
         self.assertGreaterEqual(len(json.loads((out / "soak.json").read_text())), 6)
         for word in ("memory", "descriptors", "threads"):
             self.assertIn(f"| {word} |", (out / "soak.md").read_text())
+
+    def other_build(self, name, more):
+        """Returns a build directory whose package has further lines at the end, and whose daemon is the built one."""
+        other = self.folder / name
+        shutil.copytree(Path(OPTIONS.build) / "client/python/spdld", other / "client/python/spdld")
+        with open(other / "client/python/spdld/__init__.py", "a") as package:
+            package.write(more)
+        (other / "daemon").mkdir()
+        (other / "daemon/spdld").symlink_to(Path(OPTIONS.build).resolve() / "daemon/spdld")
+        return other
+
+    def same_bytes(self, other, only, wanted):
+        done = run("same_bytes.py", OPTIONS.build, other, "--corpus", self.pictures, "--only", only, wanted=wanted)
+        rows = [line.split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+        return {row[0][2:]: row[1:] for row in rows[2:]}, done
+
+    def test_same_bytes(self):
+        rows, done = self.same_bytes(OPTIONS.build, "archives", 0)
+        self.assertEqual({row[0] for row in rows.values()}, {"yes"})
+        self.assertIn("All bytes are the same", done.stdout)
+        self.assertIn("Both builds are the same folder", done.stdout)
+        rows, _ = self.same_bytes(OPTIONS.build, "cache = decoded, second", 0)
+        self.assertEqual([row[:2] for row in rows.values()], [["yes", ""]])
+
+    def test_same_bytes_finds_what_differs(self):
+        # Another seed draws other crops. Without random draws the bytes stay the same.
+        seed = self.other_build("other-seed", "\n_attach = attach\n\n\ndef attach(spec, **options):\n"
+                                              "    return _attach({**spec, 'seed': 30}, **options)\n")
+        rows, done = self.same_bytes(seed, "exif = ", 1)
+        self.assertEqual(rows["exif = True, in order"][0], "yes")
+        self.assertEqual(rows["exif = True, crop"][:2], ["**no**", "job 0, epoch 0, step 0, image: other bytes"])
+        self.assertIn("Pipelines: 5. ", done.stdout)
+
+    def test_same_bytes_says_where_nothing_was_compared(self):
+        refusing = self.other_build("refusing", "\n\ndef attach(spec, **options):\n    raise InvalidError('not this one')\n")
+        rows, done = self.same_bytes(refusing, "paths", 1)
+        self.assertEqual(rows["paths"][:2], ["**no**", "not compared: AFTER: InvalidError: not this one"])
+        self.assertIn("Pipelines: 1. Tensors compared: 0. ", done.stdout)
+        done = run("same_bytes.py", OPTIONS.build, OPTIONS.build, "--corpus", self.pictures, "--only", "no such pipeline", wanted=1)
+        self.assertIn("nothing was compared", done.stderr)
+        done = run("same_bytes.py", OPTIONS.build, self.folder, "--corpus", self.pictures, wanted=1)
+        self.assertIn("holds no spdld", done.stderr)
 
 
 class Figures(unittest.TestCase):
