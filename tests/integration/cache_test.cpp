@@ -12,6 +12,7 @@
 
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
+#include "tests/support/jpeg_maker.h"
 #include "tests/support/photos.h"
 
 namespace spdld::cache_test {
@@ -71,6 +72,33 @@ Pixels take_pixels(Loader& loader) {
 Pixels pixels(const Job& job) {
   Loader loader = attach(job);
   return take_pixels(loader);
+}
+
+// A job whose pictures become 32 x 32 pixels, of a folder or an archive. `decode`: further parameters of decode-image.
+Job small_job(const DaemonProcess& daemon, const std::string& name, const std::string& uri, const std::string& cache,
+              const std::string& decode = {}) {
+  const bool is_archive = uri.ends_with(".tar");
+  Job job;
+  job.socket = daemon.socket();
+  job.spec = "name = \"" + name + "\"\nseed = 3\ncache = \"" + cache + "\"\n[source]\ntype = \"" +
+             (is_archive ? "webdataset" : "image-folder") + "\"\nuri = \"" + uri +
+             "\"\n[order]\nepochs = 2\n[batch]\nsize = 4\n[[output]]\nname = \"image\"\nfrom = \"" +
+             (is_archive ? "jpg" : "image") + "\"\nops = [{ op = \"decode-image\"" + decode +
+             " }, { op = \"random-resized-crop\", size = 32 }, { op = \"convert\", dtype = \"float32\" }]\n";
+  return job;
+}
+
+// Pictures of which two thirds stand upright only when their EXIF orientation is followed.
+void make_turned_photos(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < kPhotos; i++) {
+    JpegOptions options;
+    options.exif_orientation = i % 3 == 0 ? 1 : 2 + i % 7;
+    options.seed = static_cast<uint32_t>(i);
+    const auto jpeg = make_jpeg(90, 60, options);
+    std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(jpeg.data()), static_cast<std::streamsize>(jpeg.size()));
+  }
 }
 
 }  // namespace
@@ -171,6 +199,39 @@ TEST_CASE("a folder on disk outlives the daemon, and a damaged one costs time al
   Loader loader = attach(job(daemon, "decoded", 2));
   CHECK((take_pixels(loader) == before));
   CHECK(cache(daemon)["damaged"] == 1);
+}
+
+TEST_CASE("pipelines that turn pictures and pipelines that do not share no planes, in memory and on disk") {
+  TempDir disk;
+  const bool on_disk = GENERATE(false, true);
+  const std::string folder = "\nfolder = \"" + disk.path().string() + "\"";
+  DaemonProcess daemon(settings(on_disk ? "ram_bytes_max = 0" + folder : "ram_bytes_max = \"256MiB\""));
+  const std::string photos = daemon.dir() / "turned";
+  make_turned_photos(std::filesystem::path(photos) / "class");
+  const auto turned = [&](const std::string& cache) { return small_job(daemon, "turned-" + cache, photos, cache); };
+  const auto stored = [&](const std::string& cache) {
+    return small_job(daemon, "stored-" + cache, photos, cache, ", exif = false");
+  };
+  const Pixels upright = pixels(turned("off")), lying = pixels(stored("off"));
+  REQUIRE((upright != lying));
+  for (const std::string cache : {"decoded", "encoded"}) {
+    CAPTURE(on_disk, cache);
+    CHECK((pixels(turned(cache)) == upright));
+    CHECK((pixels(stored(cache)) == lying));
+    CHECK((pixels(turned(cache)) == upright));
+  }
+  if (!on_disk) return;
+  daemon.stop(SIGTERM);
+  daemon.start();
+  for (const std::string cache : {"decoded", "encoded"}) {
+    CAPTURE(cache);
+    CHECK((pixels(stored(cache)) == lying));
+    CHECK(field(daemon, "stored-" + cache)["disk_hits"] == 2 * kPhotos);
+    CHECK(field(daemon, "stored-" + cache)["form"] == cache);
+    CHECK((pixels(turned(cache)) == upright));
+    CHECK(field(daemon, "turned-" + cache)["disk_hits"] > 0);
+    CHECK(field(daemon, "turned-" + cache)["form"] == cache);
+  }
 }
 
 }  // namespace spdld::cache_test
