@@ -2,6 +2,8 @@
 // count of threads. The caller owns a request, which must stay where it is until on_fetched is called for it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,9 +23,11 @@ struct FetchRequest;
 // store's ETag will be hashed into `changed`.
 struct Identity {
   uint64_t size = 0;    // of the whole file
-  int64_t changed = 0;  // its modification time, ns since 1970
+  int64_t changed = 0;  // a hash of its times of modification and of status change
   friend bool operator==(const Identity&, const Identity&) = default;
 };
+// Differs as well where a file was written anew with its time of modification set back, and after a chmod.
+Identity identity_of(const struct stat& status);
 
 // The request for one field.
 struct FieldFetch {

@@ -9,8 +9,10 @@
 #include <new>
 
 #include "daemon/base/memory_reserve.h"
+#include "daemon/base/random.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/in_flight.h"
+#include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 
 namespace spdld::source {
@@ -23,11 +25,6 @@ Error bad(const std::string& message) { return {Trouble::kContent, message}; }
 Error failed(const std::string& path, const char* doing, int error_number) {
   if (error_number == kLeadsOut) return bad(leads_out(path));
   return {content_trouble(error_number), path + " can't be " + doing + ": " + error_words(error_number) + "."};
-}
-
-Identity identity_of(const struct stat& status) {
-  return {static_cast<uint64_t>(status.st_size),
-          static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
 // The part of an open file that an extent means, checked against the file as it is now.
@@ -55,6 +52,12 @@ Result<Part> find_part(const struct stat& status, const Extent& extent, const st
 }
 
 }  // namespace
+
+Identity identity_of(const struct stat& status) {
+  const uint64_t changed = mix_bits(static_cast<uint64_t>(time_ns(status.st_mtim)));
+  return {static_cast<uint64_t>(status.st_size),
+          static_cast<int64_t>(changed ^ static_cast<uint64_t>(time_ns(status.st_ctim)))};
+}
 
 bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
   read_fields(request);

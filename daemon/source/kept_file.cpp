@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/source/fingerprint.h"
+#include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
 
@@ -38,8 +39,6 @@ std::string digits_of(std::string_view bytes) {
 void append_u32(std::string& text, uint32_t number) {
   for (unsigned i = 0; i < 4; ++i) text += static_cast<char>(number >> (8 * i));
 }
-
-int64_t ns_of(const struct timespec& time) { return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec; }
 
 // The whole file, or nothing.
 std::string read_whole(const fs::path& path) {
@@ -173,13 +172,13 @@ KeptState KeptState::read(KeptReader& reader) {
 }
 
 KeptState kept_state(const struct stat& status) {
-  return {status.st_ino, static_cast<uint64_t>(status.st_size), ns_of(status.st_mtim), ns_of(status.st_ctim)};
+  return {status.st_ino, static_cast<uint64_t>(status.st_size), time_ns(status.st_mtim), time_ns(status.st_ctim)};
 }
 
 int64_t file_time_now_ns() {
   struct timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return ns_of(now);
+  return time_ns(now);
 }
 
 // A change sets both times.

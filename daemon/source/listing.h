@@ -71,8 +71,8 @@ class Listing {
   uint64_t remark_count() const { return said().all().count; }
   std::span<const std::string> missing() const { return said().missing().first; }
   uint64_t missing_count() const { return said().missing().count; }
-  // Whether the folders or archives are unchanged since they were listed, by their modification times. Asks the file
-  // system: for the listing's thread, not for the control thread.
+  // Whether the folders or archives are unchanged since they were listed, as stamps.h says. Asks the file system: for
+  // the listing's thread, not for the control thread.
   virtual bool unchanged() const = 0;
 
   // The first sample of each archive, in order, for an order that reads archives one after the other. Equal numbers:

@@ -1,5 +1,8 @@
 // The states of files and folders with their times of change, to see later whether a listing still holds. Filled by one
 // thread; then constant.
+//
+// A program that writes a file anew can set the time of modification back (cp -p and rsync do so). It cannot set the
+// time of the status change, so that time is looked at as well. A chmod counts as a change for this reason.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,6 +12,11 @@
 #include <vector>
 
 namespace spdld::source {
+
+// A time of a file: ns since 1970.
+inline int64_t time_ns(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
 
 class Stamps {
  public:
@@ -31,7 +39,7 @@ class Stamps {
     dev_t device;
     ino_t inode;
     off_t size;
-    int64_t changed_s, changed_ns;
+    int64_t changed_ns, status_changed_ns;
     friend bool operator==(const State&, const State&) = default;
   };
   struct Stamp {
@@ -39,7 +47,7 @@ class Stamps {
     State state;
   };
   static State of(const struct stat& status) {
-    return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+    return {status.st_dev, status.st_ino, status.st_size, time_ns(status.st_mtim), time_ns(status.st_ctim)};
   }
 
   std::vector<Stamp> stamps_;

@@ -1,7 +1,9 @@
 // The node's cache under real trainers: what it holds is never another picture than the file's.
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -10,10 +12,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "proto/unique_fd.h"
 #include "tests/integration/trainer.h"
 #include "tests/support/daemon_process.h"
 #include "tests/support/jpeg_maker.h"
 #include "tests/support/photos.h"
+#include "tests/support/tar_writer.h"
 
 namespace spdld::cache_test {
 
@@ -99,6 +103,46 @@ void make_turned_photos(const std::filesystem::path& folder) {
     std::ofstream(folder / (std::to_string(i) + ".jpg"), std::ios::binary)
         .write(reinterpret_cast<const char*>(jpeg.data()), static_cast<std::streamsize>(jpeg.size()));
   }
+}
+
+// An archive of pictures that depend on `seed`. Archives of other seeds have members of the same names, sizes and
+// places: every picture is filled up to one size.
+void write_archive(const std::filesystem::path& path, uint32_t seed) {
+  constexpr size_t kPictureBytes = 8192;
+  TarWriter tar;
+  for (uint32_t i = 0; i < kPhotos; i++) {
+    JpegOptions options;
+    options.seed = seed + i;
+    const auto jpeg = make_jpeg(90, 60, options);
+    REQUIRE(jpeg.size() < kPictureBytes);
+    std::string content(jpeg.begin(), jpeg.end());
+    content.resize(kPictureBytes);
+    tar.file(std::to_string(100 + i) + ".jpg", content);
+  }
+  const std::string& bytes = tar.end().bytes();
+  // In place: the same file, of the same size.
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::pwrite(file.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+}
+
+// Writes the archive anew as a copying program does that keeps times: only the time of the status change tells it.
+void rewrite_with_its_time(const std::filesystem::path& path, uint32_t seed) {
+  struct stat before {
+  }, after{};
+  REQUIRE(::stat(path.c_str(), &before) == 0);
+  write_archive(path, seed);
+  const struct timespec times[2] = {before.st_atim, before.st_mtim};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+  REQUIRE(::stat(path.c_str(), &after) == 0);
+  REQUIRE(after.st_ino == before.st_ino);
+  REQUIRE(after.st_size == before.st_size);
+  REQUIRE(after.st_mtim.tv_sec == before.st_mtim.tv_sec);
+  REQUIRE(after.st_mtim.tv_nsec == before.st_mtim.tv_nsec);
+}
+
+bool is_unused(const DaemonProcess& daemon) {
+  const json shelves = cache(daemon)["shelves"];
+  return std::none_of(shelves.begin(), shelves.end(), [](const json& shelf) { return shelf["in_use"].get<bool>(); });
 }
 
 }  // namespace
@@ -232,6 +276,27 @@ TEST_CASE("pipelines that turn pictures and pipelines that do not share no plane
     CHECK(field(daemon, "turned-" + cache)["disk_hits"] > 0);
     CHECK(field(daemon, "turned-" + cache)["form"] == cache);
   }
+}
+
+TEST_CASE("an archive that is rewritten in place, with its time set back, is read again by the next run") {
+  TempDir disk;
+  const bool on_disk = GENERATE(false, true);
+  const std::string form = GENERATE("decoded", "encoded");
+  CAPTURE(on_disk, form);
+  const std::string folder = "\nfolder = \"" + disk.path().string() + "\"";
+  DaemonProcess daemon(settings(on_disk ? "ram_bytes_max = 0" + folder : "ram_bytes_max = \"256MiB\""));
+  const std::string archive = daemon.dir() / "a.tar";
+  write_archive(archive, 1);
+  const Pixels before = pixels(small_job(daemon, "plain", archive, "off"));
+  CHECK((pixels(small_job(daemon, "kept", archive, form)) == before));
+  REQUIRE(soon([&] { return is_unused(daemon); }));
+  if (on_disk) daemon.stop(SIGTERM);
+  rewrite_with_its_time(archive, 1000);
+  if (on_disk) daemon.start();
+  const Pixels after = pixels(small_job(daemon, "plain", archive, "off"));
+  REQUIRE((after != before));
+  CHECK((pixels(small_job(daemon, "kept", archive, form)) == after));
+  CHECK(field(daemon, "kept")["stale"] >= kPhotos);
 }
 
 }  // namespace spdld::cache_test

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <utility>
 #include <vector>
 
 #include "proto/unique_fd.h"
@@ -22,11 +23,13 @@ using Want = FieldFetch::Want;
 
 namespace {
 
-Identity identity_of(const std::string& path) {
+struct stat state_of(const std::string& path) {
   struct stat status;
   REQUIRE(::stat(path.c_str(), &status) == 0);
-  return {static_cast<uint64_t>(status.st_size), status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+  return status;
 }
+
+Identity identity_of(const std::string& path) { return source::identity_of(state_of(path)); }
 
 void set_changed(const std::string& path, int64_t seconds, int64_t ns) {
   const struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, ns}};
@@ -89,7 +92,8 @@ TEST_CASE("with the bytes comes what their file was") {
   OnePicture one;
   set_changed(one.path(), 1'600'000'000, 123'456'789);
   CHECK(one.fetched() == "pixels");
-  CHECK(one.field().identity == Identity{6, 1'600'000'000'123'456'789});
+  CHECK(one.field().identity.size == 6);
+  CHECK(one.field().identity == identity_of(one.path()));
   CHECK_FALSE(one.field().unchanged);
   CHECK_FALSE(one.field().copy_failed);
 }
@@ -122,20 +126,43 @@ TEST_CASE("a file that has changed comes anew, with what it is now") {
   one.fetched();
   one.field().want = Want::kChanged;
   SECTION("by its size") {
-    const auto before = identity_of(one.path());
     one.temp.file("c/1.jpg", "more pixels");
-    set_changed(one.path(), before.changed / 1'000'000'000, before.changed % 1'000'000'000);
     CHECK(one.fetched() == "more pixels");
   }
   SECTION("by a nanosecond of its time") {
-    const auto before = identity_of(one.path());
-    set_changed(one.path(), before.changed / 1'000'000'000, (before.changed + 1) % 1'000'000'000);
+    const timespec before = state_of(one.path()).st_mtim;
+    set_changed(one.path(), before.tv_sec, (before.tv_nsec + 1) % 1'000'000'000);
     CHECK(one.fetched() == "pixels");
+  }
+  SECTION("by its bytes alone, with its time set back") {
+    const struct stat before = state_of(one.path());
+    do {  // until the file system's clock has gone on
+      one.temp.file("c/1.jpg", "PIXELS");
+      set_changed(one.path(), before.st_mtim.tv_sec, before.st_mtim.tv_nsec);
+    } while (state_of(one.path()).st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+    REQUIRE(state_of(one.path()).st_mtim.tv_nsec == before.st_mtim.tv_nsec);
+    CHECK(one.fetched() == "PIXELS");
   }
   CHECK_FALSE(one.field().unchanged);
   CHECK(one.field().identity == identity_of(one.path()));
   CHECK(one.fetched().empty());  // as it is now
   CHECK(one.field().unchanged);
+}
+
+TEST_CASE("an identity tells each of a file's size and times") {
+  struct stat status {};
+  status.st_size = 6;
+  status.st_mtim = {1'600'000'000, 5};
+  status.st_ctim = {1'700'000'000, 9};
+  const Identity before = source::identity_of(status);
+  CHECK(source::identity_of(status) == before);
+  struct stat other = status;
+  SECTION("another size") { other.st_size++; }
+  SECTION("a nanosecond of the time of modification") { other.st_mtim.tv_nsec++; }
+  SECTION("a nanosecond of the time of status change") { other.st_ctim.tv_nsec++; }
+  SECTION("both times, by as much") { other.st_mtim.tv_sec++, other.st_ctim.tv_sec++; }
+  SECTION("the times exchanged") { std::swap(other.st_mtim, other.st_ctim); }
+  CHECK(source::identity_of(other) != before);
 }
 
 TEST_CASE("a file that is gone is bad content, unchanged or not") {
