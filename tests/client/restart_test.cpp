@@ -18,6 +18,13 @@ FakeScript ending(FakeScript::End end) {
   return script;
 }
 
+uint32_t held_by(const test::Loader& loader) {
+  spdld_info info = {};
+  info.struct_size = sizeof info;
+  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
+  return info.held;
+}
+
 }  // namespace
 
 TEST_CASE("a session that ends costs no batch and repeats none") {
@@ -94,6 +101,76 @@ TEST_CASE("a ring that begins before the loader's place gives nothing twice") {
   script.behind_steps = 2;
   Attached attached(script);
   CHECK(numbers_to_the_end(attached.loader) == count_from(0, 10));
+}
+
+TEST_CASE("the leases of batches that were seen before a reconnect go back, however many they are") {
+  FakeScript script;
+  script.slot_count = GENERATE(1u, 2u, 3u);
+  script.steps_per_epoch = 12;
+  script.end_after = 11;
+  script.end = FakeScript::End::kClose;
+  script.behind_steps = 9;  // more than there are slots
+  struct Before {
+    std::atomic<uint64_t> batches{0}, releases{0};
+  } before;  // the second session
+  script.on_change = [&](const FakeCounts& counts) {
+    if (counts.attaches == 1) before.batches = counts.batches, before.releases = counts.releases;
+  };
+  CAPTURE(script.slot_count);
+  Attached attached(script);
+  CHECK(numbers_to_the_end(attached.loader) == count_from(0, 24));
+  CHECK(attached.daemon.counts().attaches == 2);
+  CHECK(attached.daemon.counts().batches > 24);
+  CHECK(attached.daemon.wait_until(
+      [&](const FakeCounts& counts) { return counts.batches - before.batches == counts.releases - before.releases; }));
+  CHECK(attached.daemon.counts().wrong_releases == 0);
+  CHECK(held_by(attached.loader) == 0);
+}
+
+TEST_CASE("batches that are held over a reconnect take no room of the new ring, and free none of it") {
+  FakeScript script;
+  script.steps_per_epoch = 10, script.epochs = 1;
+  script.end_after = 2;
+  script.end = FakeScript::End::kClose;
+  Attached attached(script);
+  std::vector<Batch> old;
+  for (int64_t number = 0; number < 2; ++number) old.push_back(next(attached.loader));
+  std::vector<Batch> young;
+  for (int64_t number = 2; number < 5; ++number) {  // as many as the new ring has slots
+    young.push_back(next(attached.loader));
+    CHECK(number_of(young.back()) == number);
+  }
+  CHECK(attached.daemon.counts().attaches == 2);
+  CHECK(held_by(attached.loader) == 3);
+  CHECK(next_result(attached.loader) == SPDLD_LIMIT);
+  for (size_t number = 0; number < old.size(); ++number) CHECK(number_of(old[number]) == static_cast<int64_t>(number));
+  old.clear();
+  CHECK(held_by(attached.loader) == 3);
+  CHECK(next_result(attached.loader) == SPDLD_LIMIT);
+  young.clear();
+  CHECK(held_by(attached.loader) == 0);
+  CHECK(numbers_to_the_end(attached.loader) == count_from(5, 10));
+  CHECK(attached.daemon.counts().wrong_releases == 0);
+}
+
+TEST_CASE("a session that was given up ends at once, with its leases, even while its batches are held") {
+  FakeScript script;
+  script.end_after = 2;
+  script.end = GENERATE(FakeScript::End::kGoodbye, FakeScript::End::kGarbage);
+  Attached attached(script);
+  std::vector<Batch> held;
+  for (int64_t number = 0; number < 2; ++number) held.push_back(next(attached.loader));
+  if (script.end == FakeScript::End::kGarbage) {
+    CHECK(next_result(attached.loader) == SPDLD_INTERNAL);
+  } else {
+    CHECK(number_of(next(attached.loader)) == 2);  // on a session of its own
+  }
+  // The daemon leaves the first session open: its end is the client's.
+  CHECK(attached.daemon.wait_until([&](const FakeCounts& counts) { return counts.ended_sessions == 1; }));
+  for (size_t number = 0; number < held.size(); ++number)
+    CHECK(number_of(held[number]) == static_cast<int64_t>(number));
+  held.clear();
+  CHECK(attached.daemon.counts().wrong_releases == 0);
 }
 
 TEST_CASE("a daemon that is killed and started anew is found again, with the batches in hand still valid") {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "tests/control/raw_client.h"
 #include "tests/integration/trainer.h"
@@ -189,6 +190,34 @@ TEST_CASE("a daemon that is killed and comes back: the trainer goes on, no batch
   }
   for (const Seen& one : take_all(loader)) seen.push_back(one);
   CHECK(seen == undisturbed);
+}
+
+TEST_CASE("after daemons that were killed, a trainer that gives all batches back holds no lease at the last one") {
+  DaemonProcess daemon;
+  make_photos(daemon.dir() / "photos", 40, 2);
+  PhotoSpec spec;
+  spec.epochs = 0;
+  Loader loader = attach({.socket = daemon.socket(), .spec = spec.toml(daemon.dir() / "photos")});
+  std::vector<Batch> held;
+  for (int round = 0; round < 5; round++) {
+    take_all(loader, 7);
+    // Given back while the daemon is away, and at a daemon that knows nothing of them.
+    for (int i = 0; i < 2; i++) held.push_back(loader.next(20'000).batch);
+    daemon.stop(SIGKILL);
+    if (round % 2) held.pop_back();
+    daemon.start();
+    take_all(loader, 8);  // more than were ready before
+    held.clear();
+  }
+  const auto ring = [&] {
+    return nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()))["rings"].at(0);
+  };
+  CHECK(ring()["memory"] == "host");
+  CHECK(soon([&] { return ring()["held"] == 0; }));
+  // All slots are filled again: none is missed.
+  CHECK(soon([&] { return ring()["ready"].get<uint64_t>() >= static_cast<uint64_t>(spec.prefetch_depth); }));
+  CHECK(ring()["free"].get<uint64_t>() + ring()["ready"].get<uint64_t>() + ring()["filling"].get<uint64_t>() ==
+        ring()["slots"].get<uint64_t>());
 }
 
 TEST_CASE("a job that is killed and comes back at once with other ranks is not refused for its dead ones") {
