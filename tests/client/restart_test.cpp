@@ -90,6 +90,63 @@ TEST_CASE("a replica that comes back before anything came of its seek says that 
   CHECK(daemon->counts().again == 1);
 }
 
+// The other replicas may not have sought yet. They come back where all were, and a ring that began at the goal would
+// have left them behind.
+TEST_CASE("a replica that has sought asks a new daemon for the place where it began to seek") {
+  FakeScript script;
+  script.slot_count = 1;
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, script);
+  const auto restart = [&] {
+    daemon.reset();
+    daemon = std::make_unique<FakeDaemon>(socket, script);
+  };
+  spdld_attach_options options = options_for(socket);
+  options.readers = 2;
+  const test::Loader loader = attach(options);
+  CHECK(number_of(next(loader)) == 0);
+  Batch held = next(loader);  // in the only slot: no further batch is on its way when the daemon ends
+  const bool seeks_twice = GENERATE(false, true);
+  if (seeks_twice) REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
+  REQUIRE(spdld_seek(loader.get(), 0, 3) == SPDLD_OK);
+  restart();
+  held.reset();
+  held = next(loader);
+  CHECK(number_of(held) == 3);
+  CHECK(daemon->counts().last_place == std::pair<uint64_t, uint64_t>{0, 2});
+  CHECK_FALSE(daemon->counts().last_sought);
+
+  restart();  // one batch came: whether the others have followed is not known here
+  held.reset();
+  held = next(loader);
+  CHECK(number_of(held) == 4);
+  CHECK(daemon->counts().last_place == std::pair<uint64_t, uint64_t>{0, 4});
+  CHECK(daemon->counts().last_sought == std::pair<uint64_t, uint64_t>{0, 3});
+  CHECK(daemon->counts().seeks == 0);
+}
+
+TEST_CASE("a replica that said that it stands where it seeks seeks as any other at a new daemon") {
+  FakeScript script;
+  script.slot_count = 1;
+  Folder folder;
+  const std::string socket = folder.socket();
+  auto daemon = std::make_unique<FakeDaemon>(socket, script);
+  spdld_attach_options options = options_for(socket);
+  options.readers = 2;
+  const test::Loader loader = attach(options);
+  Batch held = next(loader);  // in the only slot: no further batch is on its way when the daemon ends
+  REQUIRE(spdld_seek(loader.get(), 0, 1) == SPDLD_OK);
+  REQUIRE(daemon->wait_until([](const FakeCounts& counts) { return counts.stays == 1; }));
+  daemon.reset();
+  daemon = std::make_unique<FakeDaemon>(socket, script);
+  held.reset();
+  held = next(loader);
+  CHECK(number_of(held) == 1);
+  CHECK(daemon->counts().seeks == 1);
+  CHECK(daemon->counts().stays == 0);
+}
+
 TEST_CASE("after GOODBYE the loader comes back by itself") {
   Attached attached(ending(FakeScript::End::kGoodbye));
   CHECK(numbers_to_the_end(attached.loader) == count_from(0, 10));

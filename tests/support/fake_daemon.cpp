@@ -193,6 +193,7 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
   }
   count([&](FakeCounts& counts) {
     ++counts.attaches;
+    if (attach.position()) counts.last_place = {attach.position()->epoch(), attach.position()->step()};
     counts.last_sought.reset();
     if (attach.sought()) counts.last_sought = {attach.sought()->epoch(), attach.sought()->step()};
     counts.last_spec = spec;

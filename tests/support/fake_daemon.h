@@ -125,7 +125,8 @@ struct FakeScript {
 struct FakeCounts {
   uint64_t hellos = 0, pidfds = 0, attaches = 0, batches = 0, releases = 0, wrong_releases = 0, seeks = 0, stays = 0,
            waits = 0, again = 0;
-  std::optional<std::pair<uint64_t, uint64_t>> last_sought = {};  // ATTACH's: epoch and step
+  std::pair<uint64_t, uint64_t> last_place = {};                  // ATTACH's: epoch and step
+  std::optional<std::pair<uint64_t, uint64_t>> last_sought = {};  // the same
   uint64_t pushes = 0, pushed_steps = 0, pushed_ends = 0;
   uint64_t detaches = 0, kept_leases = 0, ended_sessions = 0, open_sessions = 0;
   std::string last_spec, last_folder, last_group, last_client;
