@@ -82,8 +82,7 @@ def main():
     text = (f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}\n\n" +
             figures.markdown(head, [line_of("all that comes", full), line_of(f"{arguments.share:.0%} of that", asked)]) +
             f"\n{asked['rate'] / full['rate']:.2f} of the batches for {asked['cpu'] / full['cpu']:.2f} of the CPU. Last change: {asked['reason']}.\n")
-    print(text)
-    figures.save(arguments.out, {"demand.md": text})
+    figures.finish("demand", text, arguments.out)
 
 
 if __name__ == "__main__":

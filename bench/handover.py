@@ -123,10 +123,8 @@ def main():
     body = [[what, f"{value:.3g} {unit}".strip(), "" if most is None else f"{most} {unit}".strip(),
              "" if most is None else "yes" if value <= most else "**no**", remark] for what, value, unit, most, remark in lines]
     text = machine.hardware() + "\n\n" + figures.markdown(["what", "measured", "at most", "met", "how"], body, right_from=9)
-    print(text)
-    figures.save(arguments.out, {"handover.md": text})
     missed = any(most is not None and value > most for _, value, _, most, _ in lines)
-    sys.exit(1 if missed and not arguments.no_fail else 0)
+    figures.finish("handover", text, arguments.out, failed=missed and not arguments.no_fail)
 
 
 if __name__ == "__main__":

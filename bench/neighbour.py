@@ -321,9 +321,7 @@ def main():
     body = [[what, f"{value:.3g} {unit}".strip(), bound or "", "" if bound is None else "yes" if met else "**no**"]
             for what, value, unit, bound, met in lines]
     text = machine.hardware() + "\n\n" + figures.markdown(["what", "measured", "bound", "met"], body, right_from=9)
-    print(text)
-    figures.save(arguments.out, {"neighbour.md": text})
-    sys.exit(1 if not all(line[4] for line in lines) and not arguments.no_fail else 0)
+    figures.finish("neighbour", text, arguments.out, failed=not all(line[4] for line in lines) and not arguments.no_fail)
 
 
 if __name__ == "__main__":

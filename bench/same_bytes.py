@@ -118,9 +118,7 @@ def main():
         f"Pipelines that differ or were not compared: {differing}.\n" if differing else "All bytes are the same.\n")
     if arguments.before.resolve() == arguments.after.resolve():
         text += "Both builds are the same folder, so this says only that the bytes are the same in every run.\n"
-    print(text)
-    figures.save(arguments.out, {"same_bytes.md": text})
-    sys.exit(1 if differing or compared == 0 else 0)
+    figures.finish("same_bytes", text, arguments.out, failed=bool(differing) or compared == 0)
 
 
 if __name__ == "__main__":

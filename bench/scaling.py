@@ -9,7 +9,6 @@ of threads above this process's cores are left out. The table shows pictures/s a
 that is, from the same loader's figure with the fewest threads.
 """
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -66,8 +65,7 @@ def main():
     arguments.work = "train"
     merged = measure_all(arguments)
     text = machine.hardware() + "\n\n" + table(merged)
-    print(text)
-    figures.save(arguments.out, {"scaling.md": text, "scaling.json": json.dumps(merged, indent=1) + "\n"})
+    figures.finish("scaling", text, arguments.out, merged)
 
 
 if __name__ == "__main__":

@@ -160,10 +160,8 @@ def main():
         told = [measure(daemon, arguments, weights, number) for number, weights in enumerate(pairs_of(arguments.weights))]
     head = ["weights, heavy:light", "CPU ms a sample", "CPU, cores", "heavy: promised", "got", "in any ten seconds", "either off by, at worst"]
     text = (f"{machine.hardware()}; {arguments.threads} threads, {arguments.seconds:g} s a row\n\n" + figures.markdown(head, [line_of(each) for each in told]))
-    print(text)
-    figures.save(arguments.out, {"shares.md": text, "shares.json": json.dumps(told) + "\n"})
     judged = arguments.seconds >= SECONDS_TO_JUDGE
-    sys.exit(1 if judged and any(each["off"] > OFF_MAX for each in told) else 0)
+    figures.finish("shares", text, arguments.out, told, failed=judged and any(each["off"] > OFF_MAX for each in told))
 
 
 if __name__ == "__main__":

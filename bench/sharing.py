@@ -158,9 +158,7 @@ def main():
             for kind, line in medians.items()]
     head = ["jobs", "decoded a sample", "samples/s", "ratio", "daemon's CPU s", "ratio", "node's CPU s", "ratio"]
     text = f"{machine.hardware()}; {arguments.jobs} jobs, {arguments.rounds} rounds\n\n" + figures.markdown(head, body)
-    print(text + "".join(f"\n{line}" for line in wrong))
-    figures.save(arguments.out, {"sharing.md": text, "sharing.json": json.dumps(lines) + "\n"})
-    sys.exit(1 if wrong else 0)
+    figures.finish("sharing", text + "".join(f"\n{line}" for line in wrong), arguments.out, lines, failed=bool(wrong))
 
 
 if __name__ == "__main__":

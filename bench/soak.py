@@ -158,9 +158,7 @@ def main():
             for what, mean, rise, error, grows in lines]
     text = (f"{machine.hardware()}; {samples[-1]['minutes']:.1f} minutes, {trainers} trainers, {len(samples)} samples\n\n" +
             figures.markdown(["of the daemon", "mean", "slope a minute", "standard error", "grows"], body))
-    print(text)
-    figures.save(arguments.out, {"soak.md": text, "soak.json": json.dumps(samples) + "\n"})
-    sys.exit(1 if judged and any(grows for *_, grows in lines) else 0)
+    figures.finish("soak", text, arguments.out, samples, failed=judged and any(grows for *_, grows in lines))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Medians, quantiles, slopes, tables in Markdown, and the files that they are saved in."""
+import json
 import math
 import statistics
+import sys
 from pathlib import Path
 
 
@@ -43,3 +45,11 @@ def save(folder, files):
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (Path(folder) / name).write_text(text)
+
+
+def finish(name, text, folder, measured=None, failed=False):
+    """Ends a script: prints its text, saves the text as NAME.md and what was measured as NAME.json, and exits with code 1
+    where it failed. For the folder, see save()."""
+    print(text)
+    save(folder, {f"{name}.md": text, **({f"{name}.json": json.dumps(measured, indent=1) + "\n"} if measured is not None else {})})
+    sys.exit(1 if failed else 0)
