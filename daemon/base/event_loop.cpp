@@ -36,6 +36,7 @@ void EventLoop::run() {
   }
 }
 
+void EventLoop::run_ready() { impl_->context.poll(); }
 void EventLoop::stop() { impl_->context.stop(); }
 void EventLoop::post_task(Task task) { asio::post(impl_->context, std::move(task)); }
 

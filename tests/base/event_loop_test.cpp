@@ -58,6 +58,19 @@ TEST_CASE("a task that finds no memory ends, and the loop goes on") {
   CHECK(ran == 2);
 }
 
+TEST_CASE("the tasks that are ready run without a wait, as often as they are asked for") {
+  EventLoop loop;
+  Timer later(loop);
+  int ran = 0;
+  later.start(std::chrono::hours(1), [&] { FAIL("its time has not come"); });
+  loop.run_ready();
+  for (int round = 1; round <= 2; round++) {
+    loop.post([&] { loop.post([&] { ran++; }); });
+    loop.run_ready();
+    CHECK(ran == round);
+  }
+}
+
 TEST_CASE("a task that is left in the loop goes with it") {
   const auto held = std::make_shared<int>(1);
   {
