@@ -4,6 +4,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/batch/slot.h"
+#include "daemon/sampler/pushed.h"
 
 namespace spdld::pipeline {
 
@@ -32,6 +33,16 @@ class Filler {
   virtual bool fill(batch::Slot& slot) = 0;
   virtual void stop() = 0;  // on_quiet follows
   virtual void tick() = 0;  // some times a second
+};
+
+// A Filler that makes its batches itself, and so can go to any position: a Stream, or a test's own.
+class SeekableFiller : public Filler {
+ public:
+  // Adds steps to come, where the spec's order is the client's. Refused whole or taken whole; the caller then checks
+  // wants_slot() again.
+  virtual Status push(const sampler::PushedSteps& steps) = 0;
+  // Abandons slots being filled and pushed steps, and goes on at `to`; earlier batches carry an older run.
+  virtual void seek(uint32_t run, sampler::Position to) = 0;
 };
 
 }  // namespace spdld::pipeline

@@ -22,7 +22,7 @@
 
 namespace spdld::pipeline {
 
-class Stream final : public Filler, private source::FetchObserver, private Orders::Reader {
+class Stream final : public SeekableFiller, private source::FetchObserver, private Orders::Reader {
  public:
   // How long a transient fault is waited out before the stream fails, and how many substitutes are tried for one place.
   static constexpr uint64_t kFaultNsMax = 300ull * 1'000'000'000;
@@ -40,11 +40,8 @@ class Stream final : public Filler, private source::FetchObserver, private Order
   bool copies() const override { return false; }
   // false: the last epoch has ended, or no step is known, or the stream has failed or stopped.
   bool fill(batch::Slot& slot) override;
-  // Adds steps to come, where the spec's order is the client's. Refused whole or taken whole; the caller then checks
-  // wants_slot() again.
-  Status push(const sampler::PushedSteps& steps);
-  // Abandons slots being filled and pushed steps, and goes on at `to`; earlier batches carry an older run.
-  void seek(uint32_t run, sampler::Position to);
+  Status push(const sampler::PushedSteps& steps) override;
+  void seek(uint32_t run, sampler::Position to) override;
   void stop() override;
   void tick() override;  // tries again samples that a transient fault or short memory holds up
 
