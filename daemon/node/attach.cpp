@@ -1,4 +1,4 @@
-// How the node answers an attach: spec -> pipeline, which is listed once, and then a seat in a ring of it (seats.cpp).
+// How the node answers an attach: spec -> pipeline, which is listed once, and then a seat in a ring of it (seating.h).
 #include <unistd.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
   opening.on_open = [this, client, request, reply](const Result<std::shared_ptr<pipeline::Pipeline>>& opened) {
     if (!opened) return refuse(*reply, client, request, with_reader(opened.error()));
     try {
-      take_seat(client, request, reply, *opened);
+      seating_.seat(client, request, reply, *opened);
     } catch (const SetupError& e) {
       reply->refused(e.error());
     } catch (const std::bad_alloc&) {

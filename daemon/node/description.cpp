@@ -6,8 +6,8 @@ namespace spdld::node {
 
 using config::Json;
 
-const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry) {
-  static const Node::Feeds kNone;
+const Seating::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry) {
+  static const Seating::Feeds kNone;
   const auto at = view.feeds.find(entry.pipeline.get());
   return at == view.feeds.end() ? kNone : at->second;
 }

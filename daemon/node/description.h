@@ -18,7 +18,7 @@ struct StateOf {
   std::string reason;
 };
 StateOf state_of(const Node::View& view, const Pipelines::Entry& entry);
-const Node::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry);
+const Seating::Feeds& feeds_of(const Node::View& view, const Pipelines::Entry& entry);
 // The first entries on a pipeline in every document.
 config::Json heading(const std::string& name, const StateOf& state, uid_t uid);
 config::Json shelf_document(const cache::ShelfReport& shelf);

@@ -25,7 +25,7 @@ uint32_t depth_of(size_t slots, uint32_t prefetch_depth) {
 
 Feed::Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const sampler::Sharding& sharding,
            const batch::Layout& layout, const Setting& setting, memory::SlotMemories memories,
-           memory::HostMemory& host_memory)
+           memory::HostMemory& host_memory, const Fillers& fillers)
     : loop_(loop),
       host_memory_(host_memory),
       pipeline_(std::move(pipeline)),
@@ -36,18 +36,19 @@ Feed::Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const 
                                  : depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
       bad_limit_(pipeline_->spec(), sharding_, pipeline_->samples()),
       ring_(make_ring(std::move(memories))),
-      looked_ns_(monotonic_ns()),
+      fillers_(fillers),
       start_(setting.start) {
   ring_.set_depth(depth_max_);
   if (setting.tapped)
-    tap_ = std::make_unique<Tap>(loop_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this);
+    tap_ = std::make_unique<Tap>(loop_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this,
+                                 fillers_.submit);
   else
     begin_stream(start_);
 }
 
 void Feed::begin_stream(sampler::Position start) {
   tap_.reset();
-  stream_ = std::make_unique<pipeline::Stream>(pipeline_, sharding_, layout_, ring_.slots().size(), start, *this);
+  stream_ = fillers_.make_stream({pipeline_, sharding_, layout_, ring_.slots().size(), start}, *this);
 }
 
 pipeline::Filler& Feed::filler() {
@@ -73,10 +74,10 @@ void Feed::set_depth(uint32_t depth) {
   fill_free_slots();
 }
 
-void Feed::begin_by(sampler::Position place) {
-  if (begun_ || place >= start_) return;
-  start_ = place;
-  stream_->seek(ring_.run(), place);
+void Feed::begin_by(sampler::Position position) {
+  if (state_ != State::kGathering || position >= start_) return;
+  start_ = position;
+  stream_->seek(ring_.run(), position);
 }
 
 uint64_t Feed::touched_bytes() const {
@@ -93,12 +94,12 @@ uint64_t Feed::device_bytes() const {
 std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Position wanted, uint64_t reach) const {
   const sampler::Position next = next_to_come();
   if (!setting_.sharing) return next;
-  if (join == control::Join::kAlone || !failure_.empty() || jobs() >= setting_.sharing->jobs_max) return std::nullopt;
+  if (join == control::Join::kAlone || !is_open() || jobs() >= setting_.sharing->jobs_max) return std::nullopt;
   // A wanted batch that is there, or comes next, is given exactly: no job shall wait for another job's pace.
   const sampler::Position begin = ring_.window_begin().value_or(next);
   if (begin <= wanted && wanted <= next) return wanted;
-  // Jobs that come back after a restart are not all as far; and while the first batches come, no job waits for
-  // another job's pace.
+  // After a restart, jobs come back at different steps. While the first batches come, no job waits for another job's
+  // pace.
   const uint32_t depth = setting_.sharing->ring.depth;
   const bool begins = ring_.statistics().batches < depth;
   if (begins && next < wanted && wanted <= sampler::steps_on(next, depth + reach, sharding_.steps())) return wanted;
@@ -109,18 +110,24 @@ std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Positi
   return epochs && next_epoch.epoch >= epochs ? std::nullopt : std::optional(next_epoch);
 }
 
-delivery::ReaderId Feed::join(const control::AttachRequest& request, sampler::Position from,
-                              const control::Client& client, std::shared_ptr<control::AttachReply> reply) {
-  const delivery::ReaderId id = ring_.join(reply->reader(), setting_.sharing ? from : sampler::Position{});
-  Seat& seat = seats_[id] = {request.group, request.reader, client, std::move(reply)};
-  if (request.sought && sharding_.has(*request.sought)) seat.had_sought = sharding_.by_one_name(*request.sought);
-  if (seats_.size() == setting_.readers) begun_ = true;
-  fill_free_slots();
+delivery::ReaderId Feed::join(const Seat& seat, sampler::Position from, std::optional<sampler::Position> followed) {
+  const delivery::ReaderId id = ring_.join(*seat.reader, setting_.sharing ? from : sampler::Position{});
+  try {
+    seats_.emplace(id, seat);
+    const bool is_of_run = followed && sharding_.has(*followed);
+    seeks_.join(id, is_of_run ? std::optional(sharding_.by_one_name(*followed)) : std::nullopt);
+    if (state_ == State::kGathering && seats_.size() == setting_.readers) state_.change(State::kFilling);
+    fill_free_slots();
+  } catch (...) {
+    leave(id);  // the reader does not hear that it has a seat
+    throw;
+  }
   return id;
 }
 
 void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps) {
   seats_.erase(id);
+  seeks_.leave(id);
   if (keeps.empty())
     ring_.leave(id);
   else
@@ -131,6 +138,7 @@ void Feed::leave(delivery::ReaderId id, std::span<const delivery::LeaseId> keeps
 
 void Feed::vacate(delivery::ReaderId id) {
   seats_.erase(id);
+  seeks_.leave(id);
   ring_.dismiss(id, ring_.leases_of(id));
   go_where_all_want();
   fill_free_slots();
@@ -146,7 +154,7 @@ bool Feed::lose(delivery::ReaderId id) {
   log::info("pipeline {}: a reader of rank {} died with {} batches on the GPU; their slots are not filled again",
             pipeline_->spec().name, setting_.key.rank, lost);
   const bool others_can_join = setting_.sharing && jobs() < setting_.sharing->jobs_max;
-  if (seats_.empty() || others_can_join || !failure_.empty()) return false;
+  if (seats_.empty() || others_can_join || !is_open()) return false;
   give_up({Trouble::kStopping,
            "another reader of this ring died with batches on the GPU, whose memory is not used again: this ring ends, "
            "and attaching anew gives one with other memory"});
@@ -162,14 +170,14 @@ void Feed::cut_loose(delivery::ReaderId id) {
       "with a ring of its own",
       pipeline_->spec().name, seat.client.name, seat.client.pid, seat.group, limit_ms);
   cut_loose_++;
-  seat.reply->failed({Trouble::kLagged, "this job held back the other jobs on its stream for more than " +
-                                            std::to_string(limit_ms) +
-                                            " ms (limits.share_lag_ms_max): it goes on with a ring of its own"});
+  seat.reader->on_failed({Trouble::kLagged, "this job held back the other jobs on its stream for more than " +
+                                                std::to_string(limit_ms) +
+                                                " ms (limits.share_lag_ms_max): it goes on with a ring of its own"});
   vacate(id);
 }
 
-void Feed::watch_lag() {
-  const uint64_t now_ns = monotonic_ns(), since_ns = now_ns - std::exchange(looked_ns_, now_ns);
+void Feed::watch_lag(uint64_t now_ns) {
+  const uint64_t since_ns = now_ns - std::exchange(looked_ns_, now_ns).value_or(now_ns);
   if (!setting_.sharing) return;
   const auto laggard = ring_.laggard();
   for (auto& [id, seat] : seats_) {
@@ -194,20 +202,20 @@ Status Feed::push(const sampler::PushedSteps& steps) {
 }
 
 void Feed::stop(std::function<void()> quiet) {
-  stopping_ = true;
+  state_.change(State::kStopping);
   quiet_ = std::move(quiet);
   filler().stop();
 }
 
-void Feed::tick() {
+void Feed::tick(uint64_t now_ns) {
   filler().tick();
   if (ring_.tick()) fill_free_slots();
-  watch_lag();
-  if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && failure_.empty()) give_up(*trouble);
+  watch_lag(now_ns);
+  if (const auto trouble = ring_.slots().front().memory->trouble(); trouble && is_open()) give_up(*trouble);
 }
 
 void Feed::fill_free_slots() {
-  if (!begun_ || stopping_ || waits_for_room_ || !failure_.empty() || seats_.empty()) return;
+  if (state_ != State::kFilling || seats_.empty()) return;
   while (filler().wants_slot()) {
     batch::Slot* const slot = ring_.take_free();
     if (!slot) return;
@@ -222,8 +230,8 @@ bool Feed::begin_fill(batch::Slot& slot) {
   const auto begun = slot.memory->begin_fill([&loop = loop_, weak = weak_from_this()] {
     loop.post([weak] {
       const auto self = weak.lock();
-      if (!self) return;
-      self->waits_for_room_ = false;
+      if (!self || self->state_ != State::kWaitingForRoom) return;
+      self->state_.change(State::kFilling);
       self->fill_free_slots();
     });
   });
@@ -231,9 +239,9 @@ bool Feed::begin_fill(batch::Slot& slot) {
     give_up(begun.error());
     return false;
   }
-  waits_for_room_ = !*begun;
-  if (waits_for_room_) return false;
-  return fill(slot);
+  if (*begun) return fill(slot);
+  state_.change(State::kWaitingForRoom);
+  return false;
 }
 
 bool Feed::fill(batch::Slot& slot) {
@@ -247,16 +255,16 @@ void Feed::on_batch(const batch::Batch& batch) {
     self->post([batch, published](Feed& feed) {
       if (!published) feed.give_up(published.error());
       feed.note_bad(batch);
-      if (!feed.failure_.empty()) return feed.ring_.given_back(*batch.slot);  // those behind a lost one as well
+      if (!feed.is_open()) return feed.ring_.given_back(*batch.slot);  // also batches behind a lost batch
       feed.ring_.filled(batch);
       feed.fill_free_slots();  // where nobody wanted the batch any more
     });
   });
 }
 
-// Batches of before a seek go nowhere, and count for nothing.
+// Batches from before a seek are dropped, and their bad samples do not count.
 void Feed::note_bad(const batch::Batch& batch) {
-  if (!failure_.empty() || batch.run != ring_.run()) return;
+  if (!is_open() || batch.run != ring_.run()) return;
   const Status within = bad_limit_.note(batch);
   if (!within) give_up(within.error());
 }
@@ -274,17 +282,27 @@ void Feed::on_failed(const Error& error) {
 }
 
 void Feed::give_up(const Error& error) {
-  if (!failure_.empty()) return;
+  if (!is_open()) return;
   log::error("pipeline {}, group {}, rank {} failed: {}", pipeline_->spec().name, setting_.key.group, setting_.key.rank,
              error.message);
   failure_ = error.message;
-  const auto seats = seats_;  // what they are told may end them
-  for (const auto& [reader, seat] : seats) seat.reply->failed(error);
+  state_.change(State::kFailed);
+  tell_all([&](delivery::ReaderId, const Seat& seat) { seat.reader->on_failed(error); });
+}
+
+void Feed::tell_all(const std::function<void(delivery::ReaderId, const Seat&)>& tell) {
+  std::vector<delivery::ReaderId> readers;
+  for (const auto& [id, seat] : seats_) readers.push_back(id);
+  for (const delivery::ReaderId id : readers)
+    if (const auto at = seats_.find(id); at != seats_.end()) tell(id, Seat(at->second));
 }
 
 void Feed::on_quiet() {
   post([](Feed& feed) {
-    if (feed.quiet_) return std::exchange(feed.quiet_, nullptr)();
+    if (feed.state_ == State::kStopping) {
+      feed.state_.change(State::kQuiet);
+      return std::exchange(feed.quiet_, nullptr)();
+    }
     feed.begin_stream(feed.tap_->next());
     feed.fill_free_slots();
   });

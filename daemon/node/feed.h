@@ -10,15 +10,14 @@
 // A job that holds the other jobs back for longer than the operator allows is cut loose: it is told so, keeps the
 // batches that it holds, and attaches anew. It then gets a ring of its own, which goes on exactly where the job was.
 //
-// Replicas seek together. A replica that has sought waits, and the others go on, until all present replicas have sought
-// that place. Then the stream seeks once; where all replicas stand there already, it goes on with the filled batches. A
-// replica may be some seeks ahead of another, so their seeks are kept in order and met in order. Once all replicas say
-// that they wait for a batch, only the last seek of each counts; if these differ, each replica is told, and may seek
-// anew. Nobody waits for a replica that leaves. Control thread, but for the news of streams and slots, which come on
-// other threads and are posted.
+// Replicas seek together, as Seeks knows. While a replica waits for the others, they go on. When all have sought a
+// position, the stream seeks once; where all replicas stand there already, it goes on with the filled batches. Replicas
+// that have parted are told so, and may seek anew.
+//
+// Control thread, but for the news of streams and slots, which come on other threads and are posted. The time is given
+// to tick().
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,12 +25,15 @@
 #include <string>
 
 #include "daemon/base/event_loop.h"
+#include "daemon/base/guarded_state.h"
 #include "daemon/control/service.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/host/host_memory.h"
+#include "daemon/node/feed_reader.h"
+#include "daemon/node/fillers.h"
+#include "daemon/node/seeks.h"
 #include "daemon/node/tap.h"
 #include "daemon/pipeline/bad_limit.h"
-#include "daemon/pipeline/stream.h"
 
 namespace spdld::node {
 
@@ -62,23 +64,39 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     std::optional<Tap::Cut> tapped = {};  // cut of the ring that a Tap fills it from; none: a stream fills it
   };
 
+  enum class State : uint8_t {
+    kGathering,       // waits until every replica has its seat
+    kFilling,         // fills every slot that is free
+    kWaitingForRoom,  // of staging memory
+    kFailed,          // its readers were told so, and it gives no further batch
+    kStopping,        // was stopped, and its slots may still be touched
+    kQuiet            // nothing touches its slots any more
+  };
+
   // `memories`: one for each slot, at least one, all of one kind; host memory goes back to `host_memory` in the end.
   Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const sampler::Sharding& sharding,
        const batch::Layout& layout, const Setting& setting, memory::SlotMemories memories,
-       memory::HostMemory& host_memory);
+       memory::HostMemory& host_memory, const Fillers& fillers);
   ~Feed();
 
-  // Called before the feed has begun: it begins at `place` at the latest. Replicas that come back to a daemon may stand
-  // some steps apart; a replica that is ahead passes over batches that it has had.
-  void begin_by(sampler::Position place);
-  // The place where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. For a ring
-  // that is not shared: the ring's place. `reach`: how many steps the job may stand ahead of other jobs that come back
-  // with it after a restart.
+  // While the feed gathers its replicas: it begins at `position` at the latest. After a restart of the daemon, replicas
+  // may come back at positions some steps apart; a replica that is ahead passes over batches that it has had.
+  void begin_by(sampler::Position position);
+  // The position where a job begins that asks for `wanted` in this way; none: this shared ring can't serve it. For a
+  // ring that is not shared: the ring's position. `reach`: how many steps the job may stand ahead of other jobs that
+  // come back with it after a restart.
   std::optional<sampler::Position> entry(control::Join join, sampler::Position wanted, uint64_t reach = 0) const;
-  // A reader takes its seat, and is sent batches from `from` on. The stream begins once all seats are taken (at once
-  // where groups share the stream).
-  delivery::ReaderId join(const control::AttachRequest& request, sampler::Position from, const control::Client& client,
-                          std::shared_ptr<control::AttachReply> reply);
+  // A reader's seat in a feed, from join() to leave().
+  struct Seat {
+    std::string group;     // empty: the reader is a Tap
+    uint32_t replica = 0;  // the reader's number among the replicas of its rank
+    control::Client client;
+    FeedReader* reader = nullptr;  // never none; borrowed until the seat is left
+    uint64_t lag_ns = 0;           // how long it has held the others back, since it was last abreast of them
+  };
+  // A reader takes its seat, and is sent batches from `from` on. `followed`: as Seeks::join() takes it. The feed fills
+  // slots once all seats are taken (at once where groups share the stream).
+  delivery::ReaderId join(const Seat& seat, sampler::Position from, std::optional<sampler::Position> followed);
   // Called once the reader has been told: sends it the batches that are there for it already.
   void begin(delivery::ReaderId id) { ring_.begin(id); }
   // The reader's seat is free, and all its leases end but the leases in `keeps`.
@@ -102,31 +120,17 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   uint32_t depth() const { return ring_.depth(); }
   uint32_t depth_max() const { return depth_max_; }
   uint32_t take_ready_low() { return ring_.take_ready_low(); }
-  void tick();
+  // Called some times a second.
+  void tick(uint64_t now_ns);
   // Tells every reader that the feed has failed, and fills nothing any more.
   void give_up(const Error& error);
 
-  struct Seat {
-    std::string group;
-    uint32_t reader = 0;
-    control::Client client;
-    std::shared_ptr<control::AttachReply> reply;
-    uint64_t lag_ns = 0;                           // how long it has held the others back, since it was abreast of them
-    uint32_t run = 0;                              // of its last seek
-    std::deque<control::SeekRequest> sought = {};  // seeks that not all replicas have made; the last is its goal
-    bool waits = false;                            // for a batch from its goal
-    // Where it went before it came back, if it has had one batch since: another replica may have had none.
-    std::optional<sampler::Position> had_sought = {};
-
-    bool has_sought(sampler::Position to) const;
-    // A seek that it need not make itself, since it made it before it came back.
-    bool has_followed(const control::SeekRequest& seek) const { return seek.again && had_sought == seek.to; }
-  };
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
+  State state() const { return state_; }
   const Seats& seats() const { return seats_; }
   uint64_t cut_loose() const { return cut_loose_; }  // jobs that were cut loose so far
-  const Tap* tap() const { return tap_.get(); }      // its filler, where that is a Tap
+  Tap* tap() const { return tap_.get(); }            // its filler, where that is a Tap; else none
   const delivery::Ring& ring() const { return ring_; }
   const batch::Layout& layout() const { return layout_; }
   const sampler::Sharding& sharding() const { return sharding_; }
@@ -137,10 +141,27 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   bool ready_early() const { return !ring_.slots().front().memory->shared().copied.empty(); }
   uint64_t host_bytes() const { return memory::on_gpu(kind()) ? 0 : touched_bytes(); }
   uint64_t device_bytes() const;
-  const std::string& failure() const { return failure_; }
+  bool has_failed() const { return state_ == State::kFailed; }
+  const std::string& failure() const { return failure_; }  // for people; empty: it has not failed
   control::AttachedInfo describe_to_client(sampler::Position position) const;
 
  private:
+  static constexpr bool may(State from, State to) {
+    switch (from) {
+      case State::kGathering:
+      case State::kWaitingForRoom:
+        return to == State::kFilling || to == State::kFailed || to == State::kStopping;
+      case State::kFilling:
+        return to == State::kWaitingForRoom || to == State::kFailed || to == State::kStopping;
+      case State::kFailed:
+        return to == State::kStopping;
+      case State::kStopping:
+        return to == State::kQuiet;
+      case State::kQuiet:
+        return false;
+    }
+    return false;
+  }
   void on_batch(const batch::Batch& batch) override;
   void on_abandoned(batch::Slot& slot) override;
   void on_failed(const Error& error) override;
@@ -160,11 +181,13 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   uint64_t touched_bytes() const;
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
+  bool is_open() const { return state_ < State::kFailed; }
   void go_where_all_want();
-  std::optional<sampler::Position> meeting_place() const;
   void go_to(sampler::Position to);
-  void tell_of_other_places();
-  void watch_lag();
+  void tell_of_parting();
+  // Calls `tell` for each reader that has its seat when its turn comes: a reader that is told may leave.
+  void tell_all(const std::function<void(delivery::ReaderId, const Seat&)>& tell);
+  void watch_lag(uint64_t now_ns);
   void cut_loose(delivery::ReaderId id);
 
   EventLoop& loop_;
@@ -176,14 +199,16 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   const uint32_t depth_max_;
   pipeline::BadLimit bad_limit_;
   delivery::Ring ring_;
-  std::unique_ptr<pipeline::Stream> stream_;  // either this or tap_ fills the ring
+  const Fillers fillers_;
+  std::unique_ptr<pipeline::SeekableFiller> stream_;  // either this or tap_ fills the ring
   std::unique_ptr<Tap> tap_;
   Seats seats_;
-  uint64_t cut_loose_ = 0, looked_ns_;
+  Seeks seeks_;  // of the readers in seats_
+  GuardedState<State, may> state_{State::kGathering};
+  uint64_t cut_loose_ = 0;
+  std::optional<uint64_t> looked_ns_;  // when lag was last looked at
   sampler::Position start_;
-  bool begun_ = false, stopping_ = false;
-  bool waits_for_room_ = false;  // of staging memory
-  bool closed_ = true;           // all readers that have gone have closed the slots
+  bool closed_ = true;  // all readers that have gone have closed the slots
   std::string failure_;
   std::function<void()> quiet_;
 };

@@ -90,7 +90,7 @@ Node::Node(Options options)
       cache_(std::make_unique<cache::Cache>(cache_settings(options_.settings))),
       pool_(budget(options_.settings, cpu_limit_)),
       contexts_(make_contexts(pool_.threads(), options_.settings)),
-      tuning_(options_.settings, pool_, *fetcher_),
+      tuning_(options_.settings, pool_, *fetcher_, monotonic_ns()),
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_(gpu_settings(options_.settings,
                          [this](const std::string& why) { loop_.post([this, why] { give_up(why); }); })),
@@ -102,7 +102,17 @@ Node::Node(Options options)
                   .fetch_max = options_.settings.fetch_concurrency,
                   .listings = listings_folder(options_.settings)},
                  per_user(options_.settings)),
-      quarantine_(loop_),
+      seating_({.loop = loop_,
+                .settings = options_.settings,
+                .host_memory = host_memory_,
+                .make_device_slots = [this](const memory::DeviceRing& ring,
+                                            memory::Gpus::Done done) { gpus_.make_slots(ring, std::move(done)); }},
+               {.on_use = [this](const pipeline::Pipeline& pipeline,
+                                 bool in_use) { pipelines_.set_in_use(pipeline, in_use); },
+                .on_rest =
+                    [this] {
+                      if (draining_ && at_rest()) loop_.stop();
+                    }}),
       signals_(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); }),
       server_(std::make_unique<control::Server>(loop_, listen(options_.settings, supervisor_, socket_is_own_),
                                                 user_limits(options_.settings), *this, [this] { on_emptied(); })),
@@ -153,23 +163,19 @@ void Node::tick() {
 }
 
 void Node::look_after_all() {
+  const uint64_t now_ns = monotonic_ns();
   memory_reserve::keep();
-  for (const auto& [pipeline, feeds] : feeds_)
-    for (const auto& [key, feed] : feeds) feed->tick();
-  tune();
+  seating_.tick(now_ns);
+  tuning_.look(seating_.all_feeds(), now_ns);
   pipelines_.note_cpu(pool_.busy_ns().value());
-  host_memory_.tick(monotonic_ns());
+  host_memory_.tick(now_ns);
   tell_disk_trouble();
   tell_short_memory();
   leave_errors(false);
-  quarantine_.tick();
   if (const uint32_t silent_ms = options_.settings.silent_ms_max)
     server_->end_silent(std::chrono::milliseconds(silent_ms));
   pipelines_.close_idle();
-  pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) {
-    return std::any_of(closing_.begin(), closing_.end(),
-                       [&](const auto& feed) { return &feed->pipeline() == &pipeline; });
-  });
+  pipelines_.release_caches([this](const pipeline::Pipeline& pipeline) { return seating_.is_stopping(pipeline); });
 }
 
 void Node::tell_short_memory() {
@@ -179,13 +185,6 @@ void Node::tell_short_memory() {
   log::warn("spdld is short of memory: samples have waited for memory {} times, and {} allocations have failed", waits,
             shortages);
   memory_waits_told_ = waits, shortages_told_ = shortages, short_memory_told_ns_ = now_ns;
-}
-
-void Node::tune() {
-  std::vector<Feed*> feeds;
-  for (const auto& [pipeline, of_pipeline] : feeds_)
-    for (const auto& [key, feed] : of_pipeline) feeds.push_back(feed.get());
-  tuning_.look(feeds);
 }
 
 void Node::tell_disk_trouble() {
@@ -217,6 +216,7 @@ void Node::drain(std::string_view why) {
   if (std::exchange(draining_, true)) return;
   log::info("stopping: {}", why);
   supervisor_.stopping();
+  seating_.drain();
   server_->stop("spdld stops (" + std::string(why) + ")");
   std::error_code ignored;
   if (socket_is_own_) std::filesystem::remove(options_.settings.socket_path, ignored);
@@ -263,31 +263,23 @@ void Node::take_settings(const config::DaemonSettings& read) {
   log::warn("SIGHUP: {} was read anew; what it says of {} takes effect when spdld is restarted", file, waiting);
 }
 
-uint64_t Node::slot_bytes() const {
-  uint64_t bytes = 0;
-  for (const auto& [pipeline, feeds] : feeds_)
-    for (const auto& [key, feed] : feeds) bytes += feed->host_bytes();
-  for (const auto& feed : closing_) bytes += feed->host_bytes();
-  return bytes;
-}
-
 Node::View Node::view() const {
   return {options_,
           cpu_limit_,
           pool_,
           pipelines_,
-          feeds_,
+          seating_.feeds(),
           *server_,
           daemon_id_,
           static_cast<double>(monotonic_ns() - started_ns_) * 1e-9,
           draining_,
-          slot_bytes(),
+          seating_.slot_bytes(),
           host_memory_.spare_bytes(),
           gpus_,
-          quarantine_,
+          seating_.quarantine(),
           *cache_,
           tuning_,
-          ring_use()};
+          seating_.ring_use()};
 }
 
 Result<std::string> Node::query(const control::Client& client, std::string_view topic, std::string_view argument) {

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
 #include "proto/seqpacket.h"
 
@@ -20,7 +19,6 @@ void Quarantine::hold(const control::Client& client, std::shared_ptr<Feed> feed,
   const auto at = std::prev(entries_.end());
   at->feed = std::move(feed);
   at->id = id;
-  at->since_ns = monotonic_ns();
   at->ended = std::move(ended);
   wait_for(at);
 }
@@ -40,15 +38,14 @@ bool Quarantine::holds(const Feed& feed, delivery::ReaderId id) const {
                      [&](const Entry& entry) { return entry.feed.get() == &feed && entry.id == id; });
 }
 
-void Quarantine::tick() {
-  const uint64_t now_ns = monotonic_ns();
-  for (const Entry& entry : entries_) {
-    if (now_ns - entry.since_ns < kStuckNsMax || entry.feed->seats().empty()) continue;
-    if (entry.feed->ring().leases(entry.id) == 0) continue;
-    entry.feed->give_up({Trouble::kStopping,
-                         "another reader of this rank left batches on the GPU open and lives on: this ring ends, and "
-                         "attaching anew gives one with other memory"});
+std::vector<std::shared_ptr<Feed>> Quarantine::stuck(uint64_t now_ns) {
+  std::vector<std::shared_ptr<Feed>> feeds;
+  for (Entry& entry : entries_) {
+    if (!entry.since_ns) entry.since_ns = now_ns;
+    const bool waits = !entry.feed->seats().empty() && !entry.feed->has_failed() && entry.feed->ring().leases(entry.id);
+    if (waits && now_ns - *entry.since_ns >= kStuckNsMax) feeds.push_back(entry.feed);
   }
+  return feeds;
 }
 
 void Quarantine::add_feeds(std::set<const Feed*>& feeds) const {

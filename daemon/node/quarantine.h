@@ -1,12 +1,15 @@
-// Device memory whose reader has gone without closing it, while its process still lives: the GPU may still work on it,
-// so that it is neither filled nor freed until the process has ended (its pidfd says so). Control thread only.
+// Device memory whose reader has gone without closing it, while its process still lives. The GPU may still work on that
+// memory, so it is neither filled nor freed until the process has ended (its pidfd says so). Control thread only; the
+// time is given to stuck().
 #pragma once
 
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "daemon/base/event_loop.h"
 #include "daemon/node/feed.h"
@@ -15,7 +18,7 @@ namespace spdld::node {
 
 class Quarantine {
  public:
-  // A ring whose other readers wait longer than this for a slot in quarantine is given up.
+  // A feed whose other readers wait longer than this for a slot in quarantine is stuck.
   static constexpr uint64_t kStuckNsMax = 5ull * 1'000'000'000;
 
   explicit Quarantine(EventLoop& loop) : loop_(loop) {}
@@ -24,8 +27,9 @@ class Quarantine {
   void hold(const control::Client& client, std::shared_ptr<Feed> feed, delivery::ReaderId id,
             std::function<void()> ended);
   bool holds(const Feed& feed, delivery::ReaderId id) const;
-  // Called some times a second: gives up rings that are stuck.
-  void tick();
+  // Called some times a second, and counts from its first call with an entry. The feeds that are stuck: their owner
+  // gives them up.
+  std::vector<std::shared_ptr<Feed>> stuck(uint64_t now_ns);
   // The bytes in quarantine of rings on the GPU of this UUID.
   uint64_t bytes_on(const std::string& uuid) const;
   size_t size() const { return entries_.size(); }
@@ -37,7 +41,7 @@ class Quarantine {
     Watch process;
     std::shared_ptr<Feed> feed;
     delivery::ReaderId id = 0;
-    uint64_t since_ns = 0;
+    std::optional<uint64_t> since_ns = {};
     std::function<void()> ended;
   };
   void wait_for(std::list<Entry>::iterator at);

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "daemon/node/access.h"
-#include "daemon/node/node.h"
+#include "daemon/node/ring_use.h"
+#include "daemon/node/seating.h"
 
 namespace spdld::node {
 namespace {
@@ -29,10 +30,9 @@ control::UserLimits user_limits(const config::DaemonSettings& settings) {
           .queries_per_user_s_max = settings.queries_per_user_s_max};
 }
 
-std::map<uid_t, RingUse> Node::ring_use() const {
+std::map<uid_t, RingUse> Seating::ring_use() const {
   std::set<const Feed*> feeds;
-  for (const auto& [pipeline, of_pipeline] : feeds_)
-    for (const auto& [key, feed] : of_pipeline) feeds.insert(feed.get());
+  for (Feed* feed : all_feeds()) feeds.insert(feed);
   for (const auto& feed : closing_) feeds.insert(feed.get());
   quarantine_.add_feeds(feeds);
   std::map<uid_t, RingUse> uses;
@@ -50,8 +50,8 @@ std::map<uid_t, RingUse> Node::ring_use() const {
   return uses;
 }
 
-void Node::check_quota(uid_t uid, size_t slots) const {
-  const auto& settings = options_.settings;
+void Seating::check_quota(uid_t uid, size_t slots) const {
+  const auto& settings = lent_.settings;
   const auto uses = ring_use();
   size_t in_all = 0;
   for (const auto& [user, use] : uses) in_all += use.slots;
@@ -74,12 +74,18 @@ void Node::check_quota(uid_t uid, size_t slots) const {
                                           " (limits.slots_per_user_max): end a job first");
 }
 
-void Node::make_room(uid_t uid, uint64_t bytes) {
-  const auto& settings = options_.settings;
+uint64_t Seating::slot_bytes() const {
+  uint64_t bytes = 0;
+  for (const Feed* feed : all_feeds()) bytes += feed->host_bytes();
+  for (const auto& feed : closing_) bytes += feed->host_bytes();
+  return bytes;
+}
+
+void Seating::make_room(uid_t uid, uint64_t bytes) {
+  const auto& settings = lent_.settings;
   uint64_t of_user = 0;
   const uint64_t in_all = slot_bytes();
-  for (const auto& [pipeline, feeds] : feeds_)
-    for (const auto& [key, feed] : feeds) of_user += key.uid == uid ? feed->host_bytes() : 0;
+  for (const Feed* feed : all_feeds()) of_user += feed->setting().key.uid == uid ? feed->host_bytes() : 0;
   if (bytes > settings.slot_bytes_max - std::min(in_all, settings.slot_bytes_max))
     throw SetupError(Trouble::kLimit,
                      "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and " +
@@ -90,7 +96,7 @@ void Node::make_room(uid_t uid, uint64_t bytes) {
     throw SetupError(Trouble::kLimit, "this ring needs " + std::to_string(bytes) + " bytes of slot memory, and user " +
                                           user_name(uid) + " has " + std::to_string(of_user) + " of " +
                                           std::to_string(user_max) + " (limits.slot_bytes_per_user_max)");
-  host_memory_.keep_at_most(settings.slot_bytes_max - in_all - bytes);
+  lent_.host_memory.keep_at_most(settings.slot_bytes_max - in_all - bytes);
 }
 
 }  // namespace spdld::node

@@ -1,26 +1,25 @@
 // How jobs share a stream: which of their rings a job joins, and from which ring another is filled whose batches are of
 // another size.
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "daemon/node/node.h"
+#include "daemon/node/seating.h"
 #include "daemon/sampler/recut.h"
 
 namespace spdld::node {
-Feed::Sharing Node::plan_sharing(const Newcomer& newcomer) const {
+
+Feed::Sharing Seating::plan_sharing(const Newcomer& newcomer) const {
   const auto& batch = newcomer.pipeline->spec().batch;
   // Beyond what a job holds, two lie in its socket, so that it never waits for an answer.
   Feed::Sharing sharing{{newcomer.held_max() + 2, batch.prefetch_depth, newcomer.sharding.steps()},
-                        options_.settings.share_jobs_max,
-                        uint64_t{options_.settings.share_lag_ms_max} * 1'000'000};
+                        lent_.settings.share_jobs_max,
+                        uint64_t{lent_.settings.share_lag_ms_max} * 1'000'000};
   const auto jobs = static_cast<uint32_t>((kSlotsMax - sharing.ring.slots(0)) / sharing.ring.credit);
   sharing.jobs_max = std::clamp(sharing.jobs_max, 1u, std::max(1u, jobs));
   return sharing;
 }
 
 // Of a job that is its only rank: the ranks of two sizes have other parts of the order.
-std::optional<Node::TapPlan> Node::find_tap(const Newcomer& newcomer, sampler::Position start) const {
+std::optional<Seating::TapPlan> Seating::find_tap(const Newcomer& newcomer, sampler::Position start) const {
   const auto feeds = feeds_.find(newcomer.pipeline.get());
   if (feeds == feeds_.end() || newcomer.key.batch_size == 0) return std::nullopt;
   const sampler::Sharding& own = newcomer.sharding;
@@ -41,17 +40,6 @@ std::optional<Node::TapPlan> Node::find_tap(const Newcomer& newcomer, sampler::P
     if (given) return TapPlan{feed, *given, *given == asked ? wanted : sampler::step_from(own, theirs, *given)};
   }
   return std::nullopt;
-}
-
-void Node::begin_tap(const Newcomer& newcomer, const std::shared_ptr<Feed>& feed, const TapPlan& plan) {
-  Newcomer tap = newcomer;
-  tap.client = {};
-  tap.client.uid = newcomer.client.uid;
-  tap.client.pid = getpid();
-  tap.client.name = "batches of " + std::to_string(newcomer.key.batch_size);
-  tap.request.group.clear();
-  tap.reply = feed->tap()->seat();
-  seat(tap, plan.feed, plan.from);
 }
 
 }  // namespace spdld::node

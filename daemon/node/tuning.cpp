@@ -10,13 +10,15 @@ constexpr uint64_t kLimitLookNs = 10ull * 1'000'000'000;  // cpu.max and affinit
 
 }  // namespace
 
-Tuning::Tuning(const config::DaemonSettings& settings, FairPool& pool, source::LocalFetcher& fetcher)
+Tuning::Tuning(const config::DaemonSettings& settings, FairPool& pool, source::LocalFetcher& fetcher, uint64_t now_ns,
+               std::function<unsigned()> cores)
     : settings_(settings),
       pool_(pool),
       fetcher_(fetcher),
       tuner_({}),
-      looked_ns_(monotonic_ns()),
+      looked_ns_(now_ns),
       limit_looked_ns_(looked_ns_),
+      cores_now_(std::move(cores)),
       cores_(pool.threads()) {
   tuner_ = pipeline::Tuner(limits_now({}));
   apply({});
@@ -29,11 +31,10 @@ void Tuning::set_settings(const config::DaemonSettings& settings) {
   settings_.tuning_depth = settings.tuning_depth;
 }
 
-void Tuning::look(const std::vector<Feed*>& feeds) {
-  const uint64_t now_ns = monotonic_ns();
+void Tuning::look(const std::vector<Feed*>& feeds, uint64_t now_ns) {
   if (!settings_.cpu_budget && now_ns - limit_looked_ns_ >= kLimitLookNs) {
     limit_looked_ns_ = now_ns;
-    cores_ = usable_cores().cores;
+    cores_ = cores_now_();
   }
   tuner_.set_limits(limits_now(feeds));
   pipeline::TunerInput input = measure(feeds);
