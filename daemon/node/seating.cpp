@@ -108,6 +108,7 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
   evict_gone(*pipeline, client.uid, request.group);
   check_group(*pipeline, request, client, sharding);
   Newcomer newcomer{client, request, reply, pipeline, sharding, *placement};
+  close_failed(*pipeline, {own_key(newcomer), shared_key(newcomer)});
   newcomer.key = key_of(newcomer);
   if (const auto feed = find_feed(*pipeline, newcomer.key)) {
     if (feed->setting().sharing)
@@ -156,6 +157,7 @@ void Seating::on_device_slots(const Newcomer& newcomer, const RingPlan& plan, Re
     if (!made) throw SetupError(made.error().trouble, made.error().message);
     if (draining_) throw SetupError(Trouble::kStopping, "this spdld is stopping");
     check_group(*newcomer.pipeline, newcomer.request, newcomer.client, newcomer.sharding);
+    close_failed(*newcomer.pipeline, {newcomer.key});
     const auto feed = find_feed(*newcomer.pipeline, newcomer.key);
     join(newcomer, feed ? feed : open_feed(newcomer, plan, std::move(*made)));
   } catch (const SetupError& e) {
@@ -279,6 +281,12 @@ void Seating::evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const st
   }
 }
 
+// The readers of a failed feed were told. A newcomer would be told nothing, and would wait for ever.
+void Seating::close_failed(const pipeline::Pipeline& pipeline, std::initializer_list<FeedKey> keys) {
+  for (const FeedKey& key : keys)
+    if (const auto feed = find_feed(pipeline, key); feed && feed->has_failed()) close(feed);
+}
+
 void Seating::tick(uint64_t now_ns) {
   std::vector<std::shared_ptr<Feed>> open;  // a copy: a feed that fails may go
   for (const auto& [pipeline, feeds] : feeds_)
@@ -288,6 +296,7 @@ void Seating::tick(uint64_t now_ns) {
     feed->give_up({Trouble::kStopping,
                    "another reader of this rank left batches on the GPU open and lives on: this ring ends, and "
                    "attaching anew gives one with other memory"});
+    close(feed);  // so that its readers attach to another ring, and not to this one
   }
 }
 

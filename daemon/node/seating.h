@@ -3,12 +3,14 @@
 //
 //   seat() -> the rules of the group -> feed found, or its slots made and the feed opened -> a seat in it -> attached()
 //
-// The memory of slots on a GPU that a trainer has left open goes into quarantine until its process has ended.
+// A feed that has failed takes no newcomer: it leaves the feeds, and the newcomer gets another feed. The memory of
+// slots on a GPU that a trainer has left open goes into quarantine until its process has ended.
 //
 // Control thread only. The time is given to tick().
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -103,6 +105,7 @@ class Seating final {
   void check_group(const pipeline::Pipeline& pipeline, const control::AttachRequest& request,
                    const control::Client& client, const sampler::Sharding& sharding) const;
   void evict_gone(const pipeline::Pipeline& pipeline, uid_t uid, const std::string& group);
+  void close_failed(const pipeline::Pipeline& pipeline, std::initializer_list<FeedKey> keys);
   std::shared_ptr<Feed> find_feed(const pipeline::Pipeline& pipeline, const FeedKey& key) const;
   // The key of the ring that this job shares with others, or else of its own ring.
   FeedKey key_of(const Newcomer& newcomer) const;
