@@ -249,6 +249,16 @@ uint64_t Ring::behind(ReaderId reader) const {
   return at == readers_.end() ? 0 : last_number_ + 1 - at->second.next;
 }
 
+bool Ring::is_abreast(ReaderId reader) const {
+  const auto at = readers_.find(reader);
+  if (at == readers_.end()) return false;
+  const sampler::Position next = sampler::steps_on(last_, 1, steps_per_epoch_);
+  return std::none_of(readers_.begin(), readers_.end(), [&](const auto& other) {
+    const Seat& seat = other.second;
+    return seat.at && seat.from <= next && seat.next > at->second.next;
+  });
+}
+
 std::optional<ReaderId> Ring::laggard() const {
   if (!is_shared() || has_room()) return std::nullopt;
   std::optional<ReaderId> last;

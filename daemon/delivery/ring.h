@@ -116,7 +116,9 @@ class Ring {
   // The reader of a shared ring that all others wait for: there is no room to fill anything, another reader could take
   // more than there is, and this reader is the furthest behind.
   std::optional<ReaderId> laggard() const;
-  // The number of batches in the ring that the reader has not been sent yet. 0: it is abreast.
+  // Whether no other reader that takes the next batch was sent more than this reader.
+  bool is_abreast(ReaderId reader) const;
+  // The number of batches in the ring that the reader has not been sent yet.
   uint64_t behind(ReaderId reader) const;
   void leave(ReaderId reader);  // all its leases end
   // The reader gets no further batch; the leases in `keeps` go on until they are released, or until leave().

@@ -182,7 +182,7 @@ void Feed::watch_lag(uint64_t now_ns) {
   const auto laggard = ring_.laggard();
   for (auto& [id, seat] : seats_) {
     if (id == laggard) seat.lag_ns += since_ns;
-    if (ring_.behind(id) == 0) seat.lag_ns = 0;
+    if (ring_.is_abreast(id)) seat.lag_ns = 0;
   }
   if (laggard && seats_.at(*laggard).lag_ns > setting_.sharing->lag_ns_max) cut_loose(*laggard);
 }
@@ -190,6 +190,7 @@ void Feed::watch_lag(uint64_t now_ns) {
 bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) {
   ring_.note_progress(id, taken, waited_us);
   if (!ring_.release(id, lease)) return false;
+  if (const auto at = seats_.find(id); at != seats_.end() && ring_.is_abreast(id)) at->second.lag_ns = 0;
   fill_free_slots();
   return true;
 }

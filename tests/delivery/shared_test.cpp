@@ -98,6 +98,28 @@ TEST_CASE("every job of a shared ring gets every batch once, in order, and holds
   CHECK(shared.touched.size() == 2 * kDepth + kCredit);  // no more than it needs
 }
 
+TEST_CASE("a job is abreast where none that takes the next batch was sent more") {
+  Shared shared;
+  Job a, b, later;
+  shared.join(a), shared.join(b);
+  shared.fill();
+  CHECK(shared.ring.is_abreast(a.id));
+  CHECK(shared.ring.is_abreast(b.id));
+  CHECK(shared.ring.behind(a.id) > 0);  // the ring is filled ahead of both
+  a.give_back(shared.ring);
+  CHECK(shared.ring.is_abreast(a.id));
+  CHECK_FALSE(shared.ring.is_abreast(b.id));
+  shared.join(later, 100);  // it has passed over all batches, and takes none for long
+  CHECK(shared.ring.behind(later.id) == 0);
+  CHECK(shared.ring.is_abreast(a.id));
+  b.give_back(shared.ring);
+  CHECK(shared.ring.is_abreast(b.id));
+  a.give_back(shared.ring);
+  shared.ring.dismiss(a.id, shared.ring.leases_of(a.id));
+  CHECK(shared.ring.is_abreast(b.id));  // of those that are there
+  CHECK_FALSE(shared.ring.is_abreast(99));
+}
+
 TEST_CASE("the furthest behind holds the others back, is named, and cut loose keeps what it holds") {
   Shared shared;
   Job quick, slow;
