@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/base/guarded_state.h"
 #include "daemon/base/statistics.h"
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
@@ -140,76 +141,113 @@ class Ring {
   // Takes the slots' memory at the ring's end: no slot is filled or leased any more, nor asked for later.
   memory::SlotMemories take_memories();
   memory::Access access() const { return access_; }
-  bool is_shared() const { return credit_ != UINT32_MAX; }
+  bool is_shared() const { return shared_.has_value(); }
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
   uint64_t full_ns() const;   // time with nothing being filled for lack of room: the trainer is slower (backpressure)
   double ready_mean() const;  // batches that lay ready when the next batch came, on average: the occupancy
-  // The fewest batches that lay ready when the next batch came, since the last call; UINT32_MAX: no batch came.
-  uint32_t take_ready_low() { return std::exchange(ready_low_, UINT32_MAX); }
+  // The fewest batches that lay ready when the next batch came, since the last call; none: no batch came.
+  std::optional<uint32_t> take_ready_low() { return std::exchange(ready_low_, std::nullopt); }
   sampler::Position last() const { return last_; }
 
  private:
-  enum class State : uint8_t {
+  enum class SlotState : uint8_t {
     kFree,
     kFilling,
     kLeased,  // readers hold it, or wait for it
     kKept     // shared ring: all readers have had it, and it is still there
   };
-  struct Place {
-    State state = State::kFree;
+  static constexpr bool may(SlotState from, SlotState to) {
+    switch (from) {
+      case SlotState::kFree:
+        return to == SlotState::kFilling;
+      case SlotState::kFilling:
+        return to == SlotState::kFree || to == SlotState::kLeased;
+      case SlotState::kLeased:
+        return to == SlotState::kFree || to == SlotState::kKept;
+      case SlotState::kKept:
+        return to == SlotState::kFilling || to == SlotState::kLeased;
+    }
+    return false;
+  }
+  enum class ReaderState : uint8_t {
+    kReading,   // is sent batches
+    kPaused,    // has sought, and is sent nothing
+    kStaying,   // has sought where it stands: it waits for batch `next`, which is there or comes next
+    kDismissed  // has gone, and may still hold leases
+  };
+  static constexpr bool may(ReaderState from, ReaderState to) {
+    switch (from) {
+      case ReaderState::kReading:
+        return to != ReaderState::kReading;
+      case ReaderState::kPaused:
+      case ReaderState::kStaying:
+        return true;  // a reader may seek again while it is paused
+      case ReaderState::kDismissed:
+        return false;
+    }
+    return false;
+  }
+  // The ring's record of the slot of the same index.
+  struct SlotRecord {
+    GuardedState<SlotState, may> state{SlotState::kFree};
     uint64_t generation = 0;
     uint64_t leased_at_ns = 0;
     uint64_t number = 0;  // of its batch, from 1 in the order of filling
     batch::Batch batch;
     std::vector<ReaderId> holders;
   };
-  struct Seat {
-    Reader* at = nullptr;  // nullptr: dismissed
+  struct ReaderRecord {
+    Reader* at = nullptr;  // not called once it is dismissed
     sampler::Position from;
     uint64_t next = 0;  // number of the batch to send next
     uint64_t sent = 0, taken = 0, waited_us = 0;
-    uint32_t run = 0;     // its own
-    bool paused = false;  // it is sent nothing
-    bool stays = false;   // it waits for `next`, which is there or comes next
+    uint32_t run = 0;  // its own
+    GuardedState<ReaderState, may> state{ReaderState::kReading};
+    bool is_here() const { return state != ReaderState::kDismissed; }
   };
-  Place* numbered(uint64_t number);
-  const Place* numbered(uint64_t number) const;
-  void serve(ReaderId id, Seat& seat);
-  bool rewind(ReaderId id, Seat& seat, sampler::Position to);
+  SlotRecord* numbered(uint64_t number);
+  const SlotRecord* numbered(uint64_t number) const;
+  static bool may_be_filled(const SlotRecord& slot) {
+    return slot.state == SlotState::kFree || slot.state == SlotState::kKept;
+  }
+  size_t leases_max() const;                          // of a reader
+  bool takes_next(const ReaderRecord& record) const;  // the next batch that is filled
+  void serve(ReaderId id, ReaderRecord& record);
+  bool rewind(ReaderId id, ReaderRecord& record, sampler::Position to);
   void forget_stays();
   void settle_all();
   bool is_paused() const;  // nobody here would be sent a batch
-  bool is_awaited(const Place& place) const;
-  bool is_held(const Place& place) const;  // by readers that are there
-  void settle(Place& place);
+  bool is_awaited(const SlotRecord& slot) const;
+  bool is_held(const SlotRecord& slot) const;  // by readers that are there
+  void settle(SlotRecord& slot);
   size_t in_use() const;
   size_t room_max() const;
-  void end_lease(Place& place, ReaderId reader);
+  void end_lease(SlotRecord& slot, ReaderId reader);
   void end_leases_but(ReaderId reader, std::span<const LeaseId> keeps);
-  void note_held(ReaderId reader, const Seat& seat);
+  void note_held(ReaderId reader, const ReaderRecord& record);
   bool has_room() const;
   void watch_fullness();
   size_t ready_count() const;
 
   std::vector<batch::Slot> slots_;
-  std::vector<Place> places_;  // of the slot of the same index
+  std::vector<SlotRecord> records_;
   const memory::Access access_;
   const uint32_t reader_count_;
-  const uint32_t credit_;  // UINT32_MAX: an own ring
-  const uint64_t steps_per_epoch_;
-  std::map<ReaderId, Seat> readers_;
+  const std::optional<Shared> shared_;  // none: an own ring
+  std::map<ReaderId, ReaderRecord> readers_;
   ReaderId next_reader_ = 1;
   uint64_t last_number_ = 0;
   uint32_t run_ = 0;
   bool begun_ = false;
   uint32_t depth_;
-  size_t held_room_;                          // slots kept for what readers hold
-  size_t spare_room_ = 0;                     // further slots for what they may hold
-  bool released_ = true;                      // since the last tick
-  uint64_t full_ns_ = 0, full_since_ns_ = 0;  // since: 0: not full
+  size_t held_room_;                       // slots kept for what readers hold
+  size_t spare_room_ = 0;                  // further slots for what they may hold
+  bool released_ = true;                   // since the last tick
+  uint64_t full_ns_ = 0;                   // of times that have ended
+  std::optional<uint64_t> full_since_ns_;  // none: not full
   uint64_t ready_sum_ = 0;
-  uint32_t ready_low_ = UINT32_MAX;
+  std::optional<uint32_t> ready_low_;
   sampler::Position last_;
   RingStatistics statistics_;
 };

@@ -190,7 +190,8 @@ void Feed::watch_lag(uint64_t now_ns) {
 bool Feed::release(delivery::ReaderId id, const delivery::LeaseId& lease, uint64_t taken, uint64_t waited_us) {
   ring_.note_progress(id, taken, waited_us);
   if (!ring_.release(id, lease)) return false;
-  if (const auto at = seats_.find(id); at != seats_.end() && ring_.is_abreast(id)) at->second.lag_ns = 0;
+  if (const auto at = seats_.find(id); at != seats_.end() && setting_.sharing && ring_.is_abreast(id))
+    at->second.lag_ns = 0;
   fill_free_slots();
   return true;
 }

@@ -119,7 +119,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   void set_depth(uint32_t depth);
   uint32_t depth() const { return ring_.depth(); }
   uint32_t depth_max() const { return depth_max_; }
-  uint32_t take_ready_low() { return ring_.take_ready_low(); }
+  std::optional<uint32_t> take_ready_low() { return ring_.take_ready_low(); }
   // Called some times a second.
   void tick(uint64_t now_ns);
   // Tells every reader that the feed has failed, and fills nothing any more.

@@ -70,7 +70,7 @@ pipeline::TunerInput Tuning::measure(const std::vector<Feed*>& feeds) {
     const Seen before = seen_[feed].batches <= now.batches ? seen_[feed] : Seen();
     input.batches += now.batches - before.batches;
     input.starved_s = std::max(input.starved_s, seconds(now.starved_ns - std::min(before.starved_ns, now.starved_ns)));
-    input.ready_low = std::min(input.ready_low, feed->take_ready_low());
+    input.ready_low = std::min(input.ready_low, feed->take_ready_low().value_or(UINT32_MAX));
     seen[feed] = now;
   }
   seen_ = std::move(seen);

@@ -242,6 +242,47 @@ TEST_CASE("readers can't go on where one of them has given a batch back, or none
   }
 }
 
+TEST_CASE(
+    "a slot that is not being filled is neither filled nor given back: that would reach a trainer that reads it") {
+  Ring ring = make_ring(2, 1);
+  Trainer trainer;
+  const ReaderId id = ring.join(trainer);
+  Slot* const slot = ring.take_free();
+  const Batch batch{slot, 0, {0, 0}, {0, 1}};
+  ring.filled(batch);
+  CHECK_THROWS_AS(ring.filled(batch), std::logic_error);
+  CHECK_THROWS_AS(ring.given_back(*slot), std::logic_error);
+  CHECK(ring.release(id, trainer.leases[0]));
+  CHECK_THROWS_AS(ring.filled(batch), std::logic_error);
+  CHECK(ring.take_free() == slot);
+  ring.given_back(*slot);
+  CHECK_THROWS_AS(ring.given_back(*slot), std::logic_error);
+}
+
+TEST_CASE("a reader that was dismissed takes no part any more, whatever is asked of it") {
+  Ring ring = make_ring(4, 2);
+  Trainer gone, stays;
+  const ReaderId in_gone = ring.join(gone), in_stays = ring.join(stays);
+  REQUIRE(fill(ring, 0));
+  REQUIRE(fill(ring, 1));
+  ring.pause(in_gone, 1, gone.leases, Position{0, 2});
+  ring.dismiss(in_gone, std::vector{gone.leases[1]});
+  ring.pause(in_gone, 2, {}, std::nullopt);
+  ring.resume(in_gone), ring.begin(in_gone), ring.dismiss(in_gone, std::vector{gone.leases[1]});
+  REQUIRE(fill(ring, 2));
+  CHECK(gone.sent.size() == 2);
+  CHECK(ring.leases(in_gone) == 1);
+  // It stayed, and no one waits for that: the other goes on where it stands.
+  ring.pause(in_stays, 1, std::vector{stays.leases[0], stays.leases[1]}, Position{0, 2});
+  CHECK(ring.all_stay());
+  ring.resume(in_stays), ring.resume(in_stays);
+  CHECK(stays.sent.back() == Trainer::Sent{2, 1});
+  CHECK(ring.release(in_stays, stays.leases.back()));
+  CHECK(ring.release(in_gone, gone.leases[1]));
+  CHECK(fill(ring, 3));
+  CHECK(stays.sent.back() == Trainer::Sent{3, 1});
+}
+
 TEST_CASE("whatever readers and the stream do, every slot is in exactly one place") {
   std::mt19937 random(7);
   for (int round = 0; round < 50; round++) {
