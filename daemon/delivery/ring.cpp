@@ -137,7 +137,7 @@ Ring::SlotRecord* Ring::numbered(uint64_t number) {
   return const_cast<SlotRecord*>(static_cast<const Ring*>(this)->numbered(number));
 }
 
-// A filled slot that nobody has or waits for.
+// A filled slot that nobody has, and nobody waits for, may be filled anew.
 void Ring::settle(SlotRecord& slot) {
   if (slot.state != SlotState::kLeased || !slot.holders.empty() || is_awaited(slot)) return;
   slot.state.change(is_shared() ? SlotState::kKept : SlotState::kFree);

@@ -20,8 +20,11 @@
 // A reader that seeks is paused: until it is resumed, it is sent nothing and holds nobody back. The run in its READYs
 // is its own count of seeks; the ring's own run tells batches before the ring's last move from later batches. For a
 // paused reader that stays where it stands, the ring keeps its batches. So replicas that all meet where they stand go
-// on with the batches that are there; once another replica has given such a batch back, they can't. Control thread
-// only.
+// on with the batches that are there. Once another replica has given such a batch back, the replicas can't go on with
+// it.
+//
+// Every state changes at one place, along listed transitions; a change that is not listed throws std::logic_error.
+// Control thread only.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +43,7 @@
 
 namespace spdld::delivery {
 
-// A session's side of the ring.
+// A trainer, through its session, or a Tap, which takes the batches of a ring.
 class Reader {
  public:
   // `run`: this reader's own run; batch.run is the ring's run.
@@ -92,7 +95,7 @@ class Ring {
   batch::Slot* take_free();
   void filled(const batch::Batch& batch);
   void given_back(batch::Slot& slot);
-  // Goes to another place, while all readers are paused: from here on batches of an older run are dropped. Leases go
+  // Goes to another position, while all readers are paused: from here on batches of an older run are dropped. Leases go
   // on.
   void move(uint32_t run);
   uint32_t run() const { return run_; }
@@ -112,7 +115,7 @@ class Ring {
   // The reader gets batches again: after a move the batches of the new run; where all readers stay, the batches that
   // were filled; else the batches to come.
   void resume(ReaderId reader);
-  // The place of the window's first batch; none: the window is empty.
+  // The position of the window's first batch; none: the window is empty.
   std::optional<sampler::Position> window_begin() const;
   // The reader of a shared ring that all others wait for: there is no room to fill anything, another reader could take
   // more than there is, and this reader is the furthest behind.

@@ -44,7 +44,7 @@ std::optional<User> find_user(uid_t uid) {
   return User{entry.pw_name, entry.pw_gid};
 }
 
-// Of a name or a number.
+// The group of this name or number.
 std::optional<gid_t> find_group(const std::string& wanted) {
   gid_t gid = 0;
   const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), gid);
@@ -58,7 +58,7 @@ std::optional<gid_t> find_group(const std::string& wanted) {
   return entry.gr_gid;
 }
 
-// As the database says.
+// The groups of the user, as the database says.
 std::vector<gid_t> groups_of_user(uid_t uid) {
   const auto user = find_user(uid);
   if (!user) return {};

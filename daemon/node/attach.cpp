@@ -29,7 +29,7 @@ void check_request(const control::AttachRequest& request) {
            " readers (at most " + std::to_string(kReadersMax) + ")");
 }
 
-// To a user who is not the owner.
+// The refusal of a spec that a user sent who is not the owner.
 Error refuse_spec(uid_t uid, const std::string& why) {
   return {Trouble::kDenied,
           "user " + user_name(uid) + " may not send " + why +
@@ -45,7 +45,7 @@ void refuse(control::AttachReply& reply, const control::Client& client, const co
   reply.refused(error);
 }
 
-// For an error of the listing: says as which user the daemon reads.
+// Adds to an error of the listing as which user the daemon reads.
 Error with_reader(Error error) {
   if (error.trouble == Trouble::kDenied) error.message += " This spdld reads as user " + user_name(geteuid()) + ".";
   return error;
@@ -72,7 +72,7 @@ std::string path_outside(const config::PipelineSpec& spec, const Folders& folder
   return "";
 }
 
-// To other users than the owner the same answer, whether there is such a pipeline or not.
+// Other users than the owner get the same answer, whether there is such a pipeline or not.
 Error no_pipeline(const config::DaemonSettings& settings, const control::Client& client, const std::string& name) {
   const std::string none = "there is no pipeline '" + name + "' here";
   if (!is_owner(client.uid))

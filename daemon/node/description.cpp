@@ -98,7 +98,7 @@ Json stage(const char* name, const pipeline::StageStatistics& statistics, double
           {"p99_us", microseconds(duration.quantile(0.99))}};
 }
 
-// Of another user's ring: how it fares, and neither its processes nor its groups.
+// A document on another user's ring says how the ring fares, and names neither its processes nor its groups.
 Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
   const auto levels = ring.levels();

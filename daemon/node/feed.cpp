@@ -85,7 +85,7 @@ uint64_t Feed::touched_bytes() const {
   return layout_.slot_bytes() * setting_.sharing->ring.slots(std::max<size_t>(jobs(), 1));
 }
 
-// All of it is there from the start, and a slot is a whole number of the driver's pages.
+// Device memory is all there from the start, and a slot is a whole number of the driver's pages.
 uint64_t Feed::device_bytes() const {
   if (!memory::on_gpu(kind())) return 0;
   return ring_.slots().front().memory->shared().bytes * ring_.slots().size();
@@ -326,7 +326,7 @@ void Feed::post(std::function<void(Feed&)> task) {
 
 std::string Feed::gpu() const { return ring_.slots().front().memory->gpu(); }
 
-// Of a reader that joins now.
+// The position of a reader that joins now.
 sampler::Position Feed::next_to_come() const {
   if (!ring_.has_begun()) return start_;
   return sharding_.by_one_name({ring_.last().epoch, ring_.last().step + 1});

@@ -5,7 +5,7 @@
 //
 // Between stream and ring a batch is published: at once in host memory, by a copy on a GPU. Where jobs that share a
 // stream want other batch sizes, the jobs of one size have a ring of their own, which a Tap fills from the stream's
-// ring. When the Tap ends, a stream takes its place and goes on with the next batch.
+// ring. When the Tap ends, a stream replaces it and goes on with the next batch.
 //
 // A job that holds the other jobs back for longer than the operator allows is cut loose: it is told so, keeps the
 // batches that it holds, and attaches anew. It then gets a ring of its own, which goes on exactly where the job was.
@@ -61,7 +61,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
     memory::GpuUuid gpu = {};  // of slots on a GPU
     bool ready_early = false;  // was asked for; Feed::ready_early() tells what it got
     std::optional<Sharing> sharing = {};
-    std::optional<Tap::Cut> tapped = {};  // cut of the ring that a Tap fills it from; none: a stream fills it
+    std::optional<Tap::Cut> tapped = {};  // the cut of the ring that a Tap copies from; none: a stream fills it
   };
 
   enum class State : uint8_t {

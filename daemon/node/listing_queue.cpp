@@ -23,12 +23,12 @@ void ListingQueue::stop() {
   threads_.clear();  // joins
 }
 
-void ListingQueue::add(uid_t uid, Job job) {
+void ListingQueue::add(uid_t uid, Listing listing) {
   {
     const std::scoped_lock lock(mutex_);
     User& user = users_[uid];
     if (user.waiting.empty()) turns_.push_back(uid);
-    user.waiting.push_back(std::move(job));
+    user.waiting.push_back(std::move(listing));
   }
   wake_.notify_one();
 }
@@ -68,19 +68,19 @@ void ListingQueue::work(const std::stop_token& stop) {
     const uid_t uid = *turn;
     turns_.erase(turn);
     User& user = users_.at(uid);
-    Job job = std::move(user.waiting.front());
+    Listing listing = std::move(user.waiting.front());
     user.waiting.pop_front();
     if (!user.waiting.empty()) turns_.push_back(uid);
     const size_t limited = is_owner_(uid) ? 0 : 1;
     user.running++;
     limited_running_ += limited;
     lock.unlock();
-    job(stop);
-    job = {};
+    listing(stop);
+    listing = {};
     lock.lock();
     limited_running_ -= limited;
     if (--user.running == 0 && user.waiting.empty()) users_.erase(uid);
-    wake_.notify_all();  // another job may run now that could not before
+    wake_.notify_all();  // another listing may run now that could not before
   }
 }
 

@@ -19,7 +19,7 @@ namespace spdld::node {
 
 class ListingQueue {
  public:
-  using Job = std::function<void(const std::stop_token&)>;
+  using Listing = std::function<void(const std::stop_token&)>;
 
   // `threads`: two at least. `is_owner` may be called on any thread.
   ListingQueue(unsigned threads, size_t per_user_max, std::function<bool(uid_t)> is_owner);
@@ -28,14 +28,14 @@ class ListingQueue {
   ListingQueue& operator=(const ListingQueue&) = delete;
 
   // Any thread, as for the following. Callers bound how many of a user wait.
-  void add(uid_t uid, Job job);
+  void add(uid_t uid, Listing listing);
   void set_per_user_max(size_t per_user_max);
   size_t waiting() const;
   void stop();  // as the destructor
 
  private:
   struct User {
-    std::deque<Job> waiting;
+    std::deque<Listing> waiting;
     size_t running = 0;
   };
   void work(const std::stop_token& stop);
@@ -46,7 +46,7 @@ class ListingQueue {
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   std::map<uid_t, User> users_;  // under the lock, as the following
-  std::deque<uid_t> turns_;      // users with a waiting job, each once
+  std::deque<uid_t> turns_;      // users with a waiting listing, each once
   size_t per_user_max_;
   size_t limited_running_ = 0, limited_max_;  // of users who are not owners
   std::vector<std::jthread> threads_;

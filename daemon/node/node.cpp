@@ -14,7 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
-#include "daemon/node/places.h"
+#include "daemon/node/defaults.h"
 #include "daemon/node/reload.h"
 #include "daemon/node/reports.h"
 #include "daemon/source/fetcher.h"

@@ -21,7 +21,7 @@ std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
   return std::make_shared<const source::Bounds>(opener.within, source::Bounds::Rules{.unreadable_refuses = is_sent});
 }
 
-// By a user other than the daemon's own and root.
+// Whether a user other than the daemon's own and root has sent it.
 bool is_sent(const Pipelines::Entry& entry) { return entry.named_as.empty() && !is_owner(entry.uid); }
 
 }  // namespace

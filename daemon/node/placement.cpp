@@ -22,7 +22,7 @@ Result<size_t> choose(const config::DeviceChoice& choice, const control::AttachR
 
 }  // namespace
 
-Result<Placement> place(const std::string& device, const control::AttachRequest& request) {
+Result<Placement> placement_for(const std::string& device, const control::AttachRequest& request) {
   const std::string& text = request.device.empty() ? device : request.device;
   const auto choice = config::parse_device(text);
   if (!choice)
@@ -36,12 +36,12 @@ Result<Placement> place(const std::string& device, const control::AttachRequest&
     if (request.readers > 1)
       return Error{Trouble::kUnsupported,
                    "device \"pinned\" takes one reader: a rank with several uses \"cuda\", or \"cpu\""};
-    return Placement{Placement::Place::kPinned, {}};
+    return Placement{Placement::Where::kPinned, {}};
   }
   const auto chosen = choose(*choice, request);
   if (!chosen) return chosen.error();
   const control::ClientGpu& gpu = request.gpus[*chosen];
-  Placement placement{Placement::Place::kGpu, {}};
+  Placement placement{Placement::Where::kGpu, {}};
   placement.ring.gpu = gpu.uuid;
   placement.ring.client_shares_fds = gpu.shares_fds;
   placement.ring.transport = request.transport;

@@ -12,20 +12,20 @@
 namespace spdld::node {
 
 struct Placement {
-  enum class Place : uint8_t { kHost, kPinned, kGpu };
-  Place place = Place::kHost;
+  enum class Where : uint8_t { kHost, kPinned, kGpu };
+  Where where = Where::kHost;
   // For kGpu: the GPU and the transport. The numbers of slots and bytes are not filled in.
   memory::DeviceRing ring;
 
   // Whether slots of `kind`, on `gpu`, are in the same memory.
   bool is_at(memory::Kind kind, const memory::GpuUuid& gpu) const {
-    const bool on_gpu = place == Place::kGpu;
+    const bool on_gpu = where == Where::kGpu;
     return on_gpu == memory::on_gpu(kind) && (!on_gpu || ring.gpu == gpu);
   }
 };
 
 // `device`: the pipeline's device, which the request's device replaces where it has one. Errors say what to do: kUsage,
 // kUnsupported.
-Result<Placement> place(const std::string& device, const control::AttachRequest& request);
+Result<Placement> placement_for(const std::string& device, const control::AttachRequest& request);
 
 }  // namespace spdld::node

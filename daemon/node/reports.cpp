@@ -265,7 +265,7 @@ Json errors_document(const Node::View& view, const control::Client& client, std:
           {"errors", errors}, {"missing_count", missing_count}, {"missing", missing}};
 }
 
-// So many lines of an exported listing as an answer may have, for the next query to go on behind them.
+// As many lines of an exported listing as an answer may have; the next query goes on behind them.
 Result<std::string> lines_document(const Pipelines::Entry& entry, std::istringstream& words) {
   const source::Listing& listing = entry.pipeline->listing();
   uint64_t sample = 0;

@@ -69,13 +69,13 @@ class Hold final : public control::Attachment {
   bool closed_ = false;  // the client has said itself that nothing of the ring is open there
 };
 
-// Of the ring that this rank of this job has alone.
+// The key of the ring that this rank of this job has alone.
 FeedKey own_key(const Newcomer& newcomer) {
   const auto& request = newcomer.request;
   return {newcomer.client.uid, request.group, request.rank, request.world_size};
 }
 
-// Of the ring that this rank shares with other jobs of the user, where the pipeline shares its stream.
+// The key of the ring that this rank shares with other jobs of the user, where the pipeline shares its stream.
 FeedKey shared_key(const Newcomer& newcomer) {
   FeedKey key = own_key(newcomer);
   key.group.clear();
@@ -85,7 +85,7 @@ FeedKey shared_key(const Newcomer& newcomer) {
 
 bool may_share(const Newcomer& newcomer) {
   // The driver pins the memory itself, and not a reader's own copies of sealed pages.
-  const bool is_pinned = newcomer.placement.place == Placement::Place::kPinned;
+  const bool is_pinned = newcomer.placement.where == Placement::Where::kPinned;
   return newcomer.pipeline->spec().share == config::Share::kStream && newcomer.request.readers == 1 && !is_pinned &&
          newcomer.request.join != control::Join::kAlone;
 }
@@ -103,7 +103,7 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
   if (!request.fingerprint.empty() && request.fingerprint != fingerprint)
     throw SetupError(Trouble::kChanged, "the position belongs to another run: " +
                                             pipeline::Pipeline::differs(fingerprint, request.fingerprint));
-  auto placement = place(pipeline->spec().batch.device, request);
+  auto placement = placement_for(pipeline->spec().batch.device, request);
   if (!placement) throw SetupError(placement.error().trouble, placement.error().message);
   evict_gone(*pipeline, client.uid, request.group);
   check_group(*pipeline, request, client, sharding);
@@ -117,13 +117,13 @@ void Seating::seat(const control::Client& client, const control::AttachRequest& 
   }
   const RingPlan plan = plan_ring(newcomer);
   check_quota(client.uid, plan.slots);
-  if (placement->place == Placement::Place::kGpu) return make_device_slots(newcomer, plan);
+  if (placement->where == Placement::Where::kGpu) return make_device_slots(newcomer, plan);
   const size_t touched = plan.sharing ? plan.sharing->ring.slots(1) : plan.slots;
   uint64_t bytes = plan.layout.slot_bytes() * touched;
   if (const auto tap = find_tap(newcomer, plan.start))
     bytes += tap->feed->layout().slot_bytes() * tap->feed->setting().sharing->ring.credit;
   make_room(client.uid, bytes);
-  const auto kind = placement->place == Placement::Place::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
+  const auto kind = placement->where == Placement::Where::kPinned ? memory::Kind::kPinned : memory::Kind::kHost;
   const memory::HostMemory::Use use{client.uid, plan.layout.slot_bytes(), plan.access, kind};
   join(newcomer, open_feed(newcomer, plan, lent_.host_memory.make_slots(use, plan.slots)));
 }
@@ -234,7 +234,7 @@ RingPlan Seating::plan_ring(const Newcomer& newcomer) const {
   const config::BatchSpec& batch = pipeline->spec().batch;
   const size_t slots = std::min<size_t>(size_t{batch.prefetch_depth} + newcomer.held_max(), kSlotsMax);
   const uint64_t bytes_max =
-      placement.place == Placement::Place::kGpu ? lent_.settings.gpu_slot_bytes_max : lent_.settings.slot_bytes_max;
+      placement.where == Placement::Where::kGpu ? lent_.settings.gpu_slot_bytes_max : lent_.settings.slot_bytes_max;
   RingPlan plan{start_of(*pipeline, sharding, request), slots,
                 batch::Layout(pipeline->plan().tensors(), sharding.batch_size(), bytes_max)};
   if (request.readers > 1) plan.access = memory::Access::kCopyOnWrite;

@@ -18,7 +18,7 @@ Feed::Sharing Seating::plan_sharing(const Newcomer& newcomer) const {
   return sharing;
 }
 
-// Of a job that is its only rank: the ranks of two sizes have other parts of the order.
+// Only a job of one rank can be tapped: ranks of two batch sizes have other parts of the order.
 std::optional<Seating::TapPlan> Seating::find_tap(const Newcomer& newcomer, sampler::Position start) const {
   const auto feeds = feeds_.find(newcomer.pipeline.get());
   if (feeds == feeds_.end() || newcomer.key.batch_size == 0) return std::nullopt;

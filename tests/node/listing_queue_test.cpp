@@ -18,7 +18,7 @@ constexpr uid_t kOwner = 0, kAlice = 1001, kBob = 1002;
 class Listings {
  public:
   ~Listings() { end_all(); }
-  ListingQueue::Job job(const std::string& name) {
+  ListingQueue::Listing job(const std::string& name) {
     return [this, name](const std::stop_token&) {
       std::unique_lock lock(mutex_);
       begun_.push_back(name);

@@ -6,7 +6,7 @@
 namespace spdld::node::placement_test {
 namespace {
 
-using Place = Placement::Place;
+using Where = Placement::Where;
 
 memory::GpuUuid uuid(uint8_t number) {
   memory::GpuUuid uuid{};
@@ -22,35 +22,35 @@ control::AttachRequest seen(size_t gpus, uint32_t local_rank = 0) {
 }
 
 std::string refusal(const std::string& device, const control::AttachRequest& request) {
-  const auto placed = place(device, request);
+  const auto placed = placement_for(device, request);
   return placed ? "" : placed.error().message;
 }
 
 }  // namespace
 
 TEST_CASE("auto means the trainer's GPU where it sees one, else host memory", "[node]") {
-  CHECK(place("auto", seen(0))->place == Place::kHost);
-  CHECK(place("auto", seen(1))->place == Place::kGpu);
-  CHECK(place("cpu", seen(2))->place == Place::kHost);
+  CHECK(placement_for("auto", seen(0))->where == Where::kHost);
+  CHECK(placement_for("auto", seen(1))->where == Where::kGpu);
+  CHECK(placement_for("cpu", seen(2))->where == Where::kHost);
 }
 
 TEST_CASE("the local rank chooses, or the only GPU that a launcher shows", "[node]") {
-  CHECK(place("auto", seen(4, 2))->ring.gpu == uuid(3));
-  CHECK(place("cuda", seen(4, 3))->ring.gpu == uuid(4));
-  CHECK(place("cuda", seen(1, 3))->ring.gpu == uuid(1));
-  CHECK(place("cuda:1", seen(4, 3))->ring.gpu == uuid(2));
-  CHECK(place("cuda:1", seen(4, 3))->ring.client_shares_fds);
-  CHECK_FALSE(place("cuda:0", seen(4, 3))->ring.client_shares_fds);
+  CHECK(placement_for("auto", seen(4, 2))->ring.gpu == uuid(3));
+  CHECK(placement_for("cuda", seen(4, 3))->ring.gpu == uuid(4));
+  CHECK(placement_for("cuda", seen(1, 3))->ring.gpu == uuid(1));
+  CHECK(placement_for("cuda:1", seen(4, 3))->ring.gpu == uuid(2));
+  CHECK(placement_for("cuda:1", seen(4, 3))->ring.client_shares_fds);
+  CHECK_FALSE(placement_for("cuda:0", seen(4, 3))->ring.client_shares_fds);
 }
 
 TEST_CASE("what the trainer asks for goes before what the pipeline says", "[node]") {
   control::AttachRequest request = seen(2);
   request.device = "cpu";
-  CHECK(place("cuda:1", request)->place == Place::kHost);
+  CHECK(placement_for("cuda:1", request)->where == Where::kHost);
   request.device = "cuda:1";
   request.transport = memory::Transport::kHandle;
   request.ready_early = true;
-  const auto placed = place("cpu", request);
+  const auto placed = placement_for("cpu", request);
   CHECK(placed->ring.gpu == uuid(2));
   CHECK(placed->ring.transport == memory::Transport::kHandle);
   CHECK(placed->ring.ready_early);
@@ -66,7 +66,7 @@ TEST_CASE("what can't be had is refused with its name and what to do", "[node]")
   request.device = "gpu";
   CHECK(refusal("cpu", request).find("\"cuda:N\" (N from 0 to 99), not \"gpu\"") != std::string::npos);
   request.device = "pinned";
-  CHECK(place("cpu", request)->place == Place::kPinned);
+  CHECK(placement_for("cpu", request)->where == Where::kPinned);
   request.readers = 2;
   CHECK(refusal("cpu", request).find("takes one reader") != std::string::npos);
 }

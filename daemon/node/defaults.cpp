@@ -1,4 +1,4 @@
-#include "daemon/node/places.h"
+#include "daemon/node/defaults.h"
 
 #include <sys/sysinfo.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/node/places.h"
+#include "daemon/node/defaults.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_dir.h"
 
-namespace spdld::places_test {
+namespace spdld::defaults_test {
 
 using namespace spdld;
 using namespace spdld::test;
@@ -92,4 +92,4 @@ TEST_CASE("what outlives the daemon lies where the settings, the service manager
   CHECK(node::state_folder(settings).empty());
 }
 
-}  // namespace spdld::places_test
+}  // namespace spdld::defaults_test
