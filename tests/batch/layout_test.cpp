@@ -28,5 +28,9 @@ TEST_CASE("a batch larger than allowed, or than numbers go, is refused with its 
   const std::vector<TensorPlace> tensors = {{"image", DType::kUint8, {1000}, 1000, 0}};
   CHECK_NOTHROW(Layout(tensors, 10, 10'000));
   CHECK_THROWS_WITH(Layout(tensors, 11, 10'000), Catch::Contains("'image'"));
+  // The bound is of all tensors together.
+  const std::vector<TensorPlace> two = {tensors.front(), {"mask", DType::kUint8, {1000}, 1000, 0}};
+  CHECK_NOTHROW(Layout(two, 10, 21'000));
+  CHECK_THROWS_WITH(Layout(two, 10, 15'000), Catch::Contains("'mask'"));
   CHECK_THROWS_WITH(Layout({{"huge", DType::kUint8, {}, 1ull << 62, 0}}, 8, 1ull << 40), Catch::Contains("'huge'"));
 }

@@ -56,6 +56,29 @@ TEST_CASE("what waits for one client is bounded") {
   CHECK(heard == sent);
 }
 
+TEST_CASE("a message goes behind those that wait, also where the socket has room again") {
+  auto [mine, theirs] = proto::socket_pair();
+  control::Outbox outbox(mine.get());
+  uint8_t sent = 0, heard = 0;
+  const auto send = [&, &from = outbox] { return from.send(std::vector<uint8_t>(20'000, sent++)); };
+  while (outbox.empty()) {
+    REQUIRE(sent < 200);
+    REQUIRE(send());
+  }
+  proto::Received received;
+  const auto hear = [&, &socket = theirs] {
+    while (proto::receive_message(socket.get(), received) == proto::IoStatus::kOk) CHECK(received.bytes[0] == heard++);
+  };
+  hear();
+  CHECK(heard < sent);
+  REQUIRE(send());
+  while (!outbox.empty()) {
+    REQUIRE(outbox.flush());
+    hear();
+  }
+  CHECK(heard == sent);
+}
+
 TEST_CASE("descriptors that wait outlive the caller's") {
   auto [mine, theirs] = proto::socket_pair();
   control::Outbox outbox(mine.get());

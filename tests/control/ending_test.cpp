@@ -125,4 +125,35 @@ TEST_CASE("a daemon that finds a client's socket closed takes the messages that 
   CHECK(notes.ended == 1);
 }
 
+TEST_CASE("a silent client ends if it holds batches, and only then") {
+  Served served;
+  OneRing ring;
+  Notes notes;
+  test::attach_all(served, ring, notes);
+  served.service.on_query = [](std::string_view, std::string_view) { return std::string("{}"); };
+  RawClient client(served.path());
+  client.hello();
+  const uint32_t number = test::attach(client);
+  const auto answered = [&] {
+    client.send_query(2, proto::Topic::ping);
+    const auto heard = client.hear();
+    return heard && heard->message().body_as_Answer();
+  };
+  const auto end_silent = [&] {
+    served.on_control([&] { served.server->end_silent(std::chrono::milliseconds(-1)); });  // whoever is silent now
+  };
+  end_silent();
+  CHECK(answered());
+  flatbuffers::FlatBufferBuilder builder;
+  const std::vector<proto::LeaseId> keeps = {proto::LeaseId(7, 0)};
+  const auto kept = builder.CreateVectorOfStructs(keeps);
+  client.send(proto::finish(builder, proto::Body::Detach, proto::CreateDetach(builder, number, kept)));
+  REQUIRE(answered());
+  end_silent();
+  const auto [code, text] = client.hear_error();
+  CHECK(code == proto::ErrorCode::limit);
+  CHECK_THAT(text, Catch::Contains("limits.silent_ms_max"));
+  CHECK_FALSE(client.hear());
+}
+
 }  // namespace spdld::ending_test

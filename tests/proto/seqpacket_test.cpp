@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -106,6 +107,23 @@ TEST_CASE("a message that is too large is dropped with its descriptors, and the 
   CHECK(count_fds() == before);
   CHECK(receive_message(right.get(), received) == IoStatus::kOk);
   CHECK(received.bytes == kHello);
+}
+
+TEST_CASE("a message whose descriptors find no room in the process is dropped with those that came") {
+  const auto [left, right] = socket_pair();
+  REQUIRE(send_message(left.get(), kHello, std::vector<int>(3, left.get())) == IoStatus::kOk);
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+  const UniqueFd lowest(::dup(left.get()));
+  REQUIRE(lowest);
+  const rlimit low{static_cast<rlim_t>(lowest.get()) + 2, usual.rlim_max};  // room for one more
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+  Received received;
+  const IoStatus status = receive_message(right.get(), received);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
+  CHECK(status == IoStatus::kTooLarge);
+  CHECK(received.bytes.empty());
+  CHECK(received.fds.size() < 3);
 }
 
 TEST_CASE("a full socket says so, and takes more once it is read") {
@@ -219,6 +237,7 @@ TEST_CASE("texts in memfds are sealed, and taken only so") {
   std::string read;
   REQUIRE(text_from_memfd(memory.get(), kTextBytesMax, read));
   CHECK(read == text);
+  CHECK(text_from_memfd(memory.get(), text.size(), read));
   CHECK_FALSE(text_from_memfd(memory.get(), text.size() - 1, read));
   CHECK(errno == EFBIG);
   CHECK(read.empty());

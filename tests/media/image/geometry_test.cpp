@@ -156,6 +156,14 @@ TEST_CASE("random-resized-crop draws boxes as torchvision defines them", "[trans
   CHECK(x == Approx(0.5).margin(0.02));
 }
 
+TEST_CASE("a ratio is the width by the height", "[transform]") {
+  const std::string quarter = "{ op = \"random-resized-crop\", size = 24, scale = [0.25, 0.25], ratio = ";
+  const Box wide = resolved(quarter + "[2, 2] }", {400, 400}).drawn,
+            high = resolved(quarter + "[0.5, 0.5] }", {400, 400}).drawn;
+  CHECK(Size{wide.width, wide.height} == Size{283, 141});
+  CHECK(Size{high.width, high.height} == Size{141, 283});
+}
+
 TEST_CASE("a picture that no box fits gives its middle", "[transform]") {
   const std::string ops = "{ op = \"random-resized-crop\", size = 8, scale = [1, 1], ratio = [0.75, 1.3333] }";
   CHECK(resolved(ops, {100, 1000}).drawn == Box{0, 433, 100, 133});

@@ -40,6 +40,12 @@ TEST_CASE("values keep their text") {
   CHECK(*value_of(reader, " [5, 6]\n", "[1]") == "6");
 }
 
+TEST_CASE("of a key that is written twice the last value counts, as in Python") {
+  JsonReader reader;
+  CHECK(*value_of(reader, "{\"a\": 1, \"b\": 2, \"a\": 3}", "a") == "3");
+  CHECK(*value_of(reader, "{\"a\": {\"x\": 1}, \"a\": {\"x\": 2, \"x\": 4}}", "a.x") == "4");
+}
+
 TEST_CASE("what is no JSON is refused, whole, and the next text is read as ever") {
   JsonReader reader;
   std::string deep(3000, '[');

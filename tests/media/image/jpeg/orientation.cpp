@@ -143,6 +143,14 @@ TEST_CASE("the EXIF segment is found behind others, and not behind the scan", "[
   const std::vector<uint8_t> comment = {0xFF, 0xFE, 0, 6, 1, 2, 3, 4};
   jpeg.insert(jpeg.begin() + 2, comment.begin(), comment.end());
   CHECK(image::exif_orientation(jpeg) == 6);
+  // XMP stands in the same kind of segment, and an application's own may be shorter than any name.
+  for (const std::vector<uint8_t>& other :
+       {std::vector<uint8_t>{0xFF, 0xE1, 0, 11, 'h', 't', 't', 'p', ':', '/', '/', 'n', 's'},
+        {0xFF, 0xE1, 0, 3, 'E'}}) {
+    auto with_other = jpeg;
+    with_other.insert(with_other.begin() + 2, other.begin(), other.end());
+    CHECK(image::exif_orientation(with_other) == 6);
+  }
   jpeg[4] = 0xFF, jpeg[5] = 0xFF;  // a length that reaches behind the end
   CHECK(image::exif_orientation(jpeg) == 1);
 }
