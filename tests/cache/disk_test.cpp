@@ -71,6 +71,24 @@ TEST_CASE("what is on disk outlives the cache, with its identity") {
   CHECK(cache.report().folder == disk_settings(dir).folder.string());
 }
 
+TEST_CASE("shelves that differ in one part of their keys lie apart") {
+  const TempDir dir;
+  const cache::ShelfKey one = shelf_key("a", cache::Form::kEncoded);
+  std::vector<cache::ShelfKey> keys(5, one);
+  keys[1].form = cache::Form::kPrepared, keys[2].uri += "b", keys[3].fingerprint += "b", keys[4].field += "b";
+  {
+    Cache cache(disk_settings(dir));
+    for (uint64_t i = 0; i < keys.size(); ++i) REQUIRE(put_on_disk(*cache.open(keys[i], 1000), i, 3000));
+  }
+  Cache cache(disk_settings(dir));
+  for (uint64_t i = 0; i < keys.size(); ++i) {
+    const auto shelf = cache.open(keys[i], 1000);
+    for (uint64_t sample = 0; sample < keys.size(); ++sample)
+      CHECK((shelf->find(sample).where == Found::Where::kDisk) == (sample == i));
+    CHECK(is_on_disk(*shelf, i));
+  }
+}
+
 TEST_CASE("identities are kept to the last bit") {
   const TempDir dir;
   const auto key = shelf_key("a");

@@ -91,11 +91,14 @@ TEST_CASE("a room that is not kept is given back") {
   Cache cache({.ram_bytes_max = kMiB});
   const auto shelf = cache.open(shelf_key("a"), 10'000);
   const uint8_t* first = nullptr;
+  uint64_t left = 0;
   {
     const auto room = shelf->reserve(1, 5000);
     REQUIRE(room);
     first = room.memory();
+    left = shelf->report().memory_left;
   }
+  CHECK(shelf->report().memory_left == left + 5120);
   CHECK(shelf->report().memory_wasted == 0);
   {
     auto one = shelf->reserve(2, 5000);
@@ -163,6 +166,25 @@ TEST_CASE("a large entry takes the memory of several small segments that nobody 
   CHECK(cache.report().ram_bytes <= 4 * kMiB);
 }
 
+TEST_CASE("what nobody uses is available to the last byte, however often it was used") {
+  const uint64_t all = 4 * kMiB;
+  Cache cache({.ram_bytes_max = all});
+  for (int i = 0; i < 4; ++i) {
+    auto a = cache.open(shelf_key("a"), 100'000);  // its index takes most of a segment
+    fill_memory(*a, 0, 10'000, 50);
+    CHECK_FALSE(a->reserve(99'999, all));
+    CHECK(a->reserve(99'999, 200'000));  // a segment of its own, which goes at once
+    CHECK(cache.available_bytes() < all);
+    a.reset();
+    CHECK(cache.available_bytes() == all);
+    auto b = cache.open(shelf_key("b"), 1000);
+    fill_memory(*b, 0, 10'000, i % 2 == 0 ? 1000 : 20);  // where there is too little room, of what `a` has
+    b.reset();
+    CHECK(cache.available_bytes() == all);
+    CHECK(cache.report().ram_bytes <= all);
+  }
+}
+
 TEST_CASE("a room keeps its memory when its shelf is let go") {
   Cache cache({.ram_bytes_max = kMiB});
   auto a = cache.open(shelf_key("a"), 100);
@@ -207,6 +229,7 @@ TEST_CASE("a dropped entry is found no more, and makes place for a new one") {
   CHECK(is_entry_of(1, found.memory, found.bytes));  // somebody may still be reading it
   CHECK(shelf->report().stale == 1);
   CHECK(shelf->report().memory_entries == 0);
+  CHECK(shelf->report().memory_bytes == 0);
   CHECK(shelf->report().memory_wasted == 1088);
   shelf->drop(1, false);
   CHECK(shelf->report().stale == 1);

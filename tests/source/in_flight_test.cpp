@@ -151,6 +151,26 @@ TEST_CASE("a large sample that waits is not passed by small ones") {
   CHECK(in_flight.bytes() == 0);
 }
 
+TEST_CASE("a sample of several fields that has to wait gives back what it held") {
+  struct Again final : Fetcher {
+    void fetch(FetchRequest& request) override { fetched.push_back(&request); }
+    std::vector<FetchRequest*> fetched;
+  } again;
+  BytesInFlight in_flight(100);
+  FetchRequest one, other;
+  REQUIRE(in_flight.hold(one, 60));
+  REQUIRE(in_flight.hold(other, 30));  // its first field
+  REQUIRE_FALSE(in_flight.hold(other, 80));
+  in_flight.park(other, 80, again);
+  CHECK(in_flight.bytes() == 60);
+  CHECK(again.fetched.empty());
+  in_flight.give_back(one);
+  CHECK(again.fetched == std::vector<FetchRequest*>{&other});
+  CHECK(in_flight.bytes() == 80);
+  in_flight.give_back(other);
+  CHECK(in_flight.bytes() == 0);
+}
+
 TEST_CASE("a higher bound lets waiting samples go on at once") {
   Photos photos({50, 50});
   BytesInFlight in_flight(80 * kKiB);

@@ -21,6 +21,11 @@ TEST_CASE("a stamp tells a changed, replaced or vanished file from an untouched 
   stamps.add("/a", status);
   CHECK(stamps.unchanged(dir.path().string()));
   SECTION("longer") { std::ofstream(file, std::ios::app) << "!"; }
+  SECTION("longer, with its time restored") {
+    const auto time = fs::last_write_time(file);
+    std::ofstream(file, std::ios::app) << "!";
+    fs::last_write_time(file, time);
+  }
   SECTION("another time") { fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1)); }
   SECTION("replaced") {
     std::ofstream(dir.path() / "b") << "two";

@@ -107,6 +107,23 @@ TEST_CASE("long names and sizes: USTAR prefix, GNU, PAX, base 256") {
   CHECK(listing->remark_count() == 0);
 }
 
+TEST_CASE("headers of old programs: checksums of signed bytes, and other things where USTAR has a prefix") {
+  TarWriter tar;
+  std::string old = TarWriter::header("caf\xc3\xa9.jpg", 3);
+  const auto sum = std::stoul(old.substr(148, 6), nullptr, 8) - 2 * 256;  // two bytes count as negative
+  char digits[8];
+  std::snprintf(digits, sizeof digits, "%06lo", sum);
+  tar.raw(old.replace(148, 6, digits)).raw(TarWriter::padded("old"));
+  std::string gnu = TarWriter::header("2.jpg", 3, '0', "gnu");
+  tar.raw(TarWriter::with_checksum(gnu.replace(345, 11, "14371234567"))).raw(TarWriter::padded("gnu")).end();
+  const OneArchive archive(tar.bytes());
+  const auto listing = archive.list();
+  CHECK(names_of(*listing) == Names{"a.tar:caf\xc3\xa9", "a.tar:2"});
+  CHECK(content(*listing, 0, "jpg") == "old");
+  CHECK(content(*listing, 1, "jpg") == "gnu");
+  CHECK(listing->remark_count() == 0);
+}
+
 TEST_CASE("what is no regular file, or has no key, is passed over") {
   TarWriter tar;
   tar.raw(TarWriter::header("link.jpg", 0, '2')).raw(TarWriter::header("hard.jpg", 99, '1'));
@@ -301,8 +318,8 @@ TEST_CASE("many small members, and large ones between them, are all found") {
   }
   const OneArchive archive(tar.end().bytes());
   uint64_t done = 0, total = 0;
-  const auto listing =
-      open("webdataset", archive.temp / "a.tar", {}, [&](std::string_view, uint64_t d, uint64_t t) { done = d, total = t; });
+  const auto listing = open("webdataset", archive.temp / "a.tar", {},
+                            [&](std::string_view, uint64_t d, uint64_t t) { done = d, total = t; });
   CHECK(names_of(*listing) == expected);
   for (uint64_t i = 0; i < 3000; i += 7) CHECK(content(*listing, i, "cls") == std::to_string(i));
   CHECK(done == tar.bytes().size());
