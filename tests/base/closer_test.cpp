@@ -6,6 +6,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -66,6 +67,23 @@ TEST_CASE("descriptors that linger hold up neither another user nor the same use
   CHECK(behind.is_closed_in_time());  // twenty would take 800 s
   wait_until_none_waits(closer);
   CHECK(closer.interrupted() >= 1);
+}
+
+TEST_CASE("users take turns: one who waits comes before another's second descriptor") {
+  Closer::Limits limits;
+  limits.threads_max = 1;
+  limits.patience = std::chrono::minutes(1);  // no interruption
+  Closer closer(limits);
+  auto first = std::make_unique<Lingering>(), second = std::make_unique<Lingering>();
+  Pipe other;
+  closer.close(kBad, Kind::kReceived, first->take());
+  closer.close(kBad, Kind::kReceived, second->take());
+  closer.close(kGood, Kind::kReceived, std::move(other.write));
+  first.reset();  // its peer goes, and it does not linger any more
+  CHECK(other.is_closed_in_time());
+  CHECK(closer.waiting() >= 1);
+  second.reset();
+  wait_until_none_waits(closer);
 }
 
 TEST_CASE("a socket with unread messages that carry lingering descriptors is interrupted as well") {

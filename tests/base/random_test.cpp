@@ -105,4 +105,17 @@ TEST_CASE("below is even for small bounds and right for huge ones") {
   CHECK(draw.below(std::numeric_limits<uint64_t>::max()) < std::numeric_limits<uint64_t>::max());
 }
 
+TEST_CASE("below_but gives every number but the excluded one, equally often") {
+  Draw draw(1, 0, 2, 0);
+  for (uint64_t excluded = 0; excluded < 5; ++excluded) {
+    std::vector<int> bins(5);
+    for (int i = 0; i < 8000; ++i) ++bins.at(draw.below_but(5, excluded));
+    CHECK(bins[excluded] == 0);
+    bins.erase(bins.begin() + static_cast<std::ptrdiff_t>(excluded));
+    for (const int n : bins) CHECK(std::abs(n - 2000) < 200);  // five standard deviations
+  }
+  CHECK(draw.below_but(2, 0) == 1);
+  CHECK(draw.below_but(2, 1) == 0);
+}
+
 }  // namespace spdld::random_test
