@@ -33,6 +33,17 @@ Parameter size_key(std::string_view name, std::string_view help, uint64_t fallba
           .max = kSizeMax};
 }
 
+// Without a number the memory that the daemon may use decides.
+Parameter share_key(std::string_view name, std::string_view help, double min) {
+  return {.name = name,
+          .type = Type::kSize,
+          .help = help,
+          .fallback = Value(std::string("auto")),
+          .min = min,
+          .max = kSizeMax,
+          .word = "auto"};
+}
+
 // Without a number what is measured decides.
 Parameter pin_key(std::string_view name, std::string_view help, double max) {
   return {.name = name,
@@ -72,6 +83,8 @@ std::span<const DaemonSection> daemon_sections() {
                   1024),
         count_key("rings_per_user_max", "rings of one user", defaults.rings_per_user_max, 1, 65536),
         count_key("slots_per_user_max", "slots of one user's rings", defaults.slots_per_user_max, 1, 1 << 20),
+        share_key("inflight_bytes_max", "of all samples, read and not decoded yet", kSizeMin),
+        share_key("inflight_bytes_per_pipeline_max", "of one pipeline's samples", kSizeMin),
         size_key("inflight_bytes_per_user_max", "of one user's samples, read and not decoded yet",
                  defaults.inflight_bytes_per_user_max),
         count_key("listings_per_user_max", "of one user, at the same time", defaults.listings_per_user_max, 1, 16),
@@ -89,13 +102,7 @@ std::span<const DaemonSection> daemon_sections() {
          .min = 0,
          .max = kSizeMax}}},
       {"cache",
-       {{.name = "ram_bytes_max",
-         .type = Type::kSize,
-         .help = "memory for samples that were read; 0 turns it off",
-         .fallback = Value(std::string("auto")),
-         .min = 0,
-         .max = kSizeMax,
-         .word = "auto"},
+       {share_key("ram_bytes_max", "memory for samples that were read; 0 turns it off", 0),
         text_key("folder", "on a local disk, for what memory has no room for"),
         size_key("disk_bytes_max", "of that folder", defaults.cache_disk_bytes_max)}},
       {"state", {text_key("folder", "where listings are kept over restarts", "auto")}},
@@ -190,6 +197,11 @@ void check_socket(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.socket_group = reader.text("group");
 }
 
+std::optional<uint64_t> bytes_or_auto(const TableReader& reader, std::string_view key) {
+  const auto bytes = reader.integer_or_word(key);
+  return bytes ? std::optional(static_cast<uint64_t>(*bytes)) : std::nullopt;
+}
+
 void check_limits(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "limits", keys_of("limits"), complaints);
   reader.refuse_unknown();
@@ -204,6 +216,8 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.sessions_reserve = static_cast<uint32_t>(reader.integer("sessions_reserve"));
   settings.rings_per_user_max = static_cast<uint32_t>(reader.integer("rings_per_user_max"));
   settings.slots_per_user_max = static_cast<uint32_t>(reader.integer("slots_per_user_max"));
+  settings.inflight_bytes_max = bytes_or_auto(reader, "inflight_bytes_max");
+  settings.inflight_bytes_per_pipeline_max = bytes_or_auto(reader, "inflight_bytes_per_pipeline_max");
   settings.inflight_bytes_per_user_max = static_cast<uint64_t>(reader.integer("inflight_bytes_per_user_max"));
   settings.listings_per_user_max = static_cast<uint32_t>(reader.integer("listings_per_user_max"));
   settings.queries_per_user_s_max = static_cast<uint32_t>(reader.integer("queries_per_user_s_max"));
@@ -225,9 +239,7 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
 void check_cache(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "cache", keys_of("cache"), complaints);
   reader.refuse_unknown();
-  if (const auto bytes = reader.integer_or_word("ram_bytes_max")) {
-    settings.cache_ram_bytes_max = static_cast<uint64_t>(*bytes);
-  }
+  settings.cache_ram_bytes_max = bytes_or_auto(reader, "ram_bytes_max");
   settings.cache_folder = reader.text("folder");
   if (!settings.cache_folder.empty() && !settings.cache_folder.is_absolute()) {
     reader.complain("folder", "must be an absolute path, or left out: then nothing is kept on disk");

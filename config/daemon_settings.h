@@ -44,7 +44,10 @@ struct DaemonSettings {
   uint32_t sessions_per_user_max = 128;
   uint32_t rings_per_user_max = 64;
   uint32_t slots_per_user_max = 512;  // of all its rings, in host memory and on GPUs
-  // Of samples that are read and not decoded yet; further reads wait.
+  // Of samples that are read and not decoded yet; further reads wait. Of the node (nothing: a sixteenth of the memory
+  // this daemon may use, from 256 MiB to 16 GiB), of each pipeline (nothing: half of the node's), and of each uid.
+  std::optional<uint64_t> inflight_bytes_max;
+  std::optional<uint64_t> inflight_bytes_per_pipeline_max;
   uint64_t inflight_bytes_per_user_max = 1ull << 30;
   uint32_t listings_per_user_max = 2;     // at the same time; further ones wait
   uint32_t queries_per_user_s_max = 100;  // further ones wait

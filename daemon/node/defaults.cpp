@@ -13,6 +13,8 @@
 namespace spdld::node {
 namespace {
 
+constexpr uint64_t kInFlightMin = 256ull << 20, kInFlightMax = 16ull << 30;  // of the node, where it is "auto"
+
 uint64_t limit_in(const std::filesystem::path& limit_file) {
   std::ifstream file(limit_file);
   uint64_t bytes = 0;
@@ -34,6 +36,14 @@ uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root, const std
 
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes) {
   return settings.cache_ram_bytes_max.value_or(usable_bytes / 4);
+}
+
+InFlightMax in_flight_max(const config::DaemonSettings& settings, uint64_t usable_bytes) {
+  InFlightMax max;
+  max.node_bytes = settings.inflight_bytes_max.value_or(std::clamp(usable_bytes / 16, kInFlightMin, kInFlightMax));
+  max.pipeline_bytes = std::min(settings.inflight_bytes_per_pipeline_max.value_or(max.node_bytes / 2), max.node_bytes);
+  max.user_bytes = std::min(settings.inflight_bytes_per_user_max, max.node_bytes);
+  return max;
 }
 
 std::filesystem::path state_folder(const config::DaemonSettings& settings) {

@@ -17,6 +17,13 @@ uint64_t usable_memory_bytes(const std::filesystem::path& cgroup_root = "/sys/fs
 // cache.ram_bytes_max, or a quarter of the usable memory.
 uint64_t cache_bytes_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
 
+// limits.inflight_bytes_max and its kin; what is "auto" follows the usable memory. A pipeline and a user never have
+// more than the node.
+struct InFlightMax {
+  uint64_t node_bytes = 0, pipeline_bytes = 0, user_bytes = 0;
+};
+InFlightMax in_flight_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
+
 // state.folder; else config::default_state_folder(). Empty: nothing is kept, because the settings say so or because
 // there is no such place.
 std::filesystem::path state_folder(const config::DaemonSettings& settings);

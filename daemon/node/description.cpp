@@ -71,6 +71,13 @@ Json caching_document(const Node::View& view, const Sight& sight, const pipeline
           {"fields", fields}};
 }
 
+Json in_flight_document(const ByteBudget& budget) {
+  return {{"bytes", budget.bytes()},
+          {"bytes_max", budget.bytes_max()},
+          {"peak_bytes", budget.bytes_peak()},
+          {"waits", budget.waits()}};
+}
+
 Json tuning_document(const Node::View& view) {
   const pipeline::TunerLimits& limits = view.tuning.limits();
   const pipeline::TunerDecision& decision = view.tuning.decision();
@@ -178,6 +185,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   out["sources"] = Json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}};
   out["memory"] = {{"waits", 0}, {"waiting", 0}};
+  out["in_flight"] = in_flight_document(ByteBudget(view.pipelines.limits().in_flight.pipeline_bytes));
   out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
                     {"remarks", Json::array()}, {"remark_count", 0}, {"missing", Json::array()},
                     {"missing_count", 0},       {"kept", 0},         {"read", 0}};
@@ -220,6 +228,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                 {"damaged", statistics.damaged.value()},
                 {"unsupported", statistics.unsupported.value()}};
   out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};
+  out["in_flight"] = in_flight_document(*pipeline.resources().budget);
   for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(sight, key, *feed));
   return out;
 }

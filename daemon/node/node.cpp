@@ -68,8 +68,9 @@ unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
   return settings.cpu_budget ? settings.cpu_budget : limit.cores;
 }
 
-Pipelines::PerUser per_user(const config::DaemonSettings& settings) {
-  return {.listings_max = settings.listings_per_user_max, .inflight_bytes_max = settings.inflight_bytes_per_user_max};
+Pipelines::Limits pipeline_limits(const config::DaemonSettings& settings) {
+  return {.listings_per_user_max = settings.listings_per_user_max,
+          .in_flight = in_flight_max(settings, usable_memory_bytes())};
 }
 
 std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {
@@ -101,7 +102,7 @@ Node::Node(Options options)
                   .cache = *cache_,
                   .fetch_max = options_.settings.fetch_concurrency,
                   .listings = listings_folder(options_.settings)},
-                 per_user(options_.settings)),
+                 pipeline_limits(options_.settings)),
       seating_({.loop = loop_,
                 .settings = options_.settings,
                 .host_memory = host_memory_,
@@ -253,7 +254,7 @@ void Node::take_settings(const config::DaemonSettings& read) {
   if (!options_.log_level.empty()) settings.log_level = options_.log_level;
   tuning_.set_settings(settings);
   pipelines_.set_weights(settings.cpu_weights);
-  pipelines_.set_per_user(per_user(settings));
+  pipelines_.set_limits(pipeline_limits(settings));
   server_->set_limits(user_limits(settings));
   log::set_level(settings.log_level);
   std::string waiting;

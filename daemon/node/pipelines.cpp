@@ -26,11 +26,12 @@ bool is_sent(const Pipelines::Entry& entry) { return entry.named_as.empty() && !
 
 }  // namespace
 
-Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, const PerUser& per_user)
+Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, const Limits& limits)
     : loop_(loop),
       resources_(resources),
-      per_user_(per_user),
-      listing_(kListingThreads, per_user.listings_max, is_owner) {}
+      limits_(limits),
+      in_flight_(std::make_shared<ByteBudget>(limits.in_flight.node_bytes)),
+      listing_(kListingThreads, limits.listings_per_user_max, is_owner) {}
 
 Pipelines::~Pipelines() = default;
 
@@ -87,7 +88,8 @@ void Pipelines::list(Entry& entry) {
   entry.listed_what = {}, entry.listed = entry.to_list = 0;
   // Pipelines of the operator's take turns by themselves, and what a user sent by its user.
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
-  const auto in_flight = is_sent(entry) ? user(entry.uid).in_flight : nullptr;
+  const auto in_flight = std::make_shared<ByteBudget>(limits_.in_flight.pipeline_bytes,
+                                                      is_sent(entry) ? user(entry.uid).in_flight : in_flight_);
   listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.bounds, owner, in_flight, entry.pipeline}](
                               const std::stop_token& stop) {
     loop_.post([this, key = what.key, outcome = list_now(what, stop)] { on_listed(key, outcome); });
@@ -129,7 +131,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   const double seconds = static_cast<double>(monotonic_ns() - start_ns) * 1e-9;
   pipeline::Resources resources = resources_;
   resources.fetch_owner = what.owner;
-  resources.in_flight = what.in_flight;
+  resources.budget = what.in_flight;
   return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 
@@ -145,6 +147,7 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
+    entry.pipeline->resources().budget->set_bytes_max(limits_.in_flight.pipeline_bytes);  // may have changed meanwhile
     if (is_sent(entry)) entry.pipeline->lane().join(user(entry.uid).group);
     weigh();
     entry.cpu_share = {};
@@ -195,18 +198,21 @@ Pipelines::User& Pipelines::user(uid_t uid) {
   User& user = users_[uid];
   if (!user.group) {
     user.group = std::make_shared<FairPool::Group>(resources_.pool);
-    user.in_flight = std::make_shared<source::BytesInFlight>(per_user_.inflight_bytes_max);
+    user.in_flight = std::make_shared<ByteBudget>(limits_.in_flight.user_bytes, in_flight_);
   }
   return user;
 }
 
-void Pipelines::set_per_user(const PerUser& per_user) {
-  per_user_ = per_user;
-  listing_.set_per_user_max(per_user.listings_max);
-  for (const auto& [uid, user] : users_) user.in_flight->set_bytes_max(per_user.inflight_bytes_max);
+void Pipelines::set_limits(const Limits& limits) {
+  limits_ = limits;
+  listing_.set_per_user_max(limits.listings_per_user_max);
+  in_flight_->set_bytes_max(limits.in_flight.node_bytes);
+  for (const auto& [uid, user] : users_) user.in_flight->set_bytes_max(limits.in_flight.user_bytes);
+  for (const auto& [key, entry] : entries_)
+    if (entry->pipeline) entry->pipeline->resources().budget->set_bytes_max(limits.in_flight.pipeline_bytes);
 }
 
-const source::BytesInFlight* Pipelines::in_flight(uid_t uid) const {
+const ByteBudget* Pipelines::in_flight(uid_t uid) const {
   const auto user = users_.find(uid);
   return user != users_.end() ? user->second.in_flight.get() : nullptr;
 }

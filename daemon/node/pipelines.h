@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "config/spec.h"
+#include "daemon/base/byte_budget.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/base/result.h"
 #include "daemon/node/cpu_share.h"
+#include "daemon/node/defaults.h"
 #include "daemon/node/listing_queue.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/source/bounds.h"
-#include "daemon/source/in_flight.h"
 #include "daemon/source/listing.h"
 
 namespace spdld::node {
@@ -44,10 +45,9 @@ class Pipelines {
   static constexpr unsigned kListingThreads = 4;
   static constexpr double kSentWeightMax = 1;  // of other users' specs: the weight of a plain pipeline
 
-  // Bounds of what one user sent, all of it together. They do not bind root and the daemon's user.
-  struct PerUser {
-    size_t listings_max = 0;          // under way at once
-    uint64_t inflight_bytes_max = 0;  // source::BytesInFlight
+  struct Limits {
+    size_t listings_per_user_max = 0;  // under way at once; binds neither root nor the daemon's user
+    InFlightMax in_flight;             // of samples; the user's binds what users sent, all of a user's together
   };
 
   struct Entry {
@@ -70,7 +70,7 @@ class Pipelines {
     bool is_in_use() const { return listing || !idle_since_ns; }
   };
 
-  Pipelines(EventLoop& loop, const pipeline::Resources& resources, const PerUser& per_user);
+  Pipelines(EventLoop& loop, const pipeline::Resources& resources, const Limits& limits);
   ~Pipelines();  // stops listings under way
 
   // `opening.on_open` is called on the control thread: within this call where the pipeline is open, and never where the
@@ -84,10 +84,13 @@ class Pipelines {
   void set_weights(std::map<std::string, double> weights);
   // The pipeline's weight beside the operator's pipelines, or beside other pipelines that its user sent.
   double weight_of(const Entry& entry) const;
-  void set_per_user(const PerUser& per_user);
+  void set_limits(const Limits& limits);
+  const Limits& limits() const { return limits_; }
   size_t count_in_use(uid_t uid) const;  // of specs that this user sent
-  // Of what this user sent; none where nothing that this user sent is open, and for root and the daemon's user.
-  const source::BytesInFlight* in_flight(uid_t uid) const;
+  // The bytes of samples in flight: of the node, and of what this user sent. The latter is none where nothing that this
+  // user sent is open, and for root and the daemon's user.
+  const ByteBudget& in_flight() const { return *in_flight_; }
+  const ByteBudget* in_flight(uid_t uid) const;
   // All pipelines that one user sent have one weight together, the greatest of theirs; 0: this pipeline's weight is its
   // own.
   double user_weight_of(const Entry& entry) const;
@@ -105,14 +108,14 @@ class Pipelines {
     std::string key;
     config::PipelineSpec spec;
     std::shared_ptr<const source::Bounds> bounds;
-    uint64_t owner = 0;                                // whose turn its reads take
-    std::shared_ptr<source::BytesInFlight> in_flight;  // of its user
-    std::shared_ptr<pipeline::Pipeline> held;          // the open pipeline, whose listing may still hold
+    uint64_t owner = 0;                        // whose turn its reads take
+    std::shared_ptr<ByteBudget> in_flight;     // of this pipeline
+    std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
   };
   // Shared by all pipelines that one user sent.
   struct User {
     std::shared_ptr<FairPool::Group> group;
-    std::shared_ptr<source::BytesInFlight> in_flight;
+    std::shared_ptr<ByteBudget> in_flight;
   };
   // The listed pipeline with its cache shelves open, or why there is none.
   using Outcome = Result<std::shared_ptr<pipeline::Pipeline>>;
@@ -130,9 +133,10 @@ class Pipelines {
   const pipeline::Resources resources_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<std::string, double> weights_;  // the operator's, by name
-  PerUser per_user_;
-  std::map<uid_t, User> users_;  // who sent pipelines that are open or being listed
-  ListingQueue listing_;         // last: its threads use the rest
+  Limits limits_;
+  const std::shared_ptr<ByteBudget> in_flight_;  // of the node
+  std::map<uid_t, User> users_;                  // who sent pipelines that are open or being listed
+  ListingQueue listing_;                         // last: its threads use the rest
 };
 
 }  // namespace spdld::node

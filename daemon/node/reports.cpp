@@ -135,6 +135,8 @@ Json limits_document(const Node::View& view) {
           {"rings_per_user_max", settings.rings_per_user_max},
           {"slots_per_user_max", settings.slots_per_user_max},
           {"slot_bytes_per_user_max", settings.slot_bytes_per_user_max},
+          {"inflight_bytes_max", view.pipelines.in_flight().bytes_max()},
+          {"inflight_bytes_per_pipeline_max", view.pipelines.limits().in_flight.pipeline_bytes},
           {"inflight_bytes_per_user_max", settings.inflight_bytes_per_user_max},
           {"listings_per_user_max", settings.listings_per_user_max},
           {"queries_per_user_s_max", sessions.queries_per_user_s_max},
@@ -147,7 +149,7 @@ Json users_document(const Node::View& view, const control::Client& client) {
   const auto entry_of = [&](uid_t uid) -> Json& {
     Json& entry = of_user[uid];
     if (!entry.is_null()) return entry;
-    const source::BytesInFlight* in_flight = view.pipelines.in_flight(uid);
+    const ByteBudget* in_flight = view.pipelines.in_flight(uid);
     entry = {{"uid", uid},
              {"limited", !is_owner(uid)},
              {"sessions", 0},
@@ -203,6 +205,9 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"slot_bytes", view.slot_bytes},
                    {"slot_bytes_max", settings.slot_bytes_max},
                    {"spare_slot_bytes", view.spare_slot_bytes},
+                   {"inflight_bytes", view.pipelines.in_flight().bytes()},
+                   {"inflight_peak_bytes", view.pipelines.in_flight().bytes_peak()},
+                   {"inflight_waits", view.pipelines.in_flight().waits()},
                    {"waits", memory_waits(view)},
                    {"shortages", memory_reserve::shortages()},
                    {"huge_pages", memory::huge_pages()}};

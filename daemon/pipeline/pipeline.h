@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/spec.h"
+#include "daemon/base/byte_budget.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/statistics.h"
 #include "daemon/pipeline/caching.h"
@@ -18,7 +19,6 @@
 #include "daemon/pipeline/plan.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
-#include "daemon/source/in_flight.h"
 
 namespace spdld::pipeline {
 
@@ -28,11 +28,11 @@ struct Resources {
   source::Fetcher& fetcher;
   std::vector<DecodeContext>& contexts;  // one for each pool thread
   cache::Cache& cache;
-  uint32_t fetch_max = 0;                                 // the most reads at once
-  uint64_t fetch_owner = 0;                               // whose turn the reads take (FetchRequest::owner)
-  std::shared_ptr<source::BytesInFlight> in_flight = {};  // of the user who sent the pipeline; none: no bound
-  std::filesystem::path listings = {};                    // where listings outlive the daemon; empty: nowhere
-  uint64_t memory_ns_max = 30ull * 1'000'000'000;         // how long a sample waits for memory before its stream fails
+  uint32_t fetch_max = 0;                          // the most reads at once
+  uint64_t fetch_owner = 0;                        // whose turn the reads take (FetchRequest::owner)
+  std::shared_ptr<ByteBudget> budget = {};         // of the pipeline, for its samples in flight; none: no bound
+  std::filesystem::path listings = {};             // where listings outlive the daemon; empty: nowhere
+  uint64_t memory_ns_max = 30ull * 1'000'000'000;  // how long a sample waits for memory before its stream fails
 };
 
 struct StageStatistics {

@@ -18,9 +18,9 @@ size_t window_of(const Resources& resources, uint64_t batch_size, size_t slots) 
   return std::clamp<size_t>(wanted, 1, std::max<size_t>(batch_size * slots, 1));
 }
 
-// Buffers above these are given back after use: of a task's bytes, of a thread's decoded pixels.
-constexpr size_t kKeptBytesMax = 4u << 20;
-constexpr size_t kKeptBytesOfUserMax = 256u << 10;  // where a user's bytes are bounded: these do not count among them
+// Buffers above these are given back after use: of a task's bytes, of a thread's decoded pixels. Kept bytes do not
+// count among the bytes in flight.
+constexpr size_t kKeptBytesMax = 256u << 10;
 constexpr size_t kKeptPixelBytesMax = 16u << 20;
 
 }  // namespace
@@ -39,7 +39,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     task->observer = this;
     task->listing = &pipeline_->listing();
     task->owner = pipeline_->resources().fetch_owner;
-    task->in_flight = pipeline_->resources().in_flight.get();
+    task->budget = pipeline_->resources().budget.get();
     for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
     idle_.push_back(task.get());
     tasks_.push_back(std::move(task));
@@ -308,8 +308,8 @@ void Stream::tick() {
 }
 
 void Stream::give_back_bytes(Task& task) {
-  for (auto& bytes : task.bytes) bytes.shrink(task.in_flight ? kKeptBytesOfUserMax : kKeptBytesMax);
-  if (task.in_flight) task.in_flight->give_back(task);
+  for (auto& bytes : task.bytes) bytes.shrink(kKeptBytesMax);
+  if (task.budget) task.budget->give_back(task);
 }
 
 void Stream::finish(Task& task) {

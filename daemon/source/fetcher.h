@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/base/byte_budget.h"
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/result.h"
 #include "daemon/base/statistics.h"
@@ -16,7 +17,7 @@
 
 namespace spdld::source {
 
-class BytesInFlight;
+class Fetcher;
 struct FetchRequest;
 
 // The identity of a file's content when it was read: a file of the same identity is assumed to have the same content. A
@@ -58,24 +59,28 @@ class FetchObserver {
   ~FetchObserver() = default;
 };
 
-struct FetchRequest {
+struct FetchRequest : ByteBudget::Holder {
   // Set by the caller.
   const Listing* listing = nullptr;
   uint64_t sample = 0;
-  uint64_t owner = 0;                  // requests wait in turn by owner
-  BytesInFlight* in_flight = nullptr;  // bounds the bytes of its user; none: no bound. Told when they aren't needed
-  std::vector<FieldFetch> fields;      // of kind kFetched
+  uint64_t owner = 0;  // requests wait in turn by owner
+  // Bounds the bytes that requests have in memory; none: no bound. A fetcher holds a request's bytes there before it
+  // allocates them, and the caller gives them back when they are not needed any more.
+  ByteBudget* budget = nullptr;
+  std::vector<FieldFetch> fields;  // of kind kFetched
   FetchObserver* observer = nullptr;
 
   // Set by the fetcher before on_fetched. bytes[i] belongs to fields[i]; there may be more buffers, left from an
   // earlier use of this request, so that their memory is used again. After a failure the bytes mean nothing.
   // ByteBuffer's memory is aligned to 16 bytes at least.
   std::vector<ByteBuffer> bytes;
-  uint64_t in_flight_bytes = 0;  // for BytesInFlight alone
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
                 // its kin; kMemory: the node is short of memory
+
+  Fetcher* waits_for_room = nullptr;  // set by the fetcher that fetches it once the budget has room
+  void on_room() override;
 };
 
 class Fetcher {
@@ -89,6 +94,8 @@ class Fetcher {
   // cache of the core that uses them.
   virtual bool fetch_at_hand(FetchRequest&) { return false; }
 };
+
+inline void FetchRequest::on_room() { waits_for_room->fetch(*this); }
 
 struct FetchStatistics {
   Counter samples, bytes, failures;

@@ -11,7 +11,6 @@
 #include "daemon/base/memory_reserve.h"
 #include "daemon/base/random.h"
 #include "daemon/source/bounds.h"
-#include "daemon/source/in_flight.h"
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 
@@ -63,7 +62,8 @@ bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
   read_fields(request);
   if (!has_no_room_) return true;
   for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
-  request.in_flight->park(request, wanted_bytes_, fetcher);
+  request.waits_for_room = &fetcher;
+  request.budget->wait(request, wanted_bytes_);
   return false;
 }
 
@@ -154,7 +154,7 @@ Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuff
   const Result<Part> part = find_part(status_, extent, path_, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
-  if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request is parked
+  if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
   if (got < 0) return failed(path_, "read", errno);
   if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
   identity = identity_of(status_);
@@ -170,11 +170,10 @@ bool FieldReader::read_copy(const FieldFetch& field, ByteBuffer& bytes) {
 }
 
 bool FieldReader::has_room(uint64_t bytes) {
-  BytesInFlight* const in_flight = request_->in_flight;
-  if (!in_flight) return true;
+  if (!request_->budget) return true;
   if (has_no_room_) return false;
   wanted_bytes_ += ByteBuffer::room_for(bytes);
-  has_no_room_ = !in_flight->hold(*request_, wanted_bytes_);
+  has_no_room_ = !request_->budget->hold(*request_, wanted_bytes_);
   return !has_no_room_;
 }
 

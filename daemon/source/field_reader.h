@@ -18,8 +18,8 @@ class FieldReader {
  public:
   explicit FieldReader(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Sets the request's results, except its duration. False: there is no room for its bytes beside its user's other
-  // bytes (BytesInFlight); it waits there, comes again through `fetcher`, and is not the caller's any more.
+  // Sets the request's results, except its duration. False: its budget has no room for its bytes; the request waits
+  // there, comes again through `fetcher`, and is not the caller's any more.
   bool read(FetchRequest& request, Fetcher& fetcher);
   // The same, from the kernel's memory alone (RESOLVE_CACHED of openat2, RWF_NOWAIT of preadv2: Linux 5.12). False: not
   // everything is there, or something is wrong; the request must be read in full by read().

@@ -27,6 +27,8 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.sessions_reserve == 16);
   CHECK(settings.rings_per_user_max == 64);
   CHECK(settings.slots_per_user_max == 512);
+  CHECK_FALSE(settings.inflight_bytes_max.has_value());
+  CHECK_FALSE(settings.inflight_bytes_per_pipeline_max.has_value());
   CHECK(settings.inflight_bytes_per_user_max == 1ull << 30);
   CHECK(settings.listings_per_user_max == 2);
   CHECK(settings.queries_per_user_s_max == 100);
@@ -67,6 +69,8 @@ sessions_per_user_max = 2
 sessions_reserve = 0
 rings_per_user_max = 5
 slots_per_user_max = 40
+inflight_bytes_max = "5 MiB"
+inflight_bytes_per_pipeline_max = "4 MiB"
 inflight_bytes_per_user_max = "3 MiB"
 listings_per_user_max = 1
 queries_per_user_s_max = 7
@@ -116,6 +120,8 @@ level = "debug"
   CHECK(settings.sessions_reserve == 0);
   CHECK(settings.rings_per_user_max == 5);
   CHECK(settings.slots_per_user_max == 40);
+  CHECK(settings.inflight_bytes_max == 5ull << 20);
+  CHECK(settings.inflight_bytes_per_pipeline_max == 4ull << 20);
   CHECK(settings.inflight_bytes_per_user_max == 3ull << 20);
   CHECK(settings.listings_per_user_max == 1);
   CHECK(settings.queries_per_user_s_max == 7);

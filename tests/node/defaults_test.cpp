@@ -74,6 +74,22 @@ TEST_CASE("the cache takes what the settings say, or a quarter") {
   CHECK(node::cache_bytes_max(settings, 4000) == 0);
 }
 
+TEST_CASE("the bytes in flight follow the node's memory where the settings leave them to the daemon") {
+  config::DaemonSettings settings;
+  const auto max = [&](uint64_t usable) { return node::in_flight_max(settings, usable); };
+  CHECK(max(24ull << 30).node_bytes == 1536ull << 20);
+  CHECK(max(24ull << 30).pipeline_bytes == 768ull << 20);
+  CHECK(max(24ull << 30).user_bytes == 1ull << 30);
+  CHECK(max(1ull << 40).node_bytes == 16ull << 30);
+  CHECK(max(1ull << 40).pipeline_bytes == 8ull << 30);
+  CHECK(max(1ull << 30).node_bytes == 256ull << 20);
+  CHECK(max(1ull << 30).user_bytes == 256ull << 20);  // nobody has more than the node
+  settings.inflight_bytes_max = 100;
+  settings.inflight_bytes_per_pipeline_max = 70;
+  CHECK(max(1ull << 40).node_bytes == 100);
+  CHECK(max(1ull << 40).pipeline_bytes == 70);
+}
+
 TEST_CASE("what outlives the daemon lies where the settings, the service manager or the user say") {
   config::DaemonSettings settings;
   const Variable systemd("CACHE_DIRECTORY", nullptr), xdg("XDG_CACHE_HOME", "/x"), home("HOME", "/home/u");

@@ -89,6 +89,10 @@ class FakeFetcher final : public source::Fetcher {
   void set_down(bool down) {
     change([&] { down_ = down; });
   }
+  // What each request holds in its budget, where it has one.
+  void set_bytes_of_each(uint64_t bytes) {
+    change([&] { bytes_of_each_ = bytes; });
+  }
   size_t outstanding_peak() const { return outstanding_peak_; }
   size_t asked(uint64_t sample) {
     std::lock_guard lock(mutex_);
@@ -123,8 +127,16 @@ class FakeFetcher final : public source::Fetcher {
         wake_.wait(lock);
         continue;
       }
-      asked_[request->sample]++;
       outstanding_--;
+      if (request->budget && !request->budget->hold(*request, bytes_of_each_)) {
+        const uint64_t bytes = bytes_of_each_;
+        lock.unlock();
+        request->waits_for_room = this;
+        request->budget->wait(*request, bytes);
+        lock.lock();
+        continue;
+      }
+      asked_[request->sample]++;
       answer(*request);
       lock.unlock();
       request->observer->on_fetched(*request);
@@ -154,6 +166,7 @@ class FakeFetcher final : public source::Fetcher {
   std::set<uint64_t> held_, bad_, unsupported_;
   std::map<uint64_t, size_t> asked_;
   size_t outstanding_ = 0, outstanding_peak_ = 0;
+  uint64_t bytes_of_each_ = 0;
   bool down_ = false, stopping_ = false;
   std::vector<std::thread> threads_;
 };

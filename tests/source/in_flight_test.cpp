@@ -1,6 +1,5 @@
-// The bytes of one user's samples between their fetch and their decoding stay under their bound, and every sample
-// comes.
-#include "daemon/source/in_flight.h"
+// The bytes of samples between their fetch and their decoding stay under their bound, and every sample comes.
+#include "daemon/base/byte_budget.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -42,7 +41,7 @@ struct Photos {
 // The decode threads: each looks at what was read, and gives the bytes back.
 class Decoders final : public FetchObserver {
  public:
-  explicit Decoders(BytesInFlight& in_flight, unsigned threads = 2) : in_flight_(in_flight) {
+  explicit Decoders(ByteBudget& in_flight, unsigned threads = 2) : in_flight_(in_flight) {
     for (unsigned i = 0; i < threads; i++) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   }
   void on_fetched(FetchRequest& request) override {
@@ -74,7 +73,7 @@ class Decoders final : public FetchObserver {
     }
   }
 
-  BytesInFlight& in_flight_;
+  ByteBudget& in_flight_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::condition_variable done_;
@@ -82,16 +81,16 @@ class Decoders final : public FetchObserver {
   std::vector<std::jthread> threads_;  // last: they use the rest
 };
 
-void fetch_all(Photos& photos, LocalFetcher& fetcher, FetchObserver& observer, BytesInFlight& in_flight) {
+void fetch_all(Photos& photos, LocalFetcher& fetcher, FetchObserver& observer, ByteBudget& in_flight) {
   for (auto& request : photos.requests) {
     request.observer = &observer;
-    request.in_flight = &in_flight;
+    request.budget = &in_flight;
     fetcher.fetch(request);
   }
 }
 
 // Has all of them fetched and decoded.
-void decode_all(Photos& photos, BytesInFlight& in_flight, Decoders& decoders, unsigned fetch_threads) {
+void decode_all(Photos& photos, ByteBudget& in_flight, Decoders& decoders, unsigned fetch_threads) {
   LocalFetcher fetcher(fetch_threads);
   fetch_all(photos, fetcher, decoders, in_flight);
   REQUIRE(decoders.wait(photos.requests.size()));
@@ -99,9 +98,9 @@ void decode_all(Photos& photos, BytesInFlight& in_flight, Decoders& decoders, un
 
 }  // namespace
 
-TEST_CASE("all samples of a user come, and their bytes stay under the bound") {
+TEST_CASE("all samples come, and their bytes stay under the bound") {
   Photos photos(std::vector<uint64_t>(200, 100));
-  BytesInFlight in_flight(400 * kKiB);
+  ByteBudget in_flight(400 * kKiB);
   Decoders decoders(in_flight);
   decode_all(photos, in_flight, decoders, 8);
   CHECK(decoders.failed == 0);
@@ -114,7 +113,7 @@ TEST_CASE("a sample that is larger than the bound is read alone") {
   std::vector<uint64_t> sizes(60, 30);
   sizes[10] = sizes[11] = sizes[40] = 1000;
   Photos photos(sizes);
-  BytesInFlight in_flight(100 * kKiB);
+  ByteBudget in_flight(100 * kKiB);
   Decoders decoders(in_flight);
   decode_all(photos, in_flight, decoders, 4);
   CHECK(decoders.failed == 0);
@@ -125,11 +124,11 @@ TEST_CASE("a sample that is larger than the bound is read alone") {
 TEST_CASE("a large sample that waits is not passed by small ones") {
   Photos photos({10, 80, 10, 10});
   auto& requests = photos.requests;
-  BytesInFlight in_flight(100 * kKiB);
+  ByteBudget in_flight(100 * kKiB);
   Waiter first, large, later;
   LocalFetcher fetcher(1);
   const auto fetch = [&](FetchRequest& request, Waiter& waiter) {
-    request.in_flight = &in_flight;
+    request.budget = &in_flight;
     request.observer = &waiter;
     fetcher.fetch(request);
   };
@@ -139,7 +138,7 @@ TEST_CASE("a large sample that waits is not passed by small ones") {
   fetch(requests[2], later);
   while (in_flight.waits() < 2) std::this_thread::yield();
   CHECK(in_flight.bytes() == ByteBuffer::room_for(10 * kKiB));
-  requests[3].in_flight = &in_flight;
+  requests[3].budget = &in_flight;
   CHECK_FALSE(fetcher.fetch_at_hand(requests[3]));  // nor where its bytes are in memory
   in_flight.give_back(requests[0]);
   REQUIRE(large.wait(1));
@@ -151,29 +150,9 @@ TEST_CASE("a large sample that waits is not passed by small ones") {
   CHECK(in_flight.bytes() == 0);
 }
 
-TEST_CASE("a sample of several fields that has to wait gives back what it held") {
-  struct Again final : Fetcher {
-    void fetch(FetchRequest& request) override { fetched.push_back(&request); }
-    std::vector<FetchRequest*> fetched;
-  } again;
-  BytesInFlight in_flight(100);
-  FetchRequest one, other;
-  REQUIRE(in_flight.hold(one, 60));
-  REQUIRE(in_flight.hold(other, 30));  // its first field
-  REQUIRE_FALSE(in_flight.hold(other, 80));
-  in_flight.park(other, 80, again);
-  CHECK(in_flight.bytes() == 60);
-  CHECK(again.fetched.empty());
-  in_flight.give_back(one);
-  CHECK(again.fetched == std::vector<FetchRequest*>{&other});
-  CHECK(in_flight.bytes() == 80);
-  in_flight.give_back(other);
-  CHECK(in_flight.bytes() == 0);
-}
-
 TEST_CASE("a higher bound lets waiting samples go on at once") {
   Photos photos({50, 50});
-  BytesInFlight in_flight(80 * kKiB);
+  ByteBudget in_flight(80 * kKiB);
   Waiter waiter;
   LocalFetcher fetcher(1);
   fetch_all(photos, fetcher, waiter, in_flight);
