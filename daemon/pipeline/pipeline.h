@@ -10,6 +10,7 @@
 
 #include "config/spec.h"
 #include "daemon/base/byte_budget.h"
+#include "daemon/base/cpu.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/statistics.h"
 #include "daemon/pipeline/caching.h"
@@ -22,17 +23,25 @@
 
 namespace spdld::pipeline {
 
+// How long a sample waits for something that should pass before its stream fails. Each wait of a sample is measured
+// from its own beginning: what the task waited for before, for this sample or for another one, does not count.
+struct Patience {
+  uint64_t fault_ns_max = 300ull * 1'000'000'000;  // for a source that is down
+  uint64_t memory_ns_max = 30ull * 1'000'000'000;  // for memory
+  uint64_t (*now_ns)() = monotonic_ns;             // another clock is for tests
+};
+
 // Resources that the node lends to every pipeline; they outlive all pipelines.
 struct Resources {
   FairPool& pool;
   source::Fetcher& fetcher;
   std::vector<DecodeContext>& contexts;  // one for each pool thread
   cache::Cache& cache;
-  uint32_t fetch_max = 0;                          // the most reads at once
-  uint64_t fetch_owner = 0;                        // whose turn the reads take (FetchRequest::owner)
-  std::shared_ptr<ByteBudget> budget = {};         // of the pipeline, for its samples in flight; none: no bound
-  std::filesystem::path listings = {};             // where listings outlive the daemon; empty: nowhere
-  uint64_t memory_ns_max = 30ull * 1'000'000'000;  // how long a sample waits for memory before its stream fails
+  uint32_t fetch_max = 0;                   // the most reads at once
+  uint64_t fetch_owner = 0;                 // whose turn the reads take (FetchRequest::owner)
+  std::shared_ptr<ByteBudget> budget = {};  // of the pipeline, for its samples in flight; none: no bound
+  std::filesystem::path listings = {};      // where listings outlive the daemon; empty: nowhere
+  Patience patience = {};
 };
 
 struct StageStatistics {

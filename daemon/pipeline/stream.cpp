@@ -162,6 +162,7 @@ void Stream::on_fetched(source::FetchRequest& request) {
 void Stream::process(Task& task, unsigned thread) {
   if (task.open->abandoned.load(std::memory_order_relaxed)) return finish(task);
   if (!task.ok) return on_bad(task, task.error);
+  task.fault_since_ns = 0;  // the source has recovered
   try {
     if (!pipeline_->caching().settle(task, task.found, task.held)) return pipeline_->resources().fetcher.fetch(task);
   } catch (const std::bad_alloc&) {
@@ -261,24 +262,27 @@ void Stream::wait_out(Task& task, const Error& error) {
   give_back_bytes(task);
   if (park(task, for_memory)) return;
   if (for_memory) {
-    const uint64_t waited_s = pipeline_->resources().memory_ns_max / 1'000'000'000;
+    const uint64_t waited_s = pipeline_->resources().patience.memory_ns_max / 1'000'000'000;
     fail({Trouble::kMemory, "the node was short of memory for " + std::to_string(waited_s) + " s, and sample " +
                                 pipeline_->listing().name(task.sample) +
                                 " could not be fetched and decoded: give the daemon more memory, or lower "
                                 "cache.ram_bytes_max or limits.slot_bytes_max"});
   } else {
-    fail({Trouble::kTransient,
-          "the source did not recover within " + std::to_string(kFaultNsMax / 1'000'000'000) + " s: " + error.message});
+    fail({Trouble::kTransient, "the source did not recover within " +
+                                   std::to_string(pipeline_->resources().patience.fault_ns_max / 1'000'000'000) +
+                                   " s: " + error.message});
   }
   finish(task);
 }
 
 // False: the task has waited for long enough, or nobody wants it any more.
 bool Stream::park(Task& task, bool for_memory) {
-  const uint64_t now_ns = monotonic_ns();
-  const uint64_t wait_ns_max = for_memory ? pipeline_->resources().memory_ns_max : kFaultNsMax;
+  const Patience& patience = pipeline_->resources().patience;
+  const uint64_t now_ns = patience.now_ns();
+  const uint64_t wait_ns_max = for_memory ? patience.memory_ns_max : patience.fault_ns_max;
   const std::lock_guard lock(mutex_);
   if (stopped_ || failed_ || task.open->abandoned) return false;
+  if (!for_memory) task.memory_since_ns = 0;
   uint64_t& since_ns = for_memory ? task.memory_since_ns : task.fault_since_ns;
   if (!since_ns) since_ns = now_ns;
   if (now_ns - since_ns >= wait_ns_max) return false;

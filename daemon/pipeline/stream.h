@@ -24,8 +24,7 @@ namespace spdld::pipeline {
 
 class Stream final : public SeekableFiller, private source::FetchObserver, private Orders::Reader {
  public:
-  // How long a transient fault is waited out before the stream fails, and how many substitutes are tried for one place.
-  static constexpr uint64_t kFaultNsMax = 300ull * 1'000'000'000;
+  // How many substitutes are tried for one place.
   static constexpr uint32_t kAttemptsMax = 8;
 
   Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,

@@ -31,8 +31,8 @@ class FakeListing final : public source::Listing {
     if (sample == short_at_ && shortages_.fetch_sub(1) > 0) throw std::bad_alloc();
     return static_cast<int64_t>(sample) % 7;
   }
-  // The next `times` times that sample's class is asked for, there is no memory.
-  void run_short(uint64_t sample, int times) { short_at_ = sample, shortages_ = times; }
+  // The next `times` times that sample's class is asked for, there is no memory. Any thread.
+  void run_short(uint64_t sample, int times) const { shortages_ = times, short_at_ = sample; }
   std::string name(uint64_t sample) const override { return "sample-" + std::to_string(sample); }
   const std::string& fingerprint() const override { return fingerprint_; }
   uint64_t memory_bytes() const override { return 0; }
@@ -42,7 +42,7 @@ class FakeListing final : public source::Listing {
  private:
   uint64_t size_;
   std::vector<uint64_t> archive_starts_;
-  uint64_t short_at_ = UINT64_MAX;
+  mutable std::atomic<uint64_t> short_at_{UINT64_MAX};
   mutable std::atomic<int> shortages_{0};
   std::vector<source::Field> fields_ = {{"text", source::FieldKind::kFetched},
                                         {"class", source::FieldKind::kInteger},

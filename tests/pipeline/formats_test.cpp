@@ -48,12 +48,13 @@ config::PipelineSpec spec_of(const std::filesystem::path& folder, const std::str
 class Run final : private pipeline::FillObserver {
  public:
   explicit Run(const config::PipelineSpec& spec)
-      : pipeline_(std::make_shared<pipeline::Pipeline>(spec, source::open_listing(spec.sources[0], {}, {}), 0.0,
-                                                       pipeline::Resources{.pool = pool_,
-                                                                           .fetcher = fetcher_,
-                                                                           .contexts = contexts_,
-                                                                           .cache = cache_,
-                                                                           .memory_ns_max = 1'000'000'000})),
+      : pipeline_(
+            std::make_shared<pipeline::Pipeline>(spec, source::open_listing(spec.sources[0], {}, {}), 0.0,
+                                                 pipeline::Resources{.pool = pool_,
+                                                                     .fetcher = fetcher_,
+                                                                     .contexts = contexts_,
+                                                                     .cache = cache_,
+                                                                     .patience = {.memory_ns_max = 1'000'000'000}})),
         sharding_(pipeline_->samples(), pipeline_->spec().batch, 0, 1),
         layout_(pipeline_->plan().tensors(), sharding_.batch_size(), 1 << 20) {
     pipeline_->open_cache();

@@ -29,10 +29,10 @@ struct Given {
   unsigned threads = 2;
   size_t slots = 3;
   uint64_t short_of_memory_at = UINT64_MAX;  // twice
-  uint64_t memory_ns_max = 30'000'000'000;   // how long that is waited out
-  std::shared_ptr<ByteBudget> budget = {};   // of its samples in flight; none: no bound
-  std::vector<uint64_t> mixed = {};          // several sources of so many samples, in the place of `samples`
-  std::vector<double> weights = {};          // of theirs; or none
+  pipeline::Patience patience = {};
+  std::shared_ptr<ByteBudget> budget = {};  // of its samples in flight; none: no bound
+  std::vector<uint64_t> mixed = {};         // several sources of so many samples, in the place of `samples`
+  std::vector<double> weights = {};         // of theirs; or none
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -83,7 +83,7 @@ class Rig final : public pipeline::FillObserver {
                                                                           .contexts = contexts_,
                                                                           .cache = cache_,
                                                                           .budget = given.budget,
-                                                                          .memory_ns_max = given.memory_ns_max})),
+                                                                          .patience = given.patience})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
         layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
         stream(

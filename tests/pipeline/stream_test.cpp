@@ -162,7 +162,7 @@ TEST_CASE("memory that is short for a while is waited for as such, and ends noth
 
 TEST_CASE("memory that stays short ends the stream with a sentence about memory") {
   Given given;
-  given.shuffle = false, given.short_of_memory_at = 5, given.memory_ns_max = 1;
+  given.shuffle = false, given.short_of_memory_at = 5, given.patience.memory_ns_max = 1;
   Rig rig(given);
   rig.fill_all();
   while (rig.pipeline->statistics().waiting_for_memory.value() < 1) std::this_thread::yield();
