@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace spdld {
 
@@ -34,17 +35,54 @@ double Histogram::mean() const {
   return records == 0 ? 0.0 : static_cast<double>(sum()) / static_cast<double>(records);
 }
 
-uint64_t Histogram::quantile(double q) const {
-  std::array<uint64_t, kBuckets> snapshot;
-  uint64_t records = 0;
-  for (size_t i = 0; i < kBuckets; ++i) records += snapshot[i] = buckets_[i].load(std::memory_order_relaxed);
-  if (records == 0) return 0;
-  const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(records));
-  const uint64_t rank = std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, records);
+void Histogram::add_to(Records& records) const {
+  for (size_t i = 0; i < kBuckets; ++i) records[i] += buckets_[i].load(std::memory_order_relaxed);
+}
+
+uint64_t Histogram::quantile_of(const Records& records, double q) {
+  const uint64_t count = std::accumulate(records.begin(), records.end(), uint64_t{0});
+  if (count == 0) return 0;
+  const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count));
+  const uint64_t rank = std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, count);
   uint64_t passed = 0;
   size_t bucket = 0;
-  while (passed + snapshot[bucket] < rank) passed += snapshot[bucket++];  // ends: rank <= records
+  while (passed + records[bucket] < rank) passed += records[bucket++];  // ends: rank <= count
   return bucket_middle(bucket);
+}
+
+uint64_t Histogram::quantile(double q) const {
+  Records records{};
+  add_to(records);
+  return quantile_of(records, q);
+}
+
+size_t stripe_of_thread() {
+  static std::atomic<size_t> threads{0};
+  thread_local const size_t stripe = threads.fetch_add(1, std::memory_order_relaxed) % kStripes;
+  return stripe;
+}
+
+uint64_t StripedHistogram::count() const {
+  uint64_t records = 0;
+  for (const Stripe& stripe : stripes_) records += stripe.histogram.count();
+  return records;
+}
+
+uint64_t StripedHistogram::sum() const {
+  uint64_t sum = 0;
+  for (const Stripe& stripe : stripes_) sum += stripe.histogram.sum();
+  return sum;
+}
+
+double StripedHistogram::mean() const {
+  const uint64_t records = count();
+  return records == 0 ? 0.0 : static_cast<double>(sum()) / static_cast<double>(records);
+}
+
+uint64_t StripedHistogram::quantile(double q) const {
+  Histogram::Records records{};
+  for (const Stripe& stripe : stripes_) stripe.histogram.add_to(records);
+  return Histogram::quantile_of(records, q);
 }
 
 }  // namespace spdld

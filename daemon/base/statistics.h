@@ -1,9 +1,13 @@
 // The statistics seam: counters and histograms that any thread may add to without a lock and any thread may read while
 // others add (a read is a near-simultaneous snapshot, not an atomic one). No allocation after construction.
+//
+// The striped kinds are for what many threads count for every small sample: threads add in memory of their own, so that
+// no cache line wanders between the cores. A read of a striped kind adds the stripes up.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace spdld {
@@ -52,9 +56,49 @@ class Histogram {
   static size_t bucket_of(uint64_t value);
   static uint64_t bucket_middle(size_t bucket);
 
+  using Records = std::array<uint64_t, kBuckets>;  // by bucket
+  void add_to(Records& records) const;
+  static uint64_t quantile_of(const Records& records, double q);
+
  private:
   std::array<std::atomic<uint64_t>, kBuckets> buckets_{};
   std::atomic<uint64_t> sum_{0};
+};
+
+inline constexpr size_t kStripes = 16;
+inline constexpr size_t kStripeAlignment = 128;  // two cache lines: processors fetch lines in pairs
+// The calling thread's. Threads take turns; beyond kStripes threads some share a stripe, which is slower and as right.
+size_t stripe_of_thread();
+
+class StripedCounter {
+ public:
+  void add(uint64_t n = 1) { stripes_[stripe_of_thread()].counter.add(n); }
+  uint64_t value() const {
+    uint64_t sum = 0;
+    for (const Stripe& stripe : stripes_) sum += stripe.counter.value();
+    return sum;
+  }
+
+ private:
+  struct alignas(kStripeAlignment) Stripe {
+    Counter counter;
+  };
+  std::array<Stripe, kStripes> stripes_;
+};
+
+class StripedHistogram {
+ public:
+  void record(uint64_t value) { stripes_[stripe_of_thread()].histogram.record(value); }
+  uint64_t count() const;
+  uint64_t sum() const;
+  double mean() const;
+  uint64_t quantile(double q) const;
+
+ private:
+  struct alignas(kStripeAlignment) Stripe {
+    Histogram histogram;
+  };
+  std::array<Stripe, kStripes> stripes_;
 };
 
 }  // namespace spdld

@@ -41,7 +41,8 @@ class ShelfState {
   DiskShelf* disk = nullptr;            // nullptr: it has no disk
   std::atomic<uint32_t> generation{0};  // numbers the openings; from 1 on
 
-  Counter memory_hits, disk_hits, misses, stale, refused;
+  StripedCounter memory_hits;
+  Counter disk_hits, misses, stale, refused;
 };
 
 // The report of `state`, without the disk's part.

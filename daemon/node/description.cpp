@@ -92,14 +92,15 @@ Json tuning_document(const Node::View& view) {
           {"changes", decision.changes}};
 }
 
-Json stage(const char* name, const pipeline::StageStatistics& statistics, double busy_s, unsigned lanes) {
+Json stage_document(const pipeline::Stage& stage) {
+  const pipeline::StageStatistics& statistics = stage.statistics();
   const auto& duration = statistics.duration_ns;
-  return {{"name", name},
+  return {{"name", stage.name()},
           {"samples", statistics.samples.value()},
           {"bytes", statistics.bytes.value()},
           {"failures", statistics.failures.value()},
-          {"lanes", lanes},
-          {"busy_s", busy_s},
+          {"lanes", stage.concurrency()},
+          {"busy_s", seconds(stage.busy_ns())},
           {"mean_us", duration.mean() * 1e-3},
           {"p50_us", microseconds(duration.quantile(0.5))},
           {"p99_us", microseconds(duration.quantile(0.99))}};
@@ -220,9 +221,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                     {"kept", entry.kept.taken},
                     {"read", entry.kept.read}};
   if (entry.listing) add_listing_progress(out, entry);
-  out["stages"] = {
-      stage("fetch", statistics.fetch, seconds(statistics.fetch.duration_ns.sum()), view.tuning.decision().fetch),
-      stage("decode", statistics.decode, seconds(pipeline.lane().busy_ns().value()), view.tuning.decision().decode)};
+  for (const auto& stage : pipeline.stages()) out["stages"].push_back(stage_document(*stage));
   out["bad"] = {{"substituted", statistics.substituted.value()},
                 {"masked", statistics.masked.value()},
                 {"damaged", statistics.damaged.value()},

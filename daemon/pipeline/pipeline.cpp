@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "daemon/base/result.h"
+#include "daemon/pipeline/decode_stage.h"
+#include "daemon/pipeline/fetch_stage.h"
 #include "proto/fingerprint.h"
 
 namespace spdld::pipeline {
@@ -46,7 +48,17 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       resources_(resources),
       caching_(resources.cache, spec_),
       orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
-      lane_(resources.pool, spec_.cpu_weight) {}
+      lane_(resources.pool, spec_.cpu_weight),
+      stages_(make_stages()) {}
+
+// Adding a stage to the way of samples is a line here.
+Stages Pipeline::make_stages() {
+  Stages stages;
+  stages.push_back(std::make_unique<FetchStage>(caching_, resources_.fetcher));
+  stages.push_back(std::make_unique<DecodeStage>(
+      DecodeStage::Uses{plan_, caching_, resources_.contexts, resources_.pool, lane_, spec_.seed}));
+  return stages;
+}
 
 source::Remarks Pipeline::remarks() const {
   source::Remarks all = listing_->said();

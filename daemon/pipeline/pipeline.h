@@ -18,6 +18,7 @@
 #include "daemon/pipeline/error_log.h"
 #include "daemon/pipeline/orders.h"
 #include "daemon/pipeline/plan.h"
+#include "daemon/pipeline/stage.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
 
@@ -44,13 +45,7 @@ struct Resources {
   Patience patience = {};
 };
 
-struct StageStatistics {
-  Counter samples, bytes, failures;
-  Histogram duration_ns;  // of one sample, without waiting for its turn; decode: from bytes to tensor
-};
-
 struct PipelineStatistics {
-  StageStatistics fetch, decode;
   Counter batches, samples;      // handed to rings
   Counter substituted, masked;   // samples
   Counter damaged, unsupported;  // samples found damaged or unsupported, substitutes as well
@@ -88,6 +83,8 @@ class Pipeline {
   double listing_s() const { return listing_s_; }
   FairPool::Lane& lane() { return lane_; }
   const FairPool::Lane& lane() const { return lane_; }
+  // The way of each of its samples, from first to last.
+  const Stages& stages() const { return stages_; }
   PipelineStatistics& statistics() { return statistics_; }
   const PipelineStatistics& statistics() const { return statistics_; }
   ErrorLog& errors() { return errors_; }
@@ -101,6 +98,8 @@ class Pipeline {
   static std::string differs(const std::string& mine, const std::string& theirs);
 
  private:
+  Stages make_stages();
+
   const config::PipelineSpec spec_;
   const std::unique_ptr<source::Listing> listing_;
   const double listing_s_;
@@ -112,6 +111,7 @@ class Pipeline {
   ErrorLog errors_;
   Orders orders_;
   FairPool::Lane lane_;
+  const Stages stages_;  // last: they use the rest
 };
 
 }  // namespace spdld::pipeline

@@ -1,5 +1,6 @@
 #include "daemon/pipeline/steps.h"
 
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -51,9 +52,11 @@ class Ordered final : public Cut {
     if (!step.order) step.order = order_of(step.position.epoch);
     return step.order != nullptr;
   }
-  Sample at(const Step& step, uint64_t index) override {
-    const uint64_t place = place_of(step, index);
-    return {(*step.order)(place), step.order->pass(place), 0};
+  void read(const Step& step, uint64_t first, std::span<Sample> samples) override {
+    for (size_t i = 0; i < samples.size(); i++) {
+      const uint64_t place = place_of(step, first + i);
+      samples[i] = {(*step.order)(place), step.order->pass(place), 0};
+    }
   }
   uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) override {
     return step.order->substitute(place_of(step, index), attempt);
@@ -81,16 +84,21 @@ class Mixed final : public Cut {
   Mixed(Pipeline& pipeline, const sampler::Sharding& sharding, Position start)
       : Cut(pipeline, sharding, start), mix_(pipeline.mix()) {}
 
-  Sample at(const Step& step, uint64_t index) override {
-    const auto sample = mix_.at(step.position.epoch, place_of(step, index));
-    return {sample.id, sample.pass, sample.source};
+  void read(const Step& step, uint64_t first, std::span<Sample> samples) override {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < samples.size(); i++) {
+      const auto sample = mix_.at(step.position.epoch, place_of(step, first + i));
+      samples[i] = {sample.id, sample.pass, sample.source};
+    }
   }
   uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) override {
+    const std::lock_guard lock(mutex_);
     return mix_.substitute(step.position.epoch, place_of(step, index), attempt);
   }
 
  private:
-  sampler::MixReader mix_;
+  std::mutex mutex_;
+  sampler::MixReader mix_;  // under the mutex
 };
 
 class OfClient final : public Steps {
@@ -105,8 +113,12 @@ class OfClient final : public Steps {
     const sampler::Slice slice{step.position.step * batch_size_, step.ids.size(), 0};
     return {step.position, slice, nullptr, std::move(step.ids)};
   }
-  Sample at(const Step& step, uint64_t index) override {
-    return {step.ids[index], pushed_.pass(step.position.epoch, place_of(step, index)), 0};
+  // Of what was pushed, nothing is read here but what never changes.
+  void read(const Step& step, uint64_t first, std::span<Sample> samples) override {
+    for (size_t i = 0; i < samples.size(); i++) {
+      const uint64_t index = first + i;
+      samples[i] = {step.ids[index], pushed_.pass(step.position.epoch, place_of(step, index)), 0};
+    }
   }
   uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) override {
     return pushed_.substitute(step.position.epoch, place_of(step, index), step.ids[index], attempt);

@@ -1,9 +1,10 @@
 // The samples of a stream's steps. The orders of its pipeline's epochs decide them, or a mix of several sources, or the
-// client, who pushes them. Owned by one stream, under its lock.
+// client, who pushes them. Owned by one stream, under its lock unless said otherwise.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "daemon/base/result.h"
@@ -34,8 +35,9 @@ class Steps {
   virtual Step take_next() = 0;  // precondition: has_next()
   // Whether the step's samples can be asked for. If not, the reader given to make_steps() is told when to ask again.
   virtual bool can_read(Step& /*step*/) { return true; }
-  // Precondition here and for substitute(): can_read(step). `index`: in the step, below slice.count.
-  virtual Sample at(const Step& step, uint64_t index) = 0;
+  // The samples of the step from `first` on, as many as `samples` has room for. Precondition here and for substitute():
+  // can_read(step), and the samples are below slice.count. Both are for any thread, without the stream's lock.
+  virtual void read(const Step& step, uint64_t first, std::span<Sample> samples) = 0;
   // The substitute for bad content, another sample; attempt from 1.
   virtual uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) = 0;
   virtual void go_to(sampler::Position place) = 0;

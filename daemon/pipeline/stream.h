@@ -1,31 +1,41 @@
 // One rank's way through a pipeline: fills slots with the batches of successive steps and hands them on in step order.
 //
-// The unit of work is a sample. A stream has a window of tasks; each takes the next sample of the earliest open batch,
-// has its bytes fetched, is decoded on the pool straight into its place in the slot, and takes the next. A slow sample
-// thus delays its own batch alone, and the bytes that are fetched and not yet decoded are bounded by the window.
+// The unit of work is a sample. A stream has a window of tasks; each takes the next samples of the earliest open batch,
+// walks them through the pipeline's stages, one after the other, and takes the next. A slow sample thus delays its own
+// batch alone, and the samples that are fetched and not yet decoded are bounded by the window, their bytes by the
+// pipeline's budget.
 //
-// Calls come from the control thread; the observer is called on pool threads under the stream's lock, so it only posts.
+// Samples that cost a microsecond have no time for a lock each: a task whose samples turn out to be cheap and at hand
+// takes longer runs of them (open_batch.h), and walks as many as fit into one turn of its pool thread. As soon as one
+// of them must wait, the task gives the rest of its run to other tasks.
+//
+// Calls come from the control thread; the observer is called on pool threads, so it only posts.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "daemon/base/fair_pool.h"
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/filler.h"
+#include "daemon/pipeline/open_batch.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/steps.h"
 #include "daemon/sampler/sharding.h"
 
 namespace spdld::pipeline {
 
-class Stream final : public SeekableFiller, private source::FetchObserver, private Orders::Reader {
+class Stream final : public SeekableFiller, private Passage::Walker, private Orders::Reader {
  public:
   // How many substitutes are tried for one place.
   static constexpr uint32_t kAttemptsMax = 8;
+  static constexpr uint64_t kRunMax = 32;  // samples that a task takes at once
 
   Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
          size_t slots, sampler::Position start, FillObserver& observer);
@@ -45,57 +55,70 @@ class Stream final : public SeekableFiller, private source::FetchObserver, priva
   void tick() override;  // tries again samples that a transient fault or short memory holds up
 
  private:
-  struct OpenBatch {
-    batch::Batch batch;
-    uint64_t next = 0;       // sample of the slice to assign next
-    uint64_t remaining = 0;  // samples not yet finished
-    uint64_t start_ns = 0;
-    Steps::Step step;
-    std::atomic<bool> abandoned{false};
-  };
-  struct Task final : FairTask, source::FetchRequest {
-    void run(unsigned thread) override { stream->process(*this, thread); }
+  struct Task final : FairTask, Passage {
+    void run(unsigned thread) override { stream->on_turn(*this, thread); }
     Stream* stream = nullptr;
+    // The run of samples that it has taken, of `open`, and which of them it is at.
     OpenBatch* open = nullptr;
-    uint64_t index = 0;               // in the batch
-    uint64_t pass = 0;                // of its random draws
-    uint32_t attempt = 0;             // 0: the sample itself; then substitutes
-    uint64_t fault_since_ns = 0;      // of the transient fault that this sample waits out; 0: none
-    uint64_t memory_since_ns = 0;     // since when there has been no memory for this sample; 0: there is
-    bool waits_for_memory = false;    // parked for that reason
-    std::vector<cache::Found> found;  // by field: its entry in the cache
-    std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from
+    Run run_taken;
+    uint64_t at = 0;
+    std::array<Steps::Sample, kRunMax> samples;
+    uint64_t run_start_ns = 0;        // 0: not known
+    uint64_t run_max = 1;             // how many samples it takes next time
+    uint64_t finished = 0;            // samples of `open` that the batch has not been told of
+    std::vector<uint32_t> of_source;  // of a mix: samples of `open` by source, that it has not been told of
+
+    size_t stage = 0;                // of the sample, as an index of Pipeline::stages()
+    std::optional<Outcome> pending;  // of that stage, for the pool thread; none: the stage is to begin
+    uint32_t attempt = 0;            // 0: the sample itself; then substitutes
+    uint64_t fault_since_ns = 0;     // of the transient fault that this sample waits out; 0: none
+    uint64_t memory_since_ns = 0;    // since when there has been no memory for this sample; 0: there is
+    bool waits_for_memory = false;   // parked for that reason
   };
 
-  void on_fetched(source::FetchRequest& request) override;
+  void on_wait(Passage& passage) override;
+  void on_outcome(Passage& passage, Outcome outcome) override;
   void on_order(const Status& made) override;
-  void process(Task& task, unsigned thread);
-  Status decode_sample(Task& task, DecodeContext& context);
-  void on_bad(Task& task, const Error& error);
-  void on_bad_content(Task& task, const Error& error);
+  void on_turn(Task& task, unsigned thread);
+  // Walks the task's samples until it is somebody else's, or has none. `outcome`: of its stage; none: that begins.
+  void walk(Task& task, std::optional<Outcome> outcome, Caller& caller);
+  Outcome start_stage(Task& task, Caller& caller);
+  void hand_to_pool(Task& task, std::optional<Outcome> pending);
+  void launch(const std::vector<Task*>& tasks);  // at their first stages; not for pool threads' own samples
+
+  // The following say whether the task has a sample to begin with; if not, it is somebody else's.
+  bool finish(Task& task, const Caller& caller);
+  bool leave(Task& task, const Caller& caller);
+  bool on_bad(Task& task, const Caller& caller);
+  bool on_bad_content(Task& task, const Caller& caller);
+  bool wait_out(Task& task, const Caller& caller);
+
+  void begin_run(Task& task, uint64_t now_ns);
+  void begin_sample(Task& task);
+  void pace(Task& task, uint64_t now_ns);
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
-  void wait_out(Task& task, const Error& error);
   bool park(Task& task, bool for_memory);
   void note_parked(const std::vector<Task*>& tasks, int64_t sign);
-  void finish(Task& task);
-  void give_back_bytes(Task& task);
+  void give_back_run(Task& task);
+  void let_go(Task& task, Stage::Keep keep);
   void fail(const Error& error);
-  // Has its sample fetched. A pool thread reads bytes that are in the system's memory itself, without a hand-over.
-  enum class On : uint8_t { kControl, kPool };  // the thread that calls
-  void launch(Task& task, On thread);
-  void begin(Task& task, On thread);
+  bool take_run(OpenBatch& open, Task& task);  // without the lock, as OpenBatch::take()
+  void count_taken(uint64_t samples);
 
-  bool open_next(OpenBatch& open, batch::Slot& slot);  // under the lock, as are the following
-  bool assign(Task& task);
+  bool open_next(batch::Slot& slot);  // under the lock, as are the following
+  bool find_run(Task& task);
   std::vector<Task*> assign_idle();
-  void settle(OpenBatch& open);  // when a batch has no task left
+  void settle(OpenBatch& open);  // when all of its samples are finished
   void abandon_all();
+  void note_returned();
   void tell_if_quiet();
 
   const std::shared_ptr<Pipeline> pipeline_;
+  const Stages& stages_;
   const batch::Layout layout_;
   FillObserver& observer_;
+  const unsigned threads_;
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Task>> tasks_;
@@ -103,11 +126,13 @@ class Stream final : public SeekableFiller, private source::FetchObserver, priva
   std::vector<Task*> parked_;        // waiting out a transient fault or for memory; has room for all tasks
   std::vector<OpenBatch> opens_;     // by slot index
   std::deque<OpenBatch*> in_order_;  // open batches by step, without abandoned batches
-  uint64_t to_assign_ = 0;           // samples of open batches that no task has taken
-  bool wanting_told_ = true;
   const std::unique_ptr<Steps> steps_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;
+
+  alignas(kStripeAlignment) std::atomic<uint64_t> to_assign_{0};  // samples of open batches that no task has taken
+  std::atomic<bool> wanting_told_{true};
+  std::atomic<bool> has_returned_{false};  // some open batch has samples that a task gave back: they come first
 };
 
 }  // namespace spdld::pipeline

@@ -93,6 +93,8 @@ class Fetcher {
   // nothing then, and fetch() must be called. Bytes from here are not handed from thread to thread, and lie in the
   // cache of the core that uses them.
   virtual bool fetch_at_hand(FetchRequest&) { return false; }
+  // The most requests that it works on at once now.
+  virtual unsigned concurrency() const { return 1; }
 };
 
 inline void FetchRequest::on_room() { waits_for_room->fetch(*this); }
@@ -112,7 +114,7 @@ class LocalFetcher : public Fetcher {
   bool fetch_at_hand(FetchRequest& request) override;
   // Sets how many of the threads take requests, from 1 to all; the others sleep. Reads under way are finished.
   void set_concurrency(unsigned concurrency);
-  unsigned concurrency() const;
+  unsigned concurrency() const override;
   const FetchStatistics& statistics() const;
 
  private:

@@ -84,6 +84,30 @@ TEST_CASE("threads add without losing anything") {
   CHECK(gauge.peak() <= 4);
 }
 
+TEST_CASE("striped counters and histograms add up what all threads have counted") {
+  StripedCounter counter;
+  const auto striped = std::make_unique<StripedHistogram>();
+  const auto plain = std::make_unique<Histogram>();
+  {
+    std::vector<std::jthread> threads;
+    for (size_t t = 0; t < 2 * kStripes + 1; ++t) {
+      threads.emplace_back([&] {
+        for (uint64_t i = 0; i < 1000; ++i) {
+          counter.add(3);
+          striped->record(i * i);
+          plain->record(i * i);
+        }
+      });
+    }
+  }
+  CHECK(counter.value() == 3000 * (2 * kStripes + 1));
+  CHECK(striped->count() == plain->count());
+  CHECK(striped->sum() == plain->sum());
+  CHECK(striped->mean() == plain->mean());
+  for (const double q : {0.0, 0.25, 0.5, 0.99, 1.0}) CHECK(striped->quantile(q) == plain->quantile(q));
+  CHECK(StripedHistogram().quantile(0.5) == 0);
+}
+
 TEST_CASE("a gauge remembers its peak") {
   Gauge gauge;
   gauge.add(5);

@@ -86,6 +86,16 @@ class FakeFetcher final : public source::Fetcher {
   void make_unsupported(uint64_t sample) {
     change([&] { unsupported_.insert(sample); });
   }
+  // Samples that are read at once, on the thread that asks, unless their number divides by `every`; 0: all of these.
+  void set_at_hand(uint64_t every) { at_hand_unless_ = every; }
+  bool fetch_at_hand(source::FetchRequest& request) override {
+    const uint64_t every = at_hand_unless_;
+    if (every == UINT64_MAX || (every && request.sample % every == 0)) return false;
+    std::lock_guard lock(mutex_);
+    asked_[request.sample]++;
+    answer(request);
+    return request.ok;
+  }
   void set_down(bool down) {
     change([&] { down_ = down; });
   }
@@ -165,6 +175,7 @@ class FakeFetcher final : public source::Fetcher {
   std::deque<source::FetchRequest*> waiting_;
   std::set<uint64_t> held_, bad_, unsupported_;
   std::map<uint64_t, size_t> asked_;
+  std::atomic<uint64_t> at_hand_unless_{UINT64_MAX};
   size_t outstanding_ = 0, outstanding_peak_ = 0;
   uint64_t bytes_of_each_ = 0;
   bool down_ = false, stopping_ = false;

@@ -93,7 +93,7 @@ class Rig final : public pipeline::FillObserver {
   // Until all samples but the straggler are in their slots.
   void wait_for_the_others() const {
     const uint64_t others = slots_.size() * kBatch - 1;
-    while (pipeline->statistics().decode.samples.value() < others) std::this_thread::yield();
+    while (pipeline->stages().back()->statistics().samples.value() < others) std::this_thread::yield();
   }
   // The steps handed on, once there are as many as `count`.
   std::vector<uint64_t> steps(size_t count) {

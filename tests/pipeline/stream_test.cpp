@@ -39,7 +39,7 @@ TEST_CASE("a straggler delays its own batch alone, and what comes after stays in
   rig.fetcher.hold(1);
   rig.fill_all();
   // The samples of the two later batches are fetched and decoded although the first is not whole.
-  while (rig.pipeline->statistics().decode.samples.value() < 11) std::this_thread::yield();
+  while (rig.pipeline->stages().back()->statistics().samples.value() < 11) std::this_thread::yield();
   rig.wait([&] { return rig.ready.empty(); });
   rig.fetcher.let_go(1);
   for (uint64_t step = 0; step < 5; step++) CHECK(rig.take().batch.position.step == step);

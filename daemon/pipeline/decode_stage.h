@@ -1,0 +1,37 @@
+// The second stage of a sample's way: from its bytes to its tensors in the slot. Any thread starts it; pool threads
+// work, each with a DecodeContext of its own.
+#pragma once
+
+#include <vector>
+
+#include "daemon/base/fair_pool.h"
+#include "daemon/pipeline/plan.h"
+#include "daemon/pipeline/stage.h"
+
+namespace spdld::pipeline {
+
+class DecodeStage final : public Stage {
+ public:
+  // All but the seed are borrowed.
+  struct Uses {
+    const Plan& plan;
+    const Caching& caching;
+    std::vector<DecodeContext>& contexts;  // one for each pool thread
+    const FairPool& pool;
+    const FairPool::Lane& lane;
+    uint64_t seed;
+  };
+  explicit DecodeStage(const Uses& uses) : uses_(uses) {}
+
+  std::string_view name() const override { return "decode"; }
+  Outcome start(Passage& passage, Caller& caller) override;
+  uint64_t busy_ns() const override { return uses_.lane.busy_ns().value(); }
+  unsigned concurrency() const override { return uses_.pool.concurrency(); }
+
+ private:
+  Status decode(Passage& passage, DecodeContext& context) const;
+
+  const Uses uses_;
+};
+
+}  // namespace spdld::pipeline

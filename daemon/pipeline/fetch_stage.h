@@ -1,0 +1,27 @@
+// The first stage of a sample's way: its bytes, from the cache or from its source. Any thread.
+#pragma once
+
+#include "daemon/pipeline/stage.h"
+
+namespace spdld::pipeline {
+
+class FetchStage final : public Stage, private source::FetchObserver {
+ public:
+  // Borrows both.
+  FetchStage(const Caching& caching, source::Fetcher& fetcher) : caching_(caching), fetcher_(fetcher) {}
+
+  std::string_view name() const override { return "fetch"; }
+  Outcome start(Passage& passage, Caller& caller) override;
+  void let_go(Passage& passage, Keep keep) const override;
+  uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }
+  unsigned concurrency() const override { return fetcher_.concurrency(); }
+
+ private:
+  void on_fetched(source::FetchRequest& request) override;
+  void note(const Passage& passage);
+
+  const Caching& caching_;
+  source::Fetcher& fetcher_;
+};
+
+}  // namespace spdld::pipeline

@@ -1,0 +1,48 @@
+#include "daemon/pipeline/open_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spdld::pipeline {
+
+void OpenBatch::open(const batch::Batch& of, Steps::Step its_step, uint64_t now_ns) {
+  batch = of;
+  step = std::move(its_step);
+  memory = batch.slot->memory->fill_address();
+  start_ns = now_ns;
+  remaining_ = batch.slice.count;
+  returned_.clear();
+  abandoned_ = false;
+  next_ = 0;
+}
+
+uint64_t OpenBatch::untaken_in_order() const {
+  return batch.slice.count - std::min(next_.load(std::memory_order_relaxed), batch.slice.count);
+}
+
+Run OpenBatch::take(uint64_t most, unsigned threads) {
+  const uint64_t fair = untaken_in_order() / (2 * uint64_t{threads});
+  const uint64_t wanted = std::clamp<uint64_t>(fair, 1, most);
+  const uint64_t first = next_.fetch_add(wanted, std::memory_order_relaxed);
+  if (first >= batch.slice.count) return {};
+  return {first, std::min(wanted, batch.slice.count - first)};
+}
+
+Run OpenBatch::take_first(uint64_t most, unsigned threads) {
+  if (returned_.empty()) return take(most, threads);
+  Run& last = returned_.back();
+  const Run one{last.first++, 1};
+  if (--last.count == 0) returned_.pop_back();
+  return one;
+}
+
+uint64_t OpenBatch::abandon() {
+  abandoned_ = true;
+  const uint64_t taken = std::min(next_.exchange(batch.slice.count), batch.slice.count);
+  uint64_t untaken = batch.slice.count - taken;
+  for (const Run& run : std::exchange(returned_, {})) untaken += run.count;
+  remaining_ -= untaken;
+  return untaken;
+}
+
+}  // namespace spdld::pipeline

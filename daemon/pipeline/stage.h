@@ -1,0 +1,110 @@
+// The way of a sample is a list of stages: fetch and decode now. A stream walks each of its samples from one stage to
+// the next and knows none of them by name; tuning and reports read the same list.
+//
+// Every stage may work asynchronously. A stage that waits for a disk or a network keeps the passage and tells its
+// walker later. A stage that computes asks for a turn of a pool thread; within one turn, samples whose bytes are at
+// hand are worked on one after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/statistics.h"
+#include "daemon/batch/layout.h"
+#include "daemon/pipeline/caching.h"
+#include "daemon/source/fetcher.h"
+
+namespace spdld::pipeline {
+
+// The result of a passage's stage.
+enum class Outcome : uint8_t {
+  kDone,       // the next stage may begin
+  kUnderWay,   // the stage has the passage, and tells its walker once
+  kWantsTurn,  // the stage is to be started again on a pool thread whose turn begins
+  kFailed,     // Passage::error says why
+  kAgain       // something that was kept is damaged: the way begins anew, as the passage's fields ask
+};
+
+// The thread that starts a stage.
+class Caller {
+ public:
+  // For how long a pool thread goes on with samples that are at hand, before other tasks get their turn.
+  static constexpr uint64_t kTurnNs = 200'000;
+
+  Caller() = default;  // any thread that must not work on samples itself
+  Caller(unsigned pool_thread, uint64_t now_ns)
+      : is_on_pool_(true), thread_(pool_thread), turn_ns_(now_ns), now_ns_(now_ns) {}
+
+  bool is_on_pool() const { return is_on_pool_; }
+  bool may_work() const { return is_on_pool_ && now_ns_ - turn_ns_ < kTurnNs; }
+  unsigned thread() const { return thread_; }  // of the pool
+  // When the last work of this turn ended (monotonic_ns), which is when the next begins: one look at the clock a
+  // sample.
+  uint64_t now_ns() const { return now_ns_; }
+  void set_now(uint64_t now_ns) { now_ns_ = now_ns; }
+
+ private:
+  bool is_on_pool_ = false;
+  unsigned thread_ = 0;
+  uint64_t turn_ns_ = 0, now_ns_ = 0;
+};
+
+// One sample on its way. Either its walker or a stage has it.
+struct Passage : source::FetchRequest {
+  class Walker {
+   public:
+    // The stage is about to hand the passage to somebody else, who may keep it for long: the walker must not have other
+    // samples wait behind it. Called within start().
+    virtual void on_wait(Passage& passage) = 0;
+    // After kUnderWay. On any thread; must not block.
+    virtual void on_outcome(Passage& passage, Outcome outcome) = 0;
+
+   protected:
+    ~Walker() = default;
+  };
+
+  Walker* walker = nullptr;
+  const batch::Layout* layout = nullptr;
+  uint8_t* slot = nullptr;  // the memory that is filled
+  uint64_t index = 0;       // in the batch
+  uint64_t pass = 0;        // of its random draws
+  bool is_again = false;    // after kAgain: its fields say what is to be fetched
+
+  std::vector<cache::Found> found;  // by field: its entry in the cache
+  std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from
+};
+
+struct StageStatistics {
+  StripedCounter samples, bytes, failures;
+  StripedHistogram duration_ns;  // of one sample, without waiting for its turn
+};
+
+// One pipeline's use of a stage. Constant but for its statistics; any thread.
+class Stage {
+ public:
+  enum class Keep : uint8_t { kSmall, kNothing };
+
+  virtual ~Stage() = default;
+  virtual std::string_view name() const = 0;
+  // Never blocks, but for work on a pool thread. Throws std::bad_alloc where there is no memory before the passage has
+  // been handed on.
+  virtual Outcome start(Passage& passage, Caller& caller) = 0;
+  // The passage's stay is over, or begins anew later: gives back what the stage has kept for it, all of it or what is
+  // worth keeping for the next sample.
+  virtual void let_go(Passage& /*passage*/, Keep /*keep*/) const {}
+
+  const StageStatistics& statistics() const { return statistics_; }
+  // How long it has worked on this pipeline's samples, summed over all that work at once.
+  virtual uint64_t busy_ns() const = 0;
+  // On how many samples, of all pipelines, it works at once now.
+  virtual unsigned concurrency() const = 0;
+
+ protected:
+  StageStatistics statistics_;
+};
+
+using Stages = std::vector<std::unique_ptr<Stage>>;
+
+}  // namespace spdld::pipeline

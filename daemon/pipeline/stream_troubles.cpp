@@ -1,0 +1,122 @@
+// Samples that fail: bad content is substituted, masked or fatal, and trouble that should pass is waited out.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "daemon/pipeline/stream.h"
+
+namespace spdld::pipeline {
+namespace {
+
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+}  // namespace
+
+bool Stream::on_bad(Task& task, const Caller& caller) {
+  const Trouble trouble = task.error.trouble;
+  if (trouble == Trouble::kTransient || trouble == Trouble::kMemory) return wait_out(task, caller);
+  if (trouble == Trouble::kContent || trouble == Trouble::kUnsupported) return on_bad_content(task, caller);
+  fail(task.error);
+  return finish(task, caller);
+}
+
+void Stream::note_flaw(Task& task, const Error& error, const std::string& name) {
+  const bool unsupported = error.trouble == Trouble::kUnsupported;
+  const auto kind = unsupported ? batch::FlawKind::kUnsupported : batch::FlawKind::kDamaged;
+  auto& statistics = pipeline_->statistics();
+  (unsupported ? statistics.unsupported : statistics.damaged).add();
+  pipeline_->errors().add(task.sample, task.open->batch.position.epoch, name, error.message, kind);
+  if (task.attempt > 0) return;  // what is wrong with a substitute is nothing of this place's
+  const std::lock_guard lock(mutex_);
+  task.open->batch.flaws.push_back({static_cast<uint32_t>(task.index), kind, task.sample, name, error.message});
+}
+
+bool Stream::on_bad_content(Task& task, const Caller& caller) {
+  const Error error = std::move(task.error);
+  const std::string name = pipeline_->listing().name(task.sample);
+  note_flaw(task, error, name);
+  switch (pipeline_->spec().on_bad) {
+    case config::OnBad::kFail:
+      fail({Trouble::kContent, "sample " + std::to_string(task.sample) + " (" + name +
+                                   ") can't be used, and on_bad is \"fail\": " + error.message});
+      break;
+    case config::OnBad::kMask: {
+      pipeline_->plan().write_masked(task.sample, {layout_, task.slot, task.index});
+      pipeline_->statistics().masked.add();
+      std::lock_guard lock(mutex_);
+      task.open->batch.masked.push_back(static_cast<uint32_t>(task.index));
+      break;
+    }
+    case config::OnBad::kSubstitute:
+      if (++task.attempt > kAttemptsMax) {
+        fail({Trouble::kContent,
+              "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(kAttemptsMax) +
+                  " substitutes can't be used: look at `spdlctl errors`; is this the right data set? Last: " +
+                  error.message});
+        break;
+      }
+      let_go(task, Stage::Keep::kSmall);
+      substitute(task);
+      return true;
+  }
+  return finish(task, caller);
+}
+
+void Stream::substitute(Task& task) {
+  task.stage = 0;
+  task.sample = steps_->substitute(task.open->step, task.index, task.attempt);
+  if (task.attempt > 1) return;
+  pipeline_->statistics().substituted.add();
+  std::lock_guard lock(mutex_);
+  task.open->batch.substituted.push_back(static_cast<uint32_t>(task.index));
+}
+
+// A store that is down, or a node that is short of memory, is no reason to train on something else: the sample is asked
+// for again until that has passed.
+bool Stream::wait_out(Task& task, const Caller& caller) {
+  const Error error = std::move(task.error);
+  const bool for_memory = error.trouble == Trouble::kMemory;
+  if (for_memory) pipeline_->statistics().memory_waits.add();
+  let_go(task, for_memory ? Stage::Keep::kNothing : Stage::Keep::kSmall);
+  on_wait(task);
+  if (park(task, for_memory)) return false;
+  const Patience& patience = pipeline_->resources().patience;
+  if (for_memory) {
+    fail({Trouble::kMemory, "the node was short of memory for " + std::to_string(patience.memory_ns_max / kSecondNs) +
+                                " s, and sample " + pipeline_->listing().name(task.sample) +
+                                " could not be fetched and decoded: give the daemon more memory, or lower "
+                                "cache.ram_bytes_max or limits.slot_bytes_max"});
+  } else {
+    fail({Trouble::kTransient, "the source did not recover within " +
+                                   std::to_string(patience.fault_ns_max / kSecondNs) + " s: " + error.message});
+  }
+  return finish(task, caller);
+}
+
+// False: the task has waited for long enough, or nobody wants it any more.
+bool Stream::park(Task& task, bool for_memory) {
+  const Patience& patience = pipeline_->resources().patience;
+  const uint64_t now_ns = patience.now_ns();
+  const uint64_t wait_ns_max = for_memory ? patience.memory_ns_max : patience.fault_ns_max;
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || failed_ || task.open->is_abandoned()) return false;
+  if (!for_memory) task.memory_since_ns = 0;
+  uint64_t& since_ns = for_memory ? task.memory_since_ns : task.fault_since_ns;
+  if (!since_ns) since_ns = now_ns;
+  if (now_ns - since_ns >= wait_ns_max) return false;
+  task.waits_for_memory = for_memory;
+  task.stage = 0;
+  parked_.push_back(&task);
+  auto& statistics = pipeline_->statistics();
+  (for_memory ? statistics.waiting_for_memory : statistics.waiting_out_faults).add(1);
+  return true;
+}
+
+void Stream::note_parked(const std::vector<Task*>& tasks, int64_t sign) {
+  const auto for_memory = std::count_if(tasks.begin(), tasks.end(), [](const Task* t) { return t->waits_for_memory; });
+  auto& statistics = pipeline_->statistics();
+  statistics.waiting_for_memory.add(sign * for_memory);
+  statistics.waiting_out_faults.add(sign * (static_cast<int64_t>(tasks.size()) - for_memory));
+}
+
+}  // namespace spdld::pipeline
