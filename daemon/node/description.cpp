@@ -81,15 +81,16 @@ Json in_flight_document(const ByteBudget& budget) {
 Json tuning_document(const Node::View& view) {
   const pipeline::TunerLimits& limits = view.tuning.limits();
   const pipeline::TunerDecision& decision = view.tuning.decision();
-  const auto knob = [](uint32_t now, uint32_t max, uint32_t pinned) {
-    return Json{{"now", now}, {"max", max}, {"pinned", pinned != 0}};
+  const auto knob = [](uint32_t now, const pipeline::TunerLimits::Limit& limit) {
+    return Json{{"now", now}, {"max", limit.max}, {"pinned", limit.pinned != 0}};
   };
-  return {{"enabled", view.options.settings.tuning_enabled},
-          {"decode", knob(decision.decode, limits.decode_max, limits.decode_pinned)},
-          {"fetch", knob(decision.fetch, limits.fetch_max, limits.fetch_pinned)},
-          {"depth", knob(decision.depth, limits.depth_max, limits.depth_pinned)},
-          {"reason", decision.reason},
-          {"changes", decision.changes}};
+  Json out = {{"enabled", view.options.settings.tuning_enabled},
+              {"depth", knob(decision.depth, limits.depth)},
+              {"reason", decision.reason},
+              {"changes", decision.changes}};
+  const auto names = view.tuning.stages();
+  for (size_t i = 0; i < names.size(); i++) out[names[i]] = knob(decision.stages[i], limits.stages[i]);
+  return out;
 }
 
 Json stage_document(const pipeline::Stage& stage) {

@@ -7,6 +7,8 @@ namespace spdld::node {
 namespace {
 
 constexpr uint64_t kLimitLookNs = 10ull * 1'000'000'000;  // cpu.max and affinity may change under a daemon
+constexpr uint32_t kFetchStart = 4;
+constexpr uint32_t kFetchMin = 2;  // a read that hangs does not hold up all others, and a blocked thread costs nothing
 
 }  // namespace
 
@@ -15,13 +17,55 @@ Tuning::Tuning(const config::DaemonSettings& settings, FairPool& pool, source::L
     : settings_(settings),
       pool_(pool),
       fetcher_(fetcher),
-      tuner_({}),
       looked_ns_(now_ns),
       limit_looked_ns_(looked_ns_),
       cores_now_(std::move(cores)),
-      cores_(pool.threads()) {
-  tuner_ = pipeline::Tuner(limits_now({}));
+      cores_(pool.threads()),
+      stages_(make_stages()),
+      tuner_(words_of(stages_), limits_now({})) {
   apply({});
+}
+
+std::vector<pipeline::TunedStage> Tuning::words_of(const std::vector<NodeStage>& stages) {
+  std::vector<pipeline::TunedStage> words;
+  for (const NodeStage& stage : stages) words.push_back(stage.words);
+  return words;
+}
+
+// In the order of a sample's way, as Pipeline::stages() has them.
+std::vector<Tuning::NodeStage> Tuning::make_stages() {
+  return {{.name = "fetch",
+           .words = {"reads at once", "reading was busy", "reading took", kFetchMin, kFetchStart},
+           .limit =
+               [this] {
+                 const uint32_t max = settings_.fetch_concurrency;
+                 return pipeline::TunerLimits::Limit{max, std::min(settings_.tuning_fetch, max)};
+               },
+           .busy_ns = [this] { return fetcher_.statistics().duration_ns.sum(); },
+           .waiting = [] { return size_t{0}; },
+           .set_concurrency = [this](uint32_t to) { fetcher_.set_concurrency(to); }},
+          {.name = "decode",
+           .words = {"decode threads", "decoding was busy", "decoding took", 1, 0},
+           .limit =
+               [this] {
+                 return pipeline::TunerLimits::Limit{std::clamp(cores_, 1u, pool_.threads()),
+                                                     std::min(settings_.tuning_decode, pool_.threads())};
+               },
+           .busy_ns = [this] { return pool_.busy_ns().value(); },
+           .waiting = [this] { return pool_.waiting(); },
+           .set_concurrency = [this](uint32_t to) { pool_.set_concurrency(to); }}};
+}
+
+std::vector<std::string_view> Tuning::stages() const {
+  std::vector<std::string_view> names;
+  for (const NodeStage& stage : stages_) names.push_back(stage.name);
+  return names;
+}
+
+uint32_t Tuning::concurrency(std::string_view stage) const {
+  for (size_t i = 0; i < stages_.size(); i++)
+    if (stages_[i].name == stage) return decision().stages[i];
+  return 0;
 }
 
 void Tuning::set_settings(const config::DaemonSettings& settings) {
@@ -45,17 +89,16 @@ void Tuning::look(const std::vector<Feed*>& feeds, uint64_t now_ns) {
 
 pipeline::TunerLimits Tuning::limits_now(const std::vector<Feed*>& feeds) {
   pipeline::TunerLimits limits;
-  limits.decode_max = std::clamp(cores_, 1u, pool_.threads());
-  limits.fetch_max = settings_.fetch_concurrency;
-  for (const Feed* feed : feeds) limits.depth_max = std::max(limits.depth_max, feed->depth_max());
-  if (feeds.empty()) limits.depth_max = std::max(1u, settings_.tuning_depth);  // what is pinned is told as it is
-  limits.decode_pinned = std::min(settings_.tuning_decode, pool_.threads());
-  limits.fetch_pinned = std::min(settings_.tuning_fetch, limits.fetch_max);
-  limits.depth_pinned = std::min(settings_.tuning_depth, limits.depth_max);
+  for (const NodeStage& stage : stages_) limits.stages.push_back(stage.limit());
+  for (const Feed* feed : feeds) limits.depth.max = std::max(limits.depth.max, feed->depth_max());
+  if (feeds.empty()) limits.depth.max = std::max(1u, settings_.tuning_depth);  // what is pinned is told as it is
+  limits.depth.pinned = std::min(settings_.tuning_depth, limits.depth.max);
   if (settings_.tuning_enabled) return limits;
-  if (!limits.decode_pinned) limits.decode_pinned = limits.decode_max;
-  if (!limits.fetch_pinned) limits.fetch_pinned = limits.fetch_max;
-  if (!limits.depth_pinned) limits.depth_pinned = limits.depth_max;
+  const auto pin = [](pipeline::TunerLimits::Limit& limit) {
+    if (!limit.pinned) limit.pinned = limit.max;
+  };
+  for (auto& stage : limits.stages) pin(stage);
+  pin(limits.depth);
   return limits;
 }
 
@@ -74,17 +117,17 @@ pipeline::TunerInput Tuning::measure(const std::vector<Feed*>& feeds) {
     seen[feed] = now;
   }
   seen_ = std::move(seen);
-  const uint64_t decode_ns = pool_.busy_ns().value(), fetch_ns = fetcher_.statistics().duration_ns.sum();
-  input.decode_busy_s = seconds(decode_ns - std::exchange(decode_busy_ns_, decode_ns));
-  input.fetch_busy_s = seconds(fetch_ns - std::exchange(fetch_busy_ns_, fetch_ns));
-  input.decode_waiting = static_cast<uint32_t>(pool_.waiting());
+  for (NodeStage& stage : stages_) {
+    const uint64_t busy_ns = stage.busy_ns();
+    input.stages.push_back(
+        {seconds(busy_ns - std::exchange(stage.busy_seen_ns, busy_ns)), static_cast<uint32_t>(stage.waiting())});
+  }
   return input;
 }
 
 void Tuning::apply(const std::vector<Feed*>& feeds) {
   const pipeline::TunerDecision& decision = tuner_.decision();
-  pool_.set_concurrency(decision.decode);
-  fetcher_.set_concurrency(decision.fetch);
+  for (size_t i = 0; i < stages_.size(); i++) stages_[i].set_concurrency(decision.stages[i]);
   for (Feed* feed : feeds) feed->set_depth(std::min(decision.depth, feed->depth_max()));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "config/daemon_settings.h"
@@ -31,12 +32,27 @@ class Tuning {
 
   const pipeline::TunerLimits& limits() const { return tuner_.limits(); }
   const pipeline::TunerDecision& decision() const { return tuner_.decision(); }
+  // The names of the stages, in the order of the limits' and the decision's: "fetch", "decode".
+  std::vector<std::string_view> stages() const;
+  uint32_t concurrency(std::string_view stage) const;  // as it is decided; 0: there is no such stage
 
  private:
   // A ring's counts at the last look.
   struct Seen {
     uint64_t batches = 0, starved_ns = 0;
   };
+  // A stage of samples' ways. All pipelines share its threads or its reads.
+  struct NodeStage {
+    std::string_view name;  // pipeline::Stage::name()
+    pipeline::TunedStage words;
+    std::function<pipeline::TunerLimits::Limit()> limit;
+    std::function<uint64_t()> busy_ns;
+    std::function<size_t()> waiting;
+    std::function<void(uint32_t)> set_concurrency;
+    uint64_t busy_seen_ns = 0;  // at the last look
+  };
+  std::vector<NodeStage> make_stages();
+  static std::vector<pipeline::TunedStage> words_of(const std::vector<NodeStage>& stages);
   pipeline::TunerInput measure(const std::vector<Feed*>& feeds);
   pipeline::TunerLimits limits_now(const std::vector<Feed*>& feeds);
   void apply(const std::vector<Feed*>& feeds);
@@ -44,11 +60,11 @@ class Tuning {
   config::DaemonSettings settings_;
   FairPool& pool_;
   source::LocalFetcher& fetcher_;
-  pipeline::Tuner tuner_;
   uint64_t looked_ns_, limit_looked_ns_;
   const std::function<unsigned()> cores_now_;
   unsigned cores_;
-  uint64_t decode_busy_ns_ = 0, fetch_busy_ns_ = 0;
+  std::vector<NodeStage> stages_;
+  pipeline::Tuner tuner_;
   std::map<const Feed*, Seen> seen_;
 };
 

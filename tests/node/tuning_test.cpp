@@ -31,6 +31,9 @@ class TuningRig : public SeatingRig {
     settle();
   }
 
+  // The most decode threads; fetch is the first stage, decode the second.
+  uint32_t decode_max() const { return tuning.limits().stages.at(1).max; }
+
   unsigned cores = 2;
   FairPool pool{2};
   source::LocalFetcher fetcher;
@@ -45,8 +48,8 @@ TEST_CASE("a node without rings decodes on all its threads, and its depth is tol
   TuningRig rig(settings);
   rig.look();
   CHECK(rig.pool.concurrency() == 2);
-  CHECK(rig.tuning.limits().depth_max == 3);
-  CHECK(rig.tuning.limits().depth_pinned == 3);
+  CHECK(rig.tuning.limits().depth.max == 3);
+  CHECK(rig.tuning.limits().depth.pinned == 3);
 }
 
 TEST_CASE("a pinned depth holds for every ring, as far as the ring allows") {
@@ -122,13 +125,13 @@ TEST_CASE("other limits of the machine are looked for every ten seconds, unless 
   rig.attach("a");
   rig.cores = 1;
   rig.look(9'999);
-  CHECK(rig.tuning.limits().decode_max == 2);
+  CHECK(rig.decode_max() == 2);
   rig.look(1);
-  CHECK(rig.tuning.limits().decode_max == (is_set ? 2 : 1));
-  CHECK(rig.pool.concurrency() <= rig.tuning.limits().decode_max);
+  CHECK(rig.decode_max() == (is_set ? 2 : 1));
+  CHECK(rig.pool.concurrency() <= rig.decode_max());
   rig.cores = 64;  // no more than there are threads
   rig.look(10 * kSecond / kMs);
-  CHECK(rig.tuning.limits().decode_max == 2);
+  CHECK(rig.decode_max() == 2);
 }
 
 }  // namespace spdld::tuning_test

@@ -34,15 +34,19 @@ class SimulatedNode {
   pipeline::TunerInput run(double ms, const pipeline::TunerDecision& decision) {
     pipeline::TunerInput input;
     input.seconds = ms / 1000;
+    input.stages.resize(2);
     ready_low_ = UINT32_MAX;
     const auto ticks = static_cast<uint64_t>(ms / kTickMs);
     for (uint64_t i = 0; i < ticks; i++) tick(decision, input);
     input.ready_low = ready_low_ == UINT32_MAX ? 0 : ready_low_;
-    input.decode_waiting = static_cast<uint32_t>(queue_.size() - std::min<size_t>(queue_.size(), decision.decode));
+    input.stages[kDecode].waiting =
+        static_cast<uint32_t>(queue_.size() - std::min<size_t>(queue_.size(), decision.stages[kDecode]));
     return input;
   }
 
  private:
+  enum Stage : size_t { kFetch, kDecode };
+
   struct Sample {
     uint64_t batch = 0;
     double left_ms = 0;
@@ -58,7 +62,7 @@ class SimulatedNode {
 
   // Samples are taken on in order, as long as their batch has a slot and a task is free.
   void assign(const pipeline::TunerDecision& decision) {
-    const size_t window = 16 + 4 * decision.decode + decision.fetch;
+    const size_t window = 16 + 4 * decision.stages[kDecode] + decision.stages[kFetch];
     while (fetching_.size() + queue_.size() < window) {
       const uint64_t batch = next_sample_ / kBatch;
       if (batch >= taken_ + decision.depth) return;
@@ -70,7 +74,7 @@ class SimulatedNode {
 
   // The first `fetch` are under way; in a tick a thread may end one and begin the next.
   void fetch(const pipeline::TunerDecision& decision, pipeline::TunerInput& input) {
-    input.fetch_busy_s += work_on(fetching_, decision.fetch, [this](const Sample& sample) {
+    input.stages[kFetch].busy_s += work_on(fetching_, decision.stages[kFetch], [this](const Sample& sample) {
       std::uniform_real_distribution<> spread(1 - load.spread, 1 + load.spread), any(0, 1);
       const double factor = any(random_) < load.straggler_share ? load.straggler_factor : 1;
       queue_.push_back({sample.batch, load.decode_ms * spread(random_) * factor});
@@ -78,8 +82,8 @@ class SimulatedNode {
   }
 
   void decode(const pipeline::TunerDecision& decision, pipeline::TunerInput& input) {
-    input.decode_busy_s +=
-        work_on(queue_, decision.decode, [this](const Sample& sample) { remaining_[sample.batch - first_]--; });
+    input.stages[kDecode].busy_s += work_on(queue_, decision.stages[kDecode],
+                                            [this](const Sample& sample) { remaining_[sample.batch - first_]--; });
   }
 
   // Lets `threads` threads each work for a tick on what comes first; the time they were busy, in seconds.

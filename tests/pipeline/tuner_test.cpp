@@ -17,7 +17,15 @@ using spdld::test::SimulatedNode;
 namespace {
 
 constexpr double kStepMs = 250;
-constexpr TunerLimits kLimits{.decode_max = 32, .fetch_max = 256, .depth_max = 8};
+enum Stage : size_t { kFetch, kDecode };
+const std::vector<pipeline::TunedStage> kStages = {{"reads at once", "reading was busy", "reading took", 2, 4},
+                                                   {"decode threads", "decoding was busy", "decoding took", 1, 0}};
+
+TunerLimits limits_of(uint32_t decode_max, uint32_t fetch_max, uint32_t depth_max) {
+  return {{{fetch_max, 0}, {decode_max, 0}}, {depth_max, 0}};
+}
+const TunerLimits kLimits = limits_of(32, 256, 8);
+const uint32_t kDecodeMax = kLimits.stages[kDecode].max, kFetchMax = kLimits.stages[kFetch].max;
 
 struct Span {
   double starved = 0;  // share of the time
@@ -32,9 +40,10 @@ Span run(Tuner& tuner, SimulatedNode& node, int steps) {
     const TunerInput input = node.run(kStepMs, tuner.decision());
     span.starved += input.starved_s / (steps * kStepMs / 1000);
     tuner.step(input);
-    UNSCOPED_INFO(i << ": " << tuner.decision().decode << " " << tuner.decision().fetch << " " << tuner.decision().depth
-                    << " starved " << input.starved_s << " s, decode " << input.decode_busy_s << " s, fetch "
-                    << input.fetch_busy_s << " s, low " << input.ready_low << ", " << tuner.decision().reason);
+    UNSCOPED_INFO(i << ": " << tuner.decision().stages[kDecode] << " " << tuner.decision().stages[kFetch] << " "
+                    << tuner.decision().depth << " starved " << input.starved_s << " s, decode "
+                    << input.stages[kDecode].busy_s << " s, fetch " << input.stages[kFetch].busy_s << " s, low "
+                    << input.ready_low << ", " << tuner.decision().reason);
   }
   span.last = tuner.decision();
   span.changes = tuner.decision().changes - before;
@@ -43,25 +52,25 @@ Span run(Tuner& tuner, SimulatedNode& node, int steps) {
 
 // The fewest threads with which the trainer is not starved, all else being plenty.
 uint32_t least_decode(const Load& load) {
-  for (uint32_t decode = 1; decode <= kLimits.decode_max; decode++) {
+  for (uint32_t decode = 1; decode <= kDecodeMax; decode++) {
     SimulatedNode node(load);
     TunerDecision fixed;
-    fixed.decode = decode, fixed.fetch = kLimits.fetch_max, fixed.depth = kLimits.depth_max;
+    fixed.stages = {kFetchMax, decode}, fixed.depth = kLimits.depth.max;
     node.run(5000, fixed);
     if (node.run(25'000, fixed).starved_s < 0.25) return decode;
   }
-  return kLimits.decode_max;
+  return kDecodeMax;
 }
 
 uint32_t least_fetch(const Load& load) {
-  for (uint32_t fetch = 1; fetch <= kLimits.fetch_max; fetch++) {
+  for (uint32_t fetch = 1; fetch <= kFetchMax; fetch++) {
     SimulatedNode node(load);
     TunerDecision fixed;
-    fixed.decode = kLimits.decode_max, fixed.fetch = fetch, fixed.depth = kLimits.depth_max;
+    fixed.stages = {fetch, kDecodeMax}, fixed.depth = kLimits.depth.max;
     node.run(5000, fixed);
     if (node.run(15'000, fixed).starved_s < 0.15) return fetch;
   }
-  return kLimits.fetch_max;
+  return kFetchMax;
 }
 
 uint32_t third_more(uint32_t least) { return static_cast<uint32_t>(std::ceil(1.3 * least)); }
@@ -69,12 +78,12 @@ uint32_t third_more(uint32_t least) { return static_cast<uint32_t>(std::ceil(1.3
 }  // namespace
 
 TEST_CASE("starts with all that may decode, four reads and full depth") {
-  const Tuner tuner(kLimits);
-  CHECK(tuner.decision().decode == 32);
-  CHECK(tuner.decision().fetch == 4);
+  const Tuner tuner(kStages, kLimits);
+  CHECK(tuner.decision().stages[kDecode] == 32);
+  CHECK(tuner.decision().stages[kFetch] == 4);
   CHECK(tuner.decision().depth == 8);
   CHECK(tuner.decision().changes == 0);
-  CHECK(Tuner({.decode_max = 1, .fetch_max = 1, .depth_max = 1}).decision().fetch == 1);
+  CHECK(Tuner(kStages, limits_of(1, 1, 1)).decision().stages[kFetch] == 1);
 }
 
 TEST_CASE("within 20 steps little more runs than is needed, and the trainer does not wait") {
@@ -84,78 +93,78 @@ TEST_CASE("within 20 steps little more runs than is needed, and the trainer does
                              Load{.decode_ms = 10, .train_ms = 16},  // 20
                              Load{.decode_ms = 2, .fetch_ms = 4, .train_ms = 20});
   SimulatedNode node(load);
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   run(tuner, node, 22);
   const uint32_t decode = least_decode(load), fetch = least_fetch(load);
-  CHECK(tuner.decision().decode <= third_more(decode));
-  CHECK(tuner.decision().fetch <= std::max(third_more(fetch), 2u));
+  CHECK(tuner.decision().stages[kDecode] <= third_more(decode));
+  CHECK(tuner.decision().stages[kFetch] <= std::max(third_more(fetch), 2u));
   CHECK(tuner.decision().depth <= 4);
   const Span steady = run(tuner, node, 400);
   CHECK(steady.starved < 0.01);
-  CHECK(steady.last.decode <= third_more(decode));
-  CHECK(steady.last.fetch <= std::max(third_more(fetch), 2u));
+  CHECK(steady.last.stages[kDecode] <= third_more(decode));
+  CHECK(steady.last.stages[kFetch] <= std::max(third_more(fetch), 2u));
   CHECK(steady.changes <= 12);
 }
 
 TEST_CASE("a source of high latency gets as many reads at once as hide it") {
   const Load load{.decode_ms = 1, .fetch_ms = 100, .train_ms = 40};  // 80 at once
   SimulatedNode node(load);
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   run(tuner, node, 8);
-  CHECK(tuner.decision().fetch >= 80);
+  CHECK(tuner.decision().stages[kFetch] >= 80);
   run(tuner, node, 32);
   const Span steady = run(tuner, node, 200);
   CHECK(steady.starved < 0.01);
-  CHECK(steady.last.fetch <= third_more(least_fetch(load)));
-  CHECK(steady.last.decode <= third_more(least_decode(load)));
+  CHECK(steady.last.stages[kFetch] <= third_more(least_fetch(load)));
+  CHECK(steady.last.stages[kDecode] <= third_more(least_decode(load)));
 }
 
 TEST_CASE("a trainer that becomes three times as fast is kept up with in a few steps, and a slower one saves threads") {
   SimulatedNode node({.decode_ms = 2, .train_ms = 24});  // 2.7 threads
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   run(tuner, node, 60);
-  const uint32_t slow = tuner.decision().decode;
+  const uint32_t slow = tuner.decision().stages[kDecode];
   REQUIRE(slow <= 4);
   node.load.train_ms = 8;  // 8 threads
   run(tuner, node, 6);
-  CHECK(tuner.decision().decode >= 8);
+  CHECK(tuner.decision().stages[kDecode] >= 8);
   run(tuner, node, 20);
   const Span fast = run(tuner, node, 100);
   CHECK(fast.starved < 0.01);
-  CHECK(fast.last.decode <= third_more(8));
+  CHECK(fast.last.stages[kDecode] <= third_more(8));
   node.load.train_ms = 24;
   const Span again = run(tuner, node, 60);
   CHECK(again.starved < 0.01);
-  CHECK(again.last.decode <= slow + 1);
+  CHECK(again.last.stages[kDecode] <= slow + 1);
 }
 
 TEST_CASE("stragglers are bridged by batches that lie ready, not by more threads") {
   const Load load{.decode_ms = 1, .train_ms = 20, .straggler_share = 0.001, .straggler_factor = 60};
   SimulatedNode node(load);
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   run(tuner, node, 100);
   const Span steady = run(tuner, node, 800);
   CHECK(steady.starved < 0.01);
   CHECK(steady.last.depth >= 4);  // 60 ms, of 20 each
-  CHECK(steady.last.decode <= 6);
+  CHECK(steady.last.stages[kDecode] <= 6);
   CHECK(steady.changes <= 40);
 }
 
 TEST_CASE(
     "what can't be kept up with takes all that may decode, changes nothing for it, and reads no more than it takes") {
   SimulatedNode node({.decode_ms = 4, .train_ms = 2});
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   const Span span = run(tuner, node, 200);
   CHECK(span.starved > 0.3);
-  CHECK(span.last.decode == 32);
+  CHECK(span.last.stages[kDecode] == 32);
   CHECK(span.last.depth == 8);
-  CHECK(span.last.fetch == 2);
+  CHECK(span.last.stages[kFetch] == 2);
   CHECK(span.changes <= 2);
 }
 
 TEST_CASE("phases that change all the time change the decision less and less") {
   SimulatedNode node({.decode_ms = 2, .train_ms = 24});
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   uint64_t late = 0;
   double starved = 0;
   for (int phase = 0; phase < 80; phase++) {
@@ -171,58 +180,58 @@ TEST_CASE("phases that change all the time change the decision less and less") {
 
 TEST_CASE("pinned values are kept, and the others tuned") {
   TunerLimits limits = kLimits;
-  limits.decode_pinned = 5, limits.depth_pinned = 20;
+  limits.stages[kDecode].pinned = 5, limits.depth.pinned = 20;
   SimulatedNode node({.decode_ms = 1, .fetch_ms = 20, .train_ms = 40});
-  Tuner tuner(limits);
-  CHECK(tuner.decision().decode == 5);
+  Tuner tuner(kStages, limits);
+  CHECK(tuner.decision().stages[kDecode] == 5);
   CHECK(tuner.decision().depth == 8);  // no more than there can be
   for (int i = 0; i < 60; i++) {
     const Span span = run(tuner, node, 1);
-    REQUIRE(span.last.decode == 5);
+    REQUIRE(span.last.stages[kDecode] == 5);
     REQUIRE(span.last.depth == 8);
   }
-  CHECK(tuner.decision().fetch >= 16);
-  limits.fetch_pinned = 3;
+  CHECK(tuner.decision().stages[kFetch] >= 16);
+  limits.stages[kFetch].pinned = 3;
   tuner.set_limits(limits);
-  CHECK(tuner.decision().fetch == 3);
-  CHECK(run(tuner, node, 20).last.fetch == 3);
+  CHECK(tuner.decision().stages[kFetch] == 3);
+  CHECK(run(tuner, node, 20).last.stages[kFetch] == 3);
 }
 
 TEST_CASE("limits that change hold at once, and what stood where it started starts anew") {
-  Tuner tuner({.decode_max = 8, .fetch_max = 2, .depth_max = 1});
-  tuner.set_limits({.decode_max = 4, .fetch_max = 64, .depth_max = 6});
-  CHECK(tuner.decision().decode == 4);
-  CHECK(tuner.decision().fetch == 4);
+  Tuner tuner(kStages, limits_of(8, 2, 1));
+  tuner.set_limits(limits_of(4, 64, 6));
+  CHECK(tuner.decision().stages[kDecode] == 4);
+  CHECK(tuner.decision().stages[kFetch] == 4);
   CHECK(tuner.decision().depth == 6);
   SimulatedNode node({.decode_ms = 1, .train_ms = 200});
   run(tuner, node, 80);
-  REQUIRE(tuner.decision().decode == 1);
-  tuner.set_limits({.decode_max = 16, .fetch_max = 64, .depth_max = 12});
-  CHECK(tuner.decision().decode == 1);
+  REQUIRE(tuner.decision().stages[kDecode] == 1);
+  tuner.set_limits(limits_of(16, 64, 12));
+  CHECK(tuner.decision().stages[kDecode] == 1);
 }
 
 TEST_CASE("a trainer that does something else for a while finds everything as it left it") {
   SimulatedNode node({.decode_ms = 2, .train_ms = 10});
-  Tuner tuner(kLimits);
+  Tuner tuner(kStages, kLimits);
   run(tuner, node, 80);
   const TunerDecision before = tuner.decision();
-  for (int i = 0; i < 5000; i++) tuner.step({.seconds = 0.25});
+  for (int i = 0; i < 5000; i++) tuner.step({.seconds = 0.25, .stages = {}});
   CHECK(tuner.decision().changes == before.changes);
   CHECK(run(tuner, node, 20).starved < 0.01);
 }
 
 TEST_CASE("every change says why") {
-  Tuner tuner({.decode_max = 8, .fetch_max = 8, .depth_max = 4});
+  Tuner tuner(kStages, limits_of(8, 8, 4));
   CHECK(tuner.decision().reason.empty());
-  const TunerInput calm{.seconds = 0.25, .batches = 5, .ready_low = 1, .decode_busy_s = 0.3, .fetch_busy_s = 0.4};
+  const TunerInput calm{.seconds = 0.25, .batches = 5, .ready_low = 1, .stages = {{0.4, 0}, {0.3, 0}}};
   for (int i = 0; i < 4; i++) tuner.step(calm);
   CHECK(tuner.decision().reason ==
         "no trainer waited and decoding took 1.2: 8 -> 4 decode threads; "
         "no trainer waited and reading took 1.6: 4 -> 2 reads at once");
   for (int i = 0; i < 8; i++) tuner.step(calm);
-  REQUIRE(tuner.decision().decode == 2);
+  REQUIRE(tuner.decision().stages[kDecode] == 2);
   TunerInput starved = calm;
-  starved.starved_s = 0.125, starved.decode_busy_s = 0.5;
+  starved.starved_s = 0.125, starved.stages[kDecode].busy_s = 0.5;
   tuner.step(starved);
   CHECK(tuner.decision().reason ==
         "trainers waited 50 % of the time and decoding was busy: 2 -> 5 decode threads; "
