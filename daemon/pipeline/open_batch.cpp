@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace spdld::pipeline {
+namespace {
+
+// A run is cut down to this part of its length at most: long runs are of samples that cost so little that threads lose
+// more by asking again than a batch loses by waiting.
+constexpr uint64_t kShortest = 8;
+
+}  // namespace
 
 void OpenBatch::open(const batch::Batch& of, Steps::Step its_step, uint64_t now_ns) {
   batch = of;
@@ -22,7 +29,7 @@ uint64_t OpenBatch::untaken_in_order() const {
 
 Run OpenBatch::take(uint64_t most, unsigned threads) {
   const uint64_t fair = untaken_in_order() / (2 * uint64_t{threads});
-  const uint64_t wanted = std::clamp<uint64_t>(fair, 1, most);
+  const uint64_t wanted = std::clamp<uint64_t>(fair, std::max<uint64_t>(most / kShortest, 1), most);
   const uint64_t first = next_.fetch_add(wanted, std::memory_order_relaxed);
   if (first >= batch.slice.count) return {};
   return {first, std::min(wanted, batch.slice.count - first)};

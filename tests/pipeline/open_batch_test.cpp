@@ -55,10 +55,12 @@ TEST_CASE("runs get short near the end of a batch, so that there are some for al
   uint64_t taken = 19;
   while (taken < 64) {
     const Run run = opened.open.take(32, 4);
-    CHECK(run.count <= std::max<uint64_t>((64 - taken) / 8, 1));
+    CHECK(run.count <= std::max<uint64_t>((64 - taken) / 8, 4));
     taken += run.count;
   }
   CHECK(opened.open.take(32, 4).count == 0);
+  Opened dear(64);  // samples that are taken one by one stay so
+  for (int i = 0; i < 64; i++) CHECK(dear.open.take(1, 4).count == 1);
 }
 
 TEST_CASE("samples that were given back come first, one by one") {
