@@ -128,6 +128,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   using Seats = std::map<delivery::ReaderId, Seat>;
   const Setting& setting() const { return setting_; }
   State state() const { return state_; }
+  bool is_open() const { return state_ < State::kFailed; }  // its readers get batches
   const Seats& seats() const { return seats_; }
   uint64_t cut_loose() const { return cut_loose_; }  // jobs that were cut loose so far
   Tap* tap() const { return tap_.get(); }            // its filler, where that is a Tap; else none
@@ -181,7 +182,6 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   uint64_t touched_bytes() const;
   size_t jobs() const { return seats_.size() + ring_.departed(); }
   sampler::Position next_to_come() const;
-  bool is_open() const { return state_ < State::kFailed; }
   void go_where_all_want();
   void go_to(sampler::Position to);
   void tell_of_parting();

@@ -42,7 +42,7 @@ std::vector<std::shared_ptr<Feed>> Quarantine::stuck(uint64_t now_ns) {
   std::vector<std::shared_ptr<Feed>> feeds;
   for (Entry& entry : entries_) {
     if (!entry.since_ns) entry.since_ns = now_ns;
-    const bool waits = !entry.feed->seats().empty() && !entry.feed->has_failed() && entry.feed->ring().leases(entry.id);
+    const bool waits = entry.feed->is_open() && entry.feed->ring().leases(entry.id);
     if (waits && now_ns - *entry.since_ns >= kStuckNsMax) feeds.push_back(entry.feed);
   }
   return feeds;

@@ -403,6 +403,22 @@ TEST_CASE("a reader that dies with batches on a GPU ends its ring, where others 
   CHECK(feed.host_bytes() == 0);
 }
 
+TEST_CASE("a job that dies with batches on a GPU ends a shared ring where no slots are left for another job") {
+  const uint32_t jobs_max = GENERATE(2u, 3u);
+  FeedRig rig({}, 1, 20);
+  rig.rules->kind = memory::Kind::kCudaIpc;
+  rig.setting.sharing = Feed::Sharing{{2, 2, rig.sharding.steps()}, jobs_max, 1000 * kMs};
+  Feed& feed = rig.open();
+  PlainReader dead, other;
+  const ReaderId id = rig.join(dead);
+  rig.join(other);
+  REQUIRE(feed.ring().leases(id) == 2);
+  CHECK(feed.lose(id) == (jobs_max == 2));
+  CHECK(feed.has_failed() == (jobs_max == 2));
+  CHECK(other.failure.has_value() == (jobs_max == 2));
+  CHECK(feed.ring().leases(id) == 2);
+}
+
 TEST_CASE("pushed steps go to the stream") {
   FeedRig rig;
   Feed& feed = rig.open();

@@ -200,6 +200,25 @@ TEST_CASE("slots on a GPU come later, and are refused where the rank was taken o
     CHECK(second.refusal->trouble == Trouble::kConflict);
     CHECK(rig.is_in_use);
   }
+  SECTION("the ring of the other replica has failed meanwhile") {
+    rig.give_device_slots();
+    auto replicas = request;
+    replicas.group = "b", replicas.readers = 2;
+    Trainer& one = rig.attach(replicas);
+    replicas.reader = 1;
+    Trainer& two = rig.attach(replicas);
+    rig.give_device_slots();
+    rig.gpu->trouble = Error{Trouble::kStopping, "the GPU failed"};
+    rig.tick(1);
+    REQUIRE(one.failure);
+    rig.gpu->trouble.reset();
+    rig.give_device_slots();
+    replicas.reader = 0;
+    one.detach();
+    Trainer& anew = rig.attach(replicas);
+    CHECK(anew.steps.size() == 6);
+    CHECK(two.steps.size() == 6);
+  }
   SECTION("a replica finds the ring that another replica had made") {
     rig.give_device_slots();
     auto replicas = request;

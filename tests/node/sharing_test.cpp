@@ -264,6 +264,16 @@ TEST_CASE("the batches of another size are copied from the stream's: decoded onc
   CHECK(rig.streams[0]->ticks == 0);
 }
 
+TEST_CASE("a third size is copied from the stream's ring, and not from a copy") {
+  ShareRig rig;
+  rig.attach("a");
+  rig.attach(rig.sized("b", 4));
+  Trainer& c = rig.attach(rig.sized("c", 2));
+  CHECK(rig.feed_of(10).seats().size() == 3);
+  CHECK(rig.feed_of(4).seats().size() == 1);
+  CHECK(is_run(c.numbers, 0));
+}
+
 TEST_CASE("the ring that is copied from shows the Tap as one of its seats, which goes when its own ring goes") {
   ShareRig rig;
   rig.attach("a");
