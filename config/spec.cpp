@@ -1,6 +1,5 @@
 #include "config/spec.h"
 
-#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -139,38 +138,7 @@ Json deciding_json(const PipelineSpec& spec) {
   return root;
 }
 
-struct DTypeEntry {
-  DType dtype;
-  std::string_view name;
-  size_t bytes;
-};
-
-constexpr std::array<DTypeEntry, 7> kDTypes = {{{DType::kUint8, "uint8", 1},
-                                                {DType::kInt32, "int32", 4},
-                                                {DType::kInt64, "int64", 8},
-                                                {DType::kFloat16, "float16", 2},
-                                                {DType::kBfloat16, "bfloat16", 2},
-                                                {DType::kFloat32, "float32", 4},
-                                                {DType::kFloat64, "float64", 8}}};
-
-const DTypeEntry& dtype_entry(DType dtype) {
-  for (const auto& entry : kDTypes) {
-    if (entry.dtype == dtype) return entry;
-  }
-  throw std::logic_error("not a dtype: " + std::to_string(static_cast<int>(dtype)));
-}
-
 }  // namespace
-
-size_t dtype_bytes(DType dtype) { return dtype_entry(dtype).bytes; }
-std::string_view dtype_name(DType dtype) { return dtype_entry(dtype).name; }
-
-DType dtype_named(std::string_view name) {
-  for (const auto& entry : kDTypes) {
-    if (entry.name == name) return entry.dtype;
-  }
-  throw std::logic_error("no dtype is called " + std::string(name));
-}
 
 Layout layout_named(std::string_view name) {
   if (name == "NHWC") return Layout::kNhwc;

@@ -4,7 +4,6 @@
 // rely on its bounds. The daemon makes the checks that need the data set's own listing (does `from` exist there?).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,18 +12,14 @@
 #include <variant>
 #include <vector>
 
+#include "config/dtype.h"
+
 namespace spdld::config {
 
 class Json;
 
-enum class DType : uint8_t { kUint8, kInt32, kInt64, kFloat16, kBfloat16, kFloat32, kFloat64 };
 enum class Layout : uint8_t { kNhwc, kNchw };
 
-// Bytes of one element; the name as users write it ("float16").
-size_t dtype_bytes(DType dtype);
-std::string_view dtype_name(DType dtype);
-// The way back, for a parameter that the catalogue has checked (throws std::logic_error on any other text).
-DType dtype_named(std::string_view name);
 Layout layout_named(std::string_view name);  // "NHWC", "NCHW"
 
 // The place where a value was written, for errors; line 0: a spec that came as JSON has no lines.

@@ -36,6 +36,7 @@ std::string_view name_of(ErrorCode code) {
 }
 
 std::string_view name_of(DType dtype) {
+  if (dtype == DType::bool_) return "bool";  // flatc writes "bool_", because bool is a word of C++
   const char* name = dtype > DType::MAX ? "" : EnumNameDType(dtype);
   return *name ? name : "unknown";
 }
@@ -43,16 +44,25 @@ std::string_view name_of(DType dtype) {
 size_t bytes_of(DType dtype) {
   switch (dtype) {
     case DType::uint8:
+    case DType::int8:
+    case DType::bool_:
       return 1;
+    case DType::int16:
+    case DType::uint16:
     case DType::float16:
     case DType::bfloat16:
       return 2;
     case DType::int32:
+    case DType::uint32:
     case DType::float32:
       return 4;
     case DType::int64:
+    case DType::uint64:
     case DType::float64:
+    case DType::complex64:
       return 8;
+    case DType::complex128:
+      return 16;
   }
   return 0;
 }

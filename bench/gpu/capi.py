@@ -17,8 +17,8 @@ class AttachOptions(Structure):
 
 
 class Tensor(Structure):
-    _fields_ = [("name", c_char_p), ("dtype", c_int), ("rank", c_uint32), ("shape", POINTER(c_int64)),
-                ("strides", POINTER(c_int64)), ("address", c_void_p)]
+    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("dtype", c_int), ("rank", c_uint32),
+                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("address", c_void_p)]
 
 
 class Failure(Exception):
@@ -71,7 +71,7 @@ class Loader:
         return batch if result == OK else None
 
     def find(self, batch, name):
-        tensor = Tensor()
+        tensor = Tensor(struct_size=ctypes.sizeof(Tensor))
         self.library.check(self.library.c.spdld_batch_find(batch, name, byref(tensor)))
         return tensor
 

@@ -73,8 +73,30 @@ typedef enum spdld_dtype {
   SPDLD_FLOAT16 = 3,
   SPDLD_BFLOAT16 = 4,
   SPDLD_FLOAT32 = 5,
-  SPDLD_FLOAT64 = 6
+  SPDLD_FLOAT64 = 6,
+  SPDLD_BOOL = 7, /* a byte that is 0 or 1 */
+  SPDLD_INT8 = 8,
+  SPDLD_INT16 = 9,
+  SPDLD_UINT16 = 10,
+  SPDLD_UINT32 = 11,
+  SPDLD_UINT64 = 12,
+  SPDLD_COMPLEX64 = 13, /* two float32: the real part, then the imaginary part */
+  SPDLD_COMPLEX128 = 14 /* two float64 */
 } spdld_dtype;
+
+/* The role of a tensor: the meaning of its elements.
+ *
+ * An output of a fixed shape is one tensor of SPDLD_ROWS. A padded output is a tensor of SPDLD_ROWS whose shape differs
+ * from batch to batch, with a tensor of SPDLD_LENGTHS, SPDLD_MASK or both beside it. A ragged output is a tensor of
+ * SPDLD_VALUES with a tensor of SPDLD_OFFSETS beside it: sample i has the values from offsets[i] to offsets[i + 1]. */
+typedef enum spdld_role {
+  SPDLD_ROWS = 0,    /* one row for each valid sample */
+  SPDLD_VALUES = 1,  /* the values of all valid samples, one sample's after the other's; shape[0] counts values */
+  SPDLD_OFFSETS = 2, /* int64, valid + 1 numbers: where each sample's values begin, then where the last values end. They
+                        begin with 0 and never fall. In host memory the library has checked them. */
+  SPDLD_LENGTHS = 3, /* how much of each sample's row counts, along its first dimension; the rest of the row is padding */
+  SPDLD_MASK = 4     /* which elements count: not 0 for these, and 0 for padding */
+} spdld_role;
 
 /* Where batches lie. */
 typedef enum spdld_memory {
@@ -190,12 +212,16 @@ typedef struct spdld_info {
 } spdld_info;
 
 typedef struct spdld_tensor {
-  const char* name;        /* this, shape and strides are valid while the batch is held */
+  size_t struct_size;      /* sizeof(spdld_tensor). The library fills in no field beyond it. */
+  const char* name;        /* this, `of`, shape and strides are valid while the batch is held */
   spdld_dtype dtype;
-  uint32_t rank;           /* number of dimensions, at most 8 */
-  const int64_t* shape;    /* shape[0] counts the valid samples, which are fewer in a short batch */
-  const int64_t* strides;  /* in elements */
+  uint32_t rank;           /* number of dimensions, 1 to 8 */
+  const int64_t* shape;    /* shape[0] counts the valid samples, which are fewer in a short batch; for the roles
+                              SPDLD_VALUES and SPDLD_OFFSETS it counts what these say */
+  const int64_t* strides;  /* in elements, at least 0. Not every tensor is dense. */
   void* address;           /* aligned to 128 bytes; for SPDLD_CUDA_* a device address */
+  spdld_role role;
+  const char* of;          /* for offsets, lengths and a mask: the name of the tensor that they describe; else "" */
 } spdld_tensor;
 
 typedef struct spdld_batch_info {
@@ -241,6 +267,10 @@ typedef struct spdld_bad_reason {
 SPDLD_API const char* spdld_version(void);
 SPDLD_API const char* spdld_last_error(void);
 SPDLD_API const char* spdld_result_name(spdld_result result);
+/* "float16"; "unknown" for a number that is no type. The text is valid for ever. */
+SPDLD_API const char* spdld_dtype_name(spdld_dtype dtype);
+/* The bytes of one element; 0 for a number that is no type. */
+SPDLD_API size_t spdld_dtype_bytes(spdld_dtype dtype);
 
 SPDLD_API spdld_result spdld_attach(const spdld_attach_options* options, spdld_loader** loader);
 /* Gives the loader's resources back. Batches that are still held stay valid until they are released. If GPU or
@@ -322,6 +352,10 @@ SPDLD_API spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batc
 SPDLD_API spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_tensor* tensor);
 /* SPDLD_NOT_FOUND: the batch has no tensor of this name. */
 SPDLD_API spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_tensor* tensor);
+/* Gives the tensor of a role (SPDLD_OFFSETS, SPDLD_LENGTHS or SPDLD_MASK) that describes the tensor `of`.
+ * SPDLD_NOT_FOUND: the batch has none. */
+SPDLD_API spdld_result spdld_batch_find_part(const spdld_batch* batch, const char* of, spdld_role role,
+                                             spdld_tensor* tensor);
 /* A batch counts its references. spdld_next gives it with one reference; the batch returns to the daemon with its
  * last. */
 SPDLD_API void spdld_batch_retain(spdld_batch* batch);

@@ -62,12 +62,23 @@ class Batch {
   }
   spdld_tensor tensor(uint32_t index) const {
     spdld_tensor tensor{};
+    tensor.struct_size = sizeof tensor;
     check(spdld_batch_tensor(batch_.get(), index, &tensor));
     return tensor;
   }
   spdld_tensor operator[](const char* name) const {
     spdld_tensor tensor{};
+    tensor.struct_size = sizeof tensor;
     check(spdld_batch_find(batch_.get(), name, &tensor));
+    return tensor;
+  }
+  // The offsets, lengths or mask that describe a tensor. None: the batch has no such tensor.
+  std::optional<spdld_tensor> part(const char* of, spdld_role role) const {
+    spdld_tensor tensor{};
+    tensor.struct_size = sizeof tensor;
+    const spdld_result result = spdld_batch_find_part(batch_.get(), of, role, &tensor);
+    if (result == SPDLD_NOT_FOUND) return std::nullopt;
+    check(result);
     return tensor;
   }
 

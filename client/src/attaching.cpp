@@ -12,7 +12,8 @@ namespace spdld::client {
 
 namespace {
 
-constexpr uint32_t kRequest = 1;                // a connection has one ATTACH
+constexpr uint32_t kRequest = 1;  // a connection has one ATTACH
+const std::vector<std::string> kCapabilities = {"push", "float64", "classes", "spec_refused", "dtypes", "roles"};
 constexpr size_t kInlineSpecBytes = 32 * 1024;  // beside it there is room for every other field
 
 // A refusal as the daemon worded it. Stopping is being away: the caller may try again.
@@ -70,9 +71,7 @@ Outcome Greeting::connect(Deadline deadline) {
 Outcome Greeting::say_hello() {
   flatbuffers::FlatBufferBuilder builder;
   const auto client = builder.CreateString(client_name_);
-  const auto capabilities =
-      builder.CreateVector(std::vector{builder.CreateString("push"), builder.CreateString("float64"),
-                                       builder.CreateString("classes"), builder.CreateString("spec_refused")});
+  const auto capabilities = builder.CreateVectorOfStrings(kCapabilities);
   const auto body =
       proto::CreateHello(builder, proto::kVersionMin, proto::kVersionMax, client, ::getpid(), capabilities);
   const UniqueFd self = proto::open_pidfd(::getpid());

@@ -22,8 +22,10 @@ inline constexpr size_t kStreamsMax = 64;  // on which one batch is used
 struct Tensor {
   std::string name;
   spdld_dtype dtype = SPDLD_UINT8;
+  spdld_role role = SPDLD_ROWS;
+  std::string of;  // the name of the tensor that this one describes; empty: none
   uint32_t rank = 0;
-  std::array<int64_t, kRankMax> shape = {};    // the first: valid samples
+  std::array<int64_t, kRankMax> shape = {};    // the first, of rows: valid samples
   std::array<int64_t, kRankMax> strides = {};  // in elements
   void* address = nullptr;
 };
@@ -42,9 +44,13 @@ struct Content {
   std::vector<Tensor> tensors;
 };
 
-// Reads a descriptor and checks it against its slot. nullptr: it is sound; else a text that says what is wrong.
+// Reads a descriptor and checks it against its slot, without a look into the slot. nullptr: it is sound; else a text
+// that says what is wrong.
 const char* read_content(const proto::Ready& ready, const Terms& terms, std::byte* slot, uint64_t slot_bytes,
                          Content& content);
+// Checks the offsets that lie in host memory: they begin with 0, never fall, and end with the number of values. The
+// result is as above.
+const char* check_offsets(const Content& content);
 
 // References are counted by hand, since the handle crosses a C border. Any thread may call retain, drop, use and wait.
 class Batch {
@@ -58,6 +64,8 @@ class Batch {
 
   const Content& content() const { return content_; }
   const Tensor* find(std::string_view name) const;
+  // The tensor of this role that describes the tensor `of`; nullptr: there is none.
+  const Tensor* find_part(std::string_view of, spdld_role role) const;
   const Placement& placement() const { return ring().placement(); }
   const Names& sources() const { return *ring().terms().sources; }
 

@@ -15,6 +15,7 @@
 #include "client/src/returns.h"
 
 using namespace spdld::client;  // NOLINT: this file is the border of that namespace
+namespace proto = spdld::proto;
 
 struct spdld_loader {
   explicit spdld_loader(LoaderSettings settings) : resident(std::move(settings)) {}
@@ -90,9 +91,23 @@ Outcome give_text(const std::string& text, char** target) {
   return {};
 }
 
-void describe(const Tensor& tensor, spdld_tensor* target) {
-  *target = {tensor.name.c_str(), tensor.dtype,          tensor.rank,
-             tensor.shape.data(), tensor.strides.data(), tensor.address};
+// The numbers are the protocol's. Any other number becomes one that is no type.
+proto::DType wire_type(spdld_dtype dtype) {
+  const auto number = static_cast<unsigned>(dtype);
+  return static_cast<proto::DType>(std::min(number, 255u));
+}
+
+Outcome describe(const Tensor& tensor, spdld_tensor* target) {
+  spdld_tensor told = {};
+  told.name = tensor.name.c_str();
+  told.dtype = tensor.dtype;
+  told.rank = tensor.rank;
+  told.shape = tensor.shape.data();
+  told.strides = tensor.strides.data();
+  told.address = tensor.address;
+  told.role = tensor.role;
+  told.of = tensor.of.c_str();
+  return fill(told, target);
 }
 
 }  // namespace
@@ -142,6 +157,10 @@ const char* spdld_result_name(spdld_result result) {
   }
   return "unknown";
 }
+
+const char* spdld_dtype_name(spdld_dtype dtype) { return proto::name_of(wire_type(dtype)).data(); }
+
+size_t spdld_dtype_bytes(spdld_dtype dtype) { return proto::bytes_of(wire_type(dtype)); }
 
 spdld_result spdld_attach(const spdld_attach_options* given, spdld_loader** loader) {
   return guarded([&]() -> Outcome {
@@ -366,8 +385,7 @@ spdld_result spdld_batch_tensor(const spdld_batch* batch, uint32_t index, spdld_
       return failure(SPDLD_INVALID, "the batch has " + std::to_string(tensors.size()) + " tensors, none of index " +
                                         std::to_string(index));
     }
-    describe(tensors[index], tensor);
-    return {};
+    return describe(tensors[index], tensor);
   });
 }
 
@@ -377,13 +395,21 @@ spdld_result spdld_batch_find(const spdld_batch* batch, const char* name, spdld_
     if (!outcome.ok()) return outcome;
     if (!name || !tensor) return missing(name ? "tensor" : "name");
     const Tensor* found = batch->batch->find(name);
-    if (found) {
-      describe(*found, tensor);
-      return {};
-    }
+    if (found) return describe(*found, tensor);
     std::string names;
     for (const Tensor& known : batch->batch->content().tensors) names += (names.empty() ? "" : ", ") + known.name;
     return failure(SPDLD_NOT_FOUND, "the batch has no tensor \"" + std::string(name) + "\", only " + names);
+  });
+}
+
+spdld_result spdld_batch_find_part(const spdld_batch* batch, const char* of, spdld_role role, spdld_tensor* tensor) {
+  return guarded([&]() -> Outcome {
+    const Outcome outcome = usable(batch, "batch");
+    if (!outcome.ok()) return outcome;
+    if (!of || !tensor) return missing(of ? "tensor" : "of");
+    const Tensor* found = batch->batch->find_part(of, role);
+    if (found) return describe(*found, tensor);
+    return failure(SPDLD_NOT_FOUND, "the batch has no tensor of this role that describes \"" + std::string(of) + "\"");
   });
 }
 

@@ -192,6 +192,9 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   if (!ring_->slots().drop_copies(ready.slot())) {
     return failure(SPDLD_INTERNAL, "cannot drop this process's copies of a slot's pages (madvise failed)");
   }
+  const bool on_host = ring_->slots().memory() == SPDLD_HOST || ring_->slots().memory() == SPDLD_PINNED;
+  if (on_host) fault = check_offsets(content);
+  if (fault) return protocol_failure(connection, fault);
   bool copied = !ring_->placement().ready_early;
   if (!copied && connection.has_ended()) {  // a stream could wait for ever for this copy
     const Outcome done = ring_->wait_for_copy(ready.slot());

@@ -39,24 +39,10 @@ proto::ErrorCode code_of(Trouble trouble) {
   return proto::ErrorCode::internal;
 }
 
+// The numbers are the same; a test compares the names.
 proto::DType dtype_of(config::DType dtype) {
-  switch (dtype) {
-    case config::DType::kUint8:
-      return proto::DType::uint8;
-    case config::DType::kInt32:
-      return proto::DType::int32;
-    case config::DType::kInt64:
-      return proto::DType::int64;
-    case config::DType::kFloat16:
-      return proto::DType::float16;
-    case config::DType::kBfloat16:
-      return proto::DType::bfloat16;
-    case config::DType::kFloat64:
-      return proto::DType::float64;
-    case config::DType::kFloat32:
-      break;
-  }
-  return proto::DType::float32;
+  static_assert(static_cast<size_t>(proto::DType::MAX) + 1 == config::kDTypeCount);
+  return static_cast<proto::DType>(dtype);
 }
 
 proto::MemoryKind kind_of(memory::Kind kind) {

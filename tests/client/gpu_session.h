@@ -44,7 +44,7 @@ inline Batch next_in_child(const Loader& loader, int64_t timeout_ms = 5000) {
 }
 
 inline int64_t first_id(const Batch& batch) {
-  spdld_tensor ids = {};
+  spdld_tensor ids = no_tensor();
   RESULT(SPDLD_OK, spdld_batch_find(batch.get(), "sample_id", &ids));
   return *static_cast<const int64_t*>(ids.address);  // a fake device's address can be read
 }

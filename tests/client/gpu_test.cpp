@@ -4,6 +4,7 @@
 
 #include "proto/cuda/driver.h"
 #include "tests/client/gpu_session.h"
+#include "tests/support/ragged_batches.h"
 
 namespace spdld::gpu_test {
 
@@ -39,6 +40,44 @@ FakeScript endless(proto::MemoryKind memory) {
 }
 
 }  // namespace
+
+TEST_CASE("ragged and padded batches in each kind of memory") {
+  for (const proto::MemoryKind kind : kGpuKinds) {
+    FakeScript script = ragged_script();
+    script.memory = kind;
+    Bench bench(script, {});
+    CHECK(bench.trains([&](const Loaded&) {
+      const Loader loader = attach_in_child(bench.options());
+      for (uint64_t number = 0; number < 5; ++number) {
+        const Batch batch = next_in_child(loader);
+        RESULT(SPDLD_OK, spdld_batch_wait(batch.get()));
+        spdld_tensor values = no_tensor(), offsets = no_tensor(), text = no_tensor();
+        RESULT(SPDLD_OK, spdld_batch_find(batch.get(), "boxes", &values));
+        RESULT(SPDLD_OK, spdld_batch_find_part(batch.get(), "boxes", SPDLD_OFFSETS, &offsets));
+        RESULT(SPDLD_OK, spdld_batch_find(batch.get(), "text", &text));
+        MUST(values.shape[0] == boxes_in(number, 4) && offsets.shape[0] == 5);
+        MUST(static_cast<const int64_t*>(offsets.address)[4] == values.shape[0]);
+        const auto last = static_cast<size_t>(2 * values.shape[0] - 1);
+        MUST(static_cast<const float*>(values.address)[last] == static_cast<float>(100 * number + last));
+        MUST(text.shape[1] == static_cast<int64_t>(number + 4));
+      }
+    }));
+    CHECK(bench.breaches() == "");
+  }
+}
+
+TEST_CASE("offsets are checked where the host can read them, and in GPU memory only their places are") {
+  for (const proto::MemoryKind kind : kGpuKinds) {
+    FakeScript script = ragged_script();
+    script.memory = kind;
+    script.write = [](unsigned char* slot, uint64_t) { std::memset(slot + kRaggedOffsets, 0x7f, 40); };
+    Bench bench(script, {});
+    CHECK(bench.trains([&](const Loaded&) {
+      const Loader loader = attach_in_child(bench.options());
+      MUST(next_result(loader) == (kind == proto::MemoryKind::pinned ? SPDLD_INTERNAL : SPDLD_OK));
+    }));
+  }
+}
 
 TEST_CASE("a whole run over each kind of memory, with the pixels as they were made") {
   for (const proto::MemoryKind kind : kGpuKinds) {

@@ -47,7 +47,7 @@ const Hostile kHostile[] = {
     {"a NUL in a name", [](FakeReady& ready) { ready.tensors[1].name.push_back('\0'); }},
     {"a control character in a name", [](FakeReady& ready) { ready.tensors[1].name += "\x1b[m"; }},
     {"a name that is no UTF-8", [](FakeReady& ready) { ready.tensors[1].name += "\xff"; }},
-    {"an unknown type", [](FakeReady& ready) { ready.tensors[1].dtype = static_cast<proto::DType>(7); }},
+    {"an unknown type", [](FakeReady& ready) { ready.tensors[1].dtype = static_cast<proto::DType>(15); }},
     {"no dimensions", [](FakeReady& ready) { ready.tensors[1].shape.clear(); }},
     {"nine dimensions", [](FakeReady& ready) { ready.tensors[1].shape.assign(9, 4); }},
     {"a dimension beyond int64", [](FakeReady& ready) { ready.tensors[1].shape[1] = kHuge; }},

@@ -130,7 +130,7 @@ TEST_CASE("a short batch is short in every tensor") {
   Attached attached(script);
   REQUIRE(spdld_seek(attached.loader.get(), 0, 4) == SPDLD_OK);
   const test::Batch batch = next(attached.loader);
-  spdld_tensor tensor = {};
+  spdld_tensor tensor = test::no_tensor();
   REQUIRE(spdld_batch_tensor(batch.get(), 1, &tensor) == SPDLD_OK);
   CHECK(std::string(tensor.name) == "image");
   CHECK(tensor.dtype == SPDLD_UINT8);
@@ -238,7 +238,7 @@ TEST_CASE("copy-on-write slots show the new batch after the old one was written 
   for (int64_t i = 0; i < 5; ++i) {
     const test::Batch batch = next(attached.loader);
     CHECK(number_of(batch) == i);
-    spdld_tensor tensor = {};
+    spdld_tensor tensor = test::no_tensor();
     REQUIRE(spdld_batch_find(batch.get(), "image", &tensor) == SPDLD_OK);
     std::memset(tensor.address, 0xff, 12);
   }

@@ -31,7 +31,7 @@ void refused(const Loader& loader, uint64_t epoch, uint64_t step, const Ids& ids
 
 Ids ids_of(const Loader& loader) {
   const Batch batch = next(loader);
-  spdld_tensor ids = {};
+  spdld_tensor ids = test::no_tensor();
   REQUIRE(spdld_batch_find(batch.get(), "sample_id", &ids) == SPDLD_OK);
   const auto* id = static_cast<const int64_t*>(ids.address);
   return {id, id + ids.shape[0]};

@@ -81,9 +81,16 @@ inline spdld_result next_result(const Loader& loader, int64_t timeout_ms = 5000)
   return result;
 }
 
+// For a call that fills it in.
+inline spdld_tensor no_tensor() {
+  spdld_tensor tensor = {};
+  tensor.struct_size = sizeof tensor;
+  return tensor;
+}
+
 // Whether every pixel is what the fake daemon writes beside this sample id.
 inline bool is_intact(const spdld_batch* batch) {
-  spdld_tensor ids = {}, image = {};
+  spdld_tensor ids = no_tensor(), image = no_tensor();
   if (spdld_batch_find(batch, "sample_id", &ids) != SPDLD_OK) return false;
   if (spdld_batch_find(batch, "image", &image) != SPDLD_OK) return false;
   const auto* id = static_cast<const int64_t*>(ids.address);
@@ -100,7 +107,7 @@ inline bool is_intact(const spdld_batch* batch) {
 // The batch's number over all epochs (the fake daemon's batches have 4 samples unless told otherwise).
 inline int64_t number_of(const Batch& batch, int64_t batch_size = 4) {
   REQUIRE(is_intact(batch.get()));
-  spdld_tensor ids = {};
+  spdld_tensor ids = no_tensor();
   REQUIRE(spdld_batch_find(batch.get(), "sample_id", &ids) == SPDLD_OK);
   return *static_cast<const int64_t*>(ids.address) / batch_size;
 }

@@ -50,10 +50,13 @@ TEST_CASE("dtypes and layouts", "[config]") {
   CHECK(dtype_bytes(DType::kBfloat16) == 2);
   CHECK(dtype_bytes(DType::kInt64) == 8);
   CHECK(dtype_bytes(DType::kFloat64) == 8);
-  for (const auto dtype : {DType::kUint8, DType::kInt32, DType::kInt64, DType::kFloat16, DType::kBfloat16,
-                           DType::kFloat32, DType::kFloat64}) {
+  CHECK(dtype_bytes(DType::kComplex128) == 16);
+  CHECK(dtype_name(DType::kBool) == "bool");
+  for (size_t number = 0; number < kDTypeCount; number++) {
+    const auto dtype = static_cast<DType>(number);
     CHECK(dtype_named(dtype_name(dtype)) == dtype);
   }
+  CHECK_THROWS_AS(dtype_bytes(static_cast<DType>(kDTypeCount)), std::logic_error);
   CHECK(layout_named("NHWC") == Layout::kNhwc);
   CHECK(layout_named("NCHW") == Layout::kNchw);
   CHECK_THROWS_AS(dtype_named("float"), std::logic_error);

@@ -58,6 +58,21 @@ void touch(const client::Tensor& tensor) {
   (void)sink;
 }
 
+void check_rows(const client::Content& content, const client::Tensor& offsets) {
+  if (offsets.role != SPDLD_OFFSETS) return;
+  if (offsets.shape[0] != static_cast<int64_t>(content.valid) + 1) std::abort();
+  for (const client::Tensor& values : content.tensors) {
+    if (values.name != offsets.of || values.role != SPDLD_VALUES) continue;
+    const auto* numbers = static_cast<const int64_t*>(offsets.address);
+    for (int64_t i = 0; i < offsets.shape[0]; ++i) {
+      const int64_t offset = numbers[i * offsets.strides[0]];
+      if (offset < 0 || offset > values.shape[0]) std::abort();
+    }
+    return;
+  }
+  std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -66,10 +81,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<proto::TensorDescriptor>> tensors(numbers.next() % 4);
   for (auto& tensor : tensors) {
-    const auto dtype = static_cast<proto::DType>(numbers.next() % 8);
+    const auto dtype = static_cast<proto::DType>(numbers.next() % 16);
     const std::vector<uint64_t> shape = numbers.some(9), strides = numbers.some(9);
     const uint64_t offset = numbers.next() * (numbers.next() % 2 == 0 ? client::kAlignment : 1);
-    tensor = proto::CreateTensorDescriptorDirect(builder, "t", dtype, &shape, &strides, offset);
+    const auto role = static_cast<proto::Role>(numbers.next() % 6);
+    const char* const names[] = {"a", "b", "c"};
+    const char* const name = names[numbers.next() % 3];
+    const char* const of = numbers.next() % 2 ? names[numbers.next() % 3] : nullptr;
+    tensor = proto::CreateTensorDescriptorDirect(builder, name, dtype, &shape, &strides, offset, role, of);
   }
   const uint64_t valid = numbers.next();
   const auto vector = builder.CreateVector(tensors);
@@ -98,6 +117,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (client::read_content(*message->body_as_Ready(), terms, slot.data(), slot.size(), content)) return 0;
   if (content.source_counts.size() != terms.sources->texts.size()) std::abort();
   for (const client::Tensor& tensor : content.tensors) touch(tensor);
+  // The slot's bytes are as a daemon left them: whatever the client accepts leads to values that are there.
+  for (size_t i = 0; i < slot.size(); i += 8) {
+    const uint64_t number = numbers.next() % 64;
+    std::memcpy(slot.data() + i, &number, sizeof number);
+  }
+  if (!client::check_offsets(content)) {
+    for (const client::Tensor& tensor : content.tensors) check_rows(content, tensor);
+  }
   uint64_t counted_bad = 0;
   for (const client::BadReason& reason : content.bad) {
     if (reason.count == 0 || reason.reason.size() > 512 || reason.name.size() > 512) std::abort();

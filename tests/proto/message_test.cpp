@@ -29,7 +29,12 @@ Bytes ready_message() {
         proto::CreateTensorDescriptorDirect(builder, "image", proto::DType::float16, &shape, &strides, 512);
     const std::vector<uint64_t> count = {64};
     const auto id = proto::CreateTensorDescriptorDirect(builder, "sample_id", proto::DType::int64, &count);
-    const auto tensors = builder.CreateVector(std::vector{id, image});
+    const std::vector<uint64_t> values = {1000, 4}, ends = {65};
+    const auto boxes = proto::CreateTensorDescriptorDirect(builder, "boxes", proto::DType::float32, &values, nullptr,
+                                                           4096, proto::Role::values);
+    const auto offsets = proto::CreateTensorDescriptorDirect(builder, "boxes.offsets", proto::DType::int64, &ends,
+                                                             nullptr, 8192, proto::Role::offsets, "boxes");
+    const auto tensors = builder.CreateVector(std::vector{id, image, boxes, offsets});
     const auto position = proto::CreatePosition(builder, 3, 17);
     const proto::SampleRange range(1088, 64);
     return proto::CreateReady(builder, 5, 2, 1, 99, position, 63, tensors, &range, 4, 6, 3);
@@ -68,7 +73,8 @@ std::vector<Bytes> all_messages() {
   }));
   messages.push_back(message_of(proto::Body::Attached, [](FlatBufferBuilder& builder) {
     const std::vector<uint64_t> shape = {3, 224, 224};
-    const auto output = proto::CreateOutputSchemaDirect(builder, "image", proto::DType::uint8, &shape);
+    const auto output =
+        proto::CreateOutputSchemaDirect(builder, "image", proto::DType::uint8, &shape, proto::Role::values, "of", 640);
     const auto outputs = builder.CreateVector(std::vector{output});
     const auto position = proto::CreatePosition(builder, 1, 2);
     const auto name = builder.CreateString("p"), fingerprint = builder.CreateString("f");
@@ -131,6 +137,10 @@ TEST_CASE("a descriptor keeps every field") {
   CHECK(image->shape()->Get(3) == 224);
   CHECK(image->strides()->Get(0) == 150528);
   CHECK(image->offset() == 512);
+  CHECK(image->role() == proto::Role::rows);
+  CHECK(ready->tensors()->Get(2)->role() == proto::Role::values);
+  CHECK(ready->tensors()->Get(3)->role() == proto::Role::offsets);
+  CHECK(proto::text_of(ready->tensors()->Get(3)->of()) == "boxes");
 }
 
 TEST_CASE("what is no message is refused") {
@@ -196,13 +206,15 @@ TEST_CASE("names and sizes of types and errors") {
   CHECK(proto::name_of(proto::ErrorCode::conflict) == "conflict");
   CHECK(proto::name_of(static_cast<proto::ErrorCode>(999)) == "unknown");
   CHECK(proto::name_of(proto::DType::bfloat16) == "bfloat16");
+  CHECK(proto::name_of(proto::DType::bool_) == "bool");
   CHECK(proto::name_of(static_cast<proto::DType>(99)) == "unknown");
-  CHECK(proto::bytes_of(proto::DType::uint8) == 1);
-  CHECK(proto::bytes_of(proto::DType::int32) == 4);
-  CHECK(proto::bytes_of(proto::DType::int64) == 8);
-  CHECK(proto::bytes_of(proto::DType::float16) == 2);
-  CHECK(proto::bytes_of(proto::DType::bfloat16) == 2);
-  CHECK(proto::bytes_of(proto::DType::float32) == 4);
+  const size_t bytes[] = {1, 4, 8, 2, 2, 4, 8, 1, 1, 2, 2, 4, 8, 8, 16};
+  REQUIRE(std::size(bytes) == static_cast<size_t>(proto::DType::MAX) + 1);
+  for (size_t i = 0; i < std::size(bytes); ++i) {
+    INFO(i);
+    CHECK(proto::bytes_of(static_cast<proto::DType>(i)) == bytes[i]);
+    CHECK(proto::name_of(static_cast<proto::DType>(i)) != "unknown");
+  }
   CHECK(proto::bytes_of(static_cast<proto::DType>(99)) == 0);
 }
 

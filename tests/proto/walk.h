@@ -64,7 +64,8 @@ inline uint64_t sum_of(const proto::Attached& body) {
                  body.push_ids_max() + sum_of(body.sources()) + sum_of(body.missing()) + body.missing_count();
   for (flatbuffers::uoffset_t i = 0; body.outputs() && i < body.outputs()->size(); ++i) {
     const proto::OutputSchema* output = body.outputs()->Get(i);
-    sum += sum_of(output->name()) + proto::bytes_of(output->dtype()) + sum_of(output->shape());
+    sum += sum_of(output->name()) + proto::bytes_of(output->dtype()) + sum_of(output->shape()) +
+           static_cast<uint64_t>(output->role()) + sum_of(output->of()) + output->rows_max();
   }
   return sum;
 }
@@ -81,7 +82,7 @@ inline uint64_t sum_of(const proto::Ready& body) {
   for (flatbuffers::uoffset_t i = 0; body.tensors() && i < body.tensors()->size(); ++i) {
     const proto::TensorDescriptor* tensor = body.tensors()->Get(i);
     sum += sum_of(tensor->name()) + proto::name_of(tensor->dtype()).size() + sum_of(tensor->shape()) +
-           sum_of(tensor->strides()) + tensor->offset();
+           sum_of(tensor->strides()) + tensor->offset() + static_cast<uint64_t>(tensor->role()) + sum_of(tensor->of());
   }
   return sum;
 }

@@ -171,6 +171,9 @@ bool FakeDaemon::answer_hello(Session& session, const proto::Hello& hello, const
     ++counts.hellos;
     counts.pidfds += fds.size() == 1 && proto::is_pidfd(fds[0].get()) ? 1 : 0;
     counts.last_client = proto::text_of(hello.client());
+    counts.last_capabilities.clear();
+    for (uint32_t i = 0; hello.capabilities() && i < hello.capabilities()->size(); ++i)
+      counts.last_capabilities.emplace_back(proto::text_of(hello.capabilities()->Get(i)));
   });
   if (!script_.answers_hello || counts().hellos > script_.answers_hellos) return true;
   if (script_.hello_goodbye && refused_attaches_++ < script_.attach_errors) return send_goodbye(session.socket.get());
@@ -386,6 +389,7 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
     std::memcpy(start + 8 * i, &id, 8);
     for (uint64_t c = 0; c < 3; ++c) start[128 + 3 * i + c] = static_cast<unsigned char>(id + c);
   }
+  if (script_.write) script_.write(start, session.epoch * script_.steps_per_epoch + session.step);
   if (session.device) session.device->publish(index);
   const bool last = session.step + 1 == script_.steps_per_epoch;
   FakeReady ready{
@@ -407,7 +411,9 @@ void FakeDaemon::send_ready(Session& session, uint32_t index) {
     const auto name = builder.CreateString(tensor.name);
     const auto shape = builder.CreateVector(tensor.shape);
     const auto strides = builder.CreateVector(tensor.strides);
-    tensors.push_back(proto::CreateTensorDescriptor(builder, name, tensor.dtype, shape, strides, tensor.offset));
+    const auto of = tensor.of.empty() ? 0 : builder.CreateString(tensor.of);
+    tensors.push_back(
+        proto::CreateTensorDescriptor(builder, name, tensor.dtype, shape, strides, tensor.offset, tensor.role, of));
   }
   const auto vector = builder.CreateVector(tensors);
   const auto position = ready.has_position ? proto::CreatePosition(builder, ready.epoch, ready.step)

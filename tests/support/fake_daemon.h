@@ -22,6 +22,8 @@ struct FakeTensor {
   std::vector<uint64_t> shape;
   std::vector<uint64_t> strides;
   uint64_t offset;
+  proto::Role role = proto::Role::rows;
+  std::string of = {};
 };
 
 struct FakeReady {
@@ -116,6 +118,8 @@ struct FakeScript {
   uint64_t missing_count = 0;
   std::vector<std::string> sources = {};  // of a mix; READYs count nothing unless `tamper` does
   std::function<void(FakeReady&)> tamper;
+  // Writes into a batch's slot before `tamper` sees its descriptor; `number`: of the batch over all epochs.
+  std::function<void(unsigned char* slot, uint64_t number)> write;
   std::function<std::unique_ptr<FakeSlots>(const FakeScript&, const proto::Attach&)> make_slots;
   std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // if set, memory of a GPU is made up
   std::function<void(const FakeCounts&)> on_change;                      // at every count, on the daemon's thread
@@ -130,6 +134,7 @@ struct FakeCounts {
   uint64_t pushes = 0, pushed_steps = 0, pushed_ends = 0;
   uint64_t detaches = 0, kept_leases = 0, ended_sessions = 0, open_sessions = 0;
   std::string last_spec, last_folder, last_group, last_client;
+  std::vector<std::string> last_capabilities = {};
   uint32_t last_rank = 0, last_world_size = 0, last_local_rank = 0;
   std::string last_device;
   std::vector<std::vector<uint8_t>> last_gpus;

@@ -23,11 +23,12 @@ from spdld._errors import (ChangedError, ConflictError, DataWarning, DeniedError
 from spdld._frameworks import framework_of
 from spdld._moving import refuse
 from spdld._progress import display_for
+from spdld._ragged import Ragged
 from spdld._spdld import Batch, Info, Loader, Tensor
 from spdld._spec import pipeline_of
 from spdld._state import text_of
 
-__all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Info", "Error", "InvalidError", "NoDaemonError",
+__all__ = ["attach", "query", "Loader", "Batch", "Tensor", "Ragged", "Info", "Error", "InvalidError", "NoDaemonError",
            "DeniedError", "NotFoundError", "ConflictError", "ChangedError", "LimitError", "TimeoutError", "FailedError",
            "VersionError", "UnsupportedError", "ForkedError", "SpdldWarning", "DataWarning"]
 

@@ -36,11 +36,25 @@ class Framework(abc.ABC):
         function. For memory and device see Info."""
 
 
+# Types that not every torch takes by DLPack, and the type of the same size that torch takes in their place.
+_TORCH_BY_WAY_OF = {"bool": "uint8", "uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
 class _Torch(Framework):
     name = "torch"
 
     def __init__(self) -> None:
         self._torch = self._module("torch")
+
+    def _array(self, tensor: Tensor) -> Any:
+        through = _TORCH_BY_WAY_OF.get(tensor.dtype)
+        if through is None:
+            return self._torch.from_dlpack(tensor)
+        dtype = getattr(self._torch, tensor.dtype, None)
+        if dtype is None:
+            raise UnsupportedError(f'the tensor "{tensor.name}" is {tensor.dtype}, which torch {self._torch.__version__} does '
+                                   'not have: install torch 2.3 or later, or use another dtype or framework="numpy"')
+        return self._torch.from_dlpack(tensor._viewed(through)).view(dtype)
 
     def refuses_gpus(self) -> Optional[str]:
         torch = self._torch
@@ -53,15 +67,14 @@ class _Torch(Framework):
 
     def converter(self, memory: str, device: Optional[int]) -> Tuple[Converter, Order]:
         # For GPU memory, torch itself gives its current stream.
-        from_dlpack: Callable[[Tensor], Any] = self._torch.from_dlpack
         if memory != "pinned" or self.refuses_gpus() is not None:
-            return from_dlpack, None
+            return self._array, None
         current_stream = self._torch.cuda.current_stream
 
         def convert(tensor: Tensor) -> Any:
             # A copy by .to("cuda", non_blocking=True) is then done before the memory is filled anew.
             tensor.use(current_stream(device))
-            return from_dlpack(tensor)
+            return self._array(tensor)
         return convert, None
 
 

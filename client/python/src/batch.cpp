@@ -23,10 +23,12 @@ namespace {
 constexpr size_t kSmallBytesMax = 256;
 
 bool is_small(const spdld_tensor& tensor) {
-  size_t bytes = bytes_of(tensor.dtype);
+  size_t bytes = spdld_dtype_bytes(tensor.dtype);
   for (uint32_t i = 1; i < tensor.rank && bytes <= kSmallBytesMax; ++i) bytes *= static_cast<size_t>(tensor.shape[i]);
   return bytes <= kSmallBytesMax;
 }
+
+bool is_hidden(const spdld_tensor& tensor) { return tensor.role == SPDLD_OFFSETS; }  // its output's Ragged has it
 
 }  // namespace
 
@@ -34,11 +36,12 @@ Batch::Batch(spdld::Batch lease, nb::object convert, std::shared_ptr<Parked> par
     : lease_(std::move(lease)), convert_(std::move(convert)), parked_(std::move(parked)), info_(lease_.info()) {
   names_.reserve(info_.tensors);
   tensors_.reserve(info_.tensors);
-  for (uint32_t i = 0; i < info_.tensors; ++i) {
-    tensors_.push_back(lease_.tensor(i));
-    names_.emplace_back(tensors_.back().name);
-    const bool is_copied = info_.memory == SPDLD_HOST && !convert_.is_none() && is_small(tensors_.back());
-    copies_.push_back(is_copied ? std::make_shared<const Copied>(tensors_.back()) : nullptr);
+  for (uint32_t i = 0; i < info_.tensors; ++i) tensors_.push_back(lease_.tensor(i));
+  for (const spdld_tensor& tensor : tensors_) {
+    if (!is_hidden(tensor)) names_.emplace_back(tensor.name);
+    const bool is_copied =
+        info_.memory == SPDLD_HOST && !convert_.is_none() && !has_own_shape(tensor) && is_small(tensor);
+    copies_.push_back(is_copied ? std::make_shared<const Copied>(tensor) : nullptr);
   }
   for (uint32_t i = 0; i < info_.sources; ++i) {  // copied, so that it stays readable after release()
     source_counts_.emplace_back(info_.source_names[i], info_.source_counts[i]);
@@ -51,40 +54,85 @@ void Batch::check_held() const {
   if (!lease_) raise(SPDLD_INVALID, "this batch was released: take its tensors before you release it");
 }
 
-Tensor Batch::tensor(const std::string& name) const {
-  check_held();
+// Whether the tensor's rows differ from batch to batch: such a tensor is never copied, however small its rows are in
+// one batch.
+bool Batch::has_own_shape(const spdld_tensor& tensor) const {
+  if (tensor.role == SPDLD_VALUES || tensor.role == SPDLD_MASK) return true;
+  return std::any_of(tensors_.begin(), tensors_.end(),
+                     [&](const spdld_tensor& other) { return std::string_view(other.of) == tensor.name; });
+}
+
+// KeyError, with the names that there are, where there is no tensor of this name.
+size_t Batch::index_of(const std::string& name) const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (name == tensors_[i].name) return i;
+  }
+  spdld_tensor none{};
+  none.struct_size = sizeof none;
+  spdld_batch_find(lease_.get(), name.c_str(), &none);  // for its sentence
+  throw nb::key_error(spdld_last_error());
+}
+
+// By the library, which refuses calls in a forked child.
+Tensor Batch::checked_tensor(size_t index) const {
   spdld_tensor tensor{};
-  const spdld_result result = spdld_batch_find(lease_.get(), name.c_str(), &tensor);
-  if (result == SPDLD_NOT_FOUND) throw nb::key_error(spdld_last_error());
+  tensor.struct_size = sizeof tensor;
+  const spdld_result result = spdld_batch_tensor(lease_.get(), static_cast<uint32_t>(index), &tensor);
   if (result != SPDLD_OK) raise_last(result);
   return tensor_of(tensor);
 }
 
+Tensor Batch::tensor(const std::string& name) const {
+  check_held();
+  return checked_tensor(index_of(name));
+}
+
+nb::object Batch::converted(const Tensor& tensor) const {
+  nb::object object = nb::cast(tensor);
+  return convert_.is_none() ? object : convert_(object);
+}
+
+nb::object Batch::array_of(size_t index, Take take) const {
+  const bool has_copy = take == Take::kView && copies_[index];
+  if (has_copy) return converted(Tensor(copies_[index]));
+  if (take == Take::kView || on_gpu()) return converted(checked_tensor(index));
+  return converted(Tensor(std::make_shared<const Copied>(tensors_[index])));
+}
+
+// An array, or for a ragged output an object of spdld.Ragged with two arrays.
+nb::object Batch::output(size_t index, const std::function<nb::object(size_t)>& array) const {
+  const spdld_tensor& values = tensors_[index];
+  if (values.role != SPDLD_VALUES) return array(index);
+  const auto is_offsets = [&](const spdld_tensor& tensor) {
+    return is_hidden(tensor) && std::string_view(tensor.of) == values.name;
+  };
+  const auto offsets = std::find_if(tensors_.begin(), tensors_.end(), is_offsets) - tensors_.begin();
+  return nb::module_::import_("spdld._ragged")
+      .attr("Ragged")(values.name, array(index), array(static_cast<size_t>(offsets)));
+}
+
 nb::object Batch::array(const std::string& name) const {
   check_held();
-  const auto at = std::find(names_.begin(), names_.end(), name) - names_.begin();
-  const bool is_copied = static_cast<size_t>(at) < copies_.size() && copies_[static_cast<size_t>(at)];
-  nb::object tensor = nb::cast(is_copied ? Tensor(copies_[static_cast<size_t>(at)]) : this->tensor(name));
-  return convert_.is_none() ? tensor : convert_(tensor);
+  const spdld::Batch held = lease_;  // a framework runs Python code, so another thread may release the batch meanwhile
+  return output(index_of(name), [this](size_t index) { return array_of(index, Take::kView); });
 }
 
 nb::dict Batch::copy() const {
   check_held();
-  const spdld::Batch held = lease_;  // a framework runs Python code, so another thread may release the batch meanwhile
+  const spdld::Batch held = lease_;
+  if (on_gpu() && convert_.is_none()) {
+    raise(SPDLD_UNSUPPORTED,
+          "this batch lies in GPU memory, and the loader has no framework that could copy it: copy its tensors with "
+          "the library that takes them");
+  }
   nb::dict arrays;
-  for (const spdld_tensor& tensor : tensors_) {
-    if (!on_gpu()) {
-      nb::object copied = nb::cast(Tensor(std::make_shared<const Copied>(tensor)));
-      arrays[tensor.name] = convert_.is_none() ? copied : convert_(copied);
-      continue;
-    }
-    if (convert_.is_none()) {
-      raise(SPDLD_UNSUPPORTED,
-            "this batch lies in GPU memory, and the loader has no framework that could copy it: copy its tensors with "
-            "the library that takes them");
-    }
-    const nb::object array = this->array(tensor.name);
-    arrays[tensor.name] = array.attr(nb::hasattr(array, "clone") ? "clone" : "copy")();  // torch has clone()
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (is_hidden(tensors_[i])) continue;
+    arrays[tensors_[i].name] = output(i, [this](size_t index) {
+      const nb::object array = array_of(index, Take::kCopy);
+      if (!on_gpu()) return array;
+      return nb::object(array.attr(nb::hasattr(array, "clone") ? "clone" : "copy")());  // torch has clone()
+    });
   }
   return arrays;
 }
@@ -161,13 +209,15 @@ void bind_batch(nb::module_& module) {
       "anew, when neither this object nor anything made of it lives. That may happen on any thread.\n\n"
       "In host memory a tensor of at most 256 bytes a sample, such as labels and ids, comes as a copy, so that a "
       "program may keep it without keeping the batch. Each batch[name] gives the same copy. A change to the copy does "
-      "not show in tensor(name).")
+      "not show in tensor(name). Arrays whose shape differs from batch to batch are never copies.\n\n"
+      "A ragged output comes as a spdld.Ragged, which has its values and its offsets. A padded output comes as an "
+      "array whose shape differs from batch to batch, with its lengths or its mask beside it, under their own names.")
       .def_prop_ro("epoch", [](const Batch& self) { return self.info().epoch; })
       .def_prop_ro(
           "step", [](const Batch& self) { return self.info().step; }, "The step of the batch within the epoch, from 0.")
       .def_prop_ro(
           "valid", [](const Batch& self) { return self.info().valid; },
-          "The number of samples in the batch, which is the first size of every tensor. In a short last step it is "
+          "The number of samples in the batch, which is the first size of every array. In a short last step it is "
           "less than the batch size, and a rank may have no samples.")
       .def_prop_ro(
           "first", [](const Batch& self) { return self.info().first; },
@@ -187,7 +237,8 @@ void bind_batch(nb::module_& module) {
                    "The number of valid samples that come from each source, as a dict by the name of the source. The "
                    "dict is empty where the pipeline has a single source.")
       .def("__getitem__", &Batch::array, "name"_a, nb::lock_self(),
-           "Returns the tensor as an array of the loader's framework. Raises KeyError where there is no tensor of this "
+           "Returns the tensor as an array of the loader's framework, and a ragged output as a spdld.Ragged. Raises "
+           "KeyError where there is no tensor of this "
            "name, and InvalidError (a ValueError) after release().")
       .def("tensor", &Batch::tensor, "name"_a, nb::lock_self(),
            "Returns the tensor as a spdld.Tensor, for any consumer of DLPack. Its memory is always the batch's own "

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
 #include <memory>
 #include <spdld.hpp>
 #include <string>
@@ -39,7 +40,15 @@ class Batch {
   std::string describe() const;
 
  private:
+  enum class Take : uint8_t { kView, kCopy };
+
   void check_held() const;
+  bool has_own_shape(const spdld_tensor& tensor) const;
+  size_t index_of(const std::string& name) const;
+  Tensor checked_tensor(size_t index) const;
+  nanobind::object converted(const Tensor& tensor) const;
+  nanobind::object array_of(size_t index, Take take) const;
+  nanobind::object output(size_t index, const std::function<nanobind::object(size_t)>& array) const;
   Tensor tensor_of(const spdld_tensor& tensor) const;
   bool on_gpu() const { return info_.memory == SPDLD_CUDA_HANDLE || info_.memory == SPDLD_CUDA_FD; }
 
@@ -47,10 +56,11 @@ class Batch {
   nanobind::object convert_;
   std::shared_ptr<Parked> parked_;
   spdld_batch_info info_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_;  // of outputs: without the offsets of ragged outputs
   std::vector<std::pair<std::string, uint32_t>> source_counts_;
-  std::vector<spdld_tensor> tensors_;  // in the same order; valid while lease_ holds the batch
-  // In the same order: the copy of a small tensor, from which arrays are made. None: arrays are made from the slot.
+  std::vector<spdld_tensor> tensors_;  // all of them; valid while lease_ holds the batch
+  // In the order of tensors_: the copy of a small tensor, from which arrays are made. None: arrays are made from the
+  // slot.
   std::vector<std::shared_ptr<const Copied>> copies_;
 };
 

@@ -12,26 +12,9 @@ constexpr size_t kAlignment = 128;
 
 }  // namespace
 
-size_t bytes_of(spdld_dtype dtype) {
-  switch (dtype) {
-    case SPDLD_UINT8:
-      return 1;
-    case SPDLD_FLOAT16:
-    case SPDLD_BFLOAT16:
-      return 2;
-    case SPDLD_INT32:
-    case SPDLD_FLOAT32:
-      return 4;
-    case SPDLD_INT64:
-    case SPDLD_FLOAT64:
-      return 8;
-  }
-  return 0;
-}
-
 Copied::Copied(const spdld_tensor& tensor) : name_(tensor.name), tensor_(tensor) {
   const size_t rank = std::min<size_t>(tensor.rank, kRankMax);
-  const size_t element_bytes = bytes_of(tensor.dtype);
+  const size_t element_bytes = spdld_dtype_bytes(tensor.dtype);
   std::copy_n(tensor.shape, rank, shape_.begin());
   int64_t elements = 1;
   for (size_t i = rank; i-- > 0;) {

@@ -11,8 +11,6 @@ namespace spdld::python {
 
 inline constexpr size_t kRankMax = 8;
 
-size_t bytes_of(spdld_dtype dtype);
-
 class Copied {
  public:
   explicit Copied(const spdld_tensor& tensor);  // in host memory

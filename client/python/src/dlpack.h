@@ -12,7 +12,7 @@ namespace spdld::python::dlpack {
 inline constexpr int32_t kCpu = 1;
 inline constexpr int32_t kCuda = 2;
 
-enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4 };
+enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 
 struct Version {
   uint32_t major;

@@ -7,24 +7,35 @@ namespace spdld::python {
 
 namespace {
 
-dlpack::DataType dlpack_type(spdld_dtype dtype) {
+dlpack::TypeCode code_of(spdld_dtype dtype) {
   switch (dtype) {
-    case SPDLD_UINT8:
-      return {dlpack::kUInt, 8, 1};
+    case SPDLD_BOOL:
+      return dlpack::kBool;
+    case SPDLD_INT8:
+    case SPDLD_INT16:
     case SPDLD_INT32:
-      return {dlpack::kInt, 32, 1};
     case SPDLD_INT64:
-      return {dlpack::kInt, 64, 1};
+      return dlpack::kInt;
     case SPDLD_FLOAT16:
-      return {dlpack::kFloat, 16, 1};
-    case SPDLD_BFLOAT16:
-      return {dlpack::kBfloat, 16, 1};
     case SPDLD_FLOAT32:
-      return {dlpack::kFloat, 32, 1};
     case SPDLD_FLOAT64:
-      return {dlpack::kFloat, 64, 1};
+      return dlpack::kFloat;
+    case SPDLD_BFLOAT16:
+      return dlpack::kBfloat;
+    case SPDLD_COMPLEX64:
+    case SPDLD_COMPLEX128:
+      return dlpack::kComplex;
+    case SPDLD_UINT8:
+    case SPDLD_UINT16:
+    case SPDLD_UINT32:
+    case SPDLD_UINT64:
+      break;
   }
-  return {};
+  return dlpack::kUInt;
+}
+
+dlpack::DataType dlpack_type(spdld_dtype dtype) {
+  return {code_of(dtype), static_cast<uint8_t>(8 * spdld_dtype_bytes(dtype)), 1};
 }
 
 }  // namespace
@@ -35,9 +46,11 @@ Exported::Exported(spdld::Batch batch, const spdld_tensor& tensor, dlpack::Devic
   describe(tensor, device);
 }
 
-Exported::Exported(std::shared_ptr<const Copied> copied, bool is_consumers)
+Exported::Exported(std::shared_ptr<const Copied> copied, spdld_dtype dtype, bool is_consumers)
     : copied_(std::move(copied)), is_consumers_copy_(is_consumers) {
-  describe(copied_->tensor(), {dlpack::kCpu, 0});
+  spdld_tensor tensor = copied_->tensor();
+  tensor.dtype = dtype;
+  describe(tensor, {dlpack::kCpu, 0});
 }
 
 void Exported::describe(const spdld_tensor& tensor, dlpack::Device device) {

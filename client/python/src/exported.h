@@ -21,8 +21,8 @@ class Exported {
   Exported(const Exported&) = delete;
   Exported& operator=(const Exported&) = delete;
 
-  // `is_consumers`: nobody else holds the copy.
-  Exported(std::shared_ptr<const Copied> copied, bool is_consumers);
+  // `dtype`: of the copy's elements, as the consumer sees them. `is_consumers`: nobody else holds the copy.
+  Exported(std::shared_ptr<const Copied> copied, spdld_dtype dtype, bool is_consumers);
 
   // The structure belongs to `exported`. This call gives both to the consumer, and its deleter frees both.
   static dlpack::Managed* hand_over(std::unique_ptr<Exported> exported);

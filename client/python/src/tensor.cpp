@@ -44,47 +44,42 @@ nb::tuple tuple_of(const int64_t* numbers, uint32_t count, int64_t factor = 1) {
   return nb::tuple(list);
 }
 
-const char* array_type(spdld_dtype dtype) {  // as numpy's array interface, version 3, spells it
-  switch (dtype) {
-    case SPDLD_UINT8:
-      return "|u1";
-    case SPDLD_INT32:
-      return "<i4";
-    case SPDLD_INT64:
-      return "<i8";
-    case SPDLD_FLOAT16:
-      return "<f2";
-    case SPDLD_FLOAT32:
-      return "<f4";
-    case SPDLD_FLOAT64:
-      return "<f8";
-    case SPDLD_BFLOAT16:
-      break;
-  }
-  return nullptr;
+// As numpy's array interface, version 3, spells it. An empty text: numpy lacks the type.
+std::string array_type(spdld_dtype dtype) {
+  const char kind = [dtype] {
+    switch (dtype) {
+      case SPDLD_BOOL:
+        return 'b';
+      case SPDLD_UINT8:
+      case SPDLD_UINT16:
+      case SPDLD_UINT32:
+      case SPDLD_UINT64:
+        return 'u';
+      case SPDLD_INT8:
+      case SPDLD_INT16:
+      case SPDLD_INT32:
+      case SPDLD_INT64:
+        return 'i';
+      case SPDLD_FLOAT16:
+      case SPDLD_FLOAT32:
+      case SPDLD_FLOAT64:
+        return 'f';
+      case SPDLD_COMPLEX64:
+      case SPDLD_COMPLEX128:
+        return 'c';
+      case SPDLD_BFLOAT16:
+        break;
+    }
+    return '\0';
+  }();
+  if (!kind) return {};
+  const size_t bytes = spdld_dtype_bytes(dtype);
+  return (bytes == 1 ? "|" : "<") + std::string(1, kind) + std::to_string(bytes);
 }
 
 }  // namespace
 
-const char* Tensor::dtype() const {
-  switch (tensor_.dtype) {
-    case SPDLD_UINT8:
-      return "uint8";
-    case SPDLD_INT32:
-      return "int32";
-    case SPDLD_INT64:
-      return "int64";
-    case SPDLD_FLOAT16:
-      return "float16";
-    case SPDLD_BFLOAT16:
-      return "bfloat16";
-    case SPDLD_FLOAT32:
-      return "float32";
-    case SPDLD_FLOAT64:
-      return "float64";
-  }
-  return "unknown";
-}
+const char* Tensor::dtype() const { return spdld_dtype_name(tensor_.dtype); }
 
 nb::tuple Tensor::shape() const { return tuple_of(tensor_.shape, tensor_.rank); }
 nb::tuple Tensor::strides() const { return tuple_of(tensor_.strides, tensor_.rank); }
@@ -95,7 +90,7 @@ int64_t Tensor::size() const {
   return elements;
 }
 
-int64_t Tensor::bytes() const { return size() * static_cast<int64_t>(bytes_of(tensor_.dtype)); }
+int64_t Tensor::bytes() const { return size() * static_cast<int64_t>(spdld_dtype_bytes(tensor_.dtype)); }
 
 nb::object Tensor::dlpack(nb::handle stream, std::optional<std::pair<int, int>> version_max,
                           std::optional<std::pair<int, int>> device, std::optional<bool> copy) const {
@@ -114,9 +109,13 @@ nb::object Tensor::dlpack(nb::handle stream, std::optional<std::pair<int, int>> 
     prepare_for_consumer(batch_, stream);  // a tensor in host memory needs no stream to wait for
   }
   const bool is_copied = copy.value_or(false);
-  auto exported = is_copied || copied_ ? std::make_unique<Exported>(
-                                             is_copied ? std::make_shared<const Copied>(tensor_) : copied_, is_copied)
-                                       : std::make_unique<Exported>(batch_, tensor_, place_, parked_);
+  std::unique_ptr<Exported> exported;
+  if (is_copied || copied_) {
+    auto copied = is_copied ? std::make_shared<const Copied>(tensor_) : copied_;
+    exported = std::make_unique<Exported>(std::move(copied), tensor_.dtype, is_copied);
+  } else {
+    exported = std::make_unique<Exported>(batch_, tensor_, place_, parked_);
+  }
   if (version_max && version_max->first >= 1) {
     return capsule_of(Exported::hand_over_versioned(std::move(exported)), kVersioned,
                       [](PyObject* capsule) { free_untaken<dlpack::ManagedVersioned>(capsule, kVersioned); });
@@ -135,8 +134,8 @@ bool Tensor::is_dense() const {
 }
 
 nb::dict Tensor::interface_of_both() const {
-  const char* const type = array_type(tensor_.dtype);
-  if (!type) {
+  const std::string type = array_type(tensor_.dtype);
+  if (type.empty()) {
     raise(SPDLD_UNSUPPORTED, "the tensor \"" + name() + "\" is bfloat16, which numpy and the array interfaces do not " +
                                  "have: use framework=\"torch\" or DLPack, or dtype = \"float16\" or \"float32\" in " +
                                  "the pipeline");
@@ -145,7 +144,7 @@ nb::dict Tensor::interface_of_both() const {
   interface["version"] = 3;
   interface["typestr"] = type;
   interface["shape"] = shape();
-  const auto element_bytes = static_cast<int64_t>(bytes_of(tensor_.dtype));
+  const auto element_bytes = static_cast<int64_t>(spdld_dtype_bytes(tensor_.dtype));
   interface["strides"] = is_dense() ? nb::none() : nb::object(tuple_of(tensor_.strides, tensor_.rank, element_bytes));
   interface["data"] = nb::make_tuple(reinterpret_cast<uintptr_t>(tensor_.address), false);
   return interface;
@@ -171,6 +170,18 @@ void Tensor::use(nb::handle stream) const {
     return;
   }
   python::use_object(batch_, stream);
+}
+
+Tensor Tensor::viewed(const std::string& dtype) const {
+  Tensor other = *this;
+  for (int number = SPDLD_UINT8; number <= SPDLD_COMPLEX128; ++number) {
+    const auto wanted = static_cast<spdld_dtype>(number);
+    if (dtype != spdld_dtype_name(wanted)) continue;
+    if (spdld_dtype_bytes(wanted) != spdld_dtype_bytes(tensor_.dtype)) break;
+    other.tensor_.dtype = wanted;
+    return other;
+  }
+  raise(SPDLD_INVALID, std::string("the elements of a ") + this->dtype() + " tensor cannot be seen as " + dtype);
 }
 
 std::string Tensor::describe() const {
@@ -201,11 +212,15 @@ void bind_tensor(nb::module_& module) {
                      "batch is held until all these users are gone.")
       .def_prop_ro("name", &Tensor::name)
       .def_prop_ro("dtype", &Tensor::dtype,
-                   "\"uint8\", \"int32\", \"int64\", \"float16\", \"bfloat16\" or \"float32\".")
+                   "The type of the elements, such as \"uint8\", \"int64\", \"bool\", \"bfloat16\" or \"float32\".")
       .def_prop_ro("shape", &Tensor::shape,
                    "The sizes of the dimensions. The first size is the number of valid samples.")
       .def_prop_ro("strides", &Tensor::strides, "The strides, in elements (not bytes).")
       .def_prop_ro("nbytes", &Tensor::bytes, "The number of bytes of all elements.")
+      .def(
+          "_viewed", &Tensor::viewed, "dtype"_a,
+          "Returns the same memory as a tensor of another type of the same size, for frameworks that have the type but "
+          "do not take it by DLPack.")
       .def("use", &Tensor::use, "stream"_a,
            "Says that a stream works on the memory, as Batch.use does, for programs that have the tensor but not the "
            "batch.")

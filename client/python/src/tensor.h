@@ -41,6 +41,8 @@ class Tensor {
   nanobind::dict array_interface() const;
   nanobind::dict cuda_array_interface() const;
   void use(nanobind::handle stream) const;
+  // The same memory, with elements of another type of the same size. InvalidError for any other type.
+  Tensor viewed(const std::string& dtype) const;
   // "float32 [64, 3, 224, 224]"
   std::string describe() const;
   bool on_gpu() const { return place_.type == dlpack::kCuda; }
