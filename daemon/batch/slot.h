@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/batch/contents.h"
 #include "daemon/memory/slot_memory.h"
 #include "daemon/sampler/sharding.h"
 
@@ -15,6 +16,7 @@ namespace spdld::batch {
 struct Slot {
   uint32_t index = 0;
   std::unique_ptr<memory::SlotMemory> memory;
+  Contents contents = {};  // of the batch that lies in it, or is being filled
 };
 
 enum class FlawKind : uint8_t {

@@ -267,6 +267,8 @@ void Session::on_hello(const proto::Message& message) {
   client_.name = proto::text_of(hello.client());
   client_.pushes = names(hello.capabilities(), "push");
   client_.knows_float64 = names(hello.capabilities(), "float64");
+  client_.knows_dtypes = names(hello.capabilities(), "dtypes");
+  client_.knows_roles = names(hello.capabilities(), "roles");
   client_.knows_classes = names(hello.capabilities(), "classes");
   client_.knows_spec_refused = names(hello.capabilities(), "spec_refused");
   watch_process(std::move(received_.fds.front()));

@@ -65,13 +65,40 @@ namespace {
 constexpr size_t kInlineClassBytes = 16 * 1024;
 constexpr size_t kBytesPerString = 12;  // of a FlatBuffer: its offset, its length, and what aligns it, about
 
-flatbuffers::Offset<flatbuffers::Vector<uint64_t>> shape_of(FlatBufferBuilder& builder,
-                                                            const batch::TensorPlace& tensor,
-                                                            const uint64_t* batch_size) {
-  std::vector<uint64_t> shape;
-  if (batch_size) shape.push_back(*batch_size);
-  for (int64_t n : tensor.sample_shape) shape.push_back(static_cast<uint64_t>(n));
-  return builder.CreateVector(shape);
+// The numbers are the same; a test compares the names.
+proto::Role role_of(batch::Role role) { return static_cast<proto::Role>(role); }
+
+// For a tensor that describes another one: the name of that one.
+flatbuffers::Offset<flatbuffers::String> of_whom(FlatBufferBuilder& builder, const batch::Layout& layout,
+                                                 const batch::TensorPlace& tensor) {
+  return tensor.of ? builder.CreateString(layout.tensors()[*tensor.of].name) : 0;
+}
+
+flatbuffers::Offset<proto::OutputSchema> schema_of(FlatBufferBuilder& builder, const batch::Layout& layout,
+                                                   size_t index) {
+  const batch::TensorPlace& tensor = layout.tensors()[index];
+  const auto name = builder.CreateString(tensor.name), of = of_whom(builder, layout, tensor);
+  const auto shape =
+      builder.CreateVector(std::vector<uint64_t>(tensor.sample_shape.begin(), tensor.sample_shape.end()));
+  const uint64_t rows_max = tensor.role == batch::Role::kValues ? layout.views()[index].shape[0] : 0;
+  return proto::CreateOutputSchema(builder, name, dtype_of(tensor.dtype), shape, role_of(tensor.role), of, rows_max);
+}
+
+bool is_dense(const batch::TensorView& view) {
+  uint64_t stride = 1;
+  for (uint32_t i = view.rank; i-- > 0; stride *= view.shape[i])
+    if (view.strides[i] != stride && view.shape[i] > 1) return false;
+  return true;
+}
+
+flatbuffers::Offset<proto::TensorDescriptor> descriptor_of(FlatBufferBuilder& builder, const batch::Layout& layout,
+                                                           size_t index, const batch::TensorView& view) {
+  const batch::TensorPlace& tensor = layout.tensors()[index];
+  const auto name = builder.CreateString(tensor.name), of = of_whom(builder, layout, tensor);
+  const auto shape = builder.CreateVector(view.shape.data(), view.rank);
+  const auto strides = is_dense(view) ? 0 : builder.CreateVector(view.strides.data(), view.rank);
+  return proto::CreateTensorDescriptor(builder, name, dtype_of(tensor.dtype), shape, strides, view.offset,
+                                       role_of(tensor.role), of);
 }
 
 // Its inode number tells whether another process has the same.
@@ -221,6 +248,7 @@ void SessionReply::spec_refused(const std::string& message) {
 void SessionReply::attached(std::unique_ptr<Attachment> attachment, const AttachedInfo& info) {
   const auto session = session_.lock();
   if (refused_ || !session || session->state_ == Session::State::kEnded) return;
+  if (const auto unknown = unknown_to(session->client_, info.layout->tensors())) return refused(*unknown);
   session->pending_.erase(request_);
   attachment_ = session->next_attachment_++;
   layout_ = info.layout;
@@ -228,11 +256,7 @@ void SessionReply::attached(std::unique_ptr<Attachment> attachment, const Attach
   auto& builder = session->builder_;
   builder.Clear();
   std::vector<flatbuffers::Offset<proto::OutputSchema>> outputs;
-  for (const auto& tensor : info.layout->tensors()) {
-    const auto name = builder.CreateString(tensor.name);
-    const auto shape = shape_of(builder, tensor, nullptr);
-    outputs.push_back(proto::CreateOutputSchema(builder, name, dtype_of(tensor.dtype), shape));
-  }
+  for (size_t i = 0; i < info.layout->tensors().size(); i++) outputs.push_back(schema_of(builder, *info.layout, i));
   const auto pipeline = builder.CreateString(info.pipeline);
   const auto position = proto::CreatePosition(builder, info.position.epoch, info.position.step);
   const auto fingerprint = builder.CreateString(info.fingerprint);
@@ -290,13 +314,9 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
   if (!session || session->state_ == Session::State::kEnded) return;
   auto& builder = session->builder_;
   builder.Clear();
-  const uint64_t batch_size = layout_->batch_size();
+  const auto views = batch::views_of(*layout_, batch.slot->contents);
   std::vector<flatbuffers::Offset<proto::TensorDescriptor>> tensors;
-  for (const auto& tensor : layout_->tensors()) {
-    const auto name = builder.CreateString(tensor.name);
-    const auto shape = shape_of(builder, tensor, &batch_size);
-    tensors.push_back(proto::CreateTensorDescriptor(builder, name, dtype_of(tensor.dtype), shape, 0, tensor.offset));
-  }
+  for (size_t i = 0; i < views.size(); i++) tensors.push_back(descriptor_of(builder, *layout_, i, views[i]));
   const auto described = builder.CreateVector(tensors);
   const auto position = proto::CreatePosition(builder, batch.position.epoch, batch.position.step);
   const proto::SampleRange range(batch.slice.first, batch.slice.count);

@@ -36,6 +36,12 @@ struct Shared {
   std::vector<uint8_t> copied;  // an event that completes with each copy; empty where `published` comes after it
 };
 
+// A part of a slot.
+struct Range {
+  uint64_t from = 0, bytes = 0;  // `from`: bytes from the slot's start
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
 class SlotMemory {
  public:
   using Published = std::function<void(const Status&)>;
@@ -58,12 +64,22 @@ class SlotMemory {
   struct Part {
     uint64_t from = 0, to = 0, bytes = 0;  // offsets in the slots
   };
+  struct Literal {
+    uint64_t to = 0;                      // an offset in the slot
+    std::span<const uint8_t> bytes = {};  // in this process's memory; valid until `copied` is called
+  };
+  struct Copies {
+    std::span<const Part> parts = {};
+    std::span<const Literal> literals = {};
+  };
   // Any thread. Instead of writes: copies parts of another slot that is filled, in host memory as this slot is, or on
-  // the same GPU. `copied` is called once, on any thread; after that `from` may be filled anew.
-  virtual void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) = 0;
+  // the same GPU, and bytes of this process. `copied` is called once, on any thread; after that `from` may be filled
+  // anew.
+  virtual void copy(const SlotMemory& from, const Copies& copies, Published copied) = 0;
   // Any thread, never blocks. Makes the content visible to the trainer; then `published` is called once, on any thread,
-  // within this call for host memory. The slots of one ring are published in the order of these calls.
-  virtual void publish(Published published) = 0;
+  // within this call for host memory. The slots of one ring are published in the order of these calls. `counts`: the
+  // parts of the slot that count; the rest of the slot is undefined afterwards.
+  virtual void publish(std::span<const Range> counts, Published published) = 0;
   // Any thread: the content is of no use.
   virtual void abandon() = 0;
   // Why this memory is lost (its GPU failed); none: it is sound. Any thread.

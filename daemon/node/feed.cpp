@@ -253,7 +253,8 @@ bool Feed::fill(batch::Slot& slot) {
 }
 
 void Feed::on_batch(const batch::Batch& batch) {
-  batch.slot->memory->publish([self = shared_from_this(), batch](const Status& published) {
+  const batch::Ranges counts = batch::ranges_of(layout_, batch.slot->contents, batch.slice.count);
+  batch.slot->memory->publish(counts.list(), [self = shared_from_this(), batch](const Status& published) {
     self->post([batch, published](Feed& feed) {
       if (!published) feed.give_up(published.error());
       feed.note_bad(batch);

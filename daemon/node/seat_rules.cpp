@@ -40,11 +40,8 @@ sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control
                                const control::Client& client) {
   const config::PipelineSpec& spec = pipeline.spec();
   config::BatchSpec batch = spec.batch;
-  for (const auto& tensor : pipeline.plan().tensors())
-    if (tensor.dtype == config::DType::kFloat64 && !client.knows_float64)
-      throw SetupError(Trouble::kUnsupported, "output '" + tensor.name +
-                                                  "' is of float64, which this client does not know: install this "
-                                                  "spdld's release, or write dtype = \"float32\"");
+  if (const auto unknown = control::unknown_to(client, pipeline.plan().tensors()))
+    throw SetupError(unknown->trouble, unknown->message);
   if (request.batch_size) batch.size = request.batch_size, batch.global_size = 0;
   const sampler::Sharding sharding(pipeline.samples(), batch, request.rank, request.world_size);
   if (spec.order.shuffle != config::Shuffle::kClient) return sharding;

@@ -69,6 +69,7 @@ bool Tap::fill(batch::Slot& slot) {
   if (state_ != State::kCopying || (epochs && next_.epoch >= epochs)) return false;
   OpenBatch& open = opens_.emplace_back();
   open.batch = {&slot, 0, next_, own_.sharding.slice(next_.step)};
+  batch::clear(own_.layout, slot.contents);
   if (mixed_) open.batch.of_source.assign(pipeline_->mix().sources().size(), 0);
   open.start_ns = monotonic_ns();
   next_ = own_.sharding.by_one_name({next_.epoch, next_.step + 1});
@@ -101,22 +102,26 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
   Task& task = *idle_.back();
   idle_.pop_back();
   task.source = &source, task.open = &open;
-  const RowSpan span{
+  const batch::Cutting cutting{
       from, open.next,
       std::min({open.batch.slice.count - open.next, source.batch.slice.count - from, rows_per_task_max_})};
-  task.parts = parts_of(span, theirs_.layout, own_.layout);
-  add_marks(span, source.batch, open.batch);
-  count_sources(open, span);
-  open.next += span.rows;
-  source.used_up = from + span.rows == source.batch.slice.count;
+  task.parts.clear();
+  batch::append(theirs_.layout, source.batch.slot->contents, own_.layout, open.batch.slot->contents, cutting,
+                task.parts);
+  open.next += cutting.samples;
+  const bool is_last = open.next == open.batch.slice.count;
+  task.rest = is_last ? batch::finish(own_.layout, open.batch.slot->contents, open.batch.slice.count) : batch::Rest();
+  add_marks(cutting, source.batch, open.batch);
+  count_sources(open, cutting);
+  source.used_up = from + cutting.samples == source.batch.slice.count;
   source.copying++, open.copying++;
   submit_(*pipeline_, task);
 }
 
-void Tap::count_sources(OpenBatch& open, const RowSpan& span) {
+void Tap::count_sources(OpenBatch& open, const batch::Cutting& cutting) {
   if (!mixed_) return;
-  for (uint64_t i = 0; i < span.rows; i++) {
-    const uint64_t in_epoch = (open.batch.slice.first + span.to + i) % pipeline_->samples();
+  for (uint64_t i = 0; i < cutting.samples; i++) {
+    const uint64_t in_epoch = (open.batch.slice.first + cutting.to + i) % pipeline_->samples();
     ++open.batch.of_source[mixed_->at(open.batch.position.epoch, in_epoch).source];
   }
 }
@@ -125,7 +130,7 @@ void Tap::Task::run(unsigned) {
   const auto copied = [this](const Status& status) {
     tap->loop_.post([this, status] { tap->on_copied(*this, status); });
   };
-  open->batch.slot->memory->copy(*source->batch.slot->memory, parts, copied);
+  open->batch.slot->memory->copy(*source->batch.slot->memory, {parts, rest.literals}, copied);
 }
 
 void Tap::on_copied(Task& task, const Status& status) {

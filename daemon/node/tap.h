@@ -20,6 +20,7 @@
 #include "daemon/base/event_loop.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/guarded_state.h"
+#include "daemon/batch/append.h"
 #include "daemon/batch/layout.h"
 #include "daemon/control/service.h"
 #include "daemon/node/feed_reader.h"
@@ -91,6 +92,7 @@ class Tap final : public pipeline::Filler, public FeedReader {
     Source* source = nullptr;
     OpenBatch* open = nullptr;
     std::vector<memory::SlotMemory::Part> parts;
+    batch::Rest rest;  // of a batch's last task
   };
   static constexpr bool may(State from, State to) {
     return (from == State::kCopying && to == State::kEnding) || (from == State::kEnding && to == State::kQuiet);
@@ -100,7 +102,7 @@ class Tap final : public pipeline::Filler, public FeedReader {
   void look();
   bool assign();
   void begin_copy(Source& source, OpenBatch& open, uint64_t from);
-  void count_sources(OpenBatch& open, const RowSpan& span);
+  void count_sources(OpenBatch& open, const batch::Cutting& cutting);
   void on_copied(Task& task, const Status& status);
   void give_back_sources();
   void settle_opens();

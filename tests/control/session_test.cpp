@@ -18,6 +18,21 @@ using test::OneRing;
 using test::RawClient;
 using test::Served;
 
+TEST_CASE("the daemon's types and roles are the protocol's") {
+  for (size_t number = 0; number < config::kDTypeCount; number++) {
+    const auto dtype = static_cast<config::DType>(number);
+    CHECK(proto::name_of(static_cast<proto::DType>(number)) == config::dtype_name(dtype));
+    CHECK(proto::bytes_of(static_cast<proto::DType>(number)) == config::dtype_bytes(dtype));
+  }
+  const std::pair<batch::Role, proto::Role> roles[] = {{batch::Role::kRows, proto::Role::rows},
+                                                       {batch::Role::kValues, proto::Role::values},
+                                                       {batch::Role::kOffsets, proto::Role::offsets},
+                                                       {batch::Role::kLengths, proto::Role::lengths},
+                                                       {batch::Role::kMask, proto::Role::mask}};
+  REQUIRE(std::size(roles) == static_cast<size_t>(proto::Role::MAX) + 1);
+  for (const auto& [ours, theirs] : roles) CHECK(static_cast<int>(ours) == static_cast<int>(theirs));
+}
+
 TEST_CASE("the handshake") {
   Served served;
   const UniqueFd pidfd = proto::open_pidfd(getpid());

@@ -47,6 +47,66 @@ TEST_CASE("what is published is what another process sees, by both transports") 
   }
 }
 
+TEST_CASE("what counts of a slot is copied to the GPU, and nothing else") {
+  for (const Transport transport : {Transport::kHandle, Transport::kFd}) {
+    FakeCuda fake;
+    CHECK(in_child(fake, [transport] {
+            Gpus gpus({});
+            const SlotMemories ring = make_ring(gpus, ring_of(1, 3 * kMiB, transport));
+            SlotMemory& slot = *ring[0];
+            EXPECT(fill(slot, 1));
+            const uint64_t copied = gpus.report().gpus[0].copied_bytes;
+            EXPECT(copied == slot.bytes());
+            for (const std::vector<Range>& counts :
+                 {std::vector<Range>{{128, 100}, {2 * kMiB, kMiB}}, std::vector<Range>{{0, 1}}, std::vector<Range>{}}) {
+              const uint64_t before = gpus.report().gpus[0].copied_bytes;
+              EXPECT(test::begin(slot));
+              test::Signal published;
+              slot.publish(counts, [&](const Status& status) {
+                EXPECT(bool(status));
+                published.raise();
+              });
+              published.wait(1);
+              uint64_t wanted = 0;
+              for (const Range& range : counts) wanted += range.bytes;
+              EXPECT(gpus.report().gpus[0].copied_bytes - before == wanted);
+            }
+          }) == "");
+    CHECK(fake.violations() == kNone);
+  }
+}
+
+TEST_CASE("parts of another slot and bytes of this process make a slot on the GPU") {
+  FakeCuda fake;
+  test::Links links;
+  test::Child reader(fake, [&] { test::Reader::serve(links.other); });
+  CHECK(in_child(fake, [&] {
+          test::Reader other(links.one);
+          Gpus gpus({});
+          const SlotMemories ring = make_ring(gpus, ring_of(2, kMiB));
+          EXPECT(fill(*ring[0], 5));
+          std::vector<uint8_t> middle;  // what the other slot has there
+          for (uint64_t at = 1000; at < 5000; ++at) middle.push_back(test::pattern(5, at));
+          const std::vector<SlotMemory::Part> parts = {{0, 0, 1000}, {5000, 5000, ring[0]->bytes() - 5000}};
+          const std::vector<SlotMemory::Literal> literals = {{1000, middle}};
+          test::Signal done;
+          ring[1]->copy(*ring[0], {parts, literals}, [&](const Status& status) {
+            EXPECT(bool(status));
+            done.raise();
+          });
+          done.wait(1);
+          test::publish(*ring[1], [&](const Status& status) {
+            EXPECT(bool(status));
+            done.raise();
+          });
+          done.wait(2);
+          EXPECT(other.sees(*ring[1], 5));
+          other.dismiss();
+        }) == "");
+  CHECK(reader.outcome() == "");
+  CHECK(fake.violations() == kNone);
+}
+
 TEST_CASE("batches of a ring are published in order, also where none waits for another") {
   for (const bool early : {false, true}) {
     FakeCuda fake;
@@ -59,7 +119,7 @@ TEST_CASE("batches of a ring are published in order, also where none waits for a
             test::Signal published;
             for (const auto& slot : ring) EXPECT(test::begin(*slot));
             for (const size_t index : {3, 1, 5, 0, 2, 4})
-              ring[index]->publish([&, index](const Status& status) {
+              test::publish(*ring[index], [&, index](const Status& status) {
                 EXPECT(bool(status));
                 order.push_back(index);
                 published.raise();
@@ -119,8 +179,9 @@ TEST_CASE("the next copy is issued while the last one is under way") {
           cuda::Event first(context, cuda::Event::Reach::kProcess), second(context, cuda::Event::Reach::kProcess);
           const auto transfer = Transfer::start(context, staging, [](cuda::abi::Result, const std::string&) {});
           Copy copy;
-          copy.to = memory->address(), copy.bytes = kMiB, copy.copied = &first, copy.keep = memory;
+          copy.copied = &first, copy.keep = memory;
           copy.staging = std::move(*user.take(&user, [] {}));
+          copy.host_parts.push_back({copy.staging->address(), memory->address(), kMiB});
           transfer->put(std::move(copy));
           EXPECT(test::becomes_true([&] { return fake.calls("cuEventSynchronize") == 1; }));
           Copy next;
@@ -182,7 +243,7 @@ TEST_CASE("a slot may go while its copy is under way, or while it is filled or w
           EXPECT(test::begin(*ring[1]));
           const Result<bool> begun = ring[2]->begin_fill([&] { room.raise(); });
           EXPECT(begun && !*begun);
-          ring[0]->publish([&](const Status& status) {
+          test::publish(*ring[0], [&](const Status& status) {
             EXPECT(bool(status));
             published.raise();
           });
@@ -259,8 +320,9 @@ TEST_CASE("a driver that does not come back is given up, and what it may still u
           const auto transfer = Transfer::start(context, staging, [](cuda::abi::Result, const std::string&) {});
           test::Signal answered;
           Copy copy;
-          copy.to = memory->address(), copy.bytes = kMiB, copy.copied = &copied, copy.keep = memory;
+          copy.copied = &copied, copy.keep = memory;
           copy.staging = std::move(*user.take(&user, [] {}));
+          copy.host_parts.push_back({copy.staging->address(), memory->address(), kMiB});
           copy.published = [&](const Status& status) {
             EXPECT(!status && status.error().message == "the end");
             answered.raise();

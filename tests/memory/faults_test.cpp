@@ -169,7 +169,7 @@ TEST_CASE("an error that the driver can't recover from loses the rings of that G
           const auto waiting = ring[2]->begin_fill([&] { room.raise(); });
           EXPECT(waiting && !*waiting);
           fake.inject("cuEventSynchronize", cuda::abi::kIllegalAddress);
-          ring[0]->publish([&](const Status& status) {
+          test::publish(*ring[0], [&](const Status& status) {
             EXPECT(!status && status.error().trouble == Trouble::kInternal);
             EXPECT(status.error().message.rfind("context-lost: GPU 0 (", 0) == 0);
             EXPECT(status.error().message.find("CUDA_ERROR_ILLEGAL_ADDRESS") != std::string::npos);
@@ -183,7 +183,7 @@ TEST_CASE("an error that the driver can't recover from loses the rings of that G
           EXPECT(!begun && begun.error().message == ring[2]->trouble()->message);
           EXPECT(test::becomes_true([&] { return fake.calls("cuDevicePrimaryCtxReset") == 1; }));
           test::write_pattern(*ring[1], 1);  // who was filling goes on, into memory that is of no use
-          ring[1]->publish([&](const Status& status) {
+          test::publish(*ring[1], [&](const Status& status) {
             EXPECT(!status);
             lost.raise();
           });

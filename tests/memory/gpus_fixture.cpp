@@ -120,7 +120,7 @@ Status fill(memory::SlotMemory& slot, uint8_t seed) {
   write_pattern(slot, seed);
   const auto promise = std::make_shared<std::promise<Status>>();
   auto future = promise->get_future();
-  slot.publish([promise](const Status& status) { promise->set_value(status); });
+  publish(slot, [promise](const Status& status) { promise->set_value(status); });
   return get(future, "a publish");
 }
 

@@ -40,6 +40,11 @@ Error error_of_ring(memory::Gpus& gpus, const memory::DeviceRing& ring);
 
 // Waits until there is staging memory; the error where the ring is lost.
 Status begin(memory::SlotMemory& slot);
+// Publishes all of it.
+inline void publish(memory::SlotMemory& slot, memory::SlotMemory::Published published) {
+  const memory::Range all{0, slot.bytes()};
+  slot.publish({&all, 1}, std::move(published));
+}
 // Fills all of it with a pattern of `seed`, publishes, and waits until it is published.
 Status fill(memory::SlotMemory& slot, uint8_t seed);
 void write_pattern(memory::SlotMemory& slot, uint8_t seed);

@@ -308,7 +308,7 @@ TEST_CASE("after stop all is answered, and slots may still be destroyed") {
             ring = make_ring(gpus, ring_of(3, 2 * kMiB));
             EXPECT(test::begin(*ring[0]));
             EXPECT(test::begin(*ring[1]));
-            ring[0]->publish([&](const Status& status) {
+            test::publish(*ring[0], [&](const Status& status) {
               EXPECT(status || status.error().trouble == Trouble::kStopping);
               answered.raise();
             });
@@ -325,7 +325,7 @@ TEST_CASE("after stop all is answered, and slots may still be destroyed") {
             EXPECT(gpus.report().gpus[0].state == "closed");
           }
           test::write_pattern(*ring[1], 1);
-          ring[1]->publish([&](const Status& status) {
+          test::publish(*ring[1], [&](const Status& status) {
             EXPECT(!status && status.error().trouble == Trouble::kStopping);
             answered.raise();
           });

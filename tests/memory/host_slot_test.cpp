@@ -80,7 +80,7 @@ TEST_CASE("a host slot has no way to go to be published") {
   REQUIRE(begun);
   CHECK(*begun);
   bool is_published = false;
-  slot.publish([&](const spdld::Status& status) { is_published = bool(status); });
+  slot.publish({}, [&](const spdld::Status& status) { is_published = bool(status); });
   CHECK(is_published);
   CHECK(!slot.trouble());
 }

@@ -57,11 +57,12 @@ class FakeMemory final : public memory::SlotMemory {
     return rules_->has_room;
   }
   uint8_t* fill_address() const override { return const_cast<uint8_t*>(bytes_.data()); }
-  void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) override {
-    for (const Part& part : parts) std::memcpy(&bytes_.at(part.to), from.fill_address() + part.from, part.bytes);
+  void copy(const SlotMemory& from, const Copies& copies, Published copied) override {
+    for (const Part& part : copies.parts) std::memcpy(&bytes_.at(part.to), from.fill_address() + part.from, part.bytes);
+    for (const Literal& own : copies.literals) std::memcpy(&bytes_.at(own.to), own.bytes.data(), own.bytes.size());
     copied(rules_->copies_fail ? Status(Error{Trouble::kInternal, "the copy failed"}) : Status(Done{}));
   }
-  void publish(Published published) override {
+  void publish(std::span<const memory::Range>, Published published) override {
     if (rules_->holds_publishes) return rules_->held.push_back(std::move(published));
     published(rules_->publishes_fail ? Status(Error{Trouble::kInternal, "the GPU failed"}) : Status(Done{}));
   }

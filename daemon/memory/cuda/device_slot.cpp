@@ -32,24 +32,29 @@ Result<bool> DeviceSlot::begin_fill(const std::function<void()>& room) {
 
 uint8_t* DeviceSlot::fill_address() const { return staging_ ? staging_->address() : nullptr; }
 
-void DeviceSlot::copy(const SlotMemory& from, std::span<const Part> parts, Published copied) {
+void DeviceSlot::copy(const SlotMemory& from, const Copies& copies, Published copied) {
   const std::shared_ptr<Target> source = static_cast<const DeviceSlot&>(from).target_;
   if (source->allocation->ring().gpu != ring().gpu)  // the same one, opened afresh after a failure
     return copied(Error{Trouble::kTransient, "the slot to copy from was lost with its GPU's context"});
   Copy copy;
-  for (const Part& part : parts)
-    copy.parts.push_back(
-        {source->allocation->address() + part.from, target_->allocation->address() + part.to, part.bytes});
+  const cuda::abi::DevicePtr to = target_->allocation->address();
+  for (const Part& part : copies.parts)
+    copy.parts.push_back({source->allocation->address() + part.from, to + part.to, part.bytes});
+  for (const Literal& literal : copies.literals)
+    copy.host_parts.push_back({literal.bytes.data(), to + literal.to, literal.bytes.size()});
   copy.copied = &target_->allocation->copied();
   copy.keep = target_, copy.keep_source = source;
   copy.published = std::move(copied);
   ring().gpu->put(std::move(copy));
 }
 
-void DeviceSlot::publish(Published published) {
+void DeviceSlot::publish(std::span<const Range> counts, Published published) {
   Copy copy;
-  copy.to = target_->allocation->address();
-  copy.bytes = staging_ ? ring().slot_bytes : 0;  // else all of it has been copied
+  if (staging_) {  // else all of it has been copied
+    for (const Range& range : counts)
+      copy.host_parts.push_back(
+          {staging_->address() + range.from, target_->allocation->address() + range.from, range.bytes});
+  }
   copy.copied = &target_->allocation->copied();
   copy.ready_early = ring().ready_early;
   copy.keep = target_;

@@ -19,8 +19,8 @@ class DeviceSlot final : public SlotMemory {
   std::string gpu() const override { return ring().gpu->uuid(); }
   Result<bool> begin_fill(const std::function<void()>& room) override;
   uint8_t* fill_address() const override;
-  void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) override;
-  void publish(Published published) override;
+  void copy(const SlotMemory& from, const Copies& copies, Published copied) override;
+  void publish(std::span<const Range> counts, Published published) override;
   void abandon() override;
   std::optional<Error> trouble() const override;
 

@@ -20,8 +20,9 @@ uint64_t now_ns() {
 }
 
 uint64_t bytes_of(const Copy& copy) {
-  return std::accumulate(copy.parts.begin(), copy.parts.end(), copy.bytes,
-                         [](uint64_t sum, const Copy::Part& part) { return sum + part.bytes; });
+  const auto add = [](uint64_t sum, const auto& part) { return sum + part.bytes; };
+  const uint64_t of_host = std::accumulate(copy.host_parts.begin(), copy.host_parts.end(), uint64_t{0}, add);
+  return std::accumulate(copy.parts.begin(), copy.parts.end(), of_host, add);
 }
 
 }  // namespace
@@ -159,8 +160,8 @@ Code Transfer::issue(const Copy& copy) const {
   Code code = current.result();
   for (const Copy::Part& part : copy.parts)
     if (code == cuda::abi::kSuccess) code = call.cuMemcpyDtoDAsync(part.to, part.from, part.bytes, stream_.handle());
-  if (code == cuda::abi::kSuccess && copy.staging)
-    code = call.cuMemcpyHtoDAsync(copy.to, copy.staging->address(), copy.bytes, stream_.handle());
+  for (const Copy::HostPart& part : copy.host_parts)
+    if (code == cuda::abi::kSuccess) code = call.cuMemcpyHtoDAsync(part.to, part.from, part.bytes, stream_.handle());
   return code == cuda::abi::kSuccess ? copy.copied->record(stream_.handle()) : code;
 }
 

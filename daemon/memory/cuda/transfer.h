@@ -25,8 +25,12 @@ struct Copy {
     cuda::abi::DevicePtr from = 0, to = 0;
     uint64_t bytes = 0;
   };
-  cuda::abi::DevicePtr to = 0;
-  uint64_t bytes = 0;                       // from staging
+  struct HostPart {
+    const uint8_t* from = nullptr;  // in staging memory, or in memory that the caller keeps until `published`
+    cuda::abi::DevicePtr to = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<HostPart> host_parts;
   std::vector<Part> parts;                  // from other slots on the GPU
   cuda::Event* copied = nullptr;            // is recorded behind the copy
   bool ready_early = false;                 // `published` need not wait for it

@@ -57,8 +57,11 @@ HostSlot::HostSlot(uint64_t bytes, Access access, Kind kind)
   madvise(region_.get_address(), bytes, MADV_HUGEPAGE);
 }
 
-void HostSlot::copy(const SlotMemory& from, std::span<const Part> parts, Published copied) {
-  for (const Part& part : parts) std::memcpy(fill_address() + part.to, from.fill_address() + part.from, part.bytes);
+void HostSlot::copy(const SlotMemory& from, const Copies& copies, Published copied) {
+  for (const Literal& literal : copies.literals)
+    std::copy(literal.bytes.begin(), literal.bytes.end(), fill_address() + literal.to);
+  for (const Part& part : copies.parts)
+    std::memcpy(fill_address() + part.to, from.fill_address() + part.from, part.bytes);
   copied(Done{});
 }
 

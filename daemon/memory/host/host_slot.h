@@ -27,8 +27,8 @@ class HostSlot : public SlotMemory {
   }
   Result<bool> begin_fill(const std::function<void()>&) override { return true; }
   uint8_t* fill_address() const override { return static_cast<uint8_t*>(region_.get_address()); }
-  void copy(const SlotMemory& from, std::span<const Part> parts, Published copied) override;
-  void publish(Published published) override { published(Done{}); }
+  void copy(const SlotMemory& from, const Copies& copies, Published copied) override;
+  void publish(std::span<const Range>, Published published) override { published(Done{}); }
   void abandon() override {}
 
  private:

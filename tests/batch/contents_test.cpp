@@ -1,0 +1,93 @@
+#include "tests/batch/batches.h"
+
+#include "tests/support/allocations.h"
+
+namespace spdld::contents_test {
+
+using namespace spdld;
+using batch::Contents;
+using batch::Layout;
+using batch::Ranges;
+using config::DType;
+using memory::Range;
+
+TEST_CASE("a batch is packed: values without gaps, rows as long as the longest, and what describes them") {
+  for (const uint64_t multiple : {1, 2, 4}) {
+    const Layout layout = test::ragged_layout(8, multiple);
+    std::vector<uint8_t> slot(layout.slot_bytes());
+    Contents contents;
+    for (uint64_t first = 0; first < 40; first += 3) {
+      for (const uint64_t count : {8, 5, 1, 0}) {
+        std::fill(slot.begin(), slot.end(), uint8_t{0xee});
+        test::fill(layout, contents, slot.data(), first, count);
+        test::check(layout, contents, slot.data(), first, count, multiple);
+      }
+    }
+  }
+}
+
+TEST_CASE("where nothing varies, a batch looks as its layout says, and nothing is allocated") {
+  const Layout layout({{"image", DType::kFloat32, {2, 3}, 24, 0}, {"label", DType::kInt64, {}, 8, 0}}, 4, 1 << 20);
+  std::vector<uint8_t> slot(layout.slot_bytes());
+  Contents contents;
+  const long before = test::allocations();
+  batch::clear(layout, contents);
+  batch::pack(layout, contents, slot.data(), 3);
+  const auto views = batch::views_of(layout, contents);
+  const Ranges ranges = batch::ranges_of(layout, contents, 3);
+  const long after = test::allocations();
+  CHECK(after == before);
+  REQUIRE(views.size() == 2);
+  CHECK(views[0].rank == 3);
+  CHECK(views[0].shape == std::array<uint64_t, batch::kRankMax>{4, 2, 3});
+  CHECK(views[0].strides == std::array<uint64_t, batch::kRankMax>{6, 3, 1});
+  CHECK(views[1].offset == 128);
+  REQUIRE(ranges.count == 1);
+  CHECK(ranges.list()[0] == Range{0, 128 + 3 * 8});
+}
+
+TEST_CASE("what counts of a slot is listed, and close parts are one") {
+  constexpr uint64_t kLarge = 1u << 20;
+  const Layout layout({{"a", DType::kUint8, {kLarge}, kLarge, 0},
+                       {"b", DType::kUint8, {kLarge}, kLarge, 0},
+                       {"c", DType::kUint8, {}, 1, 0},
+                       {"d", DType::kInt64, {}, 8, 0}},
+                      8, 1ull << 30);
+  const auto list = [&](uint64_t valid) {
+    const Ranges ranges = batch::ranges_of(layout, {}, valid);
+    return std::vector<Range>(ranges.list().begin(), ranges.list().end());
+  };
+  CHECK(list(8) == std::vector<Range>{{0, 16 * kLarge + 128 + 64}});
+  CHECK(list(3) == std::vector<Range>{{0, 3 * kLarge}, {8 * kLarge, 3 * kLarge}, {16 * kLarge, 128 + 24}});
+  CHECK(list(0).empty());
+}
+
+TEST_CASE("of a ragged output the values that are there count, not its capacity") {
+  using Role = batch::Role;
+  constexpr uint64_t kMost = 100'000;
+  const Layout layout(
+      {{"v", DType::kUint8, {}, kMost, 0, Role::kValues}, {"v.offsets", DType::kInt64, {}, 8, 0, Role::kOffsets, 0}}, 4,
+      1 << 20);
+  std::vector<uint8_t> slot(layout.slot_bytes());
+  Contents contents;
+  batch::clear(layout, contents);
+  for (uint64_t i = 0; i < 4; i++) contents.lengths_of(layout, 0)[i] = static_cast<uint32_t>(i);
+  batch::pack(layout, contents, slot.data(), 4);
+  const Ranges ranges = batch::ranges_of(layout, contents, 4);
+  REQUIRE(ranges.count == 2);
+  CHECK(ranges.list()[0] == Range{0, 6});
+  CHECK(ranges.list()[1] == Range{layout.tensors()[1].offset, 5 * 8});
+  CHECK(layout.views()[0].shape[0] == 4 * kMost);
+  CHECK(layout.length_max(0) == kMost);
+}
+
+TEST_CASE("a batch of more tensors or dimensions than the protocol has is refused") {
+  std::vector<batch::TensorPlace> many(65, {"t", DType::kUint8, {}, 1, 0});
+  CHECK_THROWS_WITH(Layout(many, 1, 1 << 20), Catch::Contains("65 tensors"));
+  many.pop_back();
+  CHECK_NOTHROW(Layout(many, 1, 1 << 20));
+  CHECK_THROWS_WITH(Layout({{"deep", DType::kUint8, {1, 1, 1, 1, 1, 1, 1, 1}, 1, 0}}, 1, 1 << 20),
+                    Catch::Contains("'deep'"));
+}
+
+}  // namespace spdld::contents_test
