@@ -10,6 +10,31 @@ namespace {
 constexpr flatbuffers::uoffset_t kDepthMax = 8;
 constexpr flatbuffers::uoffset_t kTablesMax = 4096;
 
+// FlatBuffers' verifier looks at the place of a vector's length, and not at the place of its elements. A read of eight
+// bytes at another place is undefined.
+template <typename Element>
+bool is_aligned(const flatbuffers::Vector<Element>* vector) {
+  return !vector || vector->size() == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(uint64_t) == 0;
+}
+
+// Whether all vectors with elements of eight bytes, or of structs with such fields, lie at places for them.
+bool is_aligned(const Message& message) {
+  if (const Ready* ready = message.body_as_Ready()) {
+    for (flatbuffers::uoffset_t i = 0; ready->tensors() && i < ready->tensors()->size(); ++i) {
+      const TensorDescriptor* tensor = ready->tensors()->Get(i);
+      if (!is_aligned(tensor->shape()) || !is_aligned(tensor->strides())) return false;
+    }
+  }
+  if (const Attached* attached = message.body_as_Attached()) {
+    for (flatbuffers::uoffset_t i = 0; attached->outputs() && i < attached->outputs()->size(); ++i)
+      if (!is_aligned(attached->outputs()->Get(i)->shape())) return false;
+  }
+  if (const Push* push = message.body_as_Push()) return is_aligned(push->ids());
+  if (const Seek* seek = message.body_as_Seek()) return is_aligned(seek->keeps());
+  if (const Detach* detach = message.body_as_Detach()) return is_aligned(detach->keeps());
+  return true;
+}
+
 }  // namespace
 
 const Message* parse(std::span<const uint8_t> bytes) {
@@ -22,7 +47,7 @@ const Message* parse(std::span<const uint8_t> bytes) {
   const Message* message = flatbuffers::GetRoot<Message>(bytes.data());
   // The verifier lets union members of a newer schema pass unread.
   if (message->body_type() == Body::NONE || message->body_type() > Body::MAX || !message->body()) return nullptr;
-  return message;
+  return is_aligned(*message) ? message : nullptr;
 }
 
 std::string_view text_of(const flatbuffers::String* field, size_t bytes_max) {

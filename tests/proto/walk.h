@@ -1,6 +1,8 @@
 // Reads every field of a message of any type, as a receiver might. Returns a sum, so that nothing is optimised away.
 #pragma once
 
+#include <stdexcept>
+
 #include "proto/message.h"
 
 namespace spdld::test {
@@ -14,6 +16,8 @@ inline uint64_t sum_of(const proto::Position* position) { return position ? posi
 template <typename T>
 uint64_t sum_of(const flatbuffers::Vector<T>* numbers) {
   uint64_t sum = 0;
+  if (numbers && numbers->size() > 0 && reinterpret_cast<uintptr_t>(numbers->Data()) % alignof(T) != 0)
+    throw std::logic_error("a vector's elements are not aligned");
   for (flatbuffers::uoffset_t i = 0; numbers && i < numbers->size(); ++i) sum += numbers->Get(i);
   return sum;
 }
