@@ -118,6 +118,16 @@ class Batches(FakeCase):
         with self.assertRaisesRegex(spdld.UnsupportedError, 'framework="torch"'):
             boxes.nested()
 
+    def test_to(self):
+        boxes = self.attach("torch").next()["boxes"]
+        moved = boxes.to(torch.float64)
+        self.assertEqual((moved.values.dtype, moved.offsets.dtype, moved[3].tolist()),
+                         (torch.float64, torch.int64, boxes[3].tolist()))
+        elsewhere = boxes.to("meta")
+        self.assertEqual((elsewhere.values.device.type, elsewhere.offsets.device.type), ("meta", "meta"))
+        with self.assertRaisesRegex(spdld.UnsupportedError, 'framework="torch"'):
+            self.attach("numpy").next()["boxes"].to("cpu")
+
     def test_nested(self):
         boxes = self.attach("torch").next()["boxes"]
         if hasattr(torch.nested, "nested_tensor_from_jagged"):

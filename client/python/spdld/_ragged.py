@@ -46,6 +46,14 @@ class Ragged:
                                    "torch, or use values and offsets")
         return make(self.values, self.offsets)
 
+    def to(self, *arguments: Any, **options: Any) -> "Ragged":
+        """In torch: a Ragged whose values are values.to(...) and whose offsets are on the same device. Programs that move a
+        batch to a GPU call it."""
+        if not hasattr(self.values, "to"):
+            raise UnsupportedError('to() is torch\'s: attach with framework="torch", or move values and offsets')
+        values = self.values.to(*arguments, **options)
+        return Ragged(self.name, values, self.offsets.to(values.device))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
