@@ -75,7 +75,7 @@ TEST_CASE("shelves that differ in one part of their keys lie apart") {
   const TempDir dir;
   const cache::ShelfKey one = shelf_key("a", cache::Form::kEncoded);
   std::vector<cache::ShelfKey> keys(5, one);
-  keys[1].form = cache::Form::kPrepared, keys[2].uri += "b", keys[3].fingerprint += "b", keys[4].field += "b";
+  keys[1].representation = "planes 1", keys[2].uri += "b", keys[3].fingerprint += "b", keys[4].field += "b";
   {
     Cache cache(disk_settings(dir));
     for (uint64_t i = 0; i < keys.size(); ++i) REQUIRE(put_on_disk(*cache.open(keys[i], 1000), i, 3000));

@@ -131,6 +131,7 @@ TEST_CASE("a state of another run is refused with what differs, and taken all th
   says(state_with("615b", "615c"), "the data set's listing differs");
   says(state_with("615b-c0ffee", "615c-c0ffef"), "the data set's listing and the pipeline's spec differ;");
   says(state_with("1-615b-c0ffee-4", "f1"), "the fingerprints differ (f1, and 1-615b-c0ffee-4 here)");
+  says(state_with("1-615b-c0ffee-4", "\\ud83d\\ude00 \\u20ac"), "(\xf0\x9f\x98\x80 \xe2\x82\xac, and");
   const std::string halves =
       state_with("c0ffee-4\",\"seed\":17,\"epoch\":1,\"step\":2,\"samples\":8,\"global_size\":4",
                  "c0ffee-6\",\"seed\":17,\"epoch\":1,\"step\":1,\"samples\":6,\"global_size\":6");
@@ -144,6 +145,11 @@ TEST_CASE("a state of another run is refused with what differs, and taken all th
   const std::string beyond = state_with("c0ffee-4\",\"seed\":17,\"epoch\":1,\"step\":2,\"samples\":8",
                                         "c0ffed-4\",\"seed\":17,\"epoch\":0,\"step\":9,\"samples\":36");
   REQUIRE(spdld_load_state(attached.loader.get(), beyond.c_str(), 1) == SPDLD_OK);
+  CHECK(number_of(next(attached.loader)) == 5);
+  const std::string at_the_end =  // 5 steps of 4 samples, of which an epoch here has no more
+      state_with("c0ffee-4\",\"seed\":17,\"epoch\":1,\"step\":2,\"samples\":8,\"global_size\":4",
+                 "c0ffee-8\",\"seed\":17,\"epoch\":0,\"step\":3,\"samples\":20,\"global_size\":8");
+  REQUIRE(spdld_load_state(attached.loader.get(), at_the_end.c_str(), 1) == SPDLD_OK);
   CHECK(number_of(next(attached.loader)) == 5);
   load_error(attached.loader, state_with("c0ffee-4\",\"seed\":17,\"epoch\":1", "c0ffed-4\",\"seed\":17,\"epoch\":7"),
              SPDLD_INVALID, 1);

@@ -131,6 +131,30 @@ TEST_CASE("batches of a ring are published in order, also where none waits for a
   }
 }
 
+TEST_CASE("a copy that can't be issued is answered before the copies behind it, also where they are ready early") {
+  FakeCudaOptions options;
+  options.copy_us = 50'000;
+  FakeCuda fake(options);
+  CHECK(in_child(fake, [&fake] {
+          Gpus gpus({});
+          DeviceRing wanted = ring_of(4, kMiB, Transport::kHandle);
+          wanted.ready_early = true;
+          const SlotMemories ring = make_ring(gpus, wanted);
+          std::vector<std::pair<size_t, bool>> answers;
+          test::Signal answered;
+          for (const auto& slot : ring) EXPECT(test::begin(*slot));
+          fake.inject("cuMemcpyHtoDAsync", cuda::abi::kInvalidValue, 2);
+          for (size_t index = 0; index < ring.size(); ++index)
+            test::publish(*ring[index], [&, index](const Status& status) {
+              answers.emplace_back(index, bool(status));
+              answered.raise();
+            });
+          answered.wait(ring.size());
+          EXPECT((answers == std::vector<std::pair<size_t, bool>>{{0, true}, {1, false}, {2, true}, {3, true}}));
+        }) == "");
+  CHECK(fake.violations() == kNone);
+}
+
 TEST_CASE("a batch that is ready early comes with the event to wait on, and its staging waits for that, too") {
   FakeCudaOptions options;
   options.copy_us = 100'000;

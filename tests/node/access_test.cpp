@@ -76,4 +76,19 @@ TEST_CASE("who is among those that are allowed") {
   CHECK_FALSE(is_among({{}, {"65534", "nogroup"}}, client_of(4321, 65534, {65534})));
 }
 
+TEST_CASE("a pipeline's own table goes before the table of all others") {
+  config::DaemonSettings settings;
+  const auto user = client_of(4321, 4321), other = client_of(4322, 4322), root = client_of(0, 0);
+  CHECK_FALSE(may_use(settings, "p", user));
+  settings.access = {{"*", {{"*"}, {}}}, {"p", {{"4321"}, {}}}, {"nobody's", {}}};
+  CHECK(may_use(settings, "p", user));
+  CHECK_FALSE(may_use(settings, "p", other));
+  CHECK(may_use(settings, "q", other));
+  CHECK_FALSE(may_use(settings, "nobody's", user));
+  CHECK(may_use(settings, "nobody's", root));
+  settings.access.erase("*");
+  CHECK(may_use(settings, "p", user));
+  CHECK_FALSE(may_use(settings, "q", user));
+}
+
 }  // namespace spdld::access_test

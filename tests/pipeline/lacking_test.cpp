@@ -111,6 +111,19 @@ TEST_CASE("of several sources each is looked at by its own rule") {
   for (const auto& source : both.mix.sources()) CHECK(source.order.subset().size() == 8);
   archive.spec.sources[1].on_missing = config::OnMissing::kRefuse;
   CHECK_THAT(archive.refused(), Contains("two/a.tar:3"));
+
+  // A source behind another has its own samples, which lack other members.
+  test::TarWriter tar;
+  for (int i = 0; i < 10; ++i) tar.file(std::to_string(i) + (i == 5 ? ".txt" : ".cls"), "1");
+  tar.end().save(archive.dir.path() / "b.tar");
+  archive.spec.sources[1].uris = {(archive.dir.path() / "b.tar").string()};
+  archive.spec.sources[1].on_missing = config::OnMissing::kWarn;
+  archive.listing = source::open_listings(archive.spec.sources, {}, {});
+  const pipeline::Choice others = archive.choose();
+  CHECK(others.lacking.missing().count == 3);
+  CHECK_THAT(others.lacking.missing().first[2], Contains("two/b.tar:5"));
+  const auto& subset = others.mix.sources()[1].order.subset();
+  for (uint64_t number = 0; number < subset.size(); ++number) CHECK(subset[number] != 5);
 }
 
 }  // namespace spdld::lacking_test

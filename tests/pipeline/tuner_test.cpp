@@ -106,6 +106,16 @@ TEST_CASE("within 20 steps little more runs than is needed, and the trainer does
   CHECK(steady.changes <= 12);
 }
 
+TEST_CASE("what is too much comes down by half at a time, and stays for some steps in between") {
+  Tuner tuner(kStages, kLimits);
+  TunerInput input{.seconds = 0.25, .batches = 10, .ready_low = 1, .stages = {}};
+  input.stages.resize(kStages.size());
+  input.stages[kDecode].busy_s = 0.1;  // less than a thread
+  std::vector<uint32_t> decode;
+  for (int i = 0; i < 16; i++) decode.push_back(tuner.step(input).stages[kDecode]);
+  CHECK(decode == std::vector<uint32_t>{32, 32, 32, 16, 16, 16, 16, 8, 8, 8, 8, 4, 4, 4, 4, 2});
+}
+
 TEST_CASE("a source of high latency gets as many reads at once as hide it") {
   const Load load{.decode_ms = 1, .fetch_ms = 100, .train_ms = 40};  // 80 at once
   SimulatedNode node(load);
