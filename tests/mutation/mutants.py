@@ -1,0 +1,84 @@
+"""The lists of mutants: how they are written, and what is wrong with them.
+
+A list is a file mutants/ROOM.txt. A line that begins with "#" before the first mutant is a comment. A mutant is
+
+    == NAME
+    One sentence: what the change does.
+    file: the file that it changes, as a path from the root
+    tests: the tests, by Meson's names, of which one must fail; separated by ";". Words of Catch2 may follow a name, to run
+           a part of the program: integration *replica*
+    -- before
+    the text, which the file holds exactly once
+    -- after
+    the text in its place; it may be empty
+"""
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+HEAD = re.compile(r"(?P<what>[^\n]+)\nfile: (?P<file>[^\n]+)\ntests: (?P<tests>[^\n]+)\n-- before\n(?P<before>.*)\n"
+                  r"-- after(?:\n(?P<after>.*))?", re.DOTALL)
+MUTANTS_OF_A_ROOM_MIN = 3
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str  # ROOM/NAME
+    what: str
+    file: str
+    tests: tuple  # of (Meson's name, the words behind it)
+    before: str
+    after: str
+
+    def changed(self, text):
+        """The text of its file with the change in it. Raises ValueError where it does not fit."""
+        count = text.count(self.before)
+        if count != 1:
+            raise ValueError(f"{self.name}: {self.file} holds the text before {count} times, not once")
+        return text.replace(self.before, self.after)
+
+
+def read_list(path):
+    """The mutants of one list. Raises ValueError with a sentence where it is not written as it should be."""
+    mutants = []
+    _, *parts = re.split(r"^== ", path.read_text(), flags=re.MULTILINE)
+    for part in parts:
+        name, _, rest = part.partition("\n")
+        head = HEAD.fullmatch(rest.rstrip("\n"))
+        if not head:
+            raise ValueError(f"{path.name}: the mutant \"{name}\" is not written as mutants.py says")
+        tests = tuple((words[0], tuple(words[1:])) for words in map(shlex.split, head["tests"].split(";")))
+        mutants.append(Mutant(f"{path.stem}/{name}", head["what"], head["file"], tests, head["before"], head["after"] or ""))
+    return mutants
+
+
+def read_all(folder):
+    return [mutant for path in sorted(Path(folder).glob("*.txt")) for mutant in read_list(path)]
+
+
+def faults(mutants, root, tests):
+    """What is wrong with these mutants of the tree `root`, whose tests have the names `tests`; a sentence each."""
+    names = [mutant.name for mutant in mutants]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{name}: two mutants have this name"
+    for mutant in mutants:
+        file = root / mutant.file
+        if not file.is_file():
+            yield f"{mutant.name}: there is no file {mutant.file}"
+            continue
+        if mutant.before == mutant.after:
+            yield f"{mutant.name}: it changes nothing"
+        try:
+            mutant.changed(file.read_text())
+        except ValueError as error:
+            yield str(error)
+        for test, _ in mutant.tests:
+            if test not in tests:
+                yield f"{mutant.name}: Meson has no test {test}"
+
+
+def thin_rooms(mutants, rooms):
+    """The rooms that have too few mutants."""
+    return [room for room in rooms
+            if sum(mutant.name.startswith(room + "/") for mutant in mutants) < MUTANTS_OF_A_ROOM_MIN]

@@ -1,0 +1,147 @@
+"""Trials of mutants in a copy of a tree, which has a build folder of its own."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+# As in tests/run, so that the compiler cache has all that the tests' own builds compiled.
+SETUP = ("-Dwerror=true", "--buildtype=debugoptimized", "-Dcpp_args=-g1", "-Dc_args=-g1")
+FAILED_CASE = re.compile(r"^(?:FAILED [^:\n]*: |FAIL: |ERROR: )(.+)$", re.MULTILINE)
+TIMES_AS_LONG, LEAST_S = 5, 30  # the time limit: so many times what the unchanged program took, and by default at least so long
+BUILD_LIMIT_S = 3600
+
+
+class Trouble(Exception):
+    """Why there can be no trial, as a sentence."""
+
+
+def tree_files(root):
+    """The files of a git work tree, with those that are new and not ignored; as paths from its root."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-coz", "--exclude-standard"], capture_output=True, check=True)
+    return sorted({name for name in listed.stdout.decode().split("\0") if name and (root / name).is_file()})
+
+
+class Copy:
+    """The copy of a tree. What did not change since an earlier run is not written, and so not built again."""
+
+    def __init__(self, root, folder, jobs, least_s):
+        self.root, self.folder, self.jobs, self.least_s = root, folder, jobs, least_s
+        self.build = folder / "build/dev"
+        self.environment = os.environ | {"CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+        if (root / "build/venv/bin").is_dir():
+            self.environment["PATH"] = f"{root / 'build/venv/bin'}:{os.environ['PATH']}"
+        if "CXX" not in os.environ and shutil.which("ccache"):
+            self.environment |= {"CXX": "ccache g++", "CC": "ccache gcc"}
+        self.tests = {}
+        self.limits_s = {}  # by the test and its words
+
+    def refresh(self):
+        files = tree_files(self.root)
+        for name in files:
+            source, target = self.root / name, self.folder / name
+            if target.is_file() and target.read_bytes() == source.read_bytes():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            shutil.copy(source, target)
+        for folder, folders, names in os.walk(self.folder):
+            here = Path(folder).relative_to(self.folder)
+            if here == Path("."):
+                folders[:] = [name for name in folders if name != "build"]
+            for name in set(names) - {Path(file).name for file in files if Path(file).parent == here}:
+                (self.folder / here / name).unlink()
+
+    def set_up(self):
+        if not (self.build / "build.ninja").is_file():
+            self.command(["meson", "setup", self.build, self.folder, *SETUP], "the copy can't be set up")
+        tests, self.targets = (json.loads(self.command(["meson", "introspect", what, self.build], "Meson tells nothing"))
+                               for what in ("--tests", "--targets"))
+        self.tests = {test["name"]: test for test in tests}
+
+    def command(self, words, why):
+        done = subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              timeout=BUILD_LIMIT_S)
+        if done.returncode != 0:
+            raise Trouble(f"{why}:\n{(done.stdout + done.stderr)[-3000:]}")
+        return done.stdout
+
+    def make(self, tests):
+        """Builds what these tests run. Raises Trouble with the compiler's words where it can't be built."""
+        known = json.dumps([self.tests[test] for test in tests]) + json.dumps(self.targets)
+        chosen = subprocess.run([sys.executable, SUPPORT / "choose_tests.py", "targets", self.build], input=known,
+                                capture_output=True, text=True, check=True).stdout.split()
+        self.command(["ninja", "-C", self.build, f"-j{self.jobs}", *chosen], "it can't be built")
+
+    def run(self, test, words):
+        """Runs a test up to its first failure: (the case that failed or "", whether it took too long, seconds)."""
+        known = self.tests[test]
+        reports = self.build / "mutation"
+        command = [sys.executable, SUPPORT / "one_test.py", reports, *known["cmd"]]
+        if self.is_catch(known["cmd"][0]):
+            command += ["--abort", *words]
+        begin = time.monotonic()
+        with subprocess.Popen(command, cwd=known["workdir"] or self.build, env=self.environment | known["env"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              start_new_session=True) as process:
+            try:
+                output = process.communicate(timeout=self.limits_s.get((test, words), known["timeout"]))[0]
+            except subprocess.TimeoutExpired:
+                output = None
+            finally:
+                self.end_group(process)
+        shutil.rmtree(reports, ignore_errors=True)
+        lasted_s = time.monotonic() - begin
+        if output is None:
+            return "", True, lasted_s
+        if process.returncode == 0:
+            return "", False, lasted_s
+        cases = FAILED_CASE.findall(output)
+        return cases[0] if cases else f"exit code {process.returncode}", False, lasted_s
+
+    @staticmethod
+    def is_catch(program):
+        content = Path(program).read_bytes()
+        return content.startswith(b"\x7fELF") and b"Run with -? for options" in content
+
+    @staticmethod
+    def end_group(process):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # all of them have ended
+        process.wait()
+
+    def check_unchanged(self, runs):
+        """The unchanged tree passes, and how long that takes tells how long a mutant may take."""
+        self.make(sorted({test for test, _ in runs}))
+        for test, words in runs:
+            case, is_late, lasted_s = self.run(test, words)
+            if case or is_late:
+                raise Trouble(f"the unchanged tree fails already: {test}: {case or 'it takes too long'}")
+            self.limits_s[test, words] = max(self.least_s, TIMES_AS_LONG * lasted_s)
+
+    def try_out(self, mutant):
+        """(outcome, words): "killed" and by what; "timed out"; "survived"; or "not built" and the compiler's first error."""
+        file = self.folder / mutant.file
+        text = file.read_text()
+        try:
+            file.write_text(mutant.changed(text))
+            self.make([test for test, _ in mutant.tests])
+            for test, words in mutant.tests:
+                case, is_late, _ = self.run(test, words)
+                if is_late:
+                    return "timed out", test
+                if case:
+                    return "killed", f"{test}: {case}"
+            return "survived", ""
+        except Trouble as trouble:
+            lines = str(trouble).splitlines()
+            return "not built", next((line for line in lines if "error: " in line), lines[0])
+        finally:
+            file.write_text(text)
