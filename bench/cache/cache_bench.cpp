@@ -23,7 +23,7 @@ using namespace spdld;
 using cache::Cache;
 namespace fs = std::filesystem;
 
-const cache::ShelfKey kKey{"file:///bench", "f", "image", cache::Form::kPrepared};
+const cache::ShelfKey kKey{"file:///bench", "f", "image", "planes"};
 constexpr uint64_t kImageNet = 1'300'000;
 
 std::vector<uint64_t> shuffled(uint64_t count) {

@@ -5,7 +5,8 @@
 // where a least-recently-used cache that is a little too small hits nothing. When memory or disk is full, nothing more
 // is put in, with one exception: unused shelves make room for shelves in use, the longest unused first.
 //
-// A Shelf is one field of one data set in one form. Its entries lie one behind another in large segments of memory,
+// A Shelf is one field of one data set, as fetched or in one prepared form; each entry says whether it has that form,
+// since not every sample can be prepared. Its entries lie one behind another in large segments of memory,
 // which are given back only with the whole shelf: so a reader of an entry needs neither a lock nor a reference to the
 // entry, only to its shelf. The byte limits count whole segments (on disk: files) with their indexes and are never
 // passed. They do not count the disk's index in memory: 4 bytes a sample and 40 an entry, for shelves in use.
@@ -28,9 +29,10 @@
 
 namespace spdld::cache {
 
+// The form of one entry.
 enum class Form : uint8_t {
   kEncoded,  // bytes as fetched
-  kPrepared  // a form that the samples' medium makes of them, such as a picture's planes
+  kPrepared  // the form that its shelf's key names, which the samples' medium makes of them, such as a picture's planes
 };
 std::string_view form_name(Form form);  // "encoded", "decoded"
 
@@ -45,7 +47,10 @@ struct ShelfKey {
   std::string uri;          // of the source
   std::string fingerprint;  // of the listing
   std::string field;        // its name
-  Form form = Form::kEncoded;
+  // The prepared form that its entries may have, with the versions of all that decides its bytes ("planes 1,
+  // libjpeg-turbo 2.1.5"); empty: all entries are bytes as fetched.
+  std::string representation = {};
+  Form form() const { return representation.empty() ? Form::kEncoded : Form::kPrepared; }
   friend auto operator<=>(const ShelfKey&, const ShelfKey&) = default;
 };
 
@@ -55,6 +60,7 @@ struct Found {
   // Whether the file was checked since the shelf was opened last. Else the entry may be used only after the file was
   // found to still have `identity`, and confirm() was called.
   bool confirmed = false;
+  Form form = Form::kEncoded;
   source::Identity identity;
   const uint8_t* memory = nullptr;  // kMemory: aligned to 64 bytes
   uint64_t bytes = 0;
@@ -124,7 +130,7 @@ class Shelf {
     uint8_t* memory_ = nullptr;
     bool kept_ = false;
   };
-  Room reserve(uint64_t sample, uint64_t bytes);
+  Room reserve(uint64_t sample, uint64_t bytes, Form form = Form::kEncoded);
   // Whether reserve() may still succeed for entries of this size. If not, nobody needs to make more than is used at
   // once.
   bool has_room(uint64_t bytes) const;
@@ -134,7 +140,8 @@ class Shelf {
   // daemon. False: there is no disk, the disk is full, its queue is full (then another epoch brings the entry again),
   // or the disk has the sample already. An entry may still be lost where another shelf must go for it, or where the
   // disk refuses it.
-  bool put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count);
+  bool put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count,
+                   Form form = Form::kEncoded);
   // Whether these bytes, read from the place that find() gave (kDisk), are the bytes that were put there. If not, call
   // drop(sample, true). About 0.1 ns a byte.
   bool is_sound(uint64_t sample, std::span<const uint8_t> bytes) const;

@@ -42,6 +42,7 @@ Found Shelf::find(uint64_t sample) const {
   state.disk_hits.add();
   found.where = Found::Where::kDisk;
   found.confirmed = entry->confirmed;
+  found.form = entry->record.form;
   found.identity = entry->record.identity;
   found.bytes = entry->record.bytes;
   found.fd = state.disk->entries_fd();
@@ -85,10 +86,11 @@ void Shelf::Room::keep(const source::Identity& identity) {
   kept_ = true;
 }
 
-Shelf::Room Shelf::reserve(uint64_t sample, uint64_t bytes) {
+Shelf::Room Shelf::reserve(uint64_t sample, uint64_t bytes, Form form) {
   Room room;
   auto refusal = MemoryShelf::Refusal::kNone;
-  room.memory_ = state_->memory.reserve(sample, bytes, state_->generation.load(std::memory_order_relaxed), refusal);
+  room.memory_ =
+      state_->memory.reserve(sample, bytes, form, state_->generation.load(std::memory_order_relaxed), refusal);
   if (room.memory_) {
     room.shelf_ = state_;
     room.sample_ = sample;
@@ -104,10 +106,12 @@ bool Shelf::has_disk_room(uint64_t bytes) const {
   return state_->disk && state_->disk_tier.has_room(*state_->disk, bytes);
 }
 
-bool Shelf::put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count) {
+bool Shelf::put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count,
+                        Form form) {
   if (!state_->disk) return false;
-  const auto put = state_->disk_tier.put(*state_->disk, sample, identity,
-                                         state_->generation.load(std::memory_order_relaxed), bytes, count);
+  const auto put = state_->disk_tier.put(
+      *state_->disk, {nullptr, sample, identity, state_->generation.load(std::memory_order_relaxed), form}, bytes,
+      count);
   // Where there is no room at all reserve() has counted it.
   if (put == DiskTier::Put::kNotNow && !state_->memory.has(sample)) state_->refused.add();
   return put == DiskTier::Put::kQueued;

@@ -1,13 +1,14 @@
 // A form of a field's content from which its nodes start sooner than from the bytes as they were fetched: a picture's
-// planes. The node's cache keeps samples in such a form. The medium that makes a form describes it here; the rooms
-// above know forms by their text alone. Constant after construction; any thread.
+// planes. The node's cache keeps samples in such a form. All knowledge about a form stands in its own class, in the
+// folder of the medium that makes it: how large it is, how it is made, and how it is opened. The rooms above know a
+// form by its id alone, and pass its bytes on. Constant after construction; any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "daemon/media/workspace.h"
 
@@ -17,19 +18,17 @@ class Representation {
  public:
   virtual ~Representation() = default;
 
-  virtual std::string_view name() const = 0;  // "planes"
-  // Tells apart forms of one name that must not stand for one another, such as pictures that were turned and pictures
-  // that were not. It follows the field's name in the name of the cache's shelf: empty, or a text such as " (not
-  // turned)".
-  virtual const std::string& way() const = 0;
-  bool is_same(const Representation& other) const { return name() == other.name() && way() == other.way(); }
+  // Names everything that decides the form's bytes: the form and its version, the codec and its version, the way of
+  // decoding ("planes 1, libjpeg-turbo 2.1.5, not turned"). Forms of one id may stand for one another, also from
+  // another run of the daemon; the cache's shelves are told apart by it. One line; not empty.
+  virtual const std::string& id() const = 0;
 
-  // The bytes that the prepared form of this content takes, by the content's header; 0: it has no such form, or can't
-  // be read.
-  virtual uint64_t prepared_bytes(std::span<const uint8_t> content, Workspace& workspace) const = 0;
+  // The bytes that the prepared form of this content takes, by the content's header; 0: it has no such form. None: the
+  // content can't be read.
+  virtual std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, Workspace& workspace) const = 0;
 };
 
-// Keeps what a node prepares. Lives as long as the sample is run; the thread that runs it.
+// Keeps what a node prepares of a field's content. Lives as long as the sample is run; the thread that runs it.
 class Keeper {
  public:
   virtual ~Keeper() = default;
@@ -40,6 +39,8 @@ class Keeper {
   virtual bool takes(size_t bytes) = 0;
   // The form is complete. Precondition: reserve() gave `memory`, or takes() was true.
   virtual void keep(const uint8_t* memory, size_t bytes) = 0;
+  // This content is sound and has no prepared form: keeps a copy of it as it was fetched.
+  virtual void keep_as_fetched(std::span<const uint8_t> content) = 0;
 };
 
 }  // namespace spdld::media

@@ -31,7 +31,8 @@ Json heading(const std::string& name, const StateOf& state, uid_t uid) {
 Json shelf_document(const cache::ShelfReport& shelf) {
   return {{"uri", shelf.key.uri},
           {"field", shelf.key.field},
-          {"form", cache::form_name(shelf.key.form)},
+          {"form", cache::form_name(shelf.key.form())},
+          {"representation", shelf.key.representation},
           {"in_use", shelf.in_use},
           {"samples", shelf.samples},
           {"memory_entries", shelf.memory_entries},

@@ -4,9 +4,10 @@
 #include <array>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <utility>
+
+#include "daemon/pipeline/shelf_keeper.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -67,14 +68,6 @@ class Reader final : private source::FetchObserver {
   bool done_ = false;
 };
 
-// Keeps a copy of the fetched bytes for the next reads.
-void keep_copy(cache::Shelf& shelf, uint64_t sample, const source::Identity& identity, std::span<const uint8_t> bytes) {
-  if (auto room = shelf.reserve(sample, bytes.size())) {
-    std::memcpy(room.memory(), bytes.data(), bytes.size());
-    room.keep(identity);
-  }
-}
-
 uint64_t taken_of(const sampler::Mix& mix) {
   uint64_t samples = 0;
   for (const auto& source : mix.sources()) samples += source.order.subset().size();
@@ -120,15 +113,17 @@ uint64_t Caching::mean_prepared_bytes(const source::Listing& listing, const samp
                                       source::Fetcher& fetcher) const {
   Reader reader(listing, use.field, fetcher);
   media::Workspace workspace;
-  uint64_t sum = 0, count = 0;
+  uint64_t sum = 0, count = 0, prepared_count = 0;
   const uint64_t taken = taken_of(mix), looked_at = std::min(kLookedAt, taken);
   for (uint64_t i = 0; i < looked_at; i++) {
     const ByteBuffer* bytes = reader.read(taken_at(mix, i * (taken / looked_at)));
-    const uint64_t prepared = bytes ? use.representation->prepared_bytes(bytes->bytes(), workspace) : 0;
-    sum += prepared;
-    count += prepared > 0;
+    const auto prepared = bytes ? use.representation->prepared_bytes(bytes->bytes(), workspace) : std::nullopt;
+    if (!prepared) continue;  // such a sample is not kept
+    sum += *prepared > 0 ? *prepared : bytes->size();
+    count++;
+    prepared_count += *prepared > 0;
   }
-  return count ? sum / count : 0;
+  return prepared_count ? sum / count : 0;
 }
 
 void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
@@ -154,12 +149,10 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   shelves_.assign(uses.size(), nullptr);
   if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
   for (size_t i = 0; i < uses.size(); i++) {
-    const bool prepared = uses[i].representation && choice_.form == CacheForm::kDecoded;
-    const std::string& name = listing.fields()[uses[i].field].name;
-    shelves_[i] =
-        cache_.open({uris_of(spec_), listing.fingerprint(), prepared ? name + uses[i].representation->way() : name,
-                     prepared ? cache::Form::kPrepared : cache::Form::kEncoded},
-                    listing.size());
+    const auto* form = choice_.form == CacheForm::kDecoded ? uses[i].representation : nullptr;
+    shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
+                               form ? form->id() : std::string()},
+                              listing.size());
   }
 }
 
@@ -212,7 +205,7 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
     field.bytes = fetched();
     return true;
   }
-  const bool is_prepared = shelf->key().form == cache::Form::kPrepared;
+  const bool is_prepared = found.form == cache::Form::kPrepared;
   const bool holds = fetch.want == Want::kNothing || fetch.unchanged || (found.confirmed && !fetch.copy_failed);
   if (found.where == Where::kMemory && holds) {
     if (!found.confirmed) shelf->confirm(request.sample);
@@ -228,7 +221,7 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
       return false;
     }
     if (!found.confirmed) shelf->confirm(request.sample);
-    keep_copy(*shelf, request.sample, found.identity, fetched());
+    ShelfKeeper(*shelf, request.sample, found.identity).keep_in_memory(fetched(), found.form);
     field.bytes = fetched();
     field.is_prepared = is_prepared;
     return true;
@@ -236,11 +229,10 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
   if (found.where != Where::kNowhere) shelf->drop(request.sample, fetch.copy_failed);
   field.bytes = fetched();
   field.identity = fetch.identity;
-  if (is_prepared) {
+  if (shelf->key().form() == cache::Form::kPrepared) {
     field.keeps_on = shelf;
   } else {
-    keep_copy(*shelf, request.sample, fetch.identity, field.bytes);
-    shelf->put_on_disk(request.sample, fetch.identity, field.bytes.data(), field.bytes.size());
+    ShelfKeeper(*shelf, request.sample, fetch.identity).keep_as_fetched(field.bytes);
   }
   return true;
 }

@@ -34,8 +34,8 @@ struct FieldUse {
 
 // One field of a sample that is to be decoded.
 struct FieldBytes : media::Field {
-  // The shelf that is to keep the prepared form of these bytes. Outputs start from that form in any case, so that what
-  // a pipeline gives does not depend on the cache's content.
+  // The shelf that is to keep these bytes in their prepared form, or as they are where they have none. Outputs start
+  // from that form in any case, so that what a pipeline gives does not depend on the cache's content.
   cache::Shelf* keeps_on = nullptr;
   source::Identity identity = {};  // with keeps_on
 };
@@ -49,7 +49,8 @@ struct CacheChoice {
 struct CacheNeeds {
   uint64_t samples = 0;  // samples that the pipeline takes
   uint64_t passes = 0;   // how often a run reads a sample, at the most; 0: endless
-  // Of a sample's prepared forms, from some samples; 0: there are none, or the samples could not be read.
+  // Of what is kept of a sample, from some samples: its prepared forms, or its bytes where it has none. 0: no sample
+  // has a prepared form, or the samples could not be read.
   uint64_t prepared_bytes_mean = 0;
   uint64_t available_bytes = 0;  // of the cache's memory
   bool has_disk = false;

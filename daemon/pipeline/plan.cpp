@@ -121,7 +121,7 @@ void Plan::note_representations() {
     FieldUse& use = fetched_[*output.fetched];
     const media::Representation* form = output.json ? nullptr : output.chain.representation();
     if (!is_seen[*output.fetched]) use.representation = form;
-    if (!form || !use.representation || !use.representation->is_same(*form)) use.representation = nullptr;
+    if (!form || !use.representation || use.representation->id() != form->id()) use.representation = nullptr;
     if (use.why_unprepared.empty()) use.why_unprepared = output.chain.why_unprepared();
     is_seen[*output.fetched] = true;
   }

@@ -1,5 +1,7 @@
-// Keeps a sample's prepared form on a shelf of the cache, in memory and on disk. One thread, for one sample.
+// Keeps a sample's field on a shelf of the cache, prepared or as it was fetched. One thread, for one sample.
 #pragma once
+
+#include <cstring>
 
 #include "daemon/cache/cache.h"
 #include "daemon/media/representation.h"
@@ -13,13 +15,25 @@ class ShelfKeeper final : public media::Keeper {
       : shelf_(shelf), sample_(sample), identity_(identity) {}
 
   uint8_t* reserve(size_t bytes) override {
-    room_ = shelf_.reserve(sample_, bytes);
+    room_ = shelf_.reserve(sample_, bytes, cache::Form::kPrepared);
     return room_ ? room_.memory() : nullptr;
   }
   bool takes(size_t bytes) override { return shelf_.has_disk_room(bytes); }
   void keep(const uint8_t* memory, size_t bytes) override {
     if (room_) room_.keep(identity_);
-    shelf_.put_on_disk(sample_, identity_, memory, bytes);
+    shelf_.put_on_disk(sample_, identity_, memory, bytes, cache::Form::kPrepared);
+  }
+  void keep_as_fetched(std::span<const uint8_t> content) override {
+    keep_in_memory(content, cache::Form::kEncoded);
+    shelf_.put_on_disk(sample_, identity_, content.data(), content.size(), cache::Form::kEncoded);
+  }
+
+  // Keeps a copy in memory alone, for what lies on disk already.
+  void keep_in_memory(std::span<const uint8_t> bytes, cache::Form form) {
+    auto room = shelf_.reserve(sample_, bytes.size(), form);
+    if (!room) return;
+    std::memcpy(room.memory(), bytes.data(), bytes.size());
+    room.keep(identity_);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <optional>
@@ -106,6 +107,42 @@ TEST_CASE("identities are kept to the last bit") {
   for (uint64_t i = 0; i < identities.size(); ++i) CHECK(shelf->find(i).identity == identities[i]);
 }
 
+TEST_CASE("each entry on disk says its own form, also after a restart") {
+  const TempDir dir;
+  const auto key = shelf_key("a");
+  const auto bytes = entry_of(1, 100);
+  constexpr std::array kForms = {cache::Form::kPrepared, cache::Form::kEncoded, cache::Form::kPrepared};
+  {
+    Cache cache(disk_settings(dir));
+    const auto shelf = cache.open(key, 10);
+    for (uint64_t i = 0; i < kForms.size(); ++i)
+      REQUIRE(shelf->put_on_disk(i, identity_of(i), bytes.data(), bytes.size(), kForms[i]));
+  }
+  Cache cache(disk_settings(dir));
+  const auto shelf = cache.open(key, 10);
+  for (uint64_t i = 0; i < kForms.size(); ++i) {
+    const auto found = shelf->find(i);
+    REQUIRE(found.where == Found::Where::kDisk);
+    CHECK(found.form == kForms[i]);
+    CHECK(found.offset == i * bytes.size());
+    CHECK(found.identity == identity_of(i));
+  }
+}
+
+TEST_CASE("a shelf of an older format is made anew") {
+  const TempDir dir;
+  const auto key = shelf_key("a");
+  CHECK(put_and_end(disk_settings(dir), key, 5, 1000) == 5);
+  const auto folder = only_shelf_folder(dir.path() / "deep" / "cache");
+  std::ofstream(folder / "shelf")
+      << "spdld cache shelf, format 1\nuri: a\nfingerprint: f1\nfield: image\nform: decoded\n"
+         "samples: 1000\n";
+  Cache cache(disk_settings(dir));
+  CHECK(cache.report().shelves.empty());
+  CHECK_FALSE(std::filesystem::exists(folder / "entries"));
+  CHECK(put_on_disk(*cache.open(key, 1000), 0, 1000));
+}
+
 TEST_CASE("entries are found as soon as they are written, confirmed") {
   const TempDir dir;
   std::optional<Cache> cache(disk_settings(dir));
@@ -129,7 +166,7 @@ TEST_CASE("the folder is the daemon's own, and tells its shelves in words") {
   std::ifstream file(folder / "shelf");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   CHECK(text.find("uri: file:///data/train\n") != text.npos);
-  CHECK(text.find("form: decoded\n") != text.npos);
+  CHECK(text.find("representation: planes 1\n") != text.npos);
 }
 
 TEST_CASE("a dropped entry on disk makes place for a new one, which counts after a restart") {

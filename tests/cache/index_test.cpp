@@ -32,7 +32,8 @@ UniqueFd file_of(const std::vector<cache::IndexRecord>& records) {
 }  // namespace
 
 TEST_CASE("a record of the index is read as it was written") {
-  const cache::IndexRecord written{12, {~0ull - 3, -77}, 1ull << 40, 12'345, 0xfeed'face'dead'beef};
+  const cache::IndexRecord written{12,     {~0ull - 3, -77},      1ull << 40,
+                                   12'345, 0xfeed'face'dead'beef, cache::Form::kPrepared};
   const auto file = file_of({written, written});
   uint64_t seen = 0;
   const auto read = cache::read_index(file.get(), kDigits, [&](const cache::IndexRecord& record) {
@@ -41,6 +42,7 @@ TEST_CASE("a record of the index is read as it was written") {
     CHECK(record.offset == written.offset);
     CHECK(record.bytes == written.bytes);
     CHECK(record.checksum == written.checksum);
+    CHECK(record.form == written.form);
     return ++seen == 1;  // the second is not accepted
   });
   REQUIRE(read);
@@ -95,7 +97,7 @@ TEST_CASE("entries that are dropped and put again take places, but not without e
 }
 
 TEST_CASE("a shelf's header says its key, whatever is in it") {
-  const cache::ShelfHeader header{{"file:///a\nb\\n\\", "f\x01", std::string("na\0me", 5), cache::Form::kEncoded},
+  const cache::ShelfHeader header{{"file:///a\nb\\n\\", "f\x01", std::string("na\0me", 5), "planes 1\n, x"},
                                   12'345'678'901};
   const auto read = cache::read_header(cache::header_text(header));
   REQUIRE(read);
@@ -103,7 +105,7 @@ TEST_CASE("a shelf's header says its key, whatever is in it") {
   CHECK(read->samples == header.samples);
   const std::string text = cache::header_text(header);
   for (size_t i = 0; i < text.size(); ++i) CHECK_FALSE(cache::read_header(text.substr(0, i)));
-  CHECK_FALSE(cache::read_header("spdld cache shelf, format 2" + text.substr(27)));
+  CHECK_FALSE(cache::read_header("spdld cache shelf, format 1" + text.substr(27)));
   CHECK_FALSE(cache::read_header(""));
   CHECK(cache::key_digits(header.key).size() == 32);
   CHECK(cache::key_digits(header.key) != cache::key_digits(shelf_key("file:///a")));

@@ -245,6 +245,9 @@ TEST_CASE("pipelines share a shelf by its key alone") {
   CHECK(bytes->find(1).where == Found::Where::kNowhere);
   CHECK(is_in_memory(*cache.open(shelf_key("a", cache::Form::kPrepared), 100), 1));
   CHECK(bytes->key() == shelf_key("a", cache::Form::kEncoded));
+  auto upgraded = shelf_key("a");
+  upgraded.representation = "planes 2";
+  CHECK(cache.open(upgraded, 100)->find(1).where == Found::Where::kNowhere);  // of other code
   CHECK(cache::form_name(cache::Form::kEncoded) == "encoded");
   CHECK(cache::form_name(cache::Form::kPrepared) == "decoded");
 }
@@ -275,6 +278,17 @@ TEST_CASE("the counts of very many shelves are not kept for ever") {
   Cache cache({.ram_bytes_max = kMiB});
   for (int i = 0; i < 1000; ++i) cache.open(shelf_key("a" + std::to_string(i)), 100);
   CHECK(cache.report().shelves.size() <= 257);
+}
+
+TEST_CASE("each entry in memory says its own form") {
+  Cache cache({.ram_bytes_max = kMiB});
+  const auto shelf = cache.open(shelf_key("a"), 10);
+  for (const auto form : {cache::Form::kPrepared, cache::Form::kEncoded}) {
+    const auto sample = static_cast<uint64_t>(form);
+    shelf->reserve(sample, 100, form).keep({});
+    REQUIRE(shelf->find(sample).where == Found::Where::kMemory);
+    CHECK(shelf->find(sample).form == form);
+  }
 }
 
 }  // namespace spdld::memory_test

@@ -17,6 +17,7 @@
 #include "tests/support/daemon_process.h"
 #include "tests/support/jpeg_maker.h"
 #include "tests/support/photos.h"
+#include "tests/support/png_maker.h"
 #include "tests/support/tar_writer.h"
 
 namespace spdld::cache_test {
@@ -182,6 +183,39 @@ TEST_CASE("what is kept is read once, for all pipelines and jobs") {
   take_pixels(second);
   CHECK(field(daemon, "other")["misses"] == misses);  // of both: they share it
   CHECK(describe(daemon, "other")["stages"][0]["samples"] == 0);
+}
+
+TEST_CASE("pictures that have no planes are kept as they were fetched, on the same shelf") {
+  TempDir disk;
+  DaemonProcess daemon(settings("ram_bytes_max = \"16MiB\"\nfolder = \"" + disk.path().string() + "\""));
+  make_photos(daemon.dir() / "photos", kPhotos, 2);
+  const auto add = [&](const char* name, const std::vector<uint8_t>& content) {
+    const auto folder = std::filesystem::directory_iterator(daemon.dir() / "photos")->path();
+    std::ofstream(folder / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
+  };
+  add("cmyk.jpg", make_jpeg(96, 72, {.cmyk = true}));
+  add("turned.jpg", make_jpeg(96, 72, {.exif_orientation = 6}));
+  add("odd.jpg", make_jpeg(96, 72, {.subsampling = Subsampling::k411}));
+  add("png.jpg", make_png(96, 72).bytes);
+  const Pixels plain = pixels(job(daemon, "off", 2));
+  {
+    Loader loader = attach(job(daemon, "decoded", 2, "kept"));
+    CHECK((take_pixels(loader) == plain));
+    CHECK(field(daemon, "kept")["memory_entries"] == kPhotos + 4);
+    CHECK_THAT(field(daemon, "kept")["representation"].get<std::string>(),
+               Catch::StartsWith("planes 1, libjpeg-turbo "));
+  }
+  {
+    Loader loader = attach(job(daemon, "decoded", 2, "again"));
+    CHECK((take_pixels(loader) == plain));
+    CHECK(describe(daemon, "again")["stages"][0]["bytes"] == 0);  // nothing was fetched
+  }
+  daemon.stop(SIGTERM);
+  daemon.start();
+  Loader loader = attach(job(daemon, "decoded", 2, "restarted"));
+  CHECK((take_pixels(loader) == plain));
+  CHECK(field(daemon, "restarted")["misses"] == 0);
 }
 
 TEST_CASE("a file that was replaced is read again by the next run") {

@@ -1,9 +1,11 @@
 #include "daemon/pipeline/caching.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "daemon/media/image/picture_node.h"
-
+#include "tests/support/jpeg_maker.h"
 #include "tests/support/photos.h"
 #include "tests/support/temp_dir.h"
 
@@ -104,6 +106,41 @@ TEST_CASE("auto counts the samples that the pipeline takes, not all that are lis
   spec.order.epochs = 1;
   CHECK_THAT(choice({{}, three}).why, Catch::Contains("reads every sample once"));
   CHECK(choice({17, three, {{1, 1, 1}, true, 30}}).form == Form::kDecoded);  // each of them ten times
+}
+
+TEST_CASE("pictures without planes count with their bytes among pictures that have them") {
+  const test::TempDir dir;
+  const auto jpeg = [&](const char* name, bool cmyk) {
+    const auto content = test::make_jpeg(400, 300, {.cmyk = cmyk});
+    std::ofstream(dir.path() / "a" / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
+    return content.size();
+  };
+  std::filesystem::create_directory(dir.path() / "a");
+  const auto size_text = [](uint64_t bytes) { return "about " + std::to_string((bytes + 500) / 1000) + " KB decoded"; };
+  const uint64_t cmyk_bytes = jpeg("cmyk.jpg", true);
+  config::SourceSpec source;
+  source.type = "image-folder", source.uris = {dir.path().string()};
+  config::PipelineSpec spec;
+  spec.sources = {source};
+  source::LocalFetcher fetcher(1, 1 << 20);
+  cache::Cache cache({.ram_bytes_max = 10'000'000});
+  const image::PlanesForm planes({});
+  const auto why = [&] {
+    const auto listing = source::open_listing(source, {}, {});
+    source::FieldId field = 0;
+    REQUIRE(listing->find_field("image", &field));
+    const std::vector<pipeline::FieldUse> uses = {{.field = field, .representation = &planes}};
+    pipeline::Caching caching(cache, spec);
+    caching.open(*listing, {17, {{{{}, sampler::Subset(listing->size())}, 0}}, {1}, sampler::Mix::Spread::kShuffled, 0},
+                 uses, fetcher);
+    return caching.choice().why;
+  };
+  spec.order.epochs = 90;
+  CHECK_THAT(why(), Catch::Contains("nothing to keep decoded"));
+  jpeg("plain.jpg", false);
+  const uint64_t planes_bytes = PlanesLayout(PlanesShape{{400, 300}}).bytes, entries_bytes = 2 * 128;
+  CHECK_THAT(why(), Catch::Contains(size_text((planes_bytes + cmyk_bytes) / 2 * 2 + entries_bytes)));
 }
 
 }  // namespace spdld::caching_test

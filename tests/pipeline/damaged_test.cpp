@@ -8,8 +8,8 @@
 #include <random>
 
 #include "config/load.h"
-#include "daemon/base/planes.h"
 #include "daemon/cache/cache.h"
+#include "daemon/media/image/planes.h"
 #include "daemon/pipeline/plan.h"
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/jpeg_maker.h"
@@ -68,7 +68,7 @@ class Renderer {
     if (found.where == Where::kNowhere) return render_bytes(jpeg, sample, crop);
     ++found_;
     pipeline::FieldBytes field;
-    field.is_prepared = true;
+    field.is_prepared = found.form == cache::Form::kPrepared;
     field.bytes = {found.memory, found.bytes};
     std::vector<uint8_t> read;
     if (found.where == Where::kDisk) {
@@ -199,7 +199,7 @@ void check_every_form(const std::string& decode_options) {
   CHECK(differing.accepted > 50);
   CHECK(differing.accepted < 950);
 
-  const cache::ShelfKey key{"/a", "f", "text", cache::Form::kPrepared};
+  const cache::ShelfKey key{"/a", "f", "text", "planes"};
   {
     cache::Cache memory(cache::Settings{.ram_bytes_max = 256u << 20});
     const auto shelf = memory.open(key, kPictures);

@@ -18,7 +18,8 @@ DiskIndex::DiskIndex(uint64_t samples) : words_(samples), places_(places_max(sam
 
 void DiskIndex::fill(Place& place, const IndexRecord& record, uint32_t generation) {
   place.identity = record.identity;
-  place.offset = record.offset;
+  place.offset = record.offset & IndexRecord::kOffsetMax;
+  place.is_prepared = record.form == Form::kPrepared;
   place.checksum = record.checksum;
   place.bytes = static_cast<uint32_t>(record.bytes);
   place.generation.store(generation, std::memory_order_relaxed);

@@ -40,7 +40,8 @@ class DiskIndex {
  private:
   struct Place {  // of an entry; constant once a word leads to it, but for `generation`
     source::Identity identity;
-    uint64_t offset = 0, checksum = 0;
+    uint64_t offset : 63 = 0, is_prepared : 1 = 0;
+    uint64_t checksum = 0;
     uint32_t bytes = 0;
     std::atomic<uint32_t> generation{0};
   };
@@ -50,7 +51,8 @@ class DiskIndex {
   Place* place_of(uint32_t word) const { return word < kFirst ? nullptr : places_.find(word - kFirst); }
   void fill(Place& place, const IndexRecord& record, uint32_t generation);
   static IndexRecord record_of(uint64_t sample, const Place& place) {
-    return {sample, place.identity, place.offset, place.bytes, place.checksum};
+    const Form form = place.is_prepared ? Form::kPrepared : Form::kEncoded;
+    return {sample, place.identity, place.offset, place.bytes, place.checksum, form};
   }
 
   std::mutex making_;  // of pages, and of places

@@ -224,13 +224,14 @@ bool DiskTier::has_room(const DiskShelf& shelf, uint64_t count) const {
   return promised_.load() + need <= limit_.free() || (need <= limit_.max() && has_unused());
 }
 
-DiskTier::Put DiskTier::put(DiskShelf& shelf, uint64_t sample, const source::Identity& identity, uint32_t generation,
-                            const uint8_t* bytes, uint64_t count) {
+DiskTier::Put DiskTier::put(DiskShelf& shelf, DiskWrite entry, const uint8_t* bytes, uint64_t count) {
   if (!has_room(shelf, count)) return Put::kNoRoom;
+  const uint64_t sample = entry.sample;
   if (!shelf.index().begin(sample)) return Put::kTaken;
   shelf.pending.fetch_add(1);
   promised_.fetch_add(kIndexRecordBytes + count);
-  if (writer_->put({&shelf, sample, identity, generation, nullptr, count}, bytes)) return Put::kQueued;
+  entry.shelf = &shelf, entry.count = count;
+  if (writer_->put(std::move(entry), bytes)) return Put::kQueued;
   promised_.fetch_sub(kIndexRecordBytes + count);
   shelf.index().abandon(sample);
   shelf.pending.fetch_sub(1);
@@ -247,7 +248,7 @@ void DiskTier::write(DiskWrite& entry) {
   bool is_written = false;
   if (is_taken) {
     const std::span<const uint8_t> bytes(entry.bytes.get(), entry.count);
-    const Status written = shelf.append({entry.sample, entry.identity, 0, 0, 0}, bytes, entry.generation,
+    const Status written = shelf.append({entry.sample, entry.identity, 0, 0, 0, entry.form}, bytes, entry.generation,
                                         [&] { return writer_->is_late(); });
     is_written = static_cast<bool>(written);
     if (!is_written && written.error().trouble == Trouble::kTransient) fail(written.error().message);

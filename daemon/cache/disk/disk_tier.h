@@ -39,8 +39,8 @@ class DiskTier {
     kNotNow,  // the queue is full, or the daemon ends
     kTaken,   // the disk has the sample, or it is on its way
   };
-  Put put(DiskShelf& shelf, uint64_t sample, const source::Identity& identity, uint32_t generation,
-          const uint8_t* bytes, uint64_t count);
+  // `entry` tells all but the shelf and the bytes.
+  Put put(DiskShelf& shelf, DiskWrite entry, const uint8_t* bytes, uint64_t count);
   // Bytes that entries may still take: free bytes, and bytes of shelves that nobody uses.
   uint64_t available_bytes() const;
   // Whether put() may still take an entry of this size. Queued entries have their place already.

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "daemon/cache/cache.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::cache {
@@ -22,7 +23,8 @@ struct DiskWrite {
   uint64_t sample = 0;
   source::Identity identity;
   uint32_t generation = 0;
-  std::unique_ptr<uint8_t[]> bytes;
+  Form form = Form::kEncoded;
+  std::unique_ptr<uint8_t[]> bytes = {};
   uint64_t count = 0;
 };
 

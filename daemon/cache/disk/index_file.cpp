@@ -14,13 +14,15 @@
 namespace spdld::cache {
 namespace {
 
-constexpr std::string_view kMagic = "SPDLDix1";
+constexpr std::string_view kMagic = "SPDLDix2";
 constexpr size_t kKeyDigits = 32;
+
+constexpr uint64_t kPreparedBit = IndexRecord::kOffsetMax + 1;
 
 struct RecordBytes {
   uint64_t sample, size;
   int64_t changed;
-  uint64_t offset, bytes, checksum, own_checksum;
+  uint64_t place, bytes, checksum, own_checksum;
 };
 static_assert(sizeof(RecordBytes) == kIndexRecordBytes);
 
@@ -49,8 +51,10 @@ void read_records(std::span<const uint8_t> bytes, uint64_t at, const std::functi
   for (size_t i = 0; i + kIndexRecordBytes <= bytes.size(); i += kIndexRecordBytes) {
     RecordBytes r;
     std::memcpy(&r, bytes.data() + i, sizeof r);
+    const Form form = r.place & kPreparedBit ? Form::kPrepared : Form::kEncoded;
     const bool is_sound =
-        r.own_checksum == own_checksum(r) && accept({r.sample, {r.size, r.changed}, r.offset, r.bytes, r.checksum});
+        r.own_checksum == own_checksum(r) &&
+        accept({r.sample, {r.size, r.changed}, r.place & IndexRecord::kOffsetMax, r.bytes, r.checksum, form});
     if (is_sound) {
       read.sound_bytes = at + i + kIndexRecordBytes;
     } else {
@@ -73,8 +77,8 @@ std::array<uint8_t, kIndexHeaderBytes> index_header(std::string_view key_digits)
 }
 
 std::array<uint8_t, kIndexRecordBytes> index_record(const IndexRecord& record) {
-  RecordBytes r{
-      record.sample, record.identity.size, record.identity.changed, record.offset, record.bytes, record.checksum, 0};
+  const uint64_t place = record.offset | (record.form == Form::kPrepared ? kPreparedBit : 0);
+  RecordBytes r{record.sample, record.identity.size, record.identity.changed, place, record.bytes, record.checksum, 0};
   r.own_checksum = own_checksum(r);
   std::array<uint8_t, kIndexRecordBytes> bytes;
   std::memcpy(bytes.data(), &r, sizeof r);

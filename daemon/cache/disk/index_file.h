@@ -1,9 +1,11 @@
 // The index of a shelf on disk: a header, then records in the order in which the entries were put. Append-only; where a
 // sample has several records, its last record counts.
 //
-//   header, 48 bytes:  "SPDLDix1", 32 hexadecimal digits of the shelf's key, XXH3-64 of these 40 bytes
+//   header, 48 bytes:  "SPDLDix2", 32 hexadecimal digits of the shelf's key, XXH3-64 of these 40 bytes
 //   record, 56 bytes:  sample, size of the sample's file, its time of change (signed, ns since 1970), offset of the
 //                      entry in the file of entries, its bytes, XXH3-64 of those, XXH3-64 of the 48 bytes before
+//
+// The highest bit of an offset says that the entry has the shelf's prepared form; without it the bytes are as fetched.
 //
 // Numbers have 64 bits in the machine's own order (a local disk stays in its machine; with another byte order no
 // checksum would fit).
@@ -16,6 +18,7 @@
 #include <string_view>
 
 #include "daemon/base/result.h"
+#include "daemon/cache/cache.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::cache {
@@ -25,6 +28,9 @@ struct IndexRecord {
   source::Identity identity;
   uint64_t offset = 0, bytes = 0;
   uint64_t checksum = 0;
+  Form form = Form::kEncoded;
+
+  static constexpr uint64_t kOffsetMax = ~0ull >> 1;
 };
 
 constexpr uint64_t kIndexHeaderBytes = 48, kIndexRecordBytes = 56;

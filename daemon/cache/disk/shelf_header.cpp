@@ -8,7 +8,7 @@ namespace spdld::cache {
 namespace {
 
 // Another number where entries or the index are laid out otherwise: shelves of an older format are made anew.
-constexpr std::string_view kTitle = "spdld cache shelf, format 1";
+constexpr std::string_view kTitle = "spdld cache shelf, format 2";
 
 // A value is what stands after its name, up to the end of the line.
 std::string escaped(std::string_view text) {
@@ -53,30 +53,26 @@ std::string key_digits(const ShelfKey& key) {
   hash.add_text(key.uri);
   hash.add_text(key.fingerprint);
   hash.add_text(key.field);
-  hash.add_number(static_cast<uint64_t>(key.form));
+  hash.add_text(key.representation);
   return hash.digits();
 }
 
 std::string header_text(const ShelfHeader& header) {
   return std::string(kTitle) + "\nuri: " + escaped(header.key.uri) +
          "\nfingerprint: " + escaped(header.key.fingerprint) + "\nfield: " + escaped(header.key.field) +
-         "\nform: " + std::string(form_name(header.key.form)) + "\nsamples: " + std::to_string(header.samples) + '\n';
+         "\nrepresentation: " + escaped(header.key.representation) + "\nsamples: " + std::to_string(header.samples) +
+         '\n';
 }
 
 std::optional<ShelfHeader> read_header(std::string_view text) {
-  std::string_view nothing, uri, fingerprint, field, form, samples;
+  std::string_view nothing, uri, fingerprint, field, representation, samples;
   if (!take_line(text, kTitle, nothing) || !nothing.empty() || !take_line(text, "uri: ", uri) ||
       !take_line(text, "fingerprint: ", fingerprint) || !take_line(text, "field: ", field) ||
-      !take_line(text, "form: ", form) || !take_line(text, "samples: ", samples)) {
+      !take_line(text, "representation: ", representation) || !take_line(text, "samples: ", samples)) {
     return {};
   }
   ShelfHeader header;
-  header.key = {plain(uri), plain(fingerprint), plain(field), Form::kEncoded};
-  if (form == form_name(Form::kPrepared)) {
-    header.key.form = Form::kPrepared;
-  } else if (form != form_name(Form::kEncoded)) {
-    return {};
-  }
+  header.key = {plain(uri), plain(fingerprint), plain(field), plain(representation)};
   const auto [end, error] = std::from_chars(samples.data(), samples.data() + samples.size(), header.samples);
   if (error != std::errc() || end != samples.data() + samples.size()) return {};
   return header;

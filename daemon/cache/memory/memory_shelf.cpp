@@ -11,6 +11,7 @@ struct alignas(64) MemoryShelf::Header {
   uint64_t footprint = 0;  // all that it takes in its segment
   std::atomic<uint32_t> generation{0};
   bool own_segment = false;
+  Form form = Form::kEncoded;
 
   uint8_t* memory() { return reinterpret_cast<uint8_t*>(this) + sizeof(Header); }
   static Header* of(uint8_t* memory) { return reinterpret_cast<Header*>(memory - sizeof(Header)); }
@@ -80,6 +81,7 @@ bool MemoryShelf::find(uint64_t sample, uint32_t generation, Found& found) const
   if (!header) return false;
   found.where = Found::Where::kMemory;
   found.confirmed = header->generation.load(std::memory_order_relaxed) == generation;
+  found.form = header->form;
   found.identity = header->identity;
   found.memory = header->memory();
   found.bytes = header->bytes;
@@ -107,7 +109,7 @@ bool MemoryShelf::has_room(uint64_t bytes) const {
   return open_left_.load(std::memory_order_relaxed) >= need || tier_.available_bytes() >= whole_pages(need);
 }
 
-uint8_t* MemoryShelf::reserve(uint64_t sample, uint64_t bytes, uint32_t generation, Refusal& refusal) {
+uint8_t* MemoryShelf::reserve(uint64_t sample, uint64_t bytes, Form form, uint32_t generation, Refusal& refusal) {
   refusal = Refusal::kTaken;
   if (find_header(sample)) return nullptr;
   refusal = Refusal::kNoRoom;
@@ -129,6 +131,7 @@ uint8_t* MemoryShelf::reserve(uint64_t sample, uint64_t bytes, uint32_t generati
   header->footprint = footprint;
   header->generation.store(generation, std::memory_order_relaxed);
   header->own_segment = own_segment;
+  header->form = form;
   word->store(Header::reserved(), std::memory_order_relaxed);
   ++uses_;
   return header->memory();

@@ -6,11 +6,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "daemon/base/picture.h"
-#include "daemon/base/planes.h"
 #include "daemon/base/result.h"
 #include "daemon/media/image/picture_limits.h"
+#include "daemon/media/image/planes.h"
 
 namespace spdld::image {
 
@@ -64,6 +65,10 @@ std::unique_ptr<ImageDecoder> make_image_decoder(const media::DecodeLimits& limi
 //
 // JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too.
 std::unique_ptr<ImageDecoder> make_jpeg_decoder(const media::DecodeLimits& limits = {});
+// The code that decides a JPEG's pixels, with its version: "libjpeg-turbo 2.1.5 of 1991-2023". The library tells no
+// version at run time but the years of its copyright. These stand behind the version that this daemon was built with,
+// so that most upgrades of the shared library are noticed, too.
+std::string jpeg_code();
 // PNG by libspng: every colour type and depth, interlaced or not. Samples of 1, 2 and 4 bits are scaled to 8; of 16
 // bits the upper 8 are taken. Alpha and the colour that tRNS makes transparent are dropped: the colours stay as they
 // are stored, as in Pillow's convert("RGB"). Palette entries that are missing are black; a palette longer than the

@@ -20,9 +20,9 @@
 
 #include "config/spec.h"
 #include "daemon/base/picture.h"
-#include "daemon/base/planes.h"
 #include "daemon/base/random.h"
 #include "daemon/media/image/geometry.h"
+#include "daemon/media/image/planes.h"
 #include "daemon/media/image/tensor_rows.h"
 
 namespace spdld::image {

@@ -11,6 +11,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/image_program.h"
+#include "daemon/media/image/planes_form.h"
 #include "daemon/media/node.h"
 
 namespace spdld::image {
@@ -34,19 +35,6 @@ struct PictureWork {
   Scratch scratch;
 };
 
-// A picture's planes, whole and at full size, as daemon/base/planes.h lays them out.
-class PlanesForm final : public media::Representation {
- public:
-  explicit PlanesForm(const DecodeWay& way);
-  std::string_view name() const override { return "planes"; }
-  const std::string& way() const override { return text_; }
-  uint64_t prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
-
- private:
-  DecodeWay way_;
-  std::string text_;
-};
-
 class PictureNode final : public media::Node {
  public:
   explicit PictureNode(const DecodeWay& way) : way_(way), program_(way.fast), form_(way) {}
@@ -67,7 +55,6 @@ class PictureNode final : public media::Node {
  private:
   Status render_bytes(const media::Run& run, PictureWork& work) const;
   Status render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const;
-  Result<std::span<const uint8_t>> make_planes(const PlanesShape& shape, media::Field& field, PictureWork& work) const;
 
   DecodeWay way_;
   ImageProgram program_;

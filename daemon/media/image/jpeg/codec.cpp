@@ -8,6 +8,7 @@
 #include <new>
 
 #include "daemon/base/result.h"
+#include "daemon/media/image/image_decoder.h"
 
 namespace spdld::image {
 namespace {
@@ -260,5 +261,21 @@ void Codec::give_up_at_limit(const char* message) {
   reached_limit_ = true;
   give_up(message);
 }
+
+#define SPDLD_TEXT_OF(name) #name
+#define SPDLD_VALUE_TEXT(name) SPDLD_TEXT_OF(name)
+
+std::string jpeg_code() {
+  jpeg_error_mgr error;
+  jpeg_std_error(&error);
+  const std::string copyright = error.jpeg_message_table[JMSG_COPYRIGHT];  // "Copyright (C) 1991-2023 ..."
+  constexpr const char* kYears = "0123456789-";
+  const size_t begin = std::min(copyright.find_first_of(kYears), copyright.size());
+  const size_t end = std::min(copyright.find_first_not_of(kYears, begin), copyright.size());
+  return "libjpeg-turbo " SPDLD_VALUE_TEXT(LIBJPEG_TURBO_VERSION) " of " + copyright.substr(begin, end - begin);
+}
+
+#undef SPDLD_VALUE_TEXT
+#undef SPDLD_TEXT_OF
 
 }  // namespace spdld::image

@@ -10,7 +10,7 @@
 #include <array>
 #include <optional>
 
-#include "daemon/base/planes.h"
+#include "daemon/media/image/planes.h"
 
 namespace spdld::image {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-#include "daemon/base/planes.h"
+#include "daemon/media/image/planes.h"
 
 namespace spdld::test {
 

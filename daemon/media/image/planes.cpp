@@ -1,12 +1,13 @@
-#include "daemon/base/planes.h"
+#include "daemon/media/image/planes.h"
 
 #include <cstring>
 
 namespace spdld {
 namespace {
 
-constexpr uint32_t kMagic = 0x316c7073;  // "spl1": another layout gets another number
-constexpr int kSideMax = 65'535;         // of a JPEG
+static_assert(PlanesLayout::kVersion < 10);
+constexpr uint32_t kMagic = 0x006c7073 | ('0' + PlanesLayout::kVersion) << 24;  // "spl1"
+constexpr int kSideMax = 65'535;                                                // of a JPEG
 
 struct Header {
   uint32_t magic;

@@ -29,6 +29,8 @@ struct PlanesShape {
 // last row kSlackBytes that may be read. The memory begins with kHeaderBytes in which the shape itself is kept, so that
 // planes explain themselves (the node's cache, and its files).
 struct PlanesLayout {
+  // Raised when planes are laid out otherwise, and when they get other samples of the same picture.
+  static constexpr int kVersion = 1;
   static constexpr size_t kAlignment = 64;
   static constexpr size_t kSlackBytes = 64;
   static constexpr size_t kHeaderBytes = 64;

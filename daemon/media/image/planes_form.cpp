@@ -1,0 +1,59 @@
+#include "daemon/media/image/planes_form.h"
+
+#include "daemon/media/image/picture_node.h"
+
+namespace spdld::image {
+namespace {
+
+uint8_t* aligned_planes(ByteBuffer& memory, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(memory.resize(bytes + PlanesLayout::kAlignment));
+  return reinterpret_cast<uint8_t*>((address + PlanesLayout::kAlignment - 1) / PlanesLayout::kAlignment *
+                                    PlanesLayout::kAlignment);
+}
+
+// A strict way of decoding may not use planes that another way has made: it would not find out that they come from
+// damaged bytes.
+std::string id_of(const DecodeWay& way) {
+  return "planes " + std::to_string(PlanesLayout::kVersion) + ", " + jpeg_code() + (way.exif ? "" : ", not turned") +
+         (way.strict ? ", strict" : "");
+}
+
+}  // namespace
+
+PlanesForm::PlanesForm(const DecodeWay& way) : exif_(way.exif), id_(id_of(way)) {}
+
+std::optional<uint64_t> PlanesForm::prepared_bytes(std::span<const uint8_t> content,
+                                                   media::Workspace& workspace) const {
+  ImageDecoder& decoder = *workspace.of<PictureWork>().decoder;
+  if (!decoder.open(content, exif_)) return std::nullopt;
+  const auto shape = decoder.planes();
+  return shape ? PlanesLayout(*shape).bytes : 0;
+}
+
+std::optional<PlanesView> PlanesForm::open(std::span<const uint8_t> bytes) {
+  PlanesView planes;
+  return view_planes(bytes.data(), bytes.size(), planes) ? std::optional(planes) : std::nullopt;
+}
+
+Result<PlanesView> PlanesForm::prepare(const PlanesShape& shape, media::Field& field, PictureWork& work) {
+  const size_t bytes = PlanesLayout(shape).bytes;
+  uint8_t* memory = field.keeper ? field.keeper->reserve(bytes) : nullptr;
+  const bool whole = memory || (field.keeper && field.keeper->takes(bytes));
+  if (!memory) {
+    if (work.planes.size() <= field.number) work.planes.resize(field.number + 1);
+    memory = aligned_planes(work.planes[field.number], bytes);
+  }
+  const Status decoded = whole ? work.decoder->decode_planes(memory)
+                               : work.decoder->decode_planes(work.geometry.decoded, work.geometry.reduction, memory);
+  if (!decoded) return decoded.error();
+  const auto planes = open({memory, bytes});
+  if (!planes) return Error{Trouble::kInternal, "a picture's decoder has made planes of another size than it said"};
+  if (whole) {
+    field.keeper->keep(memory, bytes);
+    field.bytes = {memory, bytes};
+    field.is_prepared = true;
+  }
+  return *planes;
+}
+
+}  // namespace spdld::image
