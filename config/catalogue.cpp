@@ -108,6 +108,7 @@ std::string operations_json() {
     root["operations"].push_back({{"name", operation.name},
                                   {"in", kind_name(operation.takes)},
                                   {"out", kind_name(operation.gives)},
+                                  {"version", operation.version},
                                   {"help", operation.help},
                                   {"parameters", parameters_json(operation.parameters)}});
   }

@@ -47,6 +47,9 @@ struct OperationType {
   void (*check)(OperationSpec& spec, const Complain& complain) = nullptr;
   std::vector<ExtraTensor> (*extras)(const OperationSpec& spec) = nullptr;  // null: none
   std::optional<Hindrance> (*hindrance)(const OperationSpec& spec) = nullptr;
+  // Raised when the operation gives other bytes for the same content and parameters: a position of before then belongs
+  // to another run.
+  int version = 1;
   bool ends_images = false;  // is added, with its defaults, to a chain that ends in an image
 };
 

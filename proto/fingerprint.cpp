@@ -6,22 +6,39 @@
 namespace spdld::proto {
 namespace {
 
-constexpr std::array<const char*, 5> kParts = {"the version of the order", "the data set's listing",
-                                               "the pipeline's spec", "the global batch size",
-                                               "the weighting of the samples"};
-constexpr ptrdiff_t kAlways = 4;  // the last part is there where samples are weighted
+constexpr std::array<const char*, 6> kParts = {"the version of the order", "the code that makes the samples",
+                                               "the data set's listing",   "the pipeline's spec",
+                                               "the global batch size",    "the weighting of the samples"};
+constexpr size_t kCode = 1;
+constexpr const char* kNoCode = "the code that makes the samples (which one of the two does not tell)";
+// As the text has them between dashes: the order and the code are one part. The last one is there where samples are
+// weighted.
+constexpr ptrdiff_t kDashedMost = 5, kDashedLeast = 4;
 using Parts = std::array<std::string_view, kParts.size()>;
 
+// Takes off the text before the first `mark`, and the mark; all of the text where there is no mark.
+std::string_view take(std::string_view& text, char mark) {
+  const size_t end = std::min(text.find(mark), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+// A part that is not there is empty: the code in texts of before it was noted, and the weighting.
 std::optional<Parts> split(std::string_view text) {
   const ptrdiff_t count = std::count(text.begin(), text.end(), '-') + 1;
-  if (count < kAlways || count > static_cast<ptrdiff_t>(kParts.size())) return std::nullopt;
+  if (count < kDashedLeast || count > kDashedMost) return std::nullopt;
   Parts parts;
-  for (auto& part : parts) {
-    const size_t end = std::min(text.find('-'), text.size());
-    part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  std::string_view first = take(text, '-');
+  parts[0] = take(first, '.');
+  parts[kCode] = first;
+  for (size_t i = kCode + 1; i < kParts.size(); ++i) parts[i] = take(text, '-');
   return parts;
+}
+
+const char* name_of(size_t part, const Parts& a, const Parts& b) {
+  const bool is_told = part != kCode || (!a[kCode].empty() && !b[kCode].empty());
+  return is_told ? kParts[part] : kNoCode;
 }
 
 }  // namespace
@@ -34,7 +51,7 @@ std::optional<FingerprintDifference> fingerprint_difference(std::string_view min
   for (size_t i = 0; i < kParts.size(); ++i) {
     if ((*a)[i] == (*b)[i]) continue;
     if (difference.count++ > 0) difference.parts += (difference.parts.empty() ? "" : ", ") + last;
-    last = kParts[i];
+    last = name_of(i, *a, *b);
   }
   difference.parts += (difference.parts.empty() ? "" : " and ") + last;
   return difference;

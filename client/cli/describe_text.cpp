@@ -224,6 +224,8 @@ void add_what_it_is(Facts& facts, const Json& document) {
   add_listing(facts, document);
   const std::string fingerprint = text_at(document, "fingerprint");
   if (!fingerprint.empty()) facts.add("fingerprint", Cell(fingerprint, Style::kDim));
+  const std::string code = text_or_empty(document, "code");  // an older daemon's has none
+  if (!code.empty()) facts.add("code", Cell(code, Style::kDim));
 }
 
 void add_how_it_runs(Facts& facts, const Json& document) {

@@ -18,10 +18,10 @@ constexpr AddOperation kAdd[] = {
 #undef OPERATION
 };
 
-AddOperation code_of(const config::OperationSpec& spec) {
+const config::OperationType& type_of(const config::OperationSpec& spec) {
   const config::OperationType* type = config::find_operation(spec.op);
   if (type == nullptr) throw std::logic_error("no such operation: " + spec.op);
-  return kAdd[type - config::operations().data()];
+  return *type;
 }
 
 // The end of a chain that gives an integer.
@@ -37,10 +37,15 @@ class StoreInteger final : public Node {
 Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output) {
   size_t extra = 1;  // the output's own tensor is before them
   for (size_t i = 0; i < ops.size(); ++i) {
-    code_of(ops[i])({ops[i], followed.along[i], followed.along[i + 1], output, extra}, nodes_);
+    const config::OperationType& type = type_of(ops[i]);
+    code_.insert(std::string(type.name) + " " + std::to_string(type.version));
+    kAdd[&type - config::operations().data()]({ops[i], followed.along[i], followed.along[i + 1], output, extra},
+                                              nodes_);
     extra += config::extras_of(ops.subspan(i, 1)).size();
   }
   if (followed.end().kind == config::Kind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
+  for (const auto& node : nodes_)
+    for (std::string& code : node->code()) code_.insert(std::move(code));
 }
 
 }  // namespace spdld::media

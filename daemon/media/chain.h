@@ -2,6 +2,7 @@
 // construction; any thread runs it.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,9 +31,13 @@ class Chain {
   std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }
 
   const Nodes& nodes() const { return nodes_; }  // at least one
+  // All that decides the bytes which the chain makes of a content: its operations and the code beneath them, each with
+  // its version ("center-crop 1").
+  const std::set<std::string>& code() const { return code_; }
 
  private:
   Nodes nodes_;
+  std::set<std::string> code_;
 };
 
 }  // namespace spdld::media

@@ -54,6 +54,10 @@ class Node {
   // Turns the value into what follows, or writes the tensors. kContent: the sample's content is bad.
   virtual Status run(Value& value, const Run& run) const = 0;
 
+  // The code beneath the operations that decides the node's bytes, each with its version: "libjpeg-turbo 2.1.5". It is
+  // a part of a run's fingerprint.
+  virtual std::vector<std::string> code() const { return {}; }
+
   // The form from which the node can start as well; null: there is none.
   virtual const Representation* representation() const { return nullptr; }
   // Why there is none, though such content could have one; empty: there is nothing to say.

@@ -184,7 +184,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                 {"user_weight", view.pipelines.user_weight_of(entry)},
                 {"share", 0.0},
                 {"used_s", 0.0}};
-  out["fingerprint"] = "", out["stages"] = Json::array(), out["rings"] = Json::array();
+  out["fingerprint"] = "", out["code"] = "", out["stages"] = Json::array(), out["rings"] = Json::array();
   out["sources"] = Json::array();
   out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}};
   out["memory"] = {{"waits", 0}, {"waiting", 0}};
@@ -208,6 +208,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   };
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
+  out["code"] = pipeline.plan().code();
   out["samples"] = pipeline.samples();
   out["sources"] = sources_document(pipeline);
   out["listing"] = {{"seconds", pipeline.listing_s()},

@@ -38,6 +38,12 @@ std::unique_ptr<source::Listing> as_pinned(std::unique_ptr<source::Listing> list
 
 }  // namespace
 
+std::string fingerprint_of(const RunParts& parts) {
+  return hexadecimal(sampler::kOrderVersion) + "." + hexadecimal(draw_key(parts.code)) + "-" + parts.samples + "-" +
+         hexadecimal(draw_key(parts.spec)) + "-" + hexadecimal(parts.global_size) +
+         (parts.weights.empty() ? "" : "-" + parts.weights);
+}
+
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
                    const Resources& resources, const std::stop_token& stop)
     : spec_(std::move(spec)),
@@ -67,9 +73,8 @@ source::Remarks Pipeline::remarks() const {
 }
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
-  return hexadecimal(sampler::kOrderVersion) + "-" + choice_.fingerprint + "-" +
-         hexadecimal(draw_key(config::canonical_json(spec_))) + "-" + hexadecimal(global_size) +
-         (choice_.weights_fingerprint.empty() ? "" : "-" + choice_.weights_fingerprint);
+  return fingerprint_of(
+      {plan_.code(), choice_.fingerprint, config::canonical_json(spec_), global_size, choice_.weights_fingerprint});
 }
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {

@@ -54,6 +54,18 @@ struct PipelineStatistics {
   Counter memory_waits;          // how often a sample had to wait for memory
 };
 
+// The parts of a run's fingerprint (PROTOCOL.md, "Fingerprints").
+struct RunParts {
+  std::string code;     // as Plan::code()
+  std::string samples;  // as Choice::fingerprint
+  std::string spec;     // as config::canonical_json()
+  uint64_t global_size = 0;
+  std::string weights;  // as Choice::weights_fingerprint
+};
+// "<order version>.<code>-<samples>-<spec>-<global size>", in hexadecimal, and "-<weights>" after it where samples are
+// weighted.
+std::string fingerprint_of(const RunParts& parts);
+
 class Pipeline {
  public:
   // Reads the lists of samples that the spec names, which may take seconds. Throws SetupError where the spec does not
@@ -90,10 +102,8 @@ class Pipeline {
   ErrorLog& errors() { return errors_; }
   const ErrorLog& errors() const { return errors_; }
 
-  // Names everything that decides the bytes at a position, for a position token and for ranks to compare: "<order
-  // version>-<listing, and the samples taken>-<spec>-<global batch>", in hexadecimal, and "-<weights>" after it where
-  // samples are weighted. differs() says in words in which parts two fingerprints differ: "the pipeline's spec
-  // differs".
+  // Names everything that decides the bytes at a position, for a position token and for ranks to compare. differs()
+  // says in words in which parts two fingerprints differ: "the pipeline's spec differs".
   std::string fingerprint(uint64_t global_size) const;
   static std::string differs(const std::string& mine, const std::string& theirs);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "daemon/pipeline/shelf_keeper.h"
@@ -125,6 +126,14 @@ void Plan::note_representations() {
     if (use.why_unprepared.empty()) use.why_unprepared = output.chain.why_unprepared();
     is_seen[*output.fetched] = true;
   }
+}
+
+std::string Plan::code() const {
+  std::set<std::string> all;
+  for (const Output& output : outputs_) all.insert(output.chain.code().begin(), output.chain.code().end());
+  std::string text;
+  for (const std::string& code : all) text += (text.empty() ? "" : ", ") + code;
+  return text;
 }
 
 Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {

@@ -45,6 +45,9 @@ class Plan {
   // The tensors of a sample, in the order that Layout takes: outputs, each with its further tensors, "sample_id",
   // "mask".
   std::vector<batch::TensorPlace> tensors() const { return tensors_; }
+  // The versions of all that decides the bytes which the plan makes of a content, in the order of the alphabet:
+  // "center-crop 1, decode-image 1, libjpeg-turbo 2.1.5, resampler 1".
+  std::string code() const;
   bool has_mask() const { return mask_.has_value(); }
 
   struct Target {

@@ -219,6 +219,28 @@ TEST_CASE("the fingerprint knows neither how long a run is nor how its batches a
   CHECK(pipeline::Pipeline::differs(one, "1-2") == "its form differs");
 }
 
+TEST_CASE("the fingerprint tells the versions of the code, and differs() says so") {
+  pipeline::RunParts parts{"decode-image 1, libjpeg-turbo 2.1.5", std::string(32, 'a'), "{}", 8, {}};
+  const std::string before = pipeline::fingerprint_of(parts);
+  CHECK(pipeline::fingerprint_of(parts) == before);
+  for (const char* upgraded : {"decode-image 2, libjpeg-turbo 2.1.5", "decode-image 1, libjpeg-turbo 3.0.1"}) {
+    parts.code = upgraded;
+    CHECK(pipeline::fingerprint_of(parts) != before);
+    CHECK(pipeline::Pipeline::differs(pipeline::fingerprint_of(parts), before) ==
+          "the code that makes the samples differs");
+  }
+  const std::string older = "1" + before.substr(before.find('-'));  // as daemons wrote it that did not tell the code
+  CHECK(pipeline::Pipeline::differs(before, older) ==
+        "the code that makes the samples (which one of the two does not tell) differs");
+  Given given;
+  const Rig rig(given);
+  CHECK(rig.pipeline->fingerprint(8) == pipeline::fingerprint_of({rig.pipeline->plan().code(),
+                                                                  rig.pipeline->listing().fingerprint(),
+                                                                  config::canonical_json(rig.pipeline->spec()),
+                                                                  8,
+                                                                  {}}));
+}
+
 TEST_CASE("a list that is written anew is read anew") {
   const test::TempDir lists;
   Given given;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "daemon/media/image/image_decoder.h"
 #include "tests/pipeline/fake_source.h"
 
 namespace spdld::plan_test {
@@ -103,6 +104,23 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK(why_unprepared({picture("a", true), picture("b", true, true)}) ==
         "decode-image with fast = true leaves no planes to keep");
   CHECK(why_unprepared({picture("a", true)}).empty());
+}
+
+TEST_CASE("a plan tells the versions of its operations and of the code beneath them") {
+  const test::FakeListing listing(5);
+  config::OutputSpec picture =
+      output("a", "text", "decode-image", {{"exif", true}, {"fast", false}, {"strict", false}});
+  picture.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
+  picture.ops.push_back(config::with_defaults(config::image_end(), {}));
+  config::OutputSpec again = picture;
+  again.name = "b";
+  const pipeline::Plan plan(with({picture, again, output("n", "path", "pad-bytes", {{"length", int64_t{6}}})}),
+                            listing);
+  CHECK(plan.code() == "convert 1, decode-image 1, " + image::jpeg_code() + ", " + image::png_code() +
+                           ", pad-bytes 1, resampler 1, resize 1");
+  CHECK_THAT(image::png_code(), Catch::StartsWith("libspng 0."));
+  CHECK_THAT(image::jpeg_code(), Catch::StartsWith("libjpeg-turbo 2.") || Catch::StartsWith("libjpeg-turbo 3."));
+  CHECK(pipeline::Plan(with({output("label", "class")}), listing).code().empty());
 }
 
 TEST_CASE("numbers from text") {

@@ -34,6 +34,17 @@ TEST_CASE("a run that is not weighted has no part for it, and differs from one t
   CHECK(clause("1-a-b-4-e", "1-a-c-4") == "the pipeline's spec and the weighting of the samples differ");
 }
 
+TEST_CASE("the code that makes the samples stands behind the order, and a text of before it is told apart") {
+  CHECK(clause("1.c-a-b-4", "1.c-a-b-4") == "nothing differs");
+  CHECK(clause("1.c-a-b-4", "1.d-a-b-4") == "the code that makes the samples differs");
+  CHECK(clause("1.c-a-b-4", "2.d-a-b-4") == "the version of the order and the code that makes the samples differ");
+  CHECK(clause("1.c-a-b-4-e", "1.d-a-b-4-f") ==
+        "the code that makes the samples and the weighting of the samples differ");
+  const std::string unknown = "the code that makes the samples (which one of the two does not tell) differs";
+  CHECK(clause("1.c-a-b-4", "1-a-b-4") == unknown);
+  CHECK(clause("1-a-b-4-e", "1.c-a-b-4-e") == unknown);
+}
+
 TEST_CASE("what has not the form of a fingerprint is none") {
   for (const char* text : {"", "1", "1-a-b", "1-a-b-4-e-f"}) {
     INFO(text);

@@ -75,5 +75,7 @@ std::string jpeg_code();
 // depth can name is damage. Gamma, sBIT and colour profiles change nothing. Of an animated PNG it decodes the picture
 // that viewers without animation show. The orientation comes from the eXIf chunk.
 std::unique_ptr<ImageDecoder> make_png_decoder(const media::DecodeLimits& limits = {});
+// The code that decides a PNG's pixels, with its version, as the library tells it: "libspng 0.7.3".
+std::string png_code();
 
 }  // namespace spdld::image

@@ -4,11 +4,17 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "daemon/media/image/resample.h"
+
 namespace spdld::image {
 
 void PictureWork::shrink(size_t bytes_max) {
   rows.memory.shrink(bytes_max);
   for (ByteBuffer& memory : planes) memory.shrink(bytes_max);
+}
+
+std::vector<std::string> PictureNode::code() const {
+  return {jpeg_code(), png_code(), "resampler " + std::to_string(kResamplerVersion)};
 }
 
 std::string_view PictureNode::why_unprepared() const {

@@ -46,6 +46,7 @@ class PictureNode final : public media::Node {
   void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }
 
   Status run(media::Value& value, const media::Run& run) const override;
+  std::vector<std::string> code() const override;
   const media::Representation* representation() const override { return way_.fast ? nullptr : &form_; }
   std::string_view why_unprepared() const override;
 

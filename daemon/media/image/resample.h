@@ -16,6 +16,10 @@
 
 namespace spdld::image {
 
+// The version of these kernels, of their weights (weights.h) and of the rows that they become (tensor_rows.h): raised
+// when any of them gives other bytes.
+constexpr int kResamplerVersion = 1;
+
 constexpr int kBandRows = 32;
 
 // Interleaved RGB, or one plane.

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "daemon/media/image/image_decoder.h"
+
 namespace spdld::image {
 namespace {
 
@@ -109,5 +111,7 @@ void PngCodec::stop() {
   arena_.reset();
   ran_out_ = false;
 }
+
+std::string png_code() { return std::string("libspng ") + spng_version_string(); }
 
 }  // namespace spdld::image
