@@ -55,10 +55,10 @@ def bad_pictures():
     whole = made["good-00"]
     damaged = bytearray(whole)
     damaged[len(whole) // 2:len(whole) // 2 + 40] = draw.bytes(40)
-    png = io.BytesIO()
-    picture(draw, 40, 30).save(png, "PNG")
+    gif = io.BytesIO()
+    picture(draw, 40, 30).save(gif, "GIF")
     made.update({"bad-cut": whole[:len(whole) // 2], "bad-damaged": bytes(damaged), "bad-empty": b"", "bad-noise": draw.bytes(5000),
-                 "bad-png": png.getvalue(), "bad-start": whole[:20], "bad-text": b"This is no picture."})
+                 "bad-gif": gif.getvalue(), "bad-start": whole[:20], "bad-text": b"This is no picture."})
     return made
 
 
