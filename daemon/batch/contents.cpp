@@ -87,7 +87,7 @@ void pack_rows(const Layout& layout, size_t tensor, std::span<const uint32_t> le
     std::memmove(row, layout.sample_at(slot, tensor, i), bytes);
     padding.clear();
     add_padding(layout, tensor, longest - lengths[i], padding);
-    std::memcpy(row + bytes, padding.data(), padding.size());
+    std::copy(padding.begin(), padding.end(), row + bytes);
   }
 }
 

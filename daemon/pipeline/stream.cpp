@@ -175,7 +175,7 @@ void Stream::on_order(const Status& made) {
     ready = assign_idle();
     tell_if_quiet();
   }
-  launch(ready);
+  if (!ready.empty()) launch(ready);  // else the stream may have told that it is quiet, and be gone
 }
 
 void Stream::on_turn(Task& task, unsigned thread) {
