@@ -41,6 +41,12 @@ class FakeMemory final : public memory::SlotMemory {
     std::vector<std::function<void()>> wait_for_room = {};
     std::vector<Published> held = {};  // publishes that wait, while `holds_publishes`
     bool holds_publishes = false;
+    // Ends the first publish that waits. It lets go of its slot, as a copy to a GPU does.
+    void answer(const Status& status) {
+      const Published published = std::move(held.front());
+      held.erase(held.begin());
+      published(status);
+    }
   };
   FakeMemory(std::shared_ptr<Rules> rules, uint64_t bytes) : rules_(std::move(rules)), bytes_(bytes) {}
 

@@ -177,7 +177,7 @@ TEST_CASE("a stopped feed is quiet when its stream is, and batches under way go 
   rig.loop.run_ready();
   CHECK(feed.state() == State::kStopping);
   CHECK(quiet == 0);
-  rig.rules->held.front()(Done{});
+  rig.rules->answer(Done{});
   rig.stream().stop();
   feed.give_up(kBroken);  // nobody is there to be told
   rig.loop.run_ready();
@@ -223,7 +223,7 @@ TEST_CASE("too many bad samples fail the feed, and bad samples from before a see
     make_bad();  // waits to be published
     REQUIRE(feed.seek(id, {.run = 1, .to = {0, 50}, .waits = true}));
     rig.rules->holds_publishes = false;
-    rig.rules->held.front()(Done{});
+    rig.rules->answer(Done{});
     rig.loop.run_ready();
     CHECK_FALSE(feed.has_failed());
   }
