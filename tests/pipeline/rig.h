@@ -117,6 +117,19 @@ class Rig final : public pipeline::FillObserver {
     return received;
   }
 
+  // As a node does: ticks now and then, until the next batch is there. A sample that failed before the store came back
+  // may wait only after a tick.
+  void tick_until_ready() {
+    for (int i = 0; i < 3000; i++) {
+      {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, std::chrono::milliseconds(10), [this] { return !ready.empty(); })) return;
+      }
+      stream->tick();
+    }
+    FAIL("no batch came within 30 s");
+  }
+
   void wait(const std::function<bool()>& for_what) {
     std::unique_lock lock(mutex_);
     REQUIRE(changed_.wait_for(lock, std::chrono::seconds(30), for_what));

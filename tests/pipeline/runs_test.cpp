@@ -85,6 +85,7 @@ TEST_CASE("bad samples and a store that goes down do not disturb runs") {
   rig.fill_all();
   std::set<int64_t> seen;
   for (int step = 0; step < 16; step++) {
+    rig.tick_until_ready();
     if (step == 5) rig.fetcher.set_down(true);
     const Received got = rig.take();
     if (step == 5) {
@@ -92,7 +93,6 @@ TEST_CASE("bad samples and a store that goes down do not disturb runs") {
       while (rig.pipeline->statistics().waiting_out_faults.value() < 1) std::this_thread::yield();
       rig.fetcher.set_down(false);
     }
-    rig.stream->tick();
     REQUIRE(got.values == tenfold(got.ids));
     CHECK(got.batch.position.step == static_cast<uint64_t>(step % 8));
     for (const batch::Flaw& flaw : got.batch.flaws) CHECK(flaw.sample % 37 == 0);
