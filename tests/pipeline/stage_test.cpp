@@ -36,7 +36,7 @@ class Walked final : public Passage::Walker {
   Stage& fetch() { return *pipeline_.stages().at(0); }
   Stage& decode() { return *pipeline_.stages().at(1); }
   Outcome wait_for_outcome() {
-    while (!told_) std::this_thread::yield();
+    while (!told_.exchange(false)) std::this_thread::yield();
     return outcome_;
   }
   int64_t first_value() const {
@@ -124,9 +124,10 @@ TEST_CASE("decoding wants a turn of a pool thread that is not over") {
   CHECK(walked.decode().start(walked.passage, elsewhere) == Outcome::kWantsTurn);
   late.set_now(late.now_ns() + Caller::kTurnNs);
   CHECK(walked.decode().start(walked.passage, late) == Outcome::kWantsTurn);
-  const uint64_t before_ns = pool.now_ns();
-  CHECK(walked.decode().start(walked.passage, pool) == Outcome::kDone);
-  CHECK(pool.now_ns() > before_ns);  // the next sample's time begins here
+  Caller turn(0, monotonic_ns());  // the fetch may have used up the turn before
+  const uint64_t before_ns = turn.now_ns();
+  CHECK(walked.decode().start(walked.passage, turn) == Outcome::kDone);
+  CHECK(turn.now_ns() > before_ns);  // the next sample's time begins here
   CHECK(walked.first_value() == 70);
   CHECK(walked.decode().statistics().samples.value() == 1);
 }
@@ -137,7 +138,8 @@ TEST_CASE("content that can't be decoded fails in its stage") {
   walked.fetcher.make_bad(7);
   Caller pool(0, monotonic_ns());
   REQUIRE(walked.fetch().start(walked.passage, pool) == Outcome::kDone);
-  CHECK(walked.decode().start(walked.passage, pool) == Outcome::kFailed);
+  Caller turn(0, monotonic_ns());  // the fetch may have used up the turn before
+  CHECK(walked.decode().start(walked.passage, turn) == Outcome::kFailed);
   CHECK(walked.passage.error.trouble == Trouble::kContent);
   CHECK(walked.decode().statistics().failures.value() == 1);
 }
