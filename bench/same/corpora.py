@@ -49,7 +49,7 @@ def odd_pictures():
 
 
 def bad_pictures():
-    """Returns {name: bytes} of pictures of which some cannot be decoded, or are damaged."""
+    """Returns {name: bytes} of pictures. Some of the pictures cannot be decoded, or are damaged."""
     draw = np.random.default_rng(15)
     made = {f"good-{number:02}": jpeg(picture(draw, 160, 120), quality=85) for number in range(24)}
     whole = made["good-00"]

@@ -91,7 +91,7 @@ Outcome give_text(const std::string& text, char** target) {
   return {};
 }
 
-// The numbers are the protocol's. Any other number becomes one that is no type.
+// The numbers are the protocol's. Any other number becomes a value that names no type.
 proto::DType wire_type(spdld_dtype dtype) {
   const auto number = static_cast<unsigned>(dtype);
   return static_cast<proto::DType>(std::min(number, 255u));

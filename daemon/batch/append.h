@@ -27,8 +27,8 @@ struct Rest {
   std::vector<std::vector<uint8_t>> bytes = {};
   std::vector<memory::SlotMemory::Literal> literals = {};  // of `bytes`
 };
-// Sets the views of a batch of which all `valid` samples have been appended. The rows of padded tensors stay at their
-// samples' places.
+// Sets the views of a batch once all of its `valid` samples have been appended. The rows of padded tensors stay at
+// their samples' places.
 Rest finish(const Layout& own, Contents& target, uint64_t valid);
 
 }  // namespace spdld::batch

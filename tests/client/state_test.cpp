@@ -146,7 +146,7 @@ TEST_CASE("a state of another run is refused with what differs, and taken all th
                                         "c0ffed-4\",\"seed\":17,\"epoch\":0,\"step\":9,\"samples\":36");
   REQUIRE(spdld_load_state(attached.loader.get(), beyond.c_str(), 1) == SPDLD_OK);
   CHECK(number_of(next(attached.loader)) == 5);
-  const std::string at_the_end =  // 5 steps of 4 samples, of which an epoch here has no more
+  const std::string at_the_end =  // an epoch here has 5 steps of 4 samples
       state_with("c0ffee-4\",\"seed\":17,\"epoch\":1,\"step\":2,\"samples\":8,\"global_size\":4",
                  "c0ffee-8\",\"seed\":17,\"epoch\":0,\"step\":3,\"samples\":20,\"global_size\":8");
   REQUIRE(spdld_load_state(attached.loader.get(), at_the_end.c_str(), 1) == SPDLD_OK);

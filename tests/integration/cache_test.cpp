@@ -93,7 +93,7 @@ Job small_job(const DaemonProcess& daemon, const std::string& name, const std::s
   return job;
 }
 
-// Pictures of which two thirds stand upright only when their EXIF orientation is followed.
+// Two thirds of these pictures stand upright only when their EXIF orientation is followed.
 void make_turned_photos(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (int i = 0; i < kPhotos; i++) {

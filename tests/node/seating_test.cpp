@@ -78,7 +78,7 @@ TEST_CASE("replicas share a ring, each with a number of its own, and a seat that
   b.die();
   CHECK(rig.feeds().size() == 1);
   rig.consume(a, 6);
-  CHECK(a.steps.size() == 12);  // nobody waits for one that has gone
+  CHECK(a.steps.size() == 12);  // nobody waits for a reader that has gone
   Trainer& c = rig.attach(request);
   CHECK(c.info->position == Position{0, 12});
   rig.consume(a, 1);
@@ -92,7 +92,7 @@ TEST_CASE("a job that was killed and started again takes over its seats, even wi
   Trainer& old = rig.attach(rig.request("a", 0, 2));
   rig.attach(rig.request("a", 1, 2)).gone = true;
   CHECK(rig.refusal(rig.request("a", 0, 2)).find("is held by") != std::string::npos);
-  CHECK(rig.feeds().size() == 1);  // the one that has gone was evicted
+  CHECK(rig.feeds().size() == 1);  // the trainer that has gone was evicted
   old.gone = true;
   Trainer& anew = rig.attach(rig.request("a", 0, 1));
   CHECK(anew.attachment);

@@ -82,7 +82,7 @@ TEST_CASE("a stream that seeks, stops or fails gives back all that its samples h
     rig.fetcher.set_bytes_of_each(200);
     rig.fetcher.set_down(true);
     rig.fill_all();
-    // Those that wait for the store hold nothing, so that all come to ask it.
+    // Samples that wait for the store hold no bytes, so that every sample comes to ask it.
     while (rig.pipeline->statistics().waiting_out_faults.value() < 24) std::this_thread::yield();
     CHECK(budget->bytes() == 0);
   }
