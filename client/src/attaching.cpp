@@ -55,7 +55,7 @@ Outcome Greeting::connect(Deadline deadline) {
     const bool absent = !socket && (errno == ENOENT || errno == ECONNREFUSED);
     if (!socket && !(absent && endpoint_.is_private() && may_start_)) {
       const int error = errno;
-      absent_ = absent && !endpoint_.is_private() && has_folder(endpoint_);
+      if (absent && !endpoint_.is_private() && has_folder(endpoint_)) state_.change(State::kAbsent);
       return connect_failure(endpoint_, error);
     }
     if (!socket) start_.emplace(endpoint_);
@@ -80,19 +80,20 @@ Outcome Greeting::say_hello() {
                                           "): the daemon needs it to see this process end; Linux has it since 5.3");
   }
   const int fds[] = {self.get()};
-  if (connection_->send(proto::finish(builder, proto::Body::Hello, body), fds)) return {};
-  lost_ = true;
+  const bool is_sent = connection_->send(proto::finish(builder, proto::Body::Hello, body), fds);
+  state_.change(is_sent ? State::kHelloSent : State::kLost);
+  if (is_sent) return {};
   return failure(SPDLD_NO_DAEMON, "the daemon at " + endpoint_.path + " closed the connection at once");
 }
 
 Outcome Greeting::read_welcome() {
   const proto::Message& message = connection_->message();
   if (const auto* error = message.body_as_ErrorReply()) {
-    lost_ = error->code() == proto::ErrorCode::stopping;
+    if (error->code() == proto::ErrorCode::stopping) state_.change(State::kLost);
     return with_version_advice(refusal(*connection_, *error));
   }
   if (const auto* goodbye = message.body_as_Goodbye()) {
-    lost_ = true;
+    state_.change(State::kLost);
     return shuts_down(*connection_, *goodbye);
   }
   const auto* welcome = message.body_as_Welcome();
@@ -102,19 +103,19 @@ Outcome Greeting::read_welcome() {
     return with_version_advice(failure(SPDLD_VERSION, "the daemon at " + endpoint_.path + " (" + daemon_ +
                                                           ") speaks protocol " + std::to_string(welcome->version())));
   }
-  welcomed_ = true;
+  state_.change(State::kWelcomed);
   return {};
 }
 
 Outcome Greeting::advance(Deadline deadline) {
-  if (!connection_) {
+  if (state_ == State::kConnecting) {
     Outcome outcome = connect(deadline);
     if (outcome.ok()) outcome = say_hello();
     if (!outcome.ok()) return outcome;
   }
-  if (welcomed_) return {};
+  if (state_ == State::kWelcomed) return {};
   const Outcome outcome = connection_->receive(deadline);
-  if (outcome.result == SPDLD_NO_DAEMON) lost_ = true;
+  if (outcome.result == SPDLD_NO_DAEMON) state_.change(State::kLost);
   return outcome.ok() ? read_welcome() : outcome;
 }
 
@@ -150,9 +151,9 @@ Outcome Attaching::ask() {
                                         request_.batch_size, sought);
   const int fds[] = {memory.get()};
   const auto bytes = proto::finish(builder, proto::Body::Attach, body);
-  asked_ = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});
-  if (asked_) return {};
-  lost_ = true;
+  const bool is_sent = greeting_.connection()->send(bytes, {fds, in_fd ? size_t{1} : size_t{0}});
+  state_.change(is_sent ? State::kAsked : State::kLost);
+  if (is_sent) return {};
   return failure(SPDLD_NO_DAEMON, "the daemon at " + greeting_.connection()->path() + " closed the connection");
 }
 
@@ -166,12 +167,12 @@ Outcome Attaching::read_answer() {
     return failure(SPDLD_TIMEOUT, {});
   }
   if (const auto* error = message.body_as_ErrorReply()) {
-    lost_ = error->code() == proto::ErrorCode::stopping;
-    spec_refused_ = error->code() == proto::ErrorCode::spec_refused;
+    if (error->code() == proto::ErrorCode::stopping) state_.change(State::kLost);
+    if (error->code() == proto::ErrorCode::spec_refused) state_.change(State::kSpecRefused);
     return refusal(connection, *error);
   }
   if (const auto* goodbye = message.body_as_Goodbye()) {
-    lost_ = true;
+    state_.change(State::kLost);
     return shuts_down(connection, *goodbye);
   }
   const auto* attached = message.body_as_Attached();
@@ -185,7 +186,7 @@ Outcome Attaching::read_answer() {
 }
 
 Outcome Attaching::advance(Deadline deadline) {
-  if (!asked_) {
+  if (state_ == State::kGreeting) {
     Outcome outcome = greeting_.advance(deadline);
     if (outcome.ok()) outcome = ask();
     if (!outcome.ok()) return outcome;
@@ -193,7 +194,7 @@ Outcome Attaching::advance(Deadline deadline) {
   }
   for (;;) {  // each turn waits, at most until the deadline
     Outcome outcome = greeting_.connection()->receive(deadline);
-    if (outcome.result == SPDLD_NO_DAEMON) lost_ = true;
+    if (outcome.result == SPDLD_NO_DAEMON) state_.change(State::kLost);
     const bool is_silent = outcome.result == SPDLD_TIMEOUT;
     if (is_silent && progress_.messages == 0) return outcome;
     if (!is_silent) {

@@ -9,6 +9,7 @@
 #include "client/src/gpu_request.h"
 #include "client/src/private_daemon.h"
 #include "client/src/ring.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::client {
 
@@ -23,11 +24,31 @@ class Greeting {
   const std::shared_ptr<Connection>& connection() const { return connection_; }
   const std::string& daemon() const { return daemon_; }
   // The daemon was there, and went away before it answered: another attempt may succeed.
-  bool was_lost() const { return lost_; }
+  bool was_lost() const { return state_ == State::kLost; }
   // No daemon listens, but a daemon may come: the socket's folder is there, and no private daemon was to be started.
-  bool is_absent() const { return absent_; }
+  bool is_absent() const { return state_ == State::kAbsent; }
 
  private:
+  enum class State : uint8_t {
+    kConnecting,
+    kHelloSent,
+    kWelcomed,
+    kLost,    // as was_lost() says
+    kAbsent,  // as is_absent() says
+  };
+  static constexpr bool may(State from, State to) {
+    switch (from) {
+      case State::kConnecting:
+        return to == State::kHelloSent || to == State::kLost || to == State::kAbsent;
+      case State::kHelloSent:
+        return to == State::kWelcomed || to == State::kLost;
+      case State::kWelcomed:
+      case State::kLost:
+      case State::kAbsent:
+        return false;
+    }
+    return false;
+  }
   Outcome connect(Deadline deadline);
   Outcome say_hello();
   Outcome read_welcome();
@@ -38,9 +59,7 @@ class Greeting {
   std::optional<PrivateDaemonStart> start_;
   std::shared_ptr<Connection> connection_;
   std::string daemon_;
-  bool welcomed_ = false;
-  bool lost_ = false;
-  bool absent_ = false;
+  GuardedState<State, may> state_{State::kConnecting};
 };
 
 // The content of ATTACH; kept for every later attach.
@@ -83,20 +102,37 @@ class Attaching {
   const std::shared_ptr<Ring>& ring() const { return ring_; }
   const std::string& daemon() const { return greeting_.daemon(); }
   const Progress& progress() const { return progress_; }
-  bool was_lost() const { return lost_ || greeting_.was_lost(); }
+  bool was_lost() const { return state_ == State::kLost || greeting_.was_lost(); }
   // The daemon does not take this user's spec; another daemon may.
-  bool spec_was_refused() const { return spec_refused_; }
+  bool spec_was_refused() const { return state_ == State::kSpecRefused; }
   bool is_absent() const { return greeting_.is_absent(); }
 
  private:
+  enum class State : uint8_t {
+    kGreeting,
+    kAsked,        // ATTACH is sent
+    kLost,         // the daemon went away after the greeting
+    kSpecRefused,  // as spec_was_refused() says
+  };
+  static constexpr bool may(State from, State to) {
+    switch (from) {
+      case State::kGreeting:
+        return to == State::kAsked || to == State::kLost;
+      case State::kAsked:
+        return to == State::kLost || to == State::kSpecRefused;
+      case State::kLost:
+      case State::kSpecRefused:
+        return false;
+    }
+    return false;
+  }
+
   Outcome ask();
   Outcome read_answer();
 
   Greeting greeting_;
   const AttachRequest request_;
-  bool asked_ = false;
-  bool lost_ = false;
-  bool spec_refused_ = false;
+  GuardedState<State, may> state_{State::kGreeting};
   Progress progress_;
   std::shared_ptr<Ring> ring_;
 };

@@ -17,7 +17,7 @@ constexpr uint32_t kSeek = 1;      // and of a SEEK, with its run added
 
 }  // namespace
 
-Loader::Loader(LoaderSettings settings) : settings_(std::move(settings)) {}
+Loader::Loader(LoaderSettings settings) : settings_(std::move(settings)), seeking_(settings_.request.readers > 1) {}
 
 Loader::~Loader() {
   if (!ring_) return;
@@ -32,13 +32,13 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
   }
   if (terms_.epochs != 0 && place_.epoch >= terms_.epochs) return {SPDLD_END, {}};
   for (int messages = 0; messages < kMessagesMax || !deadline.passed();) {
-    if (!failed_.ok()) return failed_;
+    if (standing_ == Standing::kEnded) return ended_;
     if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(place_);
     if (!ring_) {
       const Outcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
     }
-    if (must_seek() && seeking_ != Seeking::kWaits) send_seek(true);
+    if (must_seek() && seeking_.state() != Seeking::State::kWaits) send_seek(true);
     const Outcome outcome = ring_ ? receive_batch(deadline, batch) : Outcome{};
     if (batch || !outcome.ok()) return outcome;
     ++messages;
@@ -114,7 +114,12 @@ Outcome Loader::wait_for_room(Deadline deadline) {
 // A daemon that breaks the protocol is not asked again.
 void Loader::distrust(const Outcome& fault) {
   lose_ring(fault);
-  failed_ = fault;
+  end(fault);
+}
+
+void Loader::end(const Outcome& why) {
+  if (standing_ != Standing::kEnded) standing_.change(Standing::kEnded);
+  ended_ = why;
 }
 
 Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
@@ -129,23 +134,23 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
         leave_ring(proto::Join::alone, "this job was cut loose from the stream that it shared");
         return {};
       }
-      failed_ = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
-                        said(failed.message()));
-      if (failed_.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
-        const Outcome reason = std::exchange(failed_, {});
-        lose_ring(reason);
-      } else if (failed_.text.empty()) {
-        failed_.text = "the pipeline failed, and the daemon did not say why";
+      Outcome why = failure(failed.code() == proto::ErrorCode::none ? SPDLD_FAILED : result_of(failed.code()),
+                            said(failed.message()));
+      if (why.result == SPDLD_NO_DAEMON) {  // only stopping: it comes back
+        lose_ring(why);
+        return {};
       }
+      if (why.text.empty()) why.text = "the pipeline failed, and the daemon did not say why";
+      end(why);
       return {};
     }
     case proto::Body::ErrorReply: {
       const proto::ErrorReply& error = *message.body_as_ErrorReply();
       note_complaint(error);
       if (error.request() == kPush && terms_.is_pushed()) {  // without those steps no batch would come
-        failed_ = failure(result_of(error.code()), "the daemon refused what was pushed: " + said(error.message()));
-      } else if (seeking_ != Seeking::kDue && seeking_ != Seeking::kNone && error.request() == kSeek + run_) {
-        seeking_ = Seeking::kSent;  // to be waited for again, if the caller goes on here
+        end(failure(result_of(error.code()), "the daemon refused what was pushed: " + said(error.message())));
+      } else if (seeking_.is_told() && error.request() == kSeek + seeking_.run()) {
+        seeking_.refuse();
         return failure(result_of(error.code()), said(error.message()));
       }
       return {};
@@ -168,18 +173,19 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   }
   ring_->note_taken();
   const Place place{ready.position()->epoch(), ready.position()->step()};
-  if (!came_back_ && has_replicas() && run_ == 0 && place < ring_->first()) {  // one of them came later, and is behind
-    failed_ = replicas_disagree(place);
-    return failed_;
+  const uint32_t run = seeking_.run();
+  const bool is_first_ring = standing_ != Standing::kAttachedAgain;
+  if (is_first_ring && has_replicas() && run == 0 && place < ring_->first()) {  // one of them came later, and is behind
+    end(replicas_disagree(place));
+    return ended_;
   }
-  if (ready.run() < run_) return {};            // its lease ended with the seek
-  if (ready.run() == run_ && place < place_) {  // seen before a restart
+  if (ready.run() < run) return {};            // its lease ended with the seek
+  if (ready.run() == run && place < place_) {  // seen before a restart
     ring_->release_unseen(ready.slot(), ready.generation());
     return {};
   }
-  sought_ = must_seek() ? std::optional(place_) : std::nullopt;
-  seeking_ = Seeking::kNone;
-  if (ready.run() != run_ || !(place == place_)) {
+  seeking_.arrive(place_);
+  if (ready.run() != run || !(place == place_)) {
     return protocol_failure(connection, "a batch of epoch " + std::to_string(place.epoch) + ", step " +
                                             std::to_string(place.step) + " where " + std::to_string(place_.epoch) +
                                             ", " + std::to_string(place_.step) + " comes next");
@@ -253,22 +259,20 @@ Outcome Loader::seek(Place place) {
                    "cannot seek to " + text_of(place) + ": there are " + epochs +
                        (terms_.is_pushed() ? "" : " of " + std::to_string(terms_.steps_per_epoch) + " steps"));
   }
-  if (!failed_.ok()) return failed_;
+  if (standing_ == Standing::kEnded) return ended_;
   end_of_epoch_due_ = false;
   const bool is_there = place == place_ && pushed_.empty();  // what is being filled is what is wanted
   // A replica says once that it stands there: another one may stand elsewhere, and waits for this one.
   if (is_there && (!has_replicas() || must_seek())) return {};
-  if (seeking_ == Seeking::kNone) sought_from_ = place_;
-  stays_ = is_there && ring_;
-  again_ = false;
-  seeking_ = Seeking::kDue;
+  const bool stays = is_there && ring_;
+  seeking_.begin(place_, stays);
   place_ = place;
-  if (!stays_) {
+  if (!stays) {
     pushed_.begin(terms_, place);
-    attaching_.reset();  // it asked for the old place
+    if (way_back_) way_back_->attempt.reset();  // it asked for the old place
     if (ring_) drop_ready_batches();
   }
-  if (!failed_.ok()) return failed_;
+  if (standing_ == Standing::kEnded) return ended_;
   if (!ring_) return {};
   if (ring_->terms().shared) {
     leave_ring(proto::Join::exact, "this job left the stream that it shared");
@@ -282,14 +286,12 @@ Outcome Loader::seek(Place place) {
 void Loader::send_seek(bool waits) {
   flatbuffers::FlatBufferBuilder builder(256);
   flatbuffers::Offset<flatbuffers::Vector<const proto::LeaseId*>> keeps;
-  if (seeking_ == Seeking::kDue) {
-    ++run_;
-    keeps = builder.CreateVectorOfStructs(ring_->held());
-  }
-  seeking_ = waits ? Seeking::kWaits : Seeking::kSent;
+  if (!seeking_.is_told()) keeps = builder.CreateVectorOfStructs(ring_->held());
+  seeking_.tell(waits);
+  const uint32_t run = seeking_.run();
   const auto position = proto::CreatePosition(builder, place_.epoch, place_.step);
-  const auto body =
-      proto::CreateSeek(builder, ring_->attachment(), run_, position, kSeek + run_, stays_, keeps, waits, again_);
+  const auto body = proto::CreateSeek(builder, ring_->attachment(), run, position, kSeek + run, seeking_.stays(), keeps,
+                                      waits, seeking_.again());
   if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
     lose_ring(failure(SPDLD_NO_DAEMON, "the daemon at " + ring_->connection().path() + " takes no messages"));
   }
@@ -316,7 +318,7 @@ void Loader::drop_ready_batches() {
     const proto::Ready* ready = ring_->connection().message().body_as_Ready();
     if (ready) {
       ring_->note_taken();
-      if (ready->run() == run_) ring_->release_unseen(ready->slot(), ready->generation());
+      if (ready->run() == seeking_.run()) ring_->release_unseen(ready->slot(), ready->generation());
       ++dropped;
       continue;
     }

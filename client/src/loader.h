@@ -1,10 +1,5 @@
 // One rank's way through its epochs: it attaches, hands out the batches in order, and attaches anew where its daemon
 // went away, so that no batch is lost or comes twice. One thread at a time.
-//
-// The daemon hears of a seek at once. A replica also says when it wants a batch from the new place. It sends no other
-// seek before that batch, so that the daemon can tell whether the replicas have parted or will still meet. Until the
-// first batch from the new place has come, a replica's ring is still at the place before the seek. A replica that loses
-// this ring attaches anew as it was, and seeks again.
 #pragma once
 
 #include <memory>
@@ -17,7 +12,9 @@
 #include "client/src/fallback.h"
 #include "client/src/job_names.h"
 #include "client/src/pushed.h"
+#include "client/src/seeking.h"
 #include "client/src/state.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::client {
 
@@ -72,6 +69,38 @@ class Loader {
   uint32_t slot_count() const { return slot_count_; }
 
  private:
+  enum class Standing : uint8_t {
+    kNew,            // has had no ring yet
+    kAttached,       // has its first ring
+    kAttachedAgain,  // has a later ring
+    kLost,           // its ring is gone, for the daemon went away: an outage, as long as no other ring comes
+    kLeft,           // it left its ring by itself
+    kEnded,          // no further batch comes, as ended_ says; the last ring may still be there
+  };
+  static constexpr bool may(Standing from, Standing to) {
+    switch (from) {
+      case Standing::kNew:
+        return to == Standing::kAttached;
+      case Standing::kAttached:
+      case Standing::kAttachedAgain:
+        return to == Standing::kLost || to == Standing::kLeft || to == Standing::kEnded;
+      case Standing::kLost:
+      case Standing::kLeft:
+        return to == Standing::kAttachedAgain || to == Standing::kEnded;
+      case Standing::kEnded:
+        return false;
+    }
+    return false;
+  }
+  // While the ring is lost, the loader tries to get another one. `until` bounds the time of all tries together.
+  struct WayBack {
+    Deadline until;
+    Deadline retry_at;
+    int64_t backoff_ms;
+    std::unique_ptr<Attaching> attempt = nullptr;  // under way
+    uint64_t progress_seen = 0;                    // messages of that attempt
+  };
+
   Outcome receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch);
   // OK: a further batch can come. Else this process holds all batches, and none has come back in time.
   Outcome wait_for_room(Deadline deadline);
@@ -83,10 +112,12 @@ class Loader {
   void send_pushed(size_t first);
   bool has_replicas() const { return settings_.request.readers > 1; }
   // Whether this is a replica whose ring is still at the place before the seek.
-  bool must_seek() const { return has_replicas() && seeking_ != Seeking::kNone; }
+  bool must_seek() const { return seeking_.is_open(); }
   void send_seek(bool waits);
 
   Outcome attach_again(Deadline deadline);
+  // Waits until another attempt is due, and begins it. OK: there is an attempt, or another turn may begin one.
+  Outcome begin_attempt(Deadline deadline);
   Outcome give_up();
   Outcome accept(const Attaching& attaching);
   // Whether another attempt may succeed after this refusal, since what stands in the way may pass.
@@ -94,6 +125,8 @@ class Loader {
   void lose_ring(const Outcome& reason);
   // Goes on with another ring: held batches stay leased, and the next call attaches anew.
   void leave_ring(proto::Join join, const char* why);
+  // No further batch comes. The ring stays, if there is one, for the batches that are held.
+  void end(const Outcome& why);
   void distrust(const Outcome& fault);
   void note_complaint(const proto::ErrorReply& error);
   void drop_ready_batches();
@@ -110,27 +143,14 @@ class Loader {
   Place place_;
   bool end_of_epoch_due_ = false;
   Pushed pushed_;
-  uint32_t run_ = 0;
-  enum class Seeking : uint8_t { kNone, kDue, kSent, kWaits };
-  Seeking seeking_ = Seeking::kNone;                       // to place_
-  Place sought_from_;                                      // while it seeks: the place before
-  bool stays_ = false;                                     // while it seeks: it stays where it stood
-  bool again_ = false;                                     // while it seeks: an earlier daemon was told of it
-  std::optional<Place> sought_;                            // where its last seek led, if it has had one batch since
-  std::shared_ptr<Ring> ring_;                             // null while the daemon is away
-  bool came_back_ = false;                                 // ring_ is not the first ring
+  Seeking seeking_;  // to place_
+  GuardedState<Standing, may> standing_{Standing::kNew};
+  Outcome ended_;                                          // kEnded: why
+  Outcome away_reason_;                                    // kLost, kLeft: why, as far as is known
+  std::shared_ptr<Ring> ring_;                             // of kAttached and kAttachedAgain; kEnded may have one
+  std::optional<WayBack> way_back_;                        // of kLost and kLeft, while someone waits for a batch
   std::optional<Deadline::Clock::time_point> full_since_;  // all batches are held
-  Outcome failed_;                                         // why the ring ended: FAILED, or a broken daemon
   std::string complaint_;                                  // the daemon's last error about a message of this client
-
-  std::unique_ptr<Attaching> attaching_;  // the attempt under way
-  uint64_t progress_seen_ = 0;
-  bool away_ = false;    // an outage runs, and has a bound
-  bool moving_ = false;  // no outage: the loader left its ring by itself
-  Deadline away_until_ = Deadline::never();
-  Deadline retry_at_ = Deadline::never();
-  int64_t backoff_ms_ = 0;
-  Outcome away_reason_;
 };
 
 }  // namespace spdld::client

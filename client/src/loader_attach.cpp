@@ -28,35 +28,36 @@ Outcome with_patience(const Outcome& outcome, int64_t patience_ms) {
 Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progress_user) {
   Deadline away_until = Deadline::never();
   Outcome gone;  // how the daemon went away, if it did
-  backoff_ms_ = kBackoffMin_ms;
+  int64_t backoff_ms = kBackoffMin_ms;
+  std::unique_ptr<Attaching> attempt;
   for (;;) {  // each turn waits, at most until the deadline
-    if (!attaching_) attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
-    const Outcome outcome = attaching_->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
-    Progress seen = attaching_->progress();
+    if (!attempt) attempt = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
+    const Outcome outcome = attempt->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
+    Progress seen = attempt->progress();
     if (outcome.ok()) {
       fallback_.tell(std::exchange(settings_.warn, {}));
-      return accept(*attaching_);
+      return accept(*attempt);
     }
-    const bool lost = attaching_->was_lost();
-    if (lost || attaching_->is_absent()) {  // a daemon that just ends, or is being restarted
+    const bool lost = attempt->was_lost();
+    if (lost || attempt->is_absent()) {  // a daemon that just ends, or is being restarted
       const int64_t patience_ms = std::max(lost ? kLostRetry_ms : 0, settings_.reconnect_ms);
       if (away_until.is_never()) away_until = Deadline::after_ms(patience_ms);
       if (lost) gone = outcome;
-      attaching_.reset();
+      attempt.reset();
       if (away_until.passed())
         return patience_ms == 0 ? outcome : with_patience(fallback_.explained(gone.ok() ? outcome : gone), patience_ms);
-      const Deadline again = Deadline::after_ms(backoff_ms_).or_earlier(away_until);
+      const Deadline again = Deadline::after_ms(backoff_ms).or_earlier(away_until);
       if (wait_for(-1, 0, deadline.or_earlier(again)) == Wake::kSignal) {
         return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
       }
-      backoff_ms_ = std::min(kProgress_ms, backoff_ms_ * 2);
+      backoff_ms = std::min(kProgress_ms, backoff_ms * 2);
       seen.what = "waiting for the daemon at " + settings_.endpoint.path;
-    } else if (attaching_->spec_was_refused()) {
-      attaching_.reset();
+    } else if (attempt->spec_was_refused()) {
+      attempt.reset();
       const Outcome elsewhere = fallback_.take(settings_.endpoint, settings_.request, outcome);
       if (!elsewhere.ok()) return elsewhere;
     } else if (outcome.result != SPDLD_TIMEOUT) {
-      attaching_.reset();
+      attempt.reset();
       return fallback_.explained(outcome);
     } else if (seen.messages > 0) {
       away_until = Deadline::never();  // it is there: should it go again, that is another outage
@@ -64,7 +65,7 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
     }
     if (deadline.passed()) {
       if (!gone.ok()) return failure(gone.result, gone.text + "; it did not come back within the time given");
-      return failure(attaching_ ? SPDLD_TIMEOUT : outcome.result, outcome.text);
+      return failure(attempt ? SPDLD_TIMEOUT : outcome.result, outcome.text);
     }
     if (progress && progress(progress_user, seen.what.c_str(), seen.done, seen.total) != 0) {
       return failure(SPDLD_INTERRUPTED, "the caller gave up waiting for the daemon");
@@ -75,7 +76,7 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
 Outcome Loader::accept(const Attaching& attaching) {
   const std::shared_ptr<Ring> ring = attaching.ring();
   const Terms& terms = ring->terms();
-  const bool first = daemon_.empty();
+  const bool first = standing_ == Standing::kNew;
   if (first) {
     const uint64_t wanted = settings_.request.batch_size;
     if (wanted != 0 && wanted != terms.batch_size) {
@@ -119,14 +120,10 @@ Outcome Loader::accept(const Attaching& attaching) {
   placement_.memory = ring->placement().memory;  // the transport may be another one
   placement_.ready_early = ring->placement().ready_early;
   ring_ = ring;
-  came_back_ = !first;
-  run_ = 0;
-  stays_ = false;
-  again_ = again_ || seeking_ == Seeking::kSent || seeking_ == Seeking::kWaits;
-  seeking_ = must_seek() ? Seeking::kDue : Seeking::kNone;
-  away_ = moving_ = false;
+  standing_.change(first ? Standing::kAttached : Standing::kAttachedAgain);
+  seeking_.start_anew();
   if (settings_.request.join != proto::Join::alone) settings_.request.join = proto::Join::exact;
-  attaching_.reset();
+  way_back_.reset();  // and with it `attaching`
   send_pushed(0);
   return {};
 }
@@ -140,7 +137,7 @@ Outcome Loader::replicas_disagree(Place theirs) const {
 void Loader::note_complaint(const proto::ErrorReply& error) { complaint_ = "; it had said: " + said(error.message()); }
 
 void Loader::lose_ring(const Outcome& reason) {
-  moving_ = false;
+  if (standing_ != Standing::kLost && standing_ != Standing::kEnded) standing_.change(Standing::kLost);
   // Closed at once, even while batches are held: the rank must be free when it is attached again.
   if (ring_) ring_->connection().close();
   ring_.reset();
@@ -153,7 +150,7 @@ void Loader::leave_ring(proto::Join join, const char* why) {
   ring_->detach();
   ring_.reset();
   settings_.request.join = join;
-  moving_ = true;
+  if (standing_ != Standing::kEnded) standing_.change(Standing::kLeft);
   away_reason_ = failure(SPDLD_NO_DAEMON, why);
 }
 
@@ -169,66 +166,70 @@ bool Loader::may_pass(const Outcome& outcome) {
 }
 
 Outcome Loader::give_up() {
-  away_ = false;
-  attaching_.reset();
+  way_back_.reset();
   const bool refused = away_reason_.result == SPDLD_CONFLICT || away_reason_.result == SPDLD_LIMIT;
   const Outcome reason = failure(refused ? away_reason_.result : SPDLD_NO_DAEMON, away_reason_.text);
   if (settings_.reconnect_ms != 0) return with_patience(reason, settings_.reconnect_ms);
   return failure(reason.result, reason.text + "; it is not waited for");
 }
 
-Outcome Loader::attach_again(Deadline deadline) {
-  const int64_t patience_ms = moving_ ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
-  if (!away_) {
-    away_ = true;
-    away_until_ = Deadline::after_ms(patience_ms);
-    retry_at_ = Deadline::after_ms(0);
-    backoff_ms_ = kBackoffMin_ms;
-    progress_seen_ = 0;
+Outcome Loader::begin_attempt(Deadline deadline) {
+  WayBack& way = *way_back_;
+  if (!way.retry_at.passed() &&
+      wait_for(-1, 0, deadline.or_earlier(way.retry_at).or_earlier(way.until)) == Wake::kSignal) {
+    return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
   }
+  if (way.until.passed()) return give_up();
+  if (!way.retry_at.passed()) {
+    if (deadline.passed()) return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
+    return {};
+  }
+  settings_.request.place = seeking_.ring_place(place_);
+  settings_.request.sought = seeking_.sought();
+  way.attempt = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
+  way.progress_seen = 0;
+  return {};
+}
+
+Outcome Loader::attach_again(Deadline deadline) {
+  const bool left = standing_ == Standing::kLeft;
+  const int64_t patience_ms = left ? std::max(kMove_ms, settings_.reconnect_ms) : settings_.reconnect_ms;
+  if (!way_back_) way_back_ = {Deadline::after_ms(patience_ms), Deadline::after_ms(0), kBackoffMin_ms};
   for (;;) {  // each turn waits, at most until the deadline or the end of the outage's bound
     if (patience_ms == 0) return give_up();
-    if (!attaching_) {
-      if (!retry_at_.passed() &&
-          wait_for(-1, 0, deadline.or_earlier(retry_at_).or_earlier(away_until_)) == Wake::kSignal) {
-        return failure(SPDLD_INTERRUPTED, "interrupted by a signal");
-      }
-      if (away_until_.passed()) return give_up();
-      if (deadline.passed() && !retry_at_.passed())
-        return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
-      if (!retry_at_.passed()) continue;
-      settings_.request.place = must_seek() ? sought_from_ : place_;
-      settings_.request.sought = sought_;
-      attaching_ = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
-      progress_seen_ = 0;
+    WayBack& way = *way_back_;
+    if (!way.attempt) {
+      const Outcome outcome = begin_attempt(deadline);
+      if (!outcome.ok()) return outcome;
+      if (!way.attempt) continue;
     }
-    Outcome outcome = attaching_->advance(deadline.or_earlier(away_until_));
+    Outcome outcome = way.attempt->advance(deadline.or_earlier(way.until));
     if (outcome.ok()) {
       fallback_.tell({});
-      outcome = accept(*attaching_);
+      outcome = accept(*way.attempt);
     }
     if (outcome.ok() || outcome.result == SPDLD_INTERRUPTED) return outcome;
     if (outcome.result == SPDLD_TIMEOUT) {
-      const bool lives = attaching_->progress().messages != progress_seen_;
-      progress_seen_ = attaching_->progress().messages;
-      if (lives) away_until_ = Deadline::after_ms(patience_ms);
-      if (away_until_.passed()) return give_up();
+      const bool lives = way.attempt->progress().messages != way.progress_seen;
+      way.progress_seen = way.attempt->progress().messages;
+      if (lives) way.until = Deadline::after_ms(patience_ms);
+      if (way.until.passed()) return give_up();
       if (deadline.passed()) return outcome;
       continue;
     }
-    const bool spec_was_refused = attaching_->spec_was_refused();
-    attaching_.reset();
+    const bool spec_was_refused = way.attempt->spec_was_refused();
+    way.attempt.reset();
     if (spec_was_refused) {  // by a daemon that was started anew, with other settings
       outcome = fallback_.take(settings_.endpoint, settings_.request, outcome);
       if (outcome.ok()) continue;
     }
     if (!may_pass(outcome)) {
-      away_ = false;
+      way_back_.reset();
       return outcome;
     }
     away_reason_ = outcome;
-    retry_at_ = Deadline::after_ms(backoff_ms_);
-    backoff_ms_ = std::min(kBackoffMax_ms, backoff_ms_ * 2);
+    way.retry_at = Deadline::after_ms(way.backoff_ms);
+    way.backoff_ms = std::min(kBackoffMax_ms, way.backoff_ms * 2);
   }
 }
 

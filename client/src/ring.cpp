@@ -134,7 +134,8 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
 bool Ring::take(uint32_t slot, uint64_t generation) {
   const std::lock_guard lock(mutex_);
   if (holds_[slot].state != State::kFree) return false;
-  holds_[slot] = {State::kHeld, generation};
+  holds_[slot].state.change(State::kHeld);
+  holds_[slot].generation = generation;
   taker_.store(::gettid(), std::memory_order_relaxed);
   return true;
 }
@@ -198,7 +199,7 @@ Wake Ring::wait_for_room(Deadline deadline) {
 }
 
 void Ring::set_free(uint32_t slot) {
-  holds_[slot].state = State::kFree;
+  holds_[slot].state.change(State::kFree);
   if (room_awaited_ && freed_) ::eventfd_write(freed_.get(), 1);
 }
 

@@ -13,6 +13,7 @@
 #include "client/src/lease.h"
 #include "client/src/slots.h"
 #include "client/src/stream_work.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::client {
 
@@ -138,8 +139,23 @@ class Ring {
     kPutOff,    // its batch is gone, and one of its streams is being captured
     kLost,      // an error keeps the lease
   };
+  static constexpr bool may(State from, State to) {
+    switch (from) {
+      case State::kFree:
+        return to == State::kHeld;
+      case State::kHeld:
+        return to == State::kFree || to == State::kUnderWay;
+      case State::kUnderWay:
+        return to == State::kFree || to == State::kPutOff || to == State::kLost;
+      case State::kPutOff:
+        return to == State::kUnderWay;
+      case State::kLost:  // the work has ended after all, or it was never launched, since a capture was on
+        return to == State::kFree || to == State::kPutOff;
+    }
+    return false;
+  }
   struct Hold {
-    State state = State::kFree;
+    GuardedState<State, may> state{State::kFree};
     uint64_t generation = 0;
     Deadline look_at = Deadline::never();  // when to check work that is under way
   };

@@ -78,24 +78,24 @@ Outcome Ring::trouble() {
 
 void Ring::note_returning(uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  holds_[slot].state = State::kUnderWay;
+  holds_[slot].state.change(State::kUnderWay);
   holds_[slot].look_at = Deadline::after_ms(kLook_ms);
 }
 
 void Ring::note_put_off(uint32_t slot) {
   const std::lock_guard lock(mutex_);
-  holds_[slot].state = State::kPutOff;
+  holds_[slot].state.change(State::kPutOff);
 }
 
 void Ring::finish(uint32_t slot, uint64_t generation) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (detached_) return;
-    set_free(slot);
-  }
   try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (detached_) return;
+      set_free(slot);
+    }
     release(slot, generation);
-  } catch (...) {  // out of memory: the daemon is not told, and the slot is missed until the loader's end
+  } catch (...) {  // out of memory, or a bug: the daemon is not told, and the slot is missed until the loader's end
   }
 }
 
@@ -129,7 +129,7 @@ void Ring::note_lost(uint32_t slot, cuda::abi::Result code) {
     failed = work_failure(work_->context().driver(), code, what);
   }
   const std::lock_guard lock(mutex_);
-  if (holds_[slot].state == State::kUnderWay) holds_[slot].state = State::kLost;  // else it came back meanwhile
+  if (holds_[slot].state == State::kUnderWay) holds_[slot].state.change(State::kLost);  // else it came back meanwhile
   if (trouble_.ok()) trouble_ = std::move(failed);
 }
 

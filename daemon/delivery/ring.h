@@ -35,11 +35,11 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/guarded_state.h"
 #include "daemon/base/statistics.h"
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
 #include "daemon/memory/slot_memory.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::delivery {
 

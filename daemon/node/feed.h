@@ -25,7 +25,6 @@
 #include <string>
 
 #include "daemon/base/event_loop.h"
-#include "daemon/base/guarded_state.h"
 #include "daemon/control/service.h"
 #include "daemon/delivery/ring.h"
 #include "daemon/memory/host/host_memory.h"
@@ -34,6 +33,7 @@
 #include "daemon/node/seeks.h"
 #include "daemon/node/tap.h"
 #include "daemon/pipeline/bad_limit.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::node {
 

@@ -13,9 +13,9 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/base/guarded_state.h"
 #include "daemon/control/service.h"
 #include "daemon/delivery/ring.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::node {
 

@@ -19,7 +19,6 @@
 
 #include "daemon/base/event_loop.h"
 #include "daemon/base/fair_pool.h"
-#include "daemon/base/guarded_state.h"
 #include "daemon/batch/append.h"
 #include "daemon/batch/layout.h"
 #include "daemon/control/service.h"
@@ -29,6 +28,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/sampler/sharding.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::node {
 

@@ -30,9 +30,7 @@ spdld_result attach_to(FakeScript script) {
 
 TEST_CASE("attach says what it got") {
   Attached attached;
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(attached.loader.get(), &info) == SPDLD_OK);
+  const spdld_info info = info_of(attached.loader);
   CHECK(std::string(info.pipeline) == "p");
   CHECK(std::string(info.fingerprint) == "f1");
   CHECK(std::string(info.daemon) == "fake 1");

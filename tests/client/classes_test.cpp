@@ -12,13 +12,6 @@ using namespace spdld::test;
 
 namespace {
 
-spdld_info info_of(const test::Loader& loader) {
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
-  return info;
-}
-
 std::vector<std::string> names_of(const spdld_info& info) {
   return std::vector<std::string>(info.class_names, info.class_names + info.classes);
 }

@@ -178,9 +178,7 @@ TEST_CASE("a daemon's words are shown without what steers a terminal") {
   script.daemon = "fake\x1b[31m 2";
   script.missing = {"gone\n\x07"};
   const Attached attached(script);
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(attached.loader.get(), &info) == SPDLD_OK);
+  const spdld_info info = info_of(attached.loader);
   CHECK(std::string(info.daemon) == "fake\\x1b[31m 2");
 }
 

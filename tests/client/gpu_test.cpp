@@ -13,7 +13,7 @@ using namespace spdld::test;
 
 namespace {
 
-spdld_info info_of(const Loader& loader) {
+spdld_info info_in_child(const Loader& loader) {
   spdld_info info = {};
   info.struct_size = sizeof info;
   RESULT(SPDLD_OK, spdld_get_info(loader.get(), &info));
@@ -86,7 +86,7 @@ TEST_CASE("a whole run over each kind of memory, with the pixels as they were ma
       spdld_attach_options options = bench.options();
       options.local_rank = kind == proto::MemoryKind::pinned ? 1 : 0;
       const Loader loader = attach_in_child(options);
-      const spdld_info info = info_of(loader);
+      const spdld_info info = info_in_child(loader);
       MUST(static_cast<int>(info.memory) == static_cast<int>(kind));
       MUST(info.device == static_cast<int>(options.local_rank));
       MUST(std::string(info.gpu).substr(0, 4) == "GPU-");
@@ -135,8 +135,8 @@ TEST_CASE("what was asked of GPUs is sent, and the driver is left alone where it
     const Loader loader = attach_in_child(options);
     MUST(bench.daemon.counts().gpus == 0);
     RESULT(SPDLD_OK, spdld_batch_use(next_in_child(loader).get(), nullptr));
-    MUST(info_of(loader).memory == SPDLD_HOST && info_of(loader).device == -1);
-    MUST(std::string(info_of(loader).gpu).empty());
+    MUST(info_in_child(loader).memory == SPDLD_HOST && info_in_child(loader).device == -1);
+    MUST(std::string(info_in_child(loader).gpu).empty());
   }));
   CHECK(bench.cuda.calls("cuInit") == before);
 }
@@ -241,7 +241,7 @@ TEST_CASE("a batch that is ready early is read behind its copy") {
     options.transport = "handle";
     options.experimental_ready_early = 1;
     const Loader loader = attach_in_child(options);
-    MUST(info_of(loader).ready_early == 1);
+    MUST(info_in_child(loader).ready_early == 1);
     const abi::Stream stream = make_stream(driver);
     Batch first = next_in_child(loader), second = next_in_child(loader);
     MUST(!is_intact(second.get()));

@@ -85,7 +85,10 @@ const Hostile kHostile[] = {
     {"counts of reasons that wrap", [](FakeReady& ready) { ready.bad.assign(3, {.reason = "r", .count = ~0u}); }},
     {"a reason of no sample", [](FakeReady& ready) { ready.bad = {{.reason = "r", .count = 0}}; }},
     {"an unknown kind of reason",
-     [](FakeReady& ready) { ready.bad = {{.kind = static_cast<proto::BadKind>(2), .reason = "r"}}; }},
+     [](FakeReady& ready) {
+       constexpr auto kUnknown = static_cast<proto::BadKind>(static_cast<int>(proto::BadKind::MAX) + 1);
+       ready.bad = {{.kind = kUnknown, .reason = "r"}};
+     }},
     {"17 reasons",
      [](FakeReady& ready) {
        ready.substituted = 17;
@@ -117,6 +120,7 @@ TEST_CASE("a slot that is still held is not taken twice") {
   const Attached attached(script);
   const Batch held = next(attached.loader);
   CHECK(next_result(attached.loader) == SPDLD_INTERNAL);
+  CHECK(std::string(spdld_last_error()).find("still holds") != std::string::npos);
 }
 
 TEST_CASE("bytes that are no message end the loader, not the process") {

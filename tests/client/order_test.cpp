@@ -14,9 +14,7 @@ TEST_CASE("batches come in order, each epoch with its end, then the end") {
   for (int64_t epoch = 0; epoch < 2; ++epoch) {
     for (int64_t step = 0; step < 5; ++step) {
       const test::Batch batch = next(attached.loader);
-      spdld_batch_info info = {};
-      info.struct_size = sizeof info;
-      REQUIRE(spdld_batch_get_info(batch.get(), &info) == SPDLD_OK);
+      const spdld_batch_info info = info_of(batch);
       CHECK(static_cast<int64_t>(info.epoch) == epoch);
       CHECK(static_cast<int64_t>(info.step) == step);
       CHECK(info.valid == 4);
@@ -46,9 +44,7 @@ TEST_CASE("a batch of a mix tells how many of its samples are of each source") {
   CHECK(loader.source_names[2] == std::string("rare"));
   for (uint64_t step = 0; step < 5; ++step) {
     const test::Batch batch = next(attached.loader);
-    spdld_batch_info info = {};
-    info.struct_size = sizeof info;
-    REQUIRE(spdld_batch_get_info(batch.get(), &info) == SPDLD_OK);
+    const spdld_batch_info info = info_of(batch);
     REQUIRE(info.sources == 3);
     CHECK(info.source_names[0] == std::string("web"));
     CHECK(info.source_counts[0] == (step == 2 ? 2u : 1u));
@@ -92,9 +88,7 @@ TEST_CASE("a batch tells how many of its samples are there to fill it") {
   Attached attached(script);
   for (uint64_t step = 0; step < 5; ++step) {
     const test::Batch batch = next(attached.loader);
-    spdld_batch_info info = {};
-    info.struct_size = sizeof info;
-    REQUIRE(spdld_batch_get_info(batch.get(), &info) == SPDLD_OK);
+    const spdld_batch_info info = info_of(batch);
     CHECK(info.padded == (step == 4 ? 3u : 0u));
   }
 }
@@ -231,9 +225,7 @@ TEST_CASE("copy-on-write slots show the new batch after the old one was written 
   script.access = proto::Access::copy_on_write;
   script.slot_count = 1;
   Attached attached(script);
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(attached.loader.get(), &info) == SPDLD_OK);
+  const spdld_info info = info_of(attached.loader);
   CHECK(info.writable == 0);
   for (int64_t i = 0; i < 5; ++i) {
     const test::Batch batch = next(attached.loader);

@@ -50,9 +50,7 @@ using Place = std::pair<uint64_t, uint64_t>;
 TEST_CASE("pushed steps are handed out in turn, and epochs end where the caller says") {
   const Attached attached(pushing());
   const Loader& loader = attached.loader;
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
+  const spdld_info info = info_of(loader);
   CHECK(info.pushed == 1);
   CHECK(info.steps_per_epoch == 0);
   REQUIRE(push(loader, 0, 0, {3, 3, 19}) == SPDLD_OK);

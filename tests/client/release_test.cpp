@@ -139,9 +139,7 @@ TEST_CASE("the wait for a batch that is held has an end") {
   for (int i = 0; i < 2; ++i) held.push_back(next(loader));
   held.push_back(next(loader));
   CHECK(next_result(loader, 0) == SPDLD_TIMEOUT);  // another wait
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
+  const spdld_info info = info_of(loader);
   CHECK(info.held == 3);
   CHECK(info.held_max == 3);
 }

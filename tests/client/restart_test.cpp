@@ -18,13 +18,6 @@ FakeScript ending(FakeScript::End end) {
   return script;
 }
 
-uint32_t held_by(const test::Loader& loader) {
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
-  return info.held;
-}
-
 }  // namespace
 
 TEST_CASE("a session that ends costs no batch and repeats none") {
@@ -47,20 +40,17 @@ TEST_CASE("a replica that comes back tells where it went last, as long as anothe
   FakeScript script;
   script.slot_count = 1;
   script.end_after = 1 + batches_since;
-  Folder folder;
-  const FakeDaemon daemon(folder.socket(), script);
-  const std::string socket = folder.socket();
-  spdld_attach_options options = options_for(socket);
-  options.readers = 2;
-  const test::Loader loader = attach(options);
-  CHECK_FALSE(daemon.counts().last_sought);
+  Site site(script);
+  site.options.readers = 2;
+  const test::Loader loader = attach(site.options);
+  CHECK_FALSE(site.daemon->counts().last_sought);
   Batch first = next(loader);
   REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
   first.reset();
   for (int64_t number = 6; number < 9; number++) CHECK(number_of(next(loader)) == number);
-  CHECK(daemon.counts().attaches == 2);
-  CHECK(daemon.counts().again == 0);
-  const std::optional<std::pair<uint64_t, uint64_t>> told = daemon.counts().last_sought;
+  CHECK(site.daemon->counts().attaches == 2);
+  CHECK(site.daemon->counts().again == 0);
+  const std::optional<std::pair<uint64_t, uint64_t>> told = site.daemon->counts().last_sought;
   if (batches_since == 1)
     CHECK(told == std::pair<uint64_t, uint64_t>{1, 1});
   else
@@ -70,24 +60,20 @@ TEST_CASE("a replica that comes back tells where it went last, as long as anothe
 TEST_CASE("a replica that comes back before anything came of its seek says that it seeks again") {
   FakeScript script;
   script.slot_count = 1;
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, script);
-  spdld_attach_options options = options_for(socket);
-  options.readers = 2;
-  const test::Loader loader = attach(options);
+  Site site(script);
+  site.options.readers = 2;
+  const test::Loader loader = attach(site.options);
   Batch first = next(loader);
   REQUIRE(spdld_seek(loader.get(), 1, 1) == SPDLD_OK);
-  REQUIRE(daemon->wait_until([](const FakeCounts& counts) { return counts.seeks == 1; }));
-  CHECK(daemon->counts().again == 0);
-  daemon.reset();
-  daemon = std::make_unique<FakeDaemon>(socket, script);
+  REQUIRE(site.daemon->wait_until([](const FakeCounts& counts) { return counts.seeks == 1; }));
+  CHECK(site.daemon->counts().again == 0);
+  site.begin(script);
   first.reset();
   CHECK(number_of(next(loader)) == 6);
-  CHECK(daemon->counts().again == 1);
+  CHECK(site.daemon->counts().again == 1);
   REQUIRE(spdld_seek(loader.get(), 0, 3) == SPDLD_OK);  // another one, which the daemon hears for the first time
   CHECK(number_of(next(loader)) == 3);
-  CHECK(daemon->counts().again == 1);
+  CHECK(site.daemon->counts().again == 1);
 }
 
 // The other replicas may not have sought yet. They come back where all were, and a ring that began at the goal would
@@ -95,16 +81,10 @@ TEST_CASE("a replica that comes back before anything came of its seek says that 
 TEST_CASE("a replica that has sought asks a new daemon for the place where it began to seek") {
   FakeScript script;
   script.slot_count = 1;
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, script);
-  const auto restart = [&] {
-    daemon.reset();
-    daemon = std::make_unique<FakeDaemon>(socket, script);
-  };
-  spdld_attach_options options = options_for(socket);
-  options.readers = 2;
-  const test::Loader loader = attach(options);
+  Site site(script);
+  const auto restart = [&] { site.begin(script); };
+  site.options.readers = 2;
+  const test::Loader loader = attach(site.options);
   CHECK(number_of(next(loader)) == 0);
   Batch held = next(loader);  // in the only slot: no further batch is on its way when the daemon ends
   const bool seeks_twice = GENERATE(false, true);
@@ -114,37 +94,33 @@ TEST_CASE("a replica that has sought asks a new daemon for the place where it be
   held.reset();
   held = next(loader);
   CHECK(number_of(held) == 3);
-  CHECK(daemon->counts().last_place == std::pair<uint64_t, uint64_t>{0, 2});
-  CHECK_FALSE(daemon->counts().last_sought);
+  CHECK(site.daemon->counts().last_place == std::pair<uint64_t, uint64_t>{0, 2});
+  CHECK_FALSE(site.daemon->counts().last_sought);
 
   restart();  // one batch came: whether the others have followed is not known here
   held.reset();
   held = next(loader);
   CHECK(number_of(held) == 4);
-  CHECK(daemon->counts().last_place == std::pair<uint64_t, uint64_t>{0, 4});
-  CHECK(daemon->counts().last_sought == std::pair<uint64_t, uint64_t>{0, 3});
-  CHECK(daemon->counts().seeks == 0);
+  CHECK(site.daemon->counts().last_place == std::pair<uint64_t, uint64_t>{0, 4});
+  CHECK(site.daemon->counts().last_sought == std::pair<uint64_t, uint64_t>{0, 3});
+  CHECK(site.daemon->counts().seeks == 0);
 }
 
 TEST_CASE("a replica that said that it stands where it seeks seeks as any other at a new daemon") {
   FakeScript script;
   script.slot_count = 1;
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, script);
-  spdld_attach_options options = options_for(socket);
-  options.readers = 2;
-  const test::Loader loader = attach(options);
+  Site site(script);
+  site.options.readers = 2;
+  const test::Loader loader = attach(site.options);
   Batch held = next(loader);  // in the only slot: no further batch is on its way when the daemon ends
   REQUIRE(spdld_seek(loader.get(), 0, 1) == SPDLD_OK);
-  REQUIRE(daemon->wait_until([](const FakeCounts& counts) { return counts.stays == 1; }));
-  daemon.reset();
-  daemon = std::make_unique<FakeDaemon>(socket, script);
+  REQUIRE(site.daemon->wait_until([](const FakeCounts& counts) { return counts.stays == 1; }));
+  site.begin(script);
   held.reset();
   held = next(loader);
   CHECK(number_of(held) == 1);
-  CHECK(daemon->counts().seeks == 1);
-  CHECK(daemon->counts().stays == 0);
+  CHECK(site.daemon->counts().seeks == 1);
+  CHECK(site.daemon->counts().stays == 0);
 }
 
 TEST_CASE("after GOODBYE the loader comes back by itself") {
@@ -181,7 +157,7 @@ TEST_CASE("the leases of batches that were seen before a reconnect go back, howe
   CHECK(attached.daemon.wait_until(
       [&](const FakeCounts& counts) { return counts.batches - before.batches == counts.releases - before.releases; }));
   CHECK(attached.daemon.counts().wrong_releases == 0);
-  CHECK(held_by(attached.loader) == 0);
+  CHECK(info_of(attached.loader).held == 0);
 }
 
 TEST_CASE("batches that are held over a reconnect take no room of the new ring, and free none of it") {
@@ -198,14 +174,14 @@ TEST_CASE("batches that are held over a reconnect take no room of the new ring, 
     CHECK(number_of(young.back()) == number);
   }
   CHECK(attached.daemon.counts().attaches == 2);
-  CHECK(held_by(attached.loader) == 3);
+  CHECK(info_of(attached.loader).held == 3);
   CHECK(next_result(attached.loader) == SPDLD_LIMIT);
   for (size_t number = 0; number < old.size(); ++number) CHECK(number_of(old[number]) == static_cast<int64_t>(number));
   old.clear();
-  CHECK(held_by(attached.loader) == 3);
+  CHECK(info_of(attached.loader).held == 3);
   CHECK(next_result(attached.loader) == SPDLD_LIMIT);
   young.clear();
-  CHECK(held_by(attached.loader) == 0);
+  CHECK(info_of(attached.loader).held == 0);
   CHECK(numbers_to_the_end(attached.loader) == count_from(5, 10));
   CHECK(attached.daemon.counts().wrong_releases == 0);
 }
@@ -231,30 +207,25 @@ TEST_CASE("a session that was given up ends at once, with its leases, even while
 }
 
 TEST_CASE("a daemon that is killed and started anew is found again, with the batches in hand still valid") {
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
-  const Loader loader = attach(options_for(socket));
+  Site site;
+  const Loader loader = attach(site.options);
   const Batch held = next(loader);
-  daemon.reset();
-  std::thread starter([&] { daemon = std::make_unique<FakeDaemon>(socket, FakeScript{}); });
+  site.daemon.reset();
+  std::thread starter([&] { site.begin(); });
   const std::vector<int64_t> numbers = numbers_to_the_end(loader);
   starter.join();
   CHECK(numbers == count_from(1, 10));
   CHECK(number_of(held) == 0);
-  CHECK(daemon->counts().attaches == 1);
+  CHECK(site.daemon->counts().attaches == 1);
 }
 
 TEST_CASE("a daemon that was killed and does not return is reported within the bound") {
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
-  spdld_attach_options options = options_for(socket);
-  options.reconnect_ms = 200;
-  const Loader loader = attach(options);
+  Site site;
+  site.options.reconnect_ms = 200;
+  const Loader loader = attach(site.options);
   std::vector<Batch> held;
   held.push_back(next(loader));
-  daemon.reset();
+  site.daemon.reset();
   const Stopwatch stopwatch;
   spdld_result result = SPDLD_OK;
   for (int i = 0; i < 3 && result == SPDLD_OK; ++i) result = next_result(loader, -1);  // what was ready comes first
@@ -266,7 +237,7 @@ TEST_CASE("a daemon that was killed and does not return is reported within the b
   CHECK(again.ms() < 3000);
   CHECK(spdld_poll_fd(loader.get()) == -1);
   CHECK(spdld_seek(loader.get(), 1, 0) == SPDLD_OK);
-  const FakeDaemon late(socket, {});
+  const FakeDaemon late(site.socket, {});
   CHECK(numbers_to_the_end(loader) == count_from(5, 10));
 }
 
@@ -295,18 +266,17 @@ TEST_CASE("attaching while the daemon restarts waits for it") {
   CHECK(number_of(next(loader)) == 0);
 }
 
-TEST_CASE("a daemon that goes while it is attached to, and comes again, is waited for") {
-  Folder folder;
-  const std::string socket = folder.socket();
+TEST_CASE("a daemon that goes before it answers, and comes again, is waited for") {
   FakeScript silent;
-  silent.answers_attach = false;
-  auto daemon = std::make_unique<FakeDaemon>(socket, silent);
+  SECTION("HELLO") { silent.answers_hello = false; }
+  SECTION("ATTACH") { silent.answers_attach = false; }
+  Site site(silent);
   std::thread restarter([&] {
-    daemon->wait_until([](const FakeCounts& counts) { return counts.attaches == 1; });
-    daemon.reset();
-    daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+    site.daemon->wait_until(
+        [&](const FakeCounts& counts) { return (silent.answers_hello ? counts.attaches : counts.hellos) == 1; });
+    site.begin();
   });
-  const Loader loader = attach(options_for(socket));
+  const Loader loader = attach(site.options);
   restarter.join();
   CHECK(number_of(next(loader)) == 0);
 }
@@ -329,44 +299,36 @@ TEST_CASE("a daemon that does not come is not waited for longer than was said") 
 }
 
 TEST_CASE("who does not want to wait for a daemon is told at once") {
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
-  spdld_attach_options options = options_for(socket);
-  options.reconnect_ms = -1;
-  const Loader loader = attach(options);
-  daemon.reset();
+  Site site;
+  site.options.reconnect_ms = -1;
+  const Loader loader = attach(site.options);
+  site.daemon.reset();
   spdld_result result = SPDLD_OK;
   for (int i = 0; i < 4 && result == SPDLD_OK; ++i) result = next_result(loader, -1);
   CHECK(result == SPDLD_NO_DAEMON);
 }
 
 TEST_CASE("a rank that the daemon still thinks held is asked for again") {
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
-  const Loader loader = attach(options_for(socket));
+  Site site;
+  const Loader loader = attach(site.options);
   CHECK(number_of(next(loader)) == 0);
-  daemon.reset();
+  site.daemon.reset();
   FakeScript script;
   script.attach_error = proto::ErrorCode::conflict;
   script.attach_errors = 3;
-  const FakeDaemon second(socket, script);
+  const FakeDaemon second(site.socket, script);
   CHECK(numbers_to_the_end(loader) == count_from(1, 10));
   CHECK(second.counts().attaches == 4);
 }
 
 TEST_CASE("a daemon that comes back with other data is refused") {
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
-  spdld_attach_options options = options_for(socket);
-  options.reconnect_ms = 200;
-  const Loader loader = attach(options);
-  daemon.reset();
+  Site site;
+  site.options.reconnect_ms = 200;
+  const Loader loader = attach(site.options);
+  site.daemon.reset();
   FakeScript script;
   script.fingerprint = "f2";
-  const FakeDaemon second(socket, script);
+  const FakeDaemon second(site.socket, script);
   spdld_result result = SPDLD_OK;
   for (int i = 0; i < 4 && result == SPDLD_OK; ++i) result = next_result(loader, -1);
   CHECK(result == SPDLD_CHANGED);
@@ -409,12 +371,9 @@ TEST_CASE("what the daemon complained of is told when it then goes") {
   FakeScript script = ending(FakeScript::End::kComplain);
   script.end_sessions = 1000;
   script.end_after = 1;
-  Folder folder;
-  const std::string socket = folder.socket();
-  const FakeDaemon daemon(socket, script);
-  spdld_attach_options options = options_for(socket);
-  options.reconnect_ms = -1;
-  const Loader loader = attach(options);
+  Site site(script);
+  site.options.reconnect_ms = -1;
+  const Loader loader = attach(site.options);
   next(loader);
   CHECK(next_result(loader, 5000) == SPDLD_NO_DAEMON);
   CHECK(std::string(spdld_last_error()).find("it had said: that was wrong") != std::string::npos);

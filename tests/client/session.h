@@ -66,6 +66,34 @@ struct Attached {
   Loader loader;
 };
 
+// A folder, a fake daemon at its socket, which a case may end and begin anew, and the options of a loader there.
+struct Site {
+  explicit Site(FakeScript script = {}) { begin(std::move(script)); }
+  // Ends the daemon, as a kill does, and begins another.
+  void begin(FakeScript script = {}) {
+    daemon.reset();
+    daemon = std::make_unique<FakeDaemon>(socket, std::move(script));
+  }
+  Folder folder;
+  const std::string socket = folder.socket();
+  std::unique_ptr<FakeDaemon> daemon;
+  spdld_attach_options options = options_for(socket);
+};
+
+inline spdld_info info_of(const Loader& loader) {
+  spdld_info info = {};
+  info.struct_size = sizeof info;
+  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
+  return info;
+}
+
+inline spdld_batch_info info_of(const Batch& batch) {
+  spdld_batch_info info = {};
+  info.struct_size = sizeof info;
+  REQUIRE(spdld_batch_get_info(batch.get(), &info) == SPDLD_OK);
+  return info;
+}
+
 inline Batch next(const Loader& loader, int64_t timeout_ms = 5000) {
   spdld_batch* batch = nullptr;
   const spdld_result result = spdld_next(loader.get(), timeout_ms, &batch);

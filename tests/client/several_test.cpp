@@ -13,12 +13,7 @@ using namespace spdld::test;
 
 namespace {
 
-std::string group_of(const Loader& loader) {
-  spdld_info info = {};
-  info.struct_size = sizeof info;
-  REQUIRE(spdld_get_info(loader.get(), &info) == SPDLD_OK);
-  return info.group;
-}
+std::string group_of(const Loader& loader) { return info_of(loader).group; }
 
 // A job of this daemon whose loaders name no group.
 struct Unnamed {
@@ -153,6 +148,16 @@ TEST_CASE("loaders that rest are those used longest ago, and what they hold stay
   CHECK(number_of(next(loaders[0])) == 6);
 }
 
+TEST_CASE("a loader that rests comes back also where a daemon that goes away is not waited for") {
+  Site site;
+  site.options.group = nullptr;
+  site.options.reconnect_ms = -1;
+  std::vector<Loader> loaders;
+  for (int i = 0; i < 5; ++i) next(loaders.emplace_back(attach(site.options)));
+  REQUIRE(site.daemon->wait_until([](const FakeCounts& counts) { return counts.detaches == 1; }));
+  CHECK(number_of(next(loaders.front())) == 1);
+}
+
 TEST_CASE("a loader whose descriptor is waited for keeps its memory") {
   const Unnamed unnamed;
   std::vector<Loader> loaders;
@@ -165,15 +170,12 @@ TEST_CASE("a loader whose descriptor is waited for keeps its memory") {
 }
 
 TEST_CASE("a loader that rests is sought, and its daemon restarted, as any other") {
-  Folder folder;
-  const std::string socket = folder.socket();
-  auto daemon = std::make_unique<FakeDaemon>(socket, FakeScript{});
+  Site site;
   std::vector<Loader> loaders;
-  spdld_attach_options options = options_for(socket);
-  options.group = nullptr;
-  for (int i = 0; i < 6; ++i) next(loaders.emplace_back(attach(options)));
-  daemon.reset();
-  std::thread starter([&] { daemon = std::make_unique<FakeDaemon>(socket, FakeScript{}); });
+  site.options.group = nullptr;
+  for (int i = 0; i < 6; ++i) next(loaders.emplace_back(attach(site.options)));
+  site.daemon.reset();
+  std::thread starter([&] { site.begin(); });
   const std::vector<int64_t> numbers = numbers_to_the_end(loaders.front());
   starter.join();
   CHECK(numbers == count_from(1, 10));

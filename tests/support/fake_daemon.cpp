@@ -227,6 +227,7 @@ bool FakeDaemon::answer_attach(Session& session, const proto::Attach& attach, st
     proto::send_message(socket, proto::finish(builder, proto::Body::Preparing,
                                               proto::CreatePreparing(builder, attach.request(), what, i, 10)));
   }
+  if (script_.before_attached) script_.before_attached();
   if (!script_.answers_attach) return true;
   if (script_.make_slots) session.device = script_.make_slots(script_, attach);
   make_slots(session);
@@ -313,7 +314,10 @@ void FakeDaemon::take_release(Session& session, const proto::Release& release) {
       known && session.slots[release.slot()].leased && session.slots[release.slot()].generation == release.generation();
   if (right) session.slots[release.slot()].leased = false;
   if (right && session.detached && session.device) session.device->free(release.slot());
-  count([&](FakeCounts& counts) { ++(right ? counts.releases : counts.wrong_releases); });
+  count([&](FakeCounts& counts) {
+    ++(right ? counts.releases : counts.wrong_releases);
+    counts.last_waited_us = release.waited_us();
+  });
 }
 
 void FakeDaemon::take_back(Session& session, const flatbuffers::Vector<const proto::LeaseId*>& keeps) {

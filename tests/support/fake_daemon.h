@@ -122,6 +122,7 @@ struct FakeScript {
   std::function<void(unsigned char* slot, uint64_t number)> write;
   std::function<std::unique_ptr<FakeSlots>(const FakeScript&, const proto::Attach&)> make_slots;
   std::function<void(FakeDevice&, const proto::Attach&)> tamper_device;  // if set, memory of a GPU is made up
+  std::function<void()> before_attached;                                 // on the daemon's thread, when ATTACH has come
   std::function<void(const FakeCounts&)> on_change;                      // at every count, on the daemon's thread
 };
 
@@ -129,6 +130,7 @@ struct FakeScript {
 struct FakeCounts {
   uint64_t hellos = 0, pidfds = 0, attaches = 0, batches = 0, releases = 0, wrong_releases = 0, seeks = 0, stays = 0,
            waits = 0, again = 0;
+  uint64_t last_waited_us = 0;                                    // RELEASE's
   std::pair<uint64_t, uint64_t> last_place = {};                  // ATTACH's: epoch and step
   std::optional<std::pair<uint64_t, uint64_t>> last_sought = {};  // the same
   uint64_t pushes = 0, pushed_steps = 0, pushed_ends = 0;

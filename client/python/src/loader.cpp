@@ -225,7 +225,11 @@ void Loader::step_on(const spdld::Batch& batch) {
   uint64_t epoch = 0, step = 0;
   spdld_tell(loader_.get(), &epoch, &step);
   set_position(epoch, step);
-  end_of_epoch_due_ = epoch != batch.info().epoch;
+  go_to(epoch != batch.info().epoch ? Iteration::kEndDue : Iteration::kWithin);
+}
+
+void Loader::go_to(Iteration to) {
+  if (iteration_ != to) iteration_.change(to);
 }
 
 void Loader::refuse_in_forked_child() const {
@@ -327,18 +331,15 @@ nb::object Loader::next(std::optional<double> timeout_s) {
 void Loader::begin_iteration() {
   const std::unique_lock turn = take_turn();
   if (closing_) raise(SPDLD_INVALID, kClosed);
-  if (end_of_epoch_due_) {
+  if (iteration_ == Iteration::kEndDue) {
     spdld_batch* none = nullptr;
     spdld_next(loader_.get(), 0, &none);  // gives SPDLD_END_OF_EPOCH, only once
     note_end();
   }
-  if (ended_) seek_under_turn(0, 0);
+  if (iteration_ == Iteration::kOver) seek_under_turn(0, 0);
 }
 
-void Loader::note_end() {
-  end_of_epoch_due_ = false;
-  ended_ = info_.epochs == 1;
-}
+void Loader::note_end() { go_to(info_.epochs == 1 ? Iteration::kOver : Iteration::kWithin); }
 
 void Loader::seek(uint64_t epoch, uint64_t step) {
   const std::unique_lock turn = take_turn();
@@ -363,12 +364,12 @@ void Loader::push(uint64_t epoch, uint64_t step, const nb::object& ids, bool las
   spdld_tell(loader_.get(), &epoch_now, &step_now);
   if (epoch_now == epoch_before) return;
   set_position(epoch_now, step_now);  // this step ended the epoch whose last batch was handed out before
-  end_of_epoch_due_ = true;
+  go_to(Iteration::kEndDue);
 }
 
 void Loader::note_moved() {
   kept_.clear();
-  end_of_epoch_due_ = ended_ = false;
+  go_to(Iteration::kWithin);
   uint64_t epoch = 0, step = 0;
   spdld_tell(loader_.get(), &epoch, &step);
   set_position(epoch, step);

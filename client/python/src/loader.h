@@ -18,6 +18,7 @@
 #include "client/python/src/batch.h"
 #include "client/python/src/data_news.h"
 #include "client/python/src/patience.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::python {
 
@@ -79,6 +80,15 @@ class Loader {
   std::string describe() const;
 
  private:
+  // Where an iteration over the loader stands.
+  enum class Iteration : uint8_t {
+    kWithin,  // of an epoch
+    kEndDue,  // all batches of an epoch were handed out, but its end was not
+    kOver,    // the end of the only epoch was given
+  };
+  static constexpr bool may(Iteration from, Iteration to) {
+    return from != to && (from != Iteration::kOver || to == Iteration::kWithin);
+  }
   struct Attempt {
     spdld_result result;
     spdld::Batch batch;
@@ -93,6 +103,7 @@ class Loader {
   // Warns about a batch with news. Where the user has turned warnings into errors, the batch is kept for the next call.
   void tell_before(const Attempt& attempt);
   void set_position(uint64_t epoch, uint64_t step);
+  void go_to(Iteration to);
   void note_moved();
   void note_end();  // next gave the end of an epoch
   void seek_under_turn(uint64_t epoch, uint64_t step);
@@ -113,12 +124,11 @@ class Loader {
   // No thread waits for it with the GIL, and no Python code runs under it (a signal's handler may call in here again).
   std::timed_mutex turn_;
   std::atomic<bool> closing_{false};
-  LoaderHandle loader_;             // under turn_
-  bool end_of_epoch_due_ = false;   // under turn_
-  bool was_ready_ = false;          // under turn_: the last attempt gave a batch
-  BadNews bad_news_;                // under turn_
+  LoaderHandle loader_;                                         // under turn_
+  GuardedState<Iteration, may> iteration_{Iteration::kWithin};  // under turn_
+  bool was_ready_ = false;                                      // under turn_: the last attempt gave a batch
+  BadNews bad_news_;                                            // under turn_
   std::vector<spdld::Batch> kept_;  // under turn_: batches taken, but not handed out since a warning was an error
-  bool ended_ = false;              // under turn_: next has given the end of the only epoch
 
   mutable std::mutex position_mutex_;  // held for no more than a copy: turn_ is held while waiting
   std::pair<uint64_t, uint64_t> position_;

@@ -1,4 +1,4 @@
-#include "daemon/base/guarded_state.h"
+#include "proto/guarded_state.h"
 
 #include <catch2/catch.hpp>
 

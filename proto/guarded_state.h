@@ -1,6 +1,6 @@
 // A named state that changes only along the transitions that its owner lists, at one place. A change that is not listed
-// is a bug, after which slots could be filled while a trainer reads them: so it throws, and the process ends. Value;
-// the owner's thread.
+// is a bug, after which slots could be filled while a trainer reads them: so it throws, and the daemon ends, or the
+// trainer's call fails. Value; the owner's thread.
 #pragma once
 
 #include <stdexcept>

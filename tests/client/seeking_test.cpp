@@ -1,0 +1,89 @@
+// What a loader keeps of its seek: when the daemon is told, and what a new ring must know.
+#include "client/src/seeking.h"
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+namespace spdld::client {
+
+using State = Seeking::State;
+
+TEST_CASE("a seek is told once, with a number of its own, and ends with the first batch") {
+  Seeking seeking(false);
+  CHECK(seeking.run() == 0);
+  CHECK_THROWS_AS(seeking.tell(false), std::logic_error);  // there is nothing to tell
+  CHECK(seeking.run() == 0);
+  for (uint32_t run = 1; run < 4; ++run) {
+    seeking.begin({0, 5}, false);
+    CHECK(seeking.state() == State::kDue);
+    CHECK_FALSE(seeking.is_told());
+    seeking.tell(false);
+    CHECK(seeking.is_told());
+    CHECK(seeking.run() == run);
+    CHECK_THROWS_AS(seeking.tell(false), std::logic_error);
+    seeking.arrive({1, 0});
+    CHECK(seeking.state() == State::kNone);
+  }
+  CHECK_FALSE(seeking.sought());  // without replicas nobody asks where it went
+}
+
+TEST_CASE("a replica says that it waits under its seek's number, and again after a refusal") {
+  Seeking seeking(true);
+  seeking.begin({0, 5}, false);
+  CHECK(seeking.is_open());
+  seeking.tell(false);
+  seeking.tell(true);
+  CHECK(seeking.run() == 1);
+  CHECK(seeking.state() == State::kWaits);
+  CHECK_THROWS_AS(seeking.tell(true), std::logic_error);
+  seeking.refuse();
+  CHECK(seeking.state() == State::kSent);
+  seeking.refuse();  // the refusal of its first message, too
+  CHECK(seeking.state() == State::kSent);
+  seeking.tell(true);
+  CHECK(seeking.run() == 1);
+  seeking.arrive({2, 0});
+  CHECK_FALSE(seeking.is_open());
+  CHECK(seeking.sought() == Place{2, 0});
+  seeking.arrive({2, 1});
+  CHECK_FALSE(seeking.sought());
+}
+
+TEST_CASE("a new ring begins at the place before the first of the replica's open seeks, and is told of the last") {
+  Seeking seeking(true);
+  seeking.begin({0, 5}, false);
+  seeking.tell(false);
+  seeking.begin({1, 0}, true);
+  CHECK(seeking.ring_place({1, 0}) == Place{0, 5});
+  CHECK(seeking.stays());
+  CHECK_FALSE(seeking.again());
+  seeking.tell(true);
+  CHECK(seeking.run() == 2);
+  seeking.start_anew();
+  CHECK(seeking.state() == State::kDue);
+  CHECK(seeking.ring_place({1, 0}) == Place{0, 5});
+  CHECK(seeking.again());
+  CHECK_FALSE(seeking.stays());
+  CHECK(seeking.run() == 0);
+  seeking.start_anew();  // the second ring is lost before it is told
+  CHECK(seeking.again());
+  seeking.tell(true);
+  CHECK(seeking.run() == 1);
+  seeking.begin({1, 0}, false);  // another seek: of this one nobody was told
+  CHECK_FALSE(seeking.again());
+}
+
+TEST_CASE("without replicas a new ring begins where the loader wants its next batch, and no seek is left") {
+  Seeking seeking(false);
+  seeking.begin({0, 5}, false);
+  seeking.tell(false);
+  CHECK_FALSE(seeking.is_open());
+  CHECK(seeking.ring_place({3, 1}) == Place{3, 1});
+  seeking.start_anew();
+  CHECK(seeking.state() == State::kNone);
+  CHECK(seeking.run() == 0);
+  seeking.start_anew();  // with no seek at all
+  CHECK(seeking.state() == State::kNone);
+}
+
+}  // namespace spdld::client
