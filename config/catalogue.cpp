@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/batch_operation.h"
 #include "config/json.h"
 
 namespace spdld::config {
@@ -66,6 +67,14 @@ std::string parameters_text(const std::vector<Parameter>& parameters) {
   return text;
 }
 
+// All parameters of an operation on batches but its name.
+std::vector<Parameter> keys_of(const BatchOperationType& operation) {
+  std::vector<Parameter> keys = batch_operation_keys();
+  std::erase_if(keys, [](const Parameter& key) { return key.name == "op"; });
+  keys.insert(keys.end(), operation.parameters.begin(), operation.parameters.end());
+  return keys;
+}
+
 }  // namespace
 
 std::span<const SourceType> sources() { return source_table(); }
@@ -89,6 +98,11 @@ std::string operations_text() {
             std::string(kind_name(operation.gives)) + ")\n    " + std::string(operation.help) + "\n" +
             parameters_text(operation.parameters);
   }
+  text += "\nOperations on batches, [batch] ops:\n";
+  for (const auto& operation : batch_operations()) {
+    text += "\n  " + std::string(operation.name) + "  (batch -> batch)\n    " + std::string(operation.help) + "\n" +
+            parameters_text(keys_of(operation));
+  }
   text += "\nSources, [source] type:\n";
   for (const auto& source : sources()) {
     text += "\n  " + std::string(source.name) + "\n    " + std::string(source.help) + "\n";
@@ -103,7 +117,7 @@ std::string operations_text() {
 }
 
 std::string operations_json() {
-  Json root = {{"operations", Json::array()}, {"sources", Json::array()}};
+  Json root = {{"operations", Json::array()}, {"batch_operations", Json::array()}, {"sources", Json::array()}};
   for (const auto& operation : operations()) {
     root["operations"].push_back({{"name", operation.name},
                                   {"in", kind_name(operation.takes)},
@@ -111,6 +125,12 @@ std::string operations_json() {
                                   {"version", operation.version},
                                   {"help", operation.help},
                                   {"parameters", parameters_json(operation.parameters)}});
+  }
+  for (const auto& operation : batch_operations()) {
+    root["batch_operations"].push_back({{"name", operation.name},
+                                        {"version", operation.version},
+                                        {"help", operation.help},
+                                        {"parameters", parameters_json(keys_of(operation))}});
   }
   for (const auto& source : sources()) {
     root["sources"].push_back({{"name", source.name},

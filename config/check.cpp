@@ -245,6 +245,12 @@ bool Complaints::has(std::string_view key) const {
   return std::any_of(complaints_.begin(), complaints_.end(), [key](const Complaint& one) { return one.key == key; });
 }
 
+bool Complaints::has_inside(std::string_view key) const {
+  const std::string table = std::string(key) + ".";
+  return std::any_of(complaints_.begin(), complaints_.end(),
+                     [&](const Complaint& one) { return one.key.starts_with(table); });
+}
+
 std::vector<Complaint> Complaints::take() {
   std::stable_sort(complaints_.begin(), complaints_.end(),
                    [](const Complaint& a, const Complaint& b) { return a.where.line < b.where.line; });

@@ -41,7 +41,8 @@ class Complaints {
 
   void add(int line, std::string key, std::string text);
   bool empty() const { return complaints_.empty(); }
-  bool has(std::string_view key) const;  // there is one about this key
+  bool has(std::string_view key) const;         // there is one about this key
+  bool has_inside(std::string_view key) const;  // there is one about a key inside of this key's table
   size_t size() const { return complaints_.size(); }
   const std::string& file() const { return file_; }
   std::span<const KeyPlace> places() const { return places_; }
@@ -125,9 +126,32 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
 // Checks `from` of an output and sets output.from. Returns what the field gives; none where there is no such field, or
 // where the type of a source is not known (nullptr).
 using SourceTypes = std::vector<const SourceType*>;  // of all sources
-std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output);
+std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output,
+                                    const RowsSpec& rows = {});
+// Checks an output's keys for samples that differ in length. None: the form that was meant is not known.
+std::optional<VaryingSpec> check_varying(const TableReader& reader);
+// The tensors that stand beside such an output, each with the key that it comes from.
+struct NamedTensor {
+  std::string_view key;
+  std::string name;
+};
+std::vector<NamedTensor> further_tensors(const TableReader& reader, const OutputSpec& output);
+// Complains where the samples that the chain gives have no bound, or too large a one. `end`: of a chain without error.
+void check_bound(const TableReader& reader, const VaryingSpec& varying, const Signature& end);
+// Complains about more tensors than a batch may have. `line`: of the outputs.
+void refuse_too_many_tensors(const PipelineSpec& spec, int line, Complaints& complaints);
 // Checks all [[output]] tables; `node` is their list, null where there is none.
-std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, Complaints& complaints);
+std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, const RowsSpec& rows,
+                                      Complaints& complaints);
+// Checks [rows]; a stand-in after complaints.
+RowsSpec check_rows(const Node& node, const SourceTypes& sources, Complaints& complaints);
+// Checks what the rest of the pipeline says beside [rows], or says though there is no [rows]. `line`: of [rows].
+void check_beside_rows(const PipelineSpec& spec, int line, Complaints& complaints);
+// Reads `view` of an output.
+std::string check_view_name(const TableReader& reader);
+// Complains about views that lack a leader or have two, and about outputs that do not fit their view. `list`: the
+// tables of the outputs. Precondition: all operations of the outputs are known.
+void check_views(const std::vector<OutputSpec>& outputs, const Node& list, Complaints& complaints);
 // Complains about operations that keep pictures from being cached decoded, for a pipeline that asks for that.
 void refuse_hindrances(const std::vector<OutputSpec>& outputs, Complaints& complaints);
 
@@ -136,6 +160,8 @@ const std::vector<Parameter>& top_keys();
 const std::vector<Parameter>& source_keys();
 const std::vector<Parameter>& named_source_keys();  // keys of a table of [[sources]], beside the keys of [source]
 const std::vector<Parameter>& output_keys();
+const std::vector<Parameter>& varying_keys();  // the part of them for samples that differ in length
+const std::vector<Parameter>& rows_keys();
 const std::vector<Parameter>& order_keys();
 const std::vector<Parameter>& batch_keys();
 
@@ -153,7 +179,12 @@ Selection check_selection(const TableReader& reader, const std::filesystem::path
 
 // Checks [order] and [batch]. Relative paths of lists are taken from `folder`.
 OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Complaints& complaints);
-BatchSpec check_batch(const Node& node, Complaints& complaints);
+BatchSpec check_batch(const Node& node, const std::vector<OutputSpec>& outputs, Complaints& complaints);
+// Complains about what can't stand beside cost_max. `order`: [order], null where there is none.
+void check_order_by_cost(const PipelineSpec& spec, const Node* order, Complaints& complaints);
+// Checks the operations on batches and the keys beside them, and sets spec.batch. `node` is [batch]; the outputs have
+// been checked.
+void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& complaints);
 // Complains about keys of [order] that do not go with one source ([source]) or with several ([[sources]]).
 void check_order_of(bool several, const Node& node, Complaints& complaints);
 

@@ -44,11 +44,13 @@ std::string tidy_from(const TableReader& reader, const std::string& from) {
 
 }  // namespace
 
-std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output) {
+std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output,
+                                    const RowsSpec& rows) {
   const auto from = reader.given_text("from");
   if (!from || std::find(sources.begin(), sources.end(), nullptr) != sources.end()) return std::nullopt;
   output.from = tidy_from(reader, *from);
   if (sources.size() > 1 && *from == kSourceField) return integer();
+  if (is_row_field(*from, rows)) return integer();
   std::optional<Signature> given;
   for (const SourceType* source : sources) {
     const auto here = check_from_one(reader, *source, *from);

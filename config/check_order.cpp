@@ -1,9 +1,8 @@
-// [order] and [batch]: which samples come, in which order, and how many at a time.
+// [order]: which samples come, and in which order.
 #include <array>
 #include <utility>
 
 #include "config/check.h"
-#include "config/device.h"
 
 namespace spdld::config {
 namespace {
@@ -76,45 +75,6 @@ const std::vector<Parameter>& order_keys() {
     all.insert(all.end(), selection_keys().begin(), selection_keys().end());
     return all;
   }();
-  return keys;
-}
-
-const std::vector<Parameter>& batch_keys() {
-  static const std::vector<Parameter> keys = {
-      {.name = "size",
-       .type = Type::kInteger,
-       .help = "samples of one rank in one step",
-       .fallback = Value(int64_t{0}),
-       .min = 1,
-       .max = 65536},
-      {.name = "global_size",
-       .type = Type::kInteger,
-       .help = "samples of all ranks in one step",
-       .fallback = Value(int64_t{0}),
-       .min = 1,
-       .max = 65536},
-      {.name = "last",
-       .type = Type::kChoice,
-       .help = "the end of an epoch that the size does not divide",
-       .fallback = Value(std::string("short")),
-       .choices = {"short", "drop", "pad"}},
-      {.name = "prefetch_depth",
-       .type = Type::kInteger,
-       .help = "the most batches ahead of the trainer",
-       .fallback = Value(int64_t{4}),
-       .min = 1,
-       .max = 16},
-      {.name = "held_max",
-       .type = Type::kInteger,
-       .help = "batches a trainer may hold at once",
-       .fallback = Value(int64_t{2}),
-       .min = 1,
-       .max = 16},
-      {.name = "device",
-       .type = Type::kText,
-       .help = "where batches are handed over",
-       .fallback = Value(std::string("auto"))},
-  };
   return keys;
 }
 
@@ -225,31 +185,6 @@ void check_order_of(bool several, const Node& node, Complaints& complaints) {
   const Node* shuffle = node.find("shuffle");
   if (shuffle != nullptr && shuffle->text() != nullptr && *shuffle->text() == "client")
     refuse("shuffle", "must not be \"client\" beside [[sources]]: the trainer's order needs a single [source]");
-}
-
-BatchSpec check_batch(const Node& node, Complaints& complaints) {
-  TableReader reader(node, "batch", batch_keys(), complaints);
-  reader.refuse_unknown();
-  BatchSpec batch;
-  batch.size = static_cast<uint64_t>(reader.integer("size"));
-  batch.global_size = static_cast<uint64_t>(reader.integer("global_size"));
-  const bool size = reader.find("size") != nullptr, global_size = reader.find("global_size") != nullptr;
-  if (size && global_size) {
-    reader.complain("global_size",
-                    "must not stand beside size: size is a rank's samples a step, global_size the job's");
-  } else if (!size && !global_size && node.table() != nullptr) {
-    reader.complain("size", "is missing: give size (a rank's samples a step) or global_size (the job's)");
-  }
-  batch.last = last_batch_named(reader.text("last"));
-  batch.prefetch_depth = static_cast<uint32_t>(reader.integer("prefetch_depth"));
-  batch.held_max = static_cast<uint32_t>(reader.integer("held_max"));
-  if (const auto device = reader.given_text("device")) {
-    batch.device = *device;
-    if (!parse_device(*device)) {
-      reader.complain("device", "must be " + std::string(kDeviceSyntax) + ", not " + in_quotes(*device));
-    }
-  }
-  return batch;
 }
 
 }  // namespace spdld::config

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/check.h"
+#include "config/views.h"
 
 namespace spdld::config {
 namespace {
@@ -11,17 +12,28 @@ namespace {
 constexpr size_t kOutputsMax = 64;
 constexpr size_t kOpsMax = 32;  // of one output
 
+std::vector<Parameter> own_output_keys() {
+  return {{.name = "name", .type = ParameterType::kText, .help = "of the tensor in the batch"},
+          {.name = "from", .type = ParameterType::kText, .help = "the sample's field"},
+          {.name = "dtype",
+           .type = ParameterType::kChoice,
+           .help = "of a number: the operation that reads it, parse-int or parse-float, need not be written then",
+           .fallback = Value(std::string()),
+           .choices = {"int64", "float32", "float64"}},
+          {.name = "view",
+           .type = ParameterType::kText,
+           .help = "of outputs that share one random geometry: a picture leads, and its mask, boxes and points follow",
+           .fallback = Value(std::string())}};
+}
+
 }  // namespace
 
 const std::vector<Parameter>& output_keys() {
-  static const std::vector<Parameter> keys = {
-      {.name = "name", .type = ParameterType::kText, .help = "of the tensor in the batch"},
-      {.name = "from", .type = ParameterType::kText, .help = "the sample's field"},
-      {.name = "dtype",
-       .type = ParameterType::kChoice,
-       .help = "of a number: the operation that reads it, parse-int or parse-float, need not be written then",
-       .fallback = Value(std::string()),
-       .choices = {"int64", "float32", "float64"}}};
+  static const std::vector<Parameter> keys = [] {
+    std::vector<Parameter> all = own_output_keys();
+    all.insert(all.end(), varying_keys().begin(), varying_keys().end());
+    return all;
+  }();
   return keys;
 }
 
@@ -64,18 +76,21 @@ std::optional<OperationSpec> check_operation(const Node& node, const std::string
 
 // A chain that ends in an image gets the operation that makes its tensor. `start`: what the field gives; none when that
 // is not known.
-void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key, int line,
-                 Complaints& complaints) {
+void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key,
+                 const TableReader& reader) {
   if (!start && output.ops.empty()) return;
   const size_t written = output.ops.size();
   if (written > 0 && find_operation(output.ops.back().op)->gives == Kind::kImage)
     output.ops.push_back(with_defaults(image_end(), output.where));
-  const Followed chain = follow(output.ops, start ? *start : start_of(output.ops));
-  if (chain.error.empty()) return;
+  const Followed chain = follow(output.ops, start ? *start : start_of(output.ops), output.varying.form);
+  if (chain.error.empty()) return check_bound(reader, output.varying, chain.end());
   if (chain.at < written) {
-    complaints.add(output.ops[chain.at].where.line, key + ".ops[" + std::to_string(chain.at) + "]", chain.error);
+    const std::string operation = key + ".ops[" + std::to_string(chain.at) + "]";
+    // A value that nobody wrote may stand in the place of a wrong one.
+    Complaints& complaints = reader.complaints();
+    if (!complaints.has_inside(operation)) complaints.add(output.ops[chain.at].where.line, operation, chain.error);
   } else {
-    complaints.add(line, key + ".ops", chain.error);
+    reader.complain("ops", chain.error);
   }
 }
 
@@ -152,27 +167,66 @@ void check_dtype(const TableReader& reader, const std::optional<Signature>& star
   }
 }
 
-OutputSpec check_output(const Node& node, const std::string& key, const SourceTypes& sources, Names& names,
-                        Complaints& complaints) {
-  OutputSpec output;
-  output.where = {complaints.file(), node.line};
-  TableReader reader(node, key, output_keys(), complaints);
-  const std::array<std::string_view, 1> others = {"ops"};
-  reader.refuse_unknown(others);
-  if (const auto name = reader.given_text("name")) {
-    output.name = *name;
-    names.add(*name, reader.line("name"), key + ".name");
+// A tile has the size that [rows] says.
+void fill_in_tiles(const RowsSpec& rows, OutputSpec& output) {
+  for (OperationSpec& op : output.ops) {
+    if (op.op == kTileOperation && rows.cut == Cut::kTiles && op.numbers("size").empty())
+      op.parameters["size"] = std::vector<double>{static_cast<double>(rows.height), static_cast<double>(rows.width)};
   }
-  const auto start = check_from(reader, sources, output);
-  const bool known = check_ops(reader.find("ops"), output, reader, names);
-  check_dtype(reader, start, output);
-  if (known && node.table() != nullptr) check_chain(output, start, key, reader.line("ops"), complaints);
-  return output;
+}
+
+// An output whose chain is still to be followed.
+struct Pending {
+  TableReader reader;
+  std::string key;
+  OutputSpec output = {};
+  std::optional<Signature> start = {};
+  bool is_known = false;  // every operation, and how samples may vary
+};
+
+Pending check_output(const Node& node, const std::string& key, const SourceTypes& sources, const RowsSpec& rows,
+                     Names& names, Complaints& complaints) {
+  Pending pending{TableReader(node, key, output_keys(), complaints), key};
+  OutputSpec& output = pending.output;
+  output.where = {complaints.file(), node.line};
+  const std::array<std::string_view, 1> others = {"ops"};
+  pending.reader.refuse_unknown(others);
+  if (const auto name = pending.reader.given_text("name")) {
+    output.name = *name;
+    names.add(*name, pending.reader.line("name"), key + ".name");
+  }
+  output.view = check_view_name(pending.reader);
+  const auto varying = check_varying(pending.reader);
+  if (varying) output.varying = *varying;
+  for (const NamedTensor& further : further_tensors(pending.reader, output))
+    names.add(further.name, pending.reader.line(further.key), pending.reader.key(further.key));
+  pending.start = check_from(pending.reader, sources, output, rows);
+  pending.is_known =
+      check_ops(pending.reader.find("ops"), output, pending.reader, names) && varying && node.table() != nullptr;
+  check_dtype(pending.reader, pending.start, output);
+  fill_in_tiles(rows, output);
+  return pending;
+}
+
+// A follower's chain depends on its leader's. Where the leader has a fault, that is said about the leader alone.
+void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    Pending& pending = all[i];
+    if (!pending.is_known) continue;
+    if (follows_view(outputs[i])) {
+      const auto frame = frame_of(outputs, outputs[i]);
+      if (!frame || !frame->height.is_fixed() || !frame->width.is_fixed()) continue;
+      if (!pending.start) pending.start = start_of(outputs[i].ops);
+      pending.start->frame = frame;
+    }
+    check_chain(outputs[i], pending.start, pending.key, pending.reader);
+  }
 }
 
 }  // namespace
 
-std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, Complaints& complaints) {
+std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, const RowsSpec& rows,
+                                      Complaints& complaints) {
   std::vector<OutputSpec> outputs;
   const auto* list = node == nullptr ? nullptr : node->list();
   if (list == nullptr || list->empty()) {
@@ -186,9 +240,15 @@ std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sourc
     return outputs;
   }
   Names names(complaints);
+  std::vector<Pending> all;
+  bool known = true;
   for (size_t i = 0; i < list->size(); ++i) {
-    outputs.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", sources, names, complaints));
+    all.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", sources, rows, names, complaints));
+    outputs.push_back(std::move(all.back().output));
+    known = known && all.back().is_known;
   }
+  if (known) check_views(outputs, *node, complaints);
+  check_chains(all, outputs);
   return outputs;
 }
 

@@ -86,7 +86,7 @@ std::vector<SourceSpec> check_all_sources(const Node& root, MixRule mix, const s
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
   Complaints complaints(origin, pipeline_places());
   TableReader reader(root, "", top_keys(), complaints);
-  const std::array<std::string_view, 5> tables = {"source", "sources", "order", "output", "batch"};
+  const std::array<std::string_view, 6> tables = {"source", "sources", "rows", "order", "output", "batch"};
   reader.refuse_unknown(tables);
   PipelineSpec spec;
   spec.where = {origin, 0};
@@ -115,18 +115,26 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   SourceTypes types;
   for (const auto& source : spec.sources) types.push_back(find_source(source.type));
   if (types.empty()) types.push_back(nullptr);
-  spec.outputs = check_outputs(root.find("output"), types, complaints);
+  const Node* rows = root.find("rows");
+  if (rows != nullptr) spec.rows = check_rows(*rows, types, complaints);
+  const bool rows_are_known = complaints.empty();
+  spec.outputs = check_outputs(root.find("output"), types, spec.rows, complaints);
+  if (rows_are_known && complaints.empty()) check_beside_rows(spec, rows == nullptr ? 0 : rows->line, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_hindrances(spec.outputs, complaints);
   if (const Node* batch = root.find("batch")) {
-    spec.batch = check_batch(*batch, complaints);
+    spec.batch = check_batch(*batch, spec.outputs, complaints);
+    check_batch_operations(*batch, spec, complaints);
+    check_order_by_cost(spec, root.find("order"), complaints);
     if (spec.order.shuffle == Shuffle::kClient && spec.batch.last != LastBatch::kShort) {
       complaints.add(
           batch->find("last")->line, "batch.last",
           "may not stand beside order.shuffle = \"client\": a step has the samples that the trainer gives it");
     }
   } else {
-    complaints.add(0, "batch", "is missing: a [batch] with size or global_size says how many samples a step has");
+    complaints.add(0, "batch",
+                   "is missing: a [batch] with size, global_size or cost_max says how many samples a step has");
   }
+  if (complaints.empty()) refuse_too_many_tensors(spec, root.find("output")->line, complaints);
   if (complaints.empty()) return {std::move(spec), {}};
   return {std::nullopt, complaints.take()};
 }

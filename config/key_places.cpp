@@ -1,6 +1,7 @@
 // Where each key may stand, so that a key at the wrong place is told where it belongs.
 #include <algorithm>
 
+#include "config/batch_operation.h"
 #include "config/check.h"
 
 namespace spdld::config {
@@ -22,12 +23,21 @@ std::vector<KeyPlace> of_pipeline() {
     add(places, KeyPlace::Kind::kTable, "in [source] with type = " + in_quotes(type.name), type.parameters);
   }
   add(places, KeyPlace::Kind::kTable, "in [order]", order_keys());
+  add(places, KeyPlace::Kind::kTable, "in [rows]", rows_keys());
   add(places, KeyPlace::Kind::kTable, "in [[output]]", output_keys());
   places.back().keys.emplace_back("ops");
   add(places, KeyPlace::Kind::kTable, "in [batch]", batch_keys());
+  places.back().keys.emplace_back("ops");
   add(places, KeyPlace::Kind::kTable, "in [[sources]]", named_source_keys());
   for (const auto& operation : operations()) {
-    add(places, KeyPlace::Kind::kOperation, "in { op = \"" + std::string(operation.name) + "\" }", operation.parameters);
+    add(places, KeyPlace::Kind::kOperation, "in { op = \"" + std::string(operation.name) + "\" }",
+        operation.parameters);
+  }
+  for (const auto& operation : batch_operations()) {
+    std::vector<Parameter> keys = batch_operation_keys();
+    keys.insert(keys.end(), operation.parameters.begin(), operation.parameters.end());
+    std::erase_if(keys, [](const Parameter& key) { return key.name == "op"; });
+    add(places, KeyPlace::Kind::kOperation, "in [batch] ops { op = \"" + std::string(operation.name) + "\" }", keys);
   }
   return places;
 }
@@ -37,7 +47,8 @@ std::vector<KeyPlace> of_daemon() {
   for (const auto& section : daemon_sections()) {
     if (section.name == "pipelines.cpu_weight") continue;  // its keys are names of pipelines
     const std::string name(section.name);
-    add(places, KeyPlace::Kind::kTable, section.name == "data.roots" ? "in [[data.roots]]" : "in [" + name + "]", section.keys);
+    add(places, KeyPlace::Kind::kTable, section.name == "data.roots" ? "in [[data.roots]]" : "in [" + name + "]",
+        section.keys);
   }
   return places;
 }

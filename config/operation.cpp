@@ -22,7 +22,7 @@ const std::vector<OperationType>& table() {
 std::string takers_of(Kind kind) {
   std::vector<const OperationType*> takers;
   for (const auto& operation : table())
-    if (operation.takes == kind) takers.push_back(&operation);
+    if (operation.takes == kind && operation.view_part != ViewPart::kFollows) takers.push_back(&operation);
   std::string text;
   for (const OperationType* taker : takers) {
     if (taker != takers.front()) text += taker == takers.back() ? " or " : ", ";
@@ -63,7 +63,21 @@ const OperationType& type_of(const OperationSpec& spec) {
   return *type;
 }
 
-std::string error_at_end(const Signature& end) {
+// A tensor's samples must have the shapes that its output's form is for.
+std::string error_of_form(const Signature& end, Form form) {
+  const auto& sizes = end.dimensions;
+  const bool varies = !sizes.empty() && !sizes.front().is_fixed();
+  const auto is_fixed = [](const Dimension& size) { return size.is_fixed(); };
+  if (!sizes.empty() && !std::all_of(sizes.begin() + 1, sizes.end(), is_fixed))
+    return "gives samples that differ in another dimension than their first, which no batch can hold";
+  if (varies && form == Form::kFixed)
+    return "gives samples that differ in length: add pad = \"longest\" or ragged = true to the output";
+  if (!varies && form != Form::kFixed)
+    return "gives samples that all have one shape: leave pad and ragged out of the output";
+  return "";
+}
+
+std::string error_at_end(const Signature& end, Form form) {
   switch (end.kind) {
     case Kind::kBytes:
       return "gives bytes of any length, which are no tensor: add " + takers_of(Kind::kBytes) +
@@ -72,7 +86,7 @@ std::string error_at_end(const Signature& end) {
       return "gives an image, which is no tensor: add " + takers_of(Kind::kImage);
     case Kind::kInteger:
     case Kind::kTensor:
-      return "";
+      return error_of_form(end, form);
   }
   return "";
 }
@@ -103,7 +117,7 @@ std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
   return extras;
 }
 
-Followed follow(std::span<const OperationSpec> ops, Signature start) {
+Followed follow(std::span<const OperationSpec> ops, Signature start, Form form) {
   Followed followed{{std::move(start)}, {}, 0};
   for (; followed.at < ops.size(); ++followed.at) {
     const OperationSpec& spec = ops[followed.at];
@@ -113,7 +127,7 @@ Followed follow(std::span<const OperationSpec> ops, Signature start) {
     if (!followed.error.empty()) return followed;
     followed.along.push_back(std::move(signature));
   }
-  followed.error = error_at_end(followed.end());
+  followed.error = error_at_end(followed.end(), form);
   return followed;
 }
 

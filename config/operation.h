@@ -35,6 +35,14 @@ struct Hindrance {
   std::string_view why;  // the end of a complaint about cache = "decoded"
 };
 
+// The part that an operation has in a view of outputs that share a geometry (config/views.h).
+enum class ViewPart : uint8_t {
+  kNone,
+  kLeads,   // gives the picture whose geometry the view has
+  kMoves,   // changes the geometry of a picture
+  kFollows  // applies the geometry of the view's leader
+};
+
 struct OperationType {
   std::string_view name;
   Kind takes, gives;
@@ -50,7 +58,10 @@ struct OperationType {
   // Raised when the operation gives other bytes for the same content and parameters: a position of before then belongs
   // to another run.
   int version = 1;
-  bool ends_images = false;  // is added, with its defaults, to a chain that ends in an image
+  ViewPart view_part = ViewPart::kNone;
+  bool drops_rows = false;              // some elements of its list may be left out, by the geometry of its view
+  std::string_view keeps_rows_of = {};  // the parameter that names the output which dropped them; empty: none
+  bool ends_images = false;             // is added, with its defaults, to a chain that ends in an image
 };
 
 std::span<const OperationType> operations();
@@ -71,9 +82,10 @@ struct Followed {
 
   const Signature& end() const { return along.back(); }
 };
-// Each operation must take what the one before it gives, and the end must be an integer, or a tensor whose samples all
-// have one shape. Precondition: the catalogue knows all operations.
-Followed follow(std::span<const OperationSpec> ops, Signature start);
+// Each operation must take what the one before it gives, and the end must be an integer or a tensor. kFixed: all of the
+// tensor's samples have one shape. Any other form: they differ in their first dimension, and in no other one.
+// Precondition: the catalogue knows all operations.
+Followed follow(std::span<const OperationSpec> ops, Signature start, Form form = Form::kFixed);
 // The signature that a chain is taken to start from where its field is not known: its first operation takes it. A chain
 // without operations starts from an integer.
 Signature start_of(std::span<const OperationSpec> ops);

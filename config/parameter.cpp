@@ -89,7 +89,9 @@ std::string allowed(const Parameter& parameter) {
       break;
   }
   std::string text = count_text(parameter.count_min);
-  if (parameter.count_max > parameter.count_min) text += " or " + count_text(parameter.count_max);
+  const bool has_between = parameter.count_max > parameter.count_min + 1;
+  if (parameter.count_max > parameter.count_min)
+    text += (has_between ? " to " : " or ") + count_text(parameter.count_max);
   text += parameter.whole ? " whole number" : " number";
   if (parameter.count_max > 1) text += "s";
   return text + bounds_text(parameter);

@@ -1,6 +1,7 @@
 #include "config/signature.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace spdld::config {
@@ -20,7 +21,12 @@ std::string_view kind_name(Kind kind) {
 }
 
 bool Signature::is_fixed() const {
-  return std::all_of(dimensions.begin(), dimensions.end(), [](const Dimension& size) { return size.has_value(); });
+  return std::all_of(dimensions.begin(), dimensions.end(), [](const Dimension& size) { return size.is_fixed(); });
+}
+
+int64_t Dimension::value() const {
+  if (!is_fixed_) throw std::logic_error("the dimension differs from sample to sample");
+  return *most_;
 }
 
 std::vector<int64_t> Signature::shape() const {
@@ -33,8 +39,14 @@ Signature bytes_of(Origin origin) { return {.kind = Kind::kBytes, .origin = orig
 
 Signature integer() { return {.kind = Kind::kInteger, .dtype = DType::kInt64, .dimensions = {}}; }
 
-Signature image(Dimension height, Dimension width, bool is_resampled) {
-  return {.kind = Kind::kImage, .dimensions = {height, width}, .is_resampled = is_resampled};
+Signature image(int channels, int bits) {
+  return {.kind = Kind::kImage, .dimensions = {Dimension(), Dimension()}, .channels = channels, .bits = bits};
+}
+
+Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled) {
+  picture.dimensions = {height, width};
+  picture.is_resampled = is_resampled;
+  return picture;
 }
 
 Signature tensor(DType dtype, std::vector<Dimension> dimensions) {

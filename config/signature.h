@@ -14,7 +14,7 @@ namespace spdld::config {
 
 enum class Kind : uint8_t {
   kBytes,    // of a field, of any length
-  kImage,    // red, green and blue of 8 bits; height and width are its dimensions
+  kImage,    // pixels of `channels` samples of `bits` bits; height and width are its dimensions
   kInteger,  // one int64
   kTensor    // the end of a chain: the sample's part of a tensor of the batch
 };
@@ -27,8 +27,33 @@ enum class Origin : uint8_t {
   kJson      // a value inside a field that holds JSON
 };
 
-// The size of one dimension; none: it differs from sample to sample.
-using Dimension = std::optional<int64_t>;
+// The size of one dimension: fixed (the same for all samples), bounded (it differs from sample to sample, up to a
+// bound that is known) or ragged (it differs, and no bound is known).
+class Dimension {
+ public:
+  Dimension() = default;  // ragged
+  Dimension(int64_t size) : most_(size), is_fixed_(true) {}
+  static Dimension bounded(int64_t most) {
+    Dimension dimension(most);
+    dimension.is_fixed_ = false;
+    return dimension;
+  }
+
+  bool is_fixed() const { return is_fixed_; }
+  std::optional<int64_t> most() const { return most_; }  // none: it is ragged
+  int64_t value() const;  // of a fixed dimension; throws std::logic_error for any other one
+  friend bool operator==(const Dimension&, const Dimension&) = default;
+
+ private:
+  std::optional<int64_t> most_;
+  bool is_fixed_ = false;
+};
+
+// Height and width of what the leader of a view shows.
+struct Frame {
+  Dimension height, width;
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
 
 struct Signature {
   Kind kind = Kind::kBytes;
@@ -36,15 +61,22 @@ struct Signature {
   DType dtype = DType::kUint8;        // of kTensor
   std::vector<Dimension> dimensions;  // of kImage: height and width; of kTensor: all, without the batch's
   bool is_resampled = false;          // of kImage: an operation has resized the sample's own picture
+  int channels = 3;                   // of kImage: 1 (grey), 3 (red, green and blue) or 4 (these and alpha)
+  int bits = 8;                       // of kImage: of each sample, 8 or 16
 
   bool is_fixed() const;               // every dimension is the same for all samples
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
+  // Of kBytes that a follower of a view starts from; none: it follows nobody.
+  std::optional<Frame> frame = {};
+
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
 Signature bytes_of(Origin origin);
 Signature integer();
-Signature image(Dimension height, Dimension width, bool is_resampled);
+Signature image(int channels, int bits);  // of any size
+// `picture` cut or resized to another size. Precondition: it is a kImage.
+Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled);
 Signature tensor(DType dtype, std::vector<Dimension> dimensions);
 
 }  // namespace spdld::config

@@ -122,19 +122,99 @@ void add_rest(const OrderSpec& order, Json& object) {
   if (order.weights_default) object["weights_default"] = number_json(*order.weights_default);
 }
 
+std::string_view too_long_name(TooLong too_long) {
+  switch (too_long) {
+    case TooLong::kBad:
+      return "bad";
+    case TooLong::kCut:
+      return "cut";
+    case TooLong::kLeaveOut:
+      return "leave-out";
+  }
+  return "";
+}
+
+void add_varying(const VaryingSpec& varying, Json& output) {
+  if (varying.form == Form::kFixed) return;
+  if (varying.form == Form::kRagged) output["ragged"] = true;
+  if (varying.length_max != 0) output["length_max"] = varying.length_max;
+  if (varying.too_long != TooLong::kBad) output["too_long"] = too_long_name(varying.too_long);
+  if (varying.form != Form::kPadded) return;
+  output["pad"] = "longest";
+  if (varying.pad_multiple != 1) output["pad_multiple"] = varying.pad_multiple;
+  if (varying.pad_value != 0) output["pad_value"] = number_json(varying.pad_value);
+  if (!varying.lengths.empty()) output["lengths"] = varying.lengths;
+  if (!varying.pad_mask.empty()) output["pad_mask"] = varying.pad_mask;
+}
+
+Json output_json(const OutputSpec& output) {
+  auto ops = Json::array();
+  for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
+  Json object = {{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}};
+  if (!output.view.empty()) object["view"] = output.view;
+  add_varying(output.varying, object);
+  return object;
+}
+
+Json rows_json(const RowsSpec& rows) {
+  Json object = {{"cut", cut_name(rows.cut)}, {"from", rows.from}, {"partial", rows.keeps_partial ? "keep" : "drop"}};
+  switch (rows.cut) {
+    case Cut::kTiles:
+      object["size"] = std::vector<int64_t>{rows.height, rows.width};
+      object["stride"] = std::vector<int64_t>{rows.stride_y, rows.stride_x};
+      break;
+    case Cut::kWindows:
+      object["length"] = rows.length;
+      object["stride"] = std::vector<uint64_t>{rows.stride};
+      break;
+    case Cut::kPacked:
+      object["length"] = rows.length;
+      if (rows.separator) object["separator"] = int64_t{*rows.separator};
+      break;
+    case Cut::kNone:
+      break;
+  }
+  return object;
+}
+
+void add_batch_operations(const BatchSpec& batch, Json& object) {
+  if (batch.ops.empty()) return;
+  object["ops"] = Json::array();
+  for (const auto& op : batch.ops) {
+    Json entry =
+        with_parameters({{"op", op.op}, {"images", op.images}, {"share", number_json(op.share)}}, op.parameters);
+    if (!op.labels.empty()) entry["labels"] = op.labels;
+    object["ops"].push_back(std::move(entry));
+  }
+  object["group"] = batch.group;
+  if (!batch.lam.empty()) object["lam"] = batch.lam;
+  if (!batch.partner.empty()) object["partner"] = batch.partner;
+}
+
+Json deciding_batch_json(const BatchSpec& batch) {
+  Json object = {{"last", last_batch_name(batch.last)}};
+  if (!batch.cost) return object;
+  object["cost_max"] = batch.cost->cost_max;
+  object["cost"] = batch.cost->cost == Cost::kPixels ? "pixels" : "bytes";
+  object["cost_from"] = batch.cost->from;
+  object["cost_over"] = batch.cost->over == CostOver::kLeaveOut ? "leave-out" : "refuse";
+  object["size_max"] = batch.cost->size_max;
+  if (batch.cost->buckets != 0) object["buckets"] = batch.cost->buckets;
+  if (!batch.cost->edges.empty()) object["bucket_edges"] = batch.cost->edges;
+  return object;
+}
+
 Json deciding_json(const PipelineSpec& spec) {
   auto outputs = Json::array();
-  for (const auto& output : spec.outputs) {
-    auto ops = Json::array();
-    for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
-    outputs.push_back({{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}});
-  }
+  for (const auto& output : spec.outputs) outputs.push_back(output_json(output));
   Json root = {{"seed", spec.seed},
                {"on_bad", on_bad_name(spec.on_bad)},
                {"order", deciding_order_json(spec.order)},
                {"output", std::move(outputs)},
-               {"batch", {{"last", last_batch_name(spec.batch.last)}}}};
+               {"batch", deciding_batch_json(spec.batch)}};
+  add_batch_operations(spec.batch, root["batch"]);
   put_sources(spec, &deciding_source_json, root);
+  if (spec.rows.is_on()) root["rows"] = rows_json(spec.rows);
   return root;
 }
 
@@ -179,6 +259,20 @@ CacheForm cache_form_named(std::string_view name) {
     if (cache_form_name(form) == name) return form;
   }
   throw std::logic_error("no form of the cache is called " + std::string(name));
+}
+
+std::string_view cut_name(Cut cut) {
+  switch (cut) {
+    case Cut::kNone:
+      return "";
+    case Cut::kTiles:
+      return "tiles";
+    case Cut::kWindows:
+      return "windows";
+    case Cut::kPacked:
+      return "packed";
+  }
+  return "";
 }
 
 Shuffle shuffle_named(std::string_view name) {

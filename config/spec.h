@@ -46,6 +46,34 @@ struct OperationSpec {
   const std::vector<double>& numbers(std::string_view name) const;
 };
 
+// How the samples of an output lie in a batch.
+enum class Form : uint8_t {
+  kFixed,   // all have one shape
+  kPadded,  // each is filled up to the length of the batch's longest sample
+  kRagged   // the values of one lie behind the values of the other, with offsets beside them
+};
+
+// The fate of a sample that is longer than its output's bound.
+enum class TooLong : uint8_t {
+  kBad,      // its content is bad
+  kCut,      // its first values are taken
+  kLeaveOut  // another sample takes its place, or it is masked; it is counted apart, and is no bad content
+};
+
+// How an output whose samples differ in length lies in a batch.
+struct VaryingSpec {
+  Form form = Form::kFixed;  // then nothing else counts
+  uint64_t length_max = 0;   // places along the first dimension of a sample; 0: as many as the operations say
+  TooLong too_long = TooLong::kBad;
+  // Of kPadded. Rows are as long as the longest sample of the batch, rounded up to a multiple, and at most length_max.
+  uint64_t pad_multiple = 1;
+  double pad_value = 0;
+  std::string lengths = {};   // name of an int64 [B] tensor with the samples' lengths; empty: none
+  std::string pad_mask = {};  // name of a bool [B, L] tensor, true where a place holds a value; empty: none
+
+  friend bool operator==(const VaryingSpec&, const VaryingSpec&) = default;
+};
+
 struct OutputSpec {
   std::string name;  // of the tensor in the batch: [A-Za-z_][A-Za-z0-9_.-]*, unique; "sample_id" and "mask" are taken
   // The sample's field: image, class, path; or a member's extension, several of them, or a JSON value in one, as
@@ -56,6 +84,8 @@ struct OutputSpec {
   // both spellings are one spec.
   std::vector<OperationSpec> ops;
   Where where;
+  VaryingSpec varying = {};
+  std::string view = {};  // [A-Za-z0-9_.-]+, of outputs that share one geometry (config/views.h); empty: none
 };
 
 // Which samples of a listing are taken.
@@ -142,13 +172,74 @@ struct OrderSpec : Selection {  // of a single source
 enum class LastBatch : uint8_t { kShort, kDrop, kPad };
 LastBatch last_batch_named(std::string_view name);  // "short", "drop", "pad"
 
+// How rows are made of records. A record is a sample as its source holds it; a row is what the order counts and a batch
+// holds.
+enum class Cut : uint8_t {
+  kNone,     // each record is a row
+  kTiles,    // tiles of a picture
+  kWindows,  // so many bytes of a field, every so many bytes
+  kPacked    // a field's bytes of all records, one after the other, cut every so many bytes
+};
+std::string_view cut_name(Cut cut);  // "tiles", "windows", "packed"; empty: kNone
+
+// The operation that cuts a row's tile out of its picture.
+inline constexpr std::string_view kTileOperation = "tile";
+
+// daemon/rows/row_table.h says exactly which rows there are.
+struct RowsSpec {
+  Cut cut = Cut::kNone;
+  std::string from;                       // the field that is cut
+  uint32_t height = 0, width = 0;         // of a tile; pixels
+  uint32_t stride_y = 0, stride_x = 0;    // from tile to tile, at most their size
+  uint64_t length = 0;                    // of a window or a packed row; bytes
+  uint64_t stride = 0;                    // from window to window, at most their length; bytes
+  bool keeps_partial = true;              // rows at the end, or at a border, that are not full
+  std::optional<uint8_t> separator = {};  // of packed rows: this byte follows each record
+
+  bool is_on() const { return cut != Cut::kNone; }
+};
+
+// The names of the integers that each row has (`from = "row.part"`), in order.
+std::vector<std::string_view> row_fields(Cut cut);
+bool is_row_field(std::string_view from, const RowsSpec& rows);
+
+// An operation on a batch as a whole: a name of batch_operation.h's batch_operations().
+struct BatchOperationSpec : OperationSpec {
+  std::vector<std::string> images, labels;  // names of outputs; each once
+  double share = 1;                         // the part of the samples that it mixes, above 0; their sum is at most 1
+};
+
+// The cost of a sample.
+enum class Cost : uint8_t {
+  kBytes,  // of a field
+  kPixels  // height times width of a picture, as its file says
+};
+
+// How to treat samples that cost more than a whole batch may.
+enum class CostOver : uint8_t { kRefuse, kLeaveOut };
+
+// Batches that are bounded by their cost; daemon/sampler/buckets.h says it exactly.
+struct CostSpec {
+  uint64_t cost_max = 0;  // of a rank's batch: its samples times the cost of the costliest
+  Cost cost = Cost::kBytes;
+  std::string from;  // the field; the `from` of an output
+  CostOver over = CostOver::kRefuse;
+  uint64_t size_max = 0;             // a rank's samples a step
+  uint64_t buckets = 0;              // at most; 0: `edges` says it
+  std::vector<uint64_t> edges = {};  // the largest cost of each bucket, in rising order
+};
+
 struct BatchSpec {
-  uint64_t size = 0;         // a rank's samples a step; exactly one of size and global_size is not 0
+  uint64_t size = 0;         // a rank's samples a step; one of size, global_size and cost says how many there are
   uint64_t global_size = 0;  // the job's samples a step
   LastBatch last = LastBatch::kShort;
   uint32_t prefetch_depth = 4;  // the most batches being filled or ready, beyond the batches held
   uint32_t held_max = 2;        // batches a trainer may hold at once; a ring has prefetch_depth + held_max slots
   std::string device = "auto";  // as config/device.h reads it
+  std::vector<BatchOperationSpec> ops = {};
+  uint64_t group = 0;                  // so many neighbours are mixed with one another; divides a batch; 0: without ops
+  std::string lam = {}, partner = {};  // names of further tensors; empty: none
+  std::optional<CostSpec> cost = {};
 };
 
 // The bounds of a pipeline's cpu_weight, in its own file and in the daemon's.
@@ -165,6 +256,7 @@ struct PipelineSpec {
   Share share = Share::kCache;
   double cpu_weight = 1;  // weight of its share of the decode threads' time, beside other pipelines
   std::vector<SourceSpec> sources = std::vector<SourceSpec>(1);  // at least one
+  RowsSpec rows = {};
   OrderSpec order;
   std::vector<OutputSpec> outputs;
   BatchSpec batch;
@@ -172,6 +264,10 @@ struct PipelineSpec {
 
   bool is_mix() const { return sources.size() > 1; }
 };
+
+// Whether the pictures that are cut into tiles are upright as their EXIF orientation says. Precondition: the spec was
+// checked, and cuts tiles.
+bool tiles_are_upright(const PipelineSpec& spec);
 
 // A canonical JSON text of the settings that decide which bytes come at a position. Settings that a fingerprint covers
 // in parts of its own are left out: the samples that there are and are taken (`uri`, `include`, `exclude`, `first`),

@@ -22,8 +22,10 @@ struct Verdict {
 };
 
 std::string output_summary(const config::OutputSpec& output) {
-  const config::Signature end = config::follow(output.ops, config::start_of(output.ops)).end();
-  return output.name + " (" + std::string(config::dtype_name(end.dtype)) + ")";
+  const config::Form form = output.varying.form;
+  const config::Signature end = config::follow(output.ops, config::start_of(output.ops), form).end();
+  const char* way = form == config::Form::kRagged ? ", ragged" : form == config::Form::kPadded ? ", padded" : "";
+  return output.name + " (" + std::string(config::dtype_name(end.dtype)) + way + ")";
 }
 
 std::string order_summary(const config::OrderSpec& order) {

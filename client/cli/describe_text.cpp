@@ -51,6 +51,19 @@ void add_sources(Facts& facts, const Json& describe) {
   }
 }
 
+void add_buckets(Facts& facts, const Json& describe) {
+  if (!describe.contains("padding")) return;  // batches are bounded by their size, or an older daemon's
+  const Json& padding = table_at(describe, "padding");
+  facts.add("padding", "at most " + percent_text(number_at(padding, "of_buckets")) + " of a full batch; " +
+                           percent_text(number_at(padding, "of_one_bucket")) + " if all samples were one bucket");
+  for (const auto& bucket : list_at(describe, "buckets")) {
+    facts.add("bucket", "up to " + count_text(count_at(bucket, "edge")) + "  " +
+                            counted(count_at(bucket, "samples"), "sample") + ", " +
+                            count_text(count_at(bucket, "batch_size")) + " a batch, padding at most " +
+                            percent_text(number_at(bucket, "padding")));
+  }
+}
+
 // The folders and archives that the listing read, counted.
 std::string listed(const Json& spec, uint64_t count) {
   std::vector<std::string> types;
@@ -75,8 +88,8 @@ void add_listing(Facts& facts, const Json& describe) {
                            "listed in " + duration_text(number_at(listing, "seconds")) + " (" +
                            bytes_text(number_at(listing, "bytes")) + ")");
   if (const uint64_t kept = count_or_zero(listing, "kept"), read = count_or_zero(listing, "read"); kept + read > 0) {
-    facts.add("listing", "of " + listed(table_at(describe, "spec"), kept + read) + " " + count_text(kept) +
-                             " as kept, " + count_text(read) + " read");
+    facts.add("listing", listed(table_at(describe, "spec"), kept + read) + ": " + count_text(kept) +
+                             " unchanged since the kept listing, " + count_text(read) + " read");
   }
   for (const auto& remark : list_at(listing, "remarks")) {
     facts.add("remark", Cell(safe_text(remark.is_string() ? remark.text() : remark.dump()), Style::kWarning));
@@ -96,7 +109,7 @@ void add_cpu(Facts& facts, const Json& cpu) {
   if (cpu.empty()) return;
   const double weight = number_at(cpu, "weight"), own_weight = number_at(cpu, "own_weight");
   facts.add("cpu",
-            percent_text(number_at(cpu, "share")) + " of the decode threads' time of the last ten seconds, " +
+            percent_text(number_at(cpu, "share")) + " of all pipelines' decoding in the last ten seconds, " +
                 duration_text(number_at(cpu, "used_s")) + " in all; weight " + decimal_text(weight, 2) +
                 (weight == own_weight ? "" : ", by the daemon's file (its own: " + decimal_text(own_weight, 2) + ")"));
 }
@@ -221,6 +234,7 @@ void add_bottleneck(Facts& facts, const Bottleneck& bottleneck) {
 void add_what_it_is(Facts& facts, const Json& document) {
   add_spec(facts, table_at(document, "spec"));
   add_sources(facts, document);
+  add_buckets(facts, document);
   add_listing(facts, document);
   const std::string fingerprint = text_at(document, "fingerprint");
   if (!fingerprint.empty()) facts.add("fingerprint", Cell(fingerprint, Style::kDim));

@@ -69,8 +69,9 @@ constexpr std::array<Command, 9> kCommands = {{
      "  spdlctl -o json describe imagenet-train --watch --interval 10 >> train.jsonl",
      &declare_describe},
     {"errors", "list samples that could not be used, what data sets miss, and why",
-     "Equal errors of one sample are counted together; the last 1,000 are kept. KIND is \"damaged\", or "
-     "\"unsupported\" for a picture in a format that this build does not decode. If a pipeline has on_missing = "
+     "Equal errors of one sample are counted together; the last 1,000 are kept. KIND is \"damaged\", "
+     "\"unsupported\" for a picture in a format that this build does not decode, or \"too_long\" for a sample that an "
+     "output leaves out. If a pipeline has on_missing = "
      "\"warn\", a table above the errors lists what its data set misses. A private daemon leaves its errors behind for "
      "--last.",
      &declare_errors},
@@ -86,7 +87,7 @@ constexpr std::array<Command, 9> kCommands = {{
      &declare_export},
     {"ls", "list the pipelines",
      "A named pipeline that nobody has opened yet is \"available\".\n\n"
-     "CPU is the share of the decode threads' time that the pipeline got in the last ten seconds. If pipelines want "
+     "CPU is the pipeline's share of all pipelines' decoding time in the last ten seconds. If pipelines want "
      "more time than there is, they share it by WEIGHT (cpu_weight in the pipeline's file, or in the daemon's file).",
      &declare_list},
     {"ops", "list the operations and sources that a pipeline file may name, with their parameters",

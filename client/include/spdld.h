@@ -247,12 +247,14 @@ typedef struct spdld_stats {
   uint64_t batches, samples;
   uint64_t substituted;    /* samples whose content was bad and was replaced by another sample */
   uint64_t masked;         /* samples whose content was bad and was zeroed */
-  uint64_t unsupported;    /* substituted and masked pictures in a format that this daemon does not decode; the other
-                              substituted and masked samples are damaged */
+  uint64_t unsupported;    /* substituted and masked pictures in a format that this daemon does not decode; of the other
+                              samples, the samples that are not too long are damaged */
   uint32_t bad_reasons;    /* how many different reasons spdld_get_bad_reason tells, at most 64 */
   uint32_t missing;        /* how many sentences about missing data spdld_get_missing tells, at most 16 */
   uint64_t missing_count;  /* how many files or members the data set misses; on_missing = "warn" goes on with the
                               rest */
+  uint64_t too_long;       /* substituted and masked samples that are longer than an output takes, and that it leaves
+                              out (too_long = "leave-out") */
 } spdld_stats;
 
 typedef struct spdld_bad_reason {
@@ -262,6 +264,7 @@ typedef struct spdld_bad_reason {
   uint64_t count;     /* how many samples had this reason, among the samples that were handed out */
   uint64_t sample;    /* the first such sample's id */
   const char* name;   /* the first such sample's name */
+  int too_long;       /* 1: samples that are longer than an output takes, and that it leaves out: not damaged */
 } spdld_bad_reason;
 
 SPDLD_API const char* spdld_version(void);

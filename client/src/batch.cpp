@@ -146,6 +146,7 @@ const char* read_content(const proto::Ready& ready, const Terms& terms, std::byt
   content.substituted = ready.substituted();
   content.masked = ready.masked();
   content.unsupported = ready.unsupported();
+  content.too_long = ready.too_long();
   content.padded = ready.padded();
   if (const char* fault = read_bad(ready, content.bad)) return fault;
   if (const char* fault = read_source_counts(ready, terms.sources->texts.size(), content)) return fault;

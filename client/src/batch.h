@@ -37,8 +37,8 @@ struct Content {
   uint64_t first = 0;
   uint32_t substituted = 0;
   uint32_t masked = 0;
-  uint32_t unsupported = 0;    // of the substituted and masked samples
-  std::vector<BadReason> bad;  // reasons of substituted and masked samples
+  uint32_t unsupported = 0, too_long = 0;  // of the substituted and masked samples
+  std::vector<BadReason> bad;              // reasons of substituted and masked samples
   uint32_t padded = 0;
   std::vector<uint32_t> source_counts;  // of a mix
   std::vector<Tensor> tensors;

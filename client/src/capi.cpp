@@ -247,6 +247,7 @@ spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* target) {
     told.substituted = stats.substituted;
     told.masked = stats.masked;
     told.unsupported = stats.unsupported;
+    told.too_long = stats.too_long;
     told.bad_reasons = static_cast<uint32_t>(stats.reasons.size());
     told.missing = static_cast<uint32_t>(stats.missing.size());
     told.missing_count = stats.missing_count;
@@ -264,7 +265,8 @@ spdld_result spdld_get_bad_reason(const spdld_loader* loader, uint32_t index, sp
     const BadReason& reason = reasons[index];
     spdld_bad_reason told = {};
     told.reason = reason.reason.c_str();
-    told.unsupported = reason.unsupported ? 1 : 0;
+    told.unsupported = reason.kind == proto::BadKind::unsupported ? 1 : 0;
+    told.too_long = reason.kind == proto::BadKind::too_long ? 1 : 0;
     told.count = reason.count;
     told.sample = reason.sample;
     told.name = reason.name.c_str();

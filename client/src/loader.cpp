@@ -215,7 +215,7 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   }
   batch = std::make_unique<Batch>(make_lease(ring_, ready.slot(), ready.generation()), std::move(content), copied);
   const Content& told = batch->content();
-  stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.bad);
+  stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.too_long, told.bad);
   step_on();
   return {};
 }

@@ -11,9 +11,9 @@ namespace spdld::client {
 
 struct BadReason {
   std::string reason;
-  bool unsupported = false;  // else damaged
-  uint64_t count = 0;        // samples
-  uint64_t sample = 0;       // id of the first
+  proto::BadKind kind = proto::BadKind::damaged;
+  uint64_t count = 0;   // samples
+  uint64_t sample = 0;  // id of the first
   std::string name;
 };
 
@@ -27,10 +27,10 @@ struct Stats {
   static constexpr size_t kReasonsMax = 64;  // samples of further reasons are in the counts alone
 
   void note(uint64_t valid, uint64_t now_substituted, uint64_t now_masked, uint64_t now_unsupported,
-            const std::vector<BadReason>& bad);
+            uint64_t now_too_long, const std::vector<BadReason>& bad);
 
   uint64_t batches = 0, samples = 0;  // that next has handed out
-  uint64_t substituted = 0, masked = 0, unsupported = 0;
+  uint64_t substituted = 0, masked = 0, unsupported = 0, too_long = 0;
   std::vector<BadReason> reasons;  // each once, in the order in which they came first
   std::vector<std::string> missing;
   uint64_t missing_count = 0;

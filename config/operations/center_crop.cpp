@@ -7,7 +7,7 @@ namespace {
 
 std::string bind_crop(const OperationSpec& spec, Signature& signature) {
   const PictureSize size = picture_size(spec);
-  signature = image(size.height, size.width, signature.is_resampled);
+  signature = resized(signature, size.height, size.width, signature.is_resampled);
   return "";
 }
 
@@ -19,7 +19,8 @@ OperationType center_crop() {
           .gives = Kind::kImage,
           .help = "Cut the middle out, as torchvision's CenterCrop; a smaller picture is filled up with black.",
           .parameters = {size("of the result: one number (a square) or [height, width]")},
-          .bind = bind_crop};
+          .bind = bind_crop,
+          .view_part = ViewPart::kMoves};
 }
 
 }  // namespace spdld::config::ops

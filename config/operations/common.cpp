@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "config/check.h"
+#include "config/varying.h"
 
 namespace spdld::config::ops {
 
@@ -43,6 +44,20 @@ Parameter draw() {
           .fallback = Value(std::string())};
 }
 
+Parameter length() {
+  return {.name = "length",
+          .type = ParameterType::kInteger,
+          .help = "of the first dimension; another length is bad content; 0: samples differ in length",
+          .fallback = Value(int64_t{0}),
+          .min = 0,
+          .max = static_cast<double>(kLengthMax)};
+}
+
+Dimension length_of(const OperationSpec& spec) {
+  const int64_t length = spec.integer("length");
+  return length == 0 ? Dimension() : Dimension(length);
+}
+
 void check_draw(const OperationSpec& spec, const Complain& complain) {
   const std::string& name = spec.text("draw");
   if (!name.empty() && !is_word(name, "_.-"))
@@ -55,13 +70,23 @@ std::string bind_number(Signature& signature, Signature number) {
   return "";
 }
 
+std::string bind_view_list(Signature& signature, Signature list) {
+  const bool is_name = signature.origin == Origin::kName;
+  if (is_name) return "can't read \"path\": it is the sample's name, not a list";
+  if (!signature.frame)
+    return "has no picture to follow: its output's `view` needs a leader, which begins with decode-image";
+  signature = std::move(list);
+  return "";
+}
+
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
   if (!signature.is_fixed())
     return "has pictures whose size is not fixed: add center-crop, random-resized-crop, or a resize with two numbers";
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
+  const Dimension channels = signature.channels;
   const bool planes = layout_named(spec.text("layout")) == Layout::kNchw;
-  signature = tensor(dtype_named(spec.text("dtype")),
-                     planes ? std::vector<Dimension>{3, height, width} : std::vector<Dimension>{height, width, 3});
+  signature = tensor(dtype_named(spec.text("dtype")), planes ? std::vector<Dimension>{channels, height, width}
+                                                             : std::vector<Dimension>{height, width, channels});
   return "";
 }
 

@@ -9,8 +9,9 @@
 
 namespace spdld::config::ops {
 
-inline constexpr double kSideMax = 16384;      // pixels
-inline constexpr double kBytesMax = 1u << 20;  // of one sample's part of a tensor of bytes
+inline constexpr double kSideMax = 16384;       // pixels
+inline constexpr double kBytesMax = 1u << 20;   // of one sample's part of a tensor of bytes
+inline constexpr double kWidthMax = 1u << 16;   // of an element of a list, in numbers
 
 Parameter flag(std::string_view name, std::string_view help, bool fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
@@ -21,11 +22,19 @@ Parameter antialias();
 // The name of the random numbers that an operation takes.
 Parameter draw();
 
+// How many elements a list must have; 0: lists differ in length.
+Parameter length();
+// The first dimension of a list's tensor.
+Dimension length_of(const OperationSpec& spec);
+
 // Complains where `draw` is no word.
 void check_draw(const OperationSpec& spec, const Complain& complain);
 
 // `number` for bytes that hold its digits; the error where they are the sample's name.
 std::string bind_number(Signature& signature, Signature number);
+// `list` for bytes that a follower of a view reads as a list; the error where they are the sample's name, or where the
+// output follows nobody.
+std::string bind_view_list(Signature& signature, Signature list);
 // The tensor of an image in this type and order of dimensions; the error where the pictures' size is not fixed.
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature);
 

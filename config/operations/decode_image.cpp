@@ -1,18 +1,38 @@
 #include "config/operations/common.h"
 #include "config/operations/types.h"
+#include "config/picture_pixels.h"
 
 namespace spdld::config::ops {
 namespace {
 
-std::string bind_decoding(const OperationSpec&, Signature& signature) {
+std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
   if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
   if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a picture";
-  signature = image({}, {}, false);
+  const PicturePixels pixels = picture_pixels(spec);
+  signature = image(pixels.channels(), pixels.bits);
   return "";
 }
 
-// Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so.
+// Both have been added to specs of before: they are left out where they ask for what such specs got.
+void check_decoding(OperationSpec& spec, const Complain& complain) {
+  const PicturePixels pixels = picture_pixels(spec);
+  if (pixels.bits != 8 && pixels.bits != 16)
+    return complain("bits", "must be 8 or 16, not " + std::to_string(pixels.bits));
+  if (pixels.bits == 8) spec.parameters.erase("bits");
+  if (pixels.colours == "rgb") spec.parameters.erase("colours");
+}
+
+// Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so. Planes have no
+// alpha, and 8 bits.
 std::optional<Hindrance> hindrance(const OperationSpec& spec) {
+  if (!picture_pixels(spec).has_planes()) {
+    const bool deep = picture_pixels(spec).bits == 16;
+    return Hindrance{deep ? "bits" : "colours",
+                     deep ? "can't be 16 beside cache = \"decoded\", which keeps 8 bits: write cache = \"encoded\", "
+                            "\"off\" or \"auto\""
+                          : "can't be \"rgba\" beside cache = \"decoded\", which keeps no alpha: write cache = "
+                            "\"encoded\", \"off\" or \"auto\""};
+  }
   if (!spec.flag("fast")) return std::nullopt;
   return Hindrance{"fast",
                    "can't be true beside cache = \"decoded\", which keeps pictures at their full size: leave fast out, "
@@ -22,13 +42,24 @@ std::optional<Hindrance> hindrance(const OperationSpec& spec) {
 }  // namespace
 
 OperationType decode_image() {
+  const Parameter bits{
+      .name = "bits",
+      .type = ParameterType::kInteger,
+      .help = "of each channel, 8 or 16: values of 8 bits become 16 times 257, and of 16 bits 8 keeps the upper half",
+      .fallback = Value(int64_t{8}),
+      .min = 8,
+      .max = 16};
   return {
       .name = "decode-image",
       .takes = Kind::kBytes,
       .gives = Kind::kImage,
-      .help = "Decode a JPEG or PNG to RGB, 8 bits a channel; grey becomes RGB, alpha is dropped.",
+      .help = "Decode a JPEG or PNG to RGB, grey or RGBA of 8 or 16 bits a channel; by default to RGB of 8 bits.",
       .parameters =
-          {flag("exif", "turn the picture upright as its EXIF orientation says", true),
+          {choice("colours",
+                  "of the pixels: grey pictures become RGB, colours become grey as in Pillow's convert(\"L\") (a "
+                  "JPEG's own luma is taken); alpha is dropped, or opaque where a picture has none",
+                  {"rgb", "grey", "rgba"}, "rgb"),
+           bits, flag("exif", "turn the picture upright as its EXIF orientation says", true),
            flag("fast",
                 "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased, leaves "
                 "at most 5/8 of that: less CPU, pixels that differ a little (50 dB on average), and no cache = "
@@ -39,7 +70,9 @@ OperationType decode_image() {
                 "it; the whole picture is then decoded, whatever part is needed",
                 false)},
       .bind = bind_decoding,
-      .hindrance = hindrance};
+      .check = check_decoding,
+      .hindrance = hindrance,
+      .view_part = ViewPart::kLeads};
 }
 
 }  // namespace spdld::config::ops

@@ -12,7 +12,8 @@ OperationType horizontal_flip() {
           .help = "Mirror left and right with probability p.",
           .parameters = {p, draw()},
           .bind = [](const OperationSpec&, Signature&) { return std::string(); },
-          .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); }};
+          .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
+          .view_part = ViewPart::kMoves};
 }
 
 }  // namespace spdld::config::ops

@@ -50,7 +50,7 @@ std::string bind_random_crop(const OperationSpec& spec, Signature& signature) {
     return "can't give the drawn box, since its `box` is in the picture's own pixels: no operation before it may "
            "resize the picture, and only one random-resized-crop of an output can have a box";
   const PictureSize size = picture_size(spec);
-  signature = image(size.height, size.width, true);
+  signature = resized(signature, size.height, size.width, true);
   return "";
 }
 
@@ -71,7 +71,8 @@ OperationType random_resized_crop() {
                          antialias(), draw()},
           .bind = bind_random_crop,
           .check = check_random_crop,
-          .extras = drawn_box};
+          .extras = drawn_box,
+          .view_part = ViewPart::kMoves};
 }
 
 }  // namespace spdld::config::ops

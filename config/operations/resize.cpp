@@ -9,10 +9,11 @@ namespace {
 std::string bind_resize(const OperationSpec& spec, Signature& signature) {
   const PictureSize size = picture_size(spec);
   if (!has_one_number(spec)) {
-    signature = image(size.height, size.width, true);
+    signature = resized(signature, size.height, size.width, true);
   } else if (signature.is_fixed()) {
-    const PictureSize given = shorter_side_size({*signature.dimensions[0], *signature.dimensions[1]}, size.height);
-    signature = image(given.height, given.width, true);
+    const PictureSize given =
+        shorter_side_size({signature.dimensions[0].value(), signature.dimensions[1].value()}, size.height);
+    signature = resized(signature, given.height, given.width, true);
   } else {
     signature.is_resampled = true;
   }
@@ -27,7 +28,8 @@ OperationType resize() {
           .gives = Kind::kImage,
           .help = "Resize (bilinear), as Pillow and torchvision do it.",
           .parameters = {size("one number: of the shorter side, the other follows; or [height, width]"), antialias()},
-          .bind = bind_resize};
+          .bind = bind_resize,
+          .view_part = ViewPart::kMoves};
 }
 
 }  // namespace spdld::config::ops

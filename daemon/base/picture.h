@@ -17,11 +17,23 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-// Rows of interleaved 8-bit RGB that cover `covers` of a picture of size `picture` (both in the picture's own, oriented
-// coordinates). The pixel (x, y) of the picture is at row(y) + 3 * (x - covers.x). At least 64 bytes after the last
-// pixel are readable (SIMD kernels read past the end). Reused from sample to sample by one decode thread.
+// The samples of one pixel.
+struct PixelFormat {
+  int channels = 3;      // 1: grey, or a mask's values; 3: red, green and blue; 4: these and alpha
+  int sample_bytes = 1;  // 1: values 0..255; 2: values 0..65535 in the machine's order of bytes
+
+  constexpr int pixel_bytes() const { return channels * sample_bytes; }
+  constexpr int white() const { return sample_bytes == 1 ? 255 : 65'535; }  // the greatest value
+  friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
+};
+
+// Rows of interleaved pixels that cover `covers` of a picture of size `picture` (both in the picture's own, oriented
+// coordinates). The pixel (x, y) of the picture is at row(y) + format.pixel_bytes() * (x - covers.x). At least 64 bytes
+// after the last pixel are readable (SIMD kernels read past the end). Reused from sample to sample by one decode
+// thread.
 struct PixelRows {
   ByteBuffer memory;
+  PixelFormat format;
   size_t offset = 0;        // of the first pixel of `covers` in memory
   size_t stride_bytes = 0;  // from row to row
   Box covers;

@@ -12,6 +12,7 @@ namespace spdld {
 // The kind of trouble decides who is told, and whether a sample may be substituted.
 enum class Trouble : uint8_t {
   kContent,    // bytes that can't be decoded: counted, substituted, masked or fatal as the user chose
+  kTooLong,    // content that is longer than its output takes, and is to be left out for that
   kTransient,  // a store that is down, EIO: never substituted
   kUsage,      // the request or the spec is wrong
   kNotFound,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/batch/contents.h"
@@ -22,7 +23,12 @@ struct Slot {
 enum class FlawKind : uint8_t {
   kDamaged,      // content that can't be made into what an output wants
   kUnsupported,  // a picture of a format that this build does not decode
+  kTooLong       // longer than an output takes, which leaves such samples out: no bad content
 };
+// "damaged", "unsupported", "too_long"
+constexpr std::string_view flaw_name(FlawKind kind) {
+  return kind == FlawKind::kTooLong ? "too_long" : kind == FlawKind::kUnsupported ? "unsupported" : "damaged";
+}
 
 // Why a sample was replaced, or left zero.
 struct Flaw {
@@ -38,7 +44,7 @@ struct Batch {
   uint32_t run = 0;  // number of the last seek; the ring drops batches of older runs
   sampler::Position position;
   sampler::Slice slice;                    // slice.count samples are valid
-  std::vector<uint32_t> substituted = {};  // indexes of samples whose bad content was replaced
+  std::vector<uint32_t> substituted = {};  // indexes of samples that were replaced
   std::vector<uint32_t> masked = {};       // indexes of samples whose tensors were left zero
   uint64_t fill_ns = 0;                    // from the first fetch to the last pixel
   std::vector<uint32_t> of_source = {};    // of a mix: valid samples of each source; else empty

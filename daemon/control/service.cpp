@@ -16,7 +16,7 @@ const char* what_of(batch::Role role) {
     case batch::Role::kRows:
       break;
   }
-  return "rows";
+  return "rows of another length in each batch";
 }
 
 }  // namespace
@@ -31,7 +31,8 @@ std::optional<Error> unknown_to(const Client& client, std::span<const batch::Ten
                                               std::string(config::dtype_name(tensor.dtype)) +
                                               ", which this client does not know: install this spdld's release, or " +
                                               "write another dtype, such as \"float32\""};
-    if (tensor.role != batch::Role::kRows && !client.knows_roles)
+    const bool has_role = tensor.role != batch::Role::kRows || tensor.padding;
+    if (has_role && !client.knows_roles)
       return Error{Trouble::kUnsupported, "the tensor '" + tensor.name + "' holds " + what_of(tensor.role) +
                                               ", and this client knows only outputs of a fixed shape: install this " +
                                               "spdld's release where the client runs"};

@@ -12,6 +12,7 @@ using proto::Body;
 proto::ErrorCode code_of(Trouble trouble) {
   switch (trouble) {
     case Trouble::kContent:
+    case Trouble::kTooLong:
     case Trouble::kTransient:
       return proto::ErrorCode::failed;
     case Trouble::kUsage:
@@ -169,6 +170,9 @@ flatbuffers::Offset<Texts> missing_of(FlatBufferBuilder& builder, const Attached
   return texts.empty() ? 0 : builder.CreateVector(texts);
 }
 
+// The numbers of kinds are the same.
+static_assert(static_cast<int>(proto::BadKind::too_long) == static_cast<int>(batch::FlawKind::kTooLong) &&
+              static_cast<int>(proto::BadKind::unsupported) == static_cast<int>(batch::FlawKind::kUnsupported));
 using BadReasons = flatbuffers::Vector<flatbuffers::Offset<proto::BadReason>>;
 // Each reason once, in the order of the batch's samples.
 flatbuffers::Offset<BadReasons> bad_of(FlatBufferBuilder& builder, const batch::Batch& batch,
@@ -195,17 +199,16 @@ flatbuffers::Offset<BadReasons> bad_of(FlatBufferBuilder& builder, const batch::
   for (const Reason& reason : reasons) {
     const auto text = short_text(builder, hidden.shown(reason.first->reason));
     const auto name = short_text(builder, hidden.shown(reason.first->name));
-    const bool unsupported = reason.first->kind == batch::FlawKind::kUnsupported;
-    const auto kind = unsupported ? proto::BadKind::unsupported : proto::BadKind::damaged;
+    const auto kind = static_cast<proto::BadKind>(reason.first->kind);
     told.push_back(proto::CreateBadReason(builder, kind, text, reason.count, reason.first->sample, name));
   }
   return told.empty() ? 0 : builder.CreateVector(told);
 }
 
-uint32_t unsupported_in(const batch::Batch& batch) {
-  return static_cast<uint32_t>(std::count_if(batch.flaws.begin(), batch.flaws.end(), [](const batch::Flaw& flaw) {
-    return flaw.kind == batch::FlawKind::kUnsupported;
-  }));
+uint32_t count_of(const batch::Batch& batch, batch::FlawKind kind) {
+  const auto& flaws = batch.flaws;
+  const auto is_one = [kind](const batch::Flaw& flaw) { return flaw.kind == kind; };
+  return static_cast<uint32_t>(std::count_if(flaws.begin(), flaws.end(), is_one));
 }
 
 }  // namespace
@@ -335,7 +338,8 @@ void SessionReply::on_ready(const batch::Batch& batch, uint64_t generation, uint
   message.add_masked(static_cast<uint32_t>(batch.masked.size()));
   message.add_padded(static_cast<uint32_t>(batch.slice.padded));
   message.add_source_counts(of_source);
-  message.add_unsupported(unsupported_in(batch));
+  message.add_unsupported(count_of(batch, batch::FlawKind::kUnsupported));
+  message.add_too_long(count_of(batch, batch::FlawKind::kTooLong));
   message.add_bad(bad);
   session->send(proto::finish(builder, Body::Ready, message.Finish()));
 }

@@ -27,7 +27,7 @@ const config::OperationType& type_of(const config::OperationSpec& spec) {
 // The end of a chain that gives an integer.
 class StoreInteger final : public Node {
   Status run(Value& value, const Run& run) const override {
-    std::memcpy(run.tensors.front(), &value.integer, sizeof value.integer);
+    std::memcpy(run.tensors.front().memory, &value.integer, sizeof value.integer);
     return Done{};
   }
 };

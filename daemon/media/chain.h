@@ -29,6 +29,7 @@ class Chain {
   // Of the first node, which alone reads the field.
   const Representation* representation() const { return nodes_.front()->representation(); }
   std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }
+  bool reads_json() const { return nodes_.front()->reads_json(); }
 
   const Nodes& nodes() const { return nodes_; }  // at least one
   // All that decides the bytes which the chain makes of a content: its operations and the code beneath them, each with

@@ -3,8 +3,10 @@
 // are one node). A node is constant after construction, and any thread runs it with a workspace of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +16,13 @@
 #include "config/spec.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
+#include "daemon/base/row_part.h"
 #include "daemon/media/representation.h"
 #include "daemon/media/workspace.h"
+
+namespace spdld::text {
+struct JsonPlace;
+}
 
 namespace spdld::media {
 
@@ -29,11 +36,37 @@ struct Field {
 
 // A value that passes from node to node, as its signature describes it.
 struct Value {
-  std::span<const uint8_t> bytes = {};  // of kBytes; alive until the chain's end
-  int64_t integer = 0;                  // of kInteger
+  std::span<const uint8_t> bytes = {};    // of kBytes; alive until the chain's end
+  int64_t integer = 0;                    // of kInteger
+  const text::JsonPlace* json = nullptr;  // of kBytes, in the place of the bytes, for a node that reads_json()
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
+
+// A sample's part of a tensor, which a node writes. Where samples differ in length, there is room for the longest one,
+// and the node says the length before it writes.
+struct TensorOut {
+  uint8_t* memory = nullptr;   // of the sample's first element
+  uint64_t length_max = 0;     // places along the first dimension; 0: the sample has the tensor's own shape
+  uint32_t* length = nullptr;  // of the sample, which take() sets; null: the sample has the tensor's own shape
+  config::TooLong too_long = config::TooLong::kBad;
+
+  // The sample has `wanted` places along the first dimension. Returns how many of them the node is to write, and notes
+  // that as the sample's length. kContent, kTooLong: the sample is longer than allowed. Precondition: its length
+  // varies.
+  Result<uint64_t> take(uint64_t wanted) const;
+};
+
+inline Result<uint64_t> TensorOut::take(uint64_t wanted) const {
+  const uint64_t taken = std::min(wanted, length_max);
+  if (taken < wanted && too_long != config::TooLong::kCut) {
+    const bool leaves_out = too_long == config::TooLong::kLeaveOut;
+    return Error{leaves_out ? Trouble::kTooLong : Trouble::kContent,
+                 "a length of " + std::to_string(wanted) + " is above length_max = " + std::to_string(length_max)};
+  }
+  *length = static_cast<uint32_t>(taken);
+  return taken;
+}
 
 // The run of a chain for one sample.
 struct Run {
@@ -44,7 +77,11 @@ struct Run {
   // or from a value inside of a field.
   Field* field;
   // The sample's part of each tensor: of the output, then of the operations' further tensors in their order.
-  std::span<uint8_t* const> tensors;
+  std::span<const TensorOut> tensors;
+  RowPart part = {};  // of the record, where rows are made of records
+  // The number of the output's view in the plan; none: the output is in no view. Outputs of a view run after its
+  // leader.
+  std::optional<size_t> view = {};
 };
 
 class Node {
@@ -53,6 +90,9 @@ class Node {
 
   // Turns the value into what follows, or writes the tensors. kContent: the sample's content is bad.
   virtual Status run(Value& value, const Run& run) const = 0;
+
+  // Whether the node starts from a value inside of JSON itself, not from the text of that value.
+  virtual bool reads_json() const { return false; }
 
   // The code beneath the operations that decides the node's bytes, each with its version: "libjpeg-turbo 2.1.5". It is
   // a part of a run's fingerprint.

@@ -33,7 +33,8 @@ class Keeper {
  public:
   virtual ~Keeper() = default;
 
-  // Memory for the prepared form, to be written and then given to keep(); null: there is no room for it.
+  // Memory for the prepared form, to be written and then given to keep(); null: there is no room for it. Such content
+  // is not kept as it was fetched either: the room that is left is smaller than one form, and is for smaller forms.
   virtual uint8_t* reserve(size_t bytes) = 0;
   // Whether keep() will take a form of so many bytes that lies in other memory.
   virtual bool takes(size_t bytes) = 0;

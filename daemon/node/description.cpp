@@ -159,6 +159,18 @@ Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
           {"ready_mean", ring.ready_mean()}};
 }
 
+// Of an order by cost: one entry for each bucket.
+Json buckets_document(const pipeline::Pipeline& pipeline) {
+  Json buckets = Json::array();
+  if (pipeline.buckets() == nullptr) return buckets;
+  for (const auto& bucket : pipeline.buckets()->list())
+    buckets.push_back({{"edge", bucket.edge},
+                       {"samples", bucket.size},
+                       {"batch_size", bucket.batch_size},
+                       {"padding", sampler::padding_of(bucket)}});
+  return buckets;
+}
+
 Json sources_document(const pipeline::Pipeline& pipeline) {
   Json sources = Json::array();
   if (!pipeline.spec().is_mix()) return sources;
@@ -185,8 +197,8 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                 {"share", 0.0},
                 {"used_s", 0.0}};
   out["fingerprint"] = "", out["code"] = "", out["stages"] = Json::array(), out["rings"] = Json::array();
-  out["sources"] = Json::array();
-  out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}};
+  out["sources"] = Json::array(), out["buckets"] = Json::array();
+  out["bad"] = {{"substituted", 0}, {"masked", 0}, {"damaged", 0}, {"unsupported", 0}, {"too_long", 0}};
   out["memory"] = {{"waits", 0}, {"waiting", 0}};
   out["in_flight"] = in_flight_document(ByteBudget(view.pipelines.limits().in_flight.pipeline_bytes));
   out["listing"] = {{"seconds", 0.0},           {"bytes", 0},        {"classes", 0},
@@ -211,6 +223,10 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   out["code"] = pipeline.plan().code();
   out["samples"] = pipeline.samples();
   out["sources"] = sources_document(pipeline);
+  out["buckets"] = buckets_document(pipeline);
+  if (pipeline.buckets() != nullptr)
+    out["padding"] = {{"of_buckets", pipeline.buckets()->padding()},
+                      {"of_one_bucket", sampler::padding_without_buckets(*pipeline.buckets())}};
   out["listing"] = {{"seconds", pipeline.listing_s()},
                     {"bytes", listing.memory_bytes()},
                     {"classes", listing.classes().size()},
@@ -228,7 +244,8 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   out["bad"] = {{"substituted", statistics.substituted.value()},
                 {"masked", statistics.masked.value()},
                 {"damaged", statistics.damaged.value()},
-                {"unsupported", statistics.unsupported.value()}};
+                {"unsupported", statistics.unsupported.value()},
+                {"too_long", statistics.too_long.value()}};
   out["memory"] = {{"waits", statistics.memory_waits.value()}, {"waiting", statistics.waiting_for_memory.value()}};
   out["in_flight"] = in_flight_document(*pipeline.resources().budget);
   for (const auto& [key, feed] : feeds_of(view, entry)) out["rings"].push_back(ring_document(sight, key, *feed));

@@ -8,6 +8,7 @@
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
 #include "daemon/node/access.h"
+#include "daemon/rows/row_listing.h"
 #include "daemon/source/joined.h"
 
 namespace spdld::node {
@@ -122,8 +123,18 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   source::KeptUse kept;
   std::vector<std::string> wanted;
   for (const auto& output : what.spec.outputs) wanted.push_back(config::parse_field_path(output.from).field());
+  if (what.spec.rows.is_on()) wanted.push_back(what.spec.rows.from);
+  source::Cutter cutter;
+  if (what.spec.rows.is_on()) {
+    cutter = [&](const config::SourceSpec& source, std::unique_ptr<source::Listing> records) {
+      rows::IndexUse use;
+      auto listed = rows::list_rows(what.spec, source, std::move(records), progress, stop, resources_.listings, &use);
+      if (!use.trouble.empty()) log::warn("{}", use.trouble);
+      return listed;
+    };
+  }
   auto listing =
-      source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept, wanted, what.bounds);
+      source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept, wanted, what.bounds, cutter);
   if (!kept.trouble.empty()) log::warn("{}", kept.trouble);
   loop_.post([this, key = what.key, kept] {
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;

@@ -60,7 +60,7 @@ Json summary(const Node::View& view, const Sight& sight, const Pipelines::Entry&
   out["rings"] = feeds_of(view, entry).size();
   out["batches"] = statistics.batches.value();
   out["samples_delivered"] = statistics.samples.value();
-  out["bad"] = entry.pipeline->errors().total();
+  out["bad"] = statistics.damaged.value() + statistics.unsupported.value();
   return out;
 }
 
@@ -258,7 +258,7 @@ Json errors_document(const Node::View& view, const control::Client& client, std:
                         {"sample", bad.sample},
                         {"name", bad.name},
                         {"reason", sight.sentence(*entry, bad.reason)},
-                        {"kind", bad.kind == batch::FlawKind::kUnsupported ? "unsupported" : "damaged"},
+                        {"kind", batch::flaw_name(bad.kind)},
                         {"epoch", bad.epoch},
                         {"count", bad.count}}});
   }

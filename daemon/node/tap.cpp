@@ -68,7 +68,7 @@ bool Tap::fill(batch::Slot& slot) {
   const uint64_t epochs = pipeline_->spec().order.epochs;
   if (state_ != State::kCopying || (epochs && next_.epoch >= epochs)) return false;
   OpenBatch& open = opens_.emplace_back();
-  open.batch = {&slot, 0, next_, own_.sharding.slice(next_.step)};
+  open.batch = {&slot, 0, next_, own_.sharding.slice(next_)};
   batch::clear(own_.layout, slot.contents);
   if (mixed_) open.batch.of_source.assign(pipeline_->mix().sources().size(), 0);
   open.start_ns = monotonic_ns();
@@ -121,7 +121,7 @@ void Tap::begin_copy(Source& source, OpenBatch& open, uint64_t from) {
 void Tap::count_sources(OpenBatch& open, const batch::Cutting& cutting) {
   if (!mixed_) return;
   for (uint64_t i = 0; i < cutting.samples; i++) {
-    const uint64_t in_epoch = (open.batch.slice.first + cutting.to + i) % pipeline_->samples();
+    const uint64_t in_epoch = open.batch.slice.place(cutting.to + i);
     ++open.batch.of_source[mixed_->at(open.batch.position.epoch, in_epoch).source];
   }
 }

@@ -31,14 +31,13 @@ void BadLimit::begin(const batch::Batch& batch) {
   reasons_.clear();
   examples_.clear();
   const bool is_pushed = sharding_.steps() == 0;
-  const uint64_t all = is_pushed ? samples_ : sharding_.epoch_samples();
-  const uint64_t before = is_pushed ? 0 : batch.position.step * sharding_.batch_size();
-  bad_max_now_ = allowed(all - std::min(all, before));
+  bad_max_now_ = allowed(is_pushed ? samples_ : sharding_.samples_from(batch.position));
 }
 
 void BadLimit::keep_reasons(const batch::Batch& batch) {
   std::vector<const batch::Flaw*> flaws;  // in the order of the batch, not of the threads
-  for (const batch::Flaw& flaw : batch.flaws) flaws.push_back(&flaw);
+  for (const batch::Flaw& flaw : batch.flaws)
+    if (flaw.kind != batch::FlawKind::kTooLong) flaws.push_back(&flaw);
   std::sort(flaws.begin(), flaws.end(), [](const batch::Flaw* a, const batch::Flaw* b) { return a->index < b->index; });
   for (const batch::Flaw* flaw : flaws) {
     if (reasons_.size() == kReasonsMax) return;
@@ -63,7 +62,9 @@ Status BadLimit::note(const batch::Batch& batch) {
   if (!is_on_) return Done{};
   if (epoch_ != batch.position.epoch || run_ != batch.run) begin(batch);
   taken_ += batch.slice.count;
-  bad_ += batch.substituted.size() + batch.masked.size();
+  const auto is_too_long = [](const batch::Flaw& flaw) { return flaw.kind == batch::FlawKind::kTooLong; };
+  const auto left_out = std::count_if(batch.flaws.begin(), batch.flaws.end(), is_too_long);
+  bad_ += batch.substituted.size() + batch.masked.size() - static_cast<uint64_t>(left_out);
   keep_reasons(batch);
   if (bad_ > bad_max_now_) return error(batch);
   return Done{};

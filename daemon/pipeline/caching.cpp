@@ -21,9 +21,9 @@ constexpr double kWorthwhile = 0.25;      // the share of a data set that must f
 constexpr uint64_t kBytesPerEntry = 128;  // what the cache needs beside the planes, roughly
 
 std::string size_text(double bytes) {
-  static constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
+  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < kUnits.size(); unit++) bytes /= 1000;
+  for (; bytes >= 1000 && unit + 1 < kUnits.size(); unit++) bytes /= 1024;
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), bytes < 10 && unit ? "%.1f %s" : "%.0f %s", bytes, kUnits[unit]);
   return text.data();
@@ -84,6 +84,12 @@ uint64_t taken_at(const sampler::Mix& mix, uint64_t number) {
   return 0;  // never: number < taken_of(mix)
 }
 
+// About how many records so many rows are made of.
+uint64_t records_among(uint64_t rows, const source::Listing& listing) {
+  const double part = static_cast<double>(rows) / static_cast<double>(std::max<uint64_t>(listing.size(), 1));
+  return static_cast<uint64_t>(part * static_cast<double>(listing.record_count()));
+}
+
 }  // namespace
 
 CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
@@ -132,13 +138,17 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   taken_ = taken_of(mix);
   const cache::Report report = cache_.report();
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
+  has_rows_ = listing.has_rows();
+  if (has_rows_) taken_ = records_among(taken_, listing);
   CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(), has_disk};  // the mean follows
   for (const FieldUse& use : uses)
     if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
   const auto& sources = mix.sources();
-  needs.repeats = std::any_of(sources.begin(), sources.end(), [](const sampler::Mix::Source& source) {
-    return source.order.size() > source.order.subset().size();
-  });
+  needs.repeats =
+      std::any_of(
+          sources.begin(), sources.end(),
+          [](const sampler::Mix::Source& source) { return source.order.size() > source.order.subset().size(); }) ||
+      (has_rows_ && listing.size() > listing.record_count());  // a record may come once for each of its rows
   const bool may_be_decoded = spec_.cache == CacheForm::kDecoded ||
                               (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
   if (may_be_decoded && cache_.is_on())
@@ -149,10 +159,11 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   shelves_.assign(uses.size(), nullptr);
   if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
   for (size_t i = 0; i < uses.size(); i++) {
+    if (listing.cuts(uses[i].field)) continue;  // the system keeps files in memory by itself
     const auto* form = choice_.form == CacheForm::kDecoded ? uses[i].representation : nullptr;
     shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
                                form ? form->id() : std::string()},
-                              listing.size());
+                              listing.record_count());
   }
 }
 
@@ -170,11 +181,12 @@ std::vector<cache::ShelfReport> Caching::report() const {
 
 bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& found) const {
   bool must_fetch = false;
+  const uint64_t record = kept_as(request);
   found.resize(request.fields.size());
   for (size_t i = 0; i < request.fields.size(); i++) {
     source::FieldFetch& fetch = request.fields[i];
     cache::Shelf* const shelf = i < shelves_.size() ? shelves_[i].get() : nullptr;
-    found[i] = shelf ? shelf->find(request.sample) : cache::Found();
+    found[i] = shelf ? shelf->find(record) : cache::Found();
     fetch = {.field = fetch.field};
     if (found[i].where != Where::kNowhere && !found[i].confirmed) {
       fetch.want = Want::kChanged;
@@ -200,6 +212,7 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
   source::FieldFetch& fetch = request.fields[index];
   cache::Shelf* const shelf = index < shelves_.size() ? shelves_[index].get() : nullptr;
   const auto fetched = [&] { return request.bytes[index].bytes(); };
+  const uint64_t record = kept_as(request);
   field = {};
   if (!shelf) {
     field.bytes = fetched();
@@ -208,31 +221,31 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
   const bool is_prepared = found.form == cache::Form::kPrepared;
   const bool holds = fetch.want == Want::kNothing || fetch.unchanged || (found.confirmed && !fetch.copy_failed);
   if (found.where == Where::kMemory && holds) {
-    if (!found.confirmed) shelf->confirm(request.sample);
+    if (!found.confirmed) shelf->confirm(record);
     field.bytes = {found.memory, found.bytes};
     field.is_prepared = is_prepared;
     return true;
   }
   if (found.where == Where::kDisk && holds && !fetch.copy_failed) {
-    if (!shelf->is_sound(request.sample, fetched())) {
-      shelf->drop(request.sample, true);
+    if (!shelf->is_sound(record, fetched())) {
+      shelf->drop(record, true);
       found = {};
       fetch = {.field = fetch.field};
       return false;
     }
-    if (!found.confirmed) shelf->confirm(request.sample);
-    ShelfKeeper(*shelf, request.sample, found.identity).keep_in_memory(fetched(), found.form);
+    if (!found.confirmed) shelf->confirm(record);
+    ShelfKeeper(*shelf, record, found.identity).keep_in_memory(fetched(), found.form);
     field.bytes = fetched();
     field.is_prepared = is_prepared;
     return true;
   }
-  if (found.where != Where::kNowhere) shelf->drop(request.sample, fetch.copy_failed);
+  if (found.where != Where::kNowhere) shelf->drop(record, fetch.copy_failed);
   field.bytes = fetched();
   field.identity = fetch.identity;
   if (shelf->key().form() == cache::Form::kPrepared) {
     field.keeps_on = shelf;
   } else {
-    ShelfKeeper(*shelf, request.sample, fetch.identity).keep_as_fetched(field.bytes);
+    ShelfKeeper(*shelf, record, fetch.identity).keep_as_fetched(field.bytes);
   }
   return true;
 }

@@ -91,7 +91,12 @@ class Caching {
 
   cache::Cache& cache_;
   const config::PipelineSpec& spec_;
+  uint64_t kept_as(const source::FetchRequest& request) const {
+    return has_rows_ ? request.listing->record_of(request.sample) : request.sample;
+  }
+
   bool is_open_ = false;
+  bool has_rows_ = false;  // samples share records, and the cache keeps records
   CacheChoice choice_;
   uint64_t taken_ = 0;
   std::vector<std::shared_ptr<cache::Shelf>> shelves_;  // by fetched field; null: not kept

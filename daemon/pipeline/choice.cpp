@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/pipeline/costs.h"
 #include "daemon/pipeline/lacking.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/list_file.h"
@@ -23,14 +24,25 @@ using sampler::Subset;
 // The ids of a subset's samples that can't be used.
 using FindUnusable = std::function<Subset::Ids(const Subset&)>;
 
+// The ids in a list. A list names records; each of its rows is meant.
+Subset::Ids read_ids(const std::string& path, const std::string& key, const source::Listing& listing,
+                     source::Stamps& lists, const std::stop_token& stop) {
+  const source::Listing* const records = listing.records();
+  if (records == nullptr) return source::read_sample_list(path, key, listing, lists, stop);
+  Subset::Ids rows;
+  for (const uint64_t record : source::read_sample_list(path, key, *records, lists, stop))
+    for (uint64_t row = listing.first_row(record); row < listing.first_row(record + 1); ++row) rows.push_back(row);
+  return rows;
+}
+
 // `key`: where the selection was written.
 Subset choose_of(const std::string& key, const config::Selection& wanted, const source::Listing& listing,
                  source::Stamps& lists, const FindUnusable& find_unusable, const std::stop_token& stop) {
   const std::string include_key = key + ".include", exclude_key = key + ".exclude";
   std::optional<Subset::Ids> include;
   Subset::Ids exclude;
-  if (!wanted.include.empty()) include = source::read_sample_list(wanted.include, include_key, listing, lists, stop);
-  if (!wanted.exclude.empty()) exclude = source::read_sample_list(wanted.exclude, exclude_key, listing, lists, stop);
+  if (!wanted.include.empty()) include = read_ids(wanted.include, include_key, listing, lists, stop);
+  if (!wanted.exclude.empty()) exclude = read_ids(wanted.exclude, exclude_key, listing, lists, stop);
   Subset subset(listing.size(), include, exclude, wanted.first);
   if (include && include->empty())
     throw SetupError(Trouble::kUsage,
@@ -88,13 +100,15 @@ std::string count_of(uint64_t samples) { return std::to_string(samples) + (sampl
 // Of each sample of the subset, as the file says.
 std::vector<double> weights_of_file(const config::OrderSpec& spec, const source::Listing& listing,
                                     const sampler::Subset& subset, source::Stamps& lists, const std::stop_token& stop) {
+  // A file weighs records; each row has its record's weight.
+  const source::Listing& records = listing.records() ? *listing.records() : listing;
   const auto by_id =
-      source::read_sample_weights(spec.weights, spec.weights_column, "order.weights", listing, lists, stop);
+      source::read_sample_weights(spec.weights, spec.weights_column, "order.weights", records, lists, stop);
   std::vector<double> weights;
   weights.reserve(subset.size());
   uint64_t missing = 0, first_missing = 0;
   for (uint64_t number = 0; number < subset.size(); ++number) {
-    const uint64_t id = subset[number];
+    const uint64_t id = listing.record_of(subset[number]);
     weights.push_back(by_id[id]);
     if (by_id[id] != source::kNoWeight) continue;
     weights.back() = spec.weights_default.value_or(0);
@@ -103,7 +117,7 @@ std::vector<double> weights_of_file(const config::OrderSpec& spec, const source:
   if (missing != 0 && !spec.weights_default) {
     throw SetupError(Trouble::kUsage, "order.weights: " + spec.weights + " has no weight for " + count_of(missing) +
                                           " of " + std::to_string(subset.size()) + ", the first of them " +
-                                          source::shown(listing.name(first_missing)) +
+                                          source::shown(records.name(first_missing)) +
                                           ": add them, or give order.weights_default.");
   }
   return weights;
@@ -163,6 +177,13 @@ sampler::Weighting weighting_of(const config::OrderSpec& spec, const source::Lis
   return weighting;
 }
 
+std::string fingerprint_of(const std::string& samples, const std::string& costs) {
+  source::Fingerprint fingerprint;
+  fingerprint.add_text(samples);
+  fingerprint.add_text(costs);
+  return fingerprint.digits();
+}
+
 std::string fingerprint_of(const std::vector<double>& weights) {
   source::Fingerprint fingerprint;
   for (const double weight : weights) fingerprint.add_number(std::bit_cast<uint64_t>(weight));
@@ -172,11 +193,11 @@ std::string fingerprint_of(const std::vector<double>& weights) {
 }  // namespace
 
 Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop,
-              std::span<const FieldUse> fetched) {
+              std::span<const FieldUse> fetched, const std::filesystem::path& kept) {
   source::Stamps lists;
   source::Remarks all_lacking;
   std::vector<Mix::Source> sources;
-  std::string weights_fingerprint;
+  std::string weights_fingerprint, costs_fingerprint;
   const auto add = [&](const std::string& key, const config::Selection& wanted, const source::Listing& part,
                        uint64_t first, uint64_t seed) {
     const config::SourceSpec& source = spec.sources.at(sources.size());
@@ -188,6 +209,12 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
       return spec.order.shuffle == config::Shuffle::kClient ? Subset::Ids() : ids;
     };
     Subset subset = choose_of(key, wanted, part, lists, find_unusable, stop);
+    if (spec.batch.cost) {
+      ByCost by_cost = order_by_cost(spec, part, std::move(subset), kept, all_lacking, stop);
+      costs_fingerprint = std::move(by_cost.fingerprint);
+      sources.push_back({std::move(by_cost.order), first});
+      return;
+    }
     if (spec.order.weights.empty()) {
       sources.push_back(
           {{{spec.order.shuffle, seed, spec.order.window}, std::move(subset), part.archive_starts()}, first});
@@ -205,6 +232,7 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
         sampler::source_seed(spec.seed, source.name));
   }
   std::string fingerprint = fingerprint_of(listing, sources);
+  if (!costs_fingerprint.empty()) fingerprint = fingerprint_of(fingerprint, costs_fingerprint);
   std::vector<uint64_t> shares = shares_of(spec, sources);
   const uint64_t epoch_samples = spec.order.weights.empty() ? spec.order.epoch_samples : 0;  // a weighted order's own
   Mix mix(spec.seed, std::move(sources), std::move(shares), spread_of(spec), epoch_samples);

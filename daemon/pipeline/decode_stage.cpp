@@ -35,7 +35,7 @@ Status DecodeStage::decode(Passage& passage, DecodeContext& context) const try {
   const memory_reserve::Spared spared;
   const Draws draws{uses_.seed, passage.pass, passage.sample};
   Status status = uses_.plan.run({*passage.listing, passage.sample, passage.held}, draws, context,
-                                 {*passage.layout, passage.slot, passage.index});
+                                 {*passage.layout, passage.slot, passage.index, passage.contents});
   context.shrink(kKeptPixelBytesMax);
   return status;
 } catch (const std::bad_alloc&) {

@@ -19,6 +19,7 @@ void OpenBatch::open(const batch::Batch& of, Steps::Step its_step, uint64_t now_
   start_ns = now_ns;
   remaining_ = batch.slice.count;
   returned_.clear();
+  state_.change(Filling::kOpen);
   abandoned_ = false;
   next_ = 0;
 }
@@ -44,6 +45,7 @@ Run OpenBatch::take_first(uint64_t most, unsigned threads) {
 }
 
 uint64_t OpenBatch::abandon() {
+  state_.change(Filling::kAbandoned);
   abandoned_ = true;
   const uint64_t taken = std::min(next_.exchange(batch.slice.count), batch.slice.count);
   uint64_t untaken = batch.slice.count - taken;

@@ -4,6 +4,10 @@
 // on without it, as long as one of the batch's samples is the task's and unfinished: such a batch is neither settled
 // nor filled anew. The task counts the samples that it finishes, and tells the batch when it leaves. So a batch takes
 // the lock twice for each task that works on it, and not for each sample.
+//
+// A batch is kOpen until its last sample is there. Where something is left to be done for the batch as a whole, the
+// task that finds it whole then does that outside of the lock, while the batch is kFinishing; a batch that needs
+// nothing more is kFinished at once. A batch that is abandoned while it is kFinishing goes back when that has ended.
 #pragma once
 
 #include <atomic>
@@ -12,6 +16,7 @@
 
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/steps.h"
+#include "proto/guarded_state.h"
 
 namespace spdld::pipeline {
 
@@ -19,6 +24,21 @@ namespace spdld::pipeline {
 struct Run {
   uint64_t first = 0, count = 0;
 };
+
+enum class Filling : uint8_t { kOpen, kFinishing, kFinished, kAbandoned };
+constexpr bool may_become(Filling from, Filling to) {
+  switch (to) {
+    case Filling::kOpen:
+      return from == Filling::kFinished || from == Filling::kAbandoned;  // its slot is filled anew
+    case Filling::kFinishing:
+      return from == Filling::kOpen;
+    case Filling::kFinished:
+      return from == Filling::kOpen || from == Filling::kFinishing;
+    case Filling::kAbandoned:
+      return from != Filling::kAbandoned;
+  }
+  return false;
+}
 
 class OpenBatch {
  public:
@@ -32,6 +52,9 @@ class OpenBatch {
   void give_back(const Run& run) { returned_.push_back(run); }
   // Its samples are of no use any more. Returns how many of them nobody will take.
   uint64_t abandon();
+  void begin_finishing() { state_.change(Filling::kFinishing); }  // precondition: is_whole()
+  void end_finishing() { state_.change(Filling::kFinished); }
+  Filling state() const { return state_; }
   // So many of its samples are finished.
   void finish(uint64_t count) { remaining_ -= count; }
   bool is_whole() const { return remaining_ == 0; }
@@ -53,7 +76,8 @@ class OpenBatch {
 
   uint64_t remaining_ = 0;     // samples that are not finished, as far as tasks have told
   std::vector<Run> returned_;  // taken and given back
-  std::atomic<bool> abandoned_{false};
+  GuardedState<Filling, may_become> state_{Filling::kFinished};
+  std::atomic<bool> abandoned_{false};  // what state_ says of it, for tasks without the lock
   alignas(kStripeAlignment) std::atomic<uint64_t> next_{
       0};  // the first sample that was never taken; may pass the batch's end
 };

@@ -50,7 +50,7 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       listing_(as_pinned(std::move(listing), spec_.sources)),
       listing_s_(listing_s),
       plan_(spec_, *listing_),
-      choice_(choose(spec_, *listing_, stop, plan_.fetched())),
+      choice_(choose(spec_, *listing_, stop, plan_.fetched(), resources.listings)),
       resources_(resources),
       caching_(resources.cache, spec_),
       orders_(mix().sources().front().order, spec_.order.epochs, resources.pool, lane_),
@@ -64,6 +64,11 @@ Stages Pipeline::make_stages() {
   stages.push_back(std::make_unique<DecodeStage>(
       DecodeStage::Uses{plan_, caching_, resources_.contexts, resources_.pool, lane_, spec_.seed}));
   return stages;
+}
+
+sampler::Sharding Pipeline::sharding(const config::BatchSpec& batch, uint64_t rank, uint64_t world_size) const {
+  if (buckets() != nullptr) return {mix().sources().front().order, batch.last, rank, world_size};
+  return {samples(), batch, rank, world_size};
 }
 
 source::Remarks Pipeline::remarks() const {

@@ -20,6 +20,7 @@
 #include "daemon/pipeline/plan.h"
 #include "daemon/pipeline/stage.h"
 #include "daemon/sampler/mix.h"
+#include "daemon/sampler/sharding.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
@@ -46,12 +47,16 @@ struct Resources {
 };
 
 struct PipelineStatistics {
-  Counter batches, samples;      // handed to rings
-  Counter substituted, masked;   // samples
-  Counter damaged, unsupported;  // samples found damaged or unsupported, substitutes as well
-  Gauge waiting_out_faults;      // samples whose fetch is tried again: above 0 the pipeline is degraded
-  Gauge waiting_for_memory;      // samples that are tried again because the node was short of memory: the same
-  Counter memory_waits;          // how often a sample had to wait for memory
+  Counter batches, samples;     // handed to rings
+  Counter substituted, masked;  // samples
+  // Samples found so, substitutes as well. A sample that is too long and left out is no bad content.
+  Counter damaged, unsupported, too_long;
+  Counter& found_as(batch::FlawKind kind) {
+    return kind == batch::FlawKind::kTooLong ? too_long : kind == batch::FlawKind::kUnsupported ? unsupported : damaged;
+  }
+  Gauge waiting_out_faults;  // samples whose fetch is tried again: above 0 the pipeline is degraded
+  Gauge waiting_for_memory;  // samples that are tried again because the node was short of memory: the same
+  Counter memory_waits;      // how often a sample had to wait for memory
 };
 
 // The parts of a run's fingerprint (PROTOCOL.md, "Fingerprints").
@@ -81,6 +86,11 @@ class Pipeline {
   uint64_t missing_count() const { return listing_->missing_count() + choice_.lacking.missing().count; }
   // Whether an epoch is one pass through a single source. Then orders() gives its order; else a MixReader gives it.
   bool is_plain() const { return mix().sources().size() == 1 && samples() == mix().sources().front().order.size(); }
+  // The buckets of an order by cost, whose batches are bounded by cost; null: batches are bounded by their size.
+  const sampler::Buckets* buckets() const { return mix().sources().front().order.buckets(); }
+  // The part of an epoch's samples that a rank takes, in steps of `batch` where they are bounded by their size. Throws
+  // SetupError where there is no such part.
+  sampler::Sharding sharding(const config::BatchSpec& batch, uint64_t rank, uint64_t world_size) const;
   Orders& orders() { return orders_; }
   uint64_t samples() const { return mix().epoch_samples(); }  // of an epoch
   // Whether the listed files and the lists of samples are unchanged. Asks the file system.

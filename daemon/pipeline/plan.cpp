@@ -5,6 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "config/batch_operation.h"
+#include "config/element.h"
+#include "config/varying.h"
+#include "config/views.h"
 #include "daemon/pipeline/shelf_keeper.h"
 #include "daemon/source/joined.h"
 
@@ -25,6 +29,12 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+uint64_t bytes_of_shape(config::DType dtype, std::span<const int64_t> shape) {
+  uint64_t bytes = config::dtype_bytes(dtype);
+  for (const int64_t n : shape) bytes *= static_cast<uint64_t>(n);
+  return bytes;
+}
+
 template <typename T>
 void store(uint8_t* at, T value) {
   std::memcpy(at, &value, sizeof value);
@@ -32,21 +42,73 @@ void store(uint8_t* at, T value) {
 
 }  // namespace
 
-Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) {
-  for (const auto& output : spec.outputs) outputs_.push_back(compile(output, listing));
+Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) : has_rows_(listing.has_rows()) {
+  config::Views views = config::views_of(spec.outputs);
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
+    outputs_.back().view = views.number[i];
+  }
+  order_ = std::move(views.order);
   note_representations();
-  sample_id_ = add_tensor("sample_id", config::DType::kInt64, {});
-  if (spec.on_bad == config::OnBad::kMask) mask_ = add_tensor("mask", config::DType::kUint8, {});
+  if (!spec.batch.lam.empty()) add_rows(spec.batch.lam, config::DType::kFloat32, {});
+  if (!spec.batch.partner.empty()) add_rows(spec.batch.partner, config::DType::kInt64, {});
+  for (const auto& op : spec.batch.ops)
+    batch_code_.push_back(op.op + " " + std::to_string(config::find_batch_operation(op.op)->version));
+  sample_id_ = add_rows("sample_id", config::DType::kInt64, {});
+  if (spec.on_bad == config::OnBad::kMask) mask_ = add_rows("mask", config::DType::kUint8, {});
 }
 
-size_t Plan::add_tensor(const std::string& name, config::DType dtype, std::vector<int64_t> shape) {
-  for (const auto& tensor : tensors_)
-    if (tensor.name == name)
-      throw SetupError(Trouble::kUsage, "two tensors of the batch would be named '" + name + "': rename one of them");
-  uint64_t bytes = config::dtype_bytes(dtype);
-  for (int64_t n : shape) bytes *= static_cast<uint64_t>(n);
-  tensors_.push_back({name, dtype, std::move(shape), bytes, 0});
+size_t Plan::add_tensor(batch::TensorPlace tensor) {
+  for (const auto& other : tensors_)
+    if (other.name == tensor.name)
+      throw SetupError(Trouble::kUsage,
+                       "two tensors of the batch would be named '" + tensor.name + "': rename one of them");
+  tensors_.push_back(std::move(tensor));
   return tensors_.size() - 1;
+}
+
+size_t Plan::add_rows(const std::string& name, config::DType dtype, std::vector<int64_t> shape) {
+  const uint64_t bytes = bytes_of_shape(dtype, shape);
+  return add_tensor({.name = name, .dtype = dtype, .sample_shape = std::move(shape), .sample_bytes = bytes});
+}
+
+// Adds the output's own tensor, and behind it the tensors that describe it.
+size_t Plan::add_varying(const config::OutputSpec& spec, const config::Signature& end, uint64_t length_max) {
+  const config::VaryingSpec& varying = spec.varying;
+  std::vector<int64_t> shape;
+  for (size_t i = 1; i < end.dimensions.size(); i++) shape.push_back(end.dimensions[i].value());
+  batch::TensorPlace own{.name = spec.name, .dtype = end.dtype, .sample_shape = shape};
+  own.sample_bytes = length_max * bytes_of_shape(end.dtype, shape);
+  if (varying.form == config::Form::kRagged) {
+    own.role = batch::Role::kValues;
+    const size_t values = add_tensor(std::move(own));
+    const batch::TensorPlace offsets{.name = config::offsets_name(spec.name),
+                                     .dtype = config::DType::kInt64,
+                                     .sample_shape = {},
+                                     .sample_bytes = sizeof(int64_t),
+                                     .role = batch::Role::kOffsets,
+                                     .of = values};
+    add_tensor(offsets);
+    return values;
+  }
+  const auto length = static_cast<int64_t>(length_max);
+  own.sample_shape.insert(own.sample_shape.begin(), length);
+  own.padding = {varying.pad_multiple, {}};
+  if (varying.pad_value != 0) own.padding->element = config::element_of(end.dtype, varying.pad_value).value();
+  const size_t rows = add_tensor(std::move(own));
+  const auto add_part = [&](const std::string& name, config::DType dtype, batch::Role role,
+                            const std::vector<int64_t>& of_sample) {
+    if (name.empty()) return;
+    add_tensor({.name = name,
+                .dtype = dtype,
+                .sample_shape = of_sample,
+                .sample_bytes = bytes_of_shape(dtype, of_sample),
+                .role = role,
+                .of = rows});
+  };
+  add_part(varying.lengths, config::DType::kInt64, batch::Role::kLengths, {});
+  add_part(varying.pad_mask, config::DType::kBool, batch::Role::kMask, {length});
+  return rows;
 }
 
 size_t Plan::fetch_index(source::FieldId field) {
@@ -80,7 +142,8 @@ config::Signature signature_of(source::FieldKind kind, bool is_json) {
 
 }  // namespace
 
-Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing& listing) {
+Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const config::OutputSpec> all,
+                           const source::Listing& listing) {
   source::FieldId id = 0;
   const config::FieldPath path = config::parse_field_path(spec.from);
   const std::string wanted = path.field();
@@ -92,26 +155,37 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, const source::Listing
   }
   const bool is_fetched = field->kind == source::FieldKind::kFetched;
   if (path.is_json() && !is_fetched) refuse(spec, "field '" + wanted + "' holds no JSON");
-  const config::Followed followed = config::follow(spec.ops, signature_of(field->kind, path.is_json()));
+  config::Signature start = signature_of(field->kind, path.is_json());
+  start.frame = config::frame_of(all, spec);
+  const config::Followed followed = config::follow(spec.ops, start, spec.varying.form);
   if (!followed.error.empty()) {
     const bool is_whole = followed.at == spec.ops.size();
     refuse(spec, (is_whole ? "field '" + spec.from + "'" : "ops[" + std::to_string(followed.at) + "]") + " " +
                      followed.error);
   }
-  std::vector<size_t> tensors = {add_tensor(spec.name, followed.end().dtype, followed.end().shape())};
+  const bool varies = spec.varying.form != config::Form::kFixed;
+  config::LengthBound bound;
+  if (varies) bound = config::length_bound(spec.varying, followed.end());
+  if (!bound.error.empty()) refuse(spec, std::string(bound.key) + " " + bound.error);
+  std::vector<size_t> tensors = {varies ? add_varying(spec, followed.end(), bound.length_max)
+                                        : add_rows(spec.name, followed.end().dtype, followed.end().shape())};
   for (const auto& extra : config::extras_of(spec.ops))
-    tensors.push_back(add_tensor(extra.name, extra.dtype, extra.shape));
+    tensors.push_back(add_rows(extra.name, extra.dtype, extra.shape));
   std::optional<size_t> fetched;
   std::optional<JsonValue> json;
   if (is_fetched) fetched = fetch_index(id);
   if (path.is_json()) json = {json_index(*fetched), path.steps};
   return {spec.name,
           std::move(tensors),
+          varies ? std::optional(varying_++) : std::nullopt,
+          bound.length_max,
+          spec.varying.too_long,
           id,
           field->kind,
           fetched,
           std::move(json),
-          media::Chain(spec.ops, followed, spec.name)};
+          media::Chain(spec.ops, followed, spec.name),
+          std::nullopt};
 }
 
 // A prepared form stands for a field where every output of the field starts from the same one.
@@ -129,7 +203,7 @@ void Plan::note_representations() {
 }
 
 std::string Plan::code() const {
-  std::set<std::string> all;
+  std::set<std::string> all(batch_code_.begin(), batch_code_.end());
   for (const Output& output : outputs_) all.insert(output.chain.code().begin(), output.chain.code().end());
   std::string text;
   for (const std::string& code : all) text += (text.empty() ? "" : ", ") + code;
@@ -138,9 +212,11 @@ std::string Plan::code() const {
 
 Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
   if (const Status read = read_json(sample, context); !read) return read;
-  for (const auto& output : outputs_) {
-    const Status status = run_output(output, sample, draws, context, target);
-    if (!status) return status;
+  for (const size_t number : order_) {
+    const Status status = run_output(outputs_[number], sample, draws, context, target);
+    if (status) continue;
+    clear_lengths(target);
+    return status;
   }
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
   if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;
@@ -158,18 +234,28 @@ Status Plan::read_json(const Sample& sample, DecodeContext& context) const {
   return Done{};
 }
 
+void Plan::open_length(const Output& output, const Target& target, media::TensorOut& out) {
+  out.length = &target.contents->lengths_of(target.layout, *output.varying)[target.index];
+  out.length_max = output.length_max;
+  out.too_long = output.too_long;
+}
+
 Status Plan::run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
                         const Target& target) const {
   media::Value value;
   FieldBytes* field = nullptr;
   std::optional<ShelfKeeper> keeper;
-  if (output.json) {
+  std::optional<text::JsonPlace> place;
+  if (output.json && output.chain.reads_json()) {
+    value.json = &place.emplace(text::JsonPlace{context.json[output.json->field], output.json->steps});
+  } else if (output.json) {
     const auto text = context.json[output.json->field].at(output.json->steps);
     if (!text) return media::of_output(output.name, text.error());
     value.bytes = bytes_of(*text);
   } else if (output.fetched) {
     field = &sample.fields[*output.fetched];
-    if (field->keeps_on && !field->is_prepared) keeper.emplace(*field->keeps_on, sample.id, field->identity);
+    const uint64_t record = has_rows_ ? sample.listing.record_of(sample.id) : sample.id;  // what a shelf keeps
+    if (field->keeps_on && !field->is_prepared) keeper.emplace(*field->keeps_on, record, field->identity);
     field->keeper = keeper ? &*keeper : nullptr;
     field->number = *output.fetched;
     value.bytes = field->bytes;
@@ -181,14 +267,24 @@ Status Plan::run_output(const Output& output, const Sample& sample, const Draws&
   }
   context.tensors.clear();
   for (const size_t tensor : output.tensors)
-    context.tensors.push_back(target.layout.sample_at(target.slot, tensor, target.index));
-  return output.chain.run(value, {sample.id, draws, context.workspace, field, context.tensors});
+    context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index)});
+  if (output.varying) open_length(output, target, context.tensors.front());
+  const RowPart part = has_rows_ ? sample.listing.part_of(sample.id) : RowPart();
+  return output.chain.run(value, {sample.id, draws, context.workspace, field, context.tensors, part, output.view});
 }
 
+void Plan::clear_lengths(const Target& target) const {
+  for (size_t k = 0; k < varying_; k++) target.contents->lengths_of(target.layout, k)[target.index] = 0;
+}
+
+// Padding, offsets, lengths and masks are written when the batch is packed.
 void Plan::write_masked(uint64_t sample, const Target& target) const {
   const auto& tensors = target.layout.tensors();
-  for (size_t i = 0; i < tensors.size(); i++)
+  for (size_t i = 0; i < tensors.size(); i++) {
+    if (tensors[i].role != batch::Role::kRows || tensors[i].padding) continue;
     std::memset(target.layout.sample_at(target.slot, i, target.index), 0, tensors[i].sample_bytes);
+  }
+  clear_lengths(target);
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample));
 }
 

@@ -12,6 +12,7 @@
 #include "config/spec.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
+#include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
 #include "daemon/media/chain.h"
 #include "daemon/media/text/json/json_reader.h"
@@ -28,9 +29,9 @@ struct DecodeContext {
   void shrink(size_t bytes_max) { workspace.shrink(bytes_max); }
 
   media::Workspace workspace;
-  std::vector<text::JsonReader> json;  // by field that holds JSON
-  std::string name;                    // of the sample, where an output uses it
-  std::vector<uint8_t*> tensors;       // of the output that is run
+  std::vector<text::JsonReader> json;     // by field that holds JSON
+  std::string name;                       // of the sample, where an output uses it
+  std::vector<media::TensorOut> tensors;  // of the output that is run
 };
 
 class Plan {
@@ -42,8 +43,8 @@ class Plan {
 
   // The fields whose bytes each sample needs, in the order of FetchRequest::fields.
   std::span<const FieldUse> fetched() const { return fetched_; }
-  // The tensors of a sample, in the order that Layout takes: outputs, each with its further tensors, "sample_id",
-  // "mask".
+  // The tensors of a sample, in the order that Layout takes: outputs, each with its further tensors; what operations on
+  // batches tell of it, which a Mixer writes; "sample_id"; "mask".
   std::vector<batch::TensorPlace> tensors() const { return tensors_; }
   // The versions of all that decides the bytes which the plan makes of a content, in the order of the alphabet:
   // "center-crop 1, decode-image 1, libjpeg-turbo 2.1.5, resampler 1".
@@ -53,16 +54,18 @@ class Plan {
   struct Target {
     const batch::Layout& layout;
     uint8_t* slot;
-    uint64_t index;  // of the sample in the batch
+    uint64_t index;                       // of the sample in the batch
+    batch::Contents* contents = nullptr;  // takes the sample's lengths; null only where nothing varies
   };
   struct Sample {
     const source::Listing& listing;
     uint64_t id;
     std::span<FieldBytes> fields;  // as fetched(); a field that is prepared on the way has the prepared form afterwards
   };
-  // Makes every tensor of a sample. kContent: the sample's bytes are bad (the tensors' content is undefined).
+  // Makes every tensor of a sample. kContent: the sample's bytes are bad (the tensors' content is undefined, and the
+  // sample's lengths are 0).
   Status run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const;
-  // Zeroes every tensor of a sample, with mask 0 and its id.
+  // Zeroes every tensor of a sample, with mask 0 and its id. Where samples differ in length, it has no values.
   void write_masked(uint64_t sample, const Target& target) const;
 
  private:
@@ -74,27 +77,41 @@ class Plan {
   struct Output {
     std::string name;
     std::vector<size_t> tensors;  // its own, then the further tensors of its operations
+    std::optional<size_t>
+        varying;          // the place of its own in batch::Layout::varying(); none: its samples have one shape
+    uint64_t length_max;  // of a sample, where it varies
+    config::TooLong too_long;
     source::FieldId field;
     source::FieldKind kind;
     std::optional<size_t> fetched;  // index into fetched(); none: the field is known from the listing
     std::optional<JsonValue> json;  // replaces the field's bytes
     media::Chain chain;
+    std::optional<size_t> view;  // its number
   };
 
-  Output compile(const config::OutputSpec& spec, const source::Listing& listing);
+  Output compile(const config::OutputSpec& spec, std::span<const config::OutputSpec> all,
+                 const source::Listing& listing);
   size_t fetch_index(source::FieldId field);
   size_t json_index(size_t fetched);
-  size_t add_tensor(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
+  size_t add_tensor(batch::TensorPlace tensor);
+  size_t add_rows(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
+  size_t add_varying(const config::OutputSpec& spec, const config::Signature& end, uint64_t length_max);
   void note_representations();
 
+  void clear_lengths(const Target& target) const;
+  static void open_length(const Output& output, const Target& target, media::TensorOut& out);
   Status run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
                     const Target& target) const;
   Status read_json(const Sample& sample, DecodeContext& context) const;
 
+  const bool has_rows_;  // samples are parts of records
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
-  std::vector<size_t> json_;  // fetched fields that hold JSON; each is read once a sample
+  std::vector<size_t> order_;            // in which a sample runs the outputs
+  std::vector<size_t> json_;             // fetched fields that hold JSON; each is read once a sample
+  size_t varying_ = 0;                   // how many outputs have samples that differ in length
+  std::vector<std::string> batch_code_;  // of the operations on batches
   size_t sample_id_ = 0;
   std::optional<size_t> mask_;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/base/statistics.h"
+#include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
 #include "daemon/pipeline/caching.h"
 #include "daemon/source/fetcher.h"
@@ -67,10 +68,11 @@ struct Passage : source::FetchRequest {
 
   Walker* walker = nullptr;
   const batch::Layout* layout = nullptr;
-  uint8_t* slot = nullptr;  // the memory that is filled
-  uint64_t index = 0;       // in the batch
-  uint64_t pass = 0;        // of its random draws
-  bool is_again = false;    // after kAgain: its fields say what is to be fetched
+  uint8_t* slot = nullptr;              // the memory that is filled
+  uint64_t index = 0;                   // in the batch
+  batch::Contents* contents = nullptr;  // of the batch: takes the sample's lengths
+  uint64_t pass = 0;                    // of its random draws
+  bool is_again = false;                // after kAgain: its fields say what is to be fetched
 
   std::vector<cache::Found> found;  // by field: its entry in the cache
   std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from

@@ -19,7 +19,7 @@ class Cut : public Steps {
 
   bool has_next() const override { return epochs_ == 0 || next_.epoch < epochs_; }
   Step take_next() override {
-    const Step step{next_, sharding_.slice(next_.step), nullptr, {}};
+    const Step step{next_, sharding_.slice(next_), nullptr, {}};
     next_ = sharding_.by_one_name({next_.epoch, next_.step + 1});
     return step;
   }
@@ -30,10 +30,6 @@ class Cut : public Steps {
   }
 
  protected:
-  uint64_t place_of(const Step& step, uint64_t index) const {  // in the epoch
-    return (step.slice.first + index) % pipeline_.samples();
-  }
-
   Pipeline& pipeline_;
 
  private:
@@ -54,12 +50,12 @@ class Ordered final : public Cut {
   }
   void read(const Step& step, uint64_t first, std::span<Sample> samples) override {
     for (size_t i = 0; i < samples.size(); i++) {
-      const uint64_t place = place_of(step, first + i);
+      const uint64_t place = step.slice.place(first + i);
       samples[i] = {(*step.order)(place), step.order->pass(place), 0};
     }
   }
   uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) override {
-    return step.order->substitute(place_of(step, index), attempt);
+    return step.order->substitute(step.slice.place(index), attempt);
   }
   bool awaits_order() const override { return awaits_; }
   void note_order() override { awaits_ = false; }
@@ -87,13 +83,13 @@ class Mixed final : public Cut {
   void read(const Step& step, uint64_t first, std::span<Sample> samples) override {
     const std::lock_guard lock(mutex_);
     for (size_t i = 0; i < samples.size(); i++) {
-      const auto sample = mix_.at(step.position.epoch, place_of(step, first + i));
+      const auto sample = mix_.at(step.position.epoch, step.slice.place(first + i));
       samples[i] = {sample.id, sample.pass, sample.source};
     }
   }
   uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) override {
     const std::lock_guard lock(mutex_);
-    return mix_.substitute(step.position.epoch, place_of(step, index), attempt);
+    return mix_.substitute(step.position.epoch, step.slice.place(index), attempt);
   }
 
  private:
@@ -110,7 +106,7 @@ class OfClient final : public Steps {
   bool has_next() const override { return pushed_.has_next(); }
   Step take_next() override {
     sampler::Pushed::Step step = pushed_.take();
-    const sampler::Slice slice{step.position.step * batch_size_, step.ids.size(), 0};
+    const sampler::Slice slice{step.position.step * batch_size_, step.ids.size(), 0, {}};
     return {step.position, slice, nullptr, std::move(step.ids)};
   }
   // Of what was pushed, nothing is read here but what never changes.

@@ -20,10 +20,15 @@ constexpr uint64_t kShortRunNs = 20'000;
 
 Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
                size_t slots, sampler::Position start, FillObserver& observer)
+    : Stream(pipeline, sharding, layout, slots, start, observer, make_finisher(*pipeline, layout)) {}
+
+Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
+               size_t slots, sampler::Position start, FillObserver& observer, std::unique_ptr<Finisher> finisher)
     : pipeline_(std::move(pipeline)),
       stages_(pipeline_->stages()),
       layout_(layout),
       observer_(observer),
+      finisher_(std::move(finisher)),
       threads_(pipeline_->resources().pool.threads()),
       opens_(slots),
       steps_(make_steps(*pipeline_, sharding, start, *this)) {
@@ -74,10 +79,11 @@ bool Stream::open_next(batch::Slot& slot) {
   Steps::Step step = steps_->take_next();
   batch::Batch batch{&slot, run_, step.position, step.slice};
   if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) batch.of_source.assign(sources, 0);
+  batch::clear(layout_, slot.contents);
   open.open(batch, std::move(step), monotonic_ns());
   to_assign_ += open.batch.slice.count;
   in_order_.push_back(&open);
-  if (open.is_whole()) settle(open);
+  if (open.is_whole()) finish_empty(open);
   return true;
 }
 
@@ -150,8 +156,9 @@ void Stream::begin_sample(Task& task) {
   task.pass = sample.pass;
   task.index = task.run_taken.first + task.at;
   task.slot = task.open->memory;
+  task.contents = &task.open->batch.slot->contents;
   task.stage = 0;
-  task.attempt = 0;
+  task.attempt = task.bad = 0;
   task.fault_since_ns = task.memory_since_ns = 0;
   if (!task.of_source.empty()) ++task.of_source[sample.source];
 }
@@ -190,6 +197,10 @@ void Stream::on_outcome(Passage& passage, Outcome outcome) {
 }
 
 void Stream::walk(Task& task, std::optional<Outcome> outcome, Caller& caller) {
+  if (task.is_finishing) {
+    if (!caller.is_on_pool()) return hand_to_pool(task, std::nullopt);
+    if (!finish_batch(task, caller)) return;
+  }
   for (;;) {
     if (outcome == Outcome::kUnderWay) return;
     if (outcome == Outcome::kWantsTurn) return hand_to_pool(task, std::nullopt);
@@ -289,21 +300,34 @@ bool Stream::leave(Task& task, const Caller& caller) {
     OpenBatch& open = *task.open;
     open.finish(std::exchange(task.finished, 0) + task.run_taken.count - task.at);
     for (size_t i = 0; i < task.of_source.size(); i++) open.batch.of_source[i] += std::exchange(task.of_source[i], 0);
-    if (open.is_whole()) settle(open);
-    if (!find_run(task)) {
-      idle_.push_back(&task);
-      tell_if_quiet();
-      return false;
+    task.is_finishing = finisher_ && open.is_whole() && !open.is_abandoned();
+    if (task.is_finishing) {
+      open.begin_finishing();
+    } else {
+      if (open.is_whole() && !open.is_abandoned()) open.end_finishing();
+      if (open.is_whole()) settle(open);
+      if (!find_run_or_rest(task)) return false;
     }
+  }
+  if (task.is_finishing) {
+    task.memory_since_ns = 0;
+    return finish_batch(task, caller);
   }
   begin_run(task, caller.now_ns());
   return true;
 }
 
+bool Stream::find_run_or_rest(Task& task) {
+  if (find_run(task)) return true;
+  idle_.push_back(&task);
+  tell_if_quiet();
+  return false;
+}
+
 void Stream::settle(OpenBatch& open) {
   if (open.is_abandoned()) return observer_.on_abandoned(*open.batch.slot);
   open.batch.fill_ns = monotonic_ns() - open.start_ns;
-  while (!in_order_.empty() && in_order_.front()->is_whole()) {
+  while (!in_order_.empty() && in_order_.front()->state() == Filling::kFinished) {
     const batch::Batch& batch = in_order_.front()->batch;
     in_order_.pop_front();
     pipeline_->statistics().batches.add();
@@ -313,11 +337,12 @@ void Stream::settle(OpenBatch& open) {
 }
 
 // An abandoned batch leaves the order at once, so that no later batch waits for it; its slot comes back when its last
-// task has ended.
+// task has ended, the task that finishes it as well.
 void Stream::abandon_all() {
   for (OpenBatch* open : std::exchange(in_order_, {})) {
+    const bool is_finishing = open->state() == Filling::kFinishing;
     to_assign_ -= open->abandon();
-    if (open->is_whole()) settle(*open);
+    if (open->is_whole() && !is_finishing) settle(*open);
   }
   note_returned();
 }
@@ -347,6 +372,10 @@ void Stream::stop() {
 
 void Stream::fail(const Error& error) {
   std::lock_guard lock(mutex_);
+  fail_locked(error);
+}
+
+void Stream::fail_locked(const Error& error) {
   if (failed_ || stopped_) return;
   failed_ = true;
   abandon_all();

@@ -9,6 +9,9 @@
 // takes longer runs of them (open_batch.h), and walks as many as fit into one turn of its pool thread. As soon as one
 // of them must wait, the task gives the rest of its run to other tasks.
 //
+// When the last sample of a batch is there, its task has the batch finished (finisher.h), on its pool thread and
+// without the lock; batches still come in step order.
+//
 // Calls come from the control thread; the observer is called on pool threads, so it only posts.
 #pragma once
 
@@ -24,6 +27,7 @@
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
 #include "daemon/pipeline/filler.h"
+#include "daemon/pipeline/finisher.h"
 #include "daemon/pipeline/open_batch.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/steps.h"
@@ -33,12 +37,16 @@ namespace spdld::pipeline {
 
 class Stream final : public SeekableFiller, private Passage::Walker, private Orders::Reader {
  public:
-  // How many substitutes are tried for one place.
-  static constexpr uint32_t kAttemptsMax = 8;
+  // How many substitutes are tried for one place: with bad content, and in all. Samples that are too long for an output
+  // may be a large part of a data set.
+  static constexpr uint32_t kAttemptsMax = 8, kLeftOutMax = 64;
   static constexpr uint64_t kRunMax = 32;  // samples that a task takes at once
 
   Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
          size_t slots, sampler::Position start, FillObserver& observer);
+  // With a finisher of the caller's; none: no batch needs one.
+  Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& sharding, const batch::Layout& layout,
+         size_t slots, sampler::Position start, FillObserver& observer, std::unique_ptr<Finisher> finisher);
   ~Stream() override;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -71,9 +79,11 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
     size_t stage = 0;                // of the sample, as an index of Pipeline::stages()
     std::optional<Outcome> pending;  // of that stage, for the pool thread; none: the stage is to begin
     uint32_t attempt = 0;            // 0: the sample itself; then substitutes
+    uint32_t bad = 0;                // how many of them had bad content
     uint64_t fault_since_ns = 0;     // of the transient fault that this sample waits out; 0: none
     uint64_t memory_since_ns = 0;    // since when there has been no memory for this sample; 0: there is
     bool waits_for_memory = false;   // parked for that reason
+    bool is_finishing = false;       // all samples of `open` are there, and this task finishes the batch
   };
 
   void on_wait(Passage& passage) override;
@@ -89,10 +99,13 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   // The following say whether the task has a sample to begin with; if not, it is somebody else's.
   bool finish(Task& task, const Caller& caller);
   bool leave(Task& task, const Caller& caller);
+  bool finish_batch(Task& task, const Caller& caller);
   bool on_bad(Task& task, const Caller& caller);
   bool on_bad_content(Task& task, const Caller& caller);
   bool wait_out(Task& task, const Caller& caller);
 
+  Status run_finisher(OpenBatch& open);
+  bool waits_to_finish(Task& task, const Error& error);
   void begin_run(Task& task, uint64_t now_ns);
   void begin_sample(Task& task);
   void pace(Task& task, uint64_t now_ns);
@@ -108,8 +121,11 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
 
   bool open_next(batch::Slot& slot);  // under the lock, as are the following
   bool find_run(Task& task);
+  bool find_run_or_rest(Task& task);
   std::vector<Task*> assign_idle();
-  void settle(OpenBatch& open);  // when all of its samples are finished
+  void finish_empty(OpenBatch& open);
+  void fail_locked(const Error& error);
+  void settle(OpenBatch& open);  // when it is finished, or abandoned and nobody works on it
   void abandon_all();
   void note_returned();
   void tell_if_quiet();
@@ -118,6 +134,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   const Stages& stages_;
   const batch::Layout layout_;
   FillObserver& observer_;
+  const std::unique_ptr<Finisher> finisher_;  // none: batches are finished with their last sample
   const unsigned threads_;
 
   mutable std::mutex mutex_;

@@ -10,21 +10,25 @@ namespace {
 
 constexpr uint64_t kSecondNs = 1'000'000'000;
 
+batch::FlawKind flaw_kind_of(Trouble trouble) {
+  if (trouble == Trouble::kTooLong) return batch::FlawKind::kTooLong;
+  return trouble == Trouble::kUnsupported ? batch::FlawKind::kUnsupported : batch::FlawKind::kDamaged;
+}
+
 }  // namespace
 
 bool Stream::on_bad(Task& task, const Caller& caller) {
   const Trouble trouble = task.error.trouble;
   if (trouble == Trouble::kTransient || trouble == Trouble::kMemory) return wait_out(task, caller);
-  if (trouble == Trouble::kContent || trouble == Trouble::kUnsupported) return on_bad_content(task, caller);
+  if (trouble == Trouble::kContent || trouble == Trouble::kUnsupported || trouble == Trouble::kTooLong)
+    return on_bad_content(task, caller);
   fail(task.error);
   return finish(task, caller);
 }
 
 void Stream::note_flaw(Task& task, const Error& error, const std::string& name) {
-  const bool unsupported = error.trouble == Trouble::kUnsupported;
-  const auto kind = unsupported ? batch::FlawKind::kUnsupported : batch::FlawKind::kDamaged;
-  auto& statistics = pipeline_->statistics();
-  (unsupported ? statistics.unsupported : statistics.damaged).add();
+  const batch::FlawKind kind = flaw_kind_of(error.trouble);
+  pipeline_->statistics().found_as(kind).add();
   pipeline_->errors().add(task.sample, task.open->batch.position.epoch, name, error.message, kind);
   if (task.attempt > 0) return;  // what is wrong with a substitute is nothing of this place's
   const std::lock_guard lock(mutex_);
@@ -35,22 +39,26 @@ bool Stream::on_bad_content(Task& task, const Caller& caller) {
   const Error error = std::move(task.error);
   const std::string name = pipeline_->listing().name(task.sample);
   note_flaw(task, error, name);
-  switch (pipeline_->spec().on_bad) {
+  const bool is_too_long = error.trouble == Trouble::kTooLong;
+  auto way = pipeline_->spec().on_bad;
+  if (is_too_long && way == config::OnBad::kFail) way = config::OnBad::kSubstitute;  // it is no bad content
+  switch (way) {
     case config::OnBad::kFail:
       fail({Trouble::kContent, "sample " + std::to_string(task.sample) + " (" + name +
                                    ") can't be used, and on_bad is \"fail\": " + error.message});
       break;
     case config::OnBad::kMask: {
-      pipeline_->plan().write_masked(task.sample, {layout_, task.slot, task.index});
+      pipeline_->plan().write_masked(task.sample, {layout_, task.slot, task.index, task.contents});
       pipeline_->statistics().masked.add();
       std::lock_guard lock(mutex_);
       task.open->batch.masked.push_back(static_cast<uint32_t>(task.index));
       break;
     }
     case config::OnBad::kSubstitute:
-      if (++task.attempt > kAttemptsMax) {
+      if (!is_too_long) task.bad++;
+      if (++task.attempt > kLeftOutMax || task.bad > kAttemptsMax) {
         fail({Trouble::kContent,
-              "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(kAttemptsMax) +
+              "sample " + std::to_string(task.sample) + " (" + name + ") and all " + std::to_string(task.attempt - 1) +
                   " substitutes can't be used: look at `spdlctl errors`; is this the right data set? Last: " +
                   error.message});
         break;

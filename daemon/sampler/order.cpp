@@ -13,6 +13,9 @@ namespace {
 // then it is any other sample.
 constexpr int kDrawsMax = 16;
 
+// So many substitutes are of the bad sample's own bucket. If they are bad as well, the bucket may hold nothing else.
+constexpr uint32_t kFromBucketMax = 4;
+
 }  // namespace
 
 Order::Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts)
@@ -33,16 +36,26 @@ Order::Order(uint64_t seed, Subset subset, Weighting weighting)
     weights_ = std::move(weighting.weights);
 }
 
+Order::Order(const Rule& rule, Subset subset, std::shared_ptr<const Buckets> buckets)
+    : rule_(rule), subset_(std::move(subset)), epoch_samples_(subset_.size()), buckets_(std::move(buckets)) {}
+
 // Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: the
 // keys of the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; the keys of block b are
-// the draw named "window" of (seed, epoch), sample b. Weighted with replacement: the draw at position p is that named
-// "weighted" of (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits of the draw named
-// "weighted order" of (seed, epoch) and the sample's number.
+// the draw named "window" of (seed, epoch), sample b. By cost: the keys of
+// bucket b's permutation are the draw named "bucket" of (seed, epoch), sample b. Weighted with replacement: the draw at
+// position p is that named "weighted" of (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits
+// of the draw named "weighted order" of (seed, epoch) and the sample's number.
 EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoch_(epoch) {
   const uint64_t seed = order.rule_.seed;
   if (order.size() == 0 || order.table_) return;
   if (order.begins_slowly()) {
     drawn_ = weighted_order(order.weights_, order.size(), seed, epoch);
+    return;
+  }
+  if (order.buckets_) {
+    const size_t buckets = order.rule_.shuffle == Shuffle::kGlobal ? order.buckets_->list().size() : 0;
+    for (size_t b = 0; b < buckets; ++b)
+      in_buckets_.emplace_back(order.buckets_->list()[b].size, Draw(seed, epoch, b, draw_key("bucket")));
     return;
   }
   if (order.rule_.shuffle == Shuffle::kGlobal)
@@ -68,6 +81,7 @@ uint64_t EpochOrder::number_at(uint64_t position) const {
     Draw draw(order_.rule_.seed, epoch_, position, draw_key("weighted"));
     return (*order_.table_)(draw);
   }
+  if (order_.buckets_) return order_.buckets_->number_at(place_in_bucket(position));
   if (!permutation_) return position;
   return order_.rule_.shuffle == Shuffle::kGlobal ? (*permutation_)(position) : number_in_window(position);
 }
@@ -82,6 +96,13 @@ uint64_t EpochOrder::number_in_window(uint64_t position) const {
   return order_.archive_starts_[(*permutation_)(archive)] + (place - begin);
 }
 
+uint64_t EpochOrder::place_in_bucket(uint64_t position) const {
+  if (in_buckets_.empty()) return position;
+  const size_t bucket = order_.buckets_->bucket_at(position);
+  const uint64_t first = order_.buckets_->list()[bucket].first;
+  return first + in_buckets_[bucket](position - first);
+}
+
 // With replacement: mix_bits(mix_bits(epoch) + position): a bijection of the position. So positions of one
 // epoch never meet, and positions of two epochs meet with a chance of 2^-64.
 uint64_t EpochOrder::pass(uint64_t position) const {
@@ -91,13 +112,27 @@ uint64_t EpochOrder::pass(uint64_t position) const {
 uint64_t EpochOrder::substitute(uint64_t position, uint32_t attempt) const {
   const uint64_t bad = number_at(position);
   if (order_.subset_.size() < 2) return order_.subset_[bad];
-  return order_.subset_[other_number(bad, Draw(order_.rule_.seed, epoch_, position, draw_key("substitute") + attempt))];
+  Draw draw(order_.rule_.seed, epoch_, position, draw_key("substitute") + attempt);
+  if (order_.buckets_ && attempt > kFromBucketMax) {
+    const uint64_t end = order_.buckets_->list()[order_.buckets_->bucket_at(position)].end();
+    if (end > 1) return order_.subset_[order_.buckets_->number_at(draw.below_but(end, place_in_bucket(position)))];
+  }
+  return order_.subset_[order_.buckets_ ? other_in_bucket(position, draw) : other_number(bad, draw)];
 }
 
 uint64_t EpochOrder::other_number(uint64_t bad, Draw draw) const {
   for (int i = 0; order_.table_ && i < kDrawsMax; ++i)
     if (const uint64_t other = (*order_.table_)(draw); other != bad) return other;
   return draw.below_but(order_.subset_.size(), bad);
+}
+
+// Buckets lie in rising order of cost: up to a bucket's end, no row costs more than its edge.
+uint64_t EpochOrder::other_in_bucket(uint64_t position, Draw draw) const {
+  const Buckets& buckets = *order_.buckets_;
+  const Buckets::Bucket& own = buckets.list()[buckets.bucket_at(position)];
+  const uint64_t first = own.size > 1 ? own.first : 0, place = place_in_bucket(position);
+  if (own.end() - first < 2) return buckets.number_at(place);
+  return buckets.number_at(first + draw.below_but(own.end() - first, place - first));
 }
 
 }  // namespace spdld::sampler

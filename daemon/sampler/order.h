@@ -16,6 +16,9 @@
 //
 // kOff: the listing's own order.
 //
+// By cost (buckets.h), with kGlobal or kOff: a keyed permutation of each bucket, or the listing's order within each
+// bucket. A position takes O(log buckets).
+//
 // Weighted, with replacement: each position is a draw of its own (12 bytes a sample, O(1) but for the subset).
 // Weighted, without replacement: the numbers of the epoch's samples are drawn when its EpochOrder is made, which takes
 // some 0.2 s for a million samples, and 4 bytes each as long as it lives; a pipeline makes them ahead
@@ -23,11 +26,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "config/spec.h"
+#include "daemon/sampler/buckets.h"
 #include "daemon/sampler/permutation.h"
 #include "daemon/sampler/subset.h"
 #include "daemon/sampler/weighted.h"
@@ -52,9 +57,13 @@ class Order {
   Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts = {});
   // A weighted order: `weighting` has a weight for each sample of the subset, which has at least one sample.
   Order(uint64_t seed, Subset subset, Weighting weighting);
+  // An order of rows in buckets, of as many rows as the subset has: kGlobal or kOff.
+  Order(const Rule& rule, Subset subset, std::shared_ptr<const Buckets> buckets);
 
   uint64_t size() const { return epoch_samples_; }  // samples of an epoch
   const Subset& subset() const { return subset_; }
+  const Buckets* buckets() const { return buckets_.get(); }  // null: it has none
+  const Rule& rule() const { return rule_; }
   // Whether an EpochOrder takes long to make. Then a thread that others wait for must not make it.
   bool begins_slowly() const { return !weights_.empty(); }
 
@@ -67,6 +76,7 @@ class Order {
   std::vector<uint64_t> archive_starts_;  // archives that hold samples of the subset, by number in the subset
   std::optional<AliasTable> table_;       // weighted with replacement
   std::vector<double> weights_;           // weighted without replacement, by number in the subset
+  std::shared_ptr<const Buckets> buckets_;
 };
 
 // The order of one epoch. Borrows the Order. Constant; any thread.
@@ -81,20 +91,24 @@ class EpochOrder {
   // it is mixed from (epoch, position), and no two positions of an epoch have the same (order.cpp has the details).
   uint64_t pass(uint64_t position) const;
   // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
-  // sample except this position's sample (unless there is only one), with replacement drawn by weight. It may be bad as
-  // well: the caller bounds the attempts.
+  // sample except this position's sample (unless there is only one), with replacement drawn by weight. By cost, it is
+  // one of the same bucket, or one that costs no more where the bucket has no other. It may be bad as well: the caller
+  // bounds the attempts.
   uint64_t substitute(uint64_t position, uint32_t attempt) const;
 
  private:
   uint64_t number_at(uint64_t position) const;  // in the subset
   uint64_t number_in_window(uint64_t position) const;
+  uint64_t place_in_bucket(uint64_t position) const;
   uint64_t archive_samples(uint64_t archive) const;
   uint64_t other_number(uint64_t bad, Draw draw) const;
+  uint64_t other_in_bucket(uint64_t position, Draw draw) const;
 
   const Order& order_;
   uint64_t epoch_;
   std::optional<Permutation> permutation_;  // kGlobal: of the samples; kWindow: of the archives
   std::vector<uint64_t> ends_;              // kWindow: the position behind each archive, in this epoch's order
+  std::vector<Permutation> in_buckets_;     // by cost, kGlobal: of each bucket's rows
   std::vector<uint32_t> drawn_;             // weighted without replacement: the numbers, by position
 };
 

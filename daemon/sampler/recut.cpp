@@ -3,8 +3,8 @@
 namespace spdld::sampler {
 
 bool covers(const Sharding& whole, const Sharding& part) {
-  return whole.is_only_rank() && part.is_only_rank() && whole.steps() > 0 && part.steps() > 0 &&
-         whole.epoch_samples() >= part.epoch_samples();
+  return whole.is_in_turn() && part.is_in_turn() && whole.is_only_rank() && part.is_only_rank() && whole.steps() > 0 &&
+         part.steps() > 0 && whole.epoch_samples() >= part.epoch_samples();
 }
 
 Position step_with(const Sharding& cut, const Sharding& of, Position at) {

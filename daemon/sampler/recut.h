@@ -1,5 +1,5 @@
 // One order, cut into steps of two sizes: maps steps of one cut to steps of the other. Both cuts are for a job's only
-// rank and over the same samples, with the same rule for an epoch's end. Pure functions.
+// rank and over the same samples, with the same rule for an epoch's end, and their steps come in turn. Pure functions.
 #pragma once
 
 #include "daemon/sampler/sharding.h"

@@ -1,14 +1,26 @@
 #include "daemon/sampler/sharding.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "daemon/base/result.h"
+#include "daemon/base/wide.h"
 
 namespace spdld::sampler {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
+
+uint64_t all_ranks(const std::string& what, uint64_t batch_size, uint64_t world_size) {
+  uint64_t global_size = 0;
+  if (__builtin_mul_overflow(batch_size, world_size, &global_size)) {
+    refuse(what + " times the world_size of " + std::to_string(world_size) +
+           " is too large: make one of them smaller.");
+  }
+  return global_size;
+}
 
 uint64_t global_size_of(const config::BatchSpec& batch, uint64_t world_size) {
   if ((batch.size == 0) == (batch.global_size == 0)) refuse("batch: give exactly one of size and global_size.");
@@ -19,38 +31,81 @@ uint64_t global_size_of(const config::BatchSpec& batch, uint64_t world_size) {
     }
     return batch.global_size;
   }
-  uint64_t global_size = 0;
-  if (__builtin_mul_overflow(batch.size, world_size, &global_size)) {
-    refuse("batch.size " + std::to_string(batch.size) + " times the world_size of " + std::to_string(world_size) +
-           " is too large: make one of them smaller.");
-  }
-  return global_size;
+  return all_ranks("batch.size " + std::to_string(batch.size), batch.size, world_size);
 }
 
 }  // namespace
 
-Sharding::Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size)
-    : samples_(samples), rank_(rank), world_size_(world_size), pads_(batch.last == config::LastBatch::kPad) {
+Sharding::Sharding(uint64_t rank, uint64_t world_size, config::LastBatch last)
+    : rank_(rank), world_size_(world_size), last_(last) {
   if (world_size == 0) refuse("world_size is 0: it must be at least 1.");
   if (rank >= world_size) {
     refuse("rank is " + std::to_string(rank) + " of a world_size of " + std::to_string(world_size) +
            ": it must be at most " + std::to_string(world_size - 1) + ".");
   }
+}
+
+Sharding::Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size)
+    : Sharding(rank, world_size, batch.last) {
   if (samples == 0) refuse("the source lists no sample, so there is nothing to hand out.");
-  global_size_ = global_size_of(batch, world_size);
-  batch_size_ = global_size_ / world_size;
-  steps_ = samples / global_size_;
-  if (batch.last != config::LastBatch::kDrop) {
-    steps_ += samples % global_size_ != 0 ? 1 : 0;
-  } else if (steps_ == 0) {
-    refuse("an epoch has no step: the source lists " + std::to_string(samples) +
-           " samples, fewer than a global batch of " + std::to_string(global_size_) +
-           ", and batch.last = \"drop\"; take a smaller batch or batch.last = \"short\" or \"pad\".");
+  group_ = std::max<uint64_t>(batch.group, 1);
+  add({0, samples}, global_size_of(batch, world_size));
+  if (batch_size_ % group_ != 0) {
+    refuse("batch.group is " + std::to_string(group_) + ", which does not divide the " + std::to_string(batch_size_) +
+           " samples that a rank takes in a step (world_size " + std::to_string(world_size) +
+           "): choose another group or another batch size.");
   }
+  if (steps_ > 0) return;
+  refuse("an epoch has no step: the source lists " + std::to_string(samples) +
+         " samples, fewer than a global batch of " + std::to_string(global_size_) +
+         ", and batch.last = \"drop\"; take a smaller batch or batch.last = \"short\" or \"pad\".");
+}
+
+Sharding::Sharding(const Order& order, config::LastBatch last, uint64_t rank, uint64_t world_size)
+    : Sharding(rank, world_size, last) {
+  const Buckets& buckets = *order.buckets();
+  for (const Buckets::Bucket& bucket : buckets.list()) {
+    const std::string what = "a batch of " + std::to_string(bucket.batch_size) + " samples";
+    add({bucket.first, bucket.size}, all_ranks(what, bucket.batch_size, world_size));
+  }
+  if (steps_ == 0) {
+    refuse("an epoch has no step: no bucket of the " + std::to_string(buckets.size()) +
+           " samples has enough for a batch of each of " + std::to_string(world_size) +
+           " ranks, and batch.last = \"drop\"; take a smaller batch.cost_max, fewer batch.buckets, or batch.last = "
+           "\"short\" or \"pad\".");
+  }
+  if (order.rule().shuffle == config::Shuffle::kOff)
+    sort_steps(buckets);
+  else
+    seed_ = order.rule().seed;
+}
+
+void Sharding::add(const Stretch& of, uint64_t global_size) {
+  global_size_ = std::max(global_size_, global_size);
+  batch_size_ = std::max(batch_size_, global_size / world_size_);
+  const bool has_rest = last_ != config::LastBatch::kDrop && of.size % global_size != 0;
+  const uint64_t steps = of.size / global_size + (has_rest ? 1 : 0);
   uint64_t end = 0;
-  if (pads_ && __builtin_mul_overflow(steps_, global_size_, &end)) {
-    refuse("a global batch of " + std::to_string(global_size_) + " is too large to be filled up: make it smaller.");
+  if (last_ == config::LastBatch::kPad &&
+      (__builtin_mul_overflow(steps, global_size, &end) || __builtin_add_overflow(of.first, end, &end))) {
+    refuse("a global batch of " + std::to_string(global_size) + " is too large to be filled up: make it smaller.");
   }
+  if (steps == 0) return;
+  parts_.push_back({of, global_size, global_size / world_size_, steps, steps_});
+  steps_ += steps;
+}
+
+// Each step's first sample has a number of its own, so that no two steps are equal.
+void Sharding::sort_steps(const Buckets& buckets) {
+  std::vector<uint64_t> firsts;
+  firsts.reserve(steps_);
+  for (const Part& part : parts_)
+    for (uint64_t step = 0; step < part.steps; ++step)
+      firsts.push_back(buckets.number_at(part.of.first + step * part.global_size));
+  std::vector<uint32_t> order(firsts.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return firsts[a] < firsts[b]; });
+  listed_ = std::make_shared<const std::vector<uint32_t>>(std::move(order));
 }
 
 Sharding Sharding::without_steps() const {
@@ -59,17 +114,43 @@ Sharding Sharding::without_steps() const {
   return open;
 }
 
-Slice Sharding::slice(uint64_t step) const {
-  const uint64_t start = step * global_size_;  // < samples_, so it does not overflow
-  if (pads_) {
-    const uint64_t first = start + rank_ * batch_size_, end = first + batch_size_;
-    return {first, batch_size_, end > samples_ ? std::min(batch_size_, end - samples_) : 0};
-  }
-  const uint64_t count = std::min(global_size_, samples_ - start);
-  const uint64_t share = count / world_size_, rest = count % world_size_;  // the first `rest` ranks get one more
-  return {start + rank_ * share + std::min(rank_, rest), share + (rank_ < rest ? 1 : 0), 0};
+// Version 1 of the order (order.cpp): the keys of the steps' permutation are the draw named "steps" of (seed, epoch),
+// sample 0.
+Slice Sharding::slice(Position at) const {
+  uint64_t step = at.step;
+  if (seed_) step = Permutation(steps_, Draw(*seed_, at.epoch, 0, draw_key("steps")))(step);
+  if (listed_) step = (*listed_)[step];
+  const auto above = std::upper_bound(parts_.begin(), parts_.end(), step,
+                                      [](uint64_t wanted, const Part& part) { return wanted < part.steps_before; });
+  const Part& part = *(above - 1);
+  return slice_of(part, step - part.steps_before);
 }
 
-uint64_t Sharding::epoch_samples() const { return (steps_ - 1) * batch_size_ + slice(steps_ - 1).count; }
+Slice Sharding::slice_of(const Part& part, uint64_t step) const {
+  const uint64_t start = step * part.global_size;  // < part.of.size, so it does not overflow
+  if (last_ == config::LastBatch::kPad) {
+    const uint64_t first = start + rank_ * part.batch_size, end = first + part.batch_size;
+    const uint64_t padded = end > part.of.size ? std::min(part.batch_size, end - part.of.size) : 0;
+    return {part.of.first + first, part.batch_size, padded, part.of};
+  }
+  const uint64_t count = std::min(part.global_size, part.of.size - start);
+  const uint64_t groups = count / group_ + (count % group_ != 0 ? 1 : 0);    // the epoch's last one may be shorter
+  const uint64_t share = groups / world_size_, rest = groups % world_size_;  // the first `rest` ranks get one more
+  const uint64_t first = std::min((rank_ * share + std::min(rank_, rest)) * group_, count);
+  const uint64_t wanted = (share + (rank_ < rest ? 1 : 0)) * group_;
+  return {part.of.first + start + first, std::min(wanted, count - first), 0, part.of};
+}
+
+uint64_t Sharding::epoch_samples() const {
+  uint64_t sum = 0;
+  for (const Part& part : parts_) sum += (part.steps - 1) * part.batch_size + slice_of(part, part.steps - 1).count;
+  return sum;
+}
+
+uint64_t Sharding::samples_from(Position at) const {
+  const uint64_t all = epoch_samples();
+  if (is_in_turn()) return all - std::min(all, at.step * batch_size_);
+  return static_cast<uint64_t>(Wide{all} * (steps_ - at.step) / steps_);
+}
 
 }  // namespace spdld::sampler

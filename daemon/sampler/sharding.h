@@ -1,20 +1,44 @@
-// How an epoch is cut into steps and a step into ranks, without any node talking to another. With G the global batch,
-// step s takes the positions [s*G, min((s+1)*G, N)), and each rank a contiguous slice of them. Every rank has the same
-// number of steps; a short last step is spread evenly, so some ranks may get one sample fewer, or none. With `pad` the
-// last step is full as well: its positions go on beyond N, where position p means p mod N, so that the epoch's first
-// positions come again (several times where G > N). Values; any thread.
+// How an epoch is cut into steps and a step into ranks, without any node talking to another.
+//
+// The positions of an epoch are one stretch, or several: one for each bucket of cost (buckets.h). A stretch is cut into
+// steps of its own size. With G the global batch of a stretch of N positions from F on, its step s takes the positions
+// [F + s*G, F + min((s+1)*G, N)), and each rank a contiguous slice of them. Every rank has the same number of steps;
+// the short last step of a stretch is spread evenly, so some ranks may get one sample fewer, or none. With `pad` such a
+// step is full as well: its positions go on beyond the stretch's end, where its first positions come again (several
+// times where G > N). With `drop` there is no such step.
+//
+// The steps of a single stretch come in turn. The steps of buckets come mixed, so that cheap and costly batches follow
+// one another: by a keyed permutation of all steps of the epoch, or with shuffle = "off" in the order of their first
+// samples in the listing.
+//
+// Where samples are mixed in groups ([batch] group), no group is cut: a rank's samples of a step are whole groups, and
+// of a short last step the ranks take groups, as evenly as these allow. Values; any thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "config/spec.h"
+#include "daemon/sampler/order.h"
 
 namespace spdld::sampler {
 
+// Positions of an epoch that are cut together.
+struct Stretch {
+  uint64_t first = 0, size = 0;
+  friend bool operator==(const Stretch&, const Stretch&) = default;
+};
+
 struct Slice {
-  uint64_t first = 0;   // position in the epoch; with `pad` it may be N or more
+  uint64_t first = 0;   // position in the epoch; with `pad` it may lie at the stretch's end or beyond
   uint64_t count = 0;   // valid samples, at most batch_size
-  uint64_t padded = 0;  // valid samples, at the slice's end, at positions from N on
+  uint64_t padded = 0;  // valid samples, at the slice's end, at positions from the stretch's end on
+  Stretch of = {};
+  // The position whose sample is sample `index` of the slice: the stretch begins anew behind its end.
+  uint64_t place(uint64_t index) const { return of.first + (first - of.first + index) % of.size; }
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
@@ -33,26 +57,49 @@ inline Position steps_on(Position position, uint64_t steps, uint64_t steps_per_e
 class Sharding {
  public:
   // Throws SetupError: rank >= world_size, a global size that world_size does not divide, no step at all (fewer samples
-  // than a global batch with `drop`), nothing listed.
+  // than a global batch with `drop`), nothing listed, a group that does not divide the rank's samples of a step.
   Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size);
+  // Of an order with buckets, whose batches are bounded by cost. Throws SetupError: rank >= world_size, no step at all.
+  Sharding(const Order& order, config::LastBatch last, uint64_t rank, uint64_t world_size);
 
   // The same sizes, for epochs that the client cuts into steps ([order] shuffle = "client"): each rank has epochs of
   // its own.
   Sharding without_steps() const;
 
   uint64_t steps() const { return steps_; }              // of an epoch, for every rank; 0: not known
-  uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step
-  uint64_t global_size() const { return global_size_; }  // G
+  uint64_t batch_size() const { return batch_size_; }    // this rank's, of a full step; the largest of all stretches'
+  uint64_t global_size() const { return global_size_; }  // G; the largest
   bool is_only_rank() const { return world_size_ == 1; }
-  Slice slice(uint64_t step) const;  // step < steps()
+  // Whether steps take the positions of an epoch in turn, all full steps equally many.
+  bool is_in_turn() const { return !seed_ && !listed_; }
+  // at.step < steps(). O(log stretches).
+  Slice slice(Position at) const;
   // Whether an epoch may have this place. The epoch's end is a place too: another name of the next epoch's beginning.
   bool has(Position at) const { return steps_ == 0 || at.step <= steps_; }
   Position by_one_name(Position at) const { return steps_ && at.step == steps_ ? Position{at.epoch + 1, 0} : at; }
   uint64_t epoch_samples() const;  // this rank's samples in an epoch, padded ones as well
+  // This rank's samples from a step to the epoch's end. Where steps do not come in turn, it is the mean of all epochs.
+  uint64_t samples_from(Position at) const;
 
  private:
-  uint64_t samples_, rank_, world_size_, batch_size_, global_size_, steps_;
-  bool pads_;
+  struct Part {
+    Stretch of;
+    uint64_t global_size = 0, batch_size = 0;
+    uint64_t steps = 0, steps_before = 0;  // > 0; of the parts before
+  };
+
+  Sharding(uint64_t rank, uint64_t world_size, config::LastBatch last);
+  void add(const Stretch& of, uint64_t global_size);
+  void sort_steps(const Buckets& buckets);
+  Slice slice_of(const Part& part, uint64_t step) const;
+
+  uint64_t rank_, world_size_, batch_size_ = 0, global_size_ = 0, steps_ = 0;
+  uint64_t group_ = 1;  // positions that stay together
+  config::LastBatch last_;
+  std::vector<Part> parts_;
+  // Which step of all parts' steps, one part's after the other's, comes at a step of the epoch.
+  std::optional<uint64_t> seed_;                         // by a permutation
+  std::shared_ptr<const std::vector<uint32_t>> listed_;  // in the listing's order; 4 bytes a step
 };
 
 }  // namespace spdld::sampler

@@ -39,10 +39,15 @@ Result<Part> find_part(const struct stat& status, const Extent& extent, const st
                         : extent.offset <= file_size ? file_size - extent.offset
                                                      : 0;
   const auto place = [&] { return path + (whole ? "" : ", byte " + std::to_string(extent.offset) + ","); };
-  if (size == 0) return bad(place() + " is empty.");
+  // A file without a byte was never written. A member without a byte is an empty text, or a list without elements.
+  if (size == 0 && whole) return bad(place() + " is empty.");
   if (size > bytes_max) {
     return bad(place() + " has " + std::to_string(size) + " bytes, more than the limit of " +
                std::to_string(bytes_max) + ".");
+  }
+  if (extent.file_bytes != 0 && extent.file_bytes != file_size) {
+    return bad(path + " has " + std::to_string(file_size) + " bytes and had " + std::to_string(extent.file_bytes) +
+               " when its rows were counted: was it replaced?");
   }
   if (extent.offset > file_size || size > file_size - extent.offset) {
     return bad(path + " is shorter than when it was listed: was it replaced?");
@@ -102,6 +107,11 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   field.unchanged = field.copy_failed = false;
   if (field.want == Want::kNothing) return Done{};
 
+  const Listing& listing = *request.listing;
+  if (listing.has_rows() && listing.gather(request.sample, field.field, pieces_)) {
+    bounds_ = listing.bounds();
+    return read_pieces(bytes);
+  }
   const bool kept = field.kept_fd >= 0;
   if (kept && field.want == Want::kBytes && read_copy(field, bytes)) return Done{};
   Extent extent;
@@ -161,6 +171,35 @@ Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuff
   return Done{};
 }
 
+Status FieldReader::read_pieces(ByteBuffer& bytes) {
+  uint64_t size = 0;
+  for (const Extent& piece : pieces_) size += static_cast<uint64_t>(piece.length) + (piece.followed_by >= 0 ? 1 : 0);
+  if (size > bytes_max_)
+    return bad("a row has " + std::to_string(size) + " bytes, more than the limit of " + std::to_string(bytes_max_) +
+               ".");
+  if (!has_room(size)) return Error{Trouble::kMemory, {}};  // the request will wait
+  uint8_t* to = bytes.resize(size);
+  for (const Extent& piece : pieces_) {
+    if (piece.length > 0) {
+      path_.assign(piece.folder).append(piece.path);
+      if (const Status read = read_piece(piece, to); !read) return read;
+      to += piece.length;
+    }
+    if (piece.followed_by >= 0) *to++ = static_cast<uint8_t>(piece.followed_by);
+  }
+  return Done{};
+}
+
+Status FieldReader::read_piece(const Extent& piece, uint8_t* to) {
+  if (const Status opened = open(); !opened) return opened;
+  const Result<Part> part = find_part(status_, piece, path_, bytes_max_);
+  if (!part) return part.error();
+  const int64_t got = read_to(fd_.get(), part->offset, part->size, to);
+  if (got < 0) return failed(path_, "read", errno);
+  if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
+  return Done{};
+}
+
 bool FieldReader::read_copy(const FieldFetch& field, ByteBuffer& bytes) {
   if (field.kept_bytes == 0) return false;
   const int64_t got = read_bytes(field.kept_fd, field.kept_offset, field.kept_bytes, bytes);
@@ -179,7 +218,10 @@ bool FieldReader::has_room(uint64_t bytes) {
 
 int64_t FieldReader::read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes) {
   if (!has_room(count)) return -1;
-  uint8_t* to = bytes.resize(count);
+  return read_to(fd, offset, count, bytes.resize(count));
+}
+
+int64_t FieldReader::read_to(int fd, uint64_t offset, uint64_t count, uint8_t* to) {
   uint64_t got = 0;
   while (got < count) {
     const auto at = static_cast<off_t>(offset + got);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/result.h"
@@ -32,10 +33,13 @@ class FieldReader {
   bool is_unchanged(const Identity& identity);
   Status open();
   Status read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes);
+  Status read_pieces(ByteBuffer& bytes);
+  Status read_piece(const Extent& piece, uint8_t* to);
   bool read_copy(const FieldFetch& field, ByteBuffer& bytes);
   bool has_room(uint64_t bytes);
   // Returns the bytes read; fewer than wanted: the file ends there; < 0: errno says why, or has_no_room_.
   int64_t read_bytes(int fd, uint64_t offset, uint64_t count, ByteBuffer& bytes);
+  int64_t read_to(int fd, uint64_t offset, uint64_t count, uint8_t* to);
 
   const uint64_t bytes_max_;
   bool at_hand_ = false;             // read_at_hand is under way
@@ -43,6 +47,7 @@ class FieldReader {
   uint64_t wanted_bytes_ = 0;        // of its fields that have been read, and of the next field
   bool has_no_room_ = false;         // for these: nothing more is read
   std::string path_;                 // of the field's file
+  std::vector<Extent> pieces_;       // of a row's field
   const Bounds* bounds_ = nullptr;   // where the file must lie
   // The last file that this request opened: the fields of a sample mostly lie in one archive.
   UniqueFd fd_;

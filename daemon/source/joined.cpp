@@ -40,6 +40,7 @@ class JoinedListing final : public Listing {
       for (const uint64_t start : listing->archive_starts()) starts_.push_back(size_ + start);
       if (listing->archive_starts().empty()) starts_.push_back(size_);
       size_ += listing->size();
+      records_.push_back(records_.back() + listing->record_count());
       fingerprint.add_text(name);
       fingerprint.add_text(listing->fingerprint());
       remarks_.add_all(listing->said(), name + ": ");
@@ -52,18 +53,18 @@ class JoinedListing final : public Listing {
   uint64_t size() const override { return size_; }
   std::span<const Field> fields() const override { return fields_; }
   Extent locate(uint64_t sample, FieldId field) const override {
-    const size_t part = part_of(sample);
+    const size_t part = part_of_sample(sample);
     return field == source_field() ? Extent{} : parts_[part].listing->locate(local(sample, part), ids_[part][field]);
   }
   int64_t integer(uint64_t sample, FieldId field) const override {
-    const size_t part = part_of(sample);
+    const size_t part = part_of_sample(sample);
     if (field == source_field()) return static_cast<int64_t>(part);
     const int64_t value = parts_[part].listing->integer(local(sample, part), ids_[part][field]);
     if (classes_.empty() || fields_[field].name != kClass) return value;
     return class_numbers_[part][static_cast<size_t>(value)];
   }
   std::string name(uint64_t sample) const override {
-    const size_t part = part_of(sample);
+    const size_t part = part_of_sample(sample);
     return parts_[part].name + '/' + parts_[part].listing->name(local(sample, part));
   }
   const std::string& fingerprint() const override { return fingerprint_; }
@@ -75,13 +76,30 @@ class JoinedListing final : public Listing {
   std::span<const std::string> classes() const override { return classes_; }
   const Remarks& said() const override { return remarks_; }
   bool lacks(uint64_t sample, FieldId field) const override {
-    const size_t part = part_of(sample);
+    const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->lacks(local(sample, part), ids_[part][field]);
   }
   bool unchanged() const override {
     return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.listing->unchanged(); });
   }
   std::span<const uint64_t> archive_starts() const override { return starts_; }
+  bool has_rows() const override { return parts_.front().listing->has_rows(); }
+  uint64_t record_count() const override { return records_.back(); }
+  uint64_t record_of(uint64_t sample) const override {
+    const size_t part = part_of_sample(sample);
+    return records_[part] + parts_[part].listing->record_of(local(sample, part));
+  }
+  RowPart part_of(uint64_t sample) const override {
+    const size_t part = part_of_sample(sample);
+    return parts_[part].listing->part_of(local(sample, part));
+  }
+  bool cuts(FieldId field) const override {
+    return field != source_field() && parts_.front().listing->cuts(ids_.front()[field]);
+  }
+  bool gather(uint64_t sample, FieldId field, std::vector<Extent>& pieces) const override {
+    const size_t part = part_of_sample(sample);
+    return field != source_field() && parts_[part].listing->gather(local(sample, part), ids_[part][field], pieces);
+  }
   std::span<const Part> parts() const override { return parts_; }
 
  private:
@@ -119,7 +137,7 @@ class JoinedListing final : public Listing {
   }
 
   FieldId source_field() const { return static_cast<FieldId>(fields_.size() - 1); }
-  size_t part_of(uint64_t sample) const {
+  size_t part_of_sample(uint64_t sample) const {
     const auto after = std::upper_bound(parts_.begin(), parts_.end(), sample,
                                         [](uint64_t wanted, const Part& part) { return wanted < part.first; });
     return static_cast<size_t>(after - parts_.begin()) - 1;
@@ -129,6 +147,7 @@ class JoinedListing final : public Listing {
   std::vector<NamedListing> listings_;
   std::vector<Part> parts_;
   uint64_t size_ = 0;
+  std::vector<uint64_t> records_ = {0};  // sums over the parts before
   std::vector<Field> fields_;
   std::vector<std::vector<FieldId>> ids_;  // by part, then field: the part's own
   std::vector<std::string> classes_;
@@ -154,19 +173,19 @@ std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts) {
 
 std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
                                        const std::stop_token& stop, const std::filesystem::path& kept, KeptUse* use,
-                                       std::span<const std::string> wanted,
-                                       const std::shared_ptr<const Bounds>& bounds) {
-  if (specs.size() == 1) {
-    auto listing = with_alternatives(open_listing(specs.front(), progress, stop, kept, use, bounds), wanted);
+                                       std::span<const std::string> wanted, const std::shared_ptr<const Bounds>& bounds,
+                                       const Cutter& cutter) {
+  const auto finish = [&](const config::SourceSpec& spec, std::unique_ptr<Listing> listing) {
+    listing = with_alternatives(std::move(listing), wanted);
     listing->set_bounds(bounds);
-    return listing;
-  }
+    return cutter ? cutter(spec, std::move(listing)) : std::move(listing);
+  };
+  if (specs.size() == 1) return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, bounds));
   KeptUse sum;
   std::vector<NamedListing> parts;
   for (const auto& spec : specs) {
     KeptUse one;
-    parts.push_back({spec.name, with_alternatives(open_part(spec, progress, stop, kept, one, bounds), wanted)});
-    parts.back().listing->set_bounds(bounds);
+    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, bounds))});
     sum.taken += one.taken;
     sum.read += one.read;
     if (sum.trouble.empty()) sum.trouble = one.trouble;

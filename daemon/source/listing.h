@@ -13,8 +13,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/spec.h"
+#include "daemon/base/row_part.h"
 #include "daemon/source/remarks.h"
 
 namespace spdld::source {
@@ -41,6 +43,10 @@ struct Extent {
   uint64_t offset = 0;
   int64_t length = -1;      // -1: to the end of the file
   std::string_view folder;  // ends in '/', or is empty
+  // Where the extent is a part of a longer one: the bytes that the file had when the parts were counted. A file of
+  // another size is bad content. 0: not known.
+  uint64_t file_bytes = 0;
+  int16_t followed_by = -1;  // a piece that is gathered: this byte follows it; -1: none does
 };
 
 class Listing {
@@ -89,8 +95,27 @@ class Listing {
   };
   virtual std::span<const Part> parts() const { return {}; }
 
+  // --- Rows ---
+  //
+  // A sample is a record, as the source holds it; or it is a row, which is made of records (daemon/rows). Then several
+  // samples may share a record, and a sample may have several records.
+  virtual bool has_rows() const { return false; }
+  virtual uint64_t record_count() const { return size(); }
+  virtual uint64_t record_of(uint64_t sample) const { return sample; }  // the first of its records
+  virtual RowPart part_of(uint64_t /*sample*/) const { return {}; }
+  // Whether samples have a part of this field's bytes, so that no copy of the field stands for a sample.
+  virtual bool cuts(FieldId /*field*/) const { return false; }
+  // Whether the sample's bytes of this field are several pieces; then they are written to `pieces`, in order, each with
+  // its length.
+  virtual bool gather(uint64_t /*sample*/, FieldId /*field*/, std::vector<Extent>& /*pieces*/) const { return false; }
+  // The listing of the records that the rows are made of, which names them; null: samples are records, or several
+  // listings are joined.
+  virtual const Listing* records() const { return nullptr; }
+  virtual uint64_t first_row(uint64_t record) const { return record; }  // record <= record_count()
+
   // The folders in which its files must lie; null: anywhere.
   const Bounds* bounds() const { return bounds_.get(); }
+  const std::shared_ptr<const Bounds>& shared_bounds() const { return bounds_; }
   // To be called before anybody else has the listing.
   void set_bounds(std::shared_ptr<const Bounds> bounds) { bounds_ = std::move(bounds); }
 

@@ -216,6 +216,22 @@ TEST_CASE("the disk's budget holds over shelves that are filled, refused, evicte
   }
 }
 
+TEST_CASE("an entry for which the disk's writer has no time takes nothing of the budget") {
+  constexpr uint64_t kLarge = 40 * kMiB, kMax = 2048 * kMiB;  // two of them are more than may wait for the writer
+  const TempDir dir;
+  Cache cache({.folder = dir.path() / "cache", .disk_bytes_max = kMax});
+  const auto shelf = cache.open(key_of(0), kSamples);
+  // Made once: between two puts, the writer would have to write a whole entry while this thread goes round a loop.
+  const auto entry = entry_of(0, kLarge);
+  uint64_t tried = 0;
+  for (; shelf->report().refused == 0 && tried < 20; ++tried) {
+    shelf->put_on_disk(tried, identity_of(tried), entry.data(), kLarge);
+  }
+  REQUIRE(shelf->report().refused == 1);
+  REQUIRE(soon([&] { return shelf->report().disk_entries == tried - 1; }));
+  CHECK(soon([&] { return cache.available_disk_bytes() == kMax - cache.report().disk_bytes; }));
+}
+
 TEST_CASE("what a shelf on disk takes is counted alike while it is filled and by the next daemon") {
   const TempDir dir;
   const cache::Settings settings{.folder = dir.path() / "cache", .disk_bytes_max = kMiB};

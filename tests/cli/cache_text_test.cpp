@@ -15,7 +15,7 @@ namespace {
 
 json described() {
   return *json::parse(R"({
-    "cache": {"asked": "auto", "form": "decoded", "why": "all 2000 pictures fit: about 640 MB of 6 GB",
+    "cache": {"asked": "auto", "form": "decoded", "why": "all 2000 pictures fit: about 610 MiB of 5.6 GiB",
               "fields": [{"field": "image", "form": "decoded", "memory_entries": 1500, "memory_bytes": 503316480,
                           "disk_entries": 500, "disk_bytes": 167772160, "memory_hits": 4500, "disk_hits": 1500,
                           "misses": 2000, "stale": 0, "refused": 0},
@@ -50,7 +50,7 @@ std::string facts_of(Add add, const json& document) {
 
 TEST_CASE("describe says what the cache chose and how often it hits") {
   CHECK(facts_of(add_cache, described()) ==
-        "cache  decoded (asked: auto): all 2000 pictures fit: about 640 MB of 6 GB; hit rate 75 %\n");
+        "cache  decoded (asked: auto): all 2000 pictures fit: about 610 MiB of 5.6 GiB; hit rate 75 %\n");
   json asked = described();
   asked["cache"]["asked"] = "decoded", asked["cache"]["why"] = "", asked["cache"]["fields"] = json::array();
   CHECK(facts_of(add_cache, asked) == "cache  decoded\n");

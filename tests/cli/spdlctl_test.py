@@ -213,9 +213,9 @@ class WithDaemon(DaemonCase):
         with self.trained("kept"):
             text = self.ctl("describe", "kept").stdout
             field, = self.document("describe", "kept")["cache"]["fields"]
-        self.assertRegex(text, r"(?m)^listing +of 3 folders \d as kept, \d read$")
-        self.assertRegex(text, r"(?m)^cache +decoded \(asked: auto\): all 24 samples fit: about \d+ KB decoded, of "
-                               r"\d+ MB; hit rate \d+ %$")
+        self.assertRegex(text, r"(?m)^listing +3 folders: \d unchanged since the kept listing, \d read$")
+        self.assertRegex(text, r"(?m)^cache +decoded \(asked: auto\): all 24 samples fit: about \d+ KiB decoded, of "
+                               r"\d+ MiB; hit rate \d+ %$")
         self.assertRegex(text, r"(?m)^CACHED +FORM +IN MEMORY +BYTES +ON DISK +BYTES +HIT RATE +HITS +FROM DISK +MISSES")
         self.assertRegex(text, r"(?m)^image +decoded +24 +[\d.]+ KiB +0 +0 B +\d+ % +[\d,]+ +0 +\d+ +0 +0$")
         self.assertRegex(text, r"(?m)^cached +image: 24 of 24 samples  100 %$")

@@ -1,5 +1,7 @@
 // What a loader knows of its data: spdld_get_stats and its two lists, and the same in C++.
+#include <chrono>
 #include <spdld.hpp>
+#include <thread>
 
 #include "tests/client/session.h"
 
@@ -109,6 +111,20 @@ TEST_CASE("a daemon that tells too much of what is missing is cut short") {
   const Attached attached(script);
   CHECK(stats_of(attached.loader).missing == 16);
   CHECK(stats_of(attached.loader).missing_count == 16);
+}
+
+TEST_CASE("the daemon is told how long next has waited for batches, without the waiting for the attachment") {
+  FakeScript script;
+  script.before_attached = [] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
+  script.write = [](unsigned char*, uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  Attached attached(script);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5; ++i) next(attached.loader).reset();
+  const auto in_next_us = (std::chrono::steady_clock::now() - start) / std::chrono::microseconds(1);
+  REQUIRE(attached.daemon.wait_until([](const FakeCounts& counts) { return counts.releases == 5; }));
+  const uint64_t told_us = attached.daemon.counts().last_waited_us;
+  CHECK(told_us > 0);
+  CHECK(told_us <= static_cast<uint64_t>(in_next_us));
 }
 
 TEST_CASE("C++ has the same as values") {

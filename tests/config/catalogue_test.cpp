@@ -39,7 +39,7 @@ void check_parameters(const std::vector<Parameter>& parameters) {
     CHECK_FALSE(parameter.help.empty());
     CHECK(fits(parameter));
     CHECK(parameter.choices.empty() == (parameter.type != ParameterType::kChoice));
-    if (parameter.type == ParameterType::kNumbers) CHECK(parameter.count_min >= 1);
+    if (parameter.type == ParameterType::kNumbers) CHECK((parameter.count_min >= 1 || parameter.fallback));
     CHECK(parameter.count_min <= parameter.count_max);
     CHECK(parameter.min <= parameter.max);
   }
@@ -58,9 +58,10 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(operation.bind != nullptr);
     check_parameters(operation.parameters);
   }
-  CHECK(names == std::set<std::string_view>{"decode-image", "resize", "center-crop", "random-resized-crop",
+  CHECK(names == std::set<std::string_view>{"decode-image", "tile", "resize", "center-crop", "random-resized-crop",
                                             "horizontal-flip", "normalize", "convert", "parse-int", "parse-float",
-                                            "one-hot", "pad-bytes"});
+                                            "one-hot", "pad-bytes", "bytes", "parse-list", "parse-npy", "decode-mask",
+                                            "boxes", "points", "keep-with"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
@@ -92,6 +93,7 @@ TEST_CASE("what is allowed is said in words", "[config]") {
   CHECK(of("random-resized-crop", "scale") == "two numbers above 0 and at most 1");
   CHECK(of("horizontal-flip", "p") == "a number from 0 to 1");
   CHECK(of("normalize", "dtype") == "\"float16\", \"bfloat16\" or \"float32\"");
+  CHECK(of("parse-npy", "shape") == "no to four whole numbers from 1 to 1048576");
   CHECK(of("pad-bytes", "length") == "an integer from 1 to 1048576");
 }
 

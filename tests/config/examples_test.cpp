@@ -5,7 +5,9 @@
 #include <set>
 #include <sstream>
 
+#include "config/batch_operation.h"
 #include "config/catalogue.h"
+#include "config/check.h"
 #include "tests/config/expect.h"
 #include "tests/support/temp_dir.h"
 
@@ -66,7 +68,9 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(names == std::set<std::string>{"imagenet-train.toml", "imagenet-val.toml", "mix.toml", "png.toml", "spdld.toml",
+  CHECK(names == std::set<std::string>{"buckets.toml", "depth.toml", "detection.toml", "imagenet-train.toml",
+                                       "imagenet-val.toml", "lengths.toml", "mix.toml", "mixup.toml", "png.toml",
+                                       "ragged.toml", "segmentation.toml", "spdld.toml", "tiles.toml",
                                        "webdataset.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
@@ -140,12 +144,35 @@ TEST_CASE("the example of training names every key of a pipeline", "[config]") {
     INFO(key);
     CHECK(names_key(text, key));
   }
+  const std::string lengths = text_of(kExamples / "lengths.toml");
+  for (const Parameter& key : varying_keys()) {
+    INFO(key.name);
+    CHECK(names_key(lengths, std::string(key.name)));
+  }
+  CHECK(names_key(text_of(kExamples / "segmentation.toml"), "view"));
   std::string all;
   for (const auto& entry : std::filesystem::directory_iterator(kExamples)) all += text_of(entry.path());
+  for (const auto& operation : batch_operations()) {
+    INFO(operation.name);
+    CHECK(all.find("op = \"" + std::string(operation.name) + "\"") != std::string::npos);
+  }
   for (const auto& operation : operations()) {
     INFO(operation.name);
     CHECK(all.find("op = \"" + std::string(operation.name) + "\"") != std::string::npos);
   }
+}
+
+TEST_CASE("the example of buckets names every key of batches that are bounded by cost", "[config]") {
+  const std::string text = text_of(kExamples / "buckets.toml");
+  for (const char* key : {"cost_max", "cost", "cost_from", "cost_over", "size_max", "buckets", "bucket_edges"}) {
+    INFO(key);
+    CHECK(names_key(text, key));
+  }
+  const auto loaded = load_pipeline_file(kExamples / "buckets.toml");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  REQUIRE(loaded.value->batch.cost);
+  CHECK(loaded.value->batch.cost->over == CostOver::kLeaveOut);
 }
 
 TEST_CASE("the example of a mix names every key that a mix has beside others", "[config]") {

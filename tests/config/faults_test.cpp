@@ -94,9 +94,11 @@ TEST_CASE("means above 1 are refused with what to write, unless scale = 255 says
   expect_complaints(load_with(11, normalizing("mean = [0, 256, 0], std = [1, 1, 1], scale = 255")),
                     {{11, "output[0].ops[2].mean", "at most 255"}});
   expect_complaints(load_with(11, normalizing("mean = [0, 0, 0], std = [1, 1, 1], scale = 2")),
-                    {{11, "output[0].ops[2].scale", "1 or 255, not 2"}});
+                    {{11, "output[0].ops[2].scale", "1, 255 or 65535, not 2"}});
   expect_complaints(load_with(11, normalizing("mean = [0, 0], std = [1, 1, 1]")),
-                    {{11, "output[0].ops[2].mean", "three numbers"}});  // and nothing of its scale
+                    {{11, "output[0].ops[2]", "its `mean` has 2 numbers: write one for each"}});
+  expect_complaints(load_with(11, normalizing("mean = [0, 0, 0, 0, 0], std = [1, 1, 1]")),
+                    {{11, "output[0].ops[2].mean", "one to four numbers"}});  // and nothing of its count
 }
 
 }  // namespace

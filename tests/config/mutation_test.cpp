@@ -74,50 +74,41 @@ bool goes_round(const Loaded<PipelineSpec>& loaded) {
 
 constexpr int kMutations = 3000;
 
-}  // namespace
-
-TEST_CASE("damaged TOML pipelines", "[config]") {
-  const std::string text = example("imagenet-train.toml");
-  Mutator mutator(1);
+// `load` takes a text and gives a Loaded; `is_right` says whether that is as it must be.
+template <typename Load, typename IsRight>
+void damage(const std::string& text, uint32_t seed, const Load& load, const IsRight& is_right) {
+  Mutator mutator(seed);
   int values = 0;
   for (int i = 0; i < kMutations; ++i) {
     const auto damaged = mutator.mutate(text);
-    const auto loaded = load_pipeline_toml(damaged, "p.toml", "/files");
-    if (!is_value_or_complaint(loaded) || !goes_round(loaded)) FAIL(damaged << loaded.sentences());
+    const auto loaded = load(damaged);
+    if (!is_value_or_complaint(loaded) || !is_right(loaded)) FAIL(damaged << loaded.sentences());
     values += loaded ? 1 : 0;
   }
   CHECK(values > 0);  // comments are most of an example
   CHECK(values < kMutations);
 }
 
+Loaded<PipelineSpec> load_toml(const std::string& text) { return load_pipeline_toml(text, "p.toml", "/files"); }
+
+}  // namespace
+
+TEST_CASE("damaged TOML pipelines", "[config]") { damage(example("imagenet-train.toml"), 1, load_toml, goes_round); }
+
+TEST_CASE("damaged views", "[config]") {
+  for (const char* name : {"segmentation.toml", "detection.toml"}) damage(example(name), 4, load_toml, goes_round);
+}
+
 TEST_CASE("damaged JSON pipelines", "[config]") {
   const auto spec = load_pipeline_toml(example("webdataset.toml"), "p.toml", "/files");
   REQUIRE(spec);
-  const std::string text = full_json(*spec.value);
-  Mutator mutator(2);
-  int values = 0;
-  for (int i = 0; i < kMutations; ++i) {
-    const auto damaged = mutator.mutate(text);
-    const auto loaded = load_pipeline_json(damaged, "spec", "/files");
-    if (!is_value_or_complaint(loaded) || !goes_round(loaded)) FAIL(damaged << loaded.sentences());
-    values += loaded ? 1 : 0;
-  }
-  CHECK(values > 0);
-  CHECK(values < kMutations);
+  const auto load = [](const std::string& text) { return load_pipeline_json(text, "spec", "/files"); };
+  damage(full_json(*spec.value), 2, load, goes_round);
 }
 
 TEST_CASE("damaged daemon files", "[config]") {
-  const std::string text = example("spdld.toml");
-  Mutator mutator(3);
-  int values = 0;
-  for (int i = 0; i < kMutations; ++i) {
-    const auto damaged = mutator.mutate(text);
-    const auto loaded = load_daemon_toml(damaged, "spdld.toml");
-    if (!is_value_or_complaint(loaded)) FAIL(damaged << loaded.sentences());
-    values += loaded ? 1 : 0;
-  }
-  CHECK(values > 0);
-  CHECK(values < kMutations);
+  const auto load = [](const std::string& text) { return load_daemon_toml(text, "spdld.toml"); };
+  damage(example("spdld.toml"), 3, load, [](const auto&) { return true; });
 }
 
 }  // namespace spdld::config::mutation_test

@@ -149,7 +149,7 @@ TEST_CASE("a client of an older release is told what it lacks for such a pipelin
   const std::vector<std::string> old = {"push", "float64", "classes", "spec_refused"};
   CHECK_THAT(refusal_of(kRagged, old), Catch::Contains("'boxes' holds values of a ragged output") &&
                                            Catch::Contains("install this spdld's release"));
-  CHECK_THAT(refusal_of(kPadded, old), Catch::Contains("'text.lengths' holds lengths of a padded output"));
+  CHECK_THAT(refusal_of(kPadded, old), Catch::Contains("'text' holds rows of another length in each batch"));
   CHECK_THAT(refusal_of({{"flag", DType::kBool, {}, 1, 0}}, old), Catch::Contains("'flag' is of bool"));
   CHECK_THAT(refusal_of({{"flag", DType::kComplex128, {}, 16, 0}}, {"roles"}), Catch::Contains("of complex128"));
   CHECK_THAT(refusal_of({{"score", DType::kFloat64, {}, 8, 0}}, {"dtypes"}), Catch::Contains("of float64"));

@@ -1,47 +1,22 @@
 // Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes, whole and
 // reduced; and as an EXIF block. What can't be decoded must be an error; what can must lie where it says, and a box
 // must have what all has.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/tiff.h"
+#include "tests/fuzz/pictures.h"
 #include "tests/media/image/jpeg/planes_memory.h"
 
 namespace {
 
 using namespace spdld;
 
-constexpr int kSideMax = 2000;  // larger pictures say nothing new, slowly
-
-Box choose_box(const Size& size, const uint8_t* choice) {
-  const auto place = [](int side, uint8_t from, uint8_t share) {
-    const int start = side * from / 256;
-    return std::pair(start, std::max(1, (side - start) * share / 256));
-  };
-  const auto [x, width] = place(size.width, choice[0], choice[1]);
-  const auto [y, height] = place(size.height, choice[2], choice[3]);
-  return {x, y, width, height};
-}
-
-// Touches every byte that PixelRows promises.
-void touch(const PixelRows& rows, const Box& box) {
-  const Box& covers = rows.covers;
-  if (covers.x > box.x || covers.y > box.y || covers.x + covers.width < box.x + box.width ||
-      covers.y + covers.height < box.y + box.height) {
-    std::abort();
-  }
-  unsigned sum = 0;
-  for (int y = covers.y; y < covers.y + covers.height; ++y) {
-    const uint8_t* row = rows.row(y);
-    for (size_t i = 0; i < static_cast<size_t>(covers.width) * 3 + PixelRows::kSlackBytes; ++i) sum += row[i];
-  }
-  volatile unsigned sink = sum;
-  (void)sink;
-}
+using fuzz::choose_box;
 
 // Whole planes, with all their bytes written, and those of a box.
 void check_planes(image::ImageDecoder& decoder, const Box& box) {
@@ -99,12 +74,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     if (picture.error().message.empty()) std::abort();
     return 0;
   }
-  if (picture->width > kSideMax || picture->height > kSideMax) return 0;
+  if (fuzz::is_too_large(*picture)) return 0;
   std::array<bool, 2> decoded{};
   for (const bool whole : {false, true}) {
     const Box box = whole ? Box{0, 0, picture->width, picture->height} : choose_box(*picture, bytes);
     decoded[whole] = bool(decoder->decode(box, rows));
-    if (decoded[whole]) touch(rows, box);
+    if (decoded[whole]) fuzz::check_rows(rows, box);
   }
   if (decoded[0] != decoded[1]) std::abort();  // the verdict must not depend on the box
   check_planes(*decoder, choose_box(*picture, bytes));

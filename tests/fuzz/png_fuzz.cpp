@@ -4,7 +4,6 @@
 // bytes say so: else nearly every input would end at a checksum.
 #include <zlib.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -12,22 +11,11 @@
 #include <vector>
 
 #include "daemon/media/image/image_decoder.h"
+#include "tests/fuzz/pictures.h"
 
 namespace {
 
 using namespace spdld;
-
-constexpr int kSideMax = 2000;  // larger pictures say nothing new, slowly
-
-Box choose_box(const Size& size, const uint8_t* choice) {
-  const auto place = [](int side, uint8_t from, uint8_t share) {
-    const int start = side * from / 256;
-    return std::pair(start, std::max(1, (side - start) * share / 256));
-  };
-  const auto [x, width] = place(size.width, choice[0], choice[1]);
-  const auto [y, height] = place(size.height, choice[2], choice[3]);
-  return {x, y, width, height};
-}
 
 void correct_checksums(std::vector<uint8_t>& png) {
   constexpr size_t kSignatureBytes = 8, kFrameBytes = 12;
@@ -41,20 +29,16 @@ void correct_checksums(std::vector<uint8_t>& png) {
   }
 }
 
-// The same pixels in the box as in the whole; every byte that PixelRows promises is read.
+// The same pixels in the box as in the whole.
 void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
+  fuzz::check_rows(rows, box);
   const Box& covers = rows.covers;
-  if (covers.x > box.x || covers.y > box.y || covers.x + covers.width < box.x + box.width ||
-      covers.y + covers.height < box.y + box.height) {
-    std::abort();
-  }
+  const ptrdiff_t pixel = rows.format.pixel_bytes();
+  if (!(rows.format == whole.format)) std::abort();
   for (int y = covers.y; y < covers.y + covers.height; ++y) {
-    const uint8_t* wanted = whole.row(y) + 3 * static_cast<ptrdiff_t>(covers.x - whole.covers.x);
-    if (std::memcmp(rows.row(y), wanted, 3 * static_cast<size_t>(covers.width)) != 0) std::abort();
+    const uint8_t* wanted = whole.row(y) + pixel * (covers.x - whole.covers.x);
+    if (std::memcmp(rows.row(y), wanted, static_cast<size_t>(pixel * covers.width)) != 0) std::abort();
   }
-  const uint8_t* slack = rows.row(covers.y + covers.height - 1) + 3 * static_cast<ptrdiff_t>(covers.width);
-  volatile unsigned sink = 0;
-  for (size_t i = 0; i < PixelRows::kSlackBytes; ++i) sink = sink + slack[i];
 }
 
 }  // namespace
@@ -68,17 +52,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if ((bytes[4] & 2) == 0) correct_checksums(png);
 
   const bool exif = (bytes[4] & 1) != 0;
-  const auto picture = decoder->open(png, exif);
+  const image::Pixels pixels{static_cast<image::Colours>(bytes[4] >> 2 & 3), (bytes[4] & 16) != 0 ? 16 : 8};
+  const auto picture = decoder->open(png, exif, false, pixels);
   if (!picture) {
     if (picture.error().message.empty()) std::abort();
     return 0;
   }
-  if (picture->width > kSideMax || picture->height > kSideMax) return 0;
-  const Box box = choose_box(*picture, bytes);
+  if (fuzz::is_too_large(*picture)) return 0;
+  const Box box = fuzz::choose_box(*picture, bytes);
   const bool decoded = bool(decoder->decode({0, 0, picture->width, picture->height}, whole));
   if (bool(decoder->decode(box, some)) != decoded) std::abort();  // the verdict must not depend on the box
   if (decoded) compare(some, whole, box);
-  if (!decoder->open(png, exif, true) || bool(decoder->decode(box, some)) != decoded) std::abort();
+  if (!decoder->open(png, exif, true, pixels) || bool(decoder->decode(box, some)) != decoded) std::abort();
   if (decoded) compare(some, whole, box);
   return 0;
 }

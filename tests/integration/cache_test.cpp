@@ -63,7 +63,7 @@ Pixels take_pixels(Loader& loader) {
     if (next.result == SPDLD_END_OF_EPOCH) continue;
     if (next.result != SPDLD_OK) throw Exception(next.result, "no batch in time");
     const spdld_tensor image = next.batch["image"], ids = next.batch["sample_id"];
-    const size_t size = 3 * 32 * 32;
+    const auto size = static_cast<size_t>(image.shape[1] * image.shape[2] * image.shape[3]);
     for (size_t i = 0; i < next.batch.info().valid; i++) {
       int64_t id = 0;
       std::memcpy(&id, static_cast<const char*>(ids.address) + i * sizeof id, sizeof id);
@@ -279,37 +279,47 @@ TEST_CASE("a folder on disk outlives the daemon, and a damaged one costs time al
   CHECK(cache(daemon)["damaged"] == 1);
 }
 
-TEST_CASE("pipelines that turn pictures and pipelines that do not share no planes, in memory and on disk") {
+// Two pipelines over the same pictures that decode them in different ways: `name` and, with `decode`, `other`. The one
+// does not take what the cache keeps for the other, in memory and on disk, also after a restart.
+void check_that_nothing_is_shared(const std::string& name, const std::string& other, const std::string& decode) {
   TempDir disk;
   const bool on_disk = GENERATE(false, true);
   const std::string folder = "\nfolder = \"" + disk.path().string() + "\"";
   DaemonProcess daemon(settings(on_disk ? "ram_bytes_max = 0" + folder : "ram_bytes_max = \"256MiB\""));
   const std::string photos = daemon.dir() / "turned";
   make_turned_photos(std::filesystem::path(photos) / "class");
-  const auto turned = [&](const std::string& cache) { return small_job(daemon, "turned-" + cache, photos, cache); };
-  const auto stored = [&](const std::string& cache) {
-    return small_job(daemon, "stored-" + cache, photos, cache, ", exif = false");
+  const auto first = [&](const std::string& cache) { return small_job(daemon, name + "-" + cache, photos, cache); };
+  const auto second = [&](const std::string& cache) {
+    return small_job(daemon, other + "-" + cache, photos, cache, decode);
   };
-  const Pixels upright = pixels(turned("off")), lying = pixels(stored("off"));
-  REQUIRE((upright != lying));
+  const Pixels of_first = pixels(first("off")), of_second = pixels(second("off"));
+  REQUIRE((of_first != of_second));
   for (const std::string cache : {"decoded", "encoded"}) {
     CAPTURE(on_disk, cache);
-    CHECK((pixels(turned(cache)) == upright));
-    CHECK((pixels(stored(cache)) == lying));
-    CHECK((pixels(turned(cache)) == upright));
+    CHECK((pixels(first(cache)) == of_first));
+    CHECK((pixels(second(cache)) == of_second));
+    CHECK((pixels(first(cache)) == of_first));
   }
   if (!on_disk) return;
   daemon.stop(SIGTERM);
   daemon.start();
   for (const std::string cache : {"decoded", "encoded"}) {
     CAPTURE(cache);
-    CHECK((pixels(stored(cache)) == lying));
-    CHECK(field(daemon, "stored-" + cache)["disk_hits"] == 2 * kPhotos);
-    CHECK(field(daemon, "stored-" + cache)["form"] == cache);
-    CHECK((pixels(turned(cache)) == upright));
-    CHECK(field(daemon, "turned-" + cache)["disk_hits"] > 0);
-    CHECK(field(daemon, "turned-" + cache)["form"] == cache);
+    CHECK((pixels(second(cache)) == of_second));
+    CHECK(field(daemon, other + "-" + cache)["disk_hits"] == 2 * kPhotos);
+    CHECK(field(daemon, other + "-" + cache)["form"] == cache);
+    CHECK((pixels(first(cache)) == of_first));
+    CHECK(field(daemon, name + "-" + cache)["disk_hits"] > 0);
+    CHECK(field(daemon, name + "-" + cache)["form"] == cache);
   }
+}
+
+TEST_CASE("pipelines that turn pictures and pipelines that do not share no planes, in memory and on disk") {
+  check_that_nothing_is_shared("turned", "stored", ", exif = false");
+}
+
+TEST_CASE("pipelines in colours and in grey share no planes, in memory and on disk") {
+  check_that_nothing_is_shared("colours", "grey", ", colours = \"grey\"");
 }
 
 TEST_CASE("an archive that is rewritten in place, with its time set back, is read again by the next run") {

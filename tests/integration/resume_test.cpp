@@ -19,7 +19,7 @@ namespace {
 constexpr int kClasses = 3;
 
 // A sanitizer makes a process's start many times slower.
-constexpr int kCycles = SPDLD_SANITIZED ? 15 : 75;  // of each of four settings
+constexpr int kCycles = SPDLD_SANITIZED ? 12 : 60;  // of each of five settings
 
 struct Setting {
   const char* what;
@@ -31,7 +31,7 @@ struct Setting {
 };
 
 std::vector<Setting> settings() {
-  std::vector<Setting> all(4);
+  std::vector<Setting> all(5);
   all[0] = {"one rank, short", 41, 1, {}};
   all[0].spec.batch_size = 4, all[0].spec.epochs = 5;
   all[1] = {"two ranks, drop, nothing cached", 50, 2, {}};
@@ -41,6 +41,8 @@ std::vector<Setting> settings() {
   all[2].spec.extra_order = "shuffle = false";
   all[3] = {"three ranks, of which some have none of the last step, bad pictures substituted", 25, 3, {}, 0, true};
   all[3].spec.batch_size = 2, all[3].spec.epochs = 8, all[3].spec.cache = "decoded";
+  all[4] = {"two ranks, batches bounded by cost, bad pictures substituted", 47, 2, {}, 0, true};
+  all[4].spec.cost_max = 1500, all[4].spec.epochs = 7;
   return all;
 }
 

@@ -3,10 +3,10 @@ import re
 from pathlib import Path
 
 LOWEST = ("proto", "config")
-SIBLINGS = ("source", "sampler", "media", "memory")
+SIBLINGS = ("source", "sampler", "media", "mixing", "memory")
 # What stands above the media knows none of them, but for the values that `from` takes out of JSON.
 BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/media/text/json", "daemon/batch",
-                  "daemon/cache")
+                  "daemon/cache", "daemon/rows")
 
 # Room (a folder) -> the rooms whose headers it may include, beside its own; "NAME/" stands for all rooms below NAME. The
 # longest folder that fits a file is its room.
@@ -16,12 +16,16 @@ ROOMS = {
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
-    **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("image", "text", "bytes")},
+    **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
+    # A view's boxes and their classes are lists of numbers, as operations on text read them.
+    "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
     **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
        for codec in ("jpeg", "png")},
+    "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
     "daemon/cache": (*LOWEST, "daemon/base", "daemon/source"),
+    "daemon/rows": (*LOWEST, "daemon/base", "daemon/source", "daemon/media"),
     "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
     "daemon/pipeline": (*BELOW_PIPELINE,),
     "daemon/delivery": (*BELOW_PIPELINE,),
@@ -48,7 +52,7 @@ LIBRARIES = {
     "zlib.h": ("daemon/media/image/png/", "tests/"),
     "simdjson.h": ("daemon/media/text/json/",),
     "toml++": ("config/document.cpp",),
-    "hwy/": ("daemon/media/image/", "tests/media/image/"),
+    "hwy/": ("daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
     "boost/asio": ("daemon/base/event_loop.cpp",),
     "spdlog/": ("daemon/base/log.cpp",),
     "fmt/": ("daemon/base/log.cpp",),

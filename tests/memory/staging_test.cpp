@@ -87,6 +87,30 @@ TEST_CASE("who waits first is served first, and nobody overtakes") {
         }) == "");
 }
 
+TEST_CASE("an idle buffer is for nobody who comes later than a ring that waits for another size") {
+  FakeCuda fake;
+  CHECK(in_child(fake, [] {
+          Desk desk(6 * kMiB);
+          Ring one(desk, 2 * kMiB), two(desk, 2 * kMiB), large(desk, 6 * kMiB), newcomer(desk, 2 * kMiB);
+          for (Ring* small : {&one, &two}) {
+            EXPECT(!small->take());
+            desk.staging->tick();
+            EXPECT(small->take());
+          }
+          EXPECT(!large.take());
+          desk.staging->give_back(std::move(one.buffer));
+          EXPECT(!newcomer.take());  // else the large one would wait as long as small ones come
+          desk.staging->give_back(std::move(two.buffer));
+          desk.staging->tick();
+          EXPECT(large.take());
+          EXPECT(newcomer.room.count() == 0);
+          desk.staging->give_back(std::move(large.buffer));
+          desk.staging->tick();
+          EXPECT(newcomer.take());
+          desk.staging->give_back(std::move(newcomer.buffer));
+        }) == "");
+}
+
 TEST_CASE("what is set aside and not fetched goes to the next, also when its ring ends") {
   FakeCuda fake;
   CHECK(in_child(fake, [] {

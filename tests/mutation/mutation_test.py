@@ -15,7 +15,7 @@ import mutants  # noqa: E402
 
 OPTIONS = cases.options("build")
 MUTANTS = ROOT / "tests/mutation/mutants"
-ROOMS = ("proto", "config", "base", "source", "sampler", "media", "memory", "cache", "batch", "pipeline",
+ROOMS = ("proto", "config", "base", "source", "sampler", "media", "memory", "rows", "mixing", "cache", "batch", "pipeline",
          "delivery", "control", "node", "client", "cli")
 
 TINY = {

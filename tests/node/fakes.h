@@ -96,7 +96,7 @@ class FakeStream final : public pipeline::SeekableFiller {
   bool fill(batch::Slot& slot) override {
     if (stopped || (epochs_ && next.epoch >= epochs_)) return false;
     batch::Batch& batch = open.emplace_back();
-    batch.slot = &slot, batch.run = run, batch.position = next, batch.slice = sharding_.slice(next.step);
+    batch.slot = &slot, batch.run = run, batch.position = next, batch.slice = sharding_.slice(next);
     batch.fill_ns = 1000;
     next = sharding_.by_one_name({next.epoch, next.step + 1});
     if (!holds) make();

@@ -62,7 +62,7 @@ class TapRig final : public pipeline::FillObserver, public FakeFillers {
   // Their next batch comes.
   void send() {
     const sampler::Position position{sent / 4, sent % 4};
-    batch::Batch batch{&their_slots[sent % 8], 0, position, theirs.sharding.slice(position.step)};
+    batch::Batch batch{&their_slots[sent % 8], 0, position, theirs.sharding.slice(position)};
     batch.substituted = {2}, batch.masked = {9};
     batch.flaws = {{2, batch::FlawKind::kDamaged, 0, "s", "bad"}};
     for (uint64_t i = 0; i < 10; i++) {

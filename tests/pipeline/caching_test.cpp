@@ -31,7 +31,8 @@ CacheNeeds needs(uint64_t available_bytes) {
 
 TEST_CASE("auto keeps pictures decoded where a good part of them fits") {
   CHECK(choose_cache(Form::kAuto, needs(kGiga)).form == Form::kDecoded);
-  CHECK_THAT(choose_cache(Form::kAuto, needs(kGiga)).why, Catch::Contains("all 1000 samples fit: about 300 MB"));
+  CHECK_THAT(choose_cache(Form::kAuto, needs(kGiga)).why,
+             Catch::Contains("all 1000 samples fit: about 286 MiB decoded, of 954 MiB"));
   CHECK(choose_cache(Form::kAuto, needs(kGiga / 10)).form == Form::kDecoded);
   CHECK_THAT(choose_cache(Form::kAuto, needs(kGiga / 10)).why, Catch::StartsWith("33 % of the samples fit"));
   CHECK(choose_cache(Form::kAuto, needs(kGiga / 20)).form == Form::kOff);
@@ -117,7 +118,9 @@ TEST_CASE("pictures without planes count with their bytes among pictures that ha
     return content.size();
   };
   std::filesystem::create_directory(dir.path() / "a");
-  const auto size_text = [](uint64_t bytes) { return "about " + std::to_string((bytes + 500) / 1000) + " KB decoded"; };
+  const auto size_text = [](uint64_t bytes) {
+    return "about " + std::to_string((bytes + 512) / 1024) + " KiB decoded";
+  };
   const uint64_t cmyk_bytes = jpeg("cmyk.jpg", true);
   config::SourceSpec source;
   source.type = "image-folder", source.uris = {dir.path().string()};

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kChains = 8000;
 constexpr double kSizeMost = 40;  // sizes are small, so that thousands of chains are run in seconds
+constexpr double kShapeMost = 4;  // of each dimension of an array
 constexpr uint8_t kUntouched = 0xA5;
 
 class Chains {
@@ -26,7 +27,7 @@ class Chains {
   config::Value value_of(const config::Parameter& parameter) {
     using Type = config::ParameterType;
     const auto number = [&] {
-      const double most = parameter.name == "size" ? kSizeMost : parameter.max;
+      const double most = parameter.name == "size" ? kSizeMost : parameter.name == "shape" ? kShapeMost : parameter.max;
       const double part = static_cast<double>(1 + below(100)) / 100;
       const double value = parameter.min + (most - parameter.min) * part;
       return parameter.whole ? std::max(1.0, std::floor(value)) : value;
@@ -57,7 +58,9 @@ class Chains {
   config::OperationSpec operation(const config::Signature& before) {
     std::vector<const config::OperationType*> fitting;
     for (const auto& type : config::operations())
-      if (type.takes == before.kind || below(20) == 0) fitting.push_back(&type);
+      // Followers of a view fit no chain that stands alone.
+      if ((type.takes == before.kind && type.view_part != config::ViewPart::kFollows) || below(20) == 0)
+        fitting.push_back(&type);
     if (fitting.empty()) fitting.push_back(&config::operations()[below(config::operations().size())]);
     const config::OperationType& type = *fitting[below(fitting.size())];
     config::OperationSpec spec{.op = std::string(type.name), .parameters = {}, .where = {}};

@@ -56,7 +56,7 @@ TEST_CASE("a spec that does not fit the data set is refused with a sentence that
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "decode-image")}), listing),
                     Contains("decode-image can't follow"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "text")}), listing),
-                    Contains("parse-int, parse-float or pad-bytes"));
+                    Contains("parse-int, parse-float"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class", "parse-int")}), listing), Contains("parse-int"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "path", "parse-int")}), listing), Contains("not a number"));
   CHECK_THROWS_WITH(pipeline::Plan(with({output("a", "class"), output("a", "class")}), listing), Contains("'a'"));
@@ -104,6 +104,23 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK(why_unprepared({picture("a", true), picture("b", true, true)}) ==
         "decode-image with fast = true leaves no planes to keep");
   CHECK(why_unprepared({picture("a", true)}).empty());
+  const auto of = [&](const std::string& name, const std::string& colours, int64_t bits) {
+    config::OutputSpec spec = picture(name, true);
+    spec.ops[0].parameters["colours"] = colours;
+    spec.ops[0].parameters["bits"] = bits;
+    if (bits == 16) spec.ops.back().parameters["dtype"] = std::string("uint16");
+    return spec;
+  };
+  CHECK(is_picture({of("a", "grey", 8), of("b", "grey", 8)}));
+  CHECK_FALSE(is_picture({of("a", "grey", 8), picture("b", true)}));
+  CHECK_FALSE(is_picture({of("a", "rgb", 16)}));
+  CHECK_FALSE(is_picture({of("a", "rgba", 8), picture("b", true)}));
+  CHECK(why_unprepared({of("a", "rgba", 8)}) == "pictures of 16 bits, or with alpha, have no planes to keep");
+  const auto id = [&](const config::OutputSpec& spec) {
+    return pipeline::Plan(with({spec}), listing).fetched()[0].representation->id();
+  };
+  CHECK(id(of("a", "rgb", 8)) == id(picture("a", true)));
+  CHECK(id(of("a", "grey", 8)) == id(picture("a", true)) + ", luma alone");
 }
 
 TEST_CASE("a plan tells the versions of its operations and of the code beneath them") {

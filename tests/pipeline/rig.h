@@ -30,9 +30,14 @@ struct Given {
   size_t slots = 3;
   uint64_t short_of_memory_at = UINT64_MAX;  // twice
   pipeline::Patience patience = {};
-  std::shared_ptr<ByteBudget> budget = {};  // of its samples in flight; none: no bound
-  std::vector<uint64_t> mixed = {};         // several sources of so many samples, in the place of `samples`
-  std::vector<double> weights = {};         // of theirs; or none
+  std::shared_ptr<ByteBudget> budget = {};       // of its samples in flight; none: no bound
+  std::vector<uint64_t> mixed = {};              // several sources of so many samples, in the place of `samples`
+  std::vector<double> weights = {};              // of theirs; or none
+  std::vector<config::OutputSpec> outputs = {};  // in the place of "value" and "label"; one is called "value"
+  // In the place of the pipeline's own.
+  std::function<std::unique_ptr<pipeline::Finisher>()> finisher = {};
+  bool mixes = false;                            // neighbours, by mixup; with the tensor "partner"
+  std::vector<batch::TensorPlace> further = {};  // of the batch, behind the plan's tensors
 };
 
 inline config::PipelineSpec make_spec(const Given& given) {
@@ -51,6 +56,16 @@ inline config::PipelineSpec make_spec(const Given& given) {
     if (!given.weights.empty()) spec.sources[i].weight = given.weights[i];
   }
   spec.outputs = {{"value", "text", {{"parse-int", {}, {}}}, {}}, {"label", "class", {}, {}}};
+  if (!given.outputs.empty()) spec.outputs = given.outputs;
+  if (given.mixes) {
+    config::BatchOperationSpec mixup;
+    mixup.op = "mixup", mixup.images = {"vector"};
+    mixup.parameters["alpha"] = 1.0;
+    spec.batch.ops = {mixup};
+    spec.batch.group = 2, spec.batch.partner = "partner";
+    const config::Parameters one_hot = {{"classes", int64_t{7}}, {"smoothing", 0.0}, {"dtype", std::string("float32")}};
+    spec.outputs.push_back({"vector", "class", {{"one-hot", one_hot, {}}}, {}});
+  }
   return spec;
 }
 
@@ -68,6 +83,7 @@ struct Received {
   batch::Batch batch;
   std::vector<int64_t> values, ids;
   std::vector<uint8_t> mask;
+  std::vector<int64_t> partners = {};  // where they are mixed
 };
 
 // A stream, its slots, and one who takes its news: batches are read and their slots filled again at once.
@@ -85,9 +101,10 @@ class Rig final : public pipeline::FillObserver {
                                                                           .budget = given.budget,
                                                                           .patience = given.patience})),
         sharding_(pipeline->samples(), pipeline->spec().batch, 0, 1),
-        layout_(pipeline->plan().tensors(), sharding_.batch_size(), 1 << 20),
-        stream(
-            std::make_unique<pipeline::Stream>(pipeline, sharding_, layout_, given.slots, sampler::Position{}, *this)) {
+        layout_(with(pipeline->plan().tensors(), given.further), sharding_.batch_size(), 1 << 20),
+        stream(std::make_unique<pipeline::Stream>(
+            pipeline, sharding_, layout_, given.slots, sampler::Position{}, *this,
+            given.finisher ? given.finisher() : pipeline::make_finisher(*pipeline, layout_))) {
     for (uint32_t i = 0; i < given.slots; i++)
       slots.push_back({i, std::make_unique<memory::HostSlot>(layout_.slot_bytes(), memory::Access::kWritable)});
   }
@@ -113,6 +130,7 @@ class Rig final : public pipeline::FillObserver {
     if (pipeline->plan().has_mask())
       for (uint64_t i = 0; i < batch.slice.count; i++)
         received.mask.push_back(*layout_.sample_at(batch.slot->memory->fill_address(), index("mask"), i));
+    if (!pipeline->spec().batch.ops.empty()) received.partners = column("partner", batch);
     if (refill) stream->fill(*batch.slot);
     return received;
   }
@@ -151,6 +169,11 @@ class Rig final : public pipeline::FillObserver {
   bool quiet = false;
 
  private:
+  static std::vector<batch::TensorPlace> with(std::vector<batch::TensorPlace> tensors,
+                                              const std::vector<batch::TensorPlace>& further) {
+    tensors.insert(tensors.end(), further.begin(), further.end());
+    return tensors;
+  }
   size_t index(const std::string& name) const {
     for (size_t i = 0; i < layout_.tensors().size(); i++)
       if (layout_.tensors()[i].name == name) return i;

@@ -241,7 +241,7 @@ TEST_CASE("a rank that a short last step leaves without samples gets an empty ba
   CHECK(rig.take().batch.slice.count == 1);
   const config::BatchSpec two{.size = 4, .global_size = 0, .last = config::LastBatch::kShort};
   const sampler::Sharding second(1, two, 0, 2), first(1, two, 1, 2);
-  CHECK(first.slice(0).count + second.slice(0).count == 1);
+  CHECK(first.slice({0, 0}).count + second.slice({0, 0}).count == 1);
 }
 
 }  // namespace spdld::stream_test

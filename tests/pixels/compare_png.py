@@ -68,7 +68,8 @@ def filtered(row, above, step, kind):
     return bytes(out)
 
 
-def written(rng, colour, depth, interlaced, transparent):
+def written(rng, colour, depth, interlaced, transparent, kept=None):
+    """A PNG. `kept` gets its samples, and its palette where it has one."""
     channels = CHANNELS[colour]
     x, y = np.arange(WIDTH), np.arange(HEIGHT)[:, None]
     slope = (x + 2 * y)[:, :, None] * (1 << depth) // 200 + np.arange(channels) * 3
@@ -83,7 +84,12 @@ def written(rng, colour, depth, interlaced, transparent):
     header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, depth, colour, 0, 0, int(interlaced))
     png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"gAMA", struct.pack(">I", 30000))
     if colour == 3:
-        png += chunk(b"PLTE", rng.integers(0, 256, 3 << depth, np.uint8).tobytes())
+        palette = rng.integers(0, 256, 3 << depth, np.uint8)
+        png += chunk(b"PLTE", palette.tobytes())
+        if kept is not None:
+            kept["palette"] = palette.reshape(-1, 3).astype(np.int64)
+    if kept is not None:
+        kept["samples"] = samples.astype(np.int64)
     if transparent:
         png += chunk(b"tRNS", TRANSPARENT[colour])
     return png + chunk(b"IDAT", zlib.compress(raw, 9)) + chunk(b"IEND", b"")

@@ -37,7 +37,8 @@ nlohmann::json answer(Rooms& rooms, uint64_t sample, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {{"error", "can't read " + path}};
   const std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
-  const auto size = rooms.decoder->open(bytes, rooms.program.way().exif);
+  const image::DecodeWay& way = rooms.program.way();
+  const auto size = rooms.decoder->open(bytes, way.exif, way.strict, way.pixels);
   if (!size) return {{"error", size.error().message}};
   rooms.program.resolve(*size, {rooms.seed, 0, sample}, rooms.geometry);
   const auto decoded = rooms.decoder->decode(rooms.geometry.decoded, rooms.rows);

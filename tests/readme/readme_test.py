@@ -57,7 +57,7 @@ def completed(part):
         del whole["source"]
     for key, value in part.items():
         whole[key] = {**whole.get(key, {}), **value} if isinstance(value, dict) else value
-    if "global_size" in whole["batch"]:
+    if "global_size" in whole["batch"] or "cost_max" in whole["batch"]:
         del whole["batch"]["size"]
     return whole
 

@@ -19,23 +19,23 @@ Sharding cut(uint64_t samples, uint64_t size, config::LastBatch last, uint64_t w
 
 // The first position behind an epoch's last one.
 uint64_t end_of(const Sharding& sharding) {
-  const Slice last = sharding.slice(sharding.steps() - 1);
+  const Slice last = sharding.slice({0, sharding.steps() - 1});
   return last.first + last.count;
 }
 
 void check_pair(const Sharding& a, const Sharding& b) {
   CHECK(covers(a, b) == (end_of(a) >= end_of(b)));
   for (uint64_t step = 0; step < b.steps(); step++) {
-    const uint64_t first = b.slice(step).first;
+    const uint64_t first = b.slice({0, step}).first;
     if (covers(a, b)) {
       const Position with = step_with(a, b, {3, step});
       REQUIRE(with.epoch == 3);
-      const Slice slice = a.slice(with.step);
+      const Slice slice = a.slice({0, with.step});
       CHECK((slice.first <= first && first < slice.first + slice.count));
     }
     const Position from = step_from(a, b, {3, step});
     uint64_t expected = 0;
-    while (expected < a.steps() && a.slice(expected).first < first) expected++;
+    while (expected < a.steps() && a.slice({0, expected}).first < first) expected++;
     CHECK(from == a.by_one_name({3, expected}));
   }
   CHECK(step_from(a, b, {3, b.steps()}) == Position{4, 0});

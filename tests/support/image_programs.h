@@ -13,11 +13,11 @@
 namespace spdld::test {
 
 // The output whose operations are written as in a pipeline file, after decode-image.
-inline config::OutputSpec output_of(const std::string& ops) {
+inline config::OutputSpec output_of(const std::string& ops, const std::string& decode = "") {
   const auto spec = config::load_pipeline_toml(
       "name = \"t\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = \"image\"\n"
-      "from = \"image\"\nops = [{ op = \"decode-image\" }, " +
-          ops + "]\n",
+      "from = \"image\"\nops = [{ op = \"decode-image\"" +
+          decode + " }, " + ops + "]\n",
       "test.toml");
   INFO(spec.sentences());
   REQUIRE(spec);
@@ -25,6 +25,10 @@ inline config::OutputSpec output_of(const std::string& ops) {
 }
 
 inline PictureChain program_of(const std::string& ops) { return PictureChain(output_of(ops)); }
+
+inline PictureChain grey_program_of(const std::string& ops) {
+  return PictureChain(output_of(ops, ", colours = \"grey\""));
+}
 
 inline PixelRows noise(const Size& size, uint32_t seed) {
   std::mt19937 random(seed);
@@ -40,15 +44,17 @@ inline PixelRows noise(const Size& size, uint32_t seed) {
 
 // The part of `whole` that `box` covers, in memory of its own: what a decoder gives that decodes no more than that.
 inline PixelRows part_of(const PixelRows& whole, const Box& box) {
+  const int pixel = whole.format.pixel_bytes();
   PixelRows rows;
+  rows.format = whole.format;
   rows.covers = box;
   rows.picture = whole.picture;
-  rows.stride_bytes = static_cast<size_t>(box.width) * 3;
+  rows.stride_bytes = static_cast<size_t>(box.width) * static_cast<size_t>(pixel);
   uint8_t* to = rows.memory.resize(rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
   std::memset(to, 0xAA, rows.memory.size());
   for (int y = 0; y < box.height; ++y) {
-    std::memcpy(to + rows.stride_bytes * static_cast<size_t>(y), whole.row(box.y + y) + 3 * (box.x - whole.covers.x),
-                rows.stride_bytes);
+    std::memcpy(to + rows.stride_bytes * static_cast<size_t>(y),
+                whole.row(box.y + y) + pixel * (box.x - whole.covers.x), rows.stride_bytes);
   }
   return rows;
 }

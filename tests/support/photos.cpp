@@ -21,6 +21,9 @@ void make_photos(const std::filesystem::path& folder, int count, int classes, in
 }
 
 std::string PhotoSpec::toml(const std::filesystem::path& folder) const {
+  std::string size = "size = " + std::to_string(batch_size);
+  if (global_size) size = "global_size = " + std::to_string(global_size);
+  if (cost_max) size = "cost_max = " + std::to_string(cost_max) + "\ncost = \"pixels\"\nbuckets = 5";
   return "name = \"" + name + "\"\nseed = " + std::to_string(seed) + "\non_bad = \"" + on_bad + "\"\ncache = \"" +
          cache + "\"\nshare = \"" + share + "\"\n" + extra + "\n[source]\ntype = \"image-folder\"\nuri = \"" +
          folder.string() + "\"\n" + extra_source + "\n[order]\nepochs = " + std::to_string(epochs) + "\n" +
@@ -29,8 +32,8 @@ std::string PhotoSpec::toml(const std::filesystem::path& folder) const {
          "  { op = \"random-resized-crop\", size = [32, 32], box = \"box\" },\n  { op = \"horizontal-flip\" },\n"
          "  { op = \"normalize\", mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }]\n"
          "[[output]]\nname = \"label\"\nfrom = \"class\"\n[batch]\n" +
-         (global_size ? "global_size = " + std::to_string(global_size) : "size = " + std::to_string(batch_size)) +
-         "\nlast = \"" + last + "\"\nprefetch_depth = " + std::to_string(prefetch_depth) + "\n" + extra_batch + "\n";
+         size + "\nlast = \"" + last + "\"\nprefetch_depth = " + std::to_string(prefetch_depth) + "\n" + extra_batch +
+         "\n";
 }
 
 }  // namespace spdld::test

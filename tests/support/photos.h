@@ -22,6 +22,7 @@ struct PhotoSpec {
   std::string extra_batch = {}, extra_order = {};  // further lines of [batch] and [order]
   std::string extra = {}, extra_source = {};       // ... of the top and of [source]
   int global_size = 0;                             // in the place of batch_size
+  int cost_max = 0;                                // pixels; the same
   std::string toml(const std::filesystem::path& folder) const;
 };
 

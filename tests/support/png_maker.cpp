@@ -194,6 +194,7 @@ MadePng make_png(int width, int height, const PngOptions& options) {
   append(made.bytes, png_chunk("IEND", {}));
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
+      made.first_samples.push_back(static_cast<int>(samples.at(x, y, 0)));
       for (int c = 0; c < 3; ++c) made.rgb.push_back(samples.rgb(x, y, c));
     }
   }

@@ -22,7 +22,8 @@ struct PngOptions {
 
 struct MadePng {
   std::vector<uint8_t> bytes;
-  std::vector<uint8_t> rgb;  // 3 * width bytes a row: samples as 8 bits, without alpha
+  std::vector<uint8_t> rgb;        // 3 * width bytes a row: samples as 8 bits, without alpha
+  std::vector<int> first_samples;  // of each pixel, as stored: red, grey, or the number of a palette's colour
 };
 
 MadePng make_png(int width, int height, const PngOptions& options = {});

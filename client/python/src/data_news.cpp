@@ -66,7 +66,7 @@ nb::dict dict_of(const spdld::Stats& stats) {
   for (const auto& reason : stats.reasons) {
     nb::dict entry;
     entry["reason"] = text_of(reason.reason);
-    entry["kind"] = reason.unsupported ? "unsupported" : "damaged";
+    entry["kind"] = reason.too_long ? "too_long" : reason.unsupported ? "unsupported" : "damaged";
     entry["count"] = reason.count;
     entry["sample"] = reason.sample;
     entry["name"] = text_of(reason.name);
@@ -79,6 +79,7 @@ nb::dict dict_of(const spdld::Stats& stats) {
   dict["substituted"] = stats.counts.substituted;
   dict["masked"] = stats.counts.masked;
   dict["unsupported"] = stats.counts.unsupported;
+  dict["too_long"] = stats.counts.too_long;
   dict["reasons"] = reasons;
   dict["missing"] = missing;
   dict["missing_count"] = stats.counts.missing_count;

@@ -161,18 +161,22 @@ void bind_loader(nb::module_& module) {
           "another global batch it goes behind the same number of samples of that epoch, rounded down to a step.\n\n"
           "Raises ChangedError where the state belongs to another data set, pipeline or global batch, and the text "
           "says what differs. Raises InvalidError where the state is damaged or comes from a newer spdld.")
-      .def("stats", &Loader::stats,
-           "Counts the samples that next() has handed out so far. Returns a dict with these entries:\n\n"
-           "- \"batches\" and \"samples\": how many were handed out.\n"
-           "- \"substituted\": the number of samples whose content was bad and was replaced by another sample.\n"
-           "- \"masked\": the number of samples whose content was bad and was left zero.\n"
-           "- \"unsupported\": the number of substituted and masked samples that are pictures of a format that the "
-           "daemon does not decode.\n"
-           "- \"reasons\": a list of dicts with \"reason\", \"kind\" (\"damaged\" or \"unsupported\"), \"count\", and "
-           "the first sample's \"sample\" (its id) and \"name\".\n"
-           "- \"missing\": the first sentences about what is missing in the data set, where on_missing = \"warn\".\n"
-           "- \"missing_count\": the number of all such faults.\n\n"
-           "A new reason also gives a spdld.DataWarning.")
+      .def(
+          "stats", &Loader::stats,
+          "Counts the samples that next() has handed out so far. Returns a dict with these entries:\n\n"
+          "- \"batches\" and \"samples\": how many were handed out.\n"
+          "- \"substituted\": the number of samples whose content was bad and was replaced by another sample.\n"
+          "- \"masked\": the number of samples whose content was bad and was left zero.\n"
+          "- \"unsupported\": the number of substituted and masked samples that are pictures of a format that the "
+          "daemon does not decode.\n"
+          "- \"too_long\": the number of substituted and masked samples that are longer than an output takes, and that "
+          "it leaves out.\n"
+          "- \"reasons\": a list of dicts with \"reason\", \"kind\" (\"damaged\", \"unsupported\" or \"too_long\"), "
+          "\"count\", and "
+          "the first sample's \"sample\" (its id) and \"name\".\n"
+          "- \"missing\": the first sentences about what is missing in the data set, where on_missing = \"warn\".\n"
+          "- \"missing_count\": the number of all such faults.\n\n"
+          "A new reason also gives a spdld.DataWarning.")
       .def_prop_ro("shared", &Loader::shared,
                    "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It becomes "
                    "False where this job held the others back for too long, or left for another place.")

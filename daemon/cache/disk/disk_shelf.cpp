@@ -96,6 +96,7 @@ Status DiskShelf::cut_to(uint64_t index_bytes, uint64_t entries_bytes) {
     return file_error(entries_path(), "cut off");
   index_end_ = index_bytes;
   entries_end_ = entries_bytes;
+  rest_bytes_ = 0;
   const uint64_t before = footprint(), now = footprint_of(index_end_, entries_end_);
   if (now > before && !limit_.take(now - before)) {
     return Error{Trouble::kLimit, folder_.string() + " has grown behind the daemon's back"};
@@ -124,6 +125,7 @@ void DiskShelf::remove() {
   unread_bytes_ = 0;
   index_end_ = 0;
   entries_end_ = 0;
+  rest_bytes_ = 0;
 }
 
 Status DiskShelf::rename_away() {
@@ -158,6 +160,18 @@ Status DiskShelf::create() {
   return Done{};
 }
 
+// Cuts off what a failed append has left, and gives it back.
+Status DiskShelf::cut_off_rest() {
+  if (rest_bytes_ == 0) return Done{};
+  if (::ftruncate(index_file_.get(), static_cast<off_t>(index_end_)) != 0) return file_error(index_path(), "cut off");
+  if (::ftruncate(entries_file_.get(), static_cast<off_t>(entries_end_)) != 0)
+    return file_error(entries_path(), "cut off");
+  footprint_ -= rest_bytes_;
+  limit_.give(rest_bytes_);
+  rest_bytes_ = 0;
+  return Done{};
+}
+
 Status DiskShelf::append(IndexRecord record, std::span<const uint8_t> bytes, uint32_t generation,
                          const std::function<bool()>& is_late) {
   const uint64_t taken = need(bytes.size());
@@ -168,6 +182,10 @@ Status DiskShelf::append(IndexRecord record, std::span<const uint8_t> bytes, uin
       return created;
     }
   }
+  if (Status cut = cut_off_rest(); !cut) {
+    limit_.give(taken);
+    return cut;
+  }
   record.offset = entries_end_;
   record.bytes = bytes.size();
   record.checksum = checksum_of(bytes);
@@ -176,10 +194,9 @@ Status DiskShelf::append(IndexRecord record, std::span<const uint8_t> bytes, uin
     wrote = Error{Trouble::kLimit, folder_.string() + ": its index is full until it is read again."};
   }
   if (!wrote) {
-    // Bytes that can't be cut off stay counted.
-    const bool is_cut = ::ftruncate(index_file_.get(), static_cast<off_t>(index_end_)) == 0 &&
-                        ::ftruncate(entries_file_.get(), static_cast<off_t>(entries_end_)) == 0;
-    if (is_cut) limit_.give(kIndexRecordBytes + bytes.size());
+    rest_bytes_ = kIndexRecordBytes + bytes.size();
+    footprint_ += rest_bytes_;
+    (void)cut_off_rest();  // else the next append, or the shelf's end
     return wrote;
   }
   index_end_ += kIndexRecordBytes;

@@ -62,8 +62,8 @@ class DiskShelf {
   DiskIndex& index() const { return *index_; }
   int entries_fd() const { return entries_file_.get(); }
 
-  // Writes an entry so that it is found; the caller has taken need() from the limit. An error leaves the shelf as it
-  // was before. Where `is_late` says so, it stops with an error, too. The writing thread alone.
+  // Writes an entry so that it is found; the caller has taken need() from the limit. An error leaves the shelf's
+  // entries as they were before. Where `is_late` says so, it stops with an error, too. The writing thread alone.
   Status append(IndexRecord record, std::span<const uint8_t> bytes, uint32_t generation,
                 const std::function<bool()>& is_late);
 
@@ -82,6 +82,7 @@ class DiskShelf {
   Status open_files();
   Status create();
   void stamp() const;
+  Status cut_off_rest();
   Status cut_to(uint64_t index_bytes, uint64_t entries_bytes);
   Status write(const IndexRecord& record, std::span<const uint8_t> bytes, const std::function<bool()>& is_late);
 
@@ -95,6 +96,7 @@ class DiskShelf {
   std::atomic<const DiskIndex*> counted_{nullptr};  // index_, for reports
   UniqueFd index_file_, entries_file_;
   uint64_t index_end_ = 0, entries_end_ = 0;
+  uint64_t rest_bytes_ = 0;  // behind those ends, of a failed append; the limit counts them as long as they are there
 };
 
 }  // namespace spdld::cache

@@ -16,7 +16,7 @@ class PadBytes final : public media::Node {
       return media::of_output(
           output_, {Trouble::kContent,
                     std::to_string(held.size()) + " bytes do not fit pad-bytes' length of " + std::to_string(length_)});
-    uint8_t* const at = run.tensors.front();
+    uint8_t* const at = run.tensors.front().memory;
     if (!held.empty()) std::memcpy(at, held.data(), held.size());
     std::memset(at + held.size(), 0, length_ - held.size());
     return Done{};

@@ -1,12 +1,29 @@
+#include "config/picture_pixels.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
+
+namespace spdld::image {
+namespace {
+
+Pixels pixels_of(const config::OperationSpec& spec) {
+  const config::PicturePixels wanted = config::picture_pixels(spec);
+  const Colours colours = wanted.colours == "grey"   ? Colours::kGrey
+                          : wanted.colours == "rgba" ? Colours::kRgba
+                                                     : Colours::kRgb;
+  return {colours, wanted.bits};
+}
+
+}  // namespace
+}  // namespace spdld::image
 
 namespace spdld::media::ops {
 
 void decode_image(const Part& part, Nodes& nodes) {
   const auto& spec = part.spec;
-  nodes.push_back(std::make_unique<image::PictureNode>(
-      image::DecodeWay{.exif = spec.flag("exif"), .fast = spec.flag("fast"), .strict = spec.flag("strict")}));
+  nodes.push_back(std::make_unique<image::PictureNode>(image::DecodeWay{.exif = spec.flag("exif"),
+                                                                        .fast = spec.flag("fast"),
+                                                                        .strict = spec.flag("strict"),
+                                                                        .pixels = image::pixels_of(spec)}));
 }
 
 }  // namespace spdld::media::ops

@@ -11,7 +11,7 @@ namespace {
 
 Pass untouched(const Size& size) {
   const Box whole{0, 0, size.width, size.height};
-  return {whole, size, whole, false, true};
+  return {.box = whole, .size = size, .window = whole};
 }
 
 // A pass that only cuts and mirrors its source can be replaced by one that resamples the source itself.
@@ -50,9 +50,14 @@ void resize_box(const Box& box, const Size& size, bool antialias, std::vector<Pa
   Pass& last = passes.back();
   const Box whole{0, 0, size.width, size.height};
   if (only_cuts(last)) {
-    last = {in_source(last, box), size, whole, last.mirrored, antialias};
+    last = {.box = in_source(last, box),
+            .size = size,
+            .window = whole,
+            .mirrored = last.mirrored,
+            .antialias = antialias,
+            .mirrored_before = last.mirrored};
   } else {
-    passes.push_back({box, size, whole, false, antialias});
+    passes.push_back({.box = box, .size = size, .window = whole, .antialias = antialias});
   }
 }
 
@@ -84,6 +89,7 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};
   geometry.reduction = 1;
+  geometry.has_its_part = true;
   for (const auto& step : steps) step->apply(draws, geometry);
   geometry.decoded = decoded_part(geometry.passes.front());
 }

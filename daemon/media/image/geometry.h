@@ -10,6 +10,7 @@
 #include "config/spec.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/random.h"
+#include "daemon/base/row_part.h"
 
 namespace spdld::image {
 
@@ -21,6 +22,9 @@ struct Pass {
   Box window;
   bool mirrored = false;
   bool antialias = true;
+  // A mirror stands before the resize, not behind it (with `mirrored` off: before and behind). Interpolated pixels are
+  // the same; nearest ones, of masks, are not.
+  bool mirrored_before = false;
 };
 
 // The decisions for one sample.
@@ -30,6 +34,8 @@ struct Geometry {
   // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
   // with `fast`). The planes need to cover only `decoded`.
   int reduction = 1;
+  RowPart part;              // of the picture, which the row is; set before the steps are applied
+  bool has_its_part = true;  // false: the picture has another size than when its parts were counted
   Box drawn;  // box in the picture of a random-resized-crop before any resize; else all of it
 };
 

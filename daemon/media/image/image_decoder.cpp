@@ -11,10 +11,10 @@ class AnyDecoder final : public ImageDecoder {
   explicit AnyDecoder(const media::DecodeLimits& limits)
       : jpeg_(make_jpeg_decoder(limits)), png_(make_png_decoder(limits)) {}
 
-  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) override {
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override {
     opened_ = begins_like_jpeg(bytes) ? jpeg_.get() : begins_like_png(bytes) ? png_.get() : nullptr;
     if (opened_ == nullptr) return refusal_of(bytes);
-    return opened_->open(bytes, exif, strict);
+    return opened_->open(bytes, exif, strict, pixels);
   }
   Status decode(const Box& box, PixelRows& rows) override {
     return opened_ == nullptr ? nothing_is_open() : opened_->decode(box, rows);

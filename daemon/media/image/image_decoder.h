@@ -11,6 +11,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
 #include "daemon/media/image/picture_limits.h"
+#include "daemon/media/image/pixels.h"
 #include "daemon/media/image/planes.h"
 
 namespace spdld::image {
@@ -29,8 +30,13 @@ class ImageDecoder {
   // and the same pixels in every decoding. With `strict`, damage anywhere in the picture is kContent, here or in the
   // decoding; the whole picture is then decoded, whatever box is needed. Damage to a PNG is kContent with and without
   // `strict`, since PNG has checksums. Always the verdict does not depend on the box.
-  virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) = 0;
-  Result<Size> open(std::span<const uint8_t> bytes, bool exif) { return open(bytes, exif, false); }
+  //
+  // decode() gives rows of pixels.format(), converted as convert_row() says. kStored takes pictures with a palette and
+  // grey ones (their alpha is dropped), whose samples have at most pixels.bits bits; kContent for all others.
+  virtual Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) = 0;
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict = false) {
+    return open(bytes, exif, strict, Pixels());
+  }
 
   // Decodes the part that `box` (inside the picture) needs: rows.covers contains box, and its pixels are exactly the
   // same as when the whole picture is decoded. Errors are kContent: data that can't be decoded, or costs more than
@@ -38,11 +44,12 @@ class ImageDecoder {
   virtual Status decode(const Box& box, PixelRows& rows) = 0;
 
   // The shape of the opened picture's planes; none where planes can't carry the picture (any PNG, CMYK, RGB, an EXIF
-  // turn that is asked for, other sampling than 4:4:4, 4:2:2, 4:2:0, 4:4:0 and grey). `reduction` (1, 2, 4 or
-  // 8; other numbers give no planes) asks for the planes of a smaller picture: each of its samples is the mean of so
-  // many pixels across and down. The last samples may include pixels that only fill up the JPEG's last blocks. Chroma
-  // may be reduced less than luma, and so have luma's size. A chroma sample stands for at most 8 pixels across or down:
-  // where it would stand for 16 (4:2:2 and 4:4:0 reduced by 8) there are no planes.
+  // turn that is asked for, 16 bits or alpha or stored values that are wanted, other sampling than 4:4:4, 4:2:2, 4:2:0,
+  // 4:4:0 and grey). `reduction` (1, 2, 4 or 8; other numbers give no planes) asks for the planes of a smaller picture:
+  // each of its samples is the mean of so many pixels across and down. The last samples may include pixels that only
+  // fill up the JPEG's last blocks. Chroma may be reduced less than luma, and so have luma's size. A chroma sample
+  // stands for at most 8 pixels across or down: where it would stand for 16 (4:2:2 and 4:4:0 reduced by 8) there are no
+  // planes. Where grey is wanted the shape has luma alone, and chroma is not decoded.
   virtual std::optional<PlanesShape> planes(int reduction) const = 0;
   std::optional<PlanesShape> planes() const { return planes(1); }
   // Decodes the whole picture into planes: `memory` has PlanesLayout(*planes()).bytes bytes, aligned to
@@ -63,17 +70,20 @@ std::unique_ptr<ImageDecoder> make_image_decoder(const media::DecodeLimits& limi
 
 // The decoders of single formats; open() takes pictures of other formats for damaged ones.
 //
-// JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too.
+// JPEG by libjpeg-turbo's own API; grey becomes RGB, CMYK and YCCK (as Adobe stores them, inverted) too. Grey is the
+// luma that a JPEG has stored (as Pillow's draft("L") gives it: it may differ by 1 or 2 from the luma of its RGB), and
+// of RGB and CMYK the luma of convert_row().
 std::unique_ptr<ImageDecoder> make_jpeg_decoder(const media::DecodeLimits& limits = {});
 // The code that decides a JPEG's pixels, with its version: "libjpeg-turbo 2.1.5 of 1991-2023". The library tells no
 // version at run time but the years of its copyright. These stand behind the version that this daemon was built with,
 // so that most upgrades of the shared library are noticed, too.
 std::string jpeg_code();
-// PNG by libspng: every colour type and depth, interlaced or not. Samples of 1, 2 and 4 bits are scaled to 8; of 16
-// bits the upper 8 are taken. Alpha and the colour that tRNS makes transparent are dropped: the colours stay as they
-// are stored, as in Pillow's convert("RGB"). Palette entries that are missing are black; a palette longer than the
-// depth can name is damage. Gamma, sBIT and colour profiles change nothing. Of an animated PNG it decodes the picture
-// that viewers without animation show. The orientation comes from the eXIf chunk.
+// PNG by libspng: every colour type and depth, interlaced or not. Samples of 1, 2 and 4 bits are scaled to 8; for 8
+// bits the upper 8 of 16 are taken. Alpha and the colour that tRNS makes transparent are dropped, unless RGBA is
+// wanted (a tRNS of a wrong length is ignored then, and a damaged one is damage): the colours stay as they are
+// stored, as in Pillow's convert("RGB"). Palette entries that are missing are black; a palette longer than the depth
+// can name is damage. Gamma, sBIT and colour profiles change nothing. Of an animated PNG it decodes the picture that
+// viewers without animation show. The orientation comes from the eXIf chunk.
 std::unique_ptr<ImageDecoder> make_png_decoder(const media::DecodeLimits& limits = {});
 // The code that decides a PNG's pixels, with its version, as the library tells it: "libspng 0.7.3".
 std::string png_code();

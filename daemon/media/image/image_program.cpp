@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "daemon/media/image/resample.h"
+#include "daemon/media/image/resample_any.h"
 #include "daemon/media/image/weights.h"
 
 namespace spdld::image {
@@ -20,6 +21,7 @@ uint8_t* aligned(ByteBuffer& memory, size_t size) {
 // One pass's source: the planes of a whole picture, reduced or not; or else the pixels of `covers`, and `first` is
 // the first of them.
 struct Source {
+  PixelFormat format;  // of the pass's pixels, whatever its source is
   const PlanesView* planes;
   const uint8_t* first;
   size_t stride_bytes;
@@ -27,12 +29,35 @@ struct Source {
   int reduction = 1;  // of the planes
 
   const uint8_t* at(int x, int y) const {
-    return first + stride_bytes * static_cast<size_t>(y - covers.y) + 3 * static_cast<size_t>(x - covers.x);
+    return first + stride_bytes * static_cast<size_t>(y - covers.y) + pixel_bytes() * static_cast<size_t>(x - covers.x);
   }
+  size_t pixel_bytes() const { return static_cast<size_t>(format.pixel_bytes()); }
+  bool is_grey() const { return format == PixelFormat{1, 1}; }
+  // The kernels of resample.h take RGB, grey and planes, of 8 bits.
+  bool has_kernels() const { return is_grey() || format == PixelFormat(); }
 };
 
-void mirror_row(const uint8_t* from, int width, uint8_t* to) {
-  for (int x = 0; x < width; ++x) std::memcpy(to + 3 * (width - 1 - x), from + 3 * x, 3);
+template <size_t kPixelBytes>
+void mirror_pixels(const uint8_t* from, int width, uint8_t* to) {
+  to += kPixelBytes * static_cast<size_t>(width);
+  for (int x = 0; x < width; ++x, from += kPixelBytes) std::memcpy(to -= kPixelBytes, from, kPixelBytes);
+}
+
+void mirror_row(const uint8_t* from, int width, size_t pixel_bytes, uint8_t* to) {
+  switch (pixel_bytes) {
+    case 1:
+      return mirror_pixels<1>(from, width, to);
+    case 2:
+      return mirror_pixels<2>(from, width, to);
+    case 4:
+      return mirror_pixels<4>(from, width, to);
+    case 6:
+      return mirror_pixels<6>(from, width, to);
+    case 8:
+      return mirror_pixels<8>(from, width, to);
+    default:
+      return mirror_pixels<3>(from, width, to);
+  }
 }
 
 }  // namespace
@@ -40,6 +65,7 @@ void mirror_row(const uint8_t* from, int width, uint8_t* to) {
 struct Scratch::Inside {
   AxisWeights horizontal, vertical;                // of RGB, or luma
   AxisWeights chroma_horizontal, chroma_vertical;  // where chroma is smaller
+  AnyResampler any;                                // of other pixels
   ByteBuffer columns, turned;                      // of resample_band
   ByteBuffer band, padded;                         // rows on their way out
   ByteBuffer pictures[2];                          // between passes, in turn
@@ -52,8 +78,8 @@ namespace {
 
 using Memory = Scratch::Inside;
 
-// Runs one pass and gives its rows to sink(first_row, rows, RgbRows), in order, each exactly once; in planes only where
-// `planar` asks for them.
+// Runs one pass and gives its rows to sink(first_row, rows, RowsView), in order, each exactly once; in planes only
+// where `planar` asks for them.
 template <typename Sink>
 class PassRun {
  public:
@@ -65,18 +91,21 @@ class PassRun {
         upper_(pass.box.y / source.reduction),
         memory_(memory),
         sink_(sink) {
-    width_bytes_ = static_cast<size_t>(pass.window.width) * 3;
+    pixel_bytes_ = source.pixel_bytes();
+    width_bytes_ = static_cast<size_t>(pass.window.width) * pixel_bytes_;
     padded_ = inside_ != pass.window;
     planar_ = planar && !padded_;
     const int left = inside_.x - pass.window.x, right = pass.window.width - inside_.width - left;
-    left_bytes_ = static_cast<size_t>(pass.mirrored ? right : left) * 3;
+    left_bytes_ = static_cast<size_t>(pass.mirrored ? right : left) * pixel_bytes_;
     top_ = inside_.y - pass.window.y;
   }
 
   void run() {
     if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
     for (int y = 0; y < top_; ++y) sink_(y, 1, padded_row());
-    if (resamples(pass_) || source_.planes != nullptr) {
+    if (source_.planes == nullptr && resamples(pass_) && !source_.has_kernels()) {
+      resample_any();
+    } else if (source_.planes != nullptr || resamples(pass_)) {
       resample();
     } else {
       copy();
@@ -87,14 +116,14 @@ class PassRun {
   }
 
  private:
-  RgbRows padded_row() const { return {memory_.padded.data(), 0, 0}; }
+  RowsView padded_row() const { return {memory_.padded.data(), 0, 0}; }
 
   // Rows of the inside, from its row `first`.
-  void emit(int first, int rows, const RgbRows& rgb) {
+  void emit(int first, int rows, const RowsView& rgb) {
     if (!padded_) return sink_(top_ + first, rows, rgb);
     const uint8_t* row = rgb.first;
     for (int y = 0; y < rows; ++y, row += rgb.stride_bytes) {
-      std::memcpy(memory_.padded.data() + left_bytes_, row, static_cast<size_t>(inside_.width) * 3);
+      std::memcpy(memory_.padded.data() + left_bytes_, row, static_cast<size_t>(inside_.width) * pixel_bytes_);
       sink_(top_ + first + y, 1, padded_row());
     }
   }
@@ -102,9 +131,9 @@ class PassRun {
   void copy() {
     const uint8_t* first = source_.at(pass_.box.x + inside_.x, pass_.box.y + inside_.y);
     if (!pass_.mirrored) return emit(0, inside_.height, {first, source_.stride_bytes, 0});
-    uint8_t* row = memory_.band.resize(static_cast<size_t>(inside_.width) * 3 + PixelRows::kSlackBytes);
+    uint8_t* row = memory_.band.resize(static_cast<size_t>(inside_.width) * pixel_bytes_ + PixelRows::kSlackBytes);
     for (int y = 0; y < inside_.height; ++y, first += source_.stride_bytes) {
-      mirror_row(first, inside_.width, row);
+      mirror_row(first, inside_.width, pixel_bytes_, row);
       emit(y, 1, {row, 0, 0});
     }
   }
@@ -126,10 +155,11 @@ class PassRun {
   }
 
   void take_rows(Band& band) {
+    if (source_.is_grey()) band.colours = Band::Colours::kGrey;
     const SourceRange across = memory_.horizontal.range(), down = memory_.vertical.range();
     const uint8_t* first = source_.at(pass_.box.x + across.first, pass_.box.y + down.first);
     band.sources[0] = {first, source_.stride_bytes, &memory_.vertical, &memory_.horizontal, nullptr};
-    const size_t size = BandSource::columns_size(band.sources[0].width() * 3);
+    const size_t size = BandSource::columns_size(band.sources[0].width() * source_.format.channels);
     band.sources[0].columns = reinterpret_cast<int16_t*>(aligned(memory_.columns, size * sizeof(int16_t)));
   }
 
@@ -139,9 +169,11 @@ class PassRun {
     int origin;
   };
 
+  // Of a picture in colours that is to be grey, luma is taken alone.
   void take_planes(const PlanesView& view, const AxisRequest& across, const AxisRequest& down, Band& band) {
-    band.colours = view.shape.grey ? Band::Colours::kGrey : Band::Colours::kYcc;
-    const PlanesShape& shape = view.shape;
+    PlanesShape shape = view.shape;
+    shape.grey |= source_.is_grey();
+    band.colours = shape.grey ? Band::Colours::kGrey : Band::Colours::kYcc;
     const Size chroma = shape.plane(1);
     const Axis luma[2] = {{&memory_.horizontal, left_}, {&memory_.vertical, upper_}};
     Axis chromas[2] = {luma[0], luma[1]};
@@ -188,6 +220,19 @@ class PassRun {
     return {&weights, box_first / request.reduction};
   }
 
+  void resample_any() {
+    const Box& box = pass_.box;
+    const AxisRequest across{box.width,      pass_.size.width, inside_.x, inside_.width,
+                             pass_.mirrored, pass_.antialias,  1,         0};
+    memory_.any.begin(across, {box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias, 1, 0});
+    const uint8_t* first = source_.at(box.x + memory_.any.across().first, box.y + memory_.any.down().first);
+    uint8_t* row = aligned(memory_.band, static_cast<size_t>(inside_.width) * pixel_bytes_ + PixelRows::kSlackBytes);
+    for (int y = 0; y < inside_.height; ++y) {
+      memory_.any.row(source_.format, first, source_.stride_bytes, y, row);
+      emit(y, 1, {row, 0, 0});
+    }
+  }
+
   void resample() {
     const Box& box = pass_.box;
     const int by = source_.reduction;
@@ -204,7 +249,7 @@ class PassRun {
     } else {
       take_planes(*source_.planes, across, down, band);
     }
-    band.layout = {planar_, inside_.width};
+    band.layout = {planar_ || source_.is_grey(), inside_.width, source_.is_grey()};
     const size_t row_bytes = band.layout.bytes();
     band.turned = aligned(memory_.turned, row_bytes * kBandRows);
     band.out = aligned(memory_.band, row_bytes * kBandRows + PixelRows::kSlackBytes);
@@ -222,28 +267,28 @@ class PassRun {
   const int left_, upper_;  // where the box begins, in the source's samples
   Memory& memory_;
   Sink& sink_;
-  size_t width_bytes_, left_bytes_;
+  size_t pixel_bytes_, width_bytes_, left_bytes_;
   int top_;
   bool padded_, planar_;
 };
 
 // One pass into a picture of its own, for the next pass.
 Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteBuffer& picture) {
-  const size_t stride = static_cast<size_t>(pass.window.width) * 3;
+  const size_t stride = static_cast<size_t>(pass.window.width) * source.pixel_bytes();
   uint8_t* out = picture.resize(stride * static_cast<size_t>(pass.window.height) + PixelRows::kSlackBytes);
-  auto sink = [&](int first, int rows, const RgbRows& rgb) {
+  auto sink = [&](int first, int rows, const RowsView& rgb) {
     for (int y = 0; y < rows; ++y)
       std::memcpy(out + stride * static_cast<size_t>(first + y), rgb.first + rgb.stride_bytes * static_cast<size_t>(y),
                   stride);
   };
   PassRun(source, pass, memory, false, sink).run();
-  return {nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
+  return {source.format, nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
 }
 
 void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
   const size_t last = geometry.passes.size() - 1;
   for (size_t i = 0; i < last; ++i) source = run_between(source, geometry.passes[i], memory, memory.pictures[i % 2]);
-  auto sink = [&](int first, int rows, const RgbRows& rgb) { write_rows(format, rgb, first, rows, out); };
+  auto sink = [&](int first, int rows, const RowsView& rgb) { write_rows(format, rgb, first, rows, out); };
   PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();
   flush_rows();
 }
@@ -252,7 +297,7 @@ void run_passes(Source source, const Geometry& geometry, const TensorFormat& for
 
 size_t ImageProgram::tensor_bytes() const {
   const auto pixels = static_cast<size_t>(format_.size.width) * static_cast<size_t>(format_.size.height);
-  return 3 * pixels * config::dtype_bytes(format_.dtype);
+  return static_cast<size_t>(format_.pixels.channels) * pixels * config::dtype_bytes(format_.dtype);
 }
 
 void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& geometry) const {
@@ -261,14 +306,14 @@ void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& ge
 }
 
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
-  const Source source{nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};
+  const Source source{rows.format, nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};
   run_passes(source, geometry, format_, scratch.inside(), out);
 }
 
 void ImageProgram::render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
   const Size& size = planes.shape.picture;
-  run_passes({&planes, nullptr, 0, {0, 0, size.width, size.height}, geometry.reduction}, geometry, format_,
-             scratch.inside(), out);
+  const Source source{format_.pixels, &planes, nullptr, 0, {0, 0, size.width, size.height}, geometry.reduction};
+  run_passes(source, geometry, format_, scratch.inside(), out);
 }
 
 }  // namespace spdld::image

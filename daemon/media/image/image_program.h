@@ -4,11 +4,13 @@
 //   resolve:  the picture's size + the sample's draws -> what has to be decoded and how it is resampled (no pixels yet)
 //   render:   decoded rows -> the sample's tensor at its place in the slot
 //
+// Pixels are RGB of 8 bits, grey of 8 bits (both by the kernels of resample.h), or of another format (resample_any.h).
+//
 // Resampling is Pillow's and torchvision's: separable, triangle filter, antialiased (support grows with the reduction)
 // unless turned off, box edges clamp, pixel centres at half. Each pass of a chain is one resampling; flips and crops
-// fold into the pass that they follow; a second resize starts a second pass. Every pass is rounded to 8 bits, as in a
-// chain over Pillow's pictures: a float tensor has the same values as the uint8 tensor. The program itself is constant
-// once its operations were added: any thread.
+// fold into the pass that they follow; a second resize starts a second pass. Every pass is rounded to the picture's 8
+// or 16 bits, as in a chain over Pillow's pictures: a float tensor has the same values as the uint8 tensor. The program
+// itself is constant once its operations were added: any thread.
 //
 // random-resized-crop and horizontal-flip draw from the stream that their `draw` names, by default from a stream named
 // as the operation. So two outputs of a sample share a crop unless they name different draws.
@@ -54,11 +56,13 @@ class ImageProgram {
 
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
-  // `rows` covers geometry.decoded (or more); `out` has tensor_bytes() bytes, aligned to the dtype at least.
+  // `rows` covers geometry.decoded (or more), of pixels of format().pixels; `out` has tensor_bytes() bytes, aligned to
+  // the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
   // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
   // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal
-  // the other render()'s within rounding. From reduced planes the pixels are close to these.
+  // the other render()'s within rounding. From reduced planes the pixels are close to these. Precondition:
+  // format().pixels are RGB or grey of 8 bits; luma alone is taken for grey.
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
 
  private:

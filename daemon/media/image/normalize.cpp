@@ -5,9 +5,9 @@ namespace spdld::media::ops {
 
 void normalize(const Part& part, Nodes& nodes) {
   image::TensorFormat format = image::format_of(part);
-  for (size_t c = 0; c < 3; ++c) {
+  for (size_t c = 0; c < static_cast<size_t>(part.takes.channels); ++c) {
     const double mean = part.spec.numbers("mean")[c], deviation = part.spec.numbers("std")[c];
-    format.factor[c] = static_cast<float>(1 / (255 * deviation));
+    format.factor[c] = static_cast<float>(1 / (format.pixels.white() * deviation));
     format.offset[c] = static_cast<float>(-mean / deviation);
   }
   image::picture_node(nodes).end(format);

@@ -36,12 +36,32 @@ Turn turn_of(int orientation) {
 
 constexpr int kTile = 32;  // columns at once, so that the stored rows read by a swapped turn stay in the first cache
 
+template <int kPixelBytes>
 void copy_tile(const uint8_t* first, ptrdiff_t step_x, ptrdiff_t step_y, int columns, int rows, uint8_t* out,
                size_t stride_bytes) {
   for (int y = 0; y < rows; ++y) {
     const uint8_t* from = first + step_y * y;
     uint8_t* to = out + stride_bytes * static_cast<size_t>(y);
-    for (int x = 0; x < columns; ++x, from += step_x, to += 3) std::memcpy(to, from, 3);
+    for (int x = 0; x < columns; ++x, from += step_x, to += kPixelBytes) std::memcpy(to, from, kPixelBytes);
+  }
+}
+
+using CopyTile = void (*)(const uint8_t*, ptrdiff_t, ptrdiff_t, int, int, uint8_t*, size_t);
+
+CopyTile copy_of(int pixel_bytes) {
+  switch (pixel_bytes) {
+    case 1:
+      return copy_tile<1>;
+    case 2:
+      return copy_tile<2>;
+    case 4:
+      return copy_tile<4>;
+    case 6:
+      return copy_tile<6>;
+    case 8:
+      return copy_tile<8>;
+    default:
+      return copy_tile<3>;
   }
 }
 
@@ -68,21 +88,24 @@ Box stored_box(const Box& upright, const Size& stored, int orientation) {
 
 void orient_rows(const PixelRows& from, const Box& upright, int orientation, PixelRows& to) {
   const Turn turn = turn_of(orientation);
+  const int pixel = from.format.pixel_bytes();
+  to.format = from.format;
   to.offset = 0;
   to.covers = upright;
   to.picture = oriented_size(from.picture, orientation);
-  to.stride_bytes = static_cast<size_t>(upright.width) * 3;
+  to.stride_bytes = static_cast<size_t>(upright.width) * static_cast<size_t>(pixel);
   uint8_t* out = to.memory.resize(to.stride_bytes * static_cast<size_t>(upright.height) + PixelRows::kSlackBytes);
 
   const Box box = stored_box(upright, from.picture, orientation);
-  const ptrdiff_t step_u = turn.flip_u ? -3 : 3;
+  const ptrdiff_t step_u = turn.flip_u ? -pixel : pixel;
   const ptrdiff_t step_v = static_cast<ptrdiff_t>(from.stride_bytes) * (turn.flip_v ? -1 : 1);
   const ptrdiff_t step_x = turn.swapped ? step_v : step_u, step_y = turn.swapped ? step_u : step_v;
   const int u = turn.flip_u ? box.x + box.width - 1 : box.x, v = turn.flip_v ? box.y + box.height - 1 : box.y;
-  const uint8_t* first = from.row(v) + 3 * static_cast<ptrdiff_t>(u - from.covers.x);
+  const uint8_t* first = from.row(v) + static_cast<ptrdiff_t>(pixel) * (u - from.covers.x);
+  const CopyTile copy = copy_of(pixel);
   for (int x = 0; x < upright.width; x += kTile) {
-    copy_tile(first + step_x * x, step_x, step_y, std::min(kTile, upright.width - x), upright.height, out + 3 * x,
-              to.stride_bytes);
+    copy(first + step_x * x, step_x, step_y, std::min(kTile, upright.width - x), upright.height, out + pixel * x,
+         to.stride_bytes);
   }
 }
 

@@ -21,6 +21,7 @@ struct DecodeWay {
   bool exif = true;     // upright, as the EXIF orientation says
   bool fast = false;    // smaller, where the first resize leaves little of it: such pictures have no form to keep
   bool strict = false;  // damage anywhere in a picture is bad content
+  Pixels pixels;        // to give
 };
 
 // The objects that a decode thread keeps for pictures.
@@ -31,6 +32,7 @@ struct PictureWork {
   std::unique_ptr<ImageDecoder> decoder;
   PixelRows rows;
   std::vector<ByteBuffer> planes;  // by field, of pictures that the cache does not keep in memory
+  Size picture;                    // the size of the picture that `geometry` belongs to
   Geometry geometry;
   Scratch scratch;
 };
@@ -47,7 +49,9 @@ class PictureNode final : public media::Node {
 
   Status run(media::Value& value, const media::Run& run) const override;
   std::vector<std::string> code() const override;
-  const media::Representation* representation() const override { return way_.fast ? nullptr : &form_; }
+  const media::Representation* representation() const override {
+    return way_.fast || !has_planes(way_.pixels) ? nullptr : &form_;
+  }
   std::string_view why_unprepared() const override;
 
   const DecodeWay& way() const { return way_; }

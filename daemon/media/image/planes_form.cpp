@@ -15,17 +15,17 @@ uint8_t* aligned_planes(ByteBuffer& memory, size_t bytes) {
 // damaged bytes.
 std::string id_of(const DecodeWay& way) {
   return "planes " + std::to_string(PlanesLayout::kVersion) + ", " + jpeg_code() + (way.exif ? "" : ", not turned") +
-         (way.strict ? ", strict" : "");
+         (way.strict ? ", strict" : "") + (way.pixels.colours == Colours::kGrey ? ", luma alone" : "");
 }
 
 }  // namespace
 
-PlanesForm::PlanesForm(const DecodeWay& way) : exif_(way.exif), id_(id_of(way)) {}
+PlanesForm::PlanesForm(const DecodeWay& way) : exif_(way.exif), pixels_(way.pixels), id_(id_of(way)) {}
 
 std::optional<uint64_t> PlanesForm::prepared_bytes(std::span<const uint8_t> content,
                                                    media::Workspace& workspace) const {
   ImageDecoder& decoder = *workspace.of<PictureWork>().decoder;
-  if (!decoder.open(content, exif_)) return std::nullopt;
+  if (!decoder.open(content, exif_, false, pixels_)) return std::nullopt;
   const auto shape = decoder.planes();
   return shape ? PlanesLayout(*shape).bytes : 0;
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "daemon/base/result.h"
+#include "daemon/media/image/pixels.h"
 #include "daemon/media/image/planes.h"
 #include "daemon/media/node.h"
 #include "daemon/media/representation.h"
@@ -34,6 +35,7 @@ class PlanesForm final : public media::Representation {
 
  private:
   bool exif_;
+  Pixels pixels_;
   std::string id_;
 };
 

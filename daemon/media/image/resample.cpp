@@ -30,8 +30,10 @@ struct ColourColumns {
 
   explicit ColourColumns(const RowLayout& layout)
       : step(layout.planar ? 1 : 3),
-        green(layout.planar ? layout.plane_bytes() : 1),
-        blue(layout.planar ? 2 * layout.plane_bytes() : 2) {}
+        green(layout.grey     ? 0
+              : layout.planar ? layout.plane_bytes()
+                              : 1),
+        blue(2 * green) {}
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 // The kernels that resample one band of rows, for every instruction set that Highway knows, chosen at run time; all of
 // them give the same bytes. Pure functions over memory that the caller owns; any thread.
 //
-// Vertical pass first, on the rows as they are (interleaved RGB, or one plane of luma or chroma; 8 bits), to 16-bit
-// values with 7 fractional bits. It leaves the values turned: the band's rows lie side by side for each source column.
-// So the horizontal pass is, for any number of taps, plain vector arithmetic over 32 rows at once. Luma and chroma meet
-// at the wanted size and become RGB there (JFIF 1.02: full-range BT.601). The result is rounded to 8 bits once, and
-// turned back.
+// Vertical pass first, on the rows as they are (interleaved RGB, grey, or one plane of luma or chroma; 8 bits), to
+// 16-bit values with 7 fractional bits. It leaves the values turned: the band's rows lie side by side for each source
+// column. So the horizontal pass is, for any number of taps, plain vector arithmetic over 32 rows at once. Luma and
+// chroma meet at the wanted size and become RGB there (JFIF 1.02: full-range BT.601). The result is rounded to 8 bits
+// once, and turned back.
 #pragma once
 
 #include <array>
@@ -35,14 +35,15 @@ struct BandSource {
   static size_t columns_size(int samples) { return (static_cast<size_t>(samples) + 32) * kBandRows; }
 };
 
-// A row of wanted pixels: interleaved RGB, or three rows of one colour each, one after the other.
+// A row of wanted pixels: interleaved RGB, or three rows of one colour each, one after the other; or one grey row.
 struct RowLayout {
   bool planar = false;
   int width = 0;
+  bool grey = false;  // planar, and the first row alone; of kGrey
 
   static size_t rounded(size_t bytes) { return (bytes + 31) / 32 * 32; }
   size_t plane_bytes() const { return planar ? rounded(static_cast<size_t>(width)) : 0; }  // 0: interleaved
-  size_t bytes() const { return planar ? 3 * plane_bytes() : rounded(3 * static_cast<size_t>(width)); }
+  size_t bytes() const { return planar ? (grey ? 1 : 3) * plane_bytes() : rounded(3 * static_cast<size_t>(width)); }
 };
 
 struct Band {

@@ -108,136 +108,196 @@ HWY_INLINE bool over_row(int width, Step step) {
   return true;
 }
 
-template <class Store, bool kPlanar, bool kStream>
-HWY_INLINE void planes_row(const TensorFormat& format, const uint8_t* rgb, size_t rgb_plane,
+// The kinds of pixels; only the most common kind is read in planes and streamed.
+template <class SampleType, size_t kChannelCount>
+struct Kind {
+  using Sample = SampleType;
+  static constexpr size_t kChannels = kChannelCount;
+  static constexpr bool kIsCommon = sizeof(Sample) == 1 && kChannels == 3;
+};
+
+template <class Pixel, class Store, bool kPlanar, bool kStream>
+HWY_INLINE void planes_row(const TensorFormat& format, const typename Pixel::Sample* row, size_t row_plane,
                            typename Store::Element* out, size_t plane, int width) {
   const Floats d;
-  const hn::Rebind<uint8_t, Floats> d8;
+  const hn::Rebind<typename Pixel::Sample, Floats> ds;
   const auto red_factor = hn::Set(d, format.factor[0]), red_offset = hn::Set(d, format.offset[0]);
   const auto green_factor = hn::Set(d, format.factor[1]), green_offset = hn::Set(d, format.offset[1]);
   const auto blue_factor = hn::Set(d, format.factor[2]), blue_offset = hn::Set(d, format.offset[2]);
+  const auto alpha_factor = hn::Set(d, format.factor[3]), alpha_offset = hn::Set(d, format.offset[3]);
   const auto step = [&](int x) HWY_ATTR {
-    hn::Vec<decltype(d8)> red, green, blue;
-    if constexpr (kPlanar) {
-      red = hn::LoadU(d8, rgb + x);
-      green = hn::LoadU(d8, rgb + rgb_plane + x);
-      blue = hn::LoadU(d8, rgb + 2 * rgb_plane + x);
+    hn::Vec<decltype(ds)> red, green, blue, alpha;
+    if constexpr (Pixel::kChannels == 1) {
+      red = hn::LoadU(ds, row + x);
+    } else if constexpr (Pixel::kChannels == 4) {
+      hn::LoadInterleaved4(ds, row + 4 * x, red, green, blue, alpha);
+    } else if constexpr (kPlanar) {
+      red = hn::LoadU(ds, row + x);
+      green = hn::LoadU(ds, row + row_plane + x);
+      blue = hn::LoadU(ds, row + 2 * row_plane + x);
     } else {
-      hn::LoadInterleaved3(d8, rgb + 3 * x, red, green, blue);
+      hn::LoadInterleaved3(ds, row + 3 * x, red, green, blue);
     }
     Store::template store<kStream>(affine(red, red_factor, red_offset), out + x);
-    Store::template store<kStream>(affine(green, green_factor, green_offset), out + plane + x);
-    Store::template store<kStream>(affine(blue, blue_factor, blue_offset), out + 2 * plane + x);
+    if constexpr (Pixel::kChannels > 1) {
+      Store::template store<kStream>(affine(green, green_factor, green_offset), out + plane + x);
+      Store::template store<kStream>(affine(blue, blue_factor, blue_offset), out + 2 * plane + x);
+    }
+    if constexpr (Pixel::kChannels == 4)
+      Store::template store<kStream>(affine(alpha, alpha_factor, alpha_offset), out + 3 * plane + x);
   };
   over_row(width, step);
 }
 
-template <class Store, bool kStream>
-HWY_INLINE void pixels_row(const TensorFormat& format, const uint8_t* rgb, typename Store::Element* out, int width) {
+template <class Pixel, class Store, bool kStream>
+HWY_INLINE void pixels_row(const TensorFormat& format, const typename Pixel::Sample* row, typename Store::Element* out,
+                           int width) {
+  constexpr size_t kChannels = Pixel::kChannels;
   const Floats d;
-  const hn::Rebind<uint8_t, Floats> d8;
+  const hn::Rebind<typename Pixel::Sample, Floats> ds;
   const size_t lanes = hn::Lanes(d);
-  HWY_ALIGN float factor[3 * 16], offset[3 * 16];
-  for (size_t i = 0; i < 3 * lanes; ++i) factor[i] = format.factor[i % 3], offset[i] = format.offset[i % 3];
+  HWY_ALIGN float factor[kChannels * 16], offset[kChannels * 16];
+  for (size_t i = 0; i < kChannels * lanes; ++i)
+    factor[i] = format.factor[i % kChannels], offset[i] = format.offset[i % kChannels];
   const auto step = [&](int x) HWY_ATTR {
-    for (size_t i = 0; i < 3; ++i) {
-      const size_t at = static_cast<size_t>(x) * 3 + i * lanes;
+    for (size_t i = 0; i < kChannels; ++i) {
+      const size_t at = static_cast<size_t>(x) * kChannels + i * lanes;
       Store::template store<kStream>(
-          affine(hn::LoadU(d8, rgb + at), hn::Load(d, factor + i * lanes), hn::Load(d, offset + i * lanes)), out + at);
+          affine(hn::LoadU(ds, row + at), hn::Load(d, factor + i * lanes), hn::Load(d, offset + i * lanes)), out + at);
     }
   };
   over_row(width, step);
 }
 
 // Rows narrower than a vector go through a padded copy.
-template <class Store>
-void narrow_row(const TensorFormat& format, const uint8_t* rgb, typename Store::Element* out, size_t plane, int width) {
+template <class Pixel, class Store>
+void narrow_row(const TensorFormat& format, const typename Pixel::Sample* row, typename Store::Element* out,
+                size_t plane, int width) {
   using Element = typename Store::Element;
+  using Sample = typename Pixel::Sample;
+  constexpr size_t kChannels = Pixel::kChannels;
   const int lanes = static_cast<int>(hn::Lanes(Floats()));
-  uint8_t padded[3 * 16 + 64] = {};
-  HWY_ALIGN Element wide[3 * 16];
-  std::memcpy(padded, rgb, static_cast<size_t>(width) * 3);
+  Sample padded[kChannels * 16 + 64] = {};
+  HWY_ALIGN Element wide[kChannels * 16];
+  const auto count = static_cast<size_t>(width);
+  std::memcpy(padded, row, count * kChannels * sizeof(Sample));
   if (format.layout == config::Layout::kNhwc) {
-    pixels_row<Store, false>(format, padded, wide, lanes);
-    std::memcpy(out, wide, static_cast<size_t>(width) * 3 * sizeof(Element));
+    pixels_row<Pixel, Store, false>(format, padded, wide, lanes);
+    std::memcpy(out, wide, count * kChannels * sizeof(Element));
     return;
   }
-  planes_row<Store, false, false>(format, padded, 0, wide, static_cast<size_t>(lanes), lanes);
-  for (int c = 0; c < 3; ++c) {
-    std::memcpy(out + static_cast<size_t>(c) * plane, wide + c * lanes, static_cast<size_t>(width) * sizeof(Element));
-  }
+  planes_row<Pixel, Store, false, false>(format, padded, 0, wide, static_cast<size_t>(lanes), lanes);
+  for (size_t c = 0; c < kChannels; ++c)
+    std::memcpy(out + c * plane, wide + c * static_cast<size_t>(lanes), count * sizeof(Element));
 }
 
-template <class Store, bool kStream>
-void float_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out) {
+template <class Pixel, class Store, bool kStream>
+void float_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   using Element = typename Store::Element;
+  using Sample = typename Pixel::Sample;
   const auto width = static_cast<size_t>(format.size.width), plane = width * static_cast<size_t>(format.size.height);
   const bool planes = format.layout == config::Layout::kNchw;
-  const uint8_t* rgb = from.first;
-  auto* to = reinterpret_cast<Element*>(out) + (planes ? 1 : 3) * width * static_cast<size_t>(first_row);
-  for (int y = 0; y < rows; ++y, rgb += from.stride_bytes, to += (planes ? 1 : 3) * width) {
+  const size_t out_row = (planes ? 1 : Pixel::kChannels) * width;
+  const uint8_t* bytes = from.first;
+  auto* to = reinterpret_cast<Element*>(out) + out_row * static_cast<size_t>(first_row);
+  for (int y = 0; y < rows; ++y, bytes += from.stride_bytes, to += out_row) {
+    const auto* row = reinterpret_cast<const Sample*>(bytes);
     if (width < hn::Lanes(Floats())) {
-      narrow_row<Store>(format, rgb, to, plane, format.size.width);
+      narrow_row<Pixel, Store>(format, row, to, plane, format.size.width);
     } else if (!planes) {
-      pixels_row<Store, kStream>(format, rgb, to, format.size.width);
-    } else if (from.plane_bytes == 0) {
-      planes_row<Store, false, kStream>(format, rgb, 0, to, plane, format.size.width);
-    } else {
-      planes_row<Store, true, kStream>(format, rgb, from.plane_bytes, to, plane, format.size.width);
+      pixels_row<Pixel, Store, kStream>(format, row, to, format.size.width);
+    } else if (!Pixel::kIsCommon || from.plane_bytes == 0) {
+      planes_row<Pixel, Store, false, kStream>(format, row, 0, to, plane, format.size.width);
+    } else if constexpr (Pixel::kIsCommon) {
+      planes_row<Pixel, Store, true, kStream>(format, row, from.plane_bytes, to, plane, format.size.width);
     }
   }
 }
 
-void byte_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out) {
-  const hn::CappedTag<uint8_t, 16> d;
+// Values as they are, from interleaved pixels to planes.
+template <class Pixel>
+HWY_INLINE void split_row(const typename Pixel::Sample* row, typename Pixel::Sample* to, size_t plane, size_t width) {
+  constexpr size_t kChannels = Pixel::kChannels;
+  const hn::CappedTag<typename Pixel::Sample, 16> d;
   const size_t lanes = hn::Lanes(d);
+  size_t x = 0;
+  for (; x + lanes <= width; x += lanes) {
+    hn::Vec<decltype(d)> red, green, blue, alpha;
+    if constexpr (kChannels == 3) {
+      hn::LoadInterleaved3(d, row + 3 * x, red, green, blue);
+    } else {
+      hn::LoadInterleaved4(d, row + 4 * x, red, green, blue, alpha);
+      hn::StoreU(alpha, d, to + 3 * plane + x);
+    }
+    hn::StoreU(red, d, to + x);
+    hn::StoreU(green, d, to + plane + x);
+    hn::StoreU(blue, d, to + 2 * plane + x);
+  }
+  for (; x < width; ++x) {
+    for (size_t c = 0; c < kChannels; ++c) to[c * plane + x] = row[kChannels * x + c];
+  }
+}
+
+template <class Pixel>
+void plain_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
+  using Sample = typename Pixel::Sample;
+  constexpr size_t kChannels = Pixel::kChannels;
   const auto width = static_cast<size_t>(format.size.width), plane = width * static_cast<size_t>(format.size.height);
-  const uint8_t* rgb = from.first;
-  for (int y = first_row; y < first_row + rows; ++y, rgb += from.stride_bytes) {
-    if (format.layout == config::Layout::kNhwc) {
-      std::memcpy(out + 3 * width * static_cast<size_t>(y), rgb, 3 * width);
+  const uint8_t* bytes = from.first;
+  for (int y = first_row; y < first_row + rows; ++y, bytes += from.stride_bytes) {
+    if (format.layout == config::Layout::kNhwc || kChannels == 1) {
+      const size_t row_bytes = kChannels * width * sizeof(Sample);
+      std::memcpy(out + row_bytes * static_cast<size_t>(y), bytes, row_bytes);
       continue;
     }
-    uint8_t* to = out + width * static_cast<size_t>(y);
+    auto* to = reinterpret_cast<Sample*>(out) + width * static_cast<size_t>(y);
     if (from.plane_bytes != 0) {
-      for (size_t c = 0; c < 3; ++c) std::memcpy(to + c * plane, rgb + c * from.plane_bytes, width);
-      continue;
-    }
-    size_t x = 0;
-    for (; x + lanes <= width; x += lanes) {
-      hn::Vec<decltype(d)> red, green, blue;
-      hn::LoadInterleaved3(d, rgb + 3 * x, red, green, blue);
-      hn::StoreU(red, d, to + x);
-      hn::StoreU(green, d, to + plane + x);
-      hn::StoreU(blue, d, to + 2 * plane + x);
-    }
-    for (; x < width; ++x) {
-      for (size_t c = 0; c < 3; ++c) to[c * plane + x] = rgb[3 * x + c];
+      for (size_t c = 0; c < kChannels; ++c) std::memcpy(to + c * plane, bytes + c * from.plane_bytes, width);
+    } else if constexpr (kChannels > 1) {
+      split_row<Pixel>(reinterpret_cast<const Sample*>(bytes), to, plane, width);
     }
   }
 }
 
-template <class Store>
-void float_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out) {
+template <class Pixel, class Store>
+void float_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   constexpr size_t kLine = 64;
   const size_t row_bytes = static_cast<size_t>(format.size.width) * sizeof(typename Store::Element);
   const size_t bytes = 3 * row_bytes * static_cast<size_t>(format.size.height);
-  if (bytes >= kStreamBytesMin && row_bytes % kLine == 0 && reinterpret_cast<uintptr_t>(out) % kLine == 0) {
-    return float_rows<Store, true>(format, from, first_row, rows, out);
+  if constexpr (Pixel::kIsCommon) {
+    if (bytes >= kStreamBytesMin && row_bytes % kLine == 0 && reinterpret_cast<uintptr_t>(out) % kLine == 0) {
+      return float_rows<Pixel, Store, true>(format, from, first_row, rows, out);
+    }
   }
-  float_rows<Store, false>(format, from, first_row, rows, out);
+  float_rows<Pixel, Store, false>(format, from, first_row, rows, out);
 }
 
-void rows_kernel(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out) {
+template <class Pixel>
+void rows_of(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   switch (format.dtype) {
     case config::DType::kFloat32:
-      return float_rows<Float32>(format, from, first_row, rows, out);
+      return float_rows<Pixel, Float32>(format, from, first_row, rows, out);
     case config::DType::kFloat16:
-      return float_rows<Float16>(format, from, first_row, rows, out);
+      return float_rows<Pixel, Float16>(format, from, first_row, rows, out);
     case config::DType::kBfloat16:
-      return float_rows<Bfloat16>(format, from, first_row, rows, out);
+      return float_rows<Pixel, Bfloat16>(format, from, first_row, rows, out);
     default:
-      return byte_rows(format, from, first_row, rows, out);
+      return plain_rows<Pixel>(format, from, first_row, rows, out);
+  }
+}
+
+void rows_kernel(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
+  const bool deep = format.pixels.sample_bytes == 2;
+  switch (format.pixels.channels) {
+    case 1:
+      return deep ? rows_of<Kind<uint16_t, 1>>(format, from, first_row, rows, out)
+                  : rows_of<Kind<uint8_t, 1>>(format, from, first_row, rows, out);
+    case 4:
+      return deep ? rows_of<Kind<uint16_t, 4>>(format, from, first_row, rows, out)
+                  : rows_of<Kind<uint8_t, 4>>(format, from, first_row, rows, out);
+    default:
+      return deep ? rows_of<Kind<uint16_t, 3>>(format, from, first_row, rows, out)
+                  : rows_of<Kind<uint8_t, 3>>(format, from, first_row, rows, out);
   }
 }
 
@@ -250,7 +310,7 @@ namespace spdld::image {
 
 HWY_EXPORT(rows_kernel);
 
-void write_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out) {
+void write_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(rows_kernel)(format, from, first_row, rows, out);
 }
 
@@ -258,7 +318,7 @@ void flush_rows() { hwy::FlushStream(); }
 
 bool prefers_planes(const TensorFormat& format) {
   constexpr int kLanesMost = 16;  // of a vector of floats; narrower rows are copied and padded, as pixels
-  return format.layout == config::Layout::kNchw && format.size.width >= kLanesMost;
+  return format.layout == config::Layout::kNchw && format.size.width >= kLanesMost && format.pixels == PixelFormat();
 }
 
 }  // namespace spdld::image

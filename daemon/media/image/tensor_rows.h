@@ -12,16 +12,18 @@
 namespace spdld::image {
 
 struct TensorFormat {
-  config::DType dtype = config::DType::kUint8;  // kUint8, kFloat16, kBfloat16 or kFloat32
+  // kUint8, kUint16, kFloat16, kBfloat16 or kFloat32. Precondition: the first has pixels of 8 bits, the second of 16.
+  config::DType dtype = config::DType::kUint8;
   config::Layout layout = config::Layout::kNhwc;
   Size size;
-  // Applied to a value 0..255, by colour, in float32 (one fused multiply-add where the machine has it); uint8 takes
-  // values as they are.
-  std::array<float, 3> factor = {1, 1, 1}, offset = {0, 0, 0};
+  // Applied to a value 0..pixels.white(), by channel, in float32 (one fused multiply-add where the machine has it);
+  // uint8 and uint16 take values as they are.
+  std::array<float, 4> factor = {1, 1, 1, 1}, offset = {0, 0, 0, 0};
+  PixelFormat pixels = {};  // of the rows; the tensor has as many channels
 };
 
-// Rows of pixels: interleaved RGB, or each row's red, green and blue values apart.
-struct RgbRows {
+// Rows of pixels: interleaved, or, of RGB of 8 bits, each row's red, green and blue values apart.
+struct RowsView {
   const uint8_t* first = nullptr;
   size_t stride_bytes = 0;  // from row to row
   size_t plane_bytes = 0;   // from a row's red values to its green ones, and on to its blue ones; 0: interleaved
@@ -31,9 +33,10 @@ struct RgbRows {
 bool prefers_planes(const TensorFormat& format);
 
 // `rows` rows of size.width pixels become the tensor's rows from `first_row`. `out` is the whole tensor, aligned to its
-// elements; nothing outside of these rows is written, and 64 bytes after the last pixel may be read. Large tensors of
-// whole cache lines are written past the caches: call flush_rows() before another thread reads.
-void write_rows(const TensorFormat& format, const RgbRows& from, int first_row, int rows, uint8_t* out);
+// elements; nothing outside of these rows is written, and 64 bytes after the last pixel may be read. Rows of 16 bits
+// are aligned to 2 bytes. Large tensors of whole cache lines are written past the caches: call flush_rows() before
+// another thread reads.
+void write_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out);
 void flush_rows();
 
 }  // namespace spdld::image

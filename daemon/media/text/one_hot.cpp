@@ -20,7 +20,7 @@ class OneHot final : public media::Node {
       return media::of_output(output_, {Trouble::kContent, std::to_string(value.integer) + " is no class from 0 to " +
                                                                std::to_string(classes_ - 1)});
     // Tensors begin at multiples of 128 bytes, and a sample's part has whole elements.
-    T* const out = reinterpret_cast<T*>(run.tensors.front());
+    T* const out = reinterpret_cast<T*>(run.tensors.front().memory);
     std::fill_n(out, classes_, low_);
     out[value.integer] = high_;
     return Done{};

@@ -17,9 +17,9 @@ class ParseFloat final : public media::Node {
     if (!number) return media::of_output(output_, number.error());
     if (is_float32_) {
       const auto narrow = static_cast<float>(*number);
-      std::memcpy(run.tensors.front(), &narrow, sizeof narrow);
+      std::memcpy(run.tensors.front().memory, &narrow, sizeof narrow);
     } else {
-      std::memcpy(run.tensors.front(), &*number, sizeof *number);
+      std::memcpy(run.tensors.front().memory, &*number, sizeof *number);
     }
     return Done{};
   }

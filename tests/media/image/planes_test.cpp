@@ -218,5 +218,54 @@ TEST_CASE("rendering from planes allocates nothing once its memory has grown", "
   CHECK((counted_at_last > 0) == test::counts_allocations());  // it does count
 }
 
+// Grey of a JPEG in colours, decoded as rows and as planes.
+struct Luma {
+  PixelRows rows;
+  std::vector<uint8_t> planes;
+};
+
+Luma luma_of(image::ImageDecoder& decoder, const std::vector<uint8_t>& jpeg) {
+  constexpr image::Pixels kGrey{image::Colours::kGrey, 8};
+  Luma luma;
+  const auto size = decoder.open(jpeg, false, false, kGrey);
+  REQUIRE(size);
+  REQUIRE(decoder.decode({0, 0, size->width, size->height}, luma.rows));
+  REQUIRE(luma.rows.format == PixelFormat{1, 1});
+  REQUIRE(decoder.open(jpeg, false, false, kGrey));
+  const auto shape = decoder.planes();
+  REQUIRE(shape);
+  REQUIRE(shape->grey);
+  ByteBuffer memory;
+  const size_t bytes = PlanesLayout(*shape).bytes;
+  auto* aligned = memory.resize(bytes + PlanesLayout::kAlignment);
+  aligned += PlanesLayout::kAlignment - reinterpret_cast<uintptr_t>(aligned) % PlanesLayout::kAlignment;
+  REQUIRE(decoder.decode_planes(aligned));
+  luma.planes.assign(aligned, aligned + bytes);
+  return luma;
+}
+
+TEST_CASE("grey of a JPEG is its luma, from rows and from planes alike", "[transform]") {
+  const auto decoder = image::make_jpeg_decoder();
+  const auto grey = test::grey_program_of(R"({ op = "random-resized-crop", size = 64 }, { op = "horizontal-flip" })");
+  CHECK(grey.tensor().shape == std::vector<int64_t>{64, 64, 1});
+  for (const PlanesKind& kind : kPlanesKinds) {
+    const Size size{201, 149};
+    const auto jpeg = jpeg_of(kind, size, 7);
+    const Luma luma = luma_of(*decoder, jpeg);
+    PlanesView view;
+    REQUIRE(view_planes(luma.planes.data(), luma.planes.size(), view));
+    for (int y = 0; y < size.height; ++y)
+      REQUIRE(std::memcmp(luma.rows.row(y), view.plane[0] + view.stride_bytes[0] * static_cast<size_t>(y),
+                          static_cast<size_t>(size.width)) == 0);
+    const Planes coloured = raw_planes(jpeg);
+    for (uint64_t sample = 0; sample < 6; ++sample) {
+      const Draws draws{3, 1, sample};
+      const auto of_planes = render(grey, view, draws);
+      CHECK(of_planes == render(grey, coloured.view, draws));  // chroma is not looked at
+      CHECK(of_planes == test::render(grey, luma.rows, draws).tensor);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace spdld::planes_test

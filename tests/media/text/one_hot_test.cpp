@@ -19,9 +19,9 @@ Result<std::vector<T>> vector_of(const config::OperationSpec& spec, int64_t valu
   const std::vector ops = {spec};
   const media::Chain chain(ops, config::follow(ops, config::integer()), "target");
   std::vector<T> vector(static_cast<size_t>(spec.integer("classes")), T{77});
-  auto* const at = reinterpret_cast<uint8_t*>(vector.data());
+  const media::TensorOut out{.memory = reinterpret_cast<uint8_t*>(vector.data())};
   media::Workspace workspace;
-  const Status status = chain.run({.integer = value}, {0, {}, workspace, nullptr, {&at, 1}});
+  const Status status = chain.run({.integer = value}, {0, {}, workspace, nullptr, {&out, 1}});
   if (!status) return status.error();
   return vector;
 }

@@ -36,6 +36,7 @@ void read_header(jpeg_decompress_struct& jpeg, std::span<const uint8_t>& bytes) 
 // The columns and rows of a stored picture that are to come out of libjpeg.
 struct Cut {
   Box box;              // needed
+  bool is_grey;         // luma is wanted, not colours
   JDIMENSION x, width;  // decoded: whole blocks around it
 };
 
@@ -43,7 +44,7 @@ struct Cut {
 // was sampled down is interpolated from the neighbouring chroma sample, so a cut's edge needs one more to be exact;
 // libjpeg itself takes care of the rows when whole rows of blocks are left out.
 void start(jpeg_decompress_struct& jpeg, Cut& cut) {
-  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
+  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : cut.is_grey ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&jpeg);
   cut.x = 0;
   cut.width = jpeg.output_width;
@@ -69,8 +70,9 @@ struct Target {
   uint8_t* first;  // of the cut's box's first row
   size_t stride_bytes;
   const Cut& cut;
-  uint8_t* line;  // one row of CMYK
+  uint8_t* line;  // one row of CMYK, and one of RGB behind it
 };
+constexpr size_t kLineBytes = 4 + 3;  // of a pixel
 
 // Adobe's CMYK is stored inverted. v * k / 255, rounded as Pillow rounds it, of the inverted values.
 void cmyk_to_rgb(const uint8_t* cmyk, JDIMENSION width, uint8_t* rgb) {
@@ -95,7 +97,10 @@ void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
     for (JDIMENSION i = 0; i < count; ++i) lines[i] = inks ? target.line : row + target.stride_bytes * i;
     count = jpeg_read_scanlines(&jpeg, lines.data(), count);
     if (count == 0) break;  // can't be: this source never asks to be called again
-    if (inks) cmyk_to_rgb(target.line, target.cut.width, row);
+    if (!inks) continue;
+    uint8_t* const rgb = target.cut.is_grey ? target.line + size_t{target.cut.width} * 4 : row;
+    cmyk_to_rgb(target.line, target.cut.width, rgb);
+    if (target.cut.is_grey) convert_row({3, 1}, rgb, {Colours::kGrey, 8}, row, target.cut.width);
   }
 }
 
@@ -124,7 +129,7 @@ void finish(jpeg_decompress_struct& jpeg, PlanesTarget&) { (void)jpeg_finish_dec
 class JpegDecoder final : public ImageDecoder {
  public:
   explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
-  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) override;
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
   std::optional<PlanesShape> planes(int reduction) const override;
   Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
@@ -133,6 +138,9 @@ class JpegDecoder final : public ImageDecoder {
  private:
   Error error_of_codec() const;
   Claim claim();  // of the header that was read
+  bool is_grey() const { return pixels_.format().channels == 1; }
+  // The pixels that libjpeg is to give; they are converted where others are wanted.
+  Pixels read_pixels() const { return {is_grey() ? Colours::kGrey : Colours::kRgb, 8}; }
   Status check_header();
   Status check_scans();
   bool decode_stored(const Box& box, PixelRows& rows);
@@ -143,10 +151,12 @@ class JpegDecoder final : public ImageDecoder {
   Size stored_;
   int orientation_ = 1;
   bool strict_ = false;
+  Pixels pixels_;
   PlanesShapes planes_;
   int raw_state_ = 0;       // see PlanesTarget
   bool at_header_ = false;  // the header was read and nothing after it
   PixelRows turned_;        // of pictures that are not stored upright
+  PixelRows read_;          // of pictures that are converted
   ByteBuffer line_;
 };
 
@@ -168,6 +178,8 @@ Status JpegDecoder::check_header() {
     return unsupported("a JPEG of " + std::to_string(jpeg.num_components) + " components");
   }
   if (jpeg.data_precision != 8) return unsupported("a JPEG of " + std::to_string(jpeg.data_precision) + " bits");
+  if (pixels_.colours == Colours::kStored && jpeg.num_components != 1)
+    return content_error("a JPEG in colours, where a mask's values are wanted: a mask is grey");
   return Done{};
 }
 
@@ -200,10 +212,11 @@ Status JpegDecoder::check_scans() {
   return Done{};
 }
 
-Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool strict) {
+Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) {
   codec_.abort();
   codec_.refuse_damage(strict);
   strict_ = strict;
+  pixels_ = pixels;
   at_header_ = false;
   bytes_ = bytes;
   stored_ = {};
@@ -215,7 +228,8 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool s
   at_header_ = true;
   stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
   orientation_ = exif ? exif_orientation(bytes) : 1;
-  if (orientation_ == 1 && !codec_.attempt(find_planes_shapes, planes_)) {
+  const bool can_be_planes = orientation_ == 1 && pixels_ == read_pixels();
+  if (can_be_planes && !codec_.attempt(is_grey() ? find_luma_shapes : find_planes_shapes, planes_)) {
     return error_of_codec();
   }
   return oriented_size(stored_, orientation_);
@@ -226,19 +240,23 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool s
 constexpr size_t kLine = 64, kPastAlignment = 8;
 
 bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
-  Cut cut{box, 0, 0};
+  Cut cut{box, is_grey(), 0, 0};
+  const PixelFormat read = read_pixels().format(), wanted = pixels_.format();
+  const auto pixel_bytes = static_cast<size_t>(read.pixel_bytes());
   const uint64_t copies = orientation_ == 1 ? 1 : 2;  // a picture that is turned has two
-  const uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * 3 + kLine;
+  uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * pixel_bytes + kLine;
+  if (read != wanted) row_bytes += static_cast<uint64_t>(stored_.width) * static_cast<uint64_t>(wanted.pixel_bytes());
   if (!codec_.share_memory(row_bytes * static_cast<uint64_t>(box.height) * copies)) return false;
   if (!codec_.attempt(start, cut)) return false;
-  rows.stride_bytes = (size_t{cut.width} * 3 + kLine - 1) / kLine * kLine;
+  rows.format = read;
+  rows.stride_bytes = (size_t{cut.width} * pixel_bytes + kLine - 1) / kLine * kLine;
   rows.covers = {static_cast<int>(cut.x), box.y, static_cast<int>(cut.width), box.height};
   rows.picture = stored_;
   uint8_t* memory =
       rows.memory.resize(kLine + rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
   rows.offset = kLine - (reinterpret_cast<uintptr_t>(memory) - kPastAlignment) % kLine;
   uint8_t* first = memory + rows.offset;
-  Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * 4)};
+  Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * kLineBytes)};
   return codec_.attempt(read_rows, target) && (!strict_ || codec_.attempt(read_rest, target));
 }
 
@@ -248,10 +266,15 @@ Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   const bool upright = orientation_ == 1;
-  const bool decoded = decode_stored(stored_box(box, stored_, orientation_), upright ? rows : turned_);
+  const bool is_read_so = read_pixels().format() == pixels_.format();
+  PixelRows& read = is_read_so ? rows : read_;
+  const bool decoded = decode_stored(stored_box(box, stored_, orientation_), upright ? read : turned_);
   codec_.abort();  // also when all went well: what is below the box is not read
+  if (decoded && !upright) orient_rows(turned_, box, orientation_, read);
+  turned_.memory.shrink(kMemoryKeptMax);
   if (!decoded) return error_of_codec();
-  if (!upright) orient_rows(turned_, box, orientation_, rows);
+  if (!is_read_so) convert_rows(read, pixels_, rows);
+  read_.memory.shrink(kMemoryKeptMax);
   return Done{};
 }
 

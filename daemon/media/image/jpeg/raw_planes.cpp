@@ -210,6 +210,13 @@ std::optional<PlanesShape> planes_shape(const jpeg_decompress_struct& jpeg) {
 
 }  // namespace
 
+void find_luma_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes) {
+  find_planes_shapes(jpeg, shapes);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i]) shapes[i] = PlanesShape{shapes[i]->picture, 1, 1, true};
+  }
+}
+
 void find_planes_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     jpeg.scale_denom = 1u << i;
@@ -233,6 +240,8 @@ void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target) {
   std::memset(target.memory, 0, PlanesLayout::kHeaderBytes);
   write_planes_header(target.shape, target.memory);
   jpeg.scale_denom = static_cast<unsigned>(target.reduction);
+  // libjpeg neither keeps nor transforms the blocks of components that nobody needs. A header sets these to TRUE.
+  for (int c = target.shape.planes(); c < jpeg.num_components; ++c) jpeg.comp_info[c].component_needed = FALSE;
   // All of the picture is also what a box needs, where raw_state is yet to be learned.
   if (target.box && target.raw_state != 0) {
     read_box(jpeg, target, *target.box);

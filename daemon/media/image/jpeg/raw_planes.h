@@ -18,6 +18,8 @@ namespace spdld::image {
 // and 8.
 using PlanesShapes = std::array<std::optional<PlanesShape>, 4>;
 void find_planes_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes);
+// The same, of luma alone.
+void find_luma_shapes(jpeg_decompress_struct& jpeg, PlanesShapes& shapes);
 
 // Whether libjpeg smooths a picture that was started, since its progressive coding stops before full accuracy.
 // Smoothing reaches over neighbouring blocks, further than a box's margin.
@@ -32,8 +34,8 @@ struct PlanesTarget {
   std::optional<Box> box;  // the part of the picture that is needed, in its own pixels; none: all of it
 };
 
-// Precondition: the header was read, and find_planes_shapes() gave target.shape. Writes the planes' header and the
-// samples of the whole picture, or only the samples that the target's box needs. Around the whole picture it writes
+// Precondition: the header was read, and one of the functions above gave target.shape. Writes the planes' header and
+// the samples of the whole picture, or only the samples that the target's box needs. Around the whole picture it writes
 // zeroes.
 void read_planes(jpeg_decompress_struct& jpeg, PlanesTarget& target);
 

@@ -159,8 +159,10 @@ Result<PngOutline> outline_of(std::span<const uint8_t> png) {
   return outline;
 }
 
-CriticalBytes::CriticalBytes(std::span<const uint8_t> png)
-    : rest_(png.subspan(kPngSignature.size())), piece_(png.first(kPngSignature.size())) {}
+CriticalBytes::CriticalBytes(std::span<const uint8_t> png, bool with_transparency)
+    : rest_(png.subspan(kPngSignature.size())),
+      with_transparency_(with_transparency),
+      piece_(png.first(kPngSignature.size())) {}
 
 bool CriticalBytes::read(uint8_t* to, size_t count) {
   while (count > 0) {
@@ -168,7 +170,8 @@ bool CriticalBytes::read(uint8_t* to, size_t count) {
       const auto chunk = first_chunk(rest_);
       if (!chunk) return false;
       rest_ = rest_.subspan(chunk->whole.size());
-      if (chunk->is_critical()) piece_ = chunk->whole;
+      const bool is_passed_on = chunk->is_critical() || (with_transparency_ && chunk->type() == "tRNS"sv);
+      if (is_passed_on) piece_ = chunk->whole;
       if (chunk->type() == "IEND"sv) rest_ = {};
     }
     const size_t part = std::min(count, piece_.size());

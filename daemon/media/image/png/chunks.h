@@ -35,15 +35,17 @@ struct PngOutline {
 Result<PngOutline> outline_of(std::span<const uint8_t> png);
 
 // The signature and the critical chunks up to IEND as one sequence of bytes, read piece by piece. Ancillary chunks are
-// left out: nobody inflates a colour profile or a text. Precondition: outline_of() gave no error.
+// left out, but for tRNS where it is asked for: nobody inflates a colour profile or a text. Precondition: outline_of()
+// gave no error.
 class CriticalBytes {
  public:
-  explicit CriticalBytes(std::span<const uint8_t> png);
+  CriticalBytes(std::span<const uint8_t> png, bool with_transparency);
   // The next `count` bytes. False: there are fewer.
   bool read(uint8_t* to, size_t count);
 
  private:
-  std::span<const uint8_t> rest_;   // the chunks behind the piece
+  std::span<const uint8_t> rest_;  // the chunks behind the piece
+  bool with_transparency_;
   std::span<const uint8_t> piece_;  // what is left of the signature or of a chunk
 };
 

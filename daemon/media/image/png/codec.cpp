@@ -48,7 +48,6 @@ int read_source(spng_ctx*, void* source, void* to, size_t count) {
   return static_cast<CriticalBytes*>(source)->read(static_cast<uint8_t*>(to), count) ? 0 : SPNG_IO_EOF;
 }
 
-constexpr int kFormat = SPNG_FMT_RGB8;
 // The chunks' checksums cover the coded bytes. libspng stops before the checksum of the pixels, so that zlib would sum
 // them up for nothing.
 constexpr int kFlags = SPNG_CTX_IGNORE_ADLER32;
@@ -65,19 +64,23 @@ Error PngCodec::error_of(int code) const {
   return {Trouble::kContent, std::string("a damaged PNG: ") + spng_strerror(code)};
 }
 
-Status PngCodec::start(std::span<const uint8_t> png, const PngHeader& header, uint64_t pixel_bytes) {
+Status PngCodec::start(std::span<const uint8_t> png, const PngHeader& header, const PngReading& reading,
+                       uint64_t pixel_bytes) {
   stop();
   arena_.limit(pixel_bytes < bytes_max() ? bytes_max() - pixel_bytes : 0);
   cpu_watch_.restart();
-  row_bytes_ = size_t{header.width} * 3;
+  row_bytes_ = reading.row_bytes(header.width);
   row_blocks_ = header.width / 64 + 1;
-  source_.emplace(png);
+  source_.emplace(png, reading.has_transparency);
   const Lending lending(arena_, ran_out_);
   spng_alloc functions{take_lent, refuse_growth, take_zeroed, keep};
   context_.reset(spng_ctx_new2(&functions, kFlags));
   if (!context_) return error_of_memory();
+  // A tRNS chunk decides pixels; libspng would leave it out where its checksum is wrong.
+  (void)spng_set_crc_action(context_.get(), SPNG_CRC_ERROR, SPNG_CRC_ERROR);
   int code = spng_set_png_stream(context_.get(), read_source, &*source_);
-  if (code == 0) code = spng_decode_image(context_.get(), nullptr, 0, kFormat, SPNG_DECODE_PROGRESSIVE);
+  const int flags = SPNG_DECODE_PROGRESSIVE | (reading.has_transparency ? SPNG_DECODE_TRNS : 0);
+  if (code == 0) code = spng_decode_image(context_.get(), nullptr, 0, reading.format, flags);
   if (code != 0) return error_of(code);
   return Done{};
 }
@@ -88,12 +91,12 @@ std::optional<uint32_t> PngCodec::next_row() const {
   return row.row_num;
 }
 
-Status PngCodec::read_row(uint8_t* rgb) {
+Status PngCodec::read_row(uint8_t* row) {
   if (cpu_watch_.is_over(row_blocks_)) {
     return Error{Trouble::kContent, std::string("a PNG that costs too much: ") + kTooMuchCpuTime};
   }
   const Lending lending(arena_, ran_out_);
-  const int code = spng_decode_row(context_.get(), rgb, row_bytes_);
+  const int code = spng_decode_row(context_.get(), row, row_bytes_);
   if (code != 0 && code != SPNG_EOI) return error_of(code);
   return Done{};
 }

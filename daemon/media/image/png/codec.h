@@ -1,5 +1,5 @@
-// libspng's decoder as an object: it gives a picture's rows as RGB of 8 bits, one after another. All memory of libspng
-// and zlib comes from an arena that is kept from picture to picture. One thread.
+// libspng's decoder as an object: it gives a picture's rows, in a format that libspng knows, one after another. All
+// memory of libspng and zlib comes from an arena that is kept from picture to picture. One thread.
 #pragma once
 
 #include <spng.h>
@@ -13,6 +13,7 @@
 #include "daemon/media/image/arena.h"
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/png/chunks.h"
+#include "daemon/media/image/png/reading.h"
 
 namespace spdld::image {
 
@@ -20,15 +21,16 @@ class PngCodec {
  public:
   explicit PngCodec(const media::DecodeLimits& limits) : limits_(limits), cpu_watch_(limits) {}
 
-  // Begins a picture whose outline is known; `png` must stay valid until the next start() or stop(). `pixel_bytes` are
-  // taken from the limit of memory: the caller uses them for this picture. Errors, here and below: kContent for damage
-  // and for what goes beyond a limit, kMemory where the machine has none.
-  Status start(std::span<const uint8_t> png, const PngHeader& header, uint64_t pixel_bytes);
+  // Begins a picture whose outline is known, to be read as `reading` says; `png` must stay valid until the next start()
+  // or stop(). `pixel_bytes` are taken from the limit of memory: the caller uses them for this picture. Errors, here
+  // and below: kContent for damage and for what goes beyond a limit, kMemory where the machine has none.
+  Status start(std::span<const uint8_t> png, const PngHeader& header, const PngReading& reading, uint64_t pixel_bytes);
   // The picture's row that read_row() gives next; none: all were read. An interlaced picture's row comes several times,
   // with some of its pixels each time.
   std::optional<uint32_t> next_row() const;
-  // Writes the pixels that came of that row to `rgb`, which is a whole row (3 * width bytes).
-  Status read_row(uint8_t* rgb);
+  // Writes the pixels that came of that row to `row`, which is a whole row of the reading. Packed values are added to
+  // what is there, which must be zeroes at first.
+  Status read_row(uint8_t* row);
   // Looks for damage in what follows the last row. Precondition: all rows were read.
   Status finish();
   // Forgets the picture. Its memory is kept.
@@ -53,7 +55,7 @@ class PngCodec {
   bool ran_out_ = false;  // libspng or zlib was refused memory
   std::unique_ptr<spng_ctx, Free> context_;
   std::optional<CriticalBytes> source_;
-  size_t row_bytes_ = 0;     // of RGB
+  size_t row_bytes_ = 0;     // of the reading
   uint64_t row_blocks_ = 0;  // of 64 samples
 };
 

@@ -1,7 +1,10 @@
+#include <cstring>
+
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/orient.h"
 #include "daemon/media/image/png/chunks.h"
 #include "daemon/media/image/png/codec.h"
+#include "daemon/media/image/png/reading.h"
 
 namespace spdld::image {
 namespace {
@@ -11,7 +14,7 @@ namespace {
 class PngDecoder final : public ImageDecoder {
  public:
   explicit PngDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
-  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict) override;
+  Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
   std::optional<PlanesShape> planes(int) const override { return std::nullopt; }
   Status decode_planes(uint8_t*) override { return no_planes(); }
@@ -26,10 +29,13 @@ class PngDecoder final : public ImageDecoder {
   PngHeader header_;
   Size stored_;
   int orientation_ = 1;
+  Pixels pixels_;
   PixelRows turned_;  // of pictures that are not stored upright
+  ByteBuffer read_;   // rows that are to be converted
 };
 
-Result<Size> PngDecoder::open(std::span<const uint8_t> bytes, bool exif, bool) {
+Result<Size> PngDecoder::open(std::span<const uint8_t> bytes, bool exif, bool, const Pixels& pixels) {
+  pixels_ = pixels;
   bytes_ = bytes;
   stored_ = {};
   const auto outline = outline_of(bytes);
@@ -40,29 +46,53 @@ Result<Size> PngDecoder::open(std::span<const uint8_t> bytes, bool exif, bool) {
   if (header_.inflated_bytes() > outline->coded_bytes * kInflatedPerByte) {
     return claim.exceeds(outline->coded_bytes, ", more than its ", "can hold");
   }
+  if (pixels.colours == Colours::kStored) {
+    if (const Status stored = check_stored(header_, pixels.bits); !stored) return stored.error();
+  }
   stored_ = {static_cast<int>(header_.width), static_cast<int>(header_.height)};
   orientation_ = exif ? outline->orientation : 1;
   return oriented_size(stored_, orientation_);
 }
 
+// Rows as the picture stores them, of the wanted pixels.
 Status PngDecoder::decode_stored(const Box& box, PixelRows& rows) {
-  // The limit of memory counts the whole picture, whatever box is needed. A picture that is turned has two copies.
-  const uint64_t pixel_bytes = uint64_t{header_.width} * header_.height * 3 * (orientation_ == 1 ? 1 : 2);
-  if (const Status started = codec_.start(bytes_, header_, pixel_bytes); !started) return started;
-  uint8_t* const spare = codec_.take_spare_row();
-  if (spare == nullptr) return codec_.error_of_memory();
+  const PngReading reading = reading_of(header_, pixels_);
+  const bool is_read_so = reading.gives(pixels_);
+  const size_t read_bytes = reading.row_bytes(header_.width);
+  rows.format = pixels_.format();
   rows.offset = 0;
-  rows.stride_bytes = size_t{header_.width} * 3;
+  rows.stride_bytes = size_t{header_.width} * static_cast<size_t>(rows.format.pixel_bytes());
   rows.covers = {0, box.y, stored_.width, box.height};
   rows.picture = stored_;
-  uint8_t* const first =
-      rows.memory.resize(rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
+  // The limit of memory counts the whole picture, whatever box is needed. A picture that is turned has two copies. An
+  // interlaced picture whose pixels are converted has one copy more.
+  uint64_t row_bytes = rows.stride_bytes * (orientation_ == 1 ? 1 : 2);
+  if (!is_read_so && header_.interlaced) row_bytes += read_bytes;
+  if (const Status started = codec_.start(bytes_, header_, reading, row_bytes * header_.height); !started)
+    return started;
+  uint8_t* const spare = codec_.take_spare_row();
+  if (spare == nullptr) return codec_.error_of_memory();
+  const auto height = static_cast<size_t>(box.height);
+  uint8_t* const first = rows.memory.resize(rows.stride_bytes * height + PixelRows::kSlackBytes);
   const auto top = static_cast<uint32_t>(box.y), bottom = top + static_cast<uint32_t>(box.height);
+  const auto wanted = [&](size_t row) { return first + rows.stride_bytes * row; };
+  // Pixels of an interlaced row come in several passes, so that all rows are converted in the end.
+  const size_t read_stride = header_.interlaced ? read_bytes : 0;
+  uint8_t* read = nullptr;
+  if (!is_read_so) {
+    const size_t bytes = header_.interlaced ? read_bytes * height : read_bytes;
+    read = read_.resize(bytes);
+    std::memset(read, 0, bytes);
+  }
   while (const auto row = codec_.next_row()) {
     const bool is_needed = *row >= top && *row < bottom;
-    const Status read = codec_.read_row(is_needed ? first + rows.stride_bytes * (*row - top) : spare);
-    if (!read) return read;
+    const size_t at = is_needed ? *row - top : 0;
+    uint8_t* const to = !is_needed ? spare : is_read_so ? wanted(at) : read + read_stride * at;
+    if (const Status done = codec_.read_row(to); !done) return done;
+    if (is_needed && !is_read_so && !header_.interlaced) reading.convert(read, pixels_, wanted(at), header_.width);
   }
+  for (size_t at = 0; !is_read_so && header_.interlaced && at < height; ++at)
+    reading.convert(read + read_stride * at, pixels_, wanted(at), header_.width);
   return codec_.finish();
 }
 
@@ -73,6 +103,7 @@ Status PngDecoder::decode(const Box& box, PixelRows& rows) {
   codec_.stop();
   if (decoded && !upright) orient_rows(turned_, box, orientation_, rows);
   turned_.memory.shrink(kMemoryKeptMax);
+  read_.shrink(kMemoryKeptMax);
   return decoded;
 }
 

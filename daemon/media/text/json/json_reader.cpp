@@ -6,6 +6,9 @@
 #include <charconv>
 #include <new>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 namespace spdld::text {
 namespace {
@@ -55,6 +58,58 @@ std::string where(const std::vector<JsonStep>& steps, size_t count) {
   return '"' + config::steps_text({steps.begin(), steps.begin() + static_cast<ptrdiff_t>(count)}) + '"';
 }
 
+Error no_element(const std::string& place, const element& value, const std::string& wanted) {
+  return bad(place + " is " + std::string(words(value.type())) + ", not " + wanted);
+}
+
+bool is_number(element_type type) {
+  return type == element_type::INT64 || type == element_type::UINT64 || type == element_type::DOUBLE;
+}
+
+// False: the number is none of type T.
+template <typename T>
+bool number_of(const element& value, T& number) {
+  const element_type type = value.type();
+  if constexpr (std::is_floating_point_v<T>) {
+    const double wide = type == element_type::DOUBLE  ? value.get_double().value_unsafe()
+                        : type == element_type::INT64 ? static_cast<double>(value.get_int64().value_unsafe())
+                                                      : static_cast<double>(value.get_uint64().value_unsafe());
+    return narrow(wide, number);
+  } else {
+    if (type == element_type::DOUBLE) return false;
+    const bool is_signed = type == element_type::INT64;
+    const bool fits = is_signed ? std::in_range<T>(value.get_int64().value_unsafe())
+                                : std::in_range<T>(value.get_uint64().value_unsafe());
+    number = static_cast<T>(is_signed ? static_cast<uint64_t>(value.get_int64().value_unsafe())
+                                      : value.get_uint64().value_unsafe());
+    return fits;
+  }
+}
+
+template <typename T>
+Status read_number(const element& value, NumberList& list) {
+  T number{};
+  if (!is_number(value.type())) return no_element(list.place(), value, "a number");
+  if (!number_of(value, number))
+    return bad(list.place() + ": " + simdjson::minify(value) + " does not fit " +
+               std::string(config::dtype_name(list.dtype)));
+  list.add(number);
+  return Done{};
+}
+
+template <typename T>
+Status read_row(const element& value, NumberList& list) {
+  if (value.type() != element_type::ARRAY)
+    return no_element(list.row_place(), value, "a list of " + std::to_string(list.width) + " numbers");
+  const simdjson::dom::array row = value.get_array().value_unsafe();
+  if (row.size() != list.width)
+    return bad(list.row_place() + " has " + std::to_string(row.size()) + " elements, not " +
+               std::to_string(list.width));
+  for (const element each : row)
+    if (Status status = read_number<T>(each, list); !status) return status;
+  return Done{};
+}
+
 }  // namespace
 
 struct JsonReader::Inside {
@@ -81,6 +136,8 @@ struct JsonReader::Inside {
     }
   }
 
+  Result<element> find(const std::vector<JsonStep>& steps) const;
+
   std::optional<simdjson::dom::parser> parser;
   element root;
   std::array<char, 32> text;  // a number
@@ -97,22 +154,20 @@ Status JsonReader::read(std::span<const uint8_t> bytes) {
   }
   auto& parser = inside_->parser;
   if (!parser || parser->capacity() > kKeptBytesMax) parser.emplace(kJsonBytesMax);
-  // The library reads some bytes behind the text's end, so it takes a copy.
-  const char* text = reinterpret_cast<const char*>(bytes.data());
+  // The library reads some bytes behind the text's end, so it takes a copy, even of an empty text: not from null.
+  const char* text = bytes.empty() ? "" : reinterpret_cast<const char*>(bytes.data());
   const auto error = parser->parse(text, bytes.size(), true).get(inside_->root);
   if (error == simdjson::SUCCESS) return Done{};
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // no fault of the text's
   return bad(std::string("it is no sound JSON: ") + simdjson::error_message(error));
 }
 
-Result<std::string_view> JsonReader::at(const std::vector<JsonStep>& steps) {
-  element value = inside_->root;
+Result<element> JsonReader::Inside::find(const std::vector<JsonStep>& steps) const {
+  element value = root;
   for (size_t i = 0; i < steps.size(); ++i) {
     const JsonStep& step = steps[i];
     const element_type wanted = step.is_index ? element_type::ARRAY : element_type::OBJECT;
-    if (value.type() != wanted) {
-      return bad(where(steps, i) + " is " + std::string(words(value.type())) + ", not " + std::string(words(wanted)));
-    }
+    if (value.type() != wanted) return no_element(where(steps, i), value, std::string(words(wanted)));
     const auto next = step_into(value, step);
     if (!next) {
       return bad(where(steps, i) + " has no " +
@@ -120,8 +175,29 @@ Result<std::string_view> JsonReader::at(const std::vector<JsonStep>& steps) {
     }
     value = *next;
   }
-  auto text = inside_->text_of(value);
+  return value;
+}
+
+Result<std::string_view> JsonReader::at(const std::vector<JsonStep>& steps) {
+  const auto value = inside_->find(steps);
+  if (!value) return value.error();
+  auto text = inside_->text_of(*value);
   return text ? std::move(text) : bad(where(steps, steps.size()) + " is " + text.error().message);
+}
+
+Status JsonReader::read_list(const std::vector<JsonStep>& steps, NumberList& list) {
+  const auto value = inside_->find(steps);
+  if (!value) return value.error();
+  if (value->type() != element_type::ARRAY) return no_element(where(steps, steps.size()), *value, "a list");
+  const simdjson::dom::array elements = value->get_array().value_unsafe();
+  return with_number_type(list.dtype, [&](auto zero) -> Status {
+    using T = decltype(zero);
+    for (const element each : elements) {
+      Status status = list.width == 0 ? read_number<T>(each, list) : read_row<T>(each, list);
+      if (!status) return bad(where(steps, steps.size()) + ", " + status.error().message);
+    }
+    return Done{};
+  });
 }
 
 }  // namespace spdld::text

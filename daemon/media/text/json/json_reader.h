@@ -1,4 +1,5 @@
-// Takes single values out of a text of JSON (RFC 8259), such as a label out of a webdataset's json member. The whole
+// Takes single values and lists of numbers out of a text of JSON (RFC 8259), such as a label or boxes out of a
+// webdataset's json member. The whole
 // text must be sound. It is not trusted: its size is bounded, and so is its depth (1024, the library's own bound),
 // nothing recurses, and no exception leaves but std::bad_alloc. Where a key comes twice, the last value counts, as in
 // Python's json. The text is read by simdjson, which was measured beside nlohmann-json's events: 1 microsecond of CPU
@@ -14,6 +15,7 @@
 
 #include "config/field_path.h"
 #include "daemon/base/result.h"
+#include "daemon/media/text/json/number_list.h"
 
 namespace spdld::text {
 
@@ -35,9 +37,19 @@ class JsonReader {
   // value is a list, a table or null.
   Result<std::string_view> at(const std::vector<config::JsonStep>& steps);
 
+  // Reads the value at the end of the steps as a list of numbers, or of lists of list.width numbers. An error
+  // (kContent) is a clause that says which element does not fit; the content of list.memory is undefined then.
+  Status read_list(const std::vector<config::JsonStep>& steps, NumberList& list);
+
  private:
   struct Inside;
   std::unique_ptr<Inside> inside_;
+};
+
+// A value in a text that was read: at the end of the steps. The caller keeps both alive.
+struct JsonPlace {
+  JsonReader& reader;
+  const std::vector<config::JsonStep>& steps;
 };
 
 }  // namespace spdld::text

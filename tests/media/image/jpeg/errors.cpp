@@ -264,5 +264,29 @@ TEST_CASE("a box outside of the picture is refused", "[decode]") {
   }
 }
 
+TEST_CASE("a grey JPEG gives a mask's values, and a JPEG in colours does not", "[decode]") {
+  auto decoder = image::make_image_decoder();
+  const auto grey = test::make_jpeg(40, 30, {.grey = true}), colours = test::make_jpeg(40, 30);
+  PixelRows rows, stored;
+  REQUIRE(decoder->open(grey, true));
+  REQUIRE(decoder->decode({0, 0, 40, 30}, rows));
+  for (const int bits : {8, 16}) {
+    REQUIRE(decoder->open(grey, true, false, {image::Colours::kStored, bits}));
+    CHECK_FALSE(decoder->planes());
+    REQUIRE(decoder->decode({0, 0, 40, 30}, stored));
+    REQUIRE(stored.format == PixelFormat{1, bits / 8});
+    int wrong = 0;
+    for (int i = 0; i < 40 * 30; ++i) {
+      const uint8_t* value = stored.row(i / 40) + stored.format.pixel_bytes() * (i % 40 - stored.covers.x);
+      wrong += *value != rows.row(i / 40)[3 * (i % 40 - rows.covers.x)] || (bits == 16 && value[1] != 0);
+    }
+    CHECK(wrong == 0);
+  }
+  const auto refused = decoder->open(colours, true, false, {image::Colours::kStored, 8});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().trouble == Trouble::kContent);
+  CHECK_THAT(refused.error().message, Catch::Contains("a JPEG in colours, where a mask's values are wanted"));
+}
+
 }  // namespace
 }  // namespace spdld

@@ -1,0 +1,81 @@
+#include "config/batch_operation.h"
+
+#include <algorithm>
+
+#include "config/batch_operations/types.h"
+#include "config/operation.h"
+
+namespace spdld::config {
+namespace {
+
+const std::vector<BatchOperationType>& batch_table() {
+  static const std::vector<BatchOperationType> table = {
+#define BATCH_OPERATION(name) batch_ops::name(),
+#include "config/batch_operations/table.inc"
+#undef BATCH_OPERATION
+  };
+  return table;
+}
+
+}  // namespace
+
+std::span<const BatchOperationType> batch_operations() { return batch_table(); }
+
+const BatchOperationType* find_batch_operation(std::string_view name) {
+  const auto& table = batch_table();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+const std::vector<Parameter>& batch_operation_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "op", .type = ParameterType::kText, .help = "the operation's name"},
+      {.name = "images", .type = ParameterType::kTexts, .help = "the outputs that it mixes"},
+      {.name = "labels",
+       .type = ParameterType::kTexts,
+       .help = "outputs of numbers that it mixes in the same proportion; by default none",
+       .fallback = Value(std::string())},
+      {.name = "share",
+       .type = ParameterType::kNumber,
+       .help =
+           "the part of the samples that it mixes; by default 1, and to be given where there are several operations",
+       .fallback = Value(1.0),
+       .min = 0,
+       .max = 1,
+       .above_min = true}};
+  return keys;
+}
+
+PictureShape shape_of(const MixedOutput& output) {
+  const std::vector<int64_t> shape = output.end.shape();
+  const auto size = [&](size_t i) { return static_cast<uint64_t>(shape.at(i)); };
+  if (output.layout == Layout::kNchw) return {size(1), size(2), size(0)};
+  return {size(0), size(1), size(2)};
+}
+
+MixedOutput mixed_output(const OutputSpec& output) {
+  MixedOutput mixed{follow(output.ops, start_of(output.ops)).end(), {}};
+  if (output.ops.empty()) return mixed;
+  const OperationSpec& last = output.ops.back();
+  if (find_operation(last.op)->takes == Kind::kImage) mixed.layout = layout_named(last.text("layout"));
+  return mixed;
+}
+
+std::string refuses_label(const Signature& end) {
+  switch (end.dtype) {
+    case DType::kFloat16:
+    case DType::kBfloat16:
+    case DType::kFloat32:
+    case DType::kFloat64:
+      if (end.kind == Kind::kTensor) return "";
+      break;
+    default:
+      break;
+  }
+  if (end.kind == Kind::kInteger)
+    return "is an integer, and mixed labels are fractions: add { op = \"one-hot\", classes = N }";
+  return "is " + std::string(dtype_name(end.dtype)) +
+         ", and mixed labels are fractions: write dtype = \"float32\" in its last operation";
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,51 @@
+// The operations on a batch as a whole, [batch] ops: one type for each, in config/batch_operations/NAME.cpp and in a
+// line of its table.inc; its code stands in daemon/mixing/NAME.cpp. The checks, `spdlctl ops` and the daemon read the
+// same types. Constant data and pure functions; any thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/parameter.h"
+#include "config/signature.h"
+#include "config/spec.h"
+
+namespace spdld::config {
+
+// An output that is to be mixed: its end, and for a picture the order of its dimensions.
+struct MixedOutput {
+  Signature end;
+  std::optional<Layout> layout = {};
+};
+// The parts of a picture's row. Precondition: it has a layout, and three dimensions.
+struct PictureShape {
+  uint64_t height = 0, width = 0, channels = 0;
+  friend bool operator==(const PictureShape&, const PictureShape&) = default;
+};
+PictureShape shape_of(const MixedOutput& output);
+// Of an output whose operations are known.
+MixedOutput mixed_output(const OutputSpec& output);
+
+struct BatchOperationType {
+  std::string_view name;
+  std::string_view help;
+  std::vector<Parameter> parameters;  // beside the parameters that every batch operation has
+  // Why it can't mix such an output as one of its `images`: the end of a sentence about the output; empty: it can.
+  std::string (*refuses)(const MixedOutput& output);
+  bool has_boxes = false;  // its images must be equal in height and width
+  // Raised when the operation gives other bytes for the same samples and parameters.
+  int version = 1;
+};
+
+std::span<const BatchOperationType> batch_operations();
+const BatchOperationType* find_batch_operation(std::string_view name);
+// The parameters of each of them: its name, `images`, `labels` and `share`.
+const std::vector<Parameter>& batch_operation_keys();
+
+// Empty: labels of this kind can be mixed; else the end of a sentence about the output.
+std::string refuses_label(const Signature& end);
+
+}  // namespace spdld::config

@@ -1,0 +1,23 @@
+#include "config/batch_operations/types.h"
+
+namespace spdld::config::batch_ops {
+namespace {
+
+std::string refuses_cutmix(const MixedOutput& output) {
+  if (output.layout && output.end.dimensions.size() == 3) return "";
+  return "is no picture, and cutmix cuts boxes out of pictures";
+}
+
+}  // namespace
+
+BatchOperationType cutmix() {
+  return {.name = "cutmix",
+          .help =
+              "A box of the partner's picture in the place of the sample's own; labels are mixed by the box's area "
+              "(Yun et al. 2019).",
+          .parameters = {alpha(1.0)},
+          .refuses = refuses_cutmix,
+          .has_boxes = true};
+}
+
+}  // namespace spdld::config::batch_ops

@@ -1,0 +1,183 @@
+// [batch] ops: the operations on a batch as a whole, and whether the outputs that they name can be mixed.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/batch_operation.h"
+#include "config/check.h"
+#include "config/varying.h"
+
+namespace spdld::config {
+namespace {
+
+constexpr size_t kBatchOpsMax = 8, kMixedMax = 16;  // operations, outputs of one of them
+constexpr double kShareSlack = 1e-9;                // 0.1 and 0.9 have no exact sum
+
+// None: which operation is meant is not known.
+std::optional<BatchOperationSpec> check_batch_operation(const Node& node, const std::string& key,
+                                                        Complaints& complaints) {
+  if (node.table() == nullptr) {
+    complaints.add(
+        node.line, key,
+        "must be a table such as { op = \"mixup\", images = [\"image\"] }, not " + std::string(kind_of(node)));
+    return std::nullopt;
+  }
+  TableReader reader(node, key, batch_operation_keys(), complaints);
+  const auto op = reader.given_text("op");
+  if (!op) return std::nullopt;
+  const auto* type = find_batch_operation(*op);
+  if (type == nullptr) {
+    std::vector<std::string_view> names;
+    for (const auto& known : batch_operations()) names.push_back(known.name);
+    reader.complain("op", "is not a known operation on batches: " + in_quotes(*op) + did_you_mean(*op, names) +
+                              "; known are " + joined(names));
+    return std::nullopt;
+  }
+  std::vector<std::string_view> own;
+  for (const auto& parameter : type->parameters) own.push_back(parameter.name);
+  reader.refuse_unknown(own);
+  BatchOperationSpec spec;
+  spec.op = *op;
+  spec.where = {complaints.file(), node.line};
+  spec.images = reader.texts("images");
+  spec.labels = reader.texts("labels");
+  spec.share = reader.number("share");
+  if (spec.images.empty() || spec.images.size() + spec.labels.size() > kMixedMax) {
+    reader.complain("images", spec.images.empty()
+                                  ? "must name one or more outputs, such as [\"image\"]"
+                                  : "and labels may name at most " + std::to_string(kMixedMax) + " outputs");
+  }
+  spec.parameters = TableReader(node, key, type->parameters, complaints).values();
+  return spec;
+}
+
+// The outputs that one operation names.
+class Outputs {
+ public:
+  Outputs(const PipelineSpec& spec, Complaints& complaints) : spec_(spec), complaints_(complaints) {}
+
+  void check(const BatchOperationSpec& op, const std::string& key) {
+    std::vector<std::string_view> seen;
+    std::optional<PictureShape> first;
+    const auto* type = find_batch_operation(op.op);
+    for (const auto* list : {&op.images, &op.labels}) {
+      const bool is_image = list == &op.images;
+      for (size_t i = 0; i < list->size(); ++i) {
+        const std::string& name = (*list)[i];
+        const std::string at = key + (is_image ? ".images[" : ".labels[") + std::to_string(i) + "]";
+        if (std::find(seen.begin(), seen.end(), name) != seen.end())
+          complaints_.add(op.where.line, at, "names " + in_quotes(name) + " again: an operation mixes an output once");
+        seen.push_back(name);
+        const auto mixed = find(name, at, op.where.line);
+        if (!mixed) continue;
+        const std::string why = is_image ? type->refuses(*mixed) : refuses_label(mixed->end);
+        if (!why.empty()) {
+          complaints_.add(op.where.line, at, in_quotes(name) + " " + why);
+        } else if (is_image && type->has_boxes) {
+          const PictureShape shape = shape_of(*mixed);
+          if (!first) first = shape;
+          if (shape.height != first->height || shape.width != first->width)
+            complaints_.add(op.where.line, at,
+                            in_quotes(name) + " must be as high and as wide as " + in_quotes(op.images.front()) +
+                                ", since both get the same box");
+        }
+      }
+    }
+  }
+
+ private:
+  // None: there is nothing more to say about it.
+  std::optional<MixedOutput> find(const std::string& name, const std::string& at, int line) {
+    std::vector<std::string_view> names;
+    for (const auto& output : spec_.outputs) {
+      names.push_back(output.name);
+      if (output.name != name) continue;
+      MixedOutput mixed = mixed_output(output);
+      if (mixed.end.kind == Kind::kInteger || (mixed.end.kind == Kind::kTensor && mixed.end.is_fixed())) return mixed;
+      complaints_.add(line, at,
+                      in_quotes(name) + " has samples of several sizes: only outputs of one size can be mixed");
+      return std::nullopt;
+    }
+    complaints_.add(
+        line, at,
+        "is the name of no output: " + in_quotes(name) + did_you_mean(name, names) + "; there are " + joined(names));
+    return std::nullopt;
+  }
+
+  const PipelineSpec& spec_;
+  Complaints& complaints_;
+};
+
+void check_shares(const TableReader& reader, const std::vector<Node>& list, const BatchSpec& batch) {
+  double sum = 0;
+  for (size_t i = 0; i < batch.ops.size(); ++i) {
+    sum += batch.ops[i].share;
+    if (batch.ops.size() > 1 && list[i].find("share") == nullptr)
+      reader.complain("ops",
+                      "[" + std::to_string(i) +
+                          "] must say its share, the part of the samples that it mixes, since there are several");
+  }
+  if (sum > 1 + kShareSlack)
+    reader.complain("ops", "mix more samples than there are: the sum of their shares must be at most 1");
+}
+
+void check_group(const TableReader& reader, const BatchSpec& batch) {
+  const uint64_t size = std::max(batch.size, batch.global_size);
+  if (batch.group == 0 || size % batch.group == 0) return;
+  reader.complain("group", "is " + std::to_string(batch.group) + ", and must divide " +
+                               (batch.size != 0 ? "size" : "global_size") + ", which is " + std::to_string(size) +
+                               ": samples are mixed within groups of so many");
+}
+
+void check_further(const TableReader& reader, std::string_view key, std::string& name,
+                   const std::vector<OutputSpec>& outputs, const std::string& other) {
+  const auto given = reader.given_text(key);
+  if (!given) return;
+  name = *given;
+  bool is_taken = name == "sample_id" || name == "mask" || name == other;
+  for (const auto& output : outputs) {
+    const auto names = tensor_names(output);
+    is_taken = is_taken || std::find(names.begin(), names.end(), name) != names.end();
+  }
+  if (!is_word(name, "_.-") || name.find_first_of(".-0123456789") == 0)
+    reader.complain(key,
+                    "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\" and begin with a letter or \"_\", not " +
+                        in_quotes(name));
+  else if (is_taken)
+    reader.complain(key, in_quotes(name) + " is the name of another tensor of the batch already");
+}
+
+}  // namespace
+
+void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& complaints) {
+  if (node.table() == nullptr) return;  // check_batch() has said so
+  const Node* ops = node.find("ops");
+  const TableReader reader(node, "batch", batch_keys(), complaints);
+  if (ops == nullptr) {
+    for (const std::string_view key : {"group", "lam", "partner"})
+      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside ops");
+    return;
+  }
+  const auto* list = ops->list();
+  if (list == nullptr || list->empty() || list->size() > kBatchOpsMax) {
+    complaints.add(ops->line, "batch.ops",
+                   list == nullptr ? "must be a list of operations on batches, not " + std::string(kind_of(*ops))
+                                   : "must have 1 to " + std::to_string(kBatchOpsMax) + " operations");
+    return;
+  }
+  for (size_t i = 0; i < list->size(); ++i) {
+    auto op = check_batch_operation((*list)[i], "batch.ops[" + std::to_string(i) + "]", complaints);
+    if (op) spec.batch.ops.push_back(*std::move(op));
+  }
+  spec.batch.group = static_cast<uint64_t>(reader.integer("group"));
+  check_group(reader, spec.batch);
+  check_further(reader, "lam", spec.batch.lam, spec.outputs, "");
+  check_further(reader, "partner", spec.batch.partner, spec.outputs, spec.batch.lam);
+  // Outputs that were complained about have operations that nobody wrote.
+  if (!complaints.empty()) return;
+  check_shares(reader, *list, spec.batch);
+  for (size_t i = 0; i < spec.batch.ops.size(); ++i)
+    Outputs(spec, complaints).check(spec.batch.ops[i], "batch.ops[" + std::to_string(i) + "]");
+}
+
+}  // namespace spdld::config

@@ -1,0 +1,250 @@
+// [rows]: how rows are made of records, and what the rest of the pipeline may say beside that.
+#include <array>
+#include <span>
+#include <utility>
+
+#include "config/check.h"
+#include "config/field_path.h"
+
+namespace spdld::config {
+namespace {
+
+using Type = ParameterType;
+
+constexpr double kTileSideMax = 16384;
+constexpr double kRowBytesMax = 1u << 26;
+
+struct RowField {
+  std::string_view name;
+  std::array<Cut, 3> cuts;  // of these; repeated where there are fewer
+};
+constexpr std::array<RowField, 5> kRowFields = {{{"row.record", {Cut::kTiles, Cut::kWindows, Cut::kPacked}},
+                                                 {"row.part", {Cut::kTiles, Cut::kWindows, Cut::kWindows}},
+                                                 {"row.y", {Cut::kTiles, Cut::kTiles, Cut::kTiles}},
+                                                 {"row.x", {Cut::kTiles, Cut::kTiles, Cut::kTiles}},
+                                                 {"row.first", {Cut::kWindows, Cut::kPacked, Cut::kPacked}}}};
+
+// Keys that go with some ways of cutting alone.
+struct OwnKey {
+  std::string_view key;
+  std::array<Cut, 2> cuts;
+  bool is_needed;
+};
+constexpr std::array<OwnKey, 4> kOwnKeys = {{{"size", {Cut::kTiles, Cut::kTiles}, true},
+                                             {"length", {Cut::kWindows, Cut::kPacked}, true},
+                                             {"stride", {Cut::kTiles, Cut::kWindows}, false},
+                                             {"separator", {Cut::kPacked, Cut::kPacked}, false}}};
+
+bool is_among(Cut cut, std::span<const Cut> cuts) {
+  for (const Cut one : cuts)
+    if (one == cut) return true;
+  return false;
+}
+
+Cut cut_named(std::string_view name) {
+  for (const Cut cut : {Cut::kTiles, Cut::kWindows, Cut::kPacked})
+    if (cut_name(cut) == name) return cut;
+  return Cut::kNone;
+}
+
+// False: a key is missing, or does not belong here.
+bool check_own_keys(const TableReader& reader, Cut cut) {
+  const size_t before = reader.complaints().size();
+  const std::string name = in_quotes(cut_name(cut));
+  for (const OwnKey& own : kOwnKeys) {
+    const bool is_given = reader.find(own.key) != nullptr, belongs = is_among(cut, own.cuts);
+    if (is_given && !belongs) reader.complain(own.key, "does not go with cut = " + name);
+    if (!is_given && belongs && own.is_needed) reader.complain(own.key, "is missing: cut = " + name + " needs it");
+  }
+  return reader.complaints().size() == before;
+}
+
+void read_tiles(const TableReader& reader, RowsSpec& rows) {
+  const auto size = std::get<std::vector<double>>(reader.value("size"));
+  auto stride = std::get<std::vector<double>>(reader.value("stride"));
+  if (stride.empty()) stride = size;
+  rows.height = static_cast<uint32_t>(size.front()), rows.width = static_cast<uint32_t>(size.back());
+  rows.stride_y = static_cast<uint32_t>(stride.front()), rows.stride_x = static_cast<uint32_t>(stride.back());
+  if (rows.stride_y > rows.height || rows.stride_x > rows.width)
+    reader.complain("stride", "must be at most size: a larger one would leave parts of the picture out");
+}
+
+void read_windows(const TableReader& reader, RowsSpec& rows) {
+  rows.length = static_cast<uint64_t>(reader.integer("length"));
+  const auto stride = std::get<std::vector<double>>(reader.value("stride"));
+  if (stride.size() > 1) reader.complain("stride", "must be one number beside cut = \"windows\"");
+  rows.stride = stride.empty() ? rows.length : static_cast<uint64_t>(stride.front());
+  if (rows.stride > rows.length)
+    reader.complain("stride", "must be at most length: a larger one would leave bytes out");
+}
+
+void read_packed(const TableReader& reader, RowsSpec& rows) {
+  rows.length = static_cast<uint64_t>(reader.integer("length"));
+  const int64_t separator = reader.integer("separator");
+  if (separator >= 0) rows.separator = static_cast<uint8_t>(separator);
+}
+
+std::string key_of_output(size_t output, std::string_view key) {
+  return "output[" + std::to_string(output) + "]." + std::string(key);
+}
+
+const OperationSpec* find_tile(const OutputSpec& output, size_t* at) {
+  for (*at = 0; *at < output.ops.size(); ++*at)
+    if (output.ops[*at].op == kTileOperation) return &output.ops[*at];
+  return nullptr;
+}
+
+void check_tile(const OutputSpec& output, size_t number, const RowsSpec& rows, Complaints& complaints) {
+  size_t at = 0;
+  const OperationSpec* const tile = find_tile(output, &at);
+  if (tile == nullptr) return;
+  const std::string key = key_of_output(number, "ops[" + std::to_string(at) + "]");
+  if (rows.cut != Cut::kTiles) {
+    complaints.add(tile->where.line, key, "needs [rows] with cut = \"tiles\", which says what the tiles are");
+    return;
+  }
+  if (at != 1) complaints.add(tile->where.line, key, "must stand right behind decode-image");
+  const auto& size = tile->numbers("size");
+  if (size.front() != rows.height || size.back() != rows.width)
+    complaints.add(tile->where.line, key + ".size", "must be the size that [rows] has: leave it out");
+}
+
+void check_tiles(const PipelineSpec& spec, int line, Complaints& complaints) {
+  std::optional<bool> upright;
+  bool has_tile = false;
+  for (const OutputSpec& output : spec.outputs) {
+    size_t at = 0;
+    if (find_tile(output, &at) == nullptr || output.from != spec.rows.from) continue;
+    has_tile = true;
+    if (at != 1) continue;  // complained about
+    const bool here = output.ops.front().flag("exif");
+    if (upright && *upright != here)
+      complaints.add(output.where.line, "rows.from", "is turned by exif in one output and not in another");
+    upright = here;
+  }
+  if (!has_tile) {
+    complaints.add(line, "rows.from",
+                   "is cut into tiles, and no output from it has the operation \"tile\" behind decode-image");
+  }
+}
+
+void check_packed(const PipelineSpec& spec, int line, Complaints& complaints) {
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    const OutputSpec& output = spec.outputs[i];
+    if (output.from != spec.rows.from && !is_row_field(output.from, spec.rows))
+      complaints.add(
+          output.where.line, key_of_output(i, "from"),
+          "must be " + in_quotes(spec.rows.from) + " or a field of the row: a packed row is made of several records");
+  }
+  bool chooses = !spec.order.include.empty() || !spec.order.exclude.empty() || !spec.order.weights.empty();
+  for (const SourceSpec& source : spec.sources) chooses |= !source.include.empty() || !source.exclude.empty();
+  if (chooses)
+    complaints.add(line, "rows.cut",
+                   "can't be \"packed\" beside include, exclude or weights: a packed row is made of several records");
+}
+
+}  // namespace
+
+const std::vector<Parameter>& rows_keys() {
+  static const std::vector<Parameter> keys = {
+      {.name = "cut",
+       .type = Type::kChoice,
+       .help = "a record gives tiles of its picture or windows of its bytes; or all records' bytes are packed",
+       .choices = {"tiles", "windows", "packed"}},
+      {.name = "from", .type = Type::kText, .help = "the field that is cut"},
+      {.name = "size",
+       .type = Type::kNumbers,
+       .help = "of a tile in pixels: one number (a square) or [height, width]",
+       .fallback = Value(std::vector<double>{1}),
+       .min = 1,
+       .max = kTileSideMax,
+       .count_min = 1,
+       .count_max = 2,
+       .whole = true},
+      {.name = "length",
+       .type = Type::kInteger,
+       .help = "of a window or a packed row, in bytes",
+       .fallback = Value(int64_t{1}),
+       .min = 1,
+       .max = kRowBytesMax},
+      {.name = "stride",
+       .type = Type::kNumbers,
+       .help = "from tile to tile ([down, across] or one number) or from window to window; by default their size",
+       .fallback = Value(std::vector<double>{}),
+       .min = 1,
+       .max = kRowBytesMax,
+       .count_min = 1,
+       .count_max = 2,
+       .whole = true},
+      {.name = "partial",
+       .type = Type::kChoice,
+       .help = "rows at a border or at the end that are not full: a kept tile is filled up with black",
+       .fallback = Value(std::string("keep")),
+       .choices = {"keep", "drop"}},
+      {.name = "separator",
+       .type = Type::kInteger,
+       .help = "of packed rows: the value of a byte that follows each record",
+       .fallback = Value(int64_t{-1}),
+       .min = 0,
+       .max = 255},
+  };
+  return keys;
+}
+
+bool is_row_field(std::string_view from, const RowsSpec& rows) {
+  for (const RowField& field : kRowFields)
+    if (field.name == from) return is_among(rows.cut, field.cuts);
+  return false;
+}
+
+std::vector<std::string_view> row_fields(Cut cut) {
+  std::vector<std::string_view> names;
+  for (const RowField& field : kRowFields)
+    if (is_among(cut, field.cuts)) names.push_back(field.name);
+  return names;
+}
+
+RowsSpec check_rows(const Node& node, const SourceTypes& sources, Complaints& complaints) {
+  TableReader reader(node, "rows", rows_keys(), complaints);
+  reader.refuse_unknown();
+  RowsSpec rows;
+  const Cut cut = cut_named(reader.text("cut"));
+  OutputSpec stand_in;
+  const auto field = check_from(reader, sources, stand_in);
+  if (field && (field->kind != Kind::kBytes || field->origin != Origin::kContent))
+    reader.complain("from", "must be a field with bytes of its own, not " + in_quotes(stand_in.from));
+  const bool is_known = !complaints.has("rows.cut");
+  rows.cut = cut;
+  if (cut == Cut::kTiles) rows.height = rows.width = 1;  // a stand-in, so that a tile finds a size
+  if (!is_known || !check_own_keys(reader, cut)) return rows;
+  rows.from = stand_in.from;
+  rows.keeps_partial = reader.text("partial") == "keep";
+  if (cut == Cut::kTiles) read_tiles(reader, rows);
+  if (cut == Cut::kWindows) read_windows(reader, rows);
+  if (cut == Cut::kPacked) read_packed(reader, rows);
+  return rows;
+}
+
+void check_beside_rows(const PipelineSpec& spec, int line, Complaints& complaints) {
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    const OutputSpec& output = spec.outputs[i];
+    check_tile(output, i, spec.rows, complaints);
+    const FieldPath path = parse_field_path(output.from);
+    const bool is_of_bytes = spec.rows.cut == Cut::kWindows || spec.rows.cut == Cut::kPacked;
+    if (is_of_bytes && path.is_json() && path.field() == spec.rows.from)
+      complaints.add(output.where.line, key_of_output(i, "from"), "can't be read as JSON: [rows] cuts this field");
+  }
+  if (spec.rows.cut == Cut::kTiles) check_tiles(spec, line, complaints);
+  if (spec.rows.cut == Cut::kPacked) check_packed(spec, line, complaints);
+}
+
+bool tiles_are_upright(const PipelineSpec& spec) {
+  for (const OutputSpec& output : spec.outputs) {
+    size_t at = 0;
+    if (output.from == spec.rows.from && find_tile(output, &at) != nullptr && at == 1)
+      return output.ops.front().flag("exif");
+  }
+  return true;
+}
+
+}  // namespace spdld::config

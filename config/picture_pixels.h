@@ -1,0 +1,22 @@
+// The pixels that decode-image is asked for: `colours` and `bits` of its parameters. Pure functions; any thread.
+#pragma once
+
+#include <string>
+
+#include "config/spec.h"
+
+namespace spdld::config {
+
+struct PicturePixels {
+  std::string colours = "rgb";  // "rgb", "grey" or "rgba"
+  int bits = 8;                 // of a sample, 8 or 16
+
+  int channels() const { return colours == "rgb" ? 3 : colours == "rgba" ? 4 : 1; }
+  // Whether the cache can keep such pictures as a JPEG's planes.
+  bool has_planes() const { return bits == 8 && channels() != 4; }
+};
+
+// Parameters that have their default need not be there.
+PicturePixels picture_pixels(const OperationSpec& spec);
+
+}  // namespace spdld::config

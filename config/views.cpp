@@ -1,0 +1,148 @@
+#include "config/views.h"
+
+#include <algorithm>
+
+#include "config/check.h"
+#include "config/operation.h"
+
+namespace spdld::config {
+namespace {
+
+ViewPart part_of(const OperationSpec& op) { return find_operation(op.op)->view_part; }
+
+// The place of the first operation with this part in a view; none: there is none.
+std::optional<size_t> find_part(const OutputSpec& output, ViewPart part) {
+  const auto is_it = [part](const OperationSpec& op) { return part_of(op) == part; };
+  const auto found = std::find_if(output.ops.begin(), output.ops.end(), is_it);
+  if (found == output.ops.end()) return std::nullopt;
+  return static_cast<size_t>(found - output.ops.begin());
+}
+
+// Whose rows the output keeps: the name of another output. Empty: it keeps none.
+const std::string& kept_from(const OutputSpec& output) {
+  static const std::string none;
+  for (const OperationSpec& op : output.ops) {
+    const std::string_view parameter = find_operation(op.op)->keeps_rows_of;
+    if (!parameter.empty()) return op.text(parameter);
+  }
+  return none;
+}
+
+class Checker {
+ public:
+  Checker(std::span<const OutputSpec> outputs, Views& views) : outputs_(outputs), views_(views) {}
+
+  void check_leaders() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const std::string& view = outputs_[i].view;
+      if (view.empty()) continue;
+      const auto first = std::find_if(outputs_.begin(), outputs_.end(),
+                                      [&](const auto& other) { return other.view == view && leads_view(other); });
+      if (first == outputs_.end()) {
+        if (is_first_of_view(i))
+          add(i, {},
+              "is a view without a leader: one output of view " + in_quotes(view) +
+                  " must begin with decode-image, whose crops, resizes and flips the others follow");
+      } else if (leads_view(outputs_[i]) && &*first != &outputs_[i]) {
+        add(i, {},
+            "has a leader already: output " + in_quotes(first->name) + " decodes the picture of view " +
+                in_quotes(view) + ", and a view has one leader");
+      }
+    }
+  }
+
+  void check_followers() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const OutputSpec& output = outputs_[i];
+      const auto follows = find_part(output, ViewPart::kFollows), moves = find_part(output, ViewPart::kMoves);
+      if (output.view.empty()) {
+        if (follows)
+          add(i, follows,
+              output.ops[*follows].op +
+                  " takes the geometry of a view's leader: write view = \"NAME\" in this "
+                  "output and in the output with the picture");
+        continue;
+      }
+      if (leads_view(output)) continue;
+      if (moves)
+        add(i, moves,
+            output.ops[*moves].op + " can't stand in a follower, which takes the geometry of the leader of view " +
+                in_quotes(output.view) + ": leave it out");
+      else if (!follows)
+        add(i, {}, "does nothing for this output: none of its operations takes a geometry; leave `view` out");
+      check_kept(i);
+    }
+  }
+
+ private:
+  void check_kept(size_t i) {
+    const std::string& name = kept_from(outputs_[i]);
+    if (name.empty()) return;
+    const auto found =
+        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == name; });
+    const bool fits =
+        found != outputs_.end() && found->view == outputs_[i].view && kept_from(*found).empty() && drops_rows(*found);
+    if (!fits)
+      add(i, find_part(outputs_[i], ViewPart::kFollows),
+          "must keep the rows of an output of the same view with boxes or points: " + in_quotes(name) + " is none");
+  }
+
+  static bool drops_rows(const OutputSpec& output) {
+    return std::any_of(output.ops.begin(), output.ops.end(),
+                       [](const OperationSpec& op) { return find_operation(op.op)->drops_rows; });
+  }
+
+  bool is_first_of_view(size_t i) const {
+    return std::none_of(outputs_.begin(), outputs_.begin() + static_cast<ptrdiff_t>(i),
+                        [&](const auto& other) { return other.view == outputs_[i].view; });
+  }
+  void add(size_t output, std::optional<size_t> op, std::string text) {
+    views_.faults.push_back({output, op, std::move(text)});
+  }
+
+  std::span<const OutputSpec> outputs_;
+  Views& views_;
+};
+
+}  // namespace
+
+bool follows_view(const OutputSpec& output) { return find_part(output, ViewPart::kFollows).has_value(); }
+bool leads_view(const OutputSpec& output) { return find_part(output, ViewPart::kLeads).has_value(); }
+
+Views views_of(std::span<const OutputSpec> outputs) {
+  Views views;
+  std::vector<std::string> names;
+  for (const OutputSpec& output : outputs) {
+    const auto known = std::find(names.begin(), names.end(), output.view);
+    views.number.push_back(output.view.empty() ? std::nullopt
+                                               : std::optional(static_cast<size_t>(known - names.begin())));
+    if (!output.view.empty() && known == names.end()) names.push_back(output.view);
+  }
+  const auto turn = [](const OutputSpec& output) {
+    if (output.view.empty() || leads_view(output)) return 0;
+    return kept_from(output).empty() ? 1 : 2;
+  };
+  for (int now = 0; now <= 2; ++now)
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (turn(outputs[i]) == now) views.order.push_back(i);
+  Checker checker(outputs, views);
+  checker.check_leaders();
+  checker.check_followers();
+  return views;
+}
+
+std::optional<Frame> frame_of(std::span<const OutputSpec> outputs, const OutputSpec& output) {
+  if (output.view.empty() || leads_view(output)) return std::nullopt;
+  for (const OutputSpec& leader : outputs) {
+    if (leader.view != output.view || !leads_view(leader)) continue;
+    const Followed chain = follow(leader.ops, start_of(leader.ops), Form::kFixed);
+    if (!chain.error.empty() && chain.at < leader.ops.size())
+      return std::nullopt;  // else its tensor's operation lacks yet
+    const auto image = std::find_if(chain.along.rbegin(), chain.along.rend(),
+                                    [](const Signature& passed) { return passed.kind == Kind::kImage; });
+    return Frame{image->dimensions[0], image->dimensions[1]};
+  }
+  return std::nullopt;
+}
+
+}  // namespace spdld::config

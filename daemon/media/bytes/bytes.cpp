@@ -1,0 +1,42 @@
+#include <cstring>
+
+#include "daemon/media/bytes/utf8.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::bytes {
+namespace {
+
+class TakeBytes final : public media::Node {
+ public:
+  TakeBytes(const std::string& output, bool is_text) : output_(output), is_text_(is_text) {}
+
+ private:
+  Status run(media::Value& value, const media::Run& run) const override {
+    const media::TensorOut& out = run.tensors.front();
+    if (is_text_) {
+      const size_t sound = utf8_bytes(value.bytes);
+      if (sound != value.bytes.size())
+        return media::of_output(output_,
+                                {Trouble::kContent, "it is no UTF-8 from byte " + std::to_string(sound) + " on"});
+    }
+    Result<uint64_t> taken = out.take(value.bytes.size());
+    if (taken && is_text_) taken = out.take(whole_characters(value.bytes, *taken));
+    if (!taken) return media::of_output(output_, taken.error());
+    if (*taken > 0) std::memcpy(out.memory, value.bytes.data(), *taken);
+    return Done{};
+  }
+
+  std::string output_;
+  bool is_text_;
+};
+
+}  // namespace
+}  // namespace spdld::bytes
+
+namespace spdld::media::ops {
+
+void bytes(const Part& part, Nodes& nodes) {
+  nodes.push_back(std::make_unique<spdld::bytes::TakeBytes>(part.output, part.spec.flag("text")));
+}
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,56 @@
+#include "daemon/media/image/jpeg/exif.h"
+#include "daemon/media/image/picture_head.h"
+#include "daemon/media/image/picture_limits.h"
+#include "daemon/media/image/sniff.h"
+
+namespace spdld::image {
+namespace {
+
+constexpr uint8_t kHeadsEnd = 0xDA, kPicturesEnd = 0xD9;  // SOS and EOI
+constexpr int kFirstTurned = 5;                           // orientations from here on exchange height and width
+
+uint32_t two_bytes(std::span<const uint8_t> bytes, size_t at) {
+  return static_cast<uint32_t>(bytes[at]) << 8 | bytes[at + 1];
+}
+
+// SOF0 to SOF15 (ITU-T T.81, table B.1), without DHT, JPG and DAC, which lie among them.
+bool begins_frame(uint8_t marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+// The size as stored, where the head reaches the first scan: then all segments that the decoder would look at are in
+// it.
+std::optional<Size> stored_size(std::span<const uint8_t> head) {
+  std::optional<Size> size;
+  size_t at = 2;
+  while (at + 4 <= head.size() && head[at] == 0xFF) {
+    const uint8_t marker = head[at + 1];
+    if (marker == 0xFF) {  // fill bytes may stand before a marker
+      ++at;
+      continue;
+    }
+    if (marker == kHeadsEnd) return size;
+    if (marker == kPicturesEnd) return std::nullopt;
+    const size_t length = two_bytes(head, at + 2);  // counts itself
+    if (length < 2 || at + 2 + length > head.size()) return std::nullopt;
+    if (begins_frame(marker)) {
+      if (size || length < 8) return std::nullopt;
+      size = Size{static_cast<int>(two_bytes(head, at + 7)), static_cast<int>(two_bytes(head, at + 5))};
+    }
+    at += 2 + length;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Size> jpeg_size_in_head(std::span<const uint8_t> head, bool exif) {
+  if (!begins_like_jpeg(head)) return std::nullopt;
+  const std::optional<Size> size = stored_size(head);
+  if (!size || size->height == 0 || size->width == 0) return std::nullopt;
+  if (int64_t{size->height} * size->width > kPixelsMax) return std::nullopt;  // the decoder says why
+  const bool is_turned = exif && exif_orientation(head) >= kFirstTurned;
+  return is_turned ? Size{size->height, size->width} : *size;
+}
+
+}  // namespace spdld::image

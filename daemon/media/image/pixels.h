@@ -1,0 +1,44 @@
+// Turns rows of pixels from the format that a codec gives into the format that is wanted. Pure functions; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "daemon/base/picture.h"
+
+namespace spdld::image {
+
+// The pixels that a decoder is to give of a picture.
+enum class Colours : uint8_t {
+  kRgb,
+  kGrey,   // luma
+  kRgba,   // alpha is the greatest value where a picture has none
+  kStored  // one channel, unscaled: a palette's numbers, or the values of a grey picture; for masks
+};
+struct Pixels {
+  Colours colours = Colours::kRgb;
+  int bits = 8;  // 8 or 16; kStored: the most that a stored value may have
+
+  constexpr PixelFormat format() const {
+    const int channels = colours == Colours::kRgb ? 3 : colours == Colours::kRgba ? 4 : 1;
+    return {channels, bits / 8};
+  }
+  friend bool operator==(const Pixels&, const Pixels&) = default;
+};
+
+// Whether the planes of a JPEG can give such pixels (planes.h).
+constexpr bool has_planes(const Pixels& pixels) {
+  return pixels.bits == 8 && (pixels.colours == Colours::kRgb || pixels.colours == Colours::kGrey);
+}
+
+// Turns `width` pixels of format `from` at `in` into pixels of to.format() at `out`; both are aligned to their samples
+// and do not overlap. A value of 8 bits becomes 16 bits times 257, as 255 becomes 65535; kStored takes it as it is. Of
+// a value of 16 bits the upper 8 are taken. Colours become grey as in Pillow's convert("L"): (19595 red + 38470 green +
+// 7471 blue + 32768) / 65536, rounded down, after any change of bits. Grey becomes three equal colours; alpha is
+// dropped, or is the greatest value where there was none.
+void convert_row(const PixelFormat& from, const uint8_t* in, const Pixels& to, uint8_t* out, size_t width);
+
+// The same for all rows of a part of a picture. Reuses the memory of `to_rows`.
+void convert_rows(const PixelRows& from, const Pixels& to, PixelRows& to_rows);
+
+}  // namespace spdld::image

@@ -1,0 +1,59 @@
+// Resampling of pixels of any format, in float: of alpha and of 16 bits, which the kernels of resample.h do not take.
+// The weights are Pillow's triangle filter (libImaging/Resample.c, precompute_coeffs) without fixed point; the result
+// is rounded once, to the nearest value, halves up. Every channel is resampled by itself, alpha too, as in
+// torchvision's resize of tensors. One thread an object, reused from sample to sample.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/base/picture.h"
+#include "daemon/media/image/weights.h"
+
+namespace spdld::image {
+
+// The version of this code: raised when it gives other bytes.
+constexpr int kAnyResamplerVersion = 1;
+
+// The weights of one axis. Wanted pixel i is the sum of weights(i)[k] * source[start(i) + k], k < taps(i), where the
+// source counts from range().first.
+class FloatWeights {
+ public:
+  // Precondition: request.reduction is 1.
+  void fill(const AxisRequest& request);
+
+  const SourceRange& range() const { return range_; }
+  int start(int i) const { return spans_[static_cast<size_t>(i)].start; }
+  int taps(int i) const { return spans_[static_cast<size_t>(i)].taps; }
+  const float* weights(int i) const { return weights_.data() + spans_[static_cast<size_t>(i)].first_weight; }
+
+ private:
+  struct Span {
+    int start, taps;
+    size_t first_weight;
+  };
+  SourceRange range_;
+  std::vector<Span> spans_;
+  std::vector<float> weights_;
+};
+
+class AnyResampler {
+ public:
+  void begin(const AxisRequest& across, const AxisRequest& down);
+  const SourceRange& across() const { return across_.range(); }
+  const SourceRange& down() const { return down_.range(); }
+
+  // Writes wanted row `y`. `first`: the source's sample at (across().first, down().first), aligned to its type.
+  void row(const PixelFormat& format, const uint8_t* first, size_t stride_bytes, int y, uint8_t* out);
+
+ private:
+  template <typename Sample, int kChannels>
+  void make_row(const uint8_t* first, size_t stride_bytes, int y, Sample* out);
+
+  FloatWeights across_, down_;
+  int width_ = 0;            // of a wanted row
+  std::vector<float> sums_;  // a source row's samples, summed over rows
+};
+
+}  // namespace spdld::image

@@ -1,0 +1,168 @@
+#include "daemon/media/image/view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace spdld::image {
+
+View::Kept& View::keep(const std::string& output) {
+  if (kept.size() == kept_count) kept.emplace_back();
+  Kept& record = kept[kept_count++];
+  record.output = output;
+  record.listed = 0;
+  record.places.clear();
+  return record;
+}
+
+const View::Kept* View::find_kept(const std::string& output) const {
+  for (size_t i = 0; i < kept_count; ++i)
+    if (kept[i].output == output) return &kept[i];
+  return nullptr;
+}
+
+void lead(const media::Run& run, const Size& picture, const std::vector<Pass>& passes) {
+  auto& views = run.workspace.of<Views>().by_number;
+  if (views.size() <= *run.view) views.resize(*run.view + 1);
+  View& view = views[*run.view];
+  view.sample = run.sample;
+  view.picture = picture;
+  view.passes = passes;
+  view.kept_count = 0;
+}
+
+View* followed(const media::Run& run) {
+  auto& views = run.workspace.of<Views>().by_number;
+  if (!run.view || views.size() <= *run.view || views[*run.view].sample != run.sample) return nullptr;
+  return &views[*run.view];
+}
+
+namespace {
+
+// One side of a pass: columns or rows.
+struct Side {
+  int start, length;     // of the box
+  int size;              // of the resampled box
+  int window, shown;     // of the window: its start and its length
+  bool mirrored, first;  // the side is mirrored; the mirror stands before the resize
+  bool resamples() const { return length != size; }
+};
+
+Side side_of(const Pass& pass, bool across) {
+  if (!across) return {pass.box.y, pass.box.height, pass.size.height, pass.window.y, pass.window.height, false, false};
+  return {pass.box.x,        pass.box.width, pass.size.width,     pass.window.x,
+          pass.window.width, pass.mirrored,  pass.mirrored_before};
+}
+
+// Of `size` pixels that are made of `length`.
+int nearest_of(int i, int length, int size) {
+  const float scale = static_cast<float>(length) / static_cast<float>(size);
+  return std::min(static_cast<int>(std::floor(static_cast<float>(i) * scale)), length - 1);
+}
+
+// The place in the pass's source of its place i.
+int32_t source_of(const Side& side, int i) {
+  const int at = side.window + (side.mirrored ? side.shown - 1 - i : i);
+  if (at < 0 || at >= side.size) return kOutside;
+  if (!side.resamples()) return side.start + at;
+  const int within = side.first ? side.length - 1 - nearest_of(side.size - 1 - at, side.length, side.size)
+                                : nearest_of(at, side.length, side.size);
+  return side.start + within;
+}
+
+float scale_of(const Side& side) { return static_cast<float>(static_cast<double>(side.size) / side.length); }
+
+// Moves a coordinate through one side of a pass. Boxes are clamped at each cut, and points are not.
+float moved(const Side& side, float at, bool clamps) {
+  at -= static_cast<float>(side.start);
+  if (clamps) at = std::clamp(at, 0.0F, static_cast<float>(side.length));
+  if (side.resamples()) at *= scale_of(side);
+  at -= static_cast<float>(side.window);
+  if (clamps) at = std::clamp(at, 0.0F, static_cast<float>(side.shown));
+  return side.mirrored ? static_cast<float>(side.shown) - at : at;
+}
+
+bool is_within(float at, int length) { return at >= 0 && at < static_cast<float>(length); }
+
+// A mirrored pixel's left edge becomes its right edge, so that the border which belongs to a side changes too.
+bool stays_inside(const Side& side, float before) {
+  const float within = before - static_cast<float>(side.start);
+  const float at = (side.resamples() ? within * scale_of(side) : within) - static_cast<float>(side.window);
+  return is_within(within, side.length) && is_within(at, side.shown);
+}
+
+void move_pair(const Side& side, float& low, float& high) {
+  low = moved(side, low, true);
+  high = moved(side, high, true);
+  if (side.mirrored) std::swap(low, high);
+}
+
+}  // namespace
+
+void nearest(std::span<const Pass> passes, bool across, std::vector<int32_t>& sources) {
+  const Size end = shown(passes.back());
+  sources.resize(static_cast<size_t>(across ? end.width : end.height));
+  for (size_t i = 0; i < sources.size(); ++i) sources[i] = static_cast<int32_t>(i);
+  for (size_t pass = passes.size(); pass-- > 0;) {
+    const Side side = side_of(passes[pass], across);
+    for (int32_t& source : sources)
+      if (source != kOutside) source = source_of(side, source);
+  }
+}
+
+Corners seen(std::span<const Pass> passes, Corners box) {
+  for (const Pass& pass : passes) {
+    move_pair(side_of(pass, true), box.x1, box.x2);
+    move_pair(side_of(pass, false), box.y1, box.y2);
+  }
+  return box;
+}
+
+SeenPoint seen(std::span<const Pass> passes, float x, float y) {
+  SeenPoint point{x, y, true};
+  for (const Pass& pass : passes) {
+    const Side across = side_of(pass, true), down = side_of(pass, false);
+    point.is_inside = point.is_inside && stays_inside(across, point.x) && stays_inside(down, point.y);
+    point.x = moved(across, point.x, false);
+    point.y = moved(down, point.y, false);
+  }
+  return point;
+}
+
+BoxFormat box_format_named(std::string_view name) {
+  if (name == "xyxy") return BoxFormat::kXyxy;
+  if (name == "xywh") return BoxFormat::kXywh;
+  if (name == "cxcywh") return BoxFormat::kCxcywh;
+  throw std::logic_error("no format of boxes is called " + std::string(name));
+}
+
+Corners corners_of(BoxFormat format, const float* numbers) {
+  const float x = numbers[0], y = numbers[1], third = numbers[2], fourth = numbers[3];
+  switch (format) {
+    case BoxFormat::kXyxy:
+      return {x, y, third, fourth};
+    case BoxFormat::kXywh:
+      return {x, y, x + third, y + fourth};
+    case BoxFormat::kCxcywh:
+      return {x - third / 2, y - fourth / 2, (x - third / 2) + third, (y - fourth / 2) + fourth};
+  }
+  return {};
+}
+
+void write_box(BoxFormat format, const Corners& box, float* numbers) {
+  const float width = box.x2 - box.x1, height = box.y2 - box.y1;
+  switch (format) {
+    case BoxFormat::kXyxy:
+      numbers[0] = box.x1, numbers[1] = box.y1, numbers[2] = box.x2, numbers[3] = box.y2;
+      return;
+    case BoxFormat::kXywh:
+      numbers[0] = box.x1, numbers[1] = box.y1, numbers[2] = width, numbers[3] = height;
+      return;
+    case BoxFormat::kCxcywh:
+      numbers[0] = (box.x1 * 2 + width) / 2, numbers[1] = (box.y1 * 2 + height) / 2;
+      numbers[2] = width, numbers[3] = height;
+      return;
+  }
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,87 @@
+// The geometry that the outputs of a view share: the picture of one output, the leader, decides it, and the other
+// outputs, its followers, apply it to a mask, to boxes and to points of the same sample. All coordinates are pixels of
+// the leader's picture as its geometry sees it (upright, where decode-image turns it), counted from the upper left
+// corner of the upper left pixel: x to the right, y down. Pure functions and plain values; any thread, each with Views
+// of its own.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "daemon/base/picture.h"
+#include "daemon/base/result.h"
+#include "daemon/media/image/geometry.h"
+#include "daemon/media/node.h"
+
+namespace spdld::image {
+
+// Of one sample: valid from the leader's run to the end of the sample's run.
+struct View {
+  // The elements of a list that an output of the view has kept, by their places in the list.
+  struct Kept {
+    std::string output;
+    uint64_t listed = 0;  // elements of the whole list
+    std::vector<uint32_t> places;
+  };
+
+  uint64_t sample = std::numeric_limits<uint64_t>::max();  // its id
+  Size picture;                                            // of the leader, before any pass
+  std::vector<Pass> passes;                                // of the leader
+  std::vector<Kept> kept;  // the first `kept_count` belong to this sample; memory is reused
+  size_t kept_count = 0;
+
+  Size end() const { return shown(passes.back()); }
+  // An empty record for the rows that `output` keeps.
+  Kept& keep(const std::string& output);
+  const Kept* find_kept(const std::string& output) const;  // null: there is none yet
+};
+
+// A decode thread's views, by their number in the plan.
+struct Views {
+  explicit Views(const media::DecodeLimits&) {}
+  void shrink(size_t) {}
+  std::vector<View> by_number;
+};
+
+// Begins the view of run.view for this sample. Precondition: the output has a view.
+void lead(const media::Run& run, const Size& picture, const std::vector<Pass>& passes);
+// The view that the sample's leader has left; null: it has left none.
+View* followed(const media::Run& run);
+
+// --- nearest ---
+
+inline constexpr int32_t kOutside = -1;
+
+// The columns (`across`) or rows of the picture from which nearest resampling takes the columns or rows of what the
+// last pass shows; kOutside where the passes leave black. Each pass that resamples takes of `in` source pixels for its
+// pixel i the pixel floor(i * (in / out)) in float32, as torch's interpolate(mode="nearest") does: torchvision v2
+// resizes masks with it.
+void nearest(std::span<const Pass> passes, bool across, std::vector<int32_t>& sources);
+
+// --- boxes and points ---
+
+struct Corners {  // x1 <= x2, y1 <= y2
+  float x1, y1, x2, y2;
+};
+// The part of a box of the picture that the passes leave, in the pixels of what the last pass shows. The arithmetic is
+// that of torchvision v2's kernels for bounding boxes, in float32: each crop moves and clamps, each resize multiplies
+// by new / old, each flip subtracts from the width.
+Corners seen(std::span<const Pass> passes, Corners box);
+
+struct SeenPoint {
+  float x, y;
+  bool is_inside;  // of everything that the passes show on the way
+};
+SeenPoint seen(std::span<const Pass> passes, float x, float y);
+
+// How the four numbers of a box are to be read: corners, or a corner or the centre with width and height.
+enum class BoxFormat : uint8_t { kXyxy, kXywh, kCxcywh };
+BoxFormat box_format_named(std::string_view name);  // "xyxy", "xywh", "cxcywh"
+Corners corners_of(BoxFormat format, const float* numbers);
+void write_box(BoxFormat format, const Corners& box, float* numbers);
+
+}  // namespace spdld::image

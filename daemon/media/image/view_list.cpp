@@ -1,0 +1,62 @@
+#include "daemon/media/image/view_list.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/media/text/json/json_reader.h"
+#include "daemon/media/text/list_text.h"
+
+namespace spdld::image {
+
+Result<uint64_t> read_view_list(const media::Value& value, const ListKind& kind, ListWork& work) {
+  const uint64_t numbers_max = kElementsMax * std::max<uint64_t>(kind.width, 1);
+  text::NumberList list{kind.dtype, work.memory.resize(numbers_max * config::dtype_bytes(kind.dtype)), numbers_max,
+                        kind.width};
+  const Status read =
+      kind.reads_json ? value.json->reader.read_list(value.json->steps, list) : text::read_list(value.text(), list);
+  if (!read) return read.error();
+  if (list.rows() > kElementsMax)
+    return Error{Trouble::kContent, "the list has " + std::to_string(list.rows()) + " elements; at most " +
+                                        std::to_string(kElementsMax) + " are allowed"};
+  return list.rows();
+}
+
+Error no_view(const media::Run& run) {
+  return {Trouble::kInternal, "sample " + std::to_string(run.sample) + " has no geometry of its view"};
+}
+
+ViewListNode::ViewListNode(const media::Part& part, uint64_t columns)
+    : output_(part.output), columns_(columns), reads_json_(part.takes.origin == config::Origin::kJson) {}
+
+Status ViewListNode::run(media::Value& value, const media::Run& run) const {
+  const Status status = move_all(value, run);
+  return status ? status : media::of_output(output_, status.error());
+}
+
+Status ViewListNode::move_all(const media::Value& value, const media::Run& run) const {
+  View* const view = followed(run);
+  if (view == nullptr) return no_view(run);
+  auto& work = run.workspace.of<ListWork>();
+  const Result<uint64_t> listed = read_view_list(value, {config::DType::kFloat32, columns_, reads_json_}, work);
+  if (!listed) return listed.error();
+  View::Kept& kept = view->keep(output_);
+  kept.listed = *listed;
+  auto* const numbers = reinterpret_cast<float*>(work.memory.data());
+  uint64_t count = 0;  // each row that stays comes to the place of a row that was moved before
+  for (uint64_t i = 0; i < *listed; ++i) {
+    float* const row = numbers + columns_ * i;
+    const Result<bool> stays = move(row, i, *view);
+    if (!stays) return stays.error();
+    if (!*stays) continue;
+    std::copy_n(row, columns_, numbers + columns_ * count++);
+    kept.places.push_back(static_cast<uint32_t>(i));
+  }
+  const media::TensorOut& out = run.tensors.front();
+  const Result<uint64_t> taken = out.take(count);
+  if (!taken) return taken.error();
+  kept.places.resize(*taken);
+  if (*taken > 0) std::memcpy(out.memory, numbers, *taken * columns_ * sizeof(float));
+  return Done{};
+}
+
+}  // namespace spdld::image

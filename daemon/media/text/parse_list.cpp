@@ -1,0 +1,55 @@
+#include <optional>
+
+#include "daemon/media/operations.h"
+#include "daemon/media/text/json/json_reader.h"
+#include "daemon/media/text/list_text.h"
+
+namespace spdld::text {
+namespace {
+
+class ParseList final : public media::Node {
+ public:
+  explicit ParseList(const media::Part& part)
+      : output_(part.output),
+        dtype_(part.gives.dtype),
+        width_(static_cast<uint64_t>(part.spec.integer("width"))),
+        reads_json_(part.takes.origin == config::Origin::kJson) {
+    if (const int64_t length = part.spec.integer("length"); length != 0) length_ = static_cast<uint64_t>(length);
+  }
+
+ private:
+  bool reads_json() const override { return reads_json_; }
+
+  Status run(media::Value& value, const media::Run& run) const override {
+    const Status status = store(value, run.tensors.front());
+    return status ? status : media::of_output(output_, status.error());
+  }
+
+  Status store(const media::Value& value, const media::TensorOut& out) const {
+    NumberList list{dtype_, out.memory, 0, width_};
+    list.numbers_max = length_.value_or(out.length_max) * list.numbers_of_row();
+    Status status = reads_json_ ? value.json->reader.read_list(value.json->steps, list) : read_list(value.text(), list);
+    if (!status) return status;
+    if (length_ && list.rows() != *length_)
+      return Error{Trouble::kContent,
+                   "the list has a length of " + std::to_string(list.rows()) + ", not " + std::to_string(*length_)};
+    if (length_) return Done{};
+    const Result<uint64_t> taken = out.take(list.rows());
+    return taken ? Status(Done{}) : taken.error();
+  }
+
+  std::string output_;
+  config::DType dtype_;
+  uint64_t width_;  // 0: the elements are numbers
+  bool reads_json_;
+  std::optional<uint64_t> length_;  // none: it differs from sample to sample
+};
+
+}  // namespace
+}  // namespace spdld::text
+
+namespace spdld::media::ops {
+
+void parse_list(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<text::ParseList>(part)); }
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,47 @@
+#include <functional>
+#include <numeric>
+
+#include "daemon/mixing/beta.h"
+#include "daemon/mixing/operations.h"
+#include "daemon/mixing/rows.h"
+
+namespace spdld::mixing {
+namespace {
+
+class Mixup final : public Operation {
+ public:
+  explicit Mixup(const Part& part) : alpha_(part.spec.number("alpha")) {
+    for (const config::MixedOutput& image : part.images) {
+      const auto shape = image.end.shape();
+      const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+      images_.push_back({image.end.dtype, static_cast<size_t>(elements)});
+    }
+  }
+
+ private:
+  struct Image {
+    config::DType dtype;
+    size_t elements;
+  };
+
+  Mix draw(const Draws& draws) const override {
+    Draw draw = draws.named(draw_key("mixup"));
+    return {draw_beta(draw, alpha_), {}};
+  }
+  void mix(const Mix& mix, size_t image, uint8_t* own, const uint8_t* partner) const override {
+    mix_rows(images_[image].dtype, mix.lam, images_[image].elements, own, partner);
+  }
+
+  double alpha_;
+  std::vector<Image> images_;
+};
+
+}  // namespace
+
+namespace ops {
+
+std::unique_ptr<Operation> mixup(const Part& part) { return std::make_unique<Mixup>(part); }
+
+}  // namespace ops
+
+}  // namespace spdld::mixing

@@ -1,0 +1,12 @@
+// The maker of each operation of config/batch_operations/table.inc; each stands in daemon/mixing/NAME.cpp.
+#pragma once
+
+#include "daemon/mixing/operation.h"
+
+namespace spdld::mixing::ops {
+
+#define BATCH_OPERATION(name) std::unique_ptr<Operation> name(const Part& part);
+#include "config/batch_operations/table.inc"
+#undef BATCH_OPERATION
+
+}  // namespace spdld::mixing::ops

@@ -1,0 +1,61 @@
+// Batches whose samples are all there, and that are not finished yet.
+#include <exception>
+#include <new>
+#include <string>
+
+#include "daemon/pipeline/stream.h"
+
+namespace spdld::pipeline {
+
+// The batch may be abandoned at any moment meanwhile. Its slot is not given back before this task has left it.
+bool Stream::finish_batch(Task& task, const Caller& caller) {
+  OpenBatch& open = *task.open;
+  if (!open.is_abandoned()) {
+    const Status made = run_finisher(open);
+    if (!made && waits_to_finish(task, made.error())) return false;
+  }
+  task.is_finishing = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!open.is_abandoned()) open.end_finishing();
+    settle(open);
+    if (!find_run_or_rest(task)) return false;
+  }
+  begin_run(task, caller.now_ns());
+  return true;
+}
+
+// A batch of no sample: its finisher has as little to do as it is rare.
+void Stream::finish_empty(OpenBatch& open) {
+  const Status made = finisher_ ? run_finisher(open) : Status(Done{});
+  if (!made) return fail_locked(made.error());
+  open.end_finishing();
+  settle(open);
+}
+
+// An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
+Status Stream::run_finisher(OpenBatch& open) try {
+  return finisher_->finish(open.batch, open.memory);
+} catch (const std::bad_alloc&) {
+  return Error{Trouble::kMemory, {}};  // a sentence would need memory
+} catch (const std::exception& e) {
+  return Error{Trouble::kInternal,
+               "finishing the batch of step " + std::to_string(open.batch.position.step) + " failed: " + e.what()};
+}
+
+// False: the stream has failed, or the batch is wanted no more.
+bool Stream::waits_to_finish(Task& task, const Error& error) {
+  if (error.trouble != Trouble::kMemory) {
+    fail(error);
+    return false;
+  }
+  pipeline_->statistics().memory_waits.add();
+  if (park(task, true)) return true;
+  fail({Trouble::kMemory,
+        "the node was short of memory for too long, and the batch of step " +
+            std::to_string(task.open->batch.position.step) +
+            " could not be finished: give the daemon more memory, or lower cache.ram_bytes_max or batch.size"});
+  return false;
+}
+
+}  // namespace spdld::pipeline

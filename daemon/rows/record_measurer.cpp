@@ -1,0 +1,121 @@
+#include "daemon/rows/record_measurer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "daemon/base/random.h"
+#include "daemon/media/measure.h"
+#include "daemon/source/bounds.h"
+#include "daemon/source/kept_file.h"
+#include "daemon/source/trouble.h"
+
+namespace spdld::rows {
+namespace {
+
+constexpr uint64_t kHeadBytes = 64 << 10;       // most headers are smaller
+constexpr uint64_t kPictureBytesMax = 1 << 30;  // as a fetcher's largest field
+constexpr size_t kKeptBytesMax = 1 << 20;
+
+uint64_t stamp_of(const source::KeptState& state) {
+  uint64_t hash = mix_bits(state.inode);
+  for (const uint64_t part :
+       {state.size, static_cast<uint64_t>(state.changed_ns), static_cast<uint64_t>(state.status_changed_ns)})
+    hash = mix_bits(hash ^ part);
+  return std::max<uint64_t>(hash, 1);
+}
+
+}  // namespace
+
+uint64_t RecordMeasurer::stamp(uint64_t record) {
+  const source::Extent extent = listing_.locate(record, field_);
+  if (extent.path.empty()) return 0;
+  path_.assign(extent.folder).append(extent.path);
+  if (path_ == stamped_path_) return stamp_;
+  stamped_path_ = path_;
+  struct stat status;
+  stamp_ = 0;
+  if (source::stat_file(listing_.bounds(), path_.c_str(), status) != 0) return 0;
+  const source::KeptState state = source::kept_state(status);
+  if (source::is_settled(state, source::file_time_now_ns())) stamp_ = stamp_of(state);
+  return stamp_;
+}
+
+Result<uint64_t> RecordMeasurer::length(uint64_t record) {
+  const source::Extent extent = listing_.locate(record, field_);
+  if (extent.path.empty()) {
+    return Error{Trouble::kNotFound,
+                 "the sample " + listing_.name(record) + " has no \"" + listing_.fields()[field_].name + "\"."};
+  }
+  path_.assign(extent.folder).append(extent.path);
+  return measure_ == Measure::kBytes ? bytes_of(extent) : sides_of(extent);
+}
+
+Error RecordMeasurer::failed(const char* doing, int error_number) const {
+  if (error_number == source::kLeadsOut) return {Trouble::kContent, source::leads_out(path_)};
+  return {source::content_trouble(error_number),
+          path_ + " can't be " + doing + ": " + source::error_words(error_number) + "."};
+}
+
+Result<uint64_t> RecordMeasurer::bytes_of(const source::Extent& extent) {
+  uint64_t bytes = extent.length < 0 ? 0 : static_cast<uint64_t>(extent.length);
+  if (extent.length < 0) {
+    struct stat status;
+    if (source::stat_file(listing_.bounds(), path_.c_str(), status) != 0) return failed("measured", errno);
+    const auto file_bytes = static_cast<uint64_t>(status.st_size);
+    bytes = S_ISREG(status.st_mode) && file_bytes > extent.offset ? file_bytes - extent.offset : 0;
+  }
+  if (bytes == 0) return Error{Trouble::kContent, path_ + " is empty, or is not a regular file."};
+  return bytes;
+}
+
+Status RecordMeasurer::open(const source::Extent&) {
+  if (fd_ && open_path_ == path_) return Done{};
+  open_path_ = path_;
+  fd_.reset(source::open_file(listing_.bounds(), path_.c_str()));
+  if (!fd_ || ::fstat(fd_.get(), &status_) != 0) {
+    const int error_number = errno;
+    fd_.reset();
+    return failed("opened", error_number);
+  }
+  if (S_ISREG(status_.st_mode)) return Done{};
+  fd_.reset();
+  return Error{Trouble::kContent, path_ + " is not a regular file."};
+}
+
+Status RecordMeasurer::read(uint64_t offset, uint64_t count) {
+  uint8_t* to = bytes_.resize(count);
+  for (uint64_t got = 0; got < count;) {
+    const ssize_t n = ::pread(fd_.get(), to + got, count - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("read", errno);
+    if (n == 0) return Error{Trouble::kContent, path_ + " became shorter while it was read."};
+    got += static_cast<uint64_t>(n);
+  }
+  return Done{};
+}
+
+Result<uint64_t> RecordMeasurer::sides_of(const source::Extent& extent) {
+  if (const Status opened = open(extent); !opened) return opened.error();
+  const auto file_bytes = static_cast<uint64_t>(status_.st_size);
+  const uint64_t behind = extent.offset <= file_bytes ? file_bytes - extent.offset : 0;
+  const uint64_t bytes = extent.length < 0 ? behind : static_cast<uint64_t>(extent.length);
+  if (bytes == 0 || bytes > behind || bytes > kPictureBytesMax)
+    return Error{Trouble::kContent, path_ + " is empty, shorter than when it was listed, or over the limit."};
+  const bool upright = measure_ == Measure::kUprightPicture;
+  if (const Status head = read(extent.offset, std::min(bytes, kHeadBytes)); !head) return head.error();
+  std::optional<media::PictureSides> sides = media::sides_in_head(bytes_.bytes(), upright);
+  if (!sides) {
+    if (bytes > kHeadBytes)
+      if (const Status whole = read(extent.offset, bytes); !whole) return whole.error();
+    const auto measured = media::measure_picture(bytes_.bytes(), upright, workspace_);
+    if (!measured) return Error{measured.error().trouble, path_ + ": " + measured.error().message};
+    sides = *measured;
+    bytes_.shrink(kKeptBytesMax);
+    workspace_.shrink(kKeptBytesMax);
+  }
+  return uint64_t{sides->height} << 32 | sides->width;
+}
+
+}  // namespace spdld::rows

@@ -1,0 +1,51 @@
+// Measures one record after another. One thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/result.h"
+#include "daemon/media/workspace.h"
+#include "daemon/rows/length_index.h"
+#include "daemon/source/listing.h"
+#include "proto/unique_fd.h"
+
+namespace spdld::rows {
+
+class RecordMeasurer {
+ public:
+  // Borrows the listing.
+  RecordMeasurer(const source::Listing& listing, source::FieldId field, Measure measure)
+      : listing_(listing), field_(field), measure_(measure) {}
+
+  // A hash of the state of the record's file now, never 0; 0: it can't be told, or the file has changed so lately that
+  // a later change would not show.
+  uint64_t stamp(uint64_t record);
+  // The length as LengthIndex takes it. kContent, kUnsupported: the record has none that counts; kMissing
+  // (Trouble::kNotFound): it lacks the field. Other trouble may pass.
+  Result<uint64_t> length(uint64_t record);
+
+ private:
+  Result<uint64_t> bytes_of(const source::Extent& extent);
+  Result<uint64_t> sides_of(const source::Extent& extent);
+  Status open(const source::Extent& extent);
+  Status read(uint64_t offset, uint64_t count);
+  Error failed(const char* doing, int error_number) const;
+
+  const source::Listing& listing_;
+  const source::FieldId field_;
+  const Measure measure_;
+  std::string path_;          // of the record's file
+  std::string stamped_path_;  // of the file that `stamp_` is of: many records may lie in one file
+  uint64_t stamp_ = 0;
+  std::string open_path_;
+  UniqueFd fd_;
+  struct stat status_ {};
+  ByteBuffer bytes_;
+  media::Workspace workspace_;
+};
+
+}  // namespace spdld::rows

@@ -1,0 +1,72 @@
+// The pixels that decode-image is asked for: their keys, their complaints, and specs that do not use them.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "config/load.h"
+#include "config/picture_pixels.h"
+#include "tests/config/expect.h"
+
+namespace spdld::config::pixels_test {
+namespace {
+
+Loaded<PipelineSpec> load(const std::string& decode, const std::string& end = "", const std::string& top = "") {
+  return load_pipeline_toml("name = \"p\"\n" + top +
+                                "\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n" +
+                                "[[output]]\nname = \"x\"\nfrom = \"image\"\nops = [{ op = \"decode-image\"" + decode +
+                                " }, { op = \"center-crop\", size = 8 }" + end + "]\n",
+                            "p.toml");
+}
+
+const std::string kUint16 = ", { op = \"convert\", dtype = \"uint16\" }";
+
+TEST_CASE("colours and bits change a spec only where they are not as before", "[config]") {
+  const auto plain = load("");
+  const auto written = load(", colours = \"rgb\", bits = 8");
+  REQUIRE(plain);
+  REQUIRE(written);
+  CHECK(canonical_json(*plain.value) == canonical_json(*written.value));
+  CHECK(canonical_json(*plain.value).find("colours") == std::string::npos);
+  CHECK(canonical_json(*plain.value).find("bits") == std::string::npos);
+  const auto grey = load(", colours = \"grey\", bits = 16", kUint16);
+  INFO(grey.sentences());
+  REQUIRE(grey);
+  const auto again = load_pipeline_json(full_json(*grey.value), "again");
+  INFO(again.sentences());
+  REQUIRE(again);
+  CHECK(canonical_json(*again.value) == canonical_json(*grey.value));
+  const PicturePixels pixels = picture_pixels(again.value->outputs[0].ops[0]);
+  CHECK(pixels.colours == "grey");
+  CHECK(pixels.bits == 16);
+  CHECK(canonical_json(*load(", colours = \"grey\"").value) != canonical_json(*plain.value));
+  CHECK(canonical_json(*load(", colours = \"grey\"").value) != canonical_json(*load(", colours = \"rgba\"").value));
+}
+
+TEST_CASE("wrong colours and bits are complained about with what to write", "[config]") {
+  expect_complaints(load(", bits = 12"), {{11, "output[0].ops[0].bits", "must be 8 or 16, not 12"}});
+  expect_complaints(load(", colours = \"gray\""), {{11, "output[0].ops[0].colours", "\"rgb\", \"grey\""}});
+  expect_complaints(load(", bits = 16"),
+                    {{11, "output[0].ops", "can't write a picture of 16 bits as uint8: write { op = "}});
+  expect_complaints(load("", kUint16),
+                    {{11, "output[0].ops[2]", "can't write a picture of 8 bits as uint16: write bits"}});
+  expect_complaints(load(", bits = 16", ", { op = \"convert\", dtype = \"uint16\", scale = 2 }"),
+                    {{11, "output[0].ops[2].scale", "must be 1 with dtype \"uint16\""}});
+  expect_complaints(load(", bits = 16", kUint16, "cache = \"decoded\""),
+                    {{11, "output[0].ops[0].bits", "can't be 16 beside cache = \"decoded\""}});
+  expect_complaints(load(", colours = \"rgba\"", "", "cache = \"decoded\""),
+                    {{11, "output[0].ops[0].colours", "can't be \"rgba\" beside cache = \"decoded\""}});
+  CHECK(load(", colours = \"grey\"", "", "cache = \"decoded\""));
+}
+
+TEST_CASE("means for 16 bits and means where white is 1 are one spec", "[config]") {
+  const auto of = [](const std::string& numbers) {
+    return load(", colours = \"grey\", bits = 16", ", { op = \"normalize\", " + numbers + " }");
+  };
+  const auto scaled = of("mean = [32767.5], std = [65535], scale = 65535"), plain = of("mean = 0.5, std = 1");
+  INFO(scaled.sentences() + plain.sentences());
+  REQUIRE(scaled);
+  REQUIRE(plain);
+  CHECK(canonical_json(*scaled.value) == canonical_json(*plain.value));
+}
+
+}  // namespace
+}  // namespace spdld::config::pixels_test

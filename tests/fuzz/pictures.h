@@ -1,0 +1,47 @@
+// What the fuzzers of the picture decoders share: the box that an input chooses, and the promises of PixelRows.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "daemon/base/picture.h"
+
+namespace spdld::fuzz {
+
+inline constexpr int kSideMax = 2000;  // larger pictures say nothing new, slowly
+
+inline bool is_too_large(const Size& size) { return size.width > kSideMax || size.height > kSideMax; }
+
+// A box inside of the picture; `choice` has four bytes.
+inline Box choose_box(const Size& size, const uint8_t* choice) {
+  const auto place = [](int side, uint8_t from, uint8_t share) {
+    const int start = side * from / 256;
+    return std::pair(start, std::max(1, (side - start) * share / 256));
+  };
+  const auto [x, width] = place(size.width, choice[0], choice[1]);
+  const auto [y, height] = place(size.height, choice[2], choice[3]);
+  return {x, y, width, height};
+}
+
+// Ends the program where the rows do not cover the box. Reads every byte that PixelRows promises, so that the
+// sanitizers see them.
+inline void check_rows(const PixelRows& rows, const Box& box) {
+  const Box& covers = rows.covers;
+  if (covers.x > box.x || covers.y > box.y || covers.x + covers.width < box.x + box.width ||
+      covers.y + covers.height < box.y + box.height) {
+    std::abort();
+  }
+  const size_t row_bytes = static_cast<size_t>(covers.width) * static_cast<size_t>(rows.format.pixel_bytes());
+  unsigned sum = 0;
+  for (int y = covers.y; y < covers.y + covers.height; ++y) {
+    const uint8_t* row = rows.row(y);
+    for (size_t i = 0; i < row_bytes + PixelRows::kSlackBytes; ++i) sum += row[i];
+  }
+  volatile unsigned sink = sum;
+  (void)sink;
+}
+
+}  // namespace spdld::fuzz

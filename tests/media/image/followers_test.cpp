@@ -1,0 +1,214 @@
+// The operations that follow a view's leader, each by itself: what they write, and what they refuse.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+
+#include "config/operation.h"
+#include "daemon/media/chain.h"
+#include "daemon/media/image/view.h"
+#include "daemon/media/text/json/json_reader.h"
+#include "tests/support/png_maker.h"
+
+namespace spdld::followers_test {
+namespace {
+
+constexpr size_t kView = 2;  // a view's number
+constexpr uint64_t kSample = 7;
+
+config::OperationSpec op(std::string_view name, config::Parameters parameters = {}) {
+  config::OperationSpec spec{.op = std::string(name), .parameters = std::move(parameters), .where = {}};
+  for (const auto& parameter : config::find_operation(name)->parameters)
+    if (parameter.fallback) spec.parameters.emplace(parameter.name, *parameter.fallback);
+  return spec;
+}
+
+// A leader that has cut the box (10, 20, 40 x 30) out of 100 x 80 pixels, made 20 x 30 of it, and mirrored that.
+class Sample {
+ public:
+  Sample() {
+    const image::Pass pass{.box = {10, 20, 40, 30}, .size = {20, 30}, .window = {0, 0, 20, 30}, .mirrored = true};
+    image::lead(run_of({}), {100, 80}, {pass});
+  }
+
+  // What the operation writes of the content, whose value at "v" it takes where it starts from JSON.
+  template <typename T>
+  Result<std::vector<T>> run(const config::OperationSpec& spec, std::string_view content, bool is_json = false,
+                             const std::string& output = "out") {
+    config::Signature start = config::bytes_of(is_json ? config::Origin::kJson : config::Origin::kContent);
+    start.frame = config::Frame{30, 20};
+    const bool is_list = spec.op != "decode-mask";
+    const config::Followed followed =
+        config::follow({&spec, 1}, start, is_list ? config::Form::kRagged : config::Form::kFixed);
+    REQUIRE(followed.error.empty());
+    const media::Chain chain({&spec, 1}, followed, output);
+    std::vector<T> elements(20 * 30 + 4, T{77});
+    uint32_t length = 0;
+    media::TensorOut out{.memory = reinterpret_cast<uint8_t*>(elements.data())};
+    if (is_list) out.length_max = length_max, out.length = &length, out.too_long = too_long;
+    const std::span bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+    media::Value value{.bytes = bytes};
+    text::JsonReader reader;
+    const auto steps = config::parse_field_path("json:v").steps;
+    const text::JsonPlace place{reader, steps};
+    if (is_json) {
+      if (Status read = reader.read(bytes); !read) return read.error();
+      value.json = &place;
+    }
+    const Status status = chain.run(value, run_of({&out, 1}));
+    if (!status) return status.error();
+    const auto& sizes = followed.end().dimensions;
+    elements.resize(is_list ? length * (sizes.size() > 1 ? static_cast<size_t>(sizes[1].value()) : 1) : 20 * 30);
+    return elements;
+  }
+  template <typename T>
+  std::string error(const config::OperationSpec& spec, std::string_view content, bool is_json = false) {
+    const auto result = run<T>(spec, content, is_json);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().trouble == Trouble::kContent);
+    return result.error().message;
+  }
+
+  uint64_t length_max = 40;
+  config::TooLong too_long = config::TooLong::kBad;
+  uint64_t number = kSample;
+
+ private:
+  media::Run run_of(std::span<const media::TensorOut> tensors) {
+    return {number, draws_, workspace_, nullptr, tensors, {}, kView};
+  }
+
+  Draws draws_{};
+  media::Workspace workspace_;
+};
+
+std::string_view text_of(const std::vector<uint8_t>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+using Floats = std::vector<float>;
+
+TEST_CASE("boxes are cut off, moved, mirrored, and dropped where nothing is left", "[view]") {
+  Sample sample;
+  const auto boxes =
+      sample.run<float>(op("boxes"), "[[10, 20, 30, 35], [0, 0, 9, 9], [40, 40, 99, 79], [12, 22, 12, 30]]");
+  REQUIRE(boxes);
+  CHECK(*boxes == Floats{10, 0, 20, 15, 0, 20, 5, 30});
+  const auto classes =
+      sample.run<int64_t>(op("keep-with", {{"of", std::string("out")}}), "[5, 6, 7, 8]", false, "classes");
+  REQUIRE(classes);
+  CHECK(*classes == std::vector<int64_t>{5, 7});
+  const config::OperationSpec pairs =
+      op("keep-with", {{"of", std::string("out")}, {"width", int64_t{2}}, {"dtype", std::string("float32")}});
+  CHECK(*sample.run<float>(pairs, R"({"v": [[1, 2], [3, 4], [5, 6], [7, 8]]})", true, "pairs") == Floats{1, 2, 5, 6});
+}
+
+TEST_CASE("boxes in other formats, and as parts of the picture", "[view]") {
+  const std::string xywh = "xywh", cxcywh = "cxcywh", xyxy = "xyxy";
+  CHECK(*Sample().run<float>(op("boxes", {{"format", xywh}}), "10 20 20 15") == Floats{10, 0, 10, 15});
+  CHECK(*Sample().run<float>(op("boxes", {{"format", xywh}, {"gives", cxcywh}}), "10 20 20 15") ==
+        Floats{15, 7.5, 10, 15});
+  CHECK(*Sample().run<float>(op("boxes", {{"format", cxcywh}, {"gives", xyxy}}), "20 27.5 20 15") ==
+        Floats{10, 0, 20, 15});
+  CHECK(*Sample().run<float>(op("boxes", {{"relative", true}}), R"({"v": [[0.25, 0.25, 0.375, 0.5]]})", true) ==
+        Floats{6.25, 0, 12.5, 20});
+}
+
+TEST_CASE("how much must be left of a box", "[view]") {
+  const auto left = [](double size, double area) {  // of a box that comes out as 2 x 3 pixels
+    return Sample().run<float>(op("boxes", {{"min_size", size}, {"min_area", area}}), "10 20 14 23")->size() / 4;
+  };
+  CHECK(left(2, 6) == 1);
+  CHECK(left(2.01, 1) == 0);
+  CHECK(left(1, 6.01) == 0);
+  // With no bounds, boxes that lie outside stay, as boxes without area.
+  CHECK(Sample().run<float>(op("boxes", {{"min_size", 0.0}, {"min_area", 0.0}}), "0 0 5 5 1e9 1e9 2e9 2e9")->size() ==
+        8);
+}
+
+TEST_CASE("boxes that lie are bad content, and far ones are not", "[view]") {
+  Sample sample;
+  CHECK_THAT(sample.error<float>(op("boxes"), "5 5 4 9"), Catch::Contains("output 'out'") && Catch::Contains("box 0") &&
+                                                              Catch::Contains("negative width or height"));
+  CHECK_THAT(sample.error<float>(op("boxes", {{"format", std::string("xywh")}}), "1 1 5 5\n5 5 4 -9"),
+             Catch::Contains("box 1"));
+  CHECK_THAT(sample.error<float>(op("boxes", {{"relative", true}}), "1e38 1 2e38 2"), Catch::Contains("too large"));
+  CHECK_THAT(sample.error<float>(op("boxes"), "nan 5 4 9"), Catch::Contains("nan"));
+  CHECK_THAT(sample.error<float>(op("boxes"), "1 2 3"), Catch::Contains("4"));
+  CHECK_THAT(sample.error<float>(op("boxes"), R"({"v": {"a": 1}})", true), Catch::Contains("output 'out'"));
+  CHECK(sample.run<float>(op("boxes"), "-1000000000 -1000000000 1000000000 1000000000").value() ==
+        Floats{0, 0, 20, 30});
+  CHECK(sample.run<float>(op("boxes"), "").value().empty());
+  CHECK(sample.run<float>(op("boxes"), R"({"v": []})", true).value().empty());
+  std::string many;
+  for (int i = 0; i <= 65'536; ++i) many += "1 1 2 2\n";
+  CHECK_THAT(sample.error<float>(op("boxes"), many), Catch::Contains("65537 elements; at most 65536"));
+}
+
+TEST_CASE("what is too long is cut off from the list that belongs to it, too", "[view]") {
+  Sample sample;
+  sample.length_max = 1;
+  CHECK_THAT(sample.error<float>(op("boxes"), "10 20 30 35 40 40 99 79"), Catch::Contains("a length of 2"));
+  Sample cut;
+  cut.length_max = 1;
+  cut.too_long = config::TooLong::kCut;
+  CHECK(cut.run<float>(op("boxes"), "10 20 30 35 40 40 99 79")->size() == 4);
+  cut.length_max = 40;
+  CHECK(*cut.run<int64_t>(op("keep-with", {{"of", std::string("out")}}), "1 2", false, "c") == std::vector<int64_t>{1});
+}
+
+TEST_CASE("a list that belongs to boxes has as many elements", "[view]") {
+  Sample sample;
+  REQUIRE(sample.run<float>(op("boxes"), "10 20 30 35", false, "boxes"));
+  CHECK_THAT(sample.error<int64_t>(op("keep-with", {{"of", std::string("boxes")}}), "1 2"),
+             Catch::Contains("has 2 elements, and the list of output 'boxes' has 1"));
+}
+
+TEST_CASE("points are moved, and dropped or kept where they are outside", "[view]") {
+  CHECK(*Sample().run<float>(op("points"), "10 20 9 20 30 35 50 30") == Floats{20, 0, 10, 15});
+  CHECK(*Sample().run<float>(op("points", {{"outside", std::string("keep")}}), "10 20 8 20 54 50") ==
+        Floats{20, 0, 21, 0, -2, 30});
+  CHECK(*Sample().run<float>(op("points", {{"relative", true}}), "0.375 0.4375") == Floats{6.25, 15});
+}
+
+TEST_CASE("a mask gives the values of a PNG, cut, resized and mirrored", "[view]") {
+  const auto made = test::make_png(100, 80, {.colour = 0, .depth = 8});
+  const auto mask = Sample().run<uint8_t>(op("decode-mask"), text_of(made.bytes));
+  REQUIRE(mask);
+  for (size_t y = 0; y < 30; ++y)
+    for (size_t x = 0; x < 20; ++x) REQUIRE((*mask)[20 * y + x] == made.rgb[3 * (100 * (20 + y) + 10 + 2 * (19 - x))]);
+  const auto wide = Sample().run<int64_t>(op("decode-mask", {{"dtype", std::string("int64")}}), text_of(made.bytes));
+  REQUIRE(wide);
+  CHECK(std::equal(mask->begin(), mask->end(), wide->begin()));
+  const auto deep = test::make_png(100, 80, {.colour = 0, .depth = 16});
+  const auto values =
+      Sample().run<uint16_t>(op("decode-mask", {{"dtype", std::string("uint16")}}), text_of(deep.bytes));
+  REQUIRE(values);
+  CHECK((*values)[0] / 256 == deep.rgb[size_t{3} * (100 * 20 + 10 + 2 * 19)]);  // rgb has the upper halves
+}
+
+TEST_CASE("masks that do not fit are bad content", "[view]") {
+  Sample sample;
+  const auto refused = [&](int width, int height, int colour, int depth) {
+    const auto made = test::make_png(width, height, {.colour = colour, .depth = depth});
+    return sample.error<uint8_t>(op("decode-mask"), text_of(made.bytes));
+  };
+  CHECK_THAT(refused(80, 100, 0, 8), Catch::Contains("80 x 100 pixels, and its picture has 100 x 80"));
+  refused(100, 80, 2, 8);
+  refused(100, 80, 6, 8);
+  refused(100, 80, 0, 16);
+  CHECK_THAT(sample.error<uint8_t>(op("decode-mask"), "\xff\xd8\xff\xe0 a JPEG"), Catch::Contains("must be a PNG"));
+  const auto whole = test::make_png(100, 80, {.colour = 3, .depth = 4});
+  CHECK(sample.run<uint8_t>(op("decode-mask"), text_of(whole.bytes)));
+  sample.error<uint8_t>(op("decode-mask"), text_of(whole.bytes).substr(0, whole.bytes.size() / 2));
+}
+
+TEST_CASE("a geometry serves its own sample alone", "[view]") {
+  Sample sample;
+  sample.number = kSample + 1;
+  const auto boxes = sample.run<float>(op("boxes"), "10 20 30 35");
+  REQUIRE_FALSE(boxes);
+  CHECK(boxes.error().trouble == Trouble::kInternal);
+}
+
+}  // namespace
+}  // namespace spdld::followers_test
