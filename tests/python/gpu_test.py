@@ -65,6 +65,28 @@ print([content for content, _ in host] == [content for content, _ in gpu])
                 self.assertRegex(lines[0], rf"^{memory} 1 {UUID}$")
                 self.assertEqual(lines[1:], [f"{STEPS} True", f"{STEPS} True", "True"])
 
+    def test_mixed_batches_are_as_on_the_host(self):
+        """Samples are mixed before the batch is copied to the GPU."""
+        output = self.trainer("""
+output = [{"name": "image", "from": "image", "ops": [{"op": "decode-image"}, {"op": "resize", "size": [32, 32]},
+           {"op": "convert", "dtype": "float16"}]},
+          {"name": "label", "from": "class", "ops": [{"op": "one-hot", "classes": 8}]}]
+mixup = {"op": "mixup", "images": ["image"], "labels": ["label"], "alpha": 1.0}
+def epoch(ops, **options):
+    batch = {"size": 4, **({"ops": ops, "lam": "lam"} if ops else {})}
+    with attach(framework="raw", changes={"batch": batch, "output": output}, **options) as loader:
+        for batch in loader:
+            taken = {name: Taken(tensor.__dlpack__(max_version=(1, 0))) for name, tensor in batch.items()}
+            yield {name: one.bytes() for name, one in taken.items()}
+            for one in taken.values():
+                one.release()
+plain = list(epoch([], device="cpu", group="plain"))
+host = list(epoch([mixup], device="cpu", group="host"))
+print(host == list(epoch([mixup], device="cuda:1")))
+print([one["image"] for one in plain] == [one["image"] for one in host])
+""")
+        self.assertEqual(output.splitlines(), ["True", "False"])
+
     def test_the_array_interfaces(self):
         output = self.trainer("""
 gpu, host = attach(framework="raw", device="cuda"), attach(framework="raw", device="cpu", group="host")
