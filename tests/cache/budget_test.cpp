@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "daemon/cache/disk/disk_shelf.h"
 #include "tests/cache/entries.h"
+#include "tests/support/soon.h"
 #include "tests/support/temp_dir.h"
 
 namespace spdld::budget_test {
@@ -32,16 +30,6 @@ constexpr uint64_t kSamples = 40;
 constexpr uint64_t kOverhead = cache::DiskShelf::kOverheadBytes, kRecord = cache::kIndexRecordBytes;
 
 cache::ShelfKey key_of(size_t shelf) { return shelf_key("shelf-" + std::to_string(shelf)); }
-
-// Entries reach the disk on another thread.
-bool soon(const std::function<bool()>& holds) {
-  const auto start = std::chrono::steady_clock::now();
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 // What the disk tier promises.
 class Model {
@@ -136,13 +124,13 @@ class DiskRun {
     const auto agrees = [&] {
       return cache_->report().disk_bytes == model_.used() && cache_->available_disk_bytes() == model_.available();
     };
-    CHECK(soon(agrees));
+    CHECK(test::soon(agrees));
     REQUIRE(cache_->report().disk_bytes == model_.used());
     REQUIRE(cache_->available_disk_bytes() == model_.available());
     for (size_t i = 0; i < kShelves; ++i) {
       if (!held_[i]) continue;
       for (const auto& [sample, size] : model_.shelves[i].entries)
-        REQUIRE(soon([&, sample = sample] { return is_on_disk(*held_[i], sample); }));
+        REQUIRE(test::soon([&, sample = sample] { return is_on_disk(*held_[i], sample); }));
       const uint64_t bytes = 1 + below(200'000);
       REQUIRE(held_[i]->has_disk_room(bytes) == model_.has_room(i, bytes));
     }
@@ -228,8 +216,8 @@ TEST_CASE("an entry for which the disk's writer has no time takes nothing of the
     shelf->put_on_disk(tried, identity_of(tried), entry.data(), kLarge);
   }
   REQUIRE(shelf->report().refused == 1);
-  REQUIRE(soon([&] { return shelf->report().disk_entries == tried - 1; }));
-  CHECK(soon([&] { return cache.available_disk_bytes() == kMax - cache.report().disk_bytes; }));
+  REQUIRE(test::soon([&] { return shelf->report().disk_entries == tried - 1; }));
+  CHECK(test::soon([&] { return cache.available_disk_bytes() == kMax - cache.report().disk_bytes; }));
 }
 
 TEST_CASE("what a shelf on disk takes is counted alike while it is filled and by the next daemon") {
@@ -240,11 +228,11 @@ TEST_CASE("what a shelf on disk takes is counted alike while it is filled and by
     Cache cache(settings);
     const auto shelf = cache.open(key_of(0), kSamples);
     for (uint64_t i = 0; i < 9; ++i) REQUIRE(put_on_disk(*shelf, i, 1000 + i));
-    REQUIRE(soon([&] { return is_on_disk(*shelf, 8); }));
+    REQUIRE(test::soon([&] { return is_on_disk(*shelf, 8); }));
     shelf->drop(3, false);
     REQUIRE(put_on_disk(*shelf, 3, 5000));
-    REQUIRE(soon([&] { return is_on_disk(*shelf, 3); }));
-    CHECK(soon([&] { return cache.available_disk_bytes() == kMiB - cache.report().disk_bytes; }));
+    REQUIRE(test::soon([&] { return is_on_disk(*shelf, 3); }));
+    CHECK(test::soon([&] { return cache.available_disk_bytes() == kMiB - cache.report().disk_bytes; }));
     counted = cache.report().disk_bytes;
   }
   CHECK(counted == kOverhead + 10 * kRecord + 9 * 1000 + 36 + 5000);

@@ -9,6 +9,7 @@
 #include "daemon/control/session.h"
 #include "tests/control/noting.h"
 #include "tests/control/raw_client.h"
+#include "tests/support/soon.h"
 
 namespace spdld::burst_test {
 
@@ -142,6 +143,7 @@ TEST_CASE("a burst of attaches in one session is bounded, and each is answered o
     node.replies.clear();
   });
   CHECK(node.notes.ended == static_cast<int>(kMax) + 2);
+  CHECK(soon([&] { return node.served.server->closing() == 0; }));  // on threads of their own
   CHECK(open_files() == files);
 }
 
@@ -183,6 +185,7 @@ TEST_CASE("a session that ends in a burst of attaches gives back what is still p
   CHECK(gone == kMax);
   node.attach_all();
   CHECK(node.notes.ended == static_cast<int>(kMax));
+  CHECK(soon([&] { return node.served.server->closing() == 0; }));  // on threads of their own
   CHECK(open_files() == files);
 }
 

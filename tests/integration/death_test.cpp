@@ -44,6 +44,7 @@ TEST_CASE("200 trainers are killed while they hold slots: everything comes back,
     }
   };
   for (int i = 0; i < 20; i++) step();
+  // What this trainer sent may be closed only after this: then there are fewer descriptors later.
   const size_t fds = daemon.open_fds(), threads = daemon.threads(), mappings = daemon.memfd_mappings();
   uint64_t pss_after_first = 0;
 
@@ -54,13 +55,13 @@ TEST_CASE("200 trainers are killed while they hold slots: everything comes back,
     REQUIRE(wait_for(victim) == -SIGKILL);
     step();
     if (round == 20) {
-      REQUIRE(soon([&] { return daemon.open_fds() == fds; }));
+      REQUIRE(soon([&] { return daemon.open_fds() <= fds; }));
       pss_after_first = daemon.pss_bytes();
     }
   }
   for (int i = 0; i < 50; i++) step();
   CHECK(steps >= 230);
-  CHECK(soon([&] { return daemon.open_fds() == fds; }));
+  CHECK(soon([&] { return daemon.open_fds() <= fds; }));
   CHECK(soon([&] { return daemon.memfd_mappings() == mappings; }));
   CHECK(daemon.threads() == threads);
   // A sanitizer keeps what was freed, to see whether it is used again: its heap tells nothing of ours.

@@ -88,7 +88,8 @@ TEST_CASE("trainers are killed at any moment, by the thousand: nothing leaks, an
     INFO(transport);
     CHECK(soon([&] { return gpu.fake().live(gpu.daemon().pid()).allocations == before.allocations; }));
     CHECK(soon([&] { return gpu.fake().used_bytes() == used_bytes; }));
-    CHECK(soon([&] { return gpu.daemon().open_fds() == fds; }));
+    // What the first trainer sent may have been closed only after `fds` was taken.
+    CHECK(soon([&] { return gpu.daemon().open_fds() <= fds; }));
     const auto after = gpu.fake().live(gpu.daemon().pid());
     CHECK(after.events == before.events);
     CHECK(after.streams == before.streams);

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 namespace spdld::test {
 
@@ -143,15 +141,6 @@ pid_t hold_batches(const Job& job, size_t batches) {
   told.close_writer();
   REQUIRE(told.read_byte());
   return holder;
-}
-
-bool soon(const std::function<bool()>& holds) {
-  const auto start = std::chrono::steady_clock::now();
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // each look may keep the daemon busy
-  }
-  return true;
 }
 
 }  // namespace spdld::test

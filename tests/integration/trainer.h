@@ -9,6 +9,7 @@
 
 #include "client/include/spdld.hpp"
 #include "proto/unique_fd.h"
+#include "tests/support/soon.h"  // a daemon's news come by way of the kernel
 
 namespace spdld::test {
 
@@ -62,8 +63,5 @@ class Pipe {
 
 // A forked job that holds so many batches, from when this returns until it is killed.
 pid_t hold_batches(const Job& job, size_t batches);
-
-// What the daemon gives back, it gives back soon, not at once: its news come by way of the kernel. Within 20 s.
-bool soon(const std::function<bool()>& holds);
 
 }  // namespace spdld::test

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <set>
-#include <thread>
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
+#include "tests/support/soon.h"
 
 namespace spdld::host_memory_test {
 
@@ -46,16 +44,6 @@ size_t open_slots() {
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd"))
     count += std::filesystem::read_symlink(fd, gone).string().find("memfd:spdld-slot") != std::string::npos;
   return count;
-}
-
-// What is freed on the other thread is gone soon.
-bool soon(const std::function<bool()>& holds) {
-  const auto start = std::chrono::steady_clock::now();
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) return false;
-    std::this_thread::yield();
-  }
-  return true;
 }
 
 }  // namespace
@@ -95,7 +83,7 @@ TEST_CASE("memory that may still be open at a trainer is not used again, but fre
   HostMemory memory(16 * kSlotBytes);
   memory.give_back(kUse, memory.make_slots(kUse, 2), false);
   CHECK(memory.spare_bytes() == 0);
-  CHECK(soon([] { return open_slots() == 0; }));
+  CHECK(test::soon([] { return open_slots() == 0; }));
 }
 
 TEST_CASE("spare memory stays inside its limit, and what is oldest goes first") {
@@ -105,7 +93,7 @@ TEST_CASE("spare memory stays inside its limit, and what is oldest goes first") 
   memory.give_back(kUse, std::move(old), true);
   memory.give_back(kUse, std::move(young), true);
   CHECK(memory.spare_bytes() == 3 * kSlotBytes);
-  CHECK(soon([] { return open_slots() == 3; }));
+  CHECK(test::soon([] { return open_slots() == 3; }));
   memory.keep_at_most(2 * kSlotBytes);
   CHECK(memory.spare_bytes() == 2 * kSlotBytes);
   CHECK(inodes(memory.make_slots(kUse, 2)) == newest);
@@ -128,7 +116,7 @@ TEST_CASE("what nobody wants goes after its time") {
   CHECK(memory.spare_bytes() == 2 * kSlotBytes);
   memory.tick(now_ns + HostMemory::kSpareNsMax);
   CHECK(memory.spare_bytes() == 0);
-  CHECK(soon([] { return open_slots() == 0; }));
+  CHECK(test::soon([] { return open_slots() == 0; }));
 }
 
 TEST_CASE("slots that can't be had leave nothing behind") {

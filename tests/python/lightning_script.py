@@ -6,6 +6,7 @@
 --folder: a checkpoint after each step goes there. --early: the loader is made before the processes know their ranks.
 """
 import argparse
+import sys
 
 import pytorch_lightning as lightning
 import torch
@@ -28,7 +29,12 @@ class Model(lightning.LightningModule):
         return self.make()
 
     def on_train_start(self):
-        spdld.torch.check_ranks(self.trainer.train_dataloader)
+        try:
+            spdld.torch.check_ranks(self.trainer.train_dataloader)
+        except spdld.InvalidError as refused:
+            # Lightning kills this process once it sees that the other process has ended, maybe before there is a traceback.
+            print(f"InvalidError: {refused}", file=sys.stderr, flush=True)
+            raise
         assert type(self.trainer.train_dataloader) is spdld.torch.Loader
         assert self.trainer.world_size == 2
 

@@ -1,6 +1,7 @@
 """Batches whose samples differ in length, made by a daemon, beside a slow model of it.
 
-SPDLD_RAGGED_CASES: how many random pipelines; SPDLD_RAGGED_SEED: the seed of the first one.
+SPDLD_RAGGED_CASES: how many random pipelines; SPDLD_RAGGED_SEED: the seed of the first one. SPDLD_DAEMON may be a daemon that was
+built with a sanitizer: the trainers stay as they are.
 """
 import os
 import subprocess
