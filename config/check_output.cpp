@@ -170,7 +170,7 @@ void check_dtype(const TableReader& reader, const std::optional<Signature>& star
 // A tile has the size that [rows] says.
 void fill_in_tiles(const RowsSpec& rows, OutputSpec& output) {
   for (OperationSpec& op : output.ops) {
-    if (op.op == kTileOperation && rows.cut == Cut::kTiles && op.numbers("size").empty())
+    if (op.op == kTileOperation && rows.kind == RowKind::kTiles && op.numbers("size").empty())
       op.parameters["size"] = std::vector<double>{static_cast<double>(rows.height), static_cast<double>(rows.width)};
   }
 }

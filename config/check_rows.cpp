@@ -16,45 +16,46 @@ constexpr double kRowBytesMax = 1u << 26;
 
 struct RowField {
   std::string_view name;
-  std::array<Cut, 3> cuts;  // of these; repeated where there are fewer
+  std::array<RowKind, 3> kinds;  // of these; repeated where there are fewer
 };
-constexpr std::array<RowField, 5> kRowFields = {{{"row.record", {Cut::kTiles, Cut::kWindows, Cut::kPacked}},
-                                                 {"row.part", {Cut::kTiles, Cut::kWindows, Cut::kWindows}},
-                                                 {"row.y", {Cut::kTiles, Cut::kTiles, Cut::kTiles}},
-                                                 {"row.x", {Cut::kTiles, Cut::kTiles, Cut::kTiles}},
-                                                 {"row.first", {Cut::kWindows, Cut::kPacked, Cut::kPacked}}}};
+constexpr std::array<RowField, 5> kRowFields = {
+    {{"row.record", {RowKind::kTiles, RowKind::kWindows, RowKind::kPacked}},
+     {"row.part", {RowKind::kTiles, RowKind::kWindows, RowKind::kWindows}},
+     {"row.y", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
+     {"row.x", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
+     {"row.first", {RowKind::kWindows, RowKind::kPacked, RowKind::kPacked}}}};
 
-// Keys that go with some ways of cutting alone.
+// Keys that go with some kinds of rows alone.
 struct OwnKey {
   std::string_view key;
-  std::array<Cut, 2> cuts;
+  std::array<RowKind, 2> kinds;
   bool is_needed;
 };
-constexpr std::array<OwnKey, 4> kOwnKeys = {{{"size", {Cut::kTiles, Cut::kTiles}, true},
-                                             {"length", {Cut::kWindows, Cut::kPacked}, true},
-                                             {"stride", {Cut::kTiles, Cut::kWindows}, false},
-                                             {"separator", {Cut::kPacked, Cut::kPacked}, false}}};
+constexpr std::array<OwnKey, 4> kOwnKeys = {{{"size", {RowKind::kTiles, RowKind::kTiles}, true},
+                                             {"length", {RowKind::kWindows, RowKind::kPacked}, true},
+                                             {"stride", {RowKind::kTiles, RowKind::kWindows}, false},
+                                             {"separator", {RowKind::kPacked, RowKind::kPacked}, false}}};
 
-bool is_among(Cut cut, std::span<const Cut> cuts) {
-  for (const Cut one : cuts)
-    if (one == cut) return true;
+bool is_among(RowKind kind, std::span<const RowKind> kinds) {
+  for (const RowKind one : kinds)
+    if (one == kind) return true;
   return false;
 }
 
-Cut cut_named(std::string_view name) {
-  for (const Cut cut : {Cut::kTiles, Cut::kWindows, Cut::kPacked})
-    if (cut_name(cut) == name) return cut;
-  return Cut::kNone;
+RowKind row_kind_named(std::string_view name) {
+  for (const RowKind kind : {RowKind::kTiles, RowKind::kWindows, RowKind::kPacked})
+    if (row_kind_name(kind) == name) return kind;
+  return RowKind::kRecords;
 }
 
 // False: a key is missing, or does not belong here.
-bool check_own_keys(const TableReader& reader, Cut cut) {
+bool check_own_keys(const TableReader& reader, RowKind kind) {
   const size_t before = reader.complaints().size();
-  const std::string name = in_quotes(cut_name(cut));
+  const std::string name = in_quotes(row_kind_name(kind));
   for (const OwnKey& own : kOwnKeys) {
-    const bool is_given = reader.find(own.key) != nullptr, belongs = is_among(cut, own.cuts);
-    if (is_given && !belongs) reader.complain(own.key, "does not go with cut = " + name);
-    if (!is_given && belongs && own.is_needed) reader.complain(own.key, "is missing: cut = " + name + " needs it");
+    const bool is_given = reader.find(own.key) != nullptr, belongs = is_among(kind, own.kinds);
+    if (is_given && !belongs) reader.complain(own.key, "does not go with kind = " + name);
+    if (!is_given && belongs && own.is_needed) reader.complain(own.key, "is missing: kind = " + name + " needs it");
   }
   return reader.complaints().size() == before;
 }
@@ -72,7 +73,7 @@ void read_tiles(const TableReader& reader, RowsSpec& rows) {
 void read_windows(const TableReader& reader, RowsSpec& rows) {
   rows.length = static_cast<uint64_t>(reader.integer("length"));
   const auto stride = std::get<std::vector<double>>(reader.value("stride"));
-  if (stride.size() > 1) reader.complain("stride", "must be one number beside cut = \"windows\"");
+  if (stride.size() > 1) reader.complain("stride", "must be one number beside kind = \"windows\"");
   rows.stride = stride.empty() ? rows.length : static_cast<uint64_t>(stride.front());
   if (rows.stride > rows.length)
     reader.complain("stride", "must be at most length: a larger one would leave bytes out");
@@ -99,8 +100,8 @@ void check_tile(const OutputSpec& output, size_t number, const RowsSpec& rows, C
   const OperationSpec* const tile = find_tile(output, &at);
   if (tile == nullptr) return;
   const std::string key = key_of_output(number, "ops[" + std::to_string(at) + "]");
-  if (rows.cut != Cut::kTiles) {
-    complaints.add(tile->where.line, key, "needs [rows] with cut = \"tiles\", which says what the tiles are");
+  if (rows.kind != RowKind::kTiles) {
+    complaints.add(tile->where.line, key, "needs [rows] with kind = \"tiles\", which says what the tiles are");
     return;
   }
   if (at != 1) complaints.add(tile->where.line, key, "must stand right behind decode-image");
@@ -139,7 +140,7 @@ void check_packed(const PipelineSpec& spec, int line, Complaints& complaints) {
   bool chooses = !spec.order.include.empty() || !spec.order.exclude.empty() || !spec.order.weights.empty();
   for (const SourceSpec& source : spec.sources) chooses |= !source.include.empty() || !source.exclude.empty();
   if (chooses)
-    complaints.add(line, "rows.cut",
+    complaints.add(line, "rows.kind",
                    "can't be \"packed\" beside include, exclude or weights: a packed row is made of several records");
 }
 
@@ -147,7 +148,7 @@ void check_packed(const PipelineSpec& spec, int line, Complaints& complaints) {
 
 const std::vector<Parameter>& rows_keys() {
   static const std::vector<Parameter> keys = {
-      {.name = "cut",
+      {.name = "kind",
        .type = Type::kChoice,
        .help = "a record gives tiles of its picture or windows of its bytes; or all records' bytes are packed",
        .choices = {"tiles", "windows", "packed"}},
@@ -193,14 +194,14 @@ const std::vector<Parameter>& rows_keys() {
 
 bool is_row_field(std::string_view from, const RowsSpec& rows) {
   for (const RowField& field : kRowFields)
-    if (field.name == from) return is_among(rows.cut, field.cuts);
+    if (field.name == from) return is_among(rows.kind, field.kinds);
   return false;
 }
 
-std::vector<std::string_view> row_fields(Cut cut) {
+std::vector<std::string_view> row_fields(RowKind kind) {
   std::vector<std::string_view> names;
   for (const RowField& field : kRowFields)
-    if (is_among(cut, field.cuts)) names.push_back(field.name);
+    if (is_among(kind, field.kinds)) names.push_back(field.name);
   return names;
 }
 
@@ -208,20 +209,20 @@ RowsSpec check_rows(const Node& node, const SourceTypes& sources, Complaints& co
   TableReader reader(node, "rows", rows_keys(), complaints);
   reader.refuse_unknown();
   RowsSpec rows;
-  const Cut cut = cut_named(reader.text("cut"));
+  const RowKind kind = row_kind_named(reader.text("kind"));
   OutputSpec stand_in;
   const auto field = check_from(reader, sources, stand_in);
   if (field && (field->kind != Kind::kBytes || field->origin != Origin::kContent))
     reader.complain("from", "must be a field with bytes of its own, not " + in_quotes(stand_in.from));
-  const bool is_known = !complaints.has("rows.cut");
-  rows.cut = cut;
-  if (cut == Cut::kTiles) rows.height = rows.width = 1;  // a stand-in, so that a tile finds a size
-  if (!is_known || !check_own_keys(reader, cut)) return rows;
+  const bool is_known = !complaints.has("rows.kind");
+  rows.kind = kind;
+  if (kind == RowKind::kTiles) rows.height = rows.width = 1;  // a stand-in, so that a tile finds a size
+  if (!is_known || !check_own_keys(reader, kind)) return rows;
   rows.from = stand_in.from;
   rows.keeps_partial = reader.text("partial") == "keep";
-  if (cut == Cut::kTiles) read_tiles(reader, rows);
-  if (cut == Cut::kWindows) read_windows(reader, rows);
-  if (cut == Cut::kPacked) read_packed(reader, rows);
+  if (kind == RowKind::kTiles) read_tiles(reader, rows);
+  if (kind == RowKind::kWindows) read_windows(reader, rows);
+  if (kind == RowKind::kPacked) read_packed(reader, rows);
   return rows;
 }
 
@@ -230,12 +231,12 @@ void check_beside_rows(const PipelineSpec& spec, int line, Complaints& complaint
     const OutputSpec& output = spec.outputs[i];
     check_tile(output, i, spec.rows, complaints);
     const FieldPath path = parse_field_path(output.from);
-    const bool is_of_bytes = spec.rows.cut == Cut::kWindows || spec.rows.cut == Cut::kPacked;
+    const bool is_of_bytes = spec.rows.kind == RowKind::kWindows || spec.rows.kind == RowKind::kPacked;
     if (is_of_bytes && path.is_json() && path.field() == spec.rows.from)
       complaints.add(output.where.line, key_of_output(i, "from"), "can't be read as JSON: [rows] cuts this field");
   }
-  if (spec.rows.cut == Cut::kTiles) check_tiles(spec, line, complaints);
-  if (spec.rows.cut == Cut::kPacked) check_packed(spec, line, complaints);
+  if (spec.rows.kind == RowKind::kTiles) check_tiles(spec, line, complaints);
+  if (spec.rows.kind == RowKind::kPacked) check_packed(spec, line, complaints);
 }
 
 bool tiles_are_upright(const PipelineSpec& spec) {

@@ -157,21 +157,22 @@ Json output_json(const OutputSpec& output) {
 }
 
 Json rows_json(const RowsSpec& rows) {
-  Json object = {{"cut", cut_name(rows.cut)}, {"from", rows.from}, {"partial", rows.keeps_partial ? "keep" : "drop"}};
-  switch (rows.cut) {
-    case Cut::kTiles:
+  Json object = {
+      {"kind", row_kind_name(rows.kind)}, {"from", rows.from}, {"partial", rows.keeps_partial ? "keep" : "drop"}};
+  switch (rows.kind) {
+    case RowKind::kTiles:
       object["size"] = std::vector<int64_t>{rows.height, rows.width};
       object["stride"] = std::vector<int64_t>{rows.stride_y, rows.stride_x};
       break;
-    case Cut::kWindows:
+    case RowKind::kWindows:
       object["length"] = rows.length;
       object["stride"] = std::vector<uint64_t>{rows.stride};
       break;
-    case Cut::kPacked:
+    case RowKind::kPacked:
       object["length"] = rows.length;
       if (rows.separator) object["separator"] = int64_t{*rows.separator};
       break;
-    case Cut::kNone:
+    case RowKind::kRecords:
       break;
   }
   return object;
@@ -261,15 +262,15 @@ CacheForm cache_form_named(std::string_view name) {
   throw std::logic_error("no form of the cache is called " + std::string(name));
 }
 
-std::string_view cut_name(Cut cut) {
-  switch (cut) {
-    case Cut::kNone:
+std::string_view row_kind_name(RowKind kind) {
+  switch (kind) {
+    case RowKind::kRecords:
       return "";
-    case Cut::kTiles:
+    case RowKind::kTiles:
       return "tiles";
-    case Cut::kWindows:
+    case RowKind::kWindows:
       return "windows";
-    case Cut::kPacked:
+    case RowKind::kPacked:
       return "packed";
   }
   return "";

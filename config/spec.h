@@ -174,20 +174,20 @@ LastBatch last_batch_named(std::string_view name);  // "short", "drop", "pad"
 
 // How rows are made of records. A record is a sample as its source holds it; a row is what the order counts and a batch
 // holds.
-enum class Cut : uint8_t {
-  kNone,     // each record is a row
+enum class RowKind : uint8_t {
+  kRecords,  // each record is a row
   kTiles,    // tiles of a picture
   kWindows,  // so many bytes of a field, every so many bytes
   kPacked    // a field's bytes of all records, one after the other, cut every so many bytes
 };
-std::string_view cut_name(Cut cut);  // "tiles", "windows", "packed"; empty: kNone
+std::string_view row_kind_name(RowKind kind);  // "tiles", "windows", "packed"; empty: kRecords
 
 // The operation that cuts a row's tile out of its picture.
 inline constexpr std::string_view kTileOperation = "tile";
 
 // daemon/rows/row_table.h says exactly which rows there are.
 struct RowsSpec {
-  Cut cut = Cut::kNone;
+  RowKind kind = RowKind::kRecords;
   std::string from;                       // the field that is cut
   uint32_t height = 0, width = 0;         // of a tile; pixels
   uint32_t stride_y = 0, stride_x = 0;    // from tile to tile, at most their size
@@ -196,11 +196,11 @@ struct RowsSpec {
   bool keeps_partial = true;              // rows at the end, or at a border, that are not full
   std::optional<uint8_t> separator = {};  // of packed rows: this byte follows each record
 
-  bool is_on() const { return cut != Cut::kNone; }
+  bool is_on() const { return kind != RowKind::kRecords; }
 };
 
 // The names of the integers that each row has (`from = "row.part"`), in order.
-std::vector<std::string_view> row_fields(Cut cut);
+std::vector<std::string_view> row_fields(RowKind kind);
 bool is_row_field(std::string_view from, const RowsSpec& rows);
 
 // An operation on a batch as a whole: a name of batch_operation.h's batch_operations().

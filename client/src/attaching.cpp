@@ -138,7 +138,7 @@ Outcome Attaching::ask() {
   const auto folder = text(request_.spec_folder);
   const auto group = text(request_.group);
   const auto fingerprint = text(request_.fingerprint);
-  const auto position = proto::CreatePosition(builder, request_.place.epoch, request_.place.step);
+  const auto position = proto::CreatePosition(builder, request_.position.epoch, request_.position.step);
   const auto sought =
       request_.sought ? proto::CreatePosition(builder, request_.sought->epoch, request_.sought->step) : 0;
   const auto device = text(request_.gpus.device);

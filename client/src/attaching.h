@@ -75,8 +75,8 @@ struct AttachRequest {
   uint32_t world_size = 1;
   uint32_t reader = 0;
   uint32_t readers = 1;
-  Place place;
-  std::optional<Place> sought;  // of a replica: where its last seek led, if it has had one batch since
+  Position position;
+  std::optional<Position> sought;  // of a replica: where its last seek led, if it has had one batch since
   proto::Join join = proto::Join::now;
   std::string fingerprint;
   uint32_t held_max = 0;

@@ -140,7 +140,7 @@ const char* read_content(const proto::Ready& ready, const Terms& terms, std::byt
                          Content& content) {
   if (ready.valid() > terms.batch_size) return "a batch has more samples than its ring's batches";
   if (ready.padded() > ready.valid()) return "a batch has more padded samples than samples";
-  content.place = {ready.position()->epoch(), ready.position()->step()};
+  content.position = {ready.position()->epoch(), ready.position()->step()};
   content.valid = ready.valid();
   content.first = ready.range() ? ready.range()->first() : 0;
   content.substituted = ready.substituted();

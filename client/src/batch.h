@@ -32,7 +32,7 @@ struct Tensor {
 
 // A READY's content after checking: every byte of every tensor lies within its slot.
 struct Content {
-  Place place;
+  Position position;
   uint64_t valid = 0;
   uint64_t first = 0;
   uint32_t substituted = 0;

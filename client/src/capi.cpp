@@ -313,9 +313,9 @@ spdld_result spdld_tell(const spdld_loader* loader, uint64_t* epoch, uint64_t* s
     const Outcome outcome = usable(loader, "loader");
     if (!outcome.ok()) return outcome;
     if (!epoch || !step) return missing("epoch or step");
-    const Place place = loader->resident.use()->tell();
-    *epoch = place.epoch;
-    *step = place.step;
+    const Position position = loader->resident.use()->tell();
+    *epoch = position.epoch;
+    *step = position.step;
     return {};
   });
 }
@@ -360,8 +360,8 @@ spdld_result spdld_batch_get_info(const spdld_batch* batch, spdld_batch_info* ta
     if (!outcome.ok()) return outcome;
     const Content& content = batch->batch->content();
     spdld_batch_info info = {};
-    info.epoch = content.place.epoch;
-    info.step = content.place.step;
+    info.epoch = content.position.epoch;
+    info.step = content.position.step;
     info.valid = content.valid;
     info.first = content.first;
     info.tensors = static_cast<uint32_t>(content.tensors.size());

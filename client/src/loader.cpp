@@ -30,10 +30,10 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
     end_of_epoch_due_ = false;
     return {SPDLD_END_OF_EPOCH, {}};
   }
-  if (terms_.epochs != 0 && place_.epoch >= terms_.epochs) return {SPDLD_END, {}};
+  if (terms_.epochs != 0 && position_.epoch >= terms_.epochs) return {SPDLD_END, {}};
   for (int messages = 0; messages < kMessagesMax || !deadline.passed();) {
     if (standing_ == Standing::kEnded) return ended_;
-    if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(place_);
+    if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(position_);
     if (!ring_) {
       const Outcome outcome = attach_again(deadline);
       if (!outcome.ok()) return outcome;
@@ -72,7 +72,7 @@ Outcome Loader::receive_batch(Deadline deadline, std::unique_ptr<Batch>& batch) 
   }
   if (outcome.result == SPDLD_INTERNAL) distrust(outcome);
   if (outcome.result == SPDLD_TIMEOUT && must_seek())
-    outcome.text += "; it may wait for the other replicas of its rank to go to " + text_of(place_) + " as well";
+    outcome.text += "; it may wait for the other replicas of its rank to go to " + text_of(position_) + " as well";
   return outcome;
 }
 
@@ -169,26 +169,28 @@ Outcome Loader::take_message(std::unique_ptr<Batch>& batch) {
 Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch) {
   Connection& connection = ring_->connection();
   if (ready.attachment() != ring_->attachment() || ready.slot() >= ring_->slots().count() || !ready.position()) {
-    return protocol_failure(connection, "a batch of another ring, slot or place");
+    return protocol_failure(connection, "a batch of another ring, slot or position");
   }
   ring_->note_taken();
-  const Place place{ready.position()->epoch(), ready.position()->step()};
+  const Position position{ready.position()->epoch(), ready.position()->step()};
   const uint32_t run = seeking_.run();
   const bool is_first_ring = standing_ != Standing::kAttachedAgain;
-  if (is_first_ring && has_replicas() && run == 0 && place < ring_->first()) {  // one of them came later, and is behind
-    end(replicas_disagree(place));
+  if (is_first_ring && has_replicas() && run == 0 &&
+      position < ring_->first()) {  // one of them came later, and is behind
+    end(replicas_disagree(position));
     return ended_;
   }
-  if (ready.run() < run) return {};            // its lease ended with the seek
-  if (ready.run() == run && place < place_) {  // seen before a restart
+  if (ready.run() < run) return {};                  // its lease ended with the seek
+  if (ready.run() == run && position < position_) {  // seen before a restart
     ring_->release_unseen(ready.slot(), ready.generation());
     return {};
   }
-  seeking_.arrive(place_);
-  if (ready.run() != run || !(place == place_)) {
-    return protocol_failure(connection, "a batch of epoch " + std::to_string(place.epoch) + ", step " +
-                                            std::to_string(place.step) + " where " + std::to_string(place_.epoch) +
-                                            ", " + std::to_string(place_.step) + " comes next");
+  seeking_.arrive(position_);
+  if (ready.run() != run || !(position == position_)) {
+    return protocol_failure(connection, "a batch of epoch " + std::to_string(position.epoch) + ", step " +
+                                            std::to_string(position.step) + " where " +
+                                            std::to_string(position_.epoch) + ", " + std::to_string(position_.step) +
+                                            " comes next");
   }
   Content content;
   const char* fault =
@@ -221,23 +223,23 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
 }
 
 void Loader::step_on() {
-  ++place_.step;
-  end_of_epoch_due_ = terms_.is_pushed() ? pushed_.pop() : place_.step >= terms_.steps_per_epoch;
-  if (end_of_epoch_due_) place_ = {place_.epoch + 1, 0};
+  ++position_.step;
+  end_of_epoch_due_ = terms_.is_pushed() ? pushed_.pop() : position_.step >= terms_.steps_per_epoch;
+  if (end_of_epoch_due_) position_ = {position_.epoch + 1, 0};
 }
 
-Outcome Loader::push(Place place, std::span<const uint64_t> ids, bool last) {
-  const Outcome outcome = pushed_.push(place, ids, last);
+Outcome Loader::push(Position position, std::span<const uint64_t> ids, bool last) {
+  const Outcome outcome = pushed_.push(position, ids, last);
   if (!outcome.ok()) return outcome;
   if (pushed_.empty()) {  // it ended the epoch whose last step was handed out before
-    place_ = {place.epoch + 1, 0};
+    position_ = {position.epoch + 1, 0};
     end_of_epoch_due_ = true;
   }
   if (!ids.empty()) {
     send_pushed(pushed_.size() - 1);
   } else if (ring_) {
     flatbuffers::FlatBufferBuilder builder(256);
-    ring_->connection().post(Pushed::end_message(builder, ring_->attachment(), kPush, place));
+    ring_->connection().post(Pushed::end_message(builder, ring_->attachment(), kPush, position));
   }
   return {};
 }
@@ -250,26 +252,26 @@ void Loader::send_pushed(size_t first) {
   }
 }
 
-Outcome Loader::seek(Place place) {
-  place = terms_.by_one_name(place);
-  const bool beyond_epochs = terms_.epochs != 0 && Place{terms_.epochs, 0} < place;
-  if (!terms_.has(place) || beyond_epochs) {
+Outcome Loader::seek(Position position) {
+  position = terms_.by_one_name(position);
+  const bool beyond_epochs = terms_.epochs != 0 && Position{terms_.epochs, 0} < position;
+  if (!terms_.has(position) || beyond_epochs) {
     const std::string epochs = terms_.epochs == 0 ? "endless epochs" : std::to_string(terms_.epochs) + " epochs";
     return failure(SPDLD_INVALID,
-                   "cannot seek to " + text_of(place) + ": there are " + epochs +
+                   "cannot seek to " + text_of(position) + ": there are " + epochs +
                        (terms_.is_pushed() ? "" : " of " + std::to_string(terms_.steps_per_epoch) + " steps"));
   }
   if (standing_ == Standing::kEnded) return ended_;
   end_of_epoch_due_ = false;
-  const bool is_there = place == place_ && pushed_.empty();  // what is being filled is what is wanted
+  const bool is_there = position == position_ && pushed_.empty();  // what is being filled is what is wanted
   // A replica says once that it stands there: another one may stand elsewhere, and waits for this one.
   if (is_there && (!has_replicas() || must_seek())) return {};
   const bool stays = is_there && ring_;
-  seeking_.begin(place_, stays);
-  place_ = place;
+  seeking_.begin(position_, stays);
+  position_ = position;
   if (!stays) {
-    pushed_.begin(terms_, place);
-    if (way_back_) way_back_->attempt.reset();  // it asked for the old place
+    pushed_.begin(terms_, position);
+    if (way_back_) way_back_->attempt.reset();  // it asked for the old position
     if (ring_) drop_ready_batches();
   }
   if (standing_ == Standing::kEnded) return ended_;
@@ -289,7 +291,7 @@ void Loader::send_seek(bool waits) {
   if (!seeking_.is_told()) keeps = builder.CreateVectorOfStructs(ring_->held());
   seeking_.tell(waits);
   const uint32_t run = seeking_.run();
-  const auto position = proto::CreatePosition(builder, place_.epoch, place_.step);
+  const auto position = proto::CreatePosition(builder, position_.epoch, position_.step);
   const auto body = proto::CreateSeek(builder, ring_->attachment(), run, position, kSeek + run, seeking_.stays(), keeps,
                                       waits, seeking_.again());
   if (!ring_->connection().send(proto::finish(builder, proto::Body::Seek, body))) {
@@ -303,10 +305,10 @@ Outcome Loader::load_state(const State& state, bool anyway) {
     if (outcome.result == SPDLD_CHANGED) outcome.text += way_around(true);
     if (!outcome.ok()) return outcome;
   }
-  return seek(place_in(state, terms_));
+  return seek(position_in(state, terms_));
 }
 
-// Gives back what lies in the socket unseen, so that the daemon can fill those slots for the new place at once.
+// Gives back what lies in the socket unseen, so that the daemon can fill those slots for the new position at once.
 void Loader::drop_ready_batches() {
   const Deadline now = Deadline::after_ms(0);
   uint32_t dropped = 0;  // at most one of each slot: later batches were filled meanwhile, also in vain

@@ -27,7 +27,7 @@ struct LoaderSettings {
   // The loader may leave its seat while it is idle: no group was named, so that nobody else claims the seat, and no
   // replica would wait for this loader.
   bool may_rest = false;
-  std::optional<State> state;  // the state that gave request.place and request.fingerprint
+  std::optional<State> state;  // the state that gave request.position and request.fingerprint
   Warn warn = {};              // for attach alone: its pointers end with that call
 };
 
@@ -42,16 +42,16 @@ class Loader {
   Outcome attach(Deadline deadline, spdld_progress progress, void* progress_user);
   // OK: `batch` is the next batch. SPDLD_END_OF_EPOCH, SPDLD_END: no batch comes here.
   Outcome next(Deadline deadline, std::unique_ptr<Batch>& batch);
-  Outcome seek(Place place);
+  Outcome seek(Position position);
   // The samples of the next step, or the epoch's end, or both; see spdld_push.
-  Outcome push(Place place, std::span<const uint64_t> ids, bool last);
+  Outcome push(Position position, std::span<const uint64_t> ids, bool last);
   Outcome load_state(const State& state, bool anyway);
-  Place tell() const { return place_; }
-  State state() const { return state_of(terms_, place_, settings_.request.world_size); }
+  Position tell() const { return position_; }
+  State state() const { return state_of(terms_, position_, settings_.request.world_size); }
   // The settings allow it; this never changes.
   bool can_rest() const { return settings_.may_rest; }
-  // Gives memory and seat back, where may_rest() says so. The place stays, and the next call of next() attaches there
-  // anew.
+  // Gives memory and seat back, where may_rest() says so. The position stays, and the next call of next() attaches
+  // there anew.
   void rest();
   bool may_rest() const { return ring_ && can_rest(); }
   // The batches that are held, and the most that may be held; both 0 without a ring.
@@ -108,10 +108,10 @@ class Loader {
   Outcome take_message(std::unique_ptr<Batch>& batch);
   Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
   void step_on();
-  Outcome replicas_disagree(Place theirs) const;
+  Outcome replicas_disagree(Position theirs) const;
   void send_pushed(size_t first);
   bool has_replicas() const { return settings_.request.readers > 1; }
-  // Whether this is a replica whose ring is still at the place before the seek.
+  // Whether this is a replica whose ring is still at the position before the seek.
   bool must_seek() const { return seeking_.is_open(); }
   void send_seek(bool waits);
 
@@ -140,10 +140,10 @@ class Loader {
   uint64_t slot_bytes_ = 0;
   uint32_t slot_count_ = 0;
 
-  Place place_;
+  Position position_;
   bool end_of_epoch_due_ = false;
   Pushed pushed_;
-  Seeking seeking_;  // to place_
+  Seeking seeking_;  // to position_
   GuardedState<Standing, may> standing_{Standing::kNew};
   Outcome ended_;                                          // kEnded: why
   Outcome away_reason_;                                    // kLost, kLeft: why, as far as is known

@@ -85,20 +85,20 @@ Outcome Loader::accept(const Attaching& attaching) {
                                             ": it does not know batch_size yet, update it");
     }
     terms_ = terms;
-    place_ = ring->first();
+    position_ = ring->first();
     placement_ = ring->placement();
     slot_bytes_ = ring->slots().slot_bytes();
     slot_count_ = ring->slots().count();
-    pushed_.begin(terms_, place_);
+    pushed_.begin(terms_, position_);
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
     if (settings_.state) {
       const Outcome sound = check_state(*settings_.state, terms_);
       if (!sound.ok()) return sound;
     }
-    const Place asked = settings_.request.place;
-    const bool is_told = settings_.state || !(asked == Place{});
-    if (settings_.request.readers > 1 && is_told && !(terms.by_one_name(asked) == place_)) {
-      place_ = terms.by_one_name(asked);
+    const Position asked = settings_.request.position;
+    const bool is_told = settings_.state || !(asked == Position{});
+    if (settings_.request.readers > 1 && is_told && !(terms.by_one_name(asked) == position_)) {
+      position_ = terms.by_one_name(asked);
       return replicas_disagree(ring->first());
     }
     settings_.request.fingerprint = terms.fingerprint;
@@ -111,9 +111,9 @@ Outcome Loader::accept(const Attaching& attaching) {
   } else if (!ring->placement().is_like(placement_)) {
     return failure(SPDLD_CHANGED, "the daemon came back with batches in " + text_of(ring->placement()) +
                                       ", which were in " + text_of(placement_) + ": attach anew to take them there");
-  } else if (!must_seek() && place_ < ring->first()) {
+  } else if (!must_seek() && position_ < ring->first()) {
     return failure(SPDLD_FAILED, "the other readers of this rank have gone on beyond epoch " +
-                                     std::to_string(place_.epoch) + ", step " + std::to_string(place_.step));
+                                     std::to_string(position_.epoch) + ", step " + std::to_string(position_.step));
   }
   stats_.missing = terms.missing;
   stats_.missing_count = terms.missing_count;
@@ -128,9 +128,9 @@ Outcome Loader::accept(const Attaching& attaching) {
   return {};
 }
 
-Outcome Loader::replicas_disagree(Place theirs) const {
+Outcome Loader::replicas_disagree(Position theirs) const {
   return failure(SPDLD_INVALID, "the other replicas of this rank are at " + text_of(theirs) +
-                                    ", and this one is to begin at " + text_of(place_) +
+                                    ", and this one is to begin at " + text_of(position_) +
                                     ": attach all of them with the same state");
 }
 
@@ -184,7 +184,7 @@ Outcome Loader::begin_attempt(Deadline deadline) {
     if (deadline.passed()) return failure(SPDLD_TIMEOUT, away_reason_.text + "; still trying to reach it");
     return {};
   }
-  settings_.request.place = seeking_.ring_place(place_);
+  settings_.request.position = seeking_.ring_position(position_);
   settings_.request.sought = seeking_.sought();
   way.attempt = std::make_unique<Attaching>(settings_.endpoint, settings_.request);
   way.progress_seen = 0;

@@ -75,7 +75,7 @@ Outcome set_ranks(const spdld_attach_options& options, AttachRequest& request, u
 // Where to begin.
 Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings) {
   AttachRequest& request = settings.request;
-  request.place = {options.epoch, options.step};
+  request.position = {options.epoch, options.step};
   if (options.fingerprint) request.fingerprint = options.fingerprint;
   if (!options.state) return check_text(proto::TextKind::kFingerprint, request.fingerprint);
   if (options.epoch != 0 || options.step != 0 || options.fingerprint) {
@@ -83,7 +83,7 @@ Outcome set_place(const spdld_attach_options& options, LoaderSettings& settings)
   }
   State& state = settings.state.emplace();
   const Outcome outcome = read_state(options.state, state);
-  request.place = state.place;
+  request.position = state.position;
   request.fingerprint = state.fingerprint;
   return outcome.ok() ? check_text(proto::TextKind::kFingerprint, request.fingerprint) : outcome;
 }

@@ -13,15 +13,15 @@ constexpr size_t kMessageStepsMax = 256;
 
 }  // namespace
 
-void Pushed::begin(const Terms& terms, Place place) {
+void Pushed::begin(const Terms& terms, Position position) {
   terms_ = terms;
-  tail_ = place;
+  tail_ = position;
   steps_.clear();
   ids_ = 0;
 }
 
-Outcome Pushed::push(Place place, std::span<const uint64_t> ids, bool last) {
-  Outcome sound = check(place, ids, last);
+Outcome Pushed::push(Position position, std::span<const uint64_t> ids, bool last) {
+  Outcome sound = check(position, ids, last);
   if (!sound.ok()) return sound;
   if (!ids.empty()) {
     steps_.push_back({tail_, {ids.begin(), ids.end()}, last});
@@ -29,35 +29,35 @@ Outcome Pushed::push(Place place, std::span<const uint64_t> ids, bool last) {
   } else if (!steps_.empty()) {
     steps_.back().last = true;
   }
-  tail_ = last ? Place{tail_.epoch + 1, 0} : Place{tail_.epoch, tail_.step + 1};
+  tail_ = last ? Position{tail_.epoch + 1, 0} : Position{tail_.epoch, tail_.step + 1};
   return {};
 }
 
-Outcome Pushed::check(Place place, std::span<const uint64_t> ids, bool last) const {
+Outcome Pushed::check(Position position, std::span<const uint64_t> ids, bool last) const {
   const auto refuse = [&](const std::string& what) { return failure(SPDLD_INVALID, what); };
   if (!terms_.is_pushed()) {
     return refuse("pipeline " + terms_.pipeline +
                   " has its own order: only one with order.shuffle = \"client\" takes pushed samples");
   }
-  if (!(place == tail_)) {
-    return refuse("samples are pushed for " + text_of(place) + ", where " + text_of(tail_) +
+  if (!(position == tail_)) {
+    return refuse("samples are pushed for " + text_of(position) + ", where " + text_of(tail_) +
                   " comes next: seek there first, or push it");
   }
-  if (terms_.epochs != 0 && place.epoch >= terms_.epochs) {
-    return refuse("samples are pushed for " + text_of(place) + ", and the pipeline has " +
+  if (terms_.epochs != 0 && position.epoch >= terms_.epochs) {
+    return refuse("samples are pushed for " + text_of(position) + ", and the pipeline has " +
                   std::to_string(terms_.epochs) + " epochs: raise order.epochs, or leave it out");
   }
-  if (ids.empty() && (!last || place.step == 0)) {
-    return refuse(text_of(place) + " has no samples: a step has 1 to " + std::to_string(terms_.batch_size) +
+  if (ids.empty() && (!last || position.step == 0)) {
+    return refuse(text_of(position) + " has no samples: a step has 1 to " + std::to_string(terms_.batch_size) +
                   (last ? ", and an epoch at least one step" : ""));
   }
   if (ids.size() > terms_.batch_size) {
-    return refuse(text_of(place) + " has " + std::to_string(ids.size()) +
+    return refuse(text_of(position) + " has " + std::to_string(ids.size()) +
                   " samples, and a batch of this rank at most " + std::to_string(terms_.batch_size));
   }
   const auto wrong = std::find_if(ids.begin(), ids.end(), [this](uint64_t id) { return id >= terms_.samples; });
   if (wrong != ids.end()) {
-    return refuse(text_of(place) + " names sample " + std::to_string(*wrong) + ", and the data set has " +
+    return refuse(text_of(position) + " names sample " + std::to_string(*wrong) + ", and the data set has " +
                   std::to_string(terms_.samples) + ", counted from 0");
   }
   if (ids.empty() || (steps_.size() < terms_.push_steps_max && ids_ + ids.size() <= terms_.push_ids_max)) return {};
@@ -73,14 +73,14 @@ bool Pushed::pop() {
   return last;
 }
 
-Outcome Pushed::nothing_to_take(Place place) {
-  return failure(SPDLD_INVALID, "no samples were pushed for " + text_of(place) +
+Outcome Pushed::nothing_to_take(Position position) {
+  return failure(SPDLD_INVALID, "no samples were pushed for " + text_of(position) +
                                     ": push them, or that the epoch ends there, before its batch is taken");
 }
 
 std::span<const uint8_t> Pushed::message(flatbuffers::FlatBufferBuilder& builder, uint32_t attachment, uint32_t request,
                                          size_t& first) const {
-  const Place place = steps_[first].place;
+  const Position position = steps_[first].position;
   std::vector<uint32_t> sizes;
   std::vector<uint64_t> ids;
   bool last = false;
@@ -91,17 +91,17 @@ std::span<const uint8_t> Pushed::message(flatbuffers::FlatBufferBuilder& builder
     ids.insert(ids.end(), step.ids.begin(), step.ids.end());
     last = step.last;
   }
-  const auto position = proto::CreatePosition(builder, place.epoch, place.step);
+  const auto at = proto::CreatePosition(builder, position.epoch, position.step);
   const auto sizes_there = builder.CreateVector(sizes);
   const auto ids_there = builder.CreateVector(ids);
-  const auto body = proto::CreatePush(builder, attachment, request, position, sizes_there, ids_there, last);
+  const auto body = proto::CreatePush(builder, attachment, request, at, sizes_there, ids_there, last);
   return proto::finish(builder, proto::Body::Push, body);
 }
 
 std::span<const uint8_t> Pushed::end_message(flatbuffers::FlatBufferBuilder& builder, uint32_t attachment,
-                                             uint32_t request, Place place) {
-  const auto position = proto::CreatePosition(builder, place.epoch, place.step);
-  const auto body = proto::CreatePush(builder, attachment, request, position, 0, 0, true);
+                                             uint32_t request, Position position) {
+  const auto at = proto::CreatePosition(builder, position.epoch, position.step);
+  const auto body = proto::CreatePush(builder, attachment, request, at, 0, 0, true);
   return proto::finish(builder, proto::Body::Push, body);
 }
 

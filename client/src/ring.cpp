@@ -19,9 +19,7 @@ namespace {
 constexpr int64_t kRoomLook_ms = 10;
 constexpr size_t kSourcesMax = 64, kSourceNameBytesMax = 64;
 
-Place place_of(const proto::Position* position) {
-  return position ? Place{position->epoch(), position->step()} : Place{};
-}
+Position position_of(const proto::Position* told) { return told ? Position{told->epoch(), told->step()} : Position{}; }
 
 // False: they are none, or too many.
 bool read_sources(const proto::Attached& answer, Terms& terms) {
@@ -62,8 +60,8 @@ bool read_classes(const proto::Attached& answer, std::string_view in_memory, Ter
 
 }  // namespace
 
-std::string text_of(const Place& place) {
-  return "epoch " + std::to_string(place.epoch) + ", step " + std::to_string(place.step);
+std::string text_of(const Position& position) {
+  return "epoch " + std::to_string(position.epoch) + ", step " + std::to_string(position.step);
 }
 
 bool Placement::is_like(const Placement& other) const {
@@ -76,7 +74,7 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   connection_ = std::move(connection);
   waited_before_us_ = connection_->waited_us();
   attachment_ = answer.attachment();
-  first_ = place_of(answer.position());
+  first_ = position_of(answer.position());
   terms_.pipeline = proto::text_of(answer.pipeline());
   terms_.fingerprint = proto::text_of(answer.fingerprint());
   const bool named = proto::text_fault(proto::TextKind::kPipeline, terms_.pipeline).empty() &&
@@ -105,7 +103,7 @@ Outcome Ring::adopt(std::shared_ptr<Connection> connection, const proto::Attache
   terms_.missing_count = std::max<uint64_t>(answer.missing_count(), terms_.missing.size());
   const bool counted = answer.slot_count() >= 1 && answer.slot_count() <= proto::kFdsMax;
   if (!counted || answer.slot_bytes() == 0) return protocol_failure(*connection_, "ATTACHED without slots");
-  const bool finite = terms_.epochs == 0 || !(Place{terms_.epochs, 0} < first_);
+  const bool finite = terms_.epochs == 0 || !(Position{terms_.epochs, 0} < first_);
   const bool counted_steps = terms_.steps_per_epoch != 0 && first_.step < terms_.steps_per_epoch;
   const bool pushed = terms_.is_pushed() && terms_.steps_per_epoch == 0;
   if (!(terms_.is_pushed() ? pushed : counted_steps) || !finite) {

@@ -17,15 +17,15 @@
 
 namespace spdld::client {
 
-// A place in a run: the next step to hand out.
-struct Place {
+// A position in a run: the next step to hand out.
+struct Position {
   uint64_t epoch = 0;
   uint64_t step = 0;
 
-  bool operator==(const Place& other) const { return epoch == other.epoch && step == other.step; }
-  bool operator<(const Place& other) const { return std::tie(epoch, step) < std::tie(other.epoch, other.step); }
+  bool operator==(const Position& other) const { return epoch == other.epoch && step == other.step; }
+  bool operator<(const Position& other) const { return std::tie(epoch, step) < std::tie(other.epoch, other.step); }
 };
-std::string text_of(const Place& place);  // "epoch 1, step 2"
+std::string text_of(const Position& position);  // "epoch 1, step 2"
 
 // Names of a mix's sources, or of classes, as the C interface gives them.
 struct Names {
@@ -62,10 +62,11 @@ struct Terms {
   uint64_t missing_count = 0;
 
   bool is_pushed() const { return push_steps_max != 0; }
-  // Whether an epoch may have this place. The epoch's end is a place too: another name of the next epoch's beginning.
-  bool has(Place place) const { return is_pushed() || place.step <= steps_per_epoch; }
-  Place by_one_name(Place place) const {
-    return !is_pushed() && place.step == steps_per_epoch ? Place{place.epoch + 1, 0} : place;
+  // Whether an epoch may have this position. The epoch's end is a position too: another name of the next epoch's
+  // beginning.
+  bool has(Position position) const { return is_pushed() || position.step <= steps_per_epoch; }
+  Position by_one_name(Position position) const {
+    return !is_pushed() && position.step == steps_per_epoch ? Position{position.epoch + 1, 0} : position;
   }
 };
 
@@ -97,7 +98,7 @@ class Ring {
   uint32_t attachment() const { return attachment_; }
   const Terms& terms() const { return terms_; }
   const Placement& placement() const { return placement_; }
-  Place first() const { return first_; }  // place of the first batch that comes
+  Position first() const { return first_; }  // position of the first batch that comes
 
   // False: this slot is held already, so the daemon must not have filled it.
   bool take(uint32_t slot, uint64_t generation);
@@ -185,7 +186,7 @@ class Ring {
   uint32_t attachment_ = 0;
   Terms terms_;
   Placement placement_;
-  Place first_;
+  Position first_;
   uint64_t waited_before_us_ = 0;  // waiting for the attachment itself
   std::atomic<uint64_t> taken_{0};
   std::atomic<uint64_t> waited_us_{0};

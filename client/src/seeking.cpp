@@ -2,7 +2,7 @@
 
 namespace spdld::client {
 
-void Seeking::begin(Place from, bool stays) {
+void Seeking::begin(Position from, bool stays) {
   if (state_ == State::kNone) from_ = from;
   state_.change(State::kDue);
   stays_ = stays;
@@ -19,7 +19,7 @@ void Seeking::refuse() {
   if (state_ == State::kWaits) state_.change(State::kSent);
 }
 
-void Seeking::arrive(Place at) {
+void Seeking::arrive(Position at) {
   sought_ = is_open() ? std::optional(at) : std::nullopt;
   if (state_ != State::kNone) state_.change(State::kNone);
 }

@@ -27,7 +27,7 @@ constexpr std::array<const char*, kNumbers> kNumberNames = {"seed",    "epoch", 
                                                             "samples", "global_size", "world_size"};
 
 std::array<uint64_t, kNumbers> numbers_of(const State& state) {
-  return {state.seed, state.place.epoch, state.place.step, state.samples, state.global_size, state.world_size};
+  return {state.seed, state.position.epoch, state.position.step, state.samples, state.global_size, state.world_size};
 }
 
 std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
@@ -57,14 +57,14 @@ Outcome check_names(const std::vector<FlatMember>& members) {
 }
 
 Outcome check_numbers(const State& state) {
-  const Place& place = state.place;
+  const Position& position = state.position;
   if (state.global_size == 0 || state.world_size == 0) return damaged("a size is 0");
-  if (place.epoch >= kEpochEnd) return damaged("its epoch is " + std::to_string(place.epoch));
+  if (position.epoch >= kEpochEnd) return damaged("its epoch is " + std::to_string(position.epoch));
   uint64_t most = 0;
-  const bool is_large = __builtin_mul_overflow(place.step, state.global_size, &most);
+  const bool is_large = __builtin_mul_overflow(position.step, state.global_size, &most);
   // All steps before the last are full, and after the last comes another epoch.
-  if (is_large || state.samples > most || (place.step > 0 && state.samples <= most - state.global_size)) {
-    return damaged(std::to_string(state.samples) + " samples are not what " + std::to_string(place.step) +
+  if (is_large || state.samples > most || (position.step > 0 && state.samples <= most - state.global_size)) {
+    return damaged(std::to_string(state.samples) + " samples are not what " + std::to_string(position.step) +
                    " steps of " + std::to_string(state.global_size) + " take");
   }
   return {};
@@ -85,9 +85,9 @@ std::string difference(const State& state, const Terms& terms) {
 
 }  // namespace
 
-State state_of(const Terms& terms, Place place, uint32_t world_size) {
-  State state{terms.pipeline, terms.fingerprint, terms.seed, place, 0, terms.global_size, world_size};
-  if (__builtin_mul_overflow(place.step, terms.global_size, &state.samples)) {
+State state_of(const Terms& terms, Position position, uint32_t world_size) {
+  State state{terms.pipeline, terms.fingerprint, terms.seed, position, 0, terms.global_size, world_size};
+  if (__builtin_mul_overflow(position.step, terms.global_size, &state.samples)) {
     state.samples = std::numeric_limits<uint64_t>::max();
   }
   return state;
@@ -133,7 +133,7 @@ Outcome read_state(std::string_view json, State& state) {
   }
   if (read.fingerprint.empty()) return damaged("its fingerprint is empty");
   read.seed = numbers[kSeed];
-  read.place = {numbers[kEpoch], numbers[kStep]};
+  read.position = {numbers[kEpoch], numbers[kStep]};
   read.samples = numbers[kSamples];
   read.global_size = numbers[kGlobalSize];
   read.world_size = numbers[kWorldSize];
@@ -149,23 +149,23 @@ Outcome check_state(const State& state, const Terms& terms) {
   if (state.seed != terms.seed || state.global_size != terms.global_size) {
     return damaged("its seed or its global batch does not fit its fingerprint");
   }
-  if (!terms.is_pushed() && state.place.step >= terms.steps_per_epoch) {
-    return damaged("its step is " + std::to_string(state.place.step) + ", and an epoch has " +
+  if (!terms.is_pushed() && state.position.step >= terms.steps_per_epoch) {
+    return damaged("its step is " + std::to_string(state.position.step) + ", and an epoch has " +
                    std::to_string(terms.steps_per_epoch));
   }
   return {};
 }
 
 std::string way_around(bool attached) {
-  return std::string("; to begin at its place nevertheless, ") + (attached ? "" : "attach without it, and ") +
+  return std::string("; to begin at its position nevertheless, ") + (attached ? "" : "attach without it, and ") +
          "load it with anyway = 1 (in Python: load_state_dict(state, strict=False))";
 }
 
-Place place_in(const State& state, const Terms& terms) {
+Position position_in(const State& state, const Terms& terms) {
   const uint64_t global_size = std::max<uint64_t>(1, terms.global_size);
-  const uint64_t step = state.global_size == global_size ? state.place.step : state.samples / global_size;
-  if (!terms.is_pushed() && step >= terms.steps_per_epoch) return {state.place.epoch + 1, 0};
-  return {state.place.epoch, step};
+  const uint64_t step = state.global_size == global_size ? state.position.step : state.samples / global_size;
+  if (!terms.is_pushed() && step >= terms.steps_per_epoch) return {state.position.epoch + 1, 0};
+  return {state.position.epoch, step};
 }
 
 }  // namespace spdld::client

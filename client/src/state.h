@@ -1,4 +1,4 @@
-// A loader's place as a text that a checkpoint can hold: spdld_state's JSON, described in spdld.h.
+// A loader's position as a text that a checkpoint can hold: spdld_state's JSON, described in spdld.h.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@ struct State {
   std::string pipeline;  // for people
   std::string fingerprint;
   uint64_t seed = 0;
-  Place place;           // of the next batch
+  Position position;     // of the next batch
   uint64_t samples = 0;  // of the epoch, consumed by the whole job
   uint64_t global_size = 0;
   uint64_t world_size = 0;  // for people
 };
 
-State state_of(const Terms& terms, Place place, uint32_t world_size);
+State state_of(const Terms& terms, Position position, uint32_t world_size);
 std::string to_json(const State& state);
 
 // SPDLD_INVALID, with a sentence: the state is damaged, of a newer format, or has numbers that no loader has.
 Outcome read_state(std::string_view json, State& state);
 
 // Whether the state is from a loader of these terms. SPDLD_CHANGED: it is from another loader; the sentence names what
-// differs. SPDLD_INVALID: the terms fit, but have no such place.
+// differs. SPDLD_INVALID: the terms fit, but have no such position.
 Outcome check_state(const State& state, const Terms& terms);
 // The end of a sentence about a changed state: how to load it nevertheless.
 std::string way_around(bool attached);
 
-// The place of any state under these terms. With another global batch it is the place after as many samples, rounded
-// down to a step; a place beyond the epoch's last step is the next epoch's beginning.
-Place place_in(const State& state, const Terms& terms);
+// The position of any state under these terms. With another global batch it is the position after as many samples,
+// rounded down to a step; a position beyond the epoch's last step is the next epoch's beginning.
+Position position_in(const State& state, const Terms& terms);
 
 }  // namespace spdld::client

@@ -6,7 +6,7 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_tile(const OperationSpec& spec, Signature& signature) {
-  if (spec.numbers("size").empty()) return "needs [rows] with cut = \"tiles\", which says what the tiles are";
+  if (spec.numbers("size").empty()) return "needs [rows] with kind = \"tiles\", which says what the tiles are";
   const PictureSize size = picture_size(spec);
   signature = resized(signature, size.height, size.width, signature.is_resampled);
   return "";
@@ -20,7 +20,7 @@ OperationType tile() {
   return {.name = kTileOperation,
           .takes = Kind::kImage,
           .gives = Kind::kImage,
-          .help = "Cut out the row's tile, as [rows] with cut = \"tiles\" says.",
+          .help = "Cut out the row's tile, as [rows] with kind = \"tiles\" says.",
           .parameters = {of_rows},
           .bind = bind_tile};
 }

@@ -82,8 +82,8 @@ double FairPool::Lane::weight() const {
 
 FairPool::FairPool(unsigned threads, Clocks clocks)
     : clocks_(clocks), concurrency_(std::max(threads, 1u)), awake_(concurrency_) {
-  for (unsigned i = 0; i < concurrency_; i++) seats_.push_back(std::make_unique<Seat>());
-  for (unsigned i = 0; i < seats_.size(); i++)
+  for (unsigned i = 0; i < concurrency_; i++) pool_threads_.push_back(std::make_unique<PoolThread>());
+  for (unsigned i = 0; i < pool_threads_.size(); i++)
     threads_.emplace_back([this, i] {
       name_thread("decode", i);
       serve(i);
@@ -94,7 +94,7 @@ FairPool::~FairPool() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
-    for (auto& seat : seats_) seat->call.notify_one();
+    for (auto& one : pool_threads_) one->call.notify_one();
   }
   for (auto& thread : threads_) thread.join();
 }
@@ -199,8 +199,8 @@ void FairPool::expect(Lane& lane, double ns) {
 void FairPool::look_at_slices(uint64_t now_ns) {
   if (now_ns - looked_ns_ < kSliceNs) return;
   looked_ns_ = now_ns;
-  for (const auto& seat : seats_) {
-    Slice& slice = seat->slice;
+  for (const auto& one : pool_threads_) {
+    Slice& slice = one->slice;
     if (!slice.lane || now_ns < slice.start_ns) continue;
     const double lasts_ns = static_cast<double>(now_ns - slice.start_ns);
     if (lasts_ns <= slice.paid_ns) continue;
@@ -260,23 +260,23 @@ void FairPool::call_for_waiting() {
   if (coming_ >= waiting() || awake_ >= concurrency_) return;
   const size_t wanted = startable();
   for (unsigned i = 0; i < concurrency_ && coming_ < wanted && awake_ < concurrency_; i++) {
-    Seat& seat = *seats_[i];
-    if (!seat.idle) continue;
-    seat.idle = false;
-    seat.called = true;
+    PoolThread& other = *pool_threads_[i];
+    if (!other.idle) continue;
+    other.idle = false;
+    other.called = true;
     awake_++;
     coming_++;
-    seat.call.notify_one();
+    other.call.notify_one();
   }
   if (coming_ < waiting()) have_one_look();
 }
 
 void FairPool::have_one_look() {
   for (unsigned i = 0; i < concurrency_ && !has_looker_; i++) {
-    Seat& seat = *seats_[i];
-    if (!seat.idle) continue;
-    has_looker_ = seat.looks = true;
-    seat.call.notify_one();
+    PoolThread& other = *pool_threads_[i];
+    if (!other.idle) continue;
+    has_looker_ = other.looks = true;
+    other.call.notify_one();
   }
 }
 
@@ -368,39 +368,39 @@ void FairPool::charge(Slice& slice, uint64_t cpu_now_ns) {
 bool FairPool::may_serve(unsigned thread) const { return thread < concurrency_ && awake_ <= concurrency_; }
 
 void FairPool::rest(unsigned thread, std::unique_lock<std::mutex>& lock) {
-  Seat& seat = *seats_[thread];
-  seat.idle = true;
+  PoolThread& own = *pool_threads_[thread];
+  own.idle = true;
   awake_--;
   call_for_waiting();  // where this thread leaves tasks to another, which may be itself
-  await_call(seat, lock);
-  if (!seat.called) {
-    seat.idle = false;
+  await_call(own, lock);
+  if (!own.called) {
+    own.idle = false;
     awake_++;
     return;
   }
-  seat.called = false;
+  own.called = false;
   coming_--;
 }
 
-void FairPool::await_call(Seat& seat, std::unique_lock<std::mutex>& lock) {
-  const auto is_called = [&] { return seat.called || stopping_; };
+void FairPool::await_call(PoolThread& own, std::unique_lock<std::mutex>& lock) {
+  const auto is_called = [&] { return own.called || stopping_; };
   while (!is_called()) {
-    if (!seat.looks) {
-      seat.call.wait(lock, [&] { return is_called() || seat.looks; });
+    if (!own.looks) {
+      own.call.wait(lock, [&] { return is_called() || own.looks; });
       continue;
     }
-    seat.call.wait_for(lock, kLookEvery, is_called);
+    own.call.wait_for(lock, kLookEvery, is_called);
     if (is_called()) break;
-    has_looker_ = seat.looks = false;
+    has_looker_ = own.looks = false;
     call_for_waiting();  // which may have this thread look again
   }
-  if (!std::exchange(seat.looks, false)) return;
+  if (!std::exchange(own.looks, false)) return;
   has_looker_ = false;
   call_for_waiting();  // another thread looks
 }
 
 void FairPool::serve(unsigned thread) {
-  Slice& slice = seats_[thread]->slice;
+  Slice& slice = pool_threads_[thread]->slice;
   slice.cpu_ns = clocks_.thread_cpu_ns();
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -69,7 +69,7 @@ class FairPool {
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
-  unsigned threads() const { return static_cast<unsigned>(seats_.size()); }
+  unsigned threads() const { return static_cast<unsigned>(pool_threads_.size()); }
   // How many tasks run at once, brought to 1 .. threads(). Any thread, at once: tasks that run are not interrupted, and
   // no further task begins while more than that many run.
   void set_concurrency(unsigned concurrency);
@@ -156,7 +156,7 @@ class FairPool {
   };
   // A thread's state: idle, or awake (from the moment it is called), and then maybe still on its way to its first task.
   // One idle thread looks again and again while tasks wait that may not begin yet.
-  struct Seat {
+  struct PoolThread {
     std::condition_variable call;
     bool idle = false, called = false, looks = false;
     Slice slice;  // its thread's own but for what look_at_slices() adds
@@ -171,7 +171,7 @@ class FairPool {
   void serve(unsigned thread);
   bool may_serve(unsigned thread) const;
   void rest(unsigned thread, std::unique_lock<std::mutex>& lock);
-  void await_call(Seat& seat, std::unique_lock<std::mutex>& lock);
+  void await_call(PoolThread& own, std::unique_lock<std::mutex>& lock);
   FairTask* take(Lane& lane);
   static bool may_go_on(const Slice& slice);
   void enter(Slice& slice, Lane& lane);
@@ -211,7 +211,7 @@ class FairPool {
   bool stopping_ = false;
   double served_at_ns_ = 0;  // virtual: where the group stood that was served last; others may stand far behind it
   Counter busy_ns_;
-  std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<std::unique_ptr<PoolThread>> pool_threads_;
   std::vector<std::thread> threads_;
 };
 

@@ -22,7 +22,7 @@ class RowListing final : public Listing {
       : spec_(spec), records_(std::move(records)), field_(field), table_(spec, std::move(lengths)) {
     const auto own = records_->fields();
     fields_.assign(own.begin(), own.end());
-    for (const std::string_view name : config::row_fields(spec.cut)) {
+    for (const std::string_view name : config::row_fields(spec.kind)) {
       fields_.push_back({std::string(name), source::FieldKind::kInteger});
       integers_.push_back(name);
     }
@@ -35,9 +35,10 @@ class RowListing final : public Listing {
     fingerprint.add_text("rows");
     fingerprint.add_text(records_->fingerprint());
     fingerprint.add_text(table_.lengths().fingerprint());
-    for (const uint64_t number : {uint64_t{static_cast<uint8_t>(spec.cut)}, uint64_t{spec.height}, uint64_t{spec.width},
-                                  uint64_t{spec.stride_y}, uint64_t{spec.stride_x}, spec.length, spec.stride,
-                                  uint64_t{spec.keeps_partial}, uint64_t{spec.separator ? *spec.separator + 1u : 0u}})
+    for (const uint64_t number :
+         {uint64_t{static_cast<uint8_t>(spec.kind)}, uint64_t{spec.height}, uint64_t{spec.width},
+          uint64_t{spec.stride_y}, uint64_t{spec.stride_x}, spec.length, spec.stride, uint64_t{spec.keeps_partial},
+          uint64_t{spec.separator ? *spec.separator + 1u : 0u}})
       fingerprint.add_number(number);
     fingerprint_ = fingerprint.digits();
   }
@@ -80,7 +81,7 @@ class RowListing final : public Listing {
   uint64_t record_count() const override { return table_.record_count(); }
   uint64_t record_of(uint64_t row) const override { return table_.record_of(row); }
   RowPart part_of(uint64_t row) const override { return table_.part_of(row); }
-  bool cuts(FieldId field) const override { return field == field_ && spec_.cut != config::Cut::kTiles; }
+  bool cuts(FieldId field) const override { return field == field_ && spec_.kind != config::RowKind::kTiles; }
   bool gather(uint64_t row, FieldId field, std::vector<Extent>& pieces) const override {
     if (!is_packed() || field != field_) return false;
     std::vector<Span> spans;
@@ -93,7 +94,7 @@ class RowListing final : public Listing {
   uint64_t first_row(uint64_t record) const override { return table_.first_row(record); }
 
  private:
-  bool is_packed() const { return spec_.cut == config::Cut::kPacked; }
+  bool is_packed() const { return spec_.kind == config::RowKind::kPacked; }
 
   // Says which bytes or records were measured and are in no row.
   void note_dropped() {
@@ -140,7 +141,7 @@ class RowListing final : public Listing {
 };
 
 Measure measure_of(const config::PipelineSpec& spec) {
-  if (spec.rows.cut != config::Cut::kTiles) return Measure::kBytes;
+  if (spec.rows.kind != config::RowKind::kTiles) return Measure::kBytes;
   return config::tiles_are_upright(spec) ? Measure::kUprightPicture : Measure::kPicture;
 }
 

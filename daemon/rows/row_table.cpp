@@ -21,7 +21,7 @@ uint64_t parts_of_side(uint64_t side, uint64_t size, uint64_t stride, bool keeps
 
 RowTable::RowTable(const config::RowsSpec& spec, std::shared_ptr<const LengthIndex> lengths)
     : spec_(spec), lengths_(std::move(lengths)) {
-  const bool is_packed = spec_.cut == config::Cut::kPacked;
+  const bool is_packed = spec_.kind == config::RowKind::kPacked;
   starts_.reserve(lengths_->size() + 1);
   uint64_t sum = 0;
   starts_.push_back(0);
@@ -40,7 +40,7 @@ uint64_t RowTable::across(uint64_t record) const {
 }
 
 uint64_t RowTable::parts_of_record(uint64_t record) const {
-  if (spec_.cut == config::Cut::kWindows)
+  if (spec_.kind == config::RowKind::kWindows)
     return parts_of_side((*lengths_)[record], spec_.length, spec_.stride, spec_.keeps_partial);
   return across(record) * parts_of_side(lengths_->height(record), spec_.height, spec_.stride_y, spec_.keeps_partial);
 }
@@ -51,19 +51,19 @@ uint64_t RowTable::record_at(uint64_t start) const {
 }
 
 uint64_t RowTable::record_of(uint64_t row) const {
-  return record_at(spec_.cut == config::Cut::kPacked ? row * spec_.length : row);
+  return record_at(spec_.kind == config::RowKind::kPacked ? row * spec_.length : row);
 }
 
 uint64_t RowTable::first_row(uint64_t record) const {
-  if (spec_.cut != config::Cut::kPacked) return starts_[record];
+  if (spec_.kind != config::RowKind::kPacked) return starts_[record];
   return std::min(size_, (starts_[record] + spec_.length - 1) / spec_.length);
 }
 
 RowPart RowTable::part_of(uint64_t row) const {
-  if (spec_.cut == config::Cut::kPacked) return {};
+  if (spec_.kind == config::RowKind::kPacked) return {};
   const uint64_t record = record_of(row);
   RowPart part{.number = row - starts_[record]};
-  if (spec_.cut == config::Cut::kWindows) return part;
+  if (spec_.kind == config::RowKind::kWindows) return part;
   part.x = static_cast<uint32_t>(part.number % across(record) * spec_.stride_x);
   part.y = static_cast<uint32_t>(part.number / across(record) * spec_.stride_y);
   part.height = static_cast<uint32_t>(lengths_->height(record));
@@ -73,7 +73,7 @@ RowPart RowTable::part_of(uint64_t row) const {
 
 void RowTable::spans_of(uint64_t row, std::vector<Span>& spans) const {
   spans.clear();
-  if (spec_.cut == config::Cut::kWindows) {
+  if (spec_.kind == config::RowKind::kWindows) {
     const uint64_t record = record_of(row), first = (row - starts_[record]) * spec_.stride;
     spans.push_back({record, first, std::min(spec_.length, (*lengths_)[record] - first), false});
     return;

@@ -1,5 +1,5 @@
 // The rows that records give: a table between the numbers of rows, which the sampler orders, and spans of records. It
-// is a pure function of the lengths and of the way of cutting, so that an order by rows is one as well. 8 bytes a
+// is a pure function of the lengths and of the kind of rows, so that an order by rows is one as well. 8 bytes a
 // record; a look-up takes O(log records), and for packed rows one step more for each further record of the row.
 // Constant; any thread.
 //
@@ -35,7 +35,7 @@ uint64_t parts_of_side(uint64_t side, uint64_t size, uint64_t stride, bool keeps
 
 class RowTable {
  public:
-  // The measure of `lengths` fits the cut. Throws SetupError (kLimit): there would be more than 2^62 rows or bytes.
+  // The measure of `lengths` fits the kind. Throws SetupError (kLimit): there would be more than 2^62 rows or bytes.
   RowTable(const config::RowsSpec& spec, std::shared_ptr<const LengthIndex> lengths);
 
   uint64_t size() const { return size_; }  // rows

@@ -145,7 +145,7 @@ Mix::Slot MixReader::slot_of(Wide cycle, uint64_t place) {
   return block_[place - first];
 }
 
-MixReader::Place MixReader::place_of(uint64_t epoch, uint64_t position) {
+MixReader::SourcePosition MixReader::position_of(uint64_t epoch, uint64_t position) {
   const Wide absolute = Wide{epoch} * mix_.epoch_samples_ + position;  // below 2^128: position < epoch_samples
   const Wide cycle = absolute / mix_.cycle();
   const Mix::Slot slot = slot_of(cycle, low_half(absolute % mix_.cycle()));
@@ -161,15 +161,15 @@ const EpochOrder& MixReader::order_of(uint32_t source, uint64_t pass) {
 }
 
 MixReader::Sample MixReader::at(uint64_t epoch, uint64_t position) {
-  const Place place = place_of(epoch, position);
-  const EpochOrder& order = order_of(place.source, place.pass);
-  return {mix_.sources_[place.source].first_id + order(place.position), order.pass(place.position), place.source};
+  const SourcePosition at = position_of(epoch, position);
+  const EpochOrder& order = order_of(at.source, at.pass);
+  return {mix_.sources_[at.source].first_id + order(at.position), order.pass(at.position), at.source};
 }
 
 uint64_t MixReader::substitute(uint64_t epoch, uint64_t position, uint32_t attempt) {
-  const Place place = place_of(epoch, position);
-  const uint64_t id = order_of(place.source, place.pass).substitute(place.position, attempt);
-  return mix_.sources_[place.source].first_id + id;
+  const SourcePosition at = position_of(epoch, position);
+  const uint64_t id = order_of(at.source, at.pass).substitute(at.position, attempt);
+  return mix_.sources_[at.source].first_id + id;
 }
 
 }  // namespace spdld::sampler

@@ -105,11 +105,11 @@ class MixReader {
   uint64_t substitute(uint64_t epoch, uint64_t position, uint32_t attempt);
 
  private:
-  struct Place {
+  struct SourcePosition {
     uint32_t source;
     uint64_t pass, position;  // of the source
   };
-  Place place_of(uint64_t epoch, uint64_t position);
+  SourcePosition position_of(uint64_t epoch, uint64_t position);
   Mix::Slot slot_of(Wide cycle, uint64_t place);
   const EpochOrder& order_of(uint32_t source, uint64_t pass);
 

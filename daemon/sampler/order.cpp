@@ -39,12 +39,12 @@ Order::Order(uint64_t seed, Subset subset, Weighting weighting)
 Order::Order(const Rule& rule, Subset subset, std::shared_ptr<const Buckets> buckets)
     : rule_(rule), subset_(std::move(subset)), epoch_samples_(subset_.size()), buckets_(std::move(buckets)) {}
 
-// Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: the
-// keys of the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; the keys of block b are
-// the draw named "window" of (seed, epoch), sample b. By cost: the keys of
-// bucket b's permutation are the draw named "bucket" of (seed, epoch), sample b. Weighted with replacement: the draw at
-// position p is that named "weighted" of (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits
-// of the draw named "weighted order" of (seed, epoch) and the sample's number.
+// Version 1. kGlobal: the permutation's keys are the draw named "order" of (seed, epoch), sample 0. kWindow: the keys
+// of the archives' permutation are the draw named "archives" of (seed, epoch), sample 0; the keys of block b are the
+// draw named "window" of (seed, epoch), sample b. By cost: the keys of bucket b's permutation are the draw named
+// "bucket" of (seed, epoch), sample b. Weighted with replacement: the draw at position p is that named "weighted" of
+// (seed, epoch), sample p; without: see weighted_order(), u is the first 64 bits of the draw named "weighted order" of
+// (seed, epoch) and the sample's number.
 EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoch_(epoch) {
   const uint64_t seed = order.rule_.seed;
   if (order.size() == 0 || order.table_) return;

@@ -93,7 +93,7 @@ TEST_CASE("a batch tells how many of its samples are there to fill it") {
   }
 }
 
-TEST_CASE("tell is the place of the next batch") {
+TEST_CASE("tell is the position of the next batch") {
   Attached attached;
   uint64_t epoch = 9, step = 9;
   for (uint64_t i = 0; i < 5; ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("a short batch is short in every tensor") {
   CHECK(std::string(spdld_last_error()).find("sample_id, image") != std::string::npos);
 }
 
-TEST_CASE("seek goes on from any place, again and again, and gives the void batches back") {
+TEST_CASE("seek goes on from any position, again and again, and gives the void batches back") {
   FakeScript script;
   script.steps_per_epoch = 50;
   script.epochs = 4;

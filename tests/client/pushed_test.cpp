@@ -37,13 +37,13 @@ Ids ids_of(const Loader& loader) {
   return {id, id + ids.shape[0]};
 }
 
-std::pair<uint64_t, uint64_t> place_of(const Loader& loader) {
+std::pair<uint64_t, uint64_t> position_of(const Loader& loader) {
   std::pair<uint64_t, uint64_t> place;
   REQUIRE(spdld_tell(loader.get(), &place.first, &place.second) == SPDLD_OK);
   return place;
 }
 
-using Place = std::pair<uint64_t, uint64_t>;
+using Position = std::pair<uint64_t, uint64_t>;
 
 }  // namespace
 
@@ -57,13 +57,13 @@ TEST_CASE("pushed steps are handed out in turn, and epochs end where the caller 
   REQUIRE(push(loader, 0, 1, {0}, true) == SPDLD_OK);
   REQUIRE(push(loader, 1, 0, {1, 2, 3, 4}) == SPDLD_OK);
   CHECK(ids_of(loader) == Ids{3, 3, 19});
-  CHECK(place_of(loader) == Place{0, 1});
+  CHECK(position_of(loader) == Position{0, 1});
   CHECK(ids_of(loader) == Ids{0});
-  CHECK(place_of(loader) == Place{1, 0});
+  CHECK(position_of(loader) == Position{1, 0});
   CHECK(next_result(loader) == SPDLD_END_OF_EPOCH);
   CHECK(ids_of(loader) == Ids{1, 2, 3, 4});
   REQUIRE(push(loader, 1, 1, {}, true) == SPDLD_OK);  // it had ended before this was known
-  CHECK(place_of(loader) == Place{2, 0});
+  CHECK(position_of(loader) == Position{2, 0});
   CHECK(next_result(loader) == SPDLD_END_OF_EPOCH);
   REQUIRE(push(loader, 2, 0, {7}) == SPDLD_OK);
   REQUIRE(push(loader, 2, 1, {}, true) == SPDLD_OK);  // and this before it was taken
@@ -125,7 +125,7 @@ TEST_CASE("what was not handed out is pushed again to a daemon that comes back, 
     REQUIRE(push(attached.loader, step / 10, step % 10, pushed.back(), step % 10 == 9) == SPDLD_OK);
   }
   while (seen.size() < 40) {
-    if (seen.size() % 10 == 0 && !seen.empty() && place_of(attached.loader).second == 0) {
+    if (seen.size() % 10 == 0 && !seen.empty() && position_of(attached.loader).second == 0) {
       REQUIRE(next_result(attached.loader) == SPDLD_END_OF_EPOCH);
     }
     seen.push_back(ids_of(attached.loader));
@@ -169,7 +169,7 @@ TEST_CASE("a seek, also to where it is, and a state void what was pushed") {
   REQUIRE(push(loader, 1'000, 1'000'000, {3}) == SPDLD_OK);
   CHECK(ids_of(loader) == Ids{3});
   REQUIRE(spdld_load_state(loader.get(), state.c_str(), 0) == SPDLD_OK);
-  CHECK(place_of(loader) == Place{0, 2});
+  CHECK(position_of(loader) == Position{0, 2});
   REQUIRE(push(loader, 0, 2, {4}) == SPDLD_OK);
   CHECK(ids_of(loader) == Ids{4});
 }

@@ -78,7 +78,7 @@ TEST_CASE("a replica that comes back before anything came of its seek says that 
 
 // The other replicas may not have sought yet. They come back where all were, and a ring that began at the goal would
 // have left them behind.
-TEST_CASE("a replica that has sought asks a new daemon for the place where it began to seek") {
+TEST_CASE("a replica that has sought asks a new daemon for the position where it began to seek") {
   FakeScript script;
   script.slot_count = 1;
   Site site(script);
@@ -129,7 +129,7 @@ TEST_CASE("after GOODBYE the loader comes back by itself") {
   CHECK(attached.daemon.counts().attaches == 2);
 }
 
-TEST_CASE("a ring that begins before the loader's place gives nothing twice") {
+TEST_CASE("a ring that begins before the loader's position gives nothing twice") {
   FakeScript script = ending(FakeScript::End::kClose);
   script.behind_steps = 2;
   Attached attached(script);

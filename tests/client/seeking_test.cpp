@@ -44,24 +44,24 @@ TEST_CASE("a replica says that it waits under its seek's number, and again after
   CHECK(seeking.run() == 1);
   seeking.arrive({2, 0});
   CHECK_FALSE(seeking.is_open());
-  CHECK(seeking.sought() == Place{2, 0});
+  CHECK(seeking.sought() == Position{2, 0});
   seeking.arrive({2, 1});
   CHECK_FALSE(seeking.sought());
 }
 
-TEST_CASE("a new ring begins at the place before the first of the replica's open seeks, and is told of the last") {
+TEST_CASE("a new ring begins at the position before the first of the replica's open seeks, and is told of the last") {
   Seeking seeking(true);
   seeking.begin({0, 5}, false);
   seeking.tell(false);
   seeking.begin({1, 0}, true);
-  CHECK(seeking.ring_place({1, 0}) == Place{0, 5});
+  CHECK(seeking.ring_position({1, 0}) == Position{0, 5});
   CHECK(seeking.stays());
   CHECK_FALSE(seeking.again());
   seeking.tell(true);
   CHECK(seeking.run() == 2);
   seeking.start_anew();
   CHECK(seeking.state() == State::kDue);
-  CHECK(seeking.ring_place({1, 0}) == Place{0, 5});
+  CHECK(seeking.ring_position({1, 0}) == Position{0, 5});
   CHECK(seeking.again());
   CHECK_FALSE(seeking.stays());
   CHECK(seeking.run() == 0);
@@ -78,7 +78,7 @@ TEST_CASE("without replicas a new ring begins where the loader wants its next ba
   seeking.begin({0, 5}, false);
   seeking.tell(false);
   CHECK_FALSE(seeking.is_open());
-  CHECK(seeking.ring_place({3, 1}) == Place{3, 1});
+  CHECK(seeking.ring_position({3, 1}) == Position{3, 1});
   seeking.start_anew();
   CHECK(seeking.state() == State::kNone);
   CHECK(seeking.run() == 0);

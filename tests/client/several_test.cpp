@@ -114,7 +114,7 @@ TEST_CASE("a name that this process has by another spelling of the pipeline is p
   CHECK(group_of(second.loader()) == "torchrun:run7#2");
 }
 
-TEST_CASE("twenty loaders that are kept have the memory of four, and each goes on at its place") {
+TEST_CASE("twenty loaders that are kept have the memory of four, and each goes on at its position") {
   const Unnamed unnamed;
   std::vector<Loader> loaders;
   std::vector<Batch> held;

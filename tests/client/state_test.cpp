@@ -47,7 +47,7 @@ std::string load_error(const test::Loader& loader, const std::string& json, spdl
 
 }  // namespace
 
-TEST_CASE("a state is the place of the next batch, in JSON") {
+TEST_CASE("a state is the position of the next batch, in JSON") {
   Attached attached(script_of());
   for (int i = 0; i < 5; ++i) next(attached.loader);
   CHECK(next_result(attached.loader) == SPDLD_END_OF_EPOCH);

@@ -39,15 +39,15 @@ void refused(const std::string& toml, const std::string& key, const std::string&
   CHECK_THAT(spec.complaints[0].text, Catch::Contains(fragment));
 }
 
-const std::string kTiles = "cut = \"tiles\"\nfrom = \"image\"\nsize = [16, 24]";
-const std::string kWindows = "cut = \"windows\"\nfrom = \"txt\"\nlength = 8";
-const std::string kPacked = "cut = \"packed\"\nfrom = \"txt\"\nlength = 8";
+const std::string kTiles = "kind = \"tiles\"\nfrom = \"image\"\nsize = [16, 24]";
+const std::string kWindows = "kind = \"windows\"\nfrom = \"txt\"\nlength = 8";
+const std::string kPacked = "kind = \"packed\"\nfrom = \"txt\"\nlength = 8";
 
 }  // namespace
 
 TEST_CASE("tiles have a size, a stride that is the size by default, and an operation that knows it", "[config]") {
   const PipelineSpec spec = loaded(pictures(kTiles));
-  CHECK(spec.rows.cut == Cut::kTiles);
+  CHECK(spec.rows.kind == RowKind::kTiles);
   CHECK(spec.rows.from == "image");
   CHECK((spec.rows.height == 16 && spec.rows.width == 24 && spec.rows.stride_y == 16 && spec.rows.stride_x == 24));
   CHECK(spec.rows.keeps_partial);
@@ -66,7 +66,7 @@ TEST_CASE("windows and packed rows have a length", "[config]") {
   const PipelineSpec windows = loaded(documents(kWindows));
   CHECK((windows.rows.length == 8 && windows.rows.stride == 8 && !windows.rows.separator));
   CHECK(loaded(documents(kWindows + "\nstride = 5")).rows.stride == 5);
-  CHECK(loaded(documents(kPacked)).rows.cut == Cut::kPacked);
+  CHECK(loaded(documents(kPacked)).rows.kind == RowKind::kPacked);
   const PipelineSpec parted = loaded(documents(kPacked + "\nseparator = 0"));
   CHECK(parted.rows.separator == uint8_t{0});
   CHECK(canonical_json(parted) != canonical_json(loaded(documents(kPacked))));
@@ -81,18 +81,18 @@ TEST_CASE("a pipeline without [rows] says nothing of them", "[config]") {
 }
 
 TEST_CASE("what [rows] can't be is refused at its key", "[config]") {
-  refused(pictures("cut = \"slices\"\nfrom = \"image\""), "rows.cut", "\"tiles\", \"windows\" or \"packed\"");
-  refused(pictures("cut = \"tiles\"\nfrom = \"image\""), "rows.size", "is missing");
-  refused(documents("cut = \"windows\"\nfrom = \"txt\""), "rows.length", "is missing");
-  refused(pictures(kTiles + "\nlength = 4"), "rows.length", "does not go with cut = \"tiles\"");
-  refused(documents(kWindows + "\nseparator = 4"), "rows.separator", "does not go with cut = \"windows\"");
-  refused(documents(kPacked + "\nstride = 4"), "rows.stride", "does not go with cut = \"packed\"");
+  refused(pictures("kind = \"slices\"\nfrom = \"image\""), "rows.kind", "\"tiles\", \"windows\" or \"packed\"");
+  refused(pictures("kind = \"tiles\"\nfrom = \"image\""), "rows.size", "is missing");
+  refused(documents("kind = \"windows\"\nfrom = \"txt\""), "rows.length", "is missing");
+  refused(pictures(kTiles + "\nlength = 4"), "rows.length", "does not go with kind = \"tiles\"");
+  refused(documents(kWindows + "\nseparator = 4"), "rows.separator", "does not go with kind = \"windows\"");
+  refused(documents(kPacked + "\nstride = 4"), "rows.stride", "does not go with kind = \"packed\"");
   refused(documents(kPacked + "\nseparator = 256"), "rows.separator", "from 0 to 255");
   refused(pictures(kTiles + "\nstride = [17, 24]"), "rows.stride", "at most size");
   refused(documents(kWindows + "\nstride = 9"), "rows.stride", "at most length");
   refused(documents(kWindows + "\nstride = [2, 3]"), "rows.stride", "one number");
   refused(documents(kWindows + "\ndepth = 1"), "rows.depth", "is not a key that is known here");
-  refused(documents("cut = \"windows\"\nfrom = \"path\"\nlength = 8"), "rows.from", "bytes of its own");
+  refused(documents("kind = \"windows\"\nfrom = \"path\"\nlength = 8"), "rows.from", "bytes of its own");
 }
 
 TEST_CASE("what does not go beside [rows] is refused", "[config]") {
@@ -110,7 +110,7 @@ TEST_CASE("what does not go beside [rows] is refused", "[config]") {
           "rows.from", "turned by exif in one output");
   refused(documents(kPacked, "[[output]]\nname = \"label\"\nfrom = \"cls\"\nops = [{ op = \"parse-int\" }]\n"),
           "output[1].from", "made of several records");
-  refused(documents(kPacked, "[order]\ninclude = \"/a.txt\"\n"), "rows.cut", "include, exclude or weights");
+  refused(documents(kPacked, "[order]\ninclude = \"/a.txt\"\n"), "rows.kind", "include, exclude or weights");
   refused(documents(kWindows, "[[output]]\nname = \"v\"\nfrom = \"txt:a\"\ndtype = \"int64\"\n"), "output[1].from",
           "[rows] cuts this field");
 }

@@ -139,6 +139,20 @@ TEST_CASE("a reader that is dismissed gets no further batch and keeps what it na
   CHECK(ring.levels().free == 3);
 }
 
+TEST_CASE("a reader that is dismissed keeps no slot by a lease that it gave back before") {
+  Ring ring = make_ring(1, 1);
+  Trainer goes;
+  const ReaderId in_goes = ring.join(goes);
+  fill(ring, 0);
+  CHECK(ring.release(in_goes, goes.leases[0]));
+  fill(ring, 1);
+  REQUIRE(goes.leases[1].slot == goes.leases[0].slot);
+  const std::vector<LeaseId> earlier = {goes.leases[0]};
+  ring.dismiss(in_goes, earlier);
+  CHECK(ring.leases(in_goes) == 0);
+  CHECK(ring.levels().free == 1);
+}
+
 TEST_CASE("a reader that is paused gets nothing and holds nobody back; where the ring moves each has its own run") {
   Ring ring = make_ring(2, 2);
   Trainer a, b;

@@ -26,7 +26,7 @@ def make_large(folder):
 def spec_of(folder, **rows):
     integers = [{"name": name, "from": f"row.{name}"} for name in ("record", "y", "x")]
     return {"name": "tiles", "source": {"type": "image-folder", "uri": str(folder), "extensions": "png"},
-            "rows": {"cut": "tiles", "from": "image", "size": TILE, **rows}, "order": {"epochs": 1}, "cache": "decoded",
+            "rows": {"kind": "tiles", "from": "image", "size": TILE, **rows}, "order": {"epochs": 1}, "cache": "decoded",
             "output": [{"name": "image", "from": "image",
                         "ops": [{"op": "decode-image"}, {"op": "tile"}, {"op": "convert", "layout": "NHWC"}]}, *integers],
             "batch": {"size": 5}}

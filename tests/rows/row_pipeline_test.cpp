@@ -136,7 +136,7 @@ TEST_CASE("rows: the tiles of an epoch are the whole pictures again, whatever th
     for (const std::string partial : {"keep", "drop"}) {
       INFO(cache << ' ' << partial);
       Run run(load_spec("cache = \"" + cache + "\"\n" + head("image-folder", uri, "epochs = 2") +
-                        "[rows]\ncut = \"tiles\"\nfrom = \"image\"\nsize = [24, 32]\nstride = [24, 20]\npartial = \"" +
+                        "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = [24, 32]\nstride = [24, 20]\npartial = \"" +
                         partial + "\"\n" + kPicture + "{ op = \"tile\" }, { op = \"convert\", layout = \"NHWC\" }]\n" +
                         integer_output("row.record") + integer_output("row.y") + integer_output("row.x") +
                         integer_output("row.part")));
@@ -175,7 +175,7 @@ TEST_CASE("rows: a picture that is kept decoded is decoded once for all its tile
   const TempFolder folder;
   folder.file("data/a/0.jpg", text_of(make_jpeg(120, 120)));
   Run run(load_spec("cache = \"decoded\"\n" + head("image-folder", folder / "data", "shuffle = false") +
-                    "[rows]\ncut = \"tiles\"\nfrom = \"image\"\nsize = 10\n" + kPicture + "{ op = \"tile\" }]\n"),
+                    "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = 10\n" + kPicture + "{ op = \"tile\" }]\n"),
           1);
   const uint64_t tiles = run.take().size();
   REQUIRE(tiles == 144);
@@ -192,7 +192,7 @@ TEST_CASE("rows: windows of documents, shuffled, over ranks and epochs") {
   make_archive(folder, "data.tar", texts);
   for (const bool keeps : {true, false}) {
     Run run(load_spec(head("webdataset", folder / "data.tar", "epochs = 2") +
-                      "[rows]\ncut = \"windows\"\nfrom = \"txt\"\nlength = 16\nstride = 12\npartial = \"" +
+                      "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 16\nstride = 12\npartial = \"" +
                       (keeps ? "keep" : "drop") + "\"\n[[output]]\nname = \"text\"\nfrom = \"txt\"\n" +
                       "ops = [{ op = \"pad-bytes\", length = 16 }]\n[[output]]\nname = \"label\"\nfrom = \"cls\"\n" +
                       "dtype = \"int64\"\n" + integer_output("row.record") + integer_output("row.first")));
@@ -227,7 +227,7 @@ TEST_CASE("rows: packed rows hold the documents one after the other") {
     for (const std::string& text : texts) stream += separator < 0 ? text : text + static_cast<char>(separator);
     for (const size_t length : {size_t{1}, size_t{7}, size_t{100}, stream.size(), stream.size() + 5}) {
       Run run(load_spec(head("webdataset", folder / "data.tar", "shuffle = true") +
-                        "[rows]\ncut = \"packed\"\nfrom = \"txt\"\nlength = " + std::to_string(length) +
+                        "[rows]\nkind = \"packed\"\nfrom = \"txt\"\nlength = " + std::to_string(length) +
                         (separator < 0 ? "" : "\nseparator = " + std::to_string(separator)) +
                         "\n[[output]]\nname = \"text\"\nfrom = \"txt\"\nops = [{ op = \"pad-bytes\", length = " +
                         std::to_string(length) + " }]\n"));
@@ -251,7 +251,7 @@ TEST_CASE("rows: a mix gives rows of each of its sources") {
   const Members first = random_texts(6, 20, 50), second = random_texts(7, 9, 80);
   make_archive(folder, "first.tar", first);
   make_archive(folder, "second.tar", second);
-  for (const std::string rule : {"cut = \"windows\"\nlength = 10\n", "cut = \"packed\"\nlength = 10\n"}) {
+  for (const std::string rule : {"kind = \"windows\"\nlength = 10\n", "kind = \"packed\"\nlength = 10\n"}) {
     Run run(
         load_spec("name = \"mix\"\non_bad = \"fail\"\n[batch]\nsize = 5\n[[sources]]\nname = \"a\"\ntype = "
                   "\"webdataset\"\nuri = \"" +
@@ -280,7 +280,7 @@ TEST_CASE("rows: lists name records and take all their rows, and `first` counts 
   folder.file("weights.txt", "data.tar:1000,0\ndata.tar:1001,0\ndata.tar:1002,2\n");
   const auto rows_with = [&](const std::string& order) {
     Run run(load_spec(head("webdataset", folder / "data.tar", order) +
-                      "[rows]\ncut = \"windows\"\nfrom = \"txt\"\nlength = 4\n[[output]]\nname = \"text\"\nfrom = "
+                      "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 4\n[[output]]\nname = \"text\"\nfrom = "
                       "\"txt\"\nops = [{ op = \"pad-bytes\", length = 4 }]\n"));
     std::string texts;
     for (const auto& sample : run.take()) texts += text_of(sample.at("text")).substr(0, 1);
@@ -299,11 +299,12 @@ TEST_CASE("rows: a record that was replaced is bad content, and a new index anot
   const TempFolder folder;
   folder.file("data/a/0.jpg", text_of(make_jpeg(40, 40)));
   const std::string tiles = head("image-folder", folder / "data", "shuffle = false") +
-                            "[rows]\ncut = \"tiles\"\nfrom = \"image\"\nsize = 20\n" + kPicture +
+                            "[rows]\nkind = \"tiles\"\nfrom = \"image\"\nsize = 20\n" + kPicture +
                             "{ op = \"tile\" }]\n";
-  const std::string windows = head("image-folder", folder / "data", "shuffle = false") +
-                              "[rows]\ncut = \"packed\"\nfrom = \"image\"\nlength = 50\n[[output]]\nname = \"b\"\nfrom "
-                              "= \"image\"\nops = [{ op = \"pad-bytes\", length = 50 }]\n";
+  const std::string windows =
+      head("image-folder", folder / "data", "shuffle = false") +
+      "[rows]\nkind = \"packed\"\nfrom = \"image\"\nlength = 50\n[[output]]\nname = \"b\"\nfrom "
+      "= \"image\"\nops = [{ op = \"pad-bytes\", length = 50 }]\n";
   Run of_tiles(load_spec(tiles)), of_bytes(load_spec(windows));
   const std::string before = of_tiles.pipeline->fingerprint(6), bytes_before = of_bytes.pipeline->fingerprint(6);
   CHECK(of_tiles.pipeline->samples() == 4);
@@ -321,7 +322,7 @@ TEST_CASE("rows: what gives no row is told, and nothing at all is refused") {
   const TempFolder folder;
   make_archive(folder, "data.tar", {"aaaa", "b", "cccc"});
   const auto spec = load_spec(head("webdataset", folder / "data.tar", "") +
-                              "[rows]\ncut = \"windows\"\nfrom = \"txt\"\nlength = 4\npartial = \"drop\"\n[[output]]\n"
+                              "[rows]\nkind = \"windows\"\nfrom = \"txt\"\nlength = 4\npartial = \"drop\"\n[[output]]\n"
                               "name = \"text\"\nfrom = \"txt\"\nops = [{ op = \"pad-bytes\", length = 4 }]\n");
   const auto listing = list(spec);
   CHECK(listing->size() == 2);
@@ -330,7 +331,7 @@ TEST_CASE("rows: what gives no row is told, and nothing at all is refused") {
   REQUIRE(listing->remark_count() == 1);
   CHECK_THAT(listing->remarks().front(), Contains("1 sample is smaller than a row") && Contains("data.tar:1001"));
   auto packed = spec.rows;
-  packed.cut = config::Cut::kPacked;
+  packed.kind = config::RowKind::kPacked;
   const auto of_all = std::make_shared<rows::LengthIndex>(rows::Measure::kBytes, std::vector<uint64_t>{4, 1, 4});
   source::FieldId field = 0;
   auto records = open("webdataset", folder / "data.tar");

@@ -46,7 +46,7 @@ std::shared_ptr<const LengthIndex> index_of(Measure measure, const std::vector<u
 TEST_CASE("rows: tiles lie on a grid over each picture, in its order") {
   Random random(1);
   for (int trial = 0; trial < 500; trial++) {
-    config::RowsSpec spec{.cut = config::Cut::kTiles, .from = "image"};
+    config::RowsSpec spec{.kind = config::RowKind::kTiles, .from = "image"};
     spec.height = static_cast<uint32_t>(1 + below(random, 12)),
     spec.width = static_cast<uint32_t>(1 + below(random, 12));
     spec.stride_y = static_cast<uint32_t>(1 + below(random, spec.height));
@@ -79,7 +79,7 @@ TEST_CASE("rows: windows of each record's bytes") {
   Random random(2);
   std::vector<Span> spans;
   for (int trial = 0; trial < 500; trial++) {
-    config::RowsSpec spec{.cut = config::Cut::kWindows, .from = "txt"};
+    config::RowsSpec spec{.kind = config::RowKind::kWindows, .from = "txt"};
     spec.length = 1 + below(random, 12);
     spec.stride = 1 + below(random, spec.length);
     spec.keeps_partial = below(random, 2) == 0;
@@ -111,7 +111,7 @@ TEST_CASE("rows: packed rows hold all records' bytes and separators, each once")
   Random random(3);
   std::vector<Span> spans;
   for (int trial = 0; trial < 500; trial++) {
-    config::RowsSpec spec{.cut = config::Cut::kPacked, .from = "txt"};
+    config::RowsSpec spec{.kind = config::RowKind::kPacked, .from = "txt"};
     spec.length = 1 + below(random, 60);
     spec.keeps_partial = below(random, 2) == 0;
     if (below(random, 2) == 0) spec.separator = static_cast<uint8_t>(below(random, 256));
@@ -147,7 +147,7 @@ TEST_CASE("rows: packed rows hold all records' bytes and separators, each once")
 }
 
 TEST_CASE("rows: lengths that no table can hold are refused") {
-  config::RowsSpec spec{.cut = config::Cut::kWindows, .from = "txt"};
+  config::RowsSpec spec{.kind = config::RowKind::kWindows, .from = "txt"};
   spec.length = spec.stride = 1;
   for (const std::vector<uint64_t>& lengths :
        {std::vector<uint64_t>{UINT64_MAX}, {uint64_t{1} << 62, 1}, {1, uint64_t{1} << 62}})

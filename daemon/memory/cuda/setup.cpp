@@ -101,18 +101,18 @@ GpusReport Gpus::Setup::report() {
     const std::lock_guard lock(mutex_);
     report.driver = driver_;
     report.reason = no_driver_;
-    for (const Seat& seat : seats_) {
+    for (const Card& card : cards_) {
       GpuReport& one = report.gpus.emplace_back();
-      one.uuid = cuda::uuid_text(seat.device);
-      one.name = seat.device.name;
-      one.total_bytes = seat.device.bytes;
-      one.reason = seat.reason;
-      one.resets = seat.resets;
-      one.state = seat.is_open ? "open" : seat.has_failed ? "failed" : "closed";
-      if (!seat.gpu) continue;
-      const std::optional<Error> trouble = seat.gpu->trouble();
+      one.uuid = cuda::uuid_text(card.device);
+      one.name = card.device.name;
+      one.total_bytes = card.device.bytes;
+      one.reason = card.reason;
+      one.resets = card.resets;
+      one.state = card.is_open ? "open" : card.has_failed ? "failed" : "closed";
+      if (!card.gpu) continue;
+      const std::optional<Error> trouble = card.gpu->trouble();
       if (trouble) one.state = "failed", one.reason = trouble->message;
-      seat.gpu->report(one);
+      card.gpu->report(one);
     }
   }
   // The free memory is as of the last report: asking the driver may take long.
@@ -145,7 +145,7 @@ void Gpus::Setup::look() {
   no_driver_ = why;
   if (!driver) return;
   driver_ = version_text(driver->version());
-  for (const cuda::Device& device : driver->devices()) seats_.emplace_back().device = device;
+  for (const cuda::Device& device : driver->devices()) cards_.emplace_back().device = device;
 }
 
 std::optional<Gpus::Setup::Job> Gpus::Setup::next_job() {
@@ -162,12 +162,12 @@ Result<SlotMemories> Gpus::Setup::make(const DeviceRing& ring) {
       throw Fault(Cause::kUnsupported,
                   "the daemon's settings keep GPUs out (gpu.enabled = false): turn them on, or use "
                   "host memory (device = \"cpu\")");
-    if (seats_.empty()) look();  // it may have been too early before: the driver is tried again at a bounded rate
+    if (cards_.empty()) look();  // it may have been too early before: the driver is tried again at a bounded rate
     cuda::Driver::get();
-    Seat& seat = seat_of(ring.gpu);
-    SlotMemories slots = make_on(seat, ring);
+    Card& card = card_of(ring.gpu);
+    SlotMemories slots = make_on(card, ring);
     if (is_stopping_) return stopping();
-    if (const auto trouble = seat.gpu->trouble()) return *trouble;
+    if (const auto trouble = card.gpu->trouble()) return *trouble;
     return slots;
   } catch (const Fault& fault) {
     return error_of(fault);
@@ -180,39 +180,39 @@ Result<SlotMemories> Gpus::Setup::make(const DeviceRing& ring) {
   }
 }
 
-Gpus::Setup::Seat& Gpus::Setup::seat_of(const GpuUuid& uuid) {
+Gpus::Setup::Card& Gpus::Setup::card_of(const GpuUuid& uuid) {
   const cuda::abi::Uuid wanted = driver_uuid(uuid);
   std::string seen;
-  for (Seat& seat : seats_) {
-    if (seat.device.uuid.bytes == wanted.bytes) return seat;
-    seen += (seen.empty() ? "" : ", ") + cuda::uuid_text(seat.device);
+  for (Card& card : cards_) {
+    if (card.device.uuid.bytes == wanted.bytes) return card;
+    seen += (seen.empty() ? "" : ", ") + cuda::uuid_text(card.device);
   }
   throw Fault(Cause::kGpuNotVisible,
               "the trainer's GPU " + cuda::to_text(wanted) + " is not among the GPUs that spdld sees (" + seen + ")");
 }
 
-SlotMemories Gpus::Setup::make_on(Seat& seat, const DeviceRing& ring) {
+SlotMemories Gpus::Setup::make_on(Card& card, const DeviceRing& ring) {
   // As checked, this can't overflow.
   if (ring.slot_bytes > settings_.staging_bytes_max || cuda::round_up(ring.slot_bytes) > settings_.staging_bytes_max)
     throw SetupError(Trouble::kLimit, "a slot of " + mebibytes(ring.slot_bytes) +
                                           " is larger than all memory for copies (" +
                                           mebibytes(settings_.staging_bytes_max) +
                                           ", gpu.staging_bytes_max): lower batch.size, or raise that");
-  const std::shared_ptr<Gpu> gpu = open(seat);
-  const Kind kind = choose_kind(ring, *gpu, seat.device);
-  refuse_too_much(seat, ring, cuda::round_up(ring.slot_bytes));
+  const std::shared_ptr<Gpu> gpu = open(card);
+  const Kind kind = choose_kind(ring, *gpu, card.device);
+  refuse_too_much(card, ring, cuda::round_up(ring.slot_bytes));
   try {
-    return make_slots_of(kind, ring, seat, gpu);
+    return make_slots_of(kind, ring, card, gpu);
   } catch (const Fault& fault) {
     // Which transport a slice (MIG) takes depends on the GPU and the driver: the only way to know is to try.
     const bool is_refused = fault.cause() == Cause::kMig;
     if (is_refused && kind == Kind::kCudaVmm && ring.transport == Transport::kAuto)
-      return make_slots_of(Kind::kCudaIpc, ring, seat, gpu);
+      return make_slots_of(Kind::kCudaIpc, ring, card, gpu);
     throw;
   }
 }
 
-SlotMemories Gpus::Setup::make_slots_of(Kind kind, const DeviceRing& ring, Seat& seat,
+SlotMemories Gpus::Setup::make_slots_of(Kind kind, const DeviceRing& ring, Card& card,
                                         const std::shared_ptr<Gpu>& gpu) {
   std::vector<std::unique_ptr<DeviceAllocation>> made;
   try {
@@ -230,47 +230,47 @@ SlotMemories Gpus::Setup::make_slots_of(Kind kind, const DeviceRing& ring, Seat&
     if (loses_context(fault.code())) gpu->fail(fault.code(), "the making of a ring");
     if (fault.cause() == Cause::kMig) {
       const std::lock_guard lock(mutex_);
-      seat.reason = fault.what();
+      card.reason = fault.what();
     }
     for (auto& allocation : made) inbox_->give(std::move(allocation));
     throw;
   }
 }
 
-std::shared_ptr<Gpu> Gpus::Setup::open(Seat& seat) {
-  if (seat.gpu && !seat.gpu->trouble()) return seat.gpu;
-  if (seat.gpu) close(seat, stopping());
-  const int node = numa_node_of(settings_.sysfs, seat.device.pci);
+std::shared_ptr<Gpu> Gpus::Setup::open(Card& card) {
+  if (card.gpu && !card.gpu->trouble()) return card.gpu;
+  if (card.gpu) close(card, stopping());
+  const int node = numa_node_of(settings_.sysfs, card.device.pci);
   std::shared_ptr<Gpu> gpu;
   try {
-    gpu = Gpu::open(seat.device, settings_.staging_bytes_max, inbox_, node);
+    gpu = Gpu::open(card.device, settings_.staging_bytes_max, inbox_, node);
   } catch (const Fault& fault) {
-    if (seat.has_failed && needs_new_process(fault)) give_up(seat, fault.what());
+    if (card.has_failed && needs_new_process(fault)) give_up(card, fault.what());
     throw;
   }
   const std::lock_guard lock(mutex_);
-  if (std::exchange(seat.has_failed, false)) seat.resets++;
-  seat.empty_since = Inbox::Clock::now();
-  seat.gpu = gpu;
-  seat.is_open = true;
+  if (std::exchange(card.has_failed, false)) card.resets++;
+  card.empty_since = Inbox::Clock::now();
+  card.gpu = gpu;
+  card.is_open = true;
   return gpu;
 }
 
 // A new process may get what this one can't.
-void Gpus::Setup::give_up(const Seat& seat, const std::string& why) {
-  const std::string sentence = "GPU " + std::to_string(seat.device.ordinal) + " (" + seat.device.name +
+void Gpus::Setup::give_up(const Card& card, const std::string& why) {
+  const std::string sentence = "GPU " + std::to_string(card.device.ordinal) + " (" + card.device.name +
                                ") has failed, and this process can't open it afresh (" + why +
                                "): spdld ends, for its supervisor to start it again";
   if (!std::exchange(is_hopeless_, true) && settings_.hopeless) settings_.hopeless(sentence);
   throw SetupError(Trouble::kStopping, sentence);
 }
 
-void Gpus::Setup::refuse_too_much(const Seat& seat, const DeviceRing& ring, uint64_t bytes) const {
-  const uint64_t taken = std::min(seat.gpu->slot_bytes(), settings_.slot_bytes_max);
+void Gpus::Setup::refuse_too_much(const Card& card, const DeviceRing& ring, uint64_t bytes) const {
+  const uint64_t taken = std::min(card.gpu->slot_bytes(), settings_.slot_bytes_max);
   if (ring.slots <= (settings_.slot_bytes_max - taken) / std::max<uint64_t>(bytes, 1)) return;
-  throw SetupError(Trouble::kLimit, seat.gpu->text() + " has " + mebibytes(taken) + " of at most " +
+  throw SetupError(Trouble::kLimit, card.gpu->text() + " has " + mebibytes(taken) + " of at most " +
                                         mebibytes(settings_.slot_bytes_max) + " (gpu.slot_bytes_max) taken by " +
-                                        std::to_string(seat.gpu->slots()) + " slots, and " +
+                                        std::to_string(card.gpu->slots()) + " slots, and " +
                                         std::to_string(ring.slots) + " of " + mebibytes(bytes) +
                                         " are asked for: lower batch.size or prefetch_depth, or raise that");
 }
@@ -281,21 +281,21 @@ std::optional<Inbox::Clock::time_point> Gpus::Setup::tend() {
   const auto again_at = [&](Inbox::Clock::time_point at) { until = until ? std::min(*until, at) : at; };
   const bool is_measure_wanted = is_measure_wanted_.exchange(false);
   const auto now = Inbox::Clock::now();
-  for (Seat& seat : seats_) {
-    if (!seat.gpu) continue;
-    if (const auto next = seat.gpu->tick()) again_at(*next);
-    if (is_measure_wanted) seat.gpu->measure();
-    if (seat.gpu->trouble()) {
-      close(seat, stopping());
+  for (Card& card : cards_) {
+    if (!card.gpu) continue;
+    if (const auto next = card.gpu->tick()) again_at(*next);
+    if (is_measure_wanted) card.gpu->measure();
+    if (card.gpu->trouble()) {
+      close(card, stopping());
       continue;
     }
-    if (seat.gpu->slots() > 0) {
-      seat.empty_since = now;
+    if (card.gpu->slots() > 0) {
+      card.empty_since = now;
       continue;
     }
-    const auto close_at = seat.empty_since + std::chrono::milliseconds(settings_.idle_ms);
+    const auto close_at = card.empty_since + std::chrono::milliseconds(settings_.idle_ms);
     if (close_at <= now) {
-      close(seat, stopping());
+      close(card, stopping());
     } else {
       again_at(close_at);
     }
@@ -304,18 +304,18 @@ std::optional<Inbox::Clock::time_point> Gpus::Setup::tend() {
 }
 
 // Work that is under way fails with `reason`, unless the GPU itself is in trouble.
-void Gpus::Setup::close(Seat& seat, const Error& reason) {
-  seat.gpu->close(reason);
-  const std::optional<Error> trouble = seat.gpu->trouble();
+void Gpus::Setup::close(Card& card, const Error& reason) {
+  card.gpu->close(reason);
+  const std::optional<Error> trouble = card.gpu->trouble();
   std::shared_ptr<Gpu> closed;
   {
     const std::lock_guard lock(mutex_);
-    closed.swap(seat.gpu);
+    closed.swap(card.gpu);
   }
   closed.reset();  // takes the driver a while
   const std::lock_guard lock(mutex_);
-  seat.is_open = false;
-  if (trouble) seat.has_failed = true, seat.reason = trouble->message;
+  card.is_open = false;
+  if (trouble) card.has_failed = true, card.reason = trouble->message;
 }
 
 void Gpus::Setup::wind_down() {
@@ -326,8 +326,8 @@ void Gpus::Setup::wind_down() {
     left.swap(jobs_);
   }
   for (const Job& job : left) job.done(stopping());
-  for (Seat& seat : seats_)
-    if (seat.gpu) close(seat, stopping());
+  for (Card& card : cards_)
+    if (card.gpu) close(card, stopping());
   inbox_->close().clear();
 }
 

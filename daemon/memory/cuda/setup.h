@@ -34,7 +34,7 @@ class Gpus::Setup {
     Done done;
   };
   // A GPU that the driver shows.
-  struct Seat {
+  struct Card {
     cuda::Device device;
     std::shared_ptr<Gpu> gpu;  // none: closed, or being closed
     bool is_open = false;      // until it is closed completely
@@ -49,14 +49,14 @@ class Gpus::Setup {
   void look();
   std::optional<Job> next_job();
   Result<SlotMemories> make(const DeviceRing& ring);
-  SlotMemories make_on(Seat& seat, const DeviceRing& ring);
-  SlotMemories make_slots_of(Kind kind, const DeviceRing& ring, Seat& seat, const std::shared_ptr<Gpu>& gpu);
-  Seat& seat_of(const GpuUuid& uuid);
-  std::shared_ptr<Gpu> open(Seat& seat);
-  [[noreturn]] void give_up(const Seat& seat, const std::string& why);
-  void refuse_too_much(const Seat& seat, const DeviceRing& ring, uint64_t bytes) const;
+  SlotMemories make_on(Card& card, const DeviceRing& ring);
+  SlotMemories make_slots_of(Kind kind, const DeviceRing& ring, Card& card, const std::shared_ptr<Gpu>& gpu);
+  Card& card_of(const GpuUuid& uuid);
+  std::shared_ptr<Gpu> open(Card& card);
+  [[noreturn]] void give_up(const Card& card, const std::string& why);
+  void refuse_too_much(const Card& card, const DeviceRing& ring, uint64_t bytes) const;
   std::optional<Inbox::Clock::time_point> tend();
-  void close(Seat& seat, const Error& reason);
+  void close(Card& card, const Error& reason);
   void wind_down();
 
   const Settings settings_;
@@ -64,11 +64,11 @@ class Gpus::Setup {
   std::atomic<bool> is_stopping_{false}, is_measure_wanted_{false};
 
   std::mutex mutex_;
-  std::deque<Job> jobs_;  // guarded by mutex_, as are the following; seats change on the set-up thread alone
+  std::deque<Job> jobs_;  // guarded by mutex_, as are the following; cards change on the set-up thread alone
   bool is_closed_ = false;
   std::string driver_, no_driver_;
   bool is_hopeless_ = false;  // used by the set-up thread
-  std::deque<Seat> seats_;
+  std::deque<Card> cards_;
 
   std::once_flag stopped_;
   std::thread thread_;

@@ -34,42 +34,42 @@ void read_header(jpeg_decompress_struct& jpeg, std::span<const uint8_t>& bytes) 
 }
 
 // The columns and rows of a stored picture that are to come out of libjpeg.
-struct Cut {
+struct Portion {
   Box box;              // needed
   bool is_grey;         // luma is wanted, not colours
   JDIMENSION x, width;  // decoded: whole blocks around it
 };
 
-// Starts the decoder and moves it to the cut's first row, leaving out what is to its left, right and top. Chroma that
-// was sampled down is interpolated from the neighbouring chroma sample, so a cut's edge needs one more to be exact;
-// libjpeg itself takes care of the rows when whole rows of blocks are left out.
-void start(jpeg_decompress_struct& jpeg, Cut& cut) {
-  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : cut.is_grey ? JCS_GRAYSCALE : JCS_RGB;
+// Starts the decoder and moves it to the portion's first row, leaving out what is to its left, right and top. Chroma
+// that was sampled down is interpolated from the neighbouring chroma sample, so a portion's edge needs one more to be
+// exact; libjpeg itself takes care of the rows when whole rows of blocks are left out.
+void start(jpeg_decompress_struct& jpeg, Portion& portion) {
+  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : portion.is_grey ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&jpeg);
-  cut.x = 0;
-  cut.width = jpeg.output_width;
+  portion.x = 0;
+  portion.width = jpeg.output_width;
   if (is_smoothed(jpeg)) return;
 
   const auto across = static_cast<JDIMENSION>(jpeg.max_h_samp_factor),
              down = static_cast<JDIMENSION>(jpeg.max_v_samp_factor);
-  const auto left = static_cast<JDIMENSION>(cut.box.x), right = left + static_cast<JDIMENSION>(cut.box.width);
+  const auto left = static_cast<JDIMENSION>(portion.box.x), right = left + static_cast<JDIMENSION>(portion.box.width);
   JDIMENSION first = left - std::min(left, across);
   JDIMENSION width = std::min(jpeg.output_width, right + across) - first;
   if (width < jpeg.output_width) {
     jpeg_crop_scanline(&jpeg, &first, &width);
-    cut.x = first;
-    cut.width = width;
+    portion.x = first;
+    portion.width = width;
   }
   // libjpeg decodes one row of MCUs above the row that it skips to, for its first two lines to have their neighbours,
   // unless those are skipped as well.
-  const JDIMENSION skipped = static_cast<JDIMENSION>(cut.box.y) / down * down;
+  const JDIMENSION skipped = static_cast<JDIMENSION>(portion.box.y) / down * down;
   if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
 }
 
 struct Target {
-  uint8_t* first;  // of the cut's box's first row
+  uint8_t* first;  // of the portion's box's first row
   size_t stride_bytes;
-  const Cut& cut;
+  const Portion& portion;
   uint8_t* line;  // one row of CMYK, and one of RGB behind it
 };
 constexpr size_t kLineBytes = 4 + 3;  // of a pixel
@@ -85,8 +85,8 @@ void cmyk_to_rgb(const uint8_t* cmyk, JDIMENSION width, uint8_t* rgb) {
 }
 
 void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
-  const auto first = static_cast<JDIMENSION>(target.cut.box.y);
-  const JDIMENSION end = first + static_cast<JDIMENSION>(target.cut.box.height);
+  const auto first = static_cast<JDIMENSION>(target.portion.box.y);
+  const JDIMENSION end = first + static_cast<JDIMENSION>(target.portion.box.height);
   const bool inks = jpeg.out_color_space == JCS_CMYK;
   std::array<JSAMPROW, 4> lines;
   while (jpeg.output_scanline < end) {
@@ -98,13 +98,13 @@ void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
     count = jpeg_read_scanlines(&jpeg, lines.data(), count);
     if (count == 0) break;  // can't be: this source never asks to be called again
     if (!inks) continue;
-    uint8_t* const rgb = target.cut.is_grey ? target.line + size_t{target.cut.width} * 4 : row;
-    cmyk_to_rgb(target.line, target.cut.width, rgb);
-    if (target.cut.is_grey) convert_row({3, 1}, rgb, {Colours::kGrey, 8}, row, target.cut.width);
+    uint8_t* const rgb = target.portion.is_grey ? target.line + size_t{target.portion.width} * 4 : row;
+    cmyk_to_rgb(target.line, target.portion.width, rgb);
+    if (target.portion.is_grey) convert_row({3, 1}, rgb, {Colours::kGrey, 8}, row, target.portion.width);
   }
 }
 
-// Decodes what is below the cut, and looks for damage there.
+// Decodes what is below the portion, and looks for damage there.
 void read_rest(jpeg_decompress_struct& jpeg, Target& target) {
   JSAMPROW line = target.line;
   while (jpeg.output_scanline < jpeg.output_height) (void)jpeg_read_scanlines(&jpeg, &line, 1);
@@ -240,23 +240,23 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool s
 constexpr size_t kLine = 64, kPastAlignment = 8;
 
 bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
-  Cut cut{box, is_grey(), 0, 0};
+  Portion portion{box, is_grey(), 0, 0};
   const PixelFormat read = read_pixels().format(), wanted = pixels_.format();
   const auto pixel_bytes = static_cast<size_t>(read.pixel_bytes());
   const uint64_t copies = orientation_ == 1 ? 1 : 2;  // a picture that is turned has two
   uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * pixel_bytes + kLine;
   if (read != wanted) row_bytes += static_cast<uint64_t>(stored_.width) * static_cast<uint64_t>(wanted.pixel_bytes());
   if (!codec_.share_memory(row_bytes * static_cast<uint64_t>(box.height) * copies)) return false;
-  if (!codec_.attempt(start, cut)) return false;
+  if (!codec_.attempt(start, portion)) return false;
   rows.format = read;
-  rows.stride_bytes = (size_t{cut.width} * pixel_bytes + kLine - 1) / kLine * kLine;
-  rows.covers = {static_cast<int>(cut.x), box.y, static_cast<int>(cut.width), box.height};
+  rows.stride_bytes = (size_t{portion.width} * pixel_bytes + kLine - 1) / kLine * kLine;
+  rows.covers = {static_cast<int>(portion.x), box.y, static_cast<int>(portion.width), box.height};
   rows.picture = stored_;
   uint8_t* memory =
       rows.memory.resize(kLine + rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
   rows.offset = kLine - (reinterpret_cast<uintptr_t>(memory) - kPastAlignment) % kLine;
   uint8_t* first = memory + rows.offset;
-  Target target{first, rows.stride_bytes, cut, line_.resize(size_t{cut.width} * kLineBytes)};
+  Target target{first, rows.stride_bytes, portion, line_.resize(size_t{portion.width} * kLineBytes)};
   return codec_.attempt(read_rows, target) && (!strict_ || codec_.attempt(read_rest, target));
 }
 

@@ -21,7 +21,7 @@ uint8_t chroma_factor(int luma, int cb, int cr, int most) {
 }
 
 // The part of the picture that is decoded: columns from `x`, and rows of MCUs.
-struct RawCut {
+struct RawPortion {
   int x = 0, first_mcu_row = 0, end_mcu_row = 0;
 };
 
@@ -128,12 +128,12 @@ void read_whole(jpeg_decompress_struct& jpeg, PlanesTarget& target) {
 
 // Straight into the planes, which are read at once. Rows below a plane, which only fill its last row of blocks, go to
 // `spare`.
-void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarget& target, const RawCut& cut,
+void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarget& target, const RawPortion& portion,
               int mcu_row, uint8_t* spare) {
   for (int c = 0; c < target.shape.planes(); ++c) {
     const auto at = static_cast<size_t>(c);
     const int count = plane_rows(jpeg, c), height = target.shape.plane(c).height;
-    const int x = c == 0 ? cut.x : cut.x / target.shape.chroma_across;
+    const int x = c == 0 ? portion.x : portion.x / target.shape.chroma_across;
     const size_t stride = target.layout.stride_bytes[at];
     uint8_t* plane = target.memory + target.layout.offset[at] + x;
     for (int i = 0; i < count; ++i) {
@@ -148,12 +148,12 @@ void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarg
 // output takes what comes out of that. So the picture is started for scanlines of the cheapest kind, and none
 // is read; then libjpeg is told that it was started for raw output.
 // `box` is in the reduced picture's pixels.
-RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const Box& box) {
+RawPortion start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const Box& box) {
   jpeg.do_fancy_upsampling = FALSE;  // which would need neighbouring rows
   jpeg.out_color_space = jpeg.jpeg_color_space;
   jpeg_start_decompress(&jpeg);
   const Size& picture = target.shape.picture;
-  RawCut cut{0, 0, mcu_rows(jpeg, picture.height)};
+  RawPortion portion{0, 0, mcu_rows(jpeg, picture.height)};
   if (!is_smoothed(jpeg)) {
     // One more chroma sample to each side: the upsampling's neighbours.
     const int across = target.shape.chroma_across, down = target.shape.chroma_down;
@@ -162,15 +162,15 @@ RawCut start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, const
     auto x = static_cast<JDIMENSION>(left), width = static_cast<JDIMENSION>(right - left);
     if (width < jpeg.output_width) {
       jpeg_crop_scanline(&jpeg, &x, &width);
-      cut.x = static_cast<int>(x);
+      portion.x = static_cast<int>(x);
     }
-    cut.first_mcu_row = top / lines_per_mcu_row(jpeg);
-    cut.end_mcu_row = mcu_rows(jpeg, bottom);
-    const auto skipped = static_cast<JDIMENSION>(cut.first_mcu_row * lines_per_mcu_row(jpeg));
+    portion.first_mcu_row = top / lines_per_mcu_row(jpeg);
+    portion.end_mcu_row = mcu_rows(jpeg, bottom);
+    const auto skipped = static_cast<JDIMENSION>(portion.first_mcu_row * lines_per_mcu_row(jpeg));
     if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
   }
   jpeg.global_state = target.raw_state;
-  return cut;
+  return portion;
 }
 
 // The part of the reduced picture that a box of the picture touches.
@@ -180,11 +180,11 @@ Box reduced(const Box& box, int reduction) {
 }
 
 void read_box(jpeg_decompress_struct& jpeg, PlanesTarget& target, const Box& box) {
-  const RawCut cut = start_box(jpeg, target, reduced(box, target.reduction));
+  const RawPortion portion = start_box(jpeg, target, reduced(box, target.reduction));
   uint8_t* spare = take(jpeg, target.layout.stride_bytes[0]);
   RawRows raw;
-  for (int mcu_row = cut.first_mcu_row; mcu_row < cut.end_mcu_row; ++mcu_row) {
-    point_at(raw, jpeg, target, cut, mcu_row, spare);
+  for (int mcu_row = portion.first_mcu_row; mcu_row < portion.end_mcu_row; ++mcu_row) {
+    point_at(raw, jpeg, target, portion, mcu_row, spare);
     read_mcu_row(jpeg, raw);
   }
 }
