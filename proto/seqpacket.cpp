@@ -124,8 +124,9 @@ IoStatus send_message(int socket, std::span<const uint8_t> bytes, std::span<cons
 
 IoStatus receive_message(int socket, Received& received) {
   received.fds.clear();
-  received.bytes.resize(kMessageBytesMax);
-  iovec part{received.bytes.data(), received.bytes.size()};
+  received.bytes = {};
+  if (!received.room) received.room = std::make_unique_for_overwrite<uint8_t[]>(kMessageBytesMax);
+  iovec part{received.room.get(), kMessageBytesMax};
   alignas(cmsghdr) ControlBytes control;
   msghdr header = {};
   header.msg_iov = &part;
@@ -137,14 +138,10 @@ IoStatus receive_message(int socket, Received& received) {
   for (int i = 0; i < 8 && count < 0 && (errno == EINTR || errno == ECONNRESET); ++i) {
     count = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   }
-  if (count < 0) {
-    received.bytes.clear();
-    return status_of_errno();
-  }
+  if (count < 0) return status_of_errno();
   take_fds(header, received.fds);
-  const bool truncated = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
-  received.bytes.resize(truncated ? 0 : static_cast<size_t>(count));
-  if (truncated) return IoStatus::kTooLarge;
+  if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return IoStatus::kTooLarge;
+  received.bytes = {received.room.get(), static_cast<size_t>(count)};
   return count == 0 ? IoStatus::kClosed : IoStatus::kOk;
 }
 

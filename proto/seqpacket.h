@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,8 +29,11 @@ enum class IoStatus : uint8_t {
 };
 
 struct Received {
-  std::vector<uint8_t> bytes;  // reused between calls
-  std::vector<UniqueFd> fds;   // closed by the next call; after every status these are all that came
+  std::span<const uint8_t> bytes;  // of the message, in `room`, until the next call
+  std::vector<UniqueFd> fds;       // closed by the next call; after every status these are all that came
+  // kMessageBytesMax bytes, from the first call on. They are never zeroed: that took longer than all else that is done
+  // with a message.
+  std::unique_ptr<uint8_t[]> room;
 };
 
 // Both functions never block (MSG_DONTWAIT) and never raise SIGPIPE. fds are sent as copies: the caller keeps its own.
