@@ -37,6 +37,7 @@ void Stream::note_flaw(Task& task, const Error& error, const std::string& name) 
 
 bool Stream::on_bad_content(Task& task, const Caller& caller) {
   const Error error = std::move(task.error);
+  task.fault_since_ns = 0;  // the source has answered
   const std::string name = pipeline_->listing().name(task.sample);
   note_flaw(task, error, name);
   const bool is_too_long = error.trouble == Trouble::kTooLong;

@@ -84,6 +84,47 @@ TEST_CASE("two short outages far apart are not one long outage") {
   CHECK(one.rig.pipeline->statistics().substituted.value() == 0);
 }
 
+TEST_CASE("an outage is over when the source answers, also where the answer is bad content") {
+  PatientRig one;
+  const uint64_t samples = one.rig.pipeline->samples();
+  one.rig.fetcher.make_unsupported(0);
+  for (uint64_t sample = 1; sample < samples; sample++) one.rig.fetcher.hold(sample);
+  one.rig.fetcher.set_down(true);
+  one.rig.fill_all();
+  one.settle_for_source();
+  Clock::pass(299);
+  one.rig.fetcher.set_down(false);
+  one.rig.stream->tick();
+  one.settle([&] { return one.rig.pipeline->statistics().substituted.value() == 1; });
+  one.rig.fetcher.set_down(true);  // before the substitute is read: another outage
+  for (uint64_t sample = 1; sample < samples; sample++) one.rig.fetcher.let_go(sample);
+  one.settle_for_source();
+  Clock::pass(200);
+  one.rig.stream->tick();
+  one.settle_for_source();
+  REQUIRE_FALSE(one.has_failed());
+  one.rig.fetcher.set_down(false);
+  one.rig.stream->tick();
+  CHECK(one.rig.take().ids != std::vector<int64_t>{0});
+}
+
+TEST_CASE("a wait for the source that a seek ended is no part of a later wait") {
+  PatientRig one;
+  one.rig.fetcher.set_down(true);
+  one.rig.fill_all();
+  one.settle_for_source();
+  one.rig.stream->seek(1, {0, 3});
+  one.rig.stream->tick();
+  one.rig.wait([&] { return one.rig.abandoned == 1; });
+  Clock::pass(1000);
+  one.rig.fill_all();
+  one.settle_for_source();
+  REQUIRE_FALSE(one.has_failed());
+  one.rig.fetcher.set_down(false);
+  one.rig.stream->tick();
+  CHECK(one.rig.take().ids == std::vector<int64_t>{3});
+}
+
 TEST_CASE("an outage that lasts ends the stream when its time is over, and not before") {
   PatientRig one;
   one.rig.fetcher.set_down(true);
