@@ -314,6 +314,7 @@ class Processes(ProcessesCase):
                 spdld.torch.check_ranks(loader)
                 print(loader.info.rank, loader.info.world_size)
                 torch.distributed.barrier()
+                torch.distributed.destroy_process_group()
                 """, self.pictures, self.daemon.socket, folder, rank,
                 env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"}) for rank in range(2)]
             for rank, process in enumerate(processes):
@@ -364,6 +365,7 @@ assert loader.epoch == 3 and step + 2 == len(loader)
 ring = next(ring for ring in spdld.query("describe", "replicas")["rings"] if os.getpid() in ring["pids"])
 print("replicas:", rank, loader.info.rank, loader.info.world_size, ring["readers"], flush=True)
 dist.barrier()
+dist.destroy_process_group()
 """
 
 CHECKING = """
@@ -389,6 +391,9 @@ for case, options, changes in (
     except spdld.Error as error:
         print(case + ":", type(error).__name__, error, flush=True)
     loader.close()
+# A process that ends with its group open may be ended by it: some of the threads of gloo still run then.
+dist.barrier()
+dist.destroy_process_group()
 """
 
 if __name__ == "__main__":
