@@ -47,4 +47,17 @@ TEST_CASE("a stamp tells a changed, replaced or vanished file from an untouched 
   CHECK_FALSE(stamps.unchanged(dir.path().string()));
 }
 
+// As on file systems whose clocks tick rarely: the file was rewritten twice within one tick.
+TEST_CASE("a stamp tells a file of another size though all its times are the same") {
+  spdld::test::TempDir dir;
+  const fs::path file = dir.path() / "a";
+  std::ofstream(file) << "one";
+  struct stat status;
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  status.st_size++;
+  Stamps stamps;
+  stamps.add("/a", status);
+  CHECK_FALSE(stamps.unchanged(dir.path().string()));
+}
+
 }  // namespace spdld::stamps_test
