@@ -134,7 +134,7 @@ struct Driver::Retries {
       driver.list_devices();
       is_found = found_later = true;
     } catch (const Fault& fault) {
-      last = fault;
+      last.emplace(fault.apart());
     }
     ended = Clock::now();
   }
@@ -146,7 +146,7 @@ const Driver& Driver::try_again(const Loaded& first) {
   static Retries& retries = *std::construct_at(reinterpret_cast<Retries*>(storage), first);
   const std::lock_guard lock(retries.mutex);
   if (!retries.is_found && Clock::now() >= retries.ended + std::chrono::milliseconds(kRetry_ms)) retries.look();
-  if (!retries.is_found) throw *retries.last;
+  if (!retries.is_found) throw retries.last->apart();
   return retries.driver;
 }
 

@@ -35,13 +35,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   State again;
   require(read_state(to_json(state), again).ok());
   require(again.pipeline == state.pipeline && again.fingerprint == state.fingerprint && again.seed == state.seed &&
-          again.place == state.place && again.samples == state.samples && again.global_size == state.global_size &&
-          again.world_size == state.world_size);
+          again.position == state.position && again.samples == state.samples &&
+          again.global_size == state.global_size && again.world_size == state.world_size);
   Terms terms;
   terms.fingerprint = "1-615b-c0ffee-30", terms.seed = 17, terms.global_size = 48, terms.steps_per_epoch = 100;
   const Outcome checked = check_state(state, terms);
   require(checked.ok() == checked.text.empty());
-  const Place place = place_in(state, terms);
-  require(place.step < terms.steps_per_epoch && place.epoch >= state.place.epoch);
+  const Position position = position_in(state, terms);
+  require(position.step < terms.steps_per_epoch && position.epoch >= state.position.epoch);
   return 0;
 }
