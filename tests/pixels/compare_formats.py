@@ -18,25 +18,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-from compare_png import CHANNELS, HEIGHT, KINDS, TRANSPARENT, WIDTH, written
+from compare_png import CHANNELS, HEIGHT, KINDS, TRANSPARENT, WIDTH, spec_of, written
 
 LUMA = np.array([19595, 38470, 7471], np.int64)
 FAILED = []
-
-
-def spec_of(decode, ops):
-    return f"""
-name = "pixels"
-[source]
-type = "image-folder"
-uri = "/"
-[batch]
-size = 1
-[[output]]
-name = "image"
-from = "image"
-ops = [{{ op = "decode-image", {decode} }}, {ops}]
-"""
 
 
 class Daemon:
@@ -47,7 +32,7 @@ class Daemon:
     def __init__(self, program, folder, decode, ops):
         Daemon.started += 1
         spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
-        spec.write_text(spec_of(decode, ops))
+        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}'))
         self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self):

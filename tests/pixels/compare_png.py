@@ -20,7 +20,15 @@ import numpy as np
 from PIL import Image, ImageOps
 
 WIDTH, HEIGHT = 61, 47
-SPEC = f"""
+KINDS = [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (2, 8), (2, 16), (3, 1), (3, 2), (3, 4), (3, 8), (4, 8), (4, 16), (6, 8), (6, 16)]
+CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+TRANSPARENT = {0: struct.pack(">H", 1), 2: struct.pack(">HHH", 1, 2, 3), 3: bytes([0])}
+
+
+def spec_of(ops):
+    """A pipeline of pictures with these operations, as pixel_dump reads it."""
+    return f"""
 name = "pixels"
 [source]
 type = "image-folder"
@@ -30,12 +38,8 @@ size = 1
 [[output]]
 name = "image"
 from = "image"
-ops = [{{ op = "decode-image" }}, {{ op = "center-crop", size = [{HEIGHT}, {WIDTH}] }}]
+ops = [{ops}]
 """
-KINDS = [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (2, 8), (2, 16), (3, 1), (3, 2), (3, 4), (3, 8), (4, 8), (4, 16), (6, 8), (6, 16)]
-CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
-TRANSPARENT = {0: struct.pack(">H", 1), 2: struct.pack(">HHH", 1, 2, 3), 3: bytes([0])}
 
 
 def chunk(kind, content):
@@ -133,7 +137,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         make_pictures(folder)
-        (folder / "spec.toml").write_text(SPEC)
+        (folder / "spec.toml").write_text(spec_of(
+            f'{{ op = "decode-image" }}, {{ op = "center-crop", size = [{HEIGHT}, {WIDTH}] }}'))
         paths = sorted(folder.glob("*.png"))
         with subprocess.Popen([sys.argv[1], folder / "spec.toml"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             for index, path in enumerate(paths):

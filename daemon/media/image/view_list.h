@@ -35,8 +35,8 @@ Result<uint64_t> read_view_list(const media::Value& value, const ListKind& kind,
 // The error of a follower whose leader has not run: a fault of the daemon.
 Error no_view(const media::Run& run);
 
-// A list whose rows move with the geometry of their view, each by itself, and some of which are dropped: boxes, points.
-// It writes a tensor [n, columns] of float32, and tells the view which rows were kept.
+// The node of a list of boxes or of points. The node moves each row of the list as the view's geometry says, and may
+// drop the row. It writes a tensor [n, columns] of float32, and tells the view which rows were kept.
 class ViewListNode : public media::Node {
  public:
   bool reads_json() const override { return reads_json_; }

@@ -1,4 +1,5 @@
 #include "daemon/media/image/jpeg/exif.h"
+#include "daemon/media/image/jpeg/segments.h"
 #include "daemon/media/image/picture_head.h"
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/sniff.h"
@@ -6,8 +7,7 @@
 namespace spdld::image {
 namespace {
 
-constexpr uint8_t kHeadsEnd = 0xDA, kPicturesEnd = 0xD9;  // SOS and EOI
-constexpr int kFirstTurned = 5;                           // orientations from here on exchange height and width
+constexpr int kFirstTurned = 5;  // orientations from here on exchange height and width
 
 uint32_t two_bytes(std::span<const uint8_t> bytes, size_t at) {
   return static_cast<uint32_t>(bytes[at]) << 8 | bytes[at + 1];
@@ -22,24 +22,13 @@ bool begins_frame(uint8_t marker) {
 // it.
 std::optional<Size> stored_size(std::span<const uint8_t> head) {
   std::optional<Size> size;
-  size_t at = 2;
-  while (at + 4 <= head.size() && head[at] == 0xFF) {
-    const uint8_t marker = head[at + 1];
-    if (marker == 0xFF) {  // fill bytes may stand before a marker
-      ++at;
-      continue;
-    }
-    if (marker == kHeadsEnd) return size;
-    if (marker == kPicturesEnd) return std::nullopt;
-    const size_t length = two_bytes(head, at + 2);  // counts itself
-    if (length < 2 || at + 2 + length > head.size()) return std::nullopt;
-    if (begins_frame(marker)) {
-      if (size || length < 8) return std::nullopt;
-      size = Size{static_cast<int>(two_bytes(head, at + 7)), static_cast<int>(two_bytes(head, at + 5))};
-    }
-    at += 2 + length;
-  }
-  return std::nullopt;
+  const HeadEnd end = visit_segments(head, [&](const Segment& segment) {
+    if (!begins_frame(segment.marker)) return true;
+    if (size || segment.content.size() < 6) return false;
+    size = Size{static_cast<int>(two_bytes(segment.content, 3)), static_cast<int>(two_bytes(segment.content, 1))};
+    return true;
+  });
+  return end == HeadEnd::kScan ? size : std::nullopt;
 }
 
 }  // namespace
