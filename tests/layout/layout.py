@@ -23,6 +23,11 @@ ROOMS = {
        for codec in ("jpeg", "png")},
     "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
+    # Where bytes lie, and how they are read from there.
+    "daemon/store": (*LOWEST, "daemon/base"),
+    "daemon/store/http": (*LOWEST, "daemon/base", "daemon/store"),
+    "daemon/store/credentials": (*LOWEST, "daemon/base", "daemon/store/http"),
+    "daemon/store/s3": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/http", "daemon/store/credentials"),
     "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
     "daemon/cache": (*LOWEST, "daemon/base", "daemon/source"),
     "daemon/rows": (*LOWEST, "daemon/base", "daemon/source", "daemon/media"),
@@ -58,6 +63,10 @@ LIBRARIES = {
     "fmt/": ("daemon/base/log.cpp",),
     "CLI/": ("config/arguments.cpp",),
     "nlohmann/": ("config/document.cpp", "config/json.cpp", "tests/"),
+    "curl/": ("daemon/store/http/",),
+    "openssl/": ("daemon/store/s3/", "daemon/store/checksum.cpp"),
+    "expat.h": ("daemon/store/s3/",),
+    "isa-l": ("daemon/store/checksum.cpp",),
     "nanobind/": ("client/python/",),
     "systemd/": ("daemon/node/", "daemon/main.cpp"),
 }
