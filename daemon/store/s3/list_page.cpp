@@ -1,0 +1,180 @@
+#include "daemon/store/s3/list_page.h"
+
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "daemon/base/utc_time.h"
+#include "daemon/store/s3/encoding.h"
+#include "daemon/store/s3/error_text.h"
+#include "daemon/store/s3/xml_reader.h"
+
+namespace spdld::store::s3 {
+namespace {
+
+constexpr size_t kFieldBytesMax = 3 * kKeyBytesMax;  // encoded
+constexpr size_t kPageObjects = 1000;                // as most stores give them
+
+class PageVisitor : public XmlVisitor {
+ public:
+  PageVisitor(size_t bytes, const std::string& what) : bytes_(bytes), what_(what) {
+    page_.text = std::make_unique_for_overwrite<char[]>(bytes);
+    page_.objects.reserve(kPageObjects);
+  }
+
+  void begin(std::string_view name, int depth) override {
+    field_ = Field::kNone;
+    start_ = used_;
+    if (depth == 1 && name != "ListBucketResult") return refuse_because("is no listing");
+    if (depth == 2) begin_outer(name);
+    if (depth == 3 && group_ == Group::kObject) begin_of_object(name);
+    if (depth == 3 && group_ == Group::kPrefix && name == "Prefix") field_ = Field::kPrefix;
+  }
+
+  void text(std::string_view piece) override {
+    if (field_ == Field::kNone) return;
+    if (used_ - start_ + piece.size() > kFieldBytesMax || piece.size() > bytes_ - used_) return refuse_long_name();
+    std::memcpy(page_.text.get() + used_, piece.data(), piece.size());
+    used_ += piece.size();
+  }
+
+  void end(int depth) override {
+    if (field_ != Field::kNone) end_field();
+    if (depth != 2) return;
+    if (group_ == Group::kObject) end_object();
+    group_ = Group::kNone;
+  }
+
+  Result<ListPage> take() {
+    if (is_truncated_ && page_.next_token.empty()) return error("has more pages, but gives no token for the next");
+    if (!is_truncated_) page_.next_token.clear();
+    for (ListedObject& object : page_.objects)
+      if (!finish(object.key)) return *refusal();
+    for (std::string_view& prefix : page_.prefixes)
+      if (!finish(prefix)) return *refusal();
+    return std::move(page_);
+  }
+
+ private:
+  enum class Group : uint8_t { kNone, kObject, kPrefix };
+  enum class Field : uint8_t { kNone, kKey, kSize, kETag, kModified, kPrefix, kTruncated, kToken, kEncoding };
+
+  Error error(const char* why) const { return {Trouble::kTransient, what_ + " " + why + "."}; }
+  void refuse_because(const char* why) { refuse(error(why)); }
+
+  void begin_outer(std::string_view name) {
+    if (name == "Contents") {
+      group_ = Group::kObject;
+      object_ = {};
+      has_size_ = false;
+    } else if (name == "CommonPrefixes") {
+      group_ = Group::kPrefix;
+    } else if (name == "IsTruncated") {
+      field_ = Field::kTruncated;
+    } else if (name == "NextContinuationToken") {
+      field_ = Field::kToken;
+    } else if (name == "EncodingType") {
+      field_ = Field::kEncoding;
+    }
+  }
+
+  void begin_of_object(std::string_view name) {
+    if (name == "Key")
+      field_ = Field::kKey;
+    else if (name == "Size")
+      field_ = Field::kSize;
+    else if (name == "ETag")
+      field_ = Field::kETag;
+    else if (name == "LastModified")
+      field_ = Field::kModified;
+  }
+
+  void end_field() {
+    const std::string_view text(page_.text.get() + start_, used_ - start_);
+    const Field field = std::exchange(field_, Field::kNone);
+    switch (field) {
+      case Field::kKey:
+        object_.key = text;
+        return;  // the text is kept, as the next two are
+      case Field::kETag:
+        object_.etag = text;
+        return;
+      case Field::kPrefix:
+        page_.prefixes.push_back(text);
+        return;
+      case Field::kSize:
+        has_size_ = take_size(text);
+        break;
+      case Field::kModified:
+        object_.modified_s = parse_utc(text).value_or(0);
+        break;
+      case Field::kTruncated:
+        if (text != "true" && text != "false") refuse_because("does not say whether more pages follow");
+        is_truncated_ = text == "true";
+        break;
+      case Field::kToken:
+        page_.next_token = text;
+        break;
+      case Field::kEncoding:
+        if (text != "url" && !text.empty()) refuse_because("has an encoding other than url");
+        is_encoded_ = text == "url";
+        break;
+      case Field::kNone:
+        break;
+    }
+    used_ = start_;
+  }
+
+  bool take_size(std::string_view text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), object_.size);
+    return error == std::errc() && end == text.data() + text.size();
+  }
+
+  void end_object() {
+    if (object_.key.empty()) return refuse_because("has an object without a key");
+    if (!has_size_) return refuse_because("has an object without a size");
+    page_.objects.push_back(object_);
+  }
+
+  // Decodes a name where the page is encoded, and holds it to its limit. False after a refusal.
+  bool finish(std::string_view& name) {
+    if (is_encoded_) {
+      char* const begin = page_.text.get() + (name.data() - page_.text.get());
+      const size_t size = decode_in_place(begin, name.size());
+      if (size == SIZE_MAX) return refuse_because("has a name that is encoded wrongly"), false;
+      name = {begin, size};
+    }
+    if (name.size() > kKeyBytesMax) return refuse_long_name(), false;
+    return true;
+  }
+  void refuse_long_name() {
+    refuse({Trouble::kLimit, what_ + " has a name of more than " + std::to_string(kKeyBytesMax) + " bytes."});
+  }
+
+  const size_t bytes_;
+  const std::string& what_;
+  ListPage page_;
+  size_t start_ = 0, used_ = 0;  // of the field's text; of the page's
+  Group group_ = Group::kNone;
+  Field field_ = Field::kNone;
+  ListedObject object_;
+  bool has_size_ = false, is_truncated_ = false, is_encoded_ = false;
+};
+
+}  // namespace
+
+Result<ListPage> read_list_page(std::string_view xml, const std::string& what) {
+  if (xml.size() > kListPageBytesMax) {
+    return Error{Trouble::kLimit, what + " has a page of " + std::to_string(xml.size()) +
+                                      " bytes, more than the limit of " + std::to_string(kListPageBytesMax) + "."};
+  }
+  PageVisitor visitor(xml.size(), what);
+  const Status status = read_xml(xml, kListPageBytesMax, what, visitor);
+  if (status) return visitor.take();
+  // A store may find out only after it has sent the status 200 that it can't answer.
+  if (const auto text = read_error_text(xml))
+    return Error{Trouble::kTransient, what + " failed: " + text->words() + "."};
+  return status.error();
+}
+
+}  // namespace spdld::store::s3
