@@ -1,5 +1,5 @@
-// What a request to S3 is signed with, and where that comes from. The names of variables, files and documents are
-// AWS's: "AWS SDKs and Tools Reference Guide",
+// The keys that a request to S3 is signed with, and the sources of such keys. The names of variables, files and
+// documents are AWS's: "AWS SDKs and Tools Reference Guide",
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 #pragma once
 

@@ -22,7 +22,7 @@ Result<Credentials> read_credentials_json(std::string_view text, const std::stri
 // XML of STS: <Credentials> with the elements AccessKeyId, SecretAccessKey, SessionToken and Expiration.
 Result<Credentials> read_credentials_xml(std::string_view text, const std::string& where);
 
-// What the first element of this name holds, with its references replaced: a reader for documents of a few plain
+// The text in the first element of this name, with its references replaced: a reader for documents of a few plain
 // elements, whose names have no prefix. Nothing where the element is missing, holds other elements, or holds a
 // reference that XML 1.0 does not predefine.
 std::optional<std::string> element_text(std::string_view xml, std::string_view name);

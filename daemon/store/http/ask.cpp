@@ -24,7 +24,7 @@ struct FreeTransfer {
 using Handle = std::unique_ptr<CURL, FreeTransfer>;
 using HeaderList = std::unique_ptr<curl_slist, FreeTransfer>;
 
-// What the callbacks write. They are called on the thread that asks.
+// The state that the callbacks write. They are called on the thread that asks.
 struct Exchange {
   const Question& question;
   Reply reply;

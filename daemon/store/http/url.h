@@ -24,7 +24,7 @@ constexpr size_t kUrlBytesMax = 32768;
 // a user or a password is refused, and never shown. Throws SetupError where libcurl can't be set up.
 Result<Url> read_url(const std::string& text, const std::string& what);
 
-// What a Host header says of a URL: the host, and the port where it is not the scheme's own. IPv6 in brackets.
+// The value of a URL's Host header: the host, and the port where it is not the scheme's own. IPv6 in brackets.
 std::string host_header(const Url& url);
 
 bool is_ip_address(const std::string& host);

@@ -34,7 +34,7 @@ class BucketAddress {
   bool is_path_style() const { return is_path_style_; }
   // For the signature: not encoded, from '/' on. An empty key stands for the bucket.
   std::string path(std::string_view key) const;
-  // What is asked for: encoded as the signature is, with the query in the given order. Send the URL as it is, with its
+  // The URL to ask for: encoded as the signature is, with the query in the given order. Send the URL as it is, with its
   // dot segments (CURLOPT_PATH_AS_IS).
   std::string url(std::string_view key, std::span<const NamedValue> query = {}) const;
 

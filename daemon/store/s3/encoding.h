@@ -8,8 +8,8 @@
 
 namespace spdld::store::s3 {
 
-// Appends the text with every byte but A-Z a-z 0-9 - . _ ~ as %XX. The second one leaves '/' as it is: for paths, of
-// which nothing is normalised ("a//b" and "a/../b" are keys as they are).
+// Appends the text with every byte but A-Z a-z 0-9 - . _ ~ as %XX. The second one leaves '/' as it is,
+// for paths. No part of a path is normalised: "a//b" and "a/../b" are keys as they are.
 void append_encoded(std::string& out, std::string_view text);
 void append_encoded_path(std::string& out, std::string_view path);
 

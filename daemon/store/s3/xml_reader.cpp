@@ -66,7 +66,7 @@ Status read_xml(std::string_view xml, size_t bytes_max, const std::string& what,
   if (xml.size() > bytes_max || xml.size() > INT_MAX)
     return Error{Trouble::kLimit, what + " has " + std::to_string(xml.size()) + " bytes, more than the limit of " +
                                       std::to_string(bytes_max) + "."};
-  // What the document says of its encoding does not count: as UTF-8, texts are never longer than the document.
+  // The encoding that the document names does not count: as UTF-8, texts are never longer than the document.
   const Parser parser(XML_ParserCreate("UTF-8"));
   if (!parser) return Error{Trouble::kMemory, "there is no memory to read " + what + "."};
   Reading reading{parser.get(), visitor};

@@ -11,7 +11,7 @@
 
 namespace spdld::store::s3 {
 
-// What is done with a document. Names come without a prefix; texts come in pieces, as UTF-8, and all pieces together
+// The steps of a reading. Names come without a prefix; texts come in pieces, as UTF-8, and all pieces together
 // are never longer than the document. The root has the depth 1. Views are valid during the call.
 class XmlVisitor {
  public:
