@@ -39,7 +39,7 @@ class TinyListing final : public source::Listing {
   std::span<const uint64_t> archive_starts() const override { return {}; }
   uint64_t size() const override { return size_; }
   std::span<const source::Field> fields() const override { return fields_; }
-  source::Extent locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
+  store::Locator locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
   int64_t integer(uint64_t, source::FieldId) const override { return 0; }
   std::string name(uint64_t sample) const override { return std::to_string(sample); }
   const std::string& fingerprint() const override { return fingerprint_; }

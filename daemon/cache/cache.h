@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/store/object.h"
 
 namespace spdld::cache {
 
@@ -61,7 +61,7 @@ struct Found {
   // found to still have `identity`, and confirm() was called.
   bool confirmed = false;
   Form form = Form::kEncoded;
-  source::Identity identity;
+  store::Identity identity;
   const uint8_t* memory = nullptr;  // kMemory: aligned to 64 bytes
   uint64_t bytes = 0;
   int fd = -1;  // kDisk: borrowed, for as long as the shelf is held
@@ -121,7 +121,7 @@ class Shelf {
     uint8_t* memory() const { return memory_; }
     explicit operator bool() const { return memory_ != nullptr; }
     // From here on the entry is found, and its memory is constant: it may still be read through memory().
-    void keep(const source::Identity& identity);
+    void keep(const store::Identity& identity);
 
    private:
     friend class Shelf;
@@ -140,7 +140,7 @@ class Shelf {
   // daemon. False: there is no disk, the disk is full, its queue is full (then another epoch brings the entry again),
   // or the disk has the sample already. An entry may still be lost where another shelf must go for it, or where the
   // disk refuses it.
-  bool put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count,
+  bool put_on_disk(uint64_t sample, const store::Identity& identity, const uint8_t* bytes, uint64_t count,
                    Form form = Form::kEncoded);
   // Whether these bytes, read from the place that find() gave (kDisk), are the bytes that were put there. If not, call
   // drop(sample, true). About 0.1 ns a byte.

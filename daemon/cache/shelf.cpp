@@ -80,7 +80,7 @@ Shelf::Room::~Room() {
   if (memory_) shelf_->memory.end_room(sample_, memory_, kept_);
 }
 
-void Shelf::Room::keep(const source::Identity& identity) {
+void Shelf::Room::keep(const store::Identity& identity) {
   if (!memory_ || kept_) return;
   shelf_->memory.keep(sample_, memory_, identity);
   kept_ = true;
@@ -106,7 +106,7 @@ bool Shelf::has_disk_room(uint64_t bytes) const {
   return state_->disk && state_->disk_tier.has_room(*state_->disk, bytes);
 }
 
-bool Shelf::put_on_disk(uint64_t sample, const source::Identity& identity, const uint8_t* bytes, uint64_t count,
+bool Shelf::put_on_disk(uint64_t sample, const store::Identity& identity, const uint8_t* bytes, uint64_t count,
                         Form form) {
   if (!state_->disk) return false;
   const auto put = state_->disk_tier.put(

@@ -37,7 +37,7 @@ struct FieldBytes : media::Field {
   // The shelf that is to keep these bytes in their prepared form, or as they are where they have none. Outputs start
   // from that form in any case, so that what a pipeline gives does not depend on the cache's content.
   cache::Shelf* keeps_on = nullptr;
-  source::Identity identity = {};  // with keeps_on
+  store::Identity identity = {};  // with keeps_on
 };
 
 struct CacheChoice {

@@ -11,7 +11,7 @@ namespace spdld::pipeline {
 
 class ShelfKeeper final : public media::Keeper {
  public:
-  ShelfKeeper(cache::Shelf& shelf, uint64_t sample, const source::Identity& identity)
+  ShelfKeeper(cache::Shelf& shelf, uint64_t sample, const store::Identity& identity)
       : shelf_(shelf), sample_(sample), identity_(identity) {}
 
   uint8_t* reserve(size_t bytes) override {
@@ -39,7 +39,7 @@ class ShelfKeeper final : public media::Keeper {
  private:
   cache::Shelf& shelf_;
   uint64_t sample_;
-  const source::Identity& identity_;
+  const store::Identity& identity_;
   cache::Shelf::Room room_;
 };
 

@@ -30,7 +30,7 @@ std::string key_of(const source::Listing& listing, source::FieldId field, Measur
   key.text(listing.fields()[field].name);
   key.text(listing.fingerprint());
   // Copies of a data set have one fingerprint: the first file's path tells them apart.
-  const source::Extent first = listing.size() ? listing.locate(0, field) : source::Extent();
+  const store::Locator first = listing.size() ? listing.locate(0, field) : store::Locator();
   key.text(std::string(first.folder).append(first.path));
   return key.take();
 }

@@ -29,9 +29,9 @@ uint64_t stamp_of(const source::KeptState& state) {
 }  // namespace
 
 uint64_t RecordMeasurer::stamp(uint64_t record) {
-  const source::Extent extent = listing_.locate(record, field_);
-  if (extent.path.empty()) return 0;
-  path_.assign(extent.folder).append(extent.path);
+  const store::Locator locator = listing_.locate(record, field_);
+  if (locator.path.empty()) return 0;
+  path_.assign(locator.folder).append(locator.path);
   if (path_ == stamped_path_) return stamp_;
   stamped_path_ = path_;
   struct stat status;
@@ -43,13 +43,13 @@ uint64_t RecordMeasurer::stamp(uint64_t record) {
 }
 
 Result<uint64_t> RecordMeasurer::length(uint64_t record) {
-  const source::Extent extent = listing_.locate(record, field_);
-  if (extent.path.empty()) {
+  const store::Locator locator = listing_.locate(record, field_);
+  if (locator.path.empty()) {
     return Error{Trouble::kNotFound,
                  "the sample " + listing_.name(record) + " has no \"" + listing_.fields()[field_].name + "\"."};
   }
-  path_.assign(extent.folder).append(extent.path);
-  return measure_ == Measure::kBytes ? bytes_of(extent) : sides_of(extent);
+  path_.assign(locator.folder).append(locator.path);
+  return measure_ == Measure::kBytes ? bytes_of(locator) : sides_of(locator);
 }
 
 Error RecordMeasurer::failed(const char* doing, int error_number) const {
@@ -58,19 +58,19 @@ Error RecordMeasurer::failed(const char* doing, int error_number) const {
           path_ + " can't be " + doing + ": " + source::error_words(error_number) + "."};
 }
 
-Result<uint64_t> RecordMeasurer::bytes_of(const source::Extent& extent) {
-  uint64_t bytes = extent.length < 0 ? 0 : static_cast<uint64_t>(extent.length);
-  if (extent.length < 0) {
+Result<uint64_t> RecordMeasurer::bytes_of(const store::Locator& locator) {
+  uint64_t bytes = locator.length < 0 ? 0 : static_cast<uint64_t>(locator.length);
+  if (locator.length < 0) {
     struct stat status;
     if (source::stat_file(listing_.bounds(), path_.c_str(), status) != 0) return failed("measured", errno);
     const auto file_bytes = static_cast<uint64_t>(status.st_size);
-    bytes = S_ISREG(status.st_mode) && file_bytes > extent.offset ? file_bytes - extent.offset : 0;
+    bytes = S_ISREG(status.st_mode) && file_bytes > locator.offset ? file_bytes - locator.offset : 0;
   }
   if (bytes == 0) return Error{Trouble::kContent, path_ + " is empty, or is not a regular file."};
   return bytes;
 }
 
-Status RecordMeasurer::open(const source::Extent&) {
+Status RecordMeasurer::open(const store::Locator&) {
   if (fd_ && open_path_ == path_) return Done{};
   open_path_ = path_;
   fd_.reset(source::open_file(listing_.bounds(), path_.c_str()));
@@ -96,19 +96,19 @@ Status RecordMeasurer::read(uint64_t offset, uint64_t count) {
   return Done{};
 }
 
-Result<uint64_t> RecordMeasurer::sides_of(const source::Extent& extent) {
-  if (const Status opened = open(extent); !opened) return opened.error();
+Result<uint64_t> RecordMeasurer::sides_of(const store::Locator& locator) {
+  if (const Status opened = open(locator); !opened) return opened.error();
   const auto file_bytes = static_cast<uint64_t>(status_.st_size);
-  const uint64_t behind = extent.offset <= file_bytes ? file_bytes - extent.offset : 0;
-  const uint64_t bytes = extent.length < 0 ? behind : static_cast<uint64_t>(extent.length);
+  const uint64_t behind = locator.offset <= file_bytes ? file_bytes - locator.offset : 0;
+  const uint64_t bytes = locator.length < 0 ? behind : static_cast<uint64_t>(locator.length);
   if (bytes == 0 || bytes > behind || bytes > kPictureBytesMax)
     return Error{Trouble::kContent, path_ + " is empty, shorter than when it was listed, or over the limit."};
   const bool upright = measure_ == Measure::kUprightPicture;
-  if (const Status head = read(extent.offset, std::min(bytes, kHeadBytes)); !head) return head.error();
+  if (const Status head = read(locator.offset, std::min(bytes, kHeadBytes)); !head) return head.error();
   std::optional<media::PictureSides> sides = media::sides_in_head(bytes_.bytes(), upright);
   if (!sides) {
     if (bytes > kHeadBytes)
-      if (const Status whole = read(extent.offset, bytes); !whole) return whole.error();
+      if (const Status whole = read(locator.offset, bytes); !whole) return whole.error();
     const auto measured = media::measure_picture(bytes_.bytes(), upright, workspace_);
     if (!measured) return Error{measured.error().trouble, path_ + ": " + measured.error().message};
     sides = *measured;

@@ -29,9 +29,9 @@ class RecordMeasurer {
   Result<uint64_t> length(uint64_t record);
 
  private:
-  Result<uint64_t> bytes_of(const source::Extent& extent);
-  Result<uint64_t> sides_of(const source::Extent& extent);
-  Status open(const source::Extent& extent);
+  Result<uint64_t> bytes_of(const store::Locator& locator);
+  Result<uint64_t> sides_of(const store::Locator& locator);
+  Status open(const store::Locator& locator);
   Status read(uint64_t offset, uint64_t count);
   Error failed(const char* doing, int error_number) const;
 

@@ -11,9 +11,9 @@
 namespace spdld::rows {
 namespace {
 
-using source::Extent;
 using source::FieldId;
 using source::Listing;
+using store::Locator;
 
 class RowListing final : public Listing {
  public:
@@ -45,7 +45,7 @@ class RowListing final : public Listing {
 
   uint64_t size() const override { return table_.size(); }
   std::span<const source::Field> fields() const override { return fields_; }
-  Extent locate(uint64_t row, FieldId field) const override {
+  Locator locate(uint64_t row, FieldId field) const override {
     if (!cuts(field) || is_packed()) return records_->locate(table_.record_of(row), field);
     const RowPart part = table_.part_of(row);
     const uint64_t record = table_.record_of(row), first = part.number * spec_.stride;
@@ -82,7 +82,7 @@ class RowListing final : public Listing {
   uint64_t record_of(uint64_t row) const override { return table_.record_of(row); }
   RowPart part_of(uint64_t row) const override { return table_.part_of(row); }
   bool cuts(FieldId field) const override { return field == field_ && spec_.kind != config::RowKind::kTiles; }
-  bool gather(uint64_t row, FieldId field, std::vector<Extent>& pieces) const override {
+  bool gather(uint64_t row, FieldId field, std::vector<Locator>& pieces) const override {
     if (!is_packed() || field != field_) return false;
     std::vector<Span> spans;
     table_.spans_of(row, spans);
@@ -113,14 +113,14 @@ class RowListing final : public Listing {
                  " smaller than a row, and partial rows are dropped; the first is " + records_->name(first) + ".");
   }
 
-  Extent piece_of(const Span& span) const {
-    Extent extent = records_->locate(span.record, field_);
+  Locator piece_of(const Span& span) const {
+    Locator locator = records_->locate(span.record, field_);
     // The rest of a file that the listing has no length of must have the length that was counted.
-    if (extent.length < 0) extent.file_bytes = extent.offset + table_.lengths()[span.record];
-    extent.offset += span.first;
-    extent.length = static_cast<int64_t>(span.count);
-    if (span.reaches_separator && spec_.separator) extent.followed_by = *spec_.separator;
-    return extent;
+    if (locator.length < 0) locator.object_bytes = locator.offset + table_.lengths()[span.record];
+    locator.offset += span.first;
+    locator.length = static_cast<int64_t>(span.count);
+    if (span.reaches_separator && spec_.separator) locator.followed_by = *spec_.separator;
+    return locator;
   }
 
   int64_t first_byte(uint64_t row) const {

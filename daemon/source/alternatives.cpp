@@ -31,12 +31,12 @@ class WithAlternatives final : public Listing {
   std::unique_ptr<Listing> take_inside() { return std::move(inside_); }
 
   std::span<const Field> fields() const override { return fields_; }
-  Extent locate(uint64_t sample, FieldId field) const override {
+  Locator locate(uint64_t sample, FieldId field) const override {
     const size_t own = inside_->fields().size();
     if (field < own) return inside_->locate(sample, field);
     for (const FieldId id : ids_[field - own]) {
-      const Extent extent = inside_->locate(sample, id);
-      if (!extent.path.empty()) return extent;
+      const Locator locator = inside_->locate(sample, id);
+      if (!locator.path.empty()) return locator;
     }
     return {};
   }

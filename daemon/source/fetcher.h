@@ -20,14 +20,10 @@ namespace spdld::source {
 class Fetcher;
 struct FetchRequest;
 
-// The identity of a file's content when it was read: a file of the same identity is assumed to have the same content. A
-// store's ETag will be hashed into `changed`.
-struct Identity {
-  uint64_t size = 0;    // of the whole file
-  int64_t changed = 0;  // a hash of its times of modification and of status change
-  friend bool operator==(const Identity&, const Identity&) = default;
-};
-// Differs as well where a file was written anew with its time of modification set back, and after a chmod.
+using store::Identity;
+
+// The identity of a file as it is now. It differs as well where a file was written anew with its time of modification
+// set back, and after a chmod.
 Identity identity_of(const struct stat& status);
 
 // The request for one field.

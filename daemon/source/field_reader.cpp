@@ -26,33 +26,33 @@ Error failed(const std::string& path, const char* doing, int error_number) {
   return {content_trouble(error_number), path + " can't be " + doing + ": " + error_words(error_number) + "."};
 }
 
-// The part of an open file that an extent means, checked against the file as it is now.
+// The part of an open file that an locator means, checked against the file as it is now.
 struct Part {
   uint64_t offset, size;
 };
 
-Result<Part> find_part(const struct stat& status, const Extent& extent, const std::string& path, uint64_t bytes_max) {
+Result<Part> find_part(const struct stat& status, const Locator& locator, const std::string& path, uint64_t bytes_max) {
   if (!S_ISREG(status.st_mode)) return bad(path + " is not a regular file.");
   const auto file_size = static_cast<uint64_t>(status.st_size);
-  const bool whole = extent.length < 0;
-  const uint64_t size = !whole                       ? static_cast<uint64_t>(extent.length)
-                        : extent.offset <= file_size ? file_size - extent.offset
-                                                     : 0;
-  const auto place = [&] { return path + (whole ? "" : ", byte " + std::to_string(extent.offset) + ","); };
+  const bool whole = locator.length < 0;
+  const uint64_t size = !whole                        ? static_cast<uint64_t>(locator.length)
+                        : locator.offset <= file_size ? file_size - locator.offset
+                                                      : 0;
+  const auto place = [&] { return path + (whole ? "" : ", byte " + std::to_string(locator.offset) + ","); };
   // A file without a byte was never written. A member without a byte is an empty text, or a list without elements.
   if (size == 0 && whole) return bad(place() + " is empty.");
   if (size > bytes_max) {
     return bad(place() + " has " + std::to_string(size) + " bytes, more than the limit of " +
                std::to_string(bytes_max) + ".");
   }
-  if (extent.file_bytes != 0 && extent.file_bytes != file_size) {
-    return bad(path + " has " + std::to_string(file_size) + " bytes and had " + std::to_string(extent.file_bytes) +
+  if (locator.object_bytes != 0 && locator.object_bytes != file_size) {
+    return bad(path + " has " + std::to_string(file_size) + " bytes and had " + std::to_string(locator.object_bytes) +
                " when its rows were counted: was it replaced?");
   }
-  if (extent.offset > file_size || size > file_size - extent.offset) {
+  if (locator.offset > file_size || size > file_size - locator.offset) {
     return bad(path + " is shorter than when it was listed: was it replaced?");
   }
-  return Part{extent.offset, size};
+  return Part{locator.offset, size};
 }
 
 }  // namespace
@@ -114,8 +114,8 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   }
   const bool kept = field.kept_fd >= 0;
   if (kept && field.want == Want::kBytes && read_copy(field, bytes)) return Done{};
-  Extent extent;
-  const Status found = find(request, field.field, extent);
+  Locator locator;
+  const Status found = find(request, field.field, locator);
   if (!found) return found;
   bool copy_failed = kept && field.want == Want::kBytes;
   if (field.want == Want::kChanged && is_unchanged(field.identity)) {
@@ -126,17 +126,17 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   // A copy that only is not in memory has not failed.
   if (copy_failed && at_hand_) return bad("the copy of " + path_ + " is not at hand.");
   field.copy_failed = copy_failed;
-  return read_file(extent, field.identity, bytes);
+  return read_file(locator, field.identity, bytes);
 }
 
-Status FieldReader::find(const FetchRequest& request, FieldId field, Extent& extent) {
+Status FieldReader::find(const FetchRequest& request, FieldId field, Locator& locator) {
   const Listing& listing = *request.listing;
   bounds_ = listing.bounds();
-  extent = listing.locate(request.sample, field);
-  if (extent.path.empty()) {
+  locator = listing.locate(request.sample, field);
+  if (locator.path.empty()) {
     return bad("the sample " + listing.name(request.sample) + " has no \"" + listing.fields()[field].name + "\".");
   }
-  path_.assign(extent.folder).append(extent.path);
+  path_.assign(locator.folder).append(locator.path);
   return Done{};
 }
 
@@ -158,10 +158,10 @@ Status FieldReader::open() {
   return failed(path_, "read", error_number);
 }
 
-Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes) {
+Status FieldReader::read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes) {
   const Status opened = open();
   if (!opened) return opened;
-  const Result<Part> part = find_part(status_, extent, path_, bytes_max_);
+  const Result<Part> part = find_part(status_, locator, path_, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
   if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
@@ -173,13 +173,13 @@ Status FieldReader::read_file(const Extent& extent, Identity& identity, ByteBuff
 
 Status FieldReader::read_pieces(ByteBuffer& bytes) {
   uint64_t size = 0;
-  for (const Extent& piece : pieces_) size += static_cast<uint64_t>(piece.length) + (piece.followed_by >= 0 ? 1 : 0);
+  for (const Locator& piece : pieces_) size += static_cast<uint64_t>(piece.length) + (piece.followed_by >= 0 ? 1 : 0);
   if (size > bytes_max_)
     return bad("a row has " + std::to_string(size) + " bytes, more than the limit of " + std::to_string(bytes_max_) +
                ".");
   if (!has_room(size)) return Error{Trouble::kMemory, {}};  // the request will wait
   uint8_t* to = bytes.resize(size);
-  for (const Extent& piece : pieces_) {
+  for (const Locator& piece : pieces_) {
     if (piece.length > 0) {
       path_.assign(piece.folder).append(piece.path);
       if (const Status read = read_piece(piece, to); !read) return read;
@@ -190,7 +190,7 @@ Status FieldReader::read_pieces(ByteBuffer& bytes) {
   return Done{};
 }
 
-Status FieldReader::read_piece(const Extent& piece, uint8_t* to) {
+Status FieldReader::read_piece(const Locator& piece, uint8_t* to) {
   if (const Status opened = open(); !opened) return opened;
   const Result<Part> part = find_part(status_, piece, path_, bytes_max_);
   if (!part) return part.error();

@@ -29,12 +29,12 @@ class FieldReader {
  private:
   void read_fields(FetchRequest& request);
   Status read_field(FetchRequest& request, size_t i);
-  Status find(const FetchRequest& request, FieldId field, Extent& extent);
+  Status find(const FetchRequest& request, FieldId field, Locator& locator);
   bool is_unchanged(const Identity& identity);
   Status open();
-  Status read_file(const Extent& extent, Identity& identity, ByteBuffer& bytes);
+  Status read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes);
   Status read_pieces(ByteBuffer& bytes);
-  Status read_piece(const Extent& piece, uint8_t* to);
+  Status read_piece(const Locator& piece, uint8_t* to);
   bool read_copy(const FieldFetch& field, ByteBuffer& bytes);
   bool has_room(uint64_t bytes);
   // Returns the bytes read; fewer than wanted: the file ends there; < 0: errno says why, or has_no_room_.
@@ -47,7 +47,7 @@ class FieldReader {
   uint64_t wanted_bytes_ = 0;        // of its fields that have been read, and of the next field
   bool has_no_room_ = false;         // for these: nothing more is read
   std::string path_;                 // of the field's file
-  std::vector<Extent> pieces_;       // of a row's field
+  std::vector<Locator> pieces_;      // of a row's field
   const Bounds* bounds_ = nullptr;   // where the file must lie
   // The last file that this request opened: the fields of a sample mostly lie in one archive.
   UniqueFd fd_;

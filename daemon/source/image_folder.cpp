@@ -48,7 +48,7 @@ class ImageFolder : public Listing {
 
   uint64_t size() const override { return ends_.size(); }
   std::span<const Field> fields() const override { return fields_; }
-  Extent locate(uint64_t sample, FieldId field) const override {
+  Locator locate(uint64_t sample, FieldId field) const override {
     if (field != kImage) return {};
     const Folder& folder = folder_of(sample);
     return {.path = file_name(folder, sample), .offset = 0, .length = -1, .folder = folder.path};

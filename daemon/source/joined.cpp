@@ -52,9 +52,9 @@ class JoinedListing final : public Listing {
 
   uint64_t size() const override { return size_; }
   std::span<const Field> fields() const override { return fields_; }
-  Extent locate(uint64_t sample, FieldId field) const override {
+  Locator locate(uint64_t sample, FieldId field) const override {
     const size_t part = part_of_sample(sample);
-    return field == source_field() ? Extent{} : parts_[part].listing->locate(local(sample, part), ids_[part][field]);
+    return field == source_field() ? Locator{} : parts_[part].listing->locate(local(sample, part), ids_[part][field]);
   }
   int64_t integer(uint64_t sample, FieldId field) const override {
     const size_t part = part_of_sample(sample);
@@ -96,7 +96,7 @@ class JoinedListing final : public Listing {
   bool cuts(FieldId field) const override {
     return field != source_field() && parts_.front().listing->cuts(ids_.front()[field]);
   }
-  bool gather(uint64_t sample, FieldId field, std::vector<Extent>& pieces) const override {
+  bool gather(uint64_t sample, FieldId field, std::vector<Locator>& pieces) const override {
     const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->gather(local(sample, part), ids_[part][field], pieces);
   }

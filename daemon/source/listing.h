@@ -18,15 +18,17 @@
 #include "config/spec.h"
 #include "daemon/base/row_part.h"
 #include "daemon/source/remarks.h"
+#include "daemon/store/locator.h"
 
 namespace spdld::source {
 
 class Bounds;
 
+using store::Locator;
 using FieldId = uint16_t;
 
 enum class FieldKind : uint8_t {
-  kFetched,  // bytes that a Fetcher reads from an Extent
+  kFetched,  // bytes that a Fetcher reads from a Locator
   kInteger,  // known from the listing (class)
   kText,     // known from the listing (path)
 };
@@ -36,26 +38,13 @@ struct Field {
   FieldKind kind;
 };
 
-// The place of a fetched field's bytes: in the file named by `folder` followed by `path`. Both live as long as the
-// listing, and `path` ends in NUL. They are apart so that a million paths don't each hold the folder's name.
-struct Extent {
-  std::string_view path;  // empty: this sample lacks the field
-  uint64_t offset = 0;
-  int64_t length = -1;      // -1: to the end of the file
-  std::string_view folder;  // ends in '/', or is empty
-  // Where the extent is a part of a longer one: the bytes that the file had when the parts were counted. A file of
-  // another size is bad content. 0: not known.
-  uint64_t file_bytes = 0;
-  int16_t followed_by = -1;  // a piece that is gathered: this byte follows it; -1: none does
-};
-
 class Listing {
  public:
   virtual ~Listing() = default;
 
   virtual uint64_t size() const = 0;
   virtual std::span<const Field> fields() const = 0;
-  virtual Extent locate(uint64_t sample, FieldId field) const = 0;
+  virtual Locator locate(uint64_t sample, FieldId field) const = 0;
   // Whether the sample lacks this fetched field.
   virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;
@@ -107,7 +96,7 @@ class Listing {
   virtual bool cuts(FieldId /*field*/) const { return false; }
   // Whether the sample's bytes of this field are several pieces; then they are written to `pieces`, in order, each with
   // its length.
-  virtual bool gather(uint64_t /*sample*/, FieldId /*field*/, std::vector<Extent>& /*pieces*/) const { return false; }
+  virtual bool gather(uint64_t /*sample*/, FieldId /*field*/, std::vector<Locator>& /*pieces*/) const { return false; }
   // The listing of the records that the rows are made of, which names them; null: samples are records, or several
   // listings are joined.
   virtual const Listing* records() const { return nullptr; }

@@ -89,7 +89,7 @@ class WebDataset : public Listing {
 
   uint64_t size() const override { return key_starts_.size(); }
   std::span<const Field> fields() const override { return fields_; }
-  Extent locate(uint64_t sample, FieldId field) const override {
+  Locator locate(uint64_t sample, FieldId field) const override {
     for (const Member& member : members_of(sample)) {
       if (member.extension != field) continue;
       return {archives_[archive_of(sample)], member.offset, static_cast<int64_t>(member.size), {}};

@@ -93,7 +93,7 @@ TEST_CASE("shelves that differ in one part of their keys lie apart") {
 TEST_CASE("identities are kept to the last bit") {
   const TempDir dir;
   const auto key = shelf_key("a");
-  const std::vector<source::Identity> identities = {{0, 0}, {~0ull, -1}, {1, INT64_MIN}, {1ull << 63, INT64_MAX}};
+  const std::vector<store::Identity> identities = {{0, 0}, {~0ull, -1}, {1, INT64_MIN}, {1ull << 63, INT64_MAX}};
   {
     Cache cache(disk_settings(dir));
     const auto shelf = cache.open(key, 10);

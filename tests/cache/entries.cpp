@@ -17,7 +17,7 @@ cache::ShelfKey shelf_key(const std::string& uri, cache::Form form) {
   return {uri, "f1", "image", form == cache::Form::kPrepared ? "planes 1" : ""};
 }
 
-source::Identity identity_of(uint64_t sample) {
+store::Identity identity_of(uint64_t sample) {
   return {sample * 1'000'003 + 17, static_cast<int64_t>(sample) * 1'000'000'007 - 5};
 }
 

@@ -12,7 +12,7 @@ namespace spdld::test {
 constexpr uint64_t kMiB = 1u << 20;
 
 cache::ShelfKey shelf_key(const std::string& uri, cache::Form form = cache::Form::kPrepared);
-source::Identity identity_of(uint64_t sample);
+store::Identity identity_of(uint64_t sample);
 std::vector<uint8_t> entry_of(uint64_t sample, uint64_t bytes);
 bool is_entry_of(uint64_t sample, const uint8_t* bytes, uint64_t count);
 

@@ -5,7 +5,7 @@ from pathlib import Path
 LOWEST = ("proto", "config")
 SIBLINGS = ("source", "sampler", "media", "mixing", "memory")
 # What stands above the media knows none of them, but for the values that `from` takes out of JSON.
-BELOW_PIPELINE = (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS), "daemon/media/text/json", "daemon/batch",
+BELOW_PIPELINE = (*LOWEST, "daemon/base", "daemon/store", *(f"daemon/{room}" for room in SIBLINGS), "daemon/media/text/json", "daemon/batch",
                   "daemon/cache", "daemon/rows")
 
 # Room (a folder) -> the rooms whose headers it may include, beside its own; "NAME/" stands for all rooms below NAME. The
@@ -16,6 +16,7 @@ ROOMS = {
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
+    "daemon/source": (*LOWEST, "daemon/base", "daemon/store"),
     **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
@@ -29,8 +30,8 @@ ROOMS = {
     "daemon/store/credentials": (*LOWEST, "daemon/base", "daemon/store/http"),
     "daemon/store/s3": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/http", "daemon/store/credentials"),
     "daemon/memory": (*LOWEST, "proto/cuda", "daemon/base"),
-    "daemon/cache": (*LOWEST, "daemon/base", "daemon/source"),
-    "daemon/rows": (*LOWEST, "daemon/base", "daemon/source", "daemon/media"),
+    "daemon/cache": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
+    "daemon/rows": (*LOWEST, "daemon/base", "daemon/store", "daemon/source", "daemon/media"),
     "daemon/batch": (*LOWEST, "daemon/base", *(f"daemon/{room}" for room in SIBLINGS)),
     "daemon/pipeline": (*BELOW_PIPELINE,),
     "daemon/delivery": (*BELOW_PIPELINE,),

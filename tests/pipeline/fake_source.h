@@ -26,7 +26,7 @@ class FakeListing final : public source::Listing {
   std::span<const uint64_t> archive_starts() const override { return archive_starts_; }
   uint64_t size() const override { return size_; }
   std::span<const source::Field> fields() const override { return fields_; }
-  source::Extent locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
+  store::Locator locate(uint64_t, source::FieldId) const override { return {"x", 0, -1, {}}; }
   int64_t integer(uint64_t sample, source::FieldId) const override {
     if (sample == short_at_ && shortages_.fetch_sub(1) > 0) throw std::bad_alloc();
     return static_cast<int64_t>(sample) % 7;

@@ -27,7 +27,7 @@ class WatchedListing final : public source::Listing {
   WatchedListing(uint64_t size, std::function<void(uint64_t)> on_decode) : inner_(size), on_decode_(on_decode) {}
   uint64_t size() const override { return inner_.size(); }
   std::span<const source::Field> fields() const override { return inner_.fields(); }
-  source::Extent locate(uint64_t sample, source::FieldId field) const override { return inner_.locate(sample, field); }
+  store::Locator locate(uint64_t sample, source::FieldId field) const override { return inner_.locate(sample, field); }
   int64_t integer(uint64_t sample, source::FieldId field) const override {
     on_decode_(sample);
     return inner_.integer(sample, field);

@@ -124,7 +124,7 @@ TEST_CASE("random trees with links are listed as torchvision lists them") {
   }
 }
 
-TEST_CASE("fields: image is an extent, class a number, path the name") {
+TEST_CASE("fields: image is an locator, class a number, path the name") {
   const TempFolder temp;
   temp.file("a/1.jpg");
   temp.file("b/2.jpg");
@@ -138,12 +138,12 @@ TEST_CASE("fields: image is an extent, class a number, path the name") {
     CHECK(listing->find_field("image", nullptr)->kind == FieldKind::kFetched);
     CHECK(listing->find_field("class", nullptr)->kind == FieldKind::kInteger);
     CHECK(listing->find_field("path", nullptr)->kind == FieldKind::kText);
-    const Extent extent = listing->locate(1, image);
-    CHECK(std::string(extent.folder) + extent.path.data() == temp / "b/2.jpg");  // ends in NUL
-    CHECK(std::string(extent.folder) == temp / "b/");
-    CHECK(extent.path == "2.jpg");
-    CHECK(extent.offset == 0);
-    CHECK(extent.length == -1);
+    const Locator locator = listing->locate(1, image);
+    CHECK(std::string(locator.folder) + locator.path.data() == temp / "b/2.jpg");  // ends in NUL
+    CHECK(std::string(locator.folder) == temp / "b/");
+    CHECK(locator.path == "2.jpg");
+    CHECK(locator.offset == 0);
+    CHECK(locator.length == -1);
     CHECK(listing->locate(1, label).path.empty());
     CHECK(listing->name(1) == "b/2.jpg");
     CHECK(listing->memory_bytes() > 0);

@@ -46,8 +46,8 @@ FieldId id_of(const Listing& listing, const std::string& name) {
 }
 
 std::string content_path(const Listing& listing, uint64_t sample, FieldId field) {
-  const Extent extent = listing.locate(sample, field);
-  return std::string(extent.folder) + std::string(extent.path);
+  const Locator locator = listing.locate(sample, field);
+  return std::string(locator.folder) + std::string(locator.path);
 }
 
 }  // namespace

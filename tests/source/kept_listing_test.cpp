@@ -68,10 +68,10 @@ Told told(const Listing& listing) {
   for (uint64_t i = 0; i < listing.size(); ++i) {
     all.names.push_back(listing.name(i));
     for (size_t field = 0; field < listing.fields().size(); ++field) {
-      const Extent extent = listing.locate(i, static_cast<FieldId>(field));
-      all.names.push_back(std::string(extent.folder) + std::string(extent.path));
-      all.extents.push_back(extent.offset);
-      all.extents.push_back(static_cast<uint64_t>(extent.length));
+      const Locator locator = listing.locate(i, static_cast<FieldId>(field));
+      all.names.push_back(std::string(locator.folder) + std::string(locator.path));
+      all.extents.push_back(locator.offset);
+      all.extents.push_back(static_cast<uint64_t>(locator.length));
     }
   }
   all.remarks.assign(listing.remarks().begin(), listing.remarks().end());

@@ -26,17 +26,17 @@ std::vector<std::string> field_names(const Listing& listing) {
   return names;
 }
 
-// A field's bytes, by its extent; "-" where the sample lacks it.
+// A field's bytes, by its locator; "-" where the sample lacks it.
 std::string content(const Listing& listing, uint64_t sample, const std::string& field) {
   FieldId id = 0;
   REQUIRE(listing.find_field(field, &id) != nullptr);
-  const Extent extent = listing.locate(sample, id);
-  if (extent.path.empty()) return "-";
-  std::ifstream file(std::string(extent.folder) + extent.path.data(), std::ios::binary);
-  std::string bytes(static_cast<size_t>(extent.length), '\0');
-  file.seekg(static_cast<std::streamoff>(extent.offset));
-  file.read(bytes.data(), extent.length);
-  REQUIRE(file.gcount() == extent.length);
+  const Locator locator = listing.locate(sample, id);
+  if (locator.path.empty()) return "-";
+  std::ifstream file(std::string(locator.folder) + locator.path.data(), std::ios::binary);
+  std::string bytes(static_cast<size_t>(locator.length), '\0');
+  file.seekg(static_cast<std::streamoff>(locator.offset));
+  file.read(bytes.data(), locator.length);
+  REQUIRE(file.gcount() == locator.length);
   return bytes;
 }
 

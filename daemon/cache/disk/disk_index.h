@@ -39,7 +39,7 @@ class DiskIndex {
 
  private:
   struct Place {  // of an entry; constant once a word leads to it, but for `generation`
-    source::Identity identity;
+    store::Identity identity;
     uint64_t offset : 63 = 0, is_prepared : 1 = 0;
     uint64_t checksum = 0;
     uint32_t bytes = 0;

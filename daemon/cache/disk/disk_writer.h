@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "daemon/cache/cache.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/store/object.h"
 
 namespace spdld::cache {
 
@@ -21,7 +21,7 @@ class DiskShelf;
 struct DiskWrite {
   DiskShelf* shelf = nullptr;
   uint64_t sample = 0;
-  source::Identity identity;
+  store::Identity identity;
   uint32_t generation = 0;
   Form form = Form::kEncoded;
   std::unique_ptr<uint8_t[]> bytes = {};

@@ -19,13 +19,13 @@
 
 #include "daemon/base/result.h"
 #include "daemon/cache/cache.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/store/object.h"
 
 namespace spdld::cache {
 
 struct IndexRecord {
   uint64_t sample = 0;
-  source::Identity identity;
+  store::Identity identity;
   uint64_t offset = 0, bytes = 0;
   uint64_t checksum = 0;
   Form form = Form::kEncoded;

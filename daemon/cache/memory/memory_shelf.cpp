@@ -6,7 +6,7 @@
 namespace spdld::cache {
 
 struct alignas(64) MemoryShelf::Header {
-  source::Identity identity;
+  store::Identity identity;
   uint64_t bytes = 0;      // of the entry, without this header
   uint64_t footprint = 0;  // all that it takes in its segment
   std::atomic<uint32_t> generation{0};
@@ -178,7 +178,7 @@ uint8_t* MemoryShelf::place_alone(uint64_t bytes) {
   return segments_.back().memory();
 }
 
-void MemoryShelf::keep(uint64_t sample, uint8_t* memory, const source::Identity& identity) {
+void MemoryShelf::keep(uint64_t sample, uint8_t* memory, const store::Identity& identity) {
   Header* header = Header::of(memory);
   header->identity = identity;
   entries_.fetch_add(1, std::memory_order_relaxed);

@@ -35,7 +35,7 @@ class MemoryShelf {
   enum class Refusal : uint8_t { kNone, kNoRoom, kTaken };  // kTaken: another thread has put it in, or is about to
   // Memory for an entry's bytes, aligned to 64; nullptr: see refusal.
   uint8_t* reserve(uint64_t sample, uint64_t bytes, Form form, uint32_t generation, Refusal& refusal);
-  void keep(uint64_t sample, uint8_t* memory, const source::Identity& identity);
+  void keep(uint64_t sample, uint8_t* memory, const store::Identity& identity);
   void end_room(uint64_t sample, uint8_t* memory, bool kept);
   bool has_room(uint64_t bytes) const;
 

@@ -1,0 +1,30 @@
+// The place of bytes: a range of a local file or of an object in a remote store. A value that borrows its texts.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "daemon/store/object.h"
+
+namespace spdld::store {
+
+class Store;
+
+// The object is named by `folder` followed by `path`. Both live as long as what gave the locator, and `path` ends in
+// NUL. They are apart so that a million paths don't each hold the folder's name.
+struct Locator {
+  std::string_view path;  // empty: there are no such bytes
+  uint64_t offset = 0;
+  int64_t length = -1;      // -1: to the end of the object
+  std::string_view folder;  // ends in '/', or is empty
+  // Where the bytes are a part of longer ones: the bytes that the object had when the parts were counted. An object of
+  // another size is bad content. 0: not known.
+  uint64_t object_bytes = 0;
+  int16_t followed_by = -1;  // a piece that is gathered: this byte follows it; -1: none does
+  // The store that has the object; null: it is a local file.
+  Store* store = nullptr;
+  // Of a remote object as it was listed. An object of another identity is bad content. A size of 0: not known.
+  Identity identity = {};
+};
+
+}  // namespace spdld::store
