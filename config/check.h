@@ -165,6 +165,14 @@ const std::vector<Parameter>& rows_keys();
 const std::vector<Parameter>& order_keys();
 const std::vector<Parameter>& batch_keys();
 
+// Reads `users` and `groups` of a table of the daemon's file.
+struct Allowed;
+Allowed check_allowed(const TableReader& reader);
+// Checks one table of [[data.stores]], whose keys are store_keys().
+struct StoreSettings;
+StoreSettings check_store(const Node& node, const std::string& key, Complaints& complaints);
+const std::vector<Parameter>& store_keys();
+
 // The tables of the daemon's file, in its order.
 struct DaemonSection {
   std::string_view name;

@@ -64,7 +64,7 @@ Parameter texts_key(std::string_view name, std::string_view help) {
 // In the order of the file. The defaults are DaemonSettings' own.
 std::span<const DaemonSection> daemon_sections() {
   static const DaemonSettings defaults;
-  static const std::array<DaemonSection, 12> table = {{
+  static const std::array<DaemonSection, 13> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
@@ -121,7 +121,8 @@ std::span<const DaemonSection> daemon_sections() {
          .fallback = Value(defaults.gpu_enabled)},
         size_key("slot_bytes_max", "of one GPU's memory", defaults.gpu_slot_bytes_max),
         size_key("staging_bytes_max", "pinned memory for copies to one GPU", defaults.gpu_staging_bytes_max)}},
-      {"data", {texts_key("roots", "folders a source must lie in")}},
+      {"data",
+       {texts_key("roots", "folders a source must lie in"), texts_key("stores", "remote stores a source may lie in")}},
       {"data.roots",
        {{.name = "path", .type = Type::kText, .help = "of the folder"},
         texts_key("users", "who may send specs over it"),
@@ -130,6 +131,7 @@ std::span<const DaemonSection> daemon_sections() {
          .type = Type::kFlag,
          .help = "whether symlinks below it may lead out of the roots",
          .fallback = Value(false)}}},
+      {"data.stores", store_keys()},
       {"pipelines", {text_key("dir", "folder of the named pipelines")}},
       {"pipelines.cpu_weight",
        {{.name = "NAME",
@@ -283,7 +285,8 @@ void check_gpu(const Node& node, DaemonSettings& settings, Complaints& complaint
   settings.gpu_staging_bytes_max = static_cast<uint64_t>(reader.integer("staging_bytes_max"));
 }
 
-// `users` and `groups` of a table.
+}  // namespace
+
 Allowed check_allowed(const TableReader& reader) {
   Allowed allowed{.users = reader.texts("users"), .groups = reader.texts("groups")};
   for (const auto& group : allowed.groups) {
@@ -291,6 +294,8 @@ Allowed check_allowed(const TableReader& reader) {
   }
   return allowed;
 }
+
+namespace {
 
 // A path, or a table of a path and of who may send specs over it.
 DataRoot check_root(const Node& node, const std::string& key, Complaints& complaints) {
@@ -322,9 +327,23 @@ DataRoot check_root(const Node& node, const std::string& key, Complaints& compla
   return root;
 }
 
+void check_stores(const TableReader& reader, DaemonSettings& settings) {
+  const Node* stores = reader.find("stores");
+  if (stores == nullptr) return;
+  const auto* list = stores->list();
+  if (list == nullptr) {
+    return reader.complain(
+        "stores", "must be tables that are each written [[data.stores]], not " + std::string(kind_of(*stores)));
+  }
+  for (size_t i = 0; i < list->size(); ++i)
+    settings.data_stores.push_back(
+        check_store((*list)[i], "data.stores[" + std::to_string(i) + "]", reader.complaints()));
+}
+
 void check_data(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "data", keys_of("data"), complaints);
   reader.refuse_unknown();
+  check_stores(reader, settings);
   const Node* roots = reader.find("roots");
   if (roots == nullptr) return;
   const auto* list = roots->list();
@@ -396,7 +415,8 @@ void check_pipelines(const Node& node, DaemonSettings& settings, Complaints& com
 std::vector<std::string> daemon_keys() {
   std::vector<std::string> all;
   for (const auto& section : daemon_sections()) {
-    if (section.name == "data.roots") continue;  // of tables in a list: "data.roots" itself stands for them
+    // Of tables in a list: "data.roots" itself stands for them.
+    if (section.name == "data.roots" || section.name == "data.stores") continue;
     for (const auto& key : section.keys) all.push_back(std::string(section.name) + "." + std::string(key.name));
   }
   return all;

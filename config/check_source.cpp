@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/check.h"
+#include "config/remote_uri.h"
 #include "config/uri_pattern.h"
 
 namespace spdld::config {
@@ -28,7 +29,13 @@ const std::vector<Parameter>& source_keys() {
        .type = Type::kChoice,
        .help = "what happens where a folder can't be read, an archive was cut, or a sample lacks a member",
        .fallback = Value(std::string("refuse")),
-       .choices = {"refuse", "warn"}}};
+       .choices = {"refuse", "warn"}},
+      {.name = "check_listing",
+       .type = Type::kChoice,
+       .help =
+           "of a remote folder: whether its listing that was kept is checked as a whole, or by a sample of its pages",
+       .fallback = Value(std::string("whole")),
+       .choices = {"whole", "sample"}}};
   return keys;
 }
 
@@ -96,7 +103,8 @@ LocalPath local_path_of(const std::string& uri, const std::filesystem::path& fol
   std::string path = uri;
   if (const auto scheme = scheme_of(uri); !scheme.empty()) {
     if (scheme != "file") {
-      return {"", in_quotes(scheme) + " is not supported by this version: give a local path or file:///..."};
+      return {"", in_quotes(scheme) +
+                      " is not supported by this version: give a local path, file:///..., s3://... or https://..."};
     }
     auto rest = std::string_view(uri).substr(scheme.size() + 1);
     if (rest.starts_with("//localhost/")) rest.remove_prefix(11);
@@ -154,7 +162,7 @@ std::vector<std::string_view> names_of(std::span<const Parameter> keys) {
 // are for complaints.
 std::string check_uri(const std::string& uri, const std::string& type, const std::filesystem::path& folder,
                       const std::string& key, int line, Complaints& complaints) {
-  auto [path, error] = local_path_of(uri, folder);
+  auto [path, error] = is_remote(uri) ? LocalPath{uri, remote_uri_fault(uri)} : local_path_of(uri, folder);
   if (error.empty() && type == "webdataset") error = pattern_error(path);
   if (!error.empty()) complaints.add(line, key, std::move(error));
   return std::move(path);
@@ -222,6 +230,7 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
     }
   }
   if (reader.text("on_missing") == "warn") spec.on_missing = OnMissing::kWarn;
+  spec.samples_listing = reader.text("check_listing") == "sample";
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());
   always.insert(always.end(), others.begin(), others.end());

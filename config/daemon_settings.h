@@ -25,6 +25,28 @@ struct DataRoot {
   friend bool operator==(const DataRoot&, const DataRoot&) = default;
 };
 
+// A remote store, or a part of one, and how it is asked. Of several that fit an object the one with the longest uri
+// counts. The users in `senders` may send specs of their own whose data lie there.
+struct StoreSettings {
+  std::string uri;  // the beginning that its objects' uris have: "s3://bucket/folder", "https://data.example.org"
+  Allowed senders = {};
+  // Of S3. Empty: as the environment says (AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION), else Amazon's own.
+  std::string endpoint = {}, region = {};
+  bool path_style = false;           // the bucket stands in the path, and not before the endpoint's name
+  std::string credentials = "auto";  // "auto", "environment", "profile:NAME", "container", "instance", "anonymous", ...
+  std::filesystem::path ca_file = {};  // authorities of its certificate; empty: the system's
+  uint32_t connections_max = 64;       // requests at once
+  uint32_t requests_per_s_max = 0;     // 0: no limit
+  uint64_t bytes_per_s_max = 0;        // 0: no limit
+  uint32_t connect_ms_max = 5'000, attempt_ms_max = 60'000, total_ms_max = 60'000;
+  uint64_t floor_bytes_per_s = 1'024;  // a reply that comes more slowly for ten seconds is a fault
+  uint32_t attempts_max = 6;
+  double hedge_percent = 0;        // this share of reads, the slowest, is asked for a second time; 0: none
+  bool follows_redirects = false;  // of a web server
+  bool link_local = false;         // its address may be link-local
+  friend bool operator==(const StoreSettings&, const StoreSettings&) = default;
+};
+
 struct DaemonSettings {
   std::filesystem::path socket_path = "/run/spdld/spdld.sock";
   uint32_t socket_mode = 0660;
@@ -82,7 +104,9 @@ struct DaemonSettings {
   uint64_t gpu_slot_bytes_max = 4ull << 30;     // of one GPU's memory, for the slots of all rings on it
   uint64_t gpu_staging_bytes_max = 1ull << 30;  // of pinned host memory, for the copies to one GPU
 
-  std::vector<DataRoot> data_roots;       // a source must lie in one of them; empty: anywhere the daemon can read
+  std::vector<DataRoot> data_roots;  // a source must lie in one of them; empty: anywhere the daemon can read
+  // Without roots and stores a source may lie anywhere. With either, a remote source must lie in one of the stores.
+  std::vector<StoreSettings> data_stores;
   std::filesystem::path pipelines_dir;    // NAME.toml is the named pipeline NAME; empty: none
   std::map<std::string, Allowed> access;  // by pipeline name; "*": all others. Without an entry: daemon's uid and root
   std::map<std::string, double> cpu_weights;  // by the name of a named pipeline, in place of what its own file says

@@ -90,6 +90,7 @@ Json full_source_json(const SourceSpec& source) {
   }
   if (!source.fingerprint.empty()) object["fingerprint"] = source.fingerprint;
   if (source.on_missing == OnMissing::kWarn) object["on_missing"] = "warn";
+  if (source.samples_listing) object["check_listing"] = "sample";
   add_selection(source, object);
   return object;
 }

@@ -114,6 +114,9 @@ struct SourceSpec : Selection {
   std::string name = {};  // [A-Za-z_][A-Za-z0-9_-]*, unique
   double weight = 0;      // all sources have one, or none has (0): then the number of samples counts
   OnMissing on_missing = OnMissing::kRefuse;
+  // Whether a listing of a remote store that was kept counts as unchanged where some of its pages are; false: the store
+  // is asked for the whole list.
+  bool samples_listing = false;
 };
 
 std::string uris_text(const SourceSpec& source);  // for people: "/a/x.tar, /b/*.tar"

@@ -175,6 +175,19 @@ Folders open_roots(const config::DaemonSettings& settings, const control::Client
   return folders;
 }
 
+AllowedUris data_stores(const config::DaemonSettings& settings) {
+  AllowedUris uris{.is_bound = !settings.data_roots.empty() || !settings.data_stores.empty()};
+  for (const auto& store : settings.data_stores) uris.beginnings.push_back(store.uri);
+  return uris;
+}
+
+AllowedUris open_stores(const config::DaemonSettings& settings, const control::Client& client) {
+  AllowedUris uris{.is_bound = true};
+  for (const auto& store : settings.data_stores)
+    if (is_among(store.senders, client)) uris.beginnings.push_back(store.uri);
+  return uris;
+}
+
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path) {
   std::error_code error;
   const auto real = std::filesystem::weakly_canonical(path, error);

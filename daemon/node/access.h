@@ -35,6 +35,16 @@ bool may_use(const config::DaemonSettings& settings, const std::string& pipeline
 Folders data_roots(const config::DaemonSettings& settings);
 Folders open_roots(const config::DaemonSettings& settings, const control::Client& client);
 
+// The beginnings of uris below which remote sources may lie.
+struct AllowedUris {
+  std::vector<std::string> beginnings = {};
+  bool is_bound = false;  // false: they may lie anywhere
+};
+// Those of all the stores of the file, for the owner's specs and named pipelines; and those over which this client, who
+// is not the owner, may send specs.
+AllowedUris data_stores(const config::DaemonSettings& settings);
+AllowedUris open_stores(const config::DaemonSettings& settings, const control::Client& client);
+
 // Does `path`, symlinks resolved, lie in `folder`, or in one of `folders`?
 bool lies_in(const std::filesystem::path& folder, const std::filesystem::path& path);
 // Where a folder's links are followed, its own text is enough for a path.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/load.h"
+#include "config/remote_uri.h"
 #include "config/uri_pattern.h"
 #include "daemon/base/log.h"
 #include "daemon/node/access.h"
@@ -60,13 +61,26 @@ std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
   return lists;
 }
 
-// The first of its paths that lies in none of the folders.
+// The first of its remote uris that lies in none of the stores.
+std::string uri_outside(const config::PipelineSpec& spec, const AllowedUris& stores) {
+  if (!stores.is_bound) return "";
+  const auto is_inside = [&](const std::string& uri) {
+    return std::any_of(stores.beginnings.begin(), stores.beginnings.end(),
+                       [&](const std::string& beginning) { return config::lies_below(uri, beginning); });
+  };
+  for (const auto& source : spec.sources)
+    for (const std::string& uri : source.uris)
+      if (config::is_remote(uri) && !is_inside(uri)) return uri;
+  return "";
+}
+
+// The first of its local paths that lies in none of the folders.
 std::string path_outside(const config::PipelineSpec& spec, const Folders& folders) {
   Folders of_data = folders;
   std::erase_if(of_data, [](const Folder& folder) { return folder.lists_only; });
   for (const auto& source : spec.sources)
     for (const std::string& place : config::places_of(source))
-      if (!lies_in_any(of_data, place)) return place;
+      if (!config::is_remote(place) && !lies_in_any(of_data, place)) return place;
   for (const std::string& list : lists_of(spec))
     if (!lies_in_any(folders, list)) return list;
   return "";
@@ -125,7 +139,7 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
     }
   };
   const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
-  const Opener opener{client.uid, request.pipeline, per_user_max, resolved->within};
+  const Opener opener{client.uid, request.pipeline, per_user_max, resolved->within, resolved->stores};
   const Status status = pipelines_.open(resolved->spec, opener, std::move(opening));
   if (!status) reply->refused(status.error());
 }
@@ -137,17 +151,20 @@ Result<Node::Resolved> Node::resolve_spec(const control::Client& client, const c
 Result<Node::Resolved> Node::resolve_sent(const control::Client& client, const control::AttachRequest& request) const {
   const bool owns = is_owner(client.uid);
   const Folders folders = owns ? data_roots(options_.settings) : open_roots(options_.settings, client);
-  if (!owns && folders.empty())
+  const AllowedUris stores = owns ? data_stores(options_.settings) : open_stores(options_.settings, client);
+  if (!owns && folders.empty() && stores.beginnings.empty())
     return refuse_spec(client.uid, "specs to this spdld, which runs as " + user_name(geteuid()));
   auto loaded = request.spec_is_json ? config::load_pipeline_json(request.spec, "spec", request.spec_folder)
                                      : config::load_pipeline_toml(request.spec, "spec", request.spec_folder);
   if (!loaded) return Error{Trouble::kUsage, loaded.sentences()};
-  if (folders.empty()) return Resolved{std::move(*loaded.value)};
-  const std::string outside = path_outside(*loaded.value, folders);
-  if (outside.empty()) return Resolved{std::move(*loaded.value), folders};
-  if (owns) return Error{Trouble::kDenied, outside + " lies outside the data roots that the operator allows"};
+  std::string outside = uri_outside(*loaded.value, stores);
+  if (outside.empty() && (!owns || !folders.empty())) outside = path_outside(*loaded.value, folders);
+  if (outside.empty()) return Resolved{std::move(*loaded.value), folders, stores};
+  if (owns)
+    return Error{Trouble::kDenied, outside + " lies outside the data roots and stores that the operator allows"};
   std::string open;
   for (const auto& folder : folders) open += (open.empty() ? "" : ", ") + folder.path.string();
+  for (const auto& beginning : stores.beginnings) open += (open.empty() ? "" : ", ") + beginning;
   return refuse_spec(client.uid, "specs over " + outside + " to this spdld, where " + open + " is open to that user");
 }
 
@@ -161,12 +178,13 @@ Result<Node::Resolved> Node::resolve_named(const control::Client& client, const 
   auto loaded = config::load_pipeline_file(file);
   if (!loaded) return unfit_pipeline(client, name, Trouble::kUsage, loaded.sentences());
   Folders folders = data_roots(settings);
-  if (folders.empty()) return Resolved{std::move(*loaded.value)};
-  folders.push_back({.path = settings.pipelines_dir, .lists_only = true});
-  const std::string outside = path_outside(*loaded.value, folders);
-  if (outside.empty()) return Resolved{std::move(*loaded.value), folders};
+  const AllowedUris stores = data_stores(settings);
+  if (!folders.empty()) folders.push_back({.path = settings.pipelines_dir, .lists_only = true});
+  std::string outside = uri_outside(*loaded.value, stores);
+  if (outside.empty() && !folders.empty()) outside = path_outside(*loaded.value, folders);
+  if (outside.empty()) return Resolved{std::move(*loaded.value), folders, stores};
   return unfit_pipeline(client, name, Trouble::kDenied,
-                        outside + " lies outside the data roots that the operator allows");
+                        outside + " lies outside the data roots and stores that the operator allows");
 }
 
 }  // namespace spdld::node

@@ -87,7 +87,9 @@ Node::Node(Options options)
       daemon_id_(make_daemon_id()),
       started_ns_(monotonic_ns()),
       cpu_limit_(usable_cores()),
+      stores_(options_.settings.data_stores),
       fetcher_(std::make_unique<source::LocalFetcher>(options_.settings.fetch_concurrency)),
+      router_(std::make_unique<source::FetchRouter>(*fetcher_)),
       cache_(std::make_unique<cache::Cache>(cache_settings(options_.settings))),
       pool_(budget(options_.settings, cpu_limit_)),
       contexts_(make_contexts(pool_.threads(), options_.settings)),
@@ -97,12 +99,12 @@ Node::Node(Options options)
                          [this](const std::string& why) { loop_.post([this, why] { give_up(why); }); })),
       pipelines_(loop_,
                  {.pool = pool_,
-                  .fetcher = *fetcher_,
+                  .fetcher = *router_,
                   .contexts = contexts_,
                   .cache = *cache_,
                   .fetch_max = options_.settings.fetch_concurrency,
                   .listings = listings_folder(options_.settings)},
-                 pipeline_limits(options_.settings)),
+                 stores_, pipeline_limits(options_.settings)),
       seating_({.loop = loop_,
                 .settings = options_.settings,
                 .host_memory = host_memory_,
@@ -221,6 +223,7 @@ void Node::drain(std::string_view why) {
   server_->stop("spdld stops (" + std::string(why) + ")");
   std::error_code ignored;
   if (socket_is_own_) std::filesystem::remove(options_.settings.socket_path, ignored);
+  stores_.stop();  // nobody waits for what they read any more
   drain_limit_.start(kDrainLimit, [] {
     log::error("stopping took more than {} s: some decoding did not end", kDrainLimit.count());
     std::_Exit(1);  // the kernel takes back what the threads still hold
@@ -254,6 +257,7 @@ void Node::take_settings(const config::DaemonSettings& read) {
   if (!options_.log_level.empty()) settings.log_level = options_.log_level;
   tuning_.set_settings(settings);
   pipelines_.set_weights(settings.cpu_weights);
+  stores_.set_settings(settings.data_stores);
   pipelines_.set_limits(pipeline_limits(settings));
   server_->set_limits(user_limits(settings));
   log::set_level(settings.log_level);
@@ -279,6 +283,8 @@ Node::View Node::view() const {
           gpus_,
           seating_.quarantine(),
           *cache_,
+          stores_,
+          *router_,
           tuning_,
           seating_.ring_use()};
 }

@@ -22,6 +22,8 @@
 #include "daemon/node/seating.h"
 #include "daemon/node/service_supervisor.h"
 #include "daemon/node/tuning.h"
+#include "daemon/source/fetch_router.h"
+#include "daemon/store/remote/remote_stores.h"
 
 namespace spdld::node {
 
@@ -66,6 +68,8 @@ class Node final : public control::Service {
     const memory::Gpus& gpus;
     const Quarantine& quarantine;
     const cache::Cache& cache;
+    const store::remote::RemoteStores& stores;
+    const source::FetchRouter& router;
     const Tuning& tuning;
     std::map<uid_t, RingUse> ring_use;
   };
@@ -76,6 +80,7 @@ class Node final : public control::Service {
   struct Resolved {
     config::PipelineSpec spec;
     std::vector<source::Bounds::Folder> within = {};
+    AllowedUris stores = {};  // its remote sources
   };
   Result<Resolved> resolve_spec(const control::Client& client, const control::AttachRequest& request) const;
   Result<Resolved> resolve_sent(const control::Client& client, const control::AttachRequest& request) const;
@@ -97,7 +102,9 @@ class Node final : public control::Service {
   const std::string daemon_id_;
   const uint64_t started_ns_;
   const CpuLimit cpu_limit_;
+  store::remote::RemoteStores stores_;
   std::unique_ptr<source::LocalFetcher> fetcher_;
+  std::unique_ptr<source::FetchRouter> router_;  // to both
   std::unique_ptr<cache::Cache> cache_;
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;

@@ -27,9 +27,11 @@ bool is_sent(const Pipelines::Entry& entry) { return entry.named_as.empty() && !
 
 }  // namespace
 
-Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, const Limits& limits)
+Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, store::remote::RemoteStores& stores,
+                     const Limits& limits)
     : loop_(loop),
       resources_(resources),
+      stores_(stores),
       limits_(limits),
       in_flight_(std::make_shared<ByteBudget>(limits.in_flight.node_bytes)),
       listing_(kListingThreads, limits.listings_per_user_max, is_owner) {}
@@ -42,6 +44,8 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
       (is_named ? "named " + opener.named_as : std::to_string(opener.uid)) + " " + config::full_json(spec);
   // The operator may change them.
   for (const auto& folder : opener.within) key += (folder.follow_links ? " linked " : " ") + folder.path.string();
+  if (opener.stores.is_bound) key += " bound";
+  for (const auto& beginning : opener.stores.beginnings) key += " " + beginning;
   const auto at = entries_.find(key);
   if (at != entries_.end() && at->second->is_in_use()) return wait_for(*at->second, std::move(opening));
   const size_t in_use = count_in_use(opener.uid);
@@ -56,7 +60,8 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   entry->key = key;
   entry->shown_name = same_name ? spec.name + "#" + std::to_string(same_name + 1) : spec.name;
   entry->spec = spec;
-  if (!opener.within.empty()) entry->bounds = bounds_of(opener);
+  if (!opener.within.empty()) entry->places.bounds = bounds_of(opener);
+  entry->places.stores = stores_.allow(opener.stores.beginnings, opener.stores.is_bound);
   entry->uid = opener.uid;
   entry->named_as = opener.named_as;
   entry->waiting.push_back(std::move(opening));
@@ -91,7 +96,7 @@ void Pipelines::list(Entry& entry) {
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
   const auto in_flight = std::make_shared<ByteBudget>(limits_.in_flight.pipeline_bytes,
                                                       is_sent(entry) ? user(entry.uid).in_flight : in_flight_);
-  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.bounds, owner, in_flight, entry.pipeline}](
+  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.places, owner, in_flight, entry.pipeline}](
                               const std::stop_token& stop) {
     loop_.post([this, key = what.key, outcome = list_now(what, stop)] { on_listed(key, outcome); });
   });
@@ -134,7 +139,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
     };
   }
   auto listing =
-      source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept, wanted, what.bounds, cutter);
+      source::open_listings(what.spec.sources, progress, stop, resources_.listings, &kept, wanted, what.places, cutter);
   if (!kept.trouble.empty()) log::warn("{}", kept.trouble);
   loop_.post([this, key = what.key, kept] {
     if (const auto at = entries_.find(key); at != entries_.end()) at->second->kept = kept;
@@ -143,6 +148,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   pipeline::Resources resources = resources_;
   resources.fetch_owner = what.owner;
   resources.budget = what.in_flight;
+  resources.fetch_max = std::max(resources.fetch_max, listing->remote_concurrency());
   return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 

@@ -15,12 +15,14 @@
 #include "daemon/base/byte_budget.h"
 #include "daemon/base/event_loop.h"
 #include "daemon/base/result.h"
+#include "daemon/node/access.h"
 #include "daemon/node/cpu_share.h"
 #include "daemon/node/defaults.h"
 #include "daemon/node/listing_queue.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/listing.h"
+#include "daemon/store/remote/remote_stores.h"
 
 namespace spdld::node {
 
@@ -36,6 +38,7 @@ struct Opener {
   std::string named_as = {};                        // the name of one of the operator's pipelines; empty: it was sent
   size_t per_user_max = 0;                          // the most specs of this uid in use at once
   std::vector<source::Bounds::Folder> within = {};  // its files must lie in one of these; empty: anywhere
+  AllowedUris stores = {};                          // its remote objects
 };
 
 class Pipelines {
@@ -54,7 +57,7 @@ class Pipelines {
     std::string key;         // the owner and the spec
     std::string shown_name;  // unique among open pipelines: a second "train" is "train#2"
     config::PipelineSpec spec;
-    std::shared_ptr<const source::Bounds> bounds;  // where its files must lie; none: anywhere
+    source::Places places;  // where its files and objects must lie
     uid_t uid = 0;
     // The operator's name for it, which the table of access has; its own spec may say another. Empty: it was sent.
     std::string named_as;
@@ -70,7 +73,8 @@ class Pipelines {
     bool is_in_use() const { return listing || !idle_since_ns; }
   };
 
-  Pipelines(EventLoop& loop, const pipeline::Resources& resources, const Limits& limits);
+  Pipelines(EventLoop& loop, const pipeline::Resources& resources, store::remote::RemoteStores& stores,
+            const Limits& limits);
   ~Pipelines();  // stops listings under way
 
   // `opening.on_open` is called on the control thread: within this call where the pipeline is open, and never where the
@@ -107,7 +111,7 @@ class Pipelines {
   struct ToList {
     std::string key;
     config::PipelineSpec spec;
-    std::shared_ptr<const source::Bounds> bounds;
+    source::Places places;
     uint64_t owner = 0;                        // whose turn its reads take
     std::shared_ptr<ByteBudget> in_flight;     // of this pipeline
     std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
@@ -131,6 +135,7 @@ class Pipelines {
 
   EventLoop& loop_;
   const pipeline::Resources resources_;
+  store::remote::RemoteStores& stores_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<std::string, double> weights_;  // the operator's, by name
   Limits limits_;

@@ -124,6 +124,30 @@ Json cache_document(const Node::View& view, const control::Client& client) {
           {"damaged", report.damaged},           {"shelves", shelves}};
 }
 
+// What lies where is the owner's business.
+Json stores_document(const Node::View& view, const control::Client& client) {
+  Json stores = Json::array();
+  if (!is_owner(client.uid)) return stores;
+  for (const auto& store : view.stores.reports()) {
+    const bool is_failing = store.failing_since_ns != 0;
+    stores.push_back({{"uri", store.uri},
+                      {"requests", store.requests},
+                      {"failures", store.failures},
+                      {"attempts", store.attempts},
+                      {"retries", store.retries},
+                      {"hedges", store.hedges},
+                      {"under_way", store.under_way},
+                      {"connections", store.connections},
+                      {"bytes", store.bytes},
+                      {"shared_reads", view.router.statistics().shared.value()},
+                      {"duration_us_p50", store.duration_us_p50},
+                      {"duration_us_p99", store.duration_us_p99},
+                      {"failing_s", is_failing ? seconds(monotonic_ns() - store.failing_since_ns) : 0.0},
+                      {"last_trouble", store.last_trouble}});
+  }
+  return stores;
+}
+
 Json limits_document(const Node::View& view) {
   const auto& settings = view.options.settings;
   const control::UserLimits& sessions = view.server.users().limits();
@@ -213,6 +237,7 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"huge_pages", memory::huge_pages()}};
   out["decode"] = {{"sample_ms_max", settings.sample_ms_max}, {"sample_bytes_max", settings.sample_bytes_max}};
   out["cache"] = cache_document(view, client);
+  out["stores"] = stores_document(view, client);
   out["gpus"] = gpus_document(view);
   out["limits"] = limits_document(view);
   out["users"] = users_document(view, client);

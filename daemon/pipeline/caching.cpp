@@ -100,11 +100,16 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return {CacheForm::kEncoded, "decoded was asked for, but nothing here has a decoded form to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
-  if (!needs.reads_again()) return {CacheForm::kOff, "a run of one epoch reads every sample once"};
+  // What was fetched over a network is kept in any case: another job may want it, or this one after a restart.
+  const auto as_fetched = [&](std::string why) {
+    return needs.is_remote ? CacheChoice{CacheForm::kEncoded, "it comes from a remote store"}
+                           : CacheChoice{CacheForm::kOff, std::move(why)};
+  };
+  if (!needs.reads_again()) return as_fetched("a run of one epoch reads every sample once");
   if (!needs.why_unprepared.empty())
-    return {CacheForm::kOff, std::string(needs.why_unprepared) + ", and the system keeps files in memory by itself"};
+    return as_fetched(std::string(needs.why_unprepared) + ", and the system keeps files in memory by itself");
   if (needs.prepared_bytes_mean == 0)
-    return {CacheForm::kOff, "it has nothing to keep decoded, and the system keeps files in memory by itself"};
+    return as_fetched("it has nothing to keep decoded, and the system keeps files in memory by itself");
   const double whole =
       static_cast<double>(needs.samples) * static_cast<double>(needs.prepared_bytes_mean + kBytesPerEntry);
   const double share = static_cast<double>(needs.available_bytes) / whole;
@@ -112,7 +117,7 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (share >= 1) return {CacheForm::kDecoded, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
   const std::string percent = std::to_string(static_cast<int>(share * 100)) + " % of the samples fit: about " + sizes;
   if (share >= kWorthwhile) return {CacheForm::kDecoded, percent};
-  return {CacheForm::kOff, "only " + percent};
+  return as_fetched("only " + percent);
 }
 
 uint64_t Caching::mean_prepared_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
@@ -141,6 +146,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   has_rows_ = listing.has_rows();
   if (has_rows_) taken_ = records_among(taken_, listing);
   CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(), has_disk};  // the mean follows
+  needs.is_remote = listing.remote_concurrency() > 0;
   for (const FieldUse& use : uses)
     if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
   const auto& sources = mix.sources();

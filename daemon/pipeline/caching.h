@@ -56,6 +56,7 @@ struct CacheNeeds {
   bool has_disk = false;
   std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
   bool repeats = false;                  // a sample may come more than once in an epoch
+  bool is_remote = false;                // it lies in a remote store
 
   bool reads_again() const { return passes != 1 || repeats; }
 };

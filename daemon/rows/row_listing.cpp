@@ -74,6 +74,7 @@ class RowListing final : public Listing {
   uint64_t memory_bytes() const override { return records_->memory_bytes() + table_.memory_bytes(); }
   std::span<const std::string> classes() const override { return records_->classes(); }
   const source::Remarks& said() const override { return remarks_; }
+  unsigned remote_concurrency() const override { return records_->remote_concurrency(); }
   bool unchanged() const override { return records_->unchanged(); }
   std::span<const uint64_t> archive_starts() const override { return starts_; }
 

@@ -143,9 +143,9 @@ void refuse_extensions(const std::vector<std::string>& extensions, const std::st
                                         "...): an extension begins at a name's first dot, so keys must have none.");
 }
 
-ArchiveIndex index_archive(int fd, const std::string& path, std::string_view name, std::atomic<uint64_t>& done,
-                           const std::stop_token& stop) {
-  TarReader tar(fd, path);
+ArchiveIndex index_archive(store::View& archive, const std::string& path, std::string_view name,
+                           std::atomic<uint64_t>& done, const std::stop_token& stop) {
+  TarReader tar(archive, path);
   Indexer indexer(path, name);
   TarMember member;
   uint64_t told = 0;

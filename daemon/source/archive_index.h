@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/source/remarks.h"
+#include "daemon/store/view.h"
 
 namespace spdld::source {
 
@@ -32,11 +33,11 @@ struct ArchiveIndex {
   Remarks remarks;
 };
 
-// Reads the headers of the archive `fd`, whose base name `name` stands in remarks and `path` in errors; adds the bytes
+// Reads the headers of the archive, whose base name `name` stands in remarks and `path` in errors; adds the bytes
 // it has gone through to `done`, up to the file's size. Throws SetupError where the file is no tar, is unreadable, or
 // has too many extensions.
-ArchiveIndex index_archive(int fd, const std::string& path, std::string_view name, std::atomic<uint64_t>& done,
-                           const std::stop_token& stop);
+ArchiveIndex index_archive(store::View& archive, const std::string& path, std::string_view name,
+                           std::atomic<uint64_t>& done, const std::stop_token& stop);
 
 // Throws SetupError: there are more than kExtensionsMax extensions. The error names some of them.
 [[noreturn]] void refuse_extensions(const std::vector<std::string>& extensions, const std::string& where);

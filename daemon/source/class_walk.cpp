@@ -113,7 +113,7 @@ void ClassWalk::sort_out(const Pending& pending, std::string_view folders, std::
   const auto count = static_cast<uint32_t>(std::count(pictures.begin(), pictures.end(), '\0'));
   if (count == 0) return;
   source_.found.fetch_add(count, std::memory_order_relaxed);
-  files_.folders.push_back({pending.path, std::move(pictures), count});
+  files_.folders.push_back({pending.path, std::move(pictures), count, {}});
 }
 
 // Gone or closed to us: passed over, as os.walk does, and told as missing. Anything else may pass, and must not change

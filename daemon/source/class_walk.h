@@ -14,6 +14,7 @@
 #include "daemon/source/kept_folders.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/stamps.h"
+#include "daemon/store/object.h"
 
 namespace spdld::source {
 
@@ -44,6 +45,7 @@ struct ClassFiles {
     std::string path;      // relative to the root
     std::string pictures;  // their names, in order, each ended by NUL
     uint32_t count = 0;
+    std::vector<store::Identity> identities;  // of the pictures, where they lie in a remote store
   };
   std::vector<Folder> folders;  // in order of their paths
   Remarks remarks;

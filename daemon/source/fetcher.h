@@ -20,6 +20,12 @@ namespace spdld::source {
 class Fetcher;
 struct FetchRequest;
 
+// What a fetcher keeps with a request, from one use of the request to the next.
+class FetchState {
+ public:
+  virtual ~FetchState() = default;
+};
+
 using store::Identity;
 
 // The identity of a file as it is now. It differs as well where a file was written anew with its time of modification
@@ -44,6 +50,13 @@ struct FieldFetch {
   int kept_fd = -1;
   uint64_t kept_offset = 0, kept_bytes = 0;
   bool copy_failed = false;
+  // Between fetchers: what is left of the field for a fetcher of local files.
+  enum class Way : uint8_t {
+    kAll,        // as `want` says
+    kCopyAlone,  // the kept copy: `copy_failed` is set where it can't be read
+    kPassOver    // nothing: somebody else reads it
+  };
+  Way way = Way::kAll;
 };
 
 // Called once for each request, on a thread of the fetcher; must not block.
@@ -75,6 +88,7 @@ struct FetchRequest : ByteBudget::Holder {
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
                 // its kin; kMemory: the node is short of memory
 
+  std::unique_ptr<FetchState> state;  // the fetcher's, which reads from remote stores
   Fetcher* waits_for_room = nullptr;  // set by the fetcher that fetches it once the budget has room
   void on_room() override;
 };

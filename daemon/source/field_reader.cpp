@@ -105,7 +105,12 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   ByteBuffer& bytes = request.bytes[i];
   bytes.resize(0);
   field.unchanged = field.copy_failed = false;
-  if (field.want == Want::kNothing) return Done{};
+  if (field.want == Want::kNothing || field.way == FieldFetch::Way::kPassOver) return Done{};
+  if (field.way == FieldFetch::Way::kCopyAlone) {
+    field.copy_failed = !read_copy(field, bytes);
+    // A copy that only is not in memory has not failed.
+    return field.copy_failed && at_hand_ ? Status(bad("a copy is not at hand.")) : Status(Done{});
+  }
 
   const Listing& listing = *request.listing;
   if (listing.has_rows() && listing.gather(request.sample, field.field, pieces_)) {
@@ -136,6 +141,8 @@ Status FieldReader::find(const FetchRequest& request, FieldId field, Locator& lo
   if (locator.path.empty()) {
     return bad("the sample " + listing.name(request.sample) + " has no \"" + listing.fields()[field].name + "\".");
   }
+  // Remote bytes are asked for here only where the router had no memory to ask their store.
+  if (locator.store != nullptr) return Error{Trouble::kMemory, {}};
   path_.assign(locator.folder).append(locator.path);
   return Done{};
 }

@@ -5,6 +5,7 @@
 // folder above is passed over, where torchvision goes round some forty times.
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remarks.h"
+#include "daemon/source/remote_folder.h"
 #include "daemon/source/stamps.h"
 
 namespace spdld::source {
@@ -24,13 +26,23 @@ namespace {
 
 constexpr FieldId kImage = 0, kClass = 1;
 
+// Where the pictures lie, and how to see whether they are the same later.
+struct Origin {
+  std::string root;                          // ends in '/', or is empty
+  Stamps stamps = {};                        // of a local root
+  std::shared_ptr<store::Store> store = {};  // null: they are local
+  std::function<bool()> is_unchanged = {};   // of a remote root
+};
+
 class ImageFolder : public Listing {
  public:
   // Takes the classes' files one after the other, and lets go of each.
-  ImageFolder(std::string root, const struct stat& root_status, std::vector<std::string> classes,
-              std::vector<ClassFiles>& files)
-      : root_(std::move(root)), classes_(std::move(classes)) {
-    stamps_.add({}, root_status);
+  ImageFolder(Origin origin, std::vector<std::string> classes, std::vector<ClassFiles>& files)
+      : root_(std::move(origin.root)),
+        classes_(std::move(classes)),
+        stamps_(std::move(origin.stamps)),
+        store_(std::move(origin.store)),
+        is_unchanged_(std::move(origin.is_unchanged)) {
     reserve(files);
     Fingerprint fingerprint;
     fingerprint.add_text("image-folder");
@@ -51,8 +63,11 @@ class ImageFolder : public Listing {
   Locator locate(uint64_t sample, FieldId field) const override {
     if (field != kImage) return {};
     const Folder& folder = folder_of(sample);
-    return {.path = file_name(folder, sample), .offset = 0, .length = -1, .folder = folder.path};
+    Locator locator{.path = file_name(folder, sample), .offset = 0, .length = -1, .folder = folder.path};
+    if (store_) locator.store = store_.get(), locator.identity = identities_[sample];
+    return locator;
   }
+  unsigned remote_concurrency() const override { return store_ ? store_->concurrency() : 0; }
   int64_t integer(uint64_t sample, FieldId field) const override {
     if (field != kClass) return 0;
     return std::upper_bound(class_firsts_.begin(), class_firsts_.end(), sample) - class_firsts_.begin() - 1;
@@ -64,14 +79,15 @@ class ImageFolder : public Listing {
   const std::string& fingerprint() const override { return fingerprint_; }
   uint64_t memory_bytes() const override {
     uint64_t bytes = names_.capacity() + ends_.capacity() * sizeof(ends_[0]) +
-                     class_firsts_.capacity() * sizeof(class_firsts_[0]) + folders_.capacity() * sizeof(Folder);
+                     class_firsts_.capacity() * sizeof(class_firsts_[0]) + folders_.capacity() * sizeof(Folder) +
+                     identities_.capacity() * sizeof(identities_[0]);
     for (const Folder& folder : folders_) bytes += folder.path.capacity() + 1;
     return bytes;
   }
   std::span<const std::string> classes() const override { return classes_; }
   const Remarks& said() const override { return remarks_; }
   // A folder that could not be read has no stamp, and may be readable now.
-  bool unchanged() const override { return !has_unread_ && stamps_.unchanged(root_); }
+  bool unchanged() const override { return is_unchanged_ ? is_unchanged_() : !has_unread_ && stamps_.unchanged(root_); }
   std::span<const uint64_t> archive_starts() const override { return class_firsts_; }
 
  private:
@@ -90,12 +106,14 @@ class ImageFolder : public Listing {
     names_.reserve(bytes);
     ends_.reserve(samples);
     folders_.reserve(folders);
+    if (store_) identities_.reserve(samples);
     class_firsts_.reserve(files.size());
   }
 
   void append(const ClassFiles::Folder& folder) {
     folders_.push_back({root_ + folder.path + '/', ends_.size(), names_.size()});
     names_ += folder.pictures;
+    identities_.insert(identities_.end(), folder.identities.begin(), folder.identities.end());
     for (size_t end = folder.pictures.find('\0'); end != std::string::npos; end = folder.pictures.find('\0', end + 1)) {
       ends_.push_back(static_cast<uint32_t>(end));
     }
@@ -143,6 +161,9 @@ class ImageFolder : public Listing {
   Remarks remarks_;
   Stamps stamps_;  // of the folders, relative to the root
   bool has_unread_ = false;
+  const std::shared_ptr<store::Store> store_;
+  const std::function<bool()> is_unchanged_;
+  std::vector<store::Identity> identities_;  // of the samples in a store
 };
 
 std::vector<std::string> find_classes(const OpenFolder& open, const std::string& root, const std::stop_token& stop) {
@@ -206,7 +227,41 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
                                           " holds a file ending in " + endings.joined() + ".");
   }
   keep(kept_file, files, kept.size(), use);
-  return std::make_unique<ImageFolder>(base, open.status, std::move(classes), files);
+  Origin origin{base};
+  origin.stamps.add({}, open.status);
+  return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), files);
+}
+
+std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, const std::string& extensions,
+                                                  const Progress& progress, const std::stop_token& stop,
+                                                  const std::filesystem::path& kept_folder, KeptUse& use) {
+  const Endings endings(extensions);
+  const std::string& uri = source.uris.front();
+  const store::Stores::Found found = source.shared_stores->find(uri);
+  std::string prefix = found.object;
+  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  const auto folder = std::make_shared<const RemoteFolder>(found.store, prefix, endings);
+  const std::string key = "remote-image-folder\n" + found.store->uri_of(prefix);
+  KeptFile file(source.samples_listing ? kept_folder : std::filesystem::path(), key);
+  RemotePages pages = RemotePages::of_payload(file.read());
+  if (folder->is_unchanged(pages, stop)) {
+    use.taken = pages.pages.size();
+    file.touch();
+  } else {
+    pages = folder->read(progress, stop);
+    use.read = pages.pages.size();
+    if (file.is_on()) use.trouble = file.write({pages.payload()});
+  }
+  RemoteListing listed = folder->sort_out(pages);
+  Origin origin{prefix};
+  origin.store = found.store;
+  origin.is_unchanged = [folder, hash = listed.hash, key, where = source.samples_listing ? kept_folder : ""] {
+    KeptFile kept(where, key);
+    const RemotePages before = RemotePages::of_payload(kept.read());
+    if (before.hash() == hash && folder->is_unchanged(before, {})) return true;
+    return folder->read({}, {}).hash() == hash;
+  };
+  return std::make_unique<ImageFolder>(std::move(origin), std::move(listed.classes), listed.files);
 }
 
 }  // namespace spdld::source

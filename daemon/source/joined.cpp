@@ -13,7 +13,7 @@ namespace spdld::source {
 namespace {
 
 constexpr uint64_t kSamplesMax = uint64_t{1} << 62;
-constexpr std::string_view kClass = "class";
+constexpr std::string_view kClassField = "class";
 
 std::string_view kind_name(FieldKind kind) {
   switch (kind) {
@@ -47,7 +47,7 @@ class JoinedListing final : public Listing {
     }
     fingerprint_ = fingerprint.digits();
     join_fields();
-    if (find_field(kClass, nullptr) != nullptr) unite_classes();
+    if (find_field(kClassField, nullptr) != nullptr) unite_classes();
   }
 
   uint64_t size() const override { return size_; }
@@ -60,7 +60,7 @@ class JoinedListing final : public Listing {
     const size_t part = part_of_sample(sample);
     if (field == source_field()) return static_cast<int64_t>(part);
     const int64_t value = parts_[part].listing->integer(local(sample, part), ids_[part][field]);
-    if (classes_.empty() || fields_[field].name != kClass) return value;
+    if (classes_.empty() || fields_[field].name != kClassField) return value;
     return class_numbers_[part][static_cast<size_t>(value)];
   }
   std::string name(uint64_t sample) const override {
@@ -78,6 +78,11 @@ class JoinedListing final : public Listing {
   bool lacks(uint64_t sample, FieldId field) const override {
     const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->lacks(local(sample, part), ids_[part][field]);
+  }
+  unsigned remote_concurrency() const override {
+    unsigned most = 0;
+    for (const auto& part : parts_) most = std::max(most, part.listing->remote_concurrency());
+    return most;
   }
   bool unchanged() const override {
     return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.listing->unchanged(); });
@@ -159,8 +164,8 @@ class JoinedListing final : public Listing {
 
 std::unique_ptr<Listing> open_part(const config::SourceSpec& spec, const Progress& progress,
                                    const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
-                                   const std::shared_ptr<const Bounds>& bounds) try {
-  return open_listing(spec, progress, stop, kept, &use, bounds);
+                                   const Places& places) try {
+  return open_listing(spec, progress, stop, kept, &use, places);
 } catch (const SetupError& e) {
   throw SetupError(e.error().trouble, "source '" + spec.name + "': " + e.error().message);
 }
@@ -173,26 +178,26 @@ std::unique_ptr<Listing> join_listings(std::vector<NamedListing> parts) {
 
 std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
                                        const std::stop_token& stop, const std::filesystem::path& kept, KeptUse* use,
-                                       std::span<const std::string> wanted, const std::shared_ptr<const Bounds>& bounds,
+                                       std::span<const std::string> wanted, const Places& places,
                                        const Cutter& cutter) {
   const auto finish = [&](const config::SourceSpec& spec, std::unique_ptr<Listing> listing) {
     listing = with_alternatives(std::move(listing), wanted);
-    listing->set_bounds(bounds);
+    listing->set_bounds(places.bounds);
     return cutter ? cutter(spec, std::move(listing)) : std::move(listing);
   };
-  if (specs.size() == 1) return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, bounds));
+  if (specs.size() == 1) return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, places));
   KeptUse sum;
   std::vector<NamedListing> parts;
   for (const auto& spec : specs) {
     KeptUse one;
-    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, bounds))});
+    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, places))});
     sum.taken += one.taken;
     sum.read += one.read;
     if (sum.trouble.empty()) sum.trouble = one.trouble;
   }
   if (use != nullptr) *use = sum;
   auto listing = join_listings(std::move(parts));
-  listing->set_bounds(bounds);
+  listing->set_bounds(places.bounds);
   return listing;
 }
 

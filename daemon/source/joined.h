@@ -35,8 +35,7 @@ using Cutter = std::function<std::unique_ptr<Listing>(const config::SourceSpec&,
 std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs, const Progress& progress,
                                        const std::stop_token& stop, const std::filesystem::path& kept = {},
                                        KeptUse* use = nullptr, std::span<const std::string> wanted = {},
-                                       const std::shared_ptr<const Bounds>& bounds = nullptr,
-                                       const Cutter& cutter = {});
+                                       const Places& places = {}, const Cutter& cutter = {});
 
 // Why `listing` has no field of this name: "source 'web' has none (it has jpg, cls, path)". Empty where it has no
 // parts.

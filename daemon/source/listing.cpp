@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "config/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
 
@@ -100,14 +101,30 @@ void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& mis
 
 namespace {
 
+bool is_remote_source(const config::SourceSpec& spec) {
+  const auto remote = std::count_if(spec.uris.begin(), spec.uris.end(), config::is_remote);
+  if (remote == 0) return false;
+  if (static_cast<size_t>(remote) != spec.uris.size())
+    refuse("source.uri names local paths and remote ones: write them as two tables of [[sources]].");
+  return true;
+}
+
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
-                                  const std::filesystem::path& kept, KeptUse& used, const Bounds* bounds) {
+                                  const std::filesystem::path& kept, KeptUse& used, const Places& places) {
+  const Bounds* const bounds = places.bounds.get();
+  if (spec.uris.empty()) refuse("source.uri is missing.");
+  const auto found = spec.parameters.find("extensions");
+  const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
+  if (is_remote_source(spec)) {
+    if (!places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
+    const RemoteSource source{spec.uris, places.stores, spec.samples_listing};
+    if (spec.type == "webdataset") return open_remote_webdataset(source, progress, stop, kept, used);
+    if (spec.type == "image-folder")
+      return open_remote_image_folder(source, text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used);
+  }
   std::vector<std::string> paths;
   for (const std::string& uri : spec.uris) paths.push_back(local_path(uri));
-  if (paths.empty()) refuse("source.uri is missing.");
   if (spec.type == "image-folder") {
-    const auto found = spec.parameters.find("extensions");
-    const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
     if (paths.size() > 1) refuse("source.uri names several folders: an image-folder is one.");
     return open_image_folder(paths.front(), text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used, bounds);
   }
@@ -118,13 +135,12 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
 }  // namespace
 
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
-                                      const std::filesystem::path& kept, KeptUse* use,
-                                      std::shared_ptr<const Bounds> bounds) {
+                                      const std::filesystem::path& kept, KeptUse* use, const Places& places) {
   KeptUse unwanted;
   KeptUse& used = use == nullptr ? unwanted : *use;
   used = {};
-  std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, bounds.get());
-  listing->set_bounds(std::move(bounds));
+  std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, places);
+  listing->set_bounds(places.bounds);
   check_missing(spec, listing->said().missing());
   return listing;
 }

@@ -19,6 +19,7 @@
 #include "daemon/base/row_part.h"
 #include "daemon/source/remarks.h"
 #include "daemon/store/locator.h"
+#include "daemon/store/stores.h"
 
 namespace spdld::source {
 
@@ -45,6 +46,8 @@ class Listing {
   virtual uint64_t size() const = 0;
   virtual std::span<const Field> fields() const = 0;
   virtual Locator locate(uint64_t sample, FieldId field) const = 0;
+  // The most requests that its remote stores take at once; 0: all its bytes are local.
+  virtual unsigned remote_concurrency() const { return 0; }
   // Whether the sample lacks this fetched field.
   virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;
@@ -132,6 +135,12 @@ struct KeptUse {
   std::string trouble;  // why this listing could not be kept; empty where it was, or need not be
 };
 
+// Where a data set may lie.
+struct Places {
+  std::shared_ptr<const Bounds> bounds = {};         // of local files; null: anywhere
+  std::shared_ptr<const store::Stores> stores = {};  // the remote stores that it may use; null: none
+};
+
 // Lists `spec`: "image-folder" (image, class, path) or "webdataset" (the members' extensions, path). Symlinks are
 // followed. Throws SetupError with a sentence for a missing or empty folder, a folder without a picture, or an archive
 // that is no tar; and for a listing that misses something (Listing::missing), unless `spec.on_missing` says to go on
@@ -144,12 +153,12 @@ struct KeptUse {
 // same as without `kept`. The folder may be shared by daemons of one user; damage to it costs time alone. Trouble with
 // the folder does not stop a listing: `use` tells it.
 //
-// `bounds`: a data set is refused (kDenied) if it has a link to a folder, a picture or an archive outside of them, and,
-// where the bounds say so, if it has a folder that the daemon may not read. A file that leads outside later is bad
-// content when it is fetched.
+// `places.bounds`: a data set is refused (kDenied) if it has a link to a folder, a picture or an archive outside of
+// them, and, where the bounds say so, if it has a folder that the daemon may not read. A file that leads outside later
+// is bad content when it is fetched.
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
                                       const std::filesystem::path& kept = {}, KeptUse* use = nullptr,
-                                      std::shared_ptr<const Bounds> bounds = nullptr);
+                                      const Places& places = {});
 
 // Throws SetupError with the first of the sentences, where there are any and the source's on_missing is "refuse".
 void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& missing);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/source/listing.h"
+#include "daemon/store/stores.h"
 
 namespace spdld::source {
 
@@ -20,5 +21,20 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
 std::unique_ptr<Listing> open_webdataset(const std::vector<std::string>& uris, const Progress& progress,
                                          const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
                                          const Bounds* bounds);
+
+// A source in remote stores: its uris, which all lie there.
+struct RemoteSource {
+  const std::vector<std::string>& uris;
+  const std::shared_ptr<const store::Stores>& shared_stores;
+  bool samples_listing;  // as config::SourceSpec
+};
+
+// As open_image_folder and open_webdataset.
+std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, const std::string& extensions,
+                                                  const Progress& progress, const std::stop_token& stop,
+                                                  const std::filesystem::path& kept, KeptUse& use);
+std::unique_ptr<Listing> open_remote_webdataset(const RemoteSource& source, const Progress& progress,
+                                                const std::stop_token& stop, const std::filesystem::path& kept,
+                                                KeptUse& use);
 
 }  // namespace spdld::source

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "daemon/base/cpu.h"
-#include "daemon/source/fetch_queue.h"
+#include "daemon/base/turns.h"
 #include "daemon/source/fetcher.h"
 #include "daemon/source/field_reader.h"
 
@@ -63,7 +63,7 @@ struct LocalFetcher::Inside {
   std::mutex mutex;
   std::condition_variable wanted;   // a request came, for the threads that may take it
   std::condition_variable resting;  // the others
-  FetchQueue queue;                 // under mutex, as the following
+  Turns<FetchRequest> queue;        // under mutex, as the following
   unsigned allowed;                 // threads of lower numbers take requests
   bool closing = false;
   std::vector<std::jthread> threads;

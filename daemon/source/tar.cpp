@@ -1,15 +1,10 @@
 #include "daemon/source/tar.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 
 #include "daemon/base/result.h"
-#include "daemon/source/trouble.h"
 
 namespace spdld::source {
 namespace {
@@ -118,14 +113,10 @@ struct TarReader::Header {
   bool sparse_more = false;  // type S: its map goes on after the header
 };
 
-TarReader::TarReader(int fd, std::string path) : fd_(fd), path_(std::move(path)), read_size_(kReadMin) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0) {
-    throw SetupError(setup_trouble(errno), "the archive " + path_ + " can't be read: " + error_words(errno) + ".");
-  }
-  file_size_ = static_cast<uint64_t>(status.st_size);
+TarReader::TarReader(store::View& view, const std::string& path)
+    : view_(view), file_size_(view.size()), read_size_(kReadMin) {
   if (file_size_ > kFileMax) {
-    throw SetupError(Trouble::kLimit, "the archive " + path_ + " has more than 64 PiB: is it one?");
+    throw SetupError(Trouble::kLimit, "the archive " + path + " has more than 64 PiB: is it one?");
   }
 }
 
@@ -143,17 +134,9 @@ void TarReader::fill_window(uint64_t offset, uint64_t size) {
   const uint64_t wanted = std::min(std::max(size, read_size_), file_size_ - offset);
   uint8_t* bytes = window_.resize(wanted);
   window_start_ = offset;
-  uint64_t got = 0;
-  while (got < wanted) {
-    const ssize_t n = ::pread(fd_, bytes + got, wanted - got, static_cast<off_t>(offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      throw SetupError(setup_trouble(errno), "the archive " + path_ + " can't be read: " + error_words(errno) + ".");
-    }
-    if (n == 0) break;  // it has become shorter
-    got += static_cast<uint64_t>(n);
-  }
-  window_.resize(got);  // smaller: keeps the bytes
+  const Result<uint64_t> got = view_.read(offset, {bytes, wanted});
+  if (!got) throw SetupError(got.error().trouble, got.error().message);
+  window_.resize(*got);  // smaller where it has become shorter: keeps the bytes
 }
 
 const uint8_t* TarReader::bytes_at(uint64_t offset, uint64_t size) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/base/byte_buffer.h"
+#include "daemon/store/view.h"
 
 namespace spdld::source {
 
@@ -27,11 +28,11 @@ enum class TarEnd : uint8_t {
   kDamaged,  // no header where there should be one
 };
 
-// One thread at a time. The fd is the caller's, and must stay open.
+// One thread at a time. Borrows the view.
 class TarReader {
  public:
-  // `path` is for error sentences. Throws SetupError when the file can't be read, here and below.
-  TarReader(int fd, std::string path);
+  // `path` is for error sentences. Throws SetupError when the archive can't be read, here and below.
+  TarReader(store::View& view, const std::string& path);
 
   // The next regular file; false at the end. Folders, links, devices and the like are passed over.
   bool next(TarMember& member);
@@ -65,8 +66,7 @@ class TarReader {
   bool read_extension(const Header& header, Extension& extension);
   bool skip_sparse_map(Header& header);
 
-  int fd_;
-  std::string path_;
+  store::View& view_;
   uint64_t file_size_ = 0, position_ = 0;
 
   ByteBuffer window_;  // the part of the file that was read last

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,19 +13,22 @@
 #include "daemon/source/archive_index.h"
 #include "daemon/source/archive_search.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/file_view.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/kept_archives.h"
 #include "daemon/source/kept_file.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
+#include "daemon/source/remote_archives.h"
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
+#include "daemon/store/object_view.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::source {
 namespace {
 
-[[noreturn]] void refuse(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
+[[noreturn]] void refuse_dataset(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
 
 UniqueFd open_archive(const std::string& path, const Bounds* bounds, struct stat& status) {
   UniqueFd fd(open_file(bounds, path.c_str()));
@@ -62,13 +66,25 @@ std::vector<std::string> all_extensions(const std::vector<ArchiveIndex>& indexes
   return all;
 }
 
+// Where the archives lie, and how to see whether they are the same later.
+struct Archives {
+  std::vector<std::string> paths;           // or their uris
+  std::string origin;                       // for people
+  Stamps stamps = {};                       // of local ones, and of their folder where they were found in one
+  std::vector<RemoteArchive> remote = {};   // by path; empty: they are local
+  std::function<bool()> is_unchanged = {};  // of remote ones
+};
+
 class WebDataset : public Listing {
  public:
   // Takes the archives' indexes one after the other, and lets go of each.
-  WebDataset(std::vector<std::string> paths, std::vector<ArchiveIndex> indexes, Stamps stamps,
-             const std::string& origin)
-      : archives_(std::move(paths)), common_(common_folder(archives_)), stamps_(std::move(stamps)) {
-    const std::vector<std::string> extensions = all_extensions(indexes, origin);
+  WebDataset(Archives archives, std::vector<ArchiveIndex> indexes)
+      : archives_(std::move(archives.paths)),
+        remote_(std::move(archives.remote)),
+        common_(common_folder(archives_)),
+        stamps_(std::move(archives.stamps)),
+        is_unchanged_(std::move(archives.is_unchanged)) {
+    const std::vector<std::string> extensions = all_extensions(indexes, archives.origin);
     for (const std::string& extension : extensions) fields_.push_back({extension, FieldKind::kFetched});
     fields_.push_back({"path", FieldKind::kText});
     reserve(indexes);
@@ -92,7 +108,13 @@ class WebDataset : public Listing {
   Locator locate(uint64_t sample, FieldId field) const override {
     for (const Member& member : members_of(sample)) {
       if (member.extension != field) continue;
-      return {archives_[archive_of(sample)], member.offset, static_cast<int64_t>(member.size), {}};
+      const size_t archive = archive_of(sample);
+      Locator locator{archives_[archive], member.offset, static_cast<int64_t>(member.size), {}};
+      if (remote_.empty()) return locator;
+      locator.path = remote_[archive].object;
+      locator.store = remote_[archive].store.get();
+      locator.identity = remote_[archive].identity;
+      return locator;
     }
     return {};
   }
@@ -112,7 +134,12 @@ class WebDataset : public Listing {
     return field + size_t{1} < fields_.size() &&  // the last one is path
            std::none_of(members.begin(), members.end(), [&](const Member& m) { return m.extension == field; });
   }
-  bool unchanged() const override { return stamps_.unchanged(); }
+  bool unchanged() const override { return is_unchanged_ ? is_unchanged_() : stamps_.unchanged(); }
+  unsigned remote_concurrency() const override {
+    unsigned most = 0;
+    for (const RemoteArchive& archive : remote_) most = std::max(most, archive.store->concurrency());
+    return most;
+  }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
 
  private:
@@ -166,7 +193,8 @@ class WebDataset : public Listing {
     return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), sample) - firsts_.begin()) - 1;
   }
 
-  std::vector<std::string> archives_;  // paths
+  std::vector<std::string> archives_;  // paths, or uris
+  std::vector<RemoteArchive> remote_;  // by archive; empty: all are local
   size_t common_;                      // so much of each is left out in names
   std::vector<uint64_t> firsts_;       // the first sample of each archive (the next one's, where it has none)
   std::vector<Field> fields_;          // the extensions, sorted, then path
@@ -175,7 +203,8 @@ class WebDataset : public Listing {
   std::vector<Member> members_;
   std::string fingerprint_;
   Remarks remarks_;
-  Stamps stamps_;  // of the archives, and of their folder where they were found in one
+  Stamps stamps_;
+  const std::function<bool()> is_unchanged_;
 };
 
 // ---- keeping
@@ -204,7 +233,8 @@ Indexed index_one(const std::string& path, const KeptArchives& kept, bool keepin
   }
   struct stat status;
   const UniqueFd fd = open_archive(path, bounds, status);
-  indexed.index = index_archive(fd.get(), path, base_name(path), done, stop);
+  FileView view(fd.get(), "the archive " + path);
+  indexed.index = index_archive(view, path, base_name(path), done, stop);
   state = kept_state(status);
   if (keeping && is_settled(state, now_ns)) {
     indexed.record = KeptArchives::record_of(path, state, indexed.index);
@@ -239,8 +269,62 @@ std::string joined(const std::vector<std::string>& texts, std::string_view betwe
   for (const ArchiveIndex& index : indexes) {
     if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
   }
-  refuse(Trouble::kUsage,
-         "the " + std::to_string(indexes.size()) + " archives of " + path + " hold no sample" + why + ".");
+  refuse_dataset(Trouble::kUsage,
+                 "the " + std::to_string(indexes.size()) + " archives of " + path + " hold no sample" + why + ".");
+}
+
+// Indexes all archives by `index_each`, and keeps the indexes under `key`.
+using IndexEach = std::function<Indexed(size_t, const KeptArchives&, bool keeping, std::atomic<uint64_t>& done)>;
+std::unique_ptr<Listing> index_all(Archives archives, uint64_t bytes, const std::filesystem::path& kept_folder,
+                                   const std::string& key, const IndexEach& index_each, const Progress& progress,
+                                   const std::stop_token& stop, KeptUse& use) {
+  const size_t count = archives.paths.size();
+  std::atomic<uint64_t> done{0};
+  std::vector<ArchiveIndex> indexes(count);
+  {
+    KeptFile kept_file(kept_folder, key);
+    const KeptArchives kept(kept_file.read());
+    std::vector<Indexed> all(count);
+    run_parts(
+        count, [&](uint64_t i) { all[i] = index_each(i, kept, kept_file.is_on(), done); },
+        {"bytes of archives", done, bytes}, progress, stop);
+    keep(kept_file, all, kept.size(), use);
+    for (size_t i = 0; i < all.size(); ++i) indexes[i] = std::move(all[i].index);
+  }
+  if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {
+    refuse_without_sample(indexes, archives.origin);
+  }
+  return std::make_unique<WebDataset>(std::move(archives), std::move(indexes));
+}
+
+// The state under which an archive's index is kept: another content has another one.
+KeptState remote_state(const store::Identity& identity) {
+  return {static_cast<uint64_t>(identity.changed), identity.size, 0, 0};
+}
+
+Indexed index_remote(const RemoteArchive& archive, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done,
+                     const std::stop_token& stop) {
+  const KeptState state = remote_state(archive.identity);
+  Indexed indexed;
+  indexed.taken = archive.identity.changed == 0 ? std::string_view() : kept.find(archive.uri, state);
+  if (!indexed.taken.empty()) {
+    if (auto index = KeptArchives::index_of(indexed.taken)) {
+      indexed.index = std::move(*index);
+      done.fetch_add(state.size, std::memory_order_relaxed);
+      return indexed;
+    }
+    indexed.taken = {};
+  }
+  store::ObjectView view(*archive.store, archive.object, archive.identity, stop);
+  indexed.index = index_archive(view, archive.uri, base_name(archive.uri), done, stop);
+  if (keeping && archive.identity.changed != 0)
+    indexed.record = KeptArchives::record_of(archive.uri, state, indexed.index);
+  return indexed;
+}
+
+bool are_same(const std::vector<RemoteArchive>& a, const std::vector<RemoteArchive>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const RemoteArchive& one, const RemoteArchive& other) { return one.is_same(other); });
 }
 
 }  // namespace
@@ -249,24 +333,30 @@ std::unique_ptr<Listing> open_webdataset(const std::vector<std::string>& uris, c
                                          const std::stop_token& stop, const std::filesystem::path& kept_folder,
                                          KeptUse& use, const Bounds* bounds) {
   FoundArchives found = find_archives(uris, stop, bounds);
-  std::vector<std::string>& paths = found.paths;
-  const std::string origin = joined(uris, ", ");
-  std::atomic<uint64_t> done{0};
-  std::vector<ArchiveIndex> indexes(paths.size());
-  {
-    KeptFile kept_file(kept_folder, "webdataset\n" + joined(uris, "\n"));
-    const KeptArchives kept(kept_file.read());
-    std::vector<Indexed> all(paths.size());
-    run_parts(
-        paths.size(), [&](uint64_t i) { all[i] = index_one(paths[i], kept, kept_file.is_on(), done, stop, bounds); },
-        {"bytes of archives", done, found.bytes}, progress, stop);
-    keep(kept_file, all, kept.size(), use);
-    for (size_t i = 0; i < all.size(); ++i) indexes[i] = std::move(all[i].index);
-  }
-  if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {
-    refuse_without_sample(indexes, origin);
-  }
-  return std::make_unique<WebDataset>(std::move(paths), std::move(indexes), std::move(found.stamps), origin);
+  const std::vector<std::string> paths = found.paths;
+  const IndexEach index_each = [&](size_t i, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done) {
+    return index_one(paths[i], kept, keeping, done, stop, bounds);
+  };
+  return index_all({std::move(found.paths), joined(uris, ", "), std::move(found.stamps)}, found.bytes, kept_folder,
+                   "webdataset\n" + joined(uris, "\n"), index_each, progress, stop, use);
+}
+
+std::unique_ptr<Listing> open_remote_webdataset(const RemoteSource& source, const Progress& progress,
+                                                const std::stop_token& stop, const std::filesystem::path& kept_folder,
+                                                KeptUse& use) {
+  const std::vector<RemoteArchive> found = find_remote_archives(source.uris, *source.shared_stores, stop);
+  Archives archives{{}, joined(source.uris, ", "), {}, found};
+  uint64_t bytes = 0;
+  for (const RemoteArchive& archive : found) archives.paths.push_back(archive.uri), bytes += archive.identity.size;
+  // A check asks the same stores in the same way.
+  archives.is_unchanged = [uris = source.uris, before = found, stores = source.shared_stores] {
+    return are_same(find_remote_archives(uris, *stores, {}), before);
+  };
+  const IndexEach index_each = [&](size_t i, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done) {
+    return index_remote(found[i], kept, keeping, done, stop);
+  };
+  return index_all(std::move(archives), bytes, kept_folder, "webdataset\n" + joined(source.uris, "\n"), index_each,
+                   progress, stop, use);
 }
 
 }  // namespace spdld::source

@@ -10,6 +10,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/source/archive_index.h"
+#include "daemon/source/file_view.h"
 #include "proto/unique_fd.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -17,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (!file || ::write(file.get(), bytes, size) != static_cast<ssize_t>(size)) std::abort();
   std::atomic<uint64_t> done{0};
   try {
-    const auto index = spdld::source::index_archive(file.get(), "fuzz.tar", "fuzz.tar", done, std::stop_token());
+    spdld::source::FileView view(file.get(), "fuzz.tar");
+    const auto index = spdld::source::index_archive(view, "fuzz.tar", "fuzz.tar", done, std::stop_token());
     if (done != size || index.key_starts.size() != index.first_members.size()) std::abort();
     for (const auto& member : index.members) {
       if (member.offset > size || member.size > size - member.offset) std::abort();

@@ -1,0 +1,102 @@
+#include "daemon/source/remote_archives.h"
+
+#include <fnmatch.h>
+
+#include <string_view>
+#include <unordered_set>
+
+#include "config/remote_uri.h"
+#include "config/uri_pattern.h"
+#include "daemon/base/result.h"
+#include "daemon/source/parts.h"
+#include "daemon/source/remote_names.h"
+
+namespace spdld::source {
+namespace {
+
+class RemoteSearch {
+ public:
+  RemoteSearch(const store::Stores& stores, const std::stop_token& stop) : stores_(stores), stop_(stop) {}
+
+  void add_uri(const std::string& uri) {
+    if (!config::has_braces(uri)) return add(uri);
+    if (const std::string wrong = config::pattern_error(uri); !wrong.empty())
+      throw SetupError(Trouble::kUsage, "source.uri \"" + uri + "\": " + wrong + ".");
+    for (const std::string& one : config::expand_braces(uri)) {
+      if (const std::string fault = config::remote_uri_fault(one); !fault.empty())
+        throw SetupError(Trouble::kUsage, "source.uri \"" + uri + "\" stands for " + one + ", which " + fault + ".");
+      add(one);
+    }
+  }
+
+  std::vector<RemoteArchive> take() { return std::move(found_); }
+
+ private:
+  void add(const std::string& uri) {
+    check_stop(stop_);
+    const store::Stores::Found found = stores_.find(uri);
+    if (config::has_wildcards(uri)) return add_fitting(uri, found);
+    store::Identity identity;
+    if (!found.object.empty() && !found.object.ends_with('/') &&
+        find_object(*found.store, found.object, identity, stop_))
+      return add_archive(found, found.object, identity);
+    add_folder(uri, found);
+  }
+
+  void add_folder(const std::string& uri, const store::Stores::Found& found) {
+    std::string prefix = found.object;
+    if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+    const size_t before = found_.size();
+    try {
+      for_each_page(*found.store, prefix, true, stop_, [&](const store::List& page) {
+        for (const store::Entry& entry : page.entries) {
+          const std::string_view name = std::string_view(entry.name).substr(prefix.size());
+          if (name.ends_with(".tar") && !name.starts_with('.')) add_archive(found, entry.name, entry.identity);
+        }
+      });
+    } catch (const SetupError& e) {
+      if (e.trouble() != Trouble::kUnsupported) throw;
+      throw SetupError(Trouble::kNotFound, "the archive " + uri + " does not exist, or may not be read.");
+    }
+    if (found_.size() == before)
+      throw SetupError(Trouble::kNotFound, uri + " is neither an archive nor a folder with objects named *.tar.");
+  }
+
+  void add_fitting(const std::string& uri, const store::Stores::Found& found) {
+    const std::string fixed = found.object.substr(0, found.object.find_first_of("*?["));
+    const size_t before = found_.size();
+    for_each_page(*found.store, fixed, false, stop_, [&](const store::List& page) {
+      for (const store::Entry& entry : page.entries) {
+        if (::fnmatch(found.object.c_str(), entry.name.c_str(), FNM_PERIOD | FNM_PATHNAME) == 0)
+          add_archive(found, entry.name, entry.identity);
+      }
+    });
+    if (found_.size() == before) throw SetupError(Trouble::kNotFound, "source.uri \"" + uri + "\": nothing fits it.");
+  }
+
+  void add_archive(const store::Stores::Found& found, const std::string& object, const store::Identity& identity) {
+    std::string uri = found.store->uri_of(object);
+    if (!seen_.insert(uri).second)
+      throw SetupError(Trouble::kUsage, "source.uri names the archive " + uri + " twice: name each archive once.");
+    if (found_.size() == config::kUriPathsMax)
+      throw SetupError(Trouble::kLimit,
+                       "source.uri names more than " + std::to_string(config::kUriPathsMax) + " archives.");
+    found_.push_back({std::move(uri), object, found.store, identity});
+  }
+
+  const store::Stores& stores_;
+  const std::stop_token& stop_;
+  std::vector<RemoteArchive> found_;
+  std::unordered_set<std::string> seen_;
+};
+
+}  // namespace
+
+std::vector<RemoteArchive> find_remote_archives(const std::vector<std::string>& uris, const store::Stores& stores,
+                                                const std::stop_token& stop) {
+  RemoteSearch search(stores, stop);
+  for (const std::string& uri : uris) search.add_uri(uri);
+  return search.take();
+}
+
+}  // namespace spdld::source

@@ -1,0 +1,217 @@
+#include "daemon/source/remote_folder.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+
+#include "daemon/base/random.h"
+#include "daemon/base/result.h"
+#include "daemon/source/kept_bytes.h"
+#include "daemon/source/parts.h"
+#include "daemon/source/remote_names.h"
+#include "daemon/store/waiting.h"
+
+namespace spdld::source {
+namespace {
+
+constexpr size_t kPrefixesMax = 1'000;  // above it, the whole is listed as one: pages hold several classes
+constexpr size_t kSampledPages = 16;
+constexpr uint64_t kEntriesMax = uint64_t{1} << 32;
+
+uint64_t hash_of(const std::vector<store::Entry>& entries, uint64_t hash) {
+  for (const store::Entry& entry : entries)
+    for (const uint64_t part :
+         {draw_key(entry.name), entry.identity.size, static_cast<uint64_t>(entry.identity.changed)})
+      hash = mix_bits(hash ^ part) + part;
+  return hash;
+}
+
+// The path of a picture below the prefix, as a class, the folder (which begins with the class) and the name.
+struct PicturePath {
+  std::string_view of_class, folder, name;
+};
+
+// None: it lies in no class, is hidden, or has another ending.
+std::optional<PicturePath> picture_path(std::string_view path, const Endings& endings) {
+  const size_t last = path.rfind('/');
+  if (last == std::string_view::npos) return {};
+  const PicturePath picture{path.substr(0, path.find('/')), path.substr(0, last), path.substr(last + 1)};
+  const bool is_hidden = path.front() == '.' || path.find("/.") != std::string_view::npos;
+  const bool has_gap = path.front() == '/' || path.find("//") != std::string_view::npos;
+  if (is_hidden || has_gap || picture.name.empty() || !endings.fit(picture.name)) return {};
+  return picture;
+}
+
+}  // namespace
+
+uint64_t RemotePages::hash() const {
+  uint64_t hash = 0;
+  for (const Page& page : pages) hash = hash_of(page.entries, hash);
+  return hash;
+}
+
+std::string RemotePages::payload() const {
+  KeptWriter writer;
+  for (const Page& page : pages) {
+    writer.text(page.prefix);
+    writer.text(page.after);
+    writer.number(page.is_last);
+    writer.number(page.entries.size());
+    std::string_view before;
+    for (const store::Entry& entry : page.entries) {
+      // Neighbours mostly begin alike.
+      const auto differs = std::mismatch(before.begin(), before.end(), entry.name.begin(), entry.name.end()).first;
+      const auto common = static_cast<size_t>(differs - before.begin());
+      writer.number(common);
+      writer.text(std::string_view(entry.name).substr(common));
+      writer.number(entry.identity.size);
+      writer.number(static_cast<uint64_t>(entry.identity.changed));
+      before = entry.name;
+    }
+  }
+  return writer.take();
+}
+
+RemotePages RemotePages::of_payload(std::string_view payload) {
+  KeptReader reader(payload);
+  RemotePages all;
+  while (reader.ok() && !reader.rest().empty()) {
+    Page page;
+    page.prefix = reader.text();
+    page.after = reader.text();
+    page.is_last = reader.number() != 0;
+    const uint64_t count = reader.number();
+    std::string before;
+    for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+      const uint64_t common = reader.number();
+      if (common > before.size()) return {};
+      store::Entry entry{before.substr(0, common).append(reader.text()), {}};
+      entry.identity.size = reader.number();
+      entry.identity.changed = static_cast<int64_t>(reader.number());
+      before = entry.name;
+      page.entries.push_back(std::move(entry));
+    }
+    all.pages.push_back(std::move(page));
+  }
+  return reader.ok() ? std::move(all) : RemotePages();
+}
+
+std::vector<std::string> RemoteFolder::prefixes(const std::stop_token& stop) const {
+  std::vector<std::string> prefixes;
+  for_each_page(*store_, prefix_, true, stop, [&](const store::List& page) {
+    for (const std::string& folder : page.folders)
+      if (folder.size() > prefix_.size() && folder[prefix_.size()] != '.') prefixes.push_back(folder);
+  });
+  if (prefixes.empty())
+    throw SetupError(Trouble::kNotFound, store_->uri_of(prefix_) +
+                                             " holds no folder, or does not exist: there must be a folder for each "
+                                             "class.");
+  if (prefixes.size() > kPrefixesMax) prefixes = {prefix_};
+  return prefixes;
+}
+
+void RemoteFolder::read_prefix(const std::string& prefix, std::vector<RemotePages::Page>& pages,
+                               std::atomic<uint64_t>& found, const std::stop_token& stop) const {
+  std::string after;
+  uint64_t count = 0;
+  for_each_page(*store_, prefix, false, stop, [&](const store::List& list) {
+    RemotePages::Page page{prefix, after, list.entries, list.cursor.empty()};
+    if (!page.entries.empty()) after = page.entries.back().name;
+    count += page.entries.size();
+    if (count > kEntriesMax)
+      throw SetupError(Trouble::kLimit, store_->uri_of(prefix) + " holds more than 2^32 objects: divide it.");
+    found.fetch_add(page.entries.size(), std::memory_order_relaxed);
+    pages.push_back(std::move(page));
+  });
+}
+
+RemotePages RemoteFolder::read(const Progress& progress, const std::stop_token& stop) const {
+  const std::vector<std::string> all = prefixes(stop);
+  std::vector<std::vector<RemotePages::Page>> parts(all.size());
+  std::atomic<uint64_t> found{0};
+  run_parts(
+      all.size(), [&](uint64_t i) { read_prefix(all[i], parts[i], found, stop); }, {"objects", found, 0}, progress,
+      stop);
+  RemotePages pages;
+  for (auto& part : parts) std::move(part.begin(), part.end(), std::back_inserter(pages.pages));
+  return pages;
+}
+
+bool RemoteFolder::is_unchanged(const RemotePages& pages, const std::stop_token& stop) const {
+  if (pages.pages.empty()) return false;
+  std::vector<size_t> chosen = {0, pages.pages.size() - 1};
+  std::minstd_rand random(std::random_device{}());
+  for (size_t i = 0; i < kSampledPages; ++i) chosen.push_back(random() % pages.pages.size());
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  std::atomic<uint64_t> done{0}, others{0};
+  run_parts(
+      chosen.size(),
+      [&](uint64_t i) {
+        const RemotePages::Page& kept = pages.pages[chosen[i]];
+        store::List list;
+        list.prefix = kept.prefix;
+        list.after = kept.after;
+        const Status status = store::Waiting(*store_).list(list, stop);
+        check_stop(stop);
+        if (!status) refuse_remote(status.error());
+        const bool is_same = hash_of(list.entries, 0) == hash_of(kept.entries, 0);
+        if (!is_same || list.cursor.empty() != kept.is_last) ++others;
+        ++done;
+      },
+      {"pages", done, chosen.size()}, {}, stop);
+  return others == 0;
+}
+
+RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
+  // In a flat list "a/b.jpg" and "a/c/d.jpg" mix: pictures are gathered by folder.
+  std::map<std::string, std::map<std::string, ClassFiles::Folder>, std::less<>> classes;
+  uint64_t empty = 0, pictures = 0;
+  std::string first_empty;
+  ClassFiles::Folder* folder = nullptr;
+  std::string_view path;
+  for (const RemotePages::Page& page : pages.pages) {
+    for (const store::Entry& entry : page.entries) {
+      if (entry.name.size() <= prefix_.size()) continue;
+      const std::string_view relative = std::string_view(entry.name).substr(prefix_.size());
+      const size_t slash = relative.find('/');
+      if (slash == std::string_view::npos || relative.front() == '.') continue;
+      auto& of_class = classes[std::string(relative.substr(0, slash))];  // a class without pictures is one, too
+      const auto picture = picture_path(relative, endings_);
+      if (!picture) continue;
+      if (entry.identity.size == 0) {
+        if (empty++ == 0) first_empty = relative;
+        continue;
+      }
+      if (folder == nullptr || path != picture->folder) {
+        folder = &of_class[std::string(picture->folder)];
+        folder->path = picture->folder;
+        path = folder->path;
+      }
+      folder->pictures.append(picture->name) += '\0';
+      folder->identities.push_back(entry.identity);
+      ++folder->count;
+      ++pictures;
+    }
+  }
+  RemoteListing listing;
+  listing.hash = pages.hash();
+  if (pictures == 0)
+    throw SetupError(Trouble::kUsage, "no object below " + store_->uri_of(prefix_) + " has a name that ends in " +
+                                          endings_.joined() + " and lies in the folder of a class.");
+  for (auto& [name, folders] : classes) {
+    ClassFiles files;
+    for (auto& [folder_path, one] : folders) files.folders.push_back(std::move(one));
+    if (files.folders.empty())
+      files.remarks.add_missing("the class folder " + name + " holds no object ending in " + endings_.joined() + ".");
+    if (listing.files.empty() && empty > 0)
+      files.remarks.add_missing(std::to_string(empty) + " objects are empty and were passed over, the first is " +
+                                first_empty + ".");
+    listing.classes.push_back(name);
+    listing.files.push_back(std::move(files));
+  }
+  return listing;
+}
+
+}  // namespace spdld::source

@@ -1,0 +1,71 @@
+// Lists an image folder in a remote store: the objects below a prefix, as classes, folders and pictures. It is the same
+// data set as a local folder with the same files, with the same order and fingerprint.
+//
+// A store tells a thousand names at a time. The pages of the listing can be kept: a later listing asks for some of them
+// again, and takes all where these are unchanged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "daemon/source/class_walk.h"
+#include "daemon/source/folder.h"
+#include "daemon/source/kept_file.h"
+#include "daemon/source/listing.h"
+#include "daemon/store/stores.h"
+
+namespace spdld::source {
+
+// The objects of a store below a prefix, page by page in order of their names.
+struct RemotePages {
+  struct Page {
+    std::string prefix;  // of the class, with which the store was asked
+    std::string after;   // the last name of the page before; empty: it is the first one
+    std::vector<store::Entry> entries;
+    bool is_last = false;  // of its prefix
+  };
+  std::vector<Page> pages;
+
+  uint64_t hash() const;  // of all names and identities
+  std::string payload() const;
+  static RemotePages of_payload(std::string_view payload);  // no pages: it is damaged
+};
+
+// How it was listed.
+struct RemoteListing {
+  std::vector<std::string> classes;  // in order
+  std::vector<ClassFiles> files;     // by class
+  uint64_t hash = 0;                 // as RemotePages::hash()
+};
+
+class RemoteFolder {
+ public:
+  // `prefix`: of all objects; ends in '/', or is empty.
+  RemoteFolder(std::shared_ptr<store::Store> store, std::string prefix, const Endings& endings)
+      : store_(std::move(store)), prefix_(std::move(prefix)), endings_(endings) {}
+
+  // Asks for all pages, of several classes at once. Throws SetupError.
+  RemotePages read(const Progress& progress, const std::stop_token& stop) const;
+  // Whether some of the pages, the first and the last among them, are still the same.
+  bool is_unchanged(const RemotePages& pages, const std::stop_token& stop) const;
+  // Throws SetupError where there is no class or no picture.
+  RemoteListing sort_out(const RemotePages& pages) const;
+
+  store::Store& store() const { return *store_; }
+  const std::shared_ptr<store::Store>& shared_store() const { return store_; }
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  std::vector<std::string> prefixes(const std::stop_token& stop) const;
+  void read_prefix(const std::string& prefix, std::vector<RemotePages::Page>& pages, std::atomic<uint64_t>& found,
+                   const std::stop_token& stop) const;
+
+  const std::shared_ptr<store::Store> store_;
+  const std::string prefix_;
+  const Endings endings_;
+};
+
+}  // namespace spdld::source

@@ -1,0 +1,212 @@
+#include "daemon/source/remote_reads.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace spdld::source {
+namespace {
+
+using store::Locator;
+using store::Read;
+using Want = FieldFetch::Want;
+using Way = FieldFetch::Way;
+
+// Ranges that lie so close together are read as one, with the bytes between them.
+constexpr uint64_t kGapMax = 16 << 10;
+
+bool is_same_object(const Locator& a, const Locator& b) {
+  return a.store == b.store && a.path == b.path && a.folder == b.folder;
+}
+
+}  // namespace
+
+bool RemoteReads::sort_out() {
+  const Listing& listing = *request_.listing;
+  bool is_local = false;
+  for (FieldFetch& field : request_.fields) {
+    field.unchanged = field.copy_failed = false;
+    field.way = Way::kAll;
+    if (field.want == Want::kNothing) continue;
+    const bool is_gathered = listing.has_rows() && listing.gather(request_.sample, field.field, pieces_);
+    const Locator locator = is_gathered ? pieces_.front() : listing.locate(request_.sample, field.field);
+    if (locator.store == nullptr) {
+      is_local = true;
+      continue;
+    }
+    field.way = Way::kPassOver;
+    // A remote object's identity is that of its listing: nothing is asked for it again.
+    const bool is_same = locator.identity.size != 0 && locator.identity == field.identity;
+    if (field.want == Want::kChanged && !is_same) continue;
+    if (field.kept_fd >= 0)
+      field.way = Way::kCopyAlone, is_local = true;
+    else
+      field.unchanged = field.want == Want::kChanged;
+  }
+  return is_local;
+}
+
+bool RemoteReads::plan() {
+  wishes_.clear();
+  marks_.clear();
+  used_ = 0;
+  sizes_.assign(request_.fields.size(), 0);
+  has_no_room_ = false;
+  status_ = Done{};
+  duration_ns_ = bytes_ = shared_count_ = 0;
+  for (size_t i = 0; i < request_.fields.size(); ++i) {
+    FieldFetch& field = request_.fields[i];
+    if (field.way == Way::kAll || field.want == Want::kNothing || field.unchanged) continue;
+    if (field.way == Way::kCopyAlone && !field.copy_failed) {
+      field.unchanged = field.want == Want::kChanged;
+      continue;
+    }
+    wish_field(i);
+  }
+  bytes_wanted_ = request_.held_bytes();
+  for (const uint64_t size : sizes_) bytes_wanted_ += size == 0 ? 0 : ByteBuffer::room_for(size);
+  return !wishes_.empty();
+}
+
+void RemoteReads::wish_field(size_t i) {
+  const FieldId id = request_.fields[i].field;
+  const Listing& listing = *request_.listing;
+  if (!listing.has_rows() || !listing.gather(request_.sample, id, pieces_))
+    return wish(i, listing.locate(request_.sample, id), 0);
+  uint64_t at = 0;
+  for (const Locator& piece : pieces_) {
+    if (piece.length > 0) wish(i, piece, at);
+    at += static_cast<uint64_t>(piece.length);
+    if (piece.followed_by >= 0) marks_.push_back({i, at++, static_cast<uint8_t>(piece.followed_by)});
+  }
+  sizes_[i] = at;
+}
+
+void RemoteReads::wish(size_t i, const Locator& locator, uint64_t at) {
+  uint64_t bytes = Read::kToEnd;
+  if (locator.length >= 0)
+    bytes = static_cast<uint64_t>(locator.length);
+  else if (locator.identity.size > locator.offset)
+    bytes = locator.identity.size - locator.offset;
+  wishes_.push_back({locator, i, at, bytes});
+  if (bytes != Read::kToEnd) sizes_[i] = std::max(sizes_[i], at + bytes);
+}
+
+Status RemoteReads::check(const Wish& wish) const {
+  const uint64_t size = wish.locator.identity.size;
+  const auto bad = [&](const std::string& why) {
+    std::string object(wish.locator.folder);
+    object.append(wish.locator.path);
+    return Error{Trouble::kContent, wish.locator.store->uri_of(object) + why};
+  };
+  if (sizes_[wish.field] > limits_.bytes_max)
+    return bad(" has " + std::to_string(sizes_[wish.field]) + " bytes, more than the limit of " +
+               std::to_string(limits_.bytes_max) + ".");
+  const bool is_outside = wish.bytes != Read::kToEnd && size != 0 &&
+                          (wish.locator.offset > size || wish.bytes > size - wish.locator.offset);
+  const bool is_other = wish.locator.object_bytes != 0 && size != 0 && wish.locator.object_bytes != size;
+  if (is_outside || is_other) return bad(" is another one than when it was listed: was it replaced?");
+  return Done{};
+}
+
+Status RemoteReads::start() {
+  for (const Wish& wish : wishes_)
+    if (Status fits = check(wish); !fits) return fits;
+  for (size_t i = 0; i < sizes_.size(); ++i)
+    if (sizes_[i] != 0) request_.bytes[i].resize(sizes_[i]);
+  for (const Mark& mark : marks_) request_.bytes[mark.field].data()[mark.at] = mark.byte;
+  make_reads();
+  left_ = used_;
+  // All may have ended, and this object be in use again, once the last one was asked.
+  for (size_t i = 0, count = used_; i < count; ++i) {
+    OneRead& read = *reads_[i];
+    read.is_follower = !read.key.empty();
+    if (read.is_follower && !shared_.begin(read.key, read)) continue;
+    read.is_follower = false;
+    read.store->read(read);
+  }
+  return Done{};
+}
+
+RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
+  if (used_ == reads_.size()) reads_.push_back(std::make_unique<OneRead>());
+  OneRead& read = *reads_[used_++];
+  read.owner = request_.owner;
+  read.observer = this;
+  read.status = Done{};
+  read.attempts = 0;
+  read.object.assign(wish.locator.folder).append(wish.locator.path);
+  read.offset = wish.locator.offset;
+  read.bytes = wish.bytes;
+  read.pieces.clear();
+  read.room = nullptr;
+  read.bytes_max = limits_.bytes_max;
+  read.identity = wish.locator.identity;
+  if (read.identity.size == 0) read.identity.size = wish.locator.object_bytes;
+  read.store = wish.locator.store;
+  read.field = wish.field;
+  read.key.clear();
+  read.is_follower = false;
+  return read;
+}
+
+void RemoteReads::make_reads() {
+  std::sort(wishes_.begin(), wishes_.end(), [](const Wish& a, const Wish& b) {
+    return std::tie(a.locator.store, a.locator.folder, a.locator.path, a.locator.offset) <
+           std::tie(b.locator.store, b.locator.folder, b.locator.path, b.locator.offset);
+  });
+  OneRead* open = nullptr;
+  const Wish* before = nullptr;
+  for (const Wish& wish : wishes_) {
+    if (wish.bytes == Read::kToEnd) {
+      next_read(wish).room = this;
+      open = nullptr;
+      continue;
+    }
+    const uint64_t offset = wish.locator.offset;
+    const bool goes_on = open != nullptr && is_same_object(before->locator, wish.locator) &&
+                         offset >= open->offset + open->bytes && offset - (open->offset + open->bytes) <= kGapMax;
+    if (!goes_on) open = &next_read(wish);
+    open->bytes = offset + wish.bytes - open->offset;
+    open->pieces.push_back({offset, wish.bytes, request_.bytes[wish.field].data() + wish.at});
+    before = &wish;
+  }
+  for (size_t i = 0; i < used_; ++i) {
+    OneRead& read = *reads_[i];
+    if (read.pieces.empty()) continue;
+    read.key = SharedReads::key_of(*read.store, read);
+    // Of a whole object no range is asked for.
+    if (read.offset == 0 && read.bytes == read.identity.size && read.bytes != 0) read.bytes = Read::kToEnd;
+  }
+}
+
+uint8_t* RemoteReads::room_for(Read& read, uint64_t bytes) {
+  auto& one = static_cast<OneRead&>(read);
+  if (request_.budget != nullptr) {
+    const std::scoped_lock lock(mutex_);
+    bytes_wanted_ += ByteBuffer::room_for(bytes);
+    has_no_room_ = has_no_room_ || !request_.budget->hold(request_, bytes_wanted_);
+    if (has_no_room_) return nullptr;
+  }
+  return request_.bytes[one.field].resize(bytes);
+}
+
+void RemoteReads::on_done(store::Request& request) {
+  auto& read = static_cast<OneRead&>(request);
+  if (!read.key.empty() && !read.is_follower)
+    for (Read* const other : shared_.end(read.key, read)) static_cast<OneRead*>(other)->store->read(*other);
+  if (read.status && read.pieces.size() == 1 && read.pieces.front().bytes == 0 && read.room != nullptr)
+    read.status = Error{Trouble::kContent, read.store->uri_of(read.object) + " is empty."};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!read.status && status_) status_ = std::move(read.status);
+    duration_ns_ = std::max(duration_ns_, read.duration_ns);
+    shared_count_ += read.is_follower && read.attempts == 0;
+    for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;
+    if (read.status) request_.fields[read.field].identity = read.identity;
+    if (--left_ > 0) return;
+  }
+  owner_.on_read(*this);
+}
+
+}  // namespace spdld::source

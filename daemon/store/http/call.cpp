@@ -1,0 +1,89 @@
+#include "daemon/store/http/call.h"
+
+namespace spdld::store::http {
+namespace {
+
+class StatCall final : public Call {
+ public:
+  StatCall(Stat& stat, Dialect& dialect) : Call(stat, dialect), stat_(stat) {}
+
+  Status begin(Attempt&, Outgoing& outgoing) override {
+    return dialect_.write({.object = stat_.object, .range = {}, .if_match = {}, .is_head = true}, outgoing);
+  }
+  Take on_head(Attempt& attempt) override { return attempt.transfer->head().status == 200 ? Take::kBody : Take::kText; }
+  bool on_body(Attempt&, std::span<const uint8_t>) override { return true; }
+  Verdict on_end(Attempt& attempt, CURLcode code) override {
+    const Head& head = attempt.transfer->head();
+    if (code != CURLE_OK || head.status != 200) return without_success(attempt, code, stat_.object);
+    if (!head.length) {
+      return Verdict::failed({Trouble::kUnsupported, dialect_.uri_of(stat_.object) +
+                                                         ": the server does not tell its size (no Content-Length)."});
+    }
+    stat_.identity = head.identity();
+    return {};
+  }
+  std::string what() const override { return dialect_.uri_of(stat_.object); }
+
+ private:
+  Stat& stat_;
+};
+
+class ListCall final : public Call {
+ public:
+  static constexpr size_t kPageBytesMax = 16 << 20;
+
+  ListCall(List& list, Dialect& dialect) : Call(list, dialect), list_(list) {}
+
+  Status begin(Attempt&, Outgoing& outgoing) override {
+    page_.clear();
+    return dialect_.write_list(list_, outgoing);
+  }
+  Take on_head(Attempt& attempt) override { return attempt.transfer->head().status == 200 ? Take::kBody : Take::kText; }
+  bool on_body(Attempt& attempt, std::span<const uint8_t> bytes) override {
+    if (page_.size() + bytes.size() > kPageBytesMax) {
+      attempt.so_far = Error{Trouble::kContent, what() + ": a page of its list has more than 16 MiB."};
+      attempt.may_pass = false;
+      return false;
+    }
+    page_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return true;
+  }
+  Verdict on_end(Attempt& attempt, CURLcode code) override {
+    if (code != CURLE_OK || attempt.transfer->head().status != 200) return without_success(attempt, code, {});
+    list_.entries.clear();
+    list_.folders.clear();
+    if (Status read = dialect_.read_list(page_, list_); !read) return Verdict::again(std::move(read.error()));
+    return {};
+  }
+  std::string what() const override { return "the list of " + dialect_.uri_of(list_.prefix); }
+
+ private:
+  List& list_;
+  std::string page_;
+};
+
+}  // namespace
+
+Take Attempt::on_head(Transfer&) { return call->on_head(*this); }
+bool Attempt::on_body(Transfer&, std::span<const uint8_t> bytes) { return call->on_body(*this, bytes); }
+
+Verdict Call::without_success(Attempt& attempt, CURLcode code, std::string_view object) const {
+  const Transfer& transfer = *attempt.transfer;
+  if (!attempt.so_far) {
+    Error& error = attempt.so_far.error();
+    return attempt.may_pass ? Verdict::again(std::move(error)) : Verdict::failed(std::move(error));
+  }
+  const bool is_success = transfer.head().status >= 200 && transfer.head().status < 300;
+  if (transfer.was_refused_address())
+    return Verdict::failed({Trouble::kDenied, what() + ": " + transfer.words(code) + "."});
+  if (transfer.head().status == 0 || is_success)
+    return Verdict::again({Trouble::kTransient, what() + ": " + transfer.words(code) + "."});
+  Refusal refusal = dialect_.refusal(transfer.head(), transfer.text(), object);
+  if (!refusal.may_pass) return Verdict::failed(std::move(refusal.error));
+  return {Verdict::Kind::kAgain, std::move(refusal.error), transfer.head().retry_after};
+}
+
+std::unique_ptr<Call> make_call(Stat& stat, Dialect& dialect) { return std::make_unique<StatCall>(stat, dialect); }
+std::unique_ptr<Call> make_call(List& list, Dialect& dialect) { return std::make_unique<ListCall>(list, dialect); }
+
+}  // namespace spdld::store::http

@@ -1,0 +1,160 @@
+#include "daemon/store/http/network.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
+#include "daemon/store/http/curl_library.h"
+
+namespace spdld::store::http {
+namespace {
+
+constexpr uint64_t kWaitMsMax = 1'000;
+constexpr long kConnectionsKept = 512;  // idle ones, of all endpoints
+
+struct CloseMulti {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+
+}  // namespace
+
+struct Network::Thread final : private Endpoint::Wire {
+  explicit Thread(Network& of) : network(of) {
+    use_curl();
+    multi.reset(curl_multi_init());
+    if (!multi) throw SetupError(Trouble::kMemory, "there is no memory for libcurl: give the daemon more.");
+    curl_multi_setopt(multi.get(), CURLMOPT_MAXCONNECTS, kConnectionsKept);
+    thread = std::jthread([this] {
+      name_thread("network", 0);
+      run();
+    });
+  }
+
+  void run() {
+    std::vector<Order> orders;
+    bool is_stopped = false;
+    for (bool is_closing = false; !is_closing;) {
+      {
+        const std::scoped_lock lock(network.mutex_);
+        orders.swap(network.orders_);
+        is_closing = network.is_closing_;
+        is_stopped = network.is_stopped_;
+      }
+      for (Order& order : orders) take(order);
+      orders.clear();
+      if (is_stopped) stop_all();
+      const uint64_t next_ns = advance();
+      int running = 0;
+      curl_multi_perform(multi.get(), &running);
+      if (collect()) continue;  // what ended makes room for others
+      const uint64_t now_ns = monotonic_ns();
+      const uint64_t wait_ms =
+          next_ns <= now_ns ? 0 : std::min<uint64_t>((next_ns - now_ns + 999'999) / 1'000'000, kWaitMsMax);
+      if (!is_closing) curl_multi_poll(multi.get(), nullptr, 0, static_cast<int>(wait_ms), nullptr);
+    }
+    stop_all();
+  }
+
+  void stop_all() {
+    for (const auto& endpoint : busy) endpoint->stop(*this);
+  }
+
+  void take(Order& order) {
+    Endpoint& endpoint = *order.endpoint;
+    if (order.kind == Order::Kind::kCancel) return endpoint.cancel(*order.request, *this);
+    std::unique_ptr<Call> call;
+    try {
+      switch (order.kind) {
+        case Order::Kind::kRead:
+          call = make_call(static_cast<Read&>(*order.request), endpoint.dialect());
+          break;
+        case Order::Kind::kStat:
+          call = make_call(static_cast<Stat&>(*order.request), endpoint.dialect());
+          break;
+        default:
+          call = make_call(static_cast<List&>(*order.request), endpoint.dialect());
+      }
+      endpoint.submit(std::move(call));
+      busy.insert(order.endpoint);
+    } catch (const std::bad_alloc&) {
+      order.request->status = Error{Trouble::kMemory, {}};
+      order.request->observer->on_done(*order.request);
+    }
+  }
+
+  uint64_t advance() {
+    const uint64_t now_ns = monotonic_ns();
+    uint64_t next_ns = UINT64_MAX;
+    for (auto at = busy.begin(); at != busy.end();) {
+      next_ns = std::min(next_ns, (*at)->advance(now_ns, *this));
+      at = (*at)->is_idle() ? busy.erase(at) : std::next(at);
+    }
+    return next_ns;
+  }
+
+  bool collect() {
+    bool has_ended = false;
+    int left = 0;
+    while (const CURLMsg* const message = curl_multi_info_read(multi.get(), &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      const CURLcode code = message->data.result;
+      auto& attempt = static_cast<Attempt&>(Transfer::of(message->easy_handle).user());
+      attempt.endpoint->on_ended(attempt, code, monotonic_ns(), *this);
+      has_ended = true;
+    }
+    return has_ended;
+  }
+
+  void add(Transfer& transfer) override { curl_multi_add_handle(multi.get(), transfer.handle()); }
+  void remove(Transfer& transfer) override { curl_multi_remove_handle(multi.get(), transfer.handle()); }
+
+  Network& network;
+  std::unique_ptr<CURLM, CloseMulti> multi;
+  std::set<std::shared_ptr<Endpoint>> busy;
+  std::jthread thread;
+};
+
+Network::Network() : thread_(std::make_unique<Thread>(*this)) {}
+
+Network::~Network() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_closing_ = true;
+  }
+  curl_multi_wakeup(thread_->multi.get());
+  thread_->thread.join();
+}
+
+void Network::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopped_ = true;
+  }
+  curl_multi_wakeup(thread_->multi.get());
+}
+
+void Network::order(Order order) {
+  bool is_first = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    is_first = orders_.empty();
+    orders_.push_back(std::move(order));
+  }
+  if (is_first) curl_multi_wakeup(thread_->multi.get());
+}
+
+void Network::submit(const std::shared_ptr<Endpoint>& endpoint, Read& read) {
+  order({Order::Kind::kRead, endpoint, &read});
+}
+void Network::submit(const std::shared_ptr<Endpoint>& endpoint, Stat& stat) {
+  order({Order::Kind::kStat, endpoint, &stat});
+}
+void Network::submit(const std::shared_ptr<Endpoint>& endpoint, List& list) {
+  order({Order::Kind::kList, endpoint, &list});
+}
+void Network::cancel(const std::shared_ptr<Endpoint>& endpoint, Request& request) {
+  order({Order::Kind::kCancel, endpoint, &request});
+}
+
+}  // namespace spdld::store::http
