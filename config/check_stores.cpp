@@ -75,10 +75,10 @@ bool is_credentials(std::string_view name) {
 
 void check_s3(const TableReader& reader, StoreSettings& store) {
   store.endpoint = reader.text("endpoint");
-  const RemoteUri endpoint = split_remote_uri(store.endpoint.empty() ? "http://x" : store.endpoint);
-  const bool is_web = endpoint.scheme == "http" || endpoint.scheme == "https";
-  if (!store.endpoint.empty() &&
-      (!is_remote(store.endpoint) || !is_web || !remote_uri_fault(store.endpoint).empty() || !endpoint.object.empty()))
+  const bool is_web = store.endpoint.starts_with("http://") || store.endpoint.starts_with("https://");
+  const bool is_sound = is_web && remote_uri_fault(store.endpoint).empty() &&
+                        split_remote_uri(store.endpoint).object.empty() && !store.endpoint.ends_with('/');
+  if (!store.endpoint.empty() && !is_sound)
     reader.complain("endpoint",
                     "must be http:// or https:// and a server, without a path, not " + in_quotes(store.endpoint));
   store.region = reader.text("region");

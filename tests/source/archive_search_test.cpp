@@ -176,7 +176,7 @@ TEST_CASE("no names are read outside the folders that a data set must lie in") {
     INFO(uri);
     spec.uris = {inside / uri};
     try {
-      open_listing(spec, {}, {}, {}, nullptr, bounds);
+      open_listing(spec, {}, {}, {}, nullptr, {bounds, {}});
       FAIL("it was not refused");
     } catch (const SetupError& error) {
       CHECK(error.error().trouble == Trouble::kDenied);
@@ -184,7 +184,7 @@ TEST_CASE("no names are read outside the folders that a data set must lie in") {
     }
   }
   spec.uris = {inside / "[a]/*.tar"};
-  CHECK(open_listing(spec, {}, {}, {}, nullptr, bounds)->size() == 1);
+  CHECK(open_listing(spec, {}, {}, {}, nullptr, {bounds, {}})->size() == 1);
 }
 
 TEST_CASE("an archive that comes to fit a wildcard is a change") {

@@ -55,7 +55,7 @@ std::unique_ptr<Listing> open_within(const TempFolder& temp, const std::string& 
   spec.type = type;
   spec.uris = {temp / name};
   const std::vector<Folder> folders = {{temp / "open", follow_links}};
-  return open_listing(spec, {}, {}, {}, nullptr, std::make_shared<Bounds>(folders, Bounds::Rules{.way = way}));
+  return open_listing(spec, {}, {}, {}, nullptr, {std::make_shared<Bounds>(folders, Bounds::Rules{.way = way}), {}});
 }
 
 Error refusal_within(const TempFolder& temp, const std::string& type, const std::string& name) {
