@@ -1,6 +1,6 @@
 #include "daemon/rows/record_measurer.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,8 +8,10 @@
 #include "daemon/base/random.h"
 #include "daemon/media/measure.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/file_view.h"
 #include "daemon/source/kept_file.h"
 #include "daemon/source/trouble.h"
+#include "daemon/store/object_view.h"
 
 namespace spdld::rows {
 namespace {
@@ -31,6 +33,10 @@ uint64_t stamp_of(const source::KeptState& state) {
 uint64_t RecordMeasurer::stamp(uint64_t record) {
   const store::Locator locator = listing_.locate(record, field_);
   if (locator.path.empty()) return 0;
+  if (locator.store != nullptr) {
+    const uint64_t hash = mix_bits(locator.identity.size ^ mix_bits(static_cast<uint64_t>(locator.identity.changed)));
+    return locator.identity.changed == 0 ? 0 : std::max<uint64_t>(hash, 1);
+  }
   path_.assign(locator.folder).append(locator.path);
   if (path_ == stamped_path_) return stamp_;
   stamped_path_ = path_;
@@ -60,7 +66,9 @@ Error RecordMeasurer::failed(const char* doing, int error_number) const {
 
 Result<uint64_t> RecordMeasurer::bytes_of(const store::Locator& locator) {
   uint64_t bytes = locator.length < 0 ? 0 : static_cast<uint64_t>(locator.length);
-  if (locator.length < 0) {
+  if (locator.length < 0 && locator.store != nullptr) {
+    bytes = locator.identity.size > locator.offset ? locator.identity.size - locator.offset : 0;
+  } else if (locator.length < 0) {
     struct stat status;
     if (source::stat_file(listing_.bounds(), path_.c_str(), status) != 0) return failed("measured", errno);
     const auto file_bytes = static_cast<uint64_t>(status.st_size);
@@ -70,35 +78,33 @@ Result<uint64_t> RecordMeasurer::bytes_of(const store::Locator& locator) {
   return bytes;
 }
 
-Status RecordMeasurer::open(const store::Locator&) {
-  if (fd_ && open_path_ == path_) return Done{};
+Status RecordMeasurer::open(const store::Locator& locator) {
+  if (view_ && open_path_ == path_ && open_store_ == locator.store) return Done{};
   open_path_ = path_;
-  fd_.reset(source::open_file(listing_.bounds(), path_.c_str()));
-  if (!fd_ || ::fstat(fd_.get(), &status_) != 0) {
-    const int error_number = errno;
-    fd_.reset();
-    return failed("opened", error_number);
+  open_store_ = locator.store;
+  view_.reset();
+  if (locator.store != nullptr) {
+    view_ = std::make_unique<store::ObjectView>(*locator.store, path_, locator.identity);
+    return Done{};
   }
-  if (S_ISREG(status_.st_mode)) return Done{};
-  fd_.reset();
-  return Error{Trouble::kContent, path_ + " is not a regular file."};
+  struct stat status;
+  fd_.reset(source::open_file(listing_.bounds(), path_.c_str()));
+  if (!fd_ || ::fstat(fd_.get(), &status) != 0) return failed("opened", errno);
+  if (!S_ISREG(status.st_mode)) return Error{Trouble::kContent, path_ + " is not a regular file."};
+  view_ = std::make_unique<source::FileView>(fd_.get(), path_);
+  return Done{};
 }
 
 Status RecordMeasurer::read(uint64_t offset, uint64_t count) {
-  uint8_t* to = bytes_.resize(count);
-  for (uint64_t got = 0; got < count;) {
-    const ssize_t n = ::pread(fd_.get(), to + got, count - got, static_cast<off_t>(offset + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("read", errno);
-    if (n == 0) return Error{Trouble::kContent, path_ + " became shorter while it was read."};
-    got += static_cast<uint64_t>(n);
-  }
+  const Result<uint64_t> got = view_->read(offset, {bytes_.resize(count), count});
+  if (!got) return got.error();
+  if (*got < count) return Error{Trouble::kContent, path_ + " became shorter while it was read."};
   return Done{};
 }
 
 Result<uint64_t> RecordMeasurer::sides_of(const store::Locator& locator) {
   if (const Status opened = open(locator); !opened) return opened.error();
-  const auto file_bytes = static_cast<uint64_t>(status_.st_size);
+  const uint64_t file_bytes = view_->size();
   const uint64_t behind = locator.offset <= file_bytes ? file_bytes - locator.offset : 0;
   const uint64_t bytes = locator.length < 0 ? behind : static_cast<uint64_t>(locator.length);
   if (bytes == 0 || bytes > behind || bytes > kPictureBytesMax)

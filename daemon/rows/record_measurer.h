@@ -1,9 +1,8 @@
 // Measures one record after another. One thread.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "daemon/base/byte_buffer.h"
@@ -11,6 +10,7 @@
 #include "daemon/media/workspace.h"
 #include "daemon/rows/length_index.h"
 #include "daemon/source/listing.h"
+#include "daemon/store/view.h"
 #include "proto/unique_fd.h"
 
 namespace spdld::rows {
@@ -21,8 +21,8 @@ class RecordMeasurer {
   RecordMeasurer(const source::Listing& listing, source::FieldId field, Measure measure)
       : listing_(listing), field_(field), measure_(measure) {}
 
-  // A hash of the state of the record's file now, never 0; 0: it can't be told, or the file has changed so lately that
-  // a later change would not show.
+  // A hash of the state of the record's file now, or of its object as it was listed; never 0. 0: it can't be told, or
+  // the file has changed so lately that a later change would not show.
   uint64_t stamp(uint64_t record);
   // The length as LengthIndex takes it. kContent, kUnsupported: the record has none that counts; kMissing
   // (Trouble::kNotFound): it lacks the field. Other trouble may pass.
@@ -42,8 +42,9 @@ class RecordMeasurer {
   std::string stamped_path_;  // of the file that `stamp_` is of: many records may lie in one file
   uint64_t stamp_ = 0;
   std::string open_path_;
+  const store::Store* open_store_ = nullptr;
   UniqueFd fd_;
-  struct stat status_ {};
+  std::unique_ptr<store::View> view_;  // of the file or object `open_path_`; null: none is open
   ByteBuffer bytes_;
   media::Workspace workspace_;
 };
