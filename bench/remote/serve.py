@@ -5,7 +5,7 @@
 
 The store is SeaweedFS on loopback, from the environment that tests/run makes. The bucket "bench" has the objects `<n // 1000>/<n>.bin`
 of random bytes, which anybody may read. With --delay-ms, the printed endpoint is a proxy before the store, which adds the delay to every
-request. With --inline, the objects lie in the store's index: a listing of a million objects of 10 bytes is ready in about a minute.
+request. With --inline, the objects lie in the store's index: a million objects of 10 bytes are loaded in about one and a half minutes.
 The script ends with its standard input, and by SIGTERM or SIGINT.
 """
 import argparse

@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kBatchTimeoutMs = 300000;
 constexpr uint32_t kWorldSizeMax = 256;
 constexpr uint64_t kCountMax = uint64_t{1} << 40;
 
@@ -31,6 +30,8 @@ struct Wishes {
   std::string group;
   std::string device;
 };
+
+constexpr int64_t kBatchTimeoutMs = 300000;
 
 // One for all ranks, and another one at every run.
 std::string fresh_group() {
@@ -49,34 +50,35 @@ std::string read_text(const std::string& file) {
   return text;
 }
 
-BenchPlan plan_of(const Globals& globals, const Wishes& wishes) {
-  BenchPlan plan;
-  plan.pipeline = wishes.target;
-  plan.socket = globals.socket;
-  plan.group = wishes.group.empty() ? fresh_group() : wishes.group;
+ExitCode bench(const Globals& globals, const Wishes& wishes) {
+  BenchPlan plan = plan_for(globals, wishes.target);
+  if (!wishes.group.empty()) plan.group = wishes.group;
   plan.device = wishes.device;
   plan.world_size = wishes.world_size;
   plan.epochs = wishes.epochs;
   plan.batches_max = wishes.batches.value_or(0);
-  plan.timeout_ms = globals.timeout_ms.value_or(kBatchTimeoutMs);
-  if (!is_file_name(wishes.target)) return plan;
-  // Checked here, so that a file's errors need no daemon.
-  const auto loaded = config::load_pipeline_file(wishes.target);
-  if (!loaded) throw Failure(kWrong, loaded.sentences());
-  plan.pipeline = loaded.value->name;
-  plan.spec = read_text(wishes.target);
-  plan.spec_is_json = wishes.target.ends_with(".json");
-  plan.spec_folder = fs::absolute(wishes.target).parent_path().string();
-  return plan;
-}
-
-ExitCode bench(const Globals& globals, const Wishes& wishes) {
-  const BenchReport report = run_bench(plan_of(globals, wishes));
+  const BenchReport report = run_bench(plan);
   print(globals.json() ? report_json(report) : report_text(report, page_of_stdout()));
   return kFine;
 }
 
 }  // namespace
+
+BenchPlan plan_for(const Globals& globals, const std::string& target) {
+  BenchPlan plan;
+  plan.pipeline = target;
+  plan.socket = globals.socket;
+  plan.group = fresh_group();
+  plan.timeout_ms = globals.timeout_ms.value_or(kBatchTimeoutMs);
+  if (!is_file_name(target)) return plan;
+  const auto loaded = config::load_pipeline_file(target);
+  if (!loaded) throw Failure(kWrong, loaded.sentences());
+  plan.pipeline = loaded.value->name;
+  plan.spec = read_text(target);
+  plan.spec_is_json = target.ends_with(".json");
+  plan.spec_folder = fs::absolute(target).parent_path().string();
+  return plan;
+}
 
 void declare_bench(config::Arguments command, const Globals& globals, Run& run) {
   const auto wishes = std::make_shared<Wishes>();

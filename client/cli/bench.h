@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/cli.h"
 #include "client/cli/format.h"
 
 namespace spdld::cli {
@@ -44,6 +45,10 @@ struct BenchReport {
   double wait_s = 0, wait_median_us = 0, wait_p99_us = 0;  // next(), without each rank's first
   double peak_pss_bytes = 0, daemon_peak_pss_bytes = 0, clients_peak_pss_bytes = 0;
 };
+
+// The plan for a pipeline file, or for the pipeline of a name: one rank, one epoch, a job of its own. A file's errors
+// are told here (throws Failure), so that they need no daemon.
+BenchPlan plan_for(const Globals& globals, const std::string& target);
 
 // Runs the plan's ranks, a forked process each, and watches them to the end (throws Failure). Precondition: this
 // process has no other thread.

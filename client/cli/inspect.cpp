@@ -6,6 +6,7 @@
 
 #include "client/cli/cache_text.h"
 #include "client/cli/query.h"
+#include "client/cli/stores_text.h"
 #include "client/cli/table.h"
 #include "config/state_folder.h"
 
@@ -142,8 +143,8 @@ ExitCode status(const Globals& globals) {
   facts.add("gpus", driver.empty() ? (reason.empty() ? "not looked for yet" : "none (" + reason + ")")
                                    : count_text(list_at(gpus, "devices").size()) + ", driver for CUDA " + driver);
   const Table pipelines = pipelines_table(list_at(document, "pipelines"));
-  print(facts.text(page) + "\n" + shelves_text(document, page) + gpus_text(gpus, page) + users_text(document, page) +
-        sessions_text(list_at(document, "sessions"), page) + "\n" +
+  print(facts.text(page) + "\n" + shelves_text(document, page) + stores_text(document, page) + gpus_text(gpus, page) +
+        users_text(document, page) + sessions_text(list_at(document, "sessions"), page) + "\n" +
         (pipelines.empty() ? "no pipelines\n" : pipelines.text(page)));
   return kFine;
 }

@@ -38,7 +38,7 @@ constexpr const char* kBenchMore =
     "  spdlctl bench train.toml --epochs 3\n"
     "  spdlctl bench imagenet-train --world-size 4 --batches 200 -o json";
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
     {"bench", "attach as trainers and measure the loader", kBenchMore, &declare_bench},
     {"check", "check files and print every error as file:line: key: what is wrong and what is allowed",
      "The command needs no daemon. The exit code is 1 if any file has an error.\n\n"
@@ -95,14 +95,25 @@ constexpr std::array<Command, 9> kCommands = {{
     {"ping", "see whether the daemon answers", "", &declare_ping},
     {"status", "show the daemon: CPU, memory, cache, sessions, pipelines",
      "The table CACHED has one line for each field of each data set in the node's cache. USED says whether a pipeline "
-     "has the data set open. Unused data sets make room for used ones.",
+     "has the data set open. Unused data sets make room for used ones. The table STORE has one line for each remote "
+     "store that "
+     "pipelines read from: RETRIED counts attempts that were made again, FAILED requests that ended with an error, and "
+     "NOW those under way.",
      &declare_status},
+    {"warm", "fill the node's cache with a pipeline's samples, before the trainers need them",
+     "The command takes one epoch of batches as a job of its own and returns them unread. What the pipeline's `cache` "
+     "says is kept: with cache = \"encoded\" the bytes, with \"decoded\" the pictures' planes. It shows its progress, "
+     "and at the end what the cache has. If no daemon runs, it starts a private one, whose memory goes with it: a "
+     "cache folder stays.\n\n"
+     "Example:\n"
+     "  spdlctl warm imagenet-train",
+     &declare_warm},
 }};
 
 constexpr const char* kFooter =
     "Where spdlctl looks for the daemon:\n"
-    "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench` and "
-    "`export` start a private daemon.\n\n"
+    "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench`, "
+    "`export` and `warm` start a private daemon.\n\n"
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"

@@ -139,7 +139,6 @@ Json stores_document(const Node::View& view, const control::Client& client) {
                       {"under_way", store.under_way},
                       {"connections", store.connections},
                       {"bytes", store.bytes},
-                      {"shared_reads", view.router.statistics().shared.value()},
                       {"duration_us_p50", store.duration_us_p50},
                       {"duration_us_p99", store.duration_us_p99},
                       {"failing_s", is_failing ? seconds(monotonic_ns() - store.failing_since_ns) : 0.0},
@@ -237,7 +236,12 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"huge_pages", memory::huge_pages()}};
   out["decode"] = {{"sample_ms_max", settings.sample_ms_max}, {"sample_bytes_max", settings.sample_bytes_max}};
   out["cache"] = cache_document(view, client);
+  const source::RemoteStatistics& remote = view.router.statistics();
   out["stores"] = stores_document(view, client);
+  out["store_reads"] = {{"samples", remote.samples.value()},
+                        {"bytes", remote.bytes.value()},
+                        {"failures", remote.failures.value()},
+                        {"shared", remote.shared.value()}};
   out["gpus"] = gpus_document(view);
   out["limits"] = limits_document(view);
   out["users"] = users_document(view, client);

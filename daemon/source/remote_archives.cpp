@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
 
@@ -46,32 +47,41 @@ class RemoteSearch {
   void add_folder(const std::string& uri, const store::Stores::Found& found) {
     std::string prefix = found.object;
     if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
-    const size_t before = found_.size();
+    std::vector<store::Entry> entries;
     try {
       for_each_page(*found.store, prefix, true, stop_, [&](const store::List& page) {
         for (const store::Entry& entry : page.entries) {
           const std::string_view name = std::string_view(entry.name).substr(prefix.size());
-          if (name.ends_with(".tar") && !name.starts_with('.')) add_archive(found, entry.name, entry.identity);
+          if (name.ends_with(".tar") && !name.starts_with('.')) entries.push_back(entry);
         }
       });
     } catch (const SetupError& e) {
       if (e.trouble() != Trouble::kUnsupported) throw;
       throw SetupError(Trouble::kNotFound, "the archive " + uri + " does not exist, or may not be read.");
     }
-    if (found_.size() == before)
+    if (!add_sorted(found, entries))
       throw SetupError(Trouble::kNotFound, uri + " is neither an archive nor a folder with objects named *.tar.");
   }
 
   void add_fitting(const std::string& uri, const store::Stores::Found& found) {
     const std::string fixed = found.object.substr(0, found.object.find_first_of("*?["));
-    const size_t before = found_.size();
+    std::vector<store::Entry> entries;
     for_each_page(*found.store, fixed, false, stop_, [&](const store::List& page) {
       for (const store::Entry& entry : page.entries) {
         if (::fnmatch(found.object.c_str(), entry.name.c_str(), FNM_PERIOD | FNM_PATHNAME) == 0)
-          add_archive(found, entry.name, entry.identity);
+          entries.push_back(entry);
       }
     });
-    if (found_.size() == before) throw SetupError(Trouble::kNotFound, "source.uri \"" + uri + "\": nothing fits it.");
+    if (!add_sorted(found, entries))
+      throw SetupError(Trouble::kNotFound, "source.uri \"" + uri + "\": nothing fits it.");
+  }
+
+  // Not all stores list names in the order of their bytes. False: there are none.
+  bool add_sorted(const store::Stores::Found& found, std::vector<store::Entry>& entries) {
+    std::sort(entries.begin(), entries.end(),
+              [](const store::Entry& a, const store::Entry& b) { return a.name < b.name; });
+    for (const store::Entry& entry : entries) add_archive(found, entry.name, entry.identity);
+    return !entries.empty();
   }
 
   void add_archive(const store::Stores::Found& found, const std::string& object, const store::Identity& identity) {

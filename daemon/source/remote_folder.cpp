@@ -164,6 +164,32 @@ bool RemoteFolder::is_unchanged(const RemotePages& pages, const std::stop_token&
   return others == 0;
 }
 
+namespace {
+
+// Not all stores list names in the order of their bytes.
+void sort_pictures(ClassFiles::Folder& folder) {
+  struct Picture {
+    std::string_view name;
+    store::Identity identity;
+  };
+  std::vector<Picture> pictures;
+  for_each_name(folder.pictures, [&](std::string_view name) {
+    pictures.push_back({name, folder.identities[pictures.size()]});
+  });
+  const auto by_name = [](const Picture& a, const Picture& b) { return a.name < b.name; };
+  if (std::is_sorted(pictures.begin(), pictures.end(), by_name)) return;
+  std::sort(pictures.begin(), pictures.end(), by_name);
+  std::string names;
+  folder.identities.clear();
+  for (const Picture& picture : pictures) {
+    names.append(picture.name) += '\0';
+    folder.identities.push_back(picture.identity);
+  }
+  folder.pictures = std::move(names);
+}
+
+}  // namespace
+
 RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
   // In a flat list "a/b.jpg" and "a/c/d.jpg" mix: pictures are gathered by folder.
   std::map<std::string, std::map<std::string, ClassFiles::Folder>, std::less<>> classes;
@@ -202,7 +228,10 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
                                           endings_.joined() + " and lies in the folder of a class.");
   for (auto& [name, folders] : classes) {
     ClassFiles files;
-    for (auto& [folder_path, one] : folders) files.folders.push_back(std::move(one));
+    for (auto& [folder_path, one] : folders) {
+      sort_pictures(one);
+      files.folders.push_back(std::move(one));
+    }
     if (files.folders.empty())
       files.remarks.add_missing("the class folder " + name + " holds no object ending in " + endings_.joined() + ".");
     if (listing.files.empty() && empty > 0)

@@ -36,7 +36,7 @@ inline std::unique_ptr<source::Listing> list(const config::PipelineSpec& spec, c
   const auto cutter = [&](const config::SourceSpec& source, std::unique_ptr<source::Listing> records) {
     return rows::list_rows(spec, source, std::move(records), {}, {}, kept, use);
   };
-  return source::open_listings(spec.sources, {}, {}, kept, nullptr, {}, nullptr,
+  return source::open_listings(spec.sources, {}, {}, kept, nullptr, {}, {},
                                spec.rows.is_on() ? source::Cutter(cutter) : source::Cutter());
 }
 

@@ -23,7 +23,7 @@ import s3_client  # noqa: E402
 
 VOLUME_MB = 256  # the master directs no writes to a volume that is larger
 VOLUMES_MAX = 40  # of one volume server
-MEMORY_LIMIT = "256MiB"  # of each server: Go collects more often before it takes more
+MEMORY_LIMIT = "768MiB"  # of each server: Go collects more often before it takes more
 STARTS = 3  # another process may take a port between the search and the start
 PIPELINED_BYTES_MAX = 256 * 1024  # of requests that are sent before their answers are read
 
