@@ -89,7 +89,12 @@ void check_s3(const TableReader& reader, StoreSettings& store) {
                     "must be auto, anonymous, environment, profile, profile:NAME, web-identity, container or "
                     "instance, not " +
                         in_quotes(store.credentials));
-  if (store.uri.starts_with("s3://")) return;
+  if (store.uri.starts_with("s3://")) {
+    // A request to S3 carries what opens the bucket, and nobody else may see it.
+    if (reader.flag("follows_redirects"))
+      reader.complain("follows_redirects", "is for a uri that begins with http:// or https://");
+    return;
+  }
   for (const std::string_view key : {"endpoint", "region", "path_style", "credentials"})
     if (reader.find(key) != nullptr) reader.complain(key, "is for a uri that begins with s3://");
 }
@@ -110,6 +115,12 @@ StoreSettings check_store(const Node& node, const std::string& key, Complaints& 
     std::string fault = is_remote(*uri) ? remote_uri_fault(*uri) : "must begin with s3://, http:// or https://";
     if (*uri == "s3://") fault.clear();  // all buckets
     if (!fault.empty()) reader.complain("uri", fault);
+    const bool is_opened = !store.senders.users.empty() || !store.senders.groups.empty();
+    if (*uri == "s3://" && is_opened) {
+      reader.complain("uri",
+                      "must not be \"s3://\" beside users or groups, who could then read whatever the daemon can read: "
+                      "name the buckets with data");
+    }
   }
   check_s3(reader, store);
   store.ca_file = reader.text("ca_file");

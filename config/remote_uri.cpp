@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/check.h"
+
 namespace spdld::config {
 namespace {
 
@@ -25,23 +27,28 @@ bool is_server(std::string_view authority) {
   return !authority.empty() && authority.size() <= 255 && std::all_of(authority.begin(), authority.end(), fits);
 }
 
-// "." and "..", also as %2e.
-bool is_step(std::string_view part) {
+// The path with %2e, %2f and %5c as the characters that they stand for, all of the latter as '/': servers take them so
+// before they look for steps.
+std::string with_plain_steps(std::string_view path) {
   std::string plain;
-  for (size_t i = 0; i < part.size(); ++i) {
-    const std::string_view here = part.substr(i, 3);
+  for (size_t i = 0; i < path.size(); ++i) {
+    const std::string_view here = path.substr(i, 3);
     const bool is_dot = here == "%2e" || here == "%2E";
-    plain += is_dot ? '.' : part[i];
-    i += is_dot ? 2 : 0;
+    const bool is_slash = here == "%2f" || here == "%2F" || here == "%5c" || here == "%5C";
+    plain += is_dot ? '.' : is_slash ? '/' : path[i];
+    i += is_dot || is_slash ? 2 : 0;
   }
-  return plain == "." || plain == "..";
+  return plain;
 }
 
+// Whether the path has a part "." or "..".
 bool has_step(std::string_view path) {
-  while (!path.empty()) {
-    const std::string_view part = path.substr(0, path.find('/'));
-    if (is_step(part)) return true;
-    path.remove_prefix(std::min(path.size(), part.size() + 1));
+  const std::string plain = with_plain_steps(path);
+  for (size_t begin = 0; begin <= plain.size();) {
+    const size_t end = std::min(plain.find('/', begin), plain.size());
+    const std::string_view part = std::string_view(plain).substr(begin, end - begin);
+    if (part == "." || part == "..") return true;
+    begin = end + 1;
   }
   return false;
 }
@@ -65,8 +72,7 @@ RemoteUri split_remote_uri(std::string_view uri) {
 
 std::string remote_uri_fault(std::string_view uri) {
   if (uri.size() > kUriBytesMax) return "has more than " + std::to_string(kUriBytesMax) + " bytes";
-  for (const char c : uri)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return "has a control character";
+  if (!is_plain(uri)) return "has a control character";
   const RemoteUri parts = split_remote_uri(uri);
   if (parts.authority.find('@') != std::string_view::npos)
     return "has a user or a password before the @, which never stand in a uri: the operator's file or environment has "

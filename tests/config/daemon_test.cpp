@@ -173,7 +173,7 @@ TEST_CASE("a key at the wrong place is told where it belongs", "[config]") {
                     {{2, "cache.slot_bytes_max", "but in [limits] or in [gpu]"}});
   expect_complaints(load("[limits]\nprefetch_depth = 3"),
                     {{2, "limits.prefetch_depth", "but in [batch] of a pipeline's file"}});
-  expect_complaints(load("[limits]\nuri = \"/a\""), {{2, "limits.uri", "is not a key that is known here"}});
+  expect_complaints(load("[limits]\nuri = \"/a\""), {{2, "limits.uri", "does not belong here, but in [data.stores]"}});
 }
 
 TEST_CASE("sizes are bytes or texts with a unit", "[config]") {

@@ -121,7 +121,7 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"frist = 3", {7, "order.frist", "did you mean \"first\"?"}},
       {"include = \"\"", {7, "order.include", "must name a folder or a file"}},
       {"include = [1, 2]", {7, "order.include", "must be a text, not [1, 2]"}},
-      {"include = \"https://x/list\"", {7, "order.include", "is not supported by this version"}},
+      {"include = \"https://x/list\"", {7, "order.include", "\"https\" is not supported by this version"}},
       {"shuffle = \"client\"\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = \"client\"\ninclude = \"/a\"", {8, "order.include", "the trainer says which samples come"}},
       {"shuffle = \"client\"\nexclude = \"/a\"", {8, "order.exclude", "the trainer says which samples come"}},

@@ -248,7 +248,7 @@ seed = "x"
 colour = 1
 [source]
 type = "image-folder"
-uri = "s3://bucket/train"
+uri = "gs://bucket/train"
 extension = "png"
 [[output]]
 name = "image"
@@ -269,7 +269,7 @@ device = "gpu:1"
   expect_complaints(loaded, {{1, "name", "letters"},
                              {2, "seed", "integer"},
                              {3, "colour", "not a key that is known here"},
-                             {6, "source.uri", "\"s3\" is not supported by this version"},
+                             {6, "source.uri", "\"gs\" is not supported by this version"},
                              {7, "source.extension", "did you mean \"extensions\"?"},
                              {13, "output[0].ops[1].size", "from 1"},
                              {13, "output[0].ops[1].scale", "least"},

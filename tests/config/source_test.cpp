@@ -46,8 +46,14 @@ TEST_CASE("a uri becomes a plain absolute path", "[config]") {
 TEST_CASE("a uri that can't be used says why", "[config]") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "must name a folder or a file"},
-      {"s3://bucket/train", "\"s3\" is not supported by this version: give a local path or file:///..."},
-      {"https://host/train", "\"https\" is not supported"},
+      {"gs://bucket/train",
+       "\"gs\" is not supported by this version: give a local path, file:///..., s3://... or https://..."},
+      {"s3:/bucket/train", "\"s3\" is not supported"},
+      {"S3://bucket/train", "\"S3\" is not supported"},
+      {"s3://b/train", "no bucket's name behind s3://"},
+      {"https:///train", "no server's name behind https://"},
+      {"https://me:secret@host/train", "a user or a password before the @"},
+      {"https://host/train?token=1", "a query behind the \"?\""},
       {"http:/train", "\"http\" is not supported"},
       {"file://host/train", "names another machine"},
       {"file:///data/%2", "two hexadecimal digits"},
@@ -146,8 +152,8 @@ TEST_CASE("a webdataset may have several uris", "[config]") {
 
   expect_complaints(with_uris("[]"), {{5, "source.uri", "must name a folder or a file"}});
   expect_complaints(with_uris("[\"/a\", 3]"), {{5, "source.uri[1]", "must be a text"}});
-  expect_complaints(with_uris("[\"/a\", \"s3://b\",\n\"/b-{1..}.tar\"]"),
-                    {{5, "source.uri[1]", "\"s3\" is not supported"}, {6, "source.uri[2]", "a range of numbers"}});
+  expect_complaints(with_uris("[\"/a\", \"gs://b\",\n\"/b-{1..}.tar\"]"),
+                    {{5, "source.uri[1]", "\"gs\" is not supported"}, {6, "source.uri[2]", "a range of numbers"}});
   expect_complaints(with_uris("[\"/a-{1..600000}.tar\", \"/b-{1..600000}.tar\"]"),
                     {{5, "source.uri", "names more than 1000000 archives"}});
   expect_complaints(with_uris("3"), {{5, "source.uri", "must be a text, not 3"}});
