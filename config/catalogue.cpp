@@ -1,36 +1,12 @@
 #include "config/catalogue.h"
 
 #include <algorithm>
-#include <array>
 
 #include "config/batch_operation.h"
 #include "config/json.h"
 
 namespace spdld::config {
 namespace {
-
-const std::array<SourceType, 2>& source_table() {
-  static const std::array<SourceType, 2> table = {{
-      {"image-folder",
-       "A folder with a folder of pictures for each class; classes are numbered in their names' order.",
-       {"image", "class", "path"},
-       {{.name = "extensions",
-         .type = ParameterType::kText,
-         .help = "which files are pictures: comma-separated, without dots, upper case or lower",
-         .fallback = Value(std::string("jpg,jpeg"))}}},
-      {"webdataset",
-       "Tar archives in which the members of one sample follow one another and share their name up to its first dot; "
-       "a field is a member's extension, and path the sample's key. from = \"jpg;jpeg;png\" takes the first of these "
-       "that a "
-       "sample has, and from = \"json:meta.label\" a value in a json member. The uri may have braces and wildcards "
-       "(a-{000..127}.tar, {train,extra}/*.tar), be a folder, or a list of uris, which follow one another. Archives "
-       "are "
-       "plain .tar files: this version reads no .tar.gz or .tar.zst.",
-       {},
-       {}},
-  }};
-  return table;
-}
 
 Json value_json(const Value& value) {
   return std::visit([](const auto& held) { return Json(held); }, value);
@@ -77,18 +53,19 @@ std::vector<Parameter> keys_of(const BatchOperationType& operation) {
 
 }  // namespace
 
-std::span<const SourceType> sources() { return source_table(); }
-
 const SourceType* find_source(std::string_view name) {
-  const auto& table = source_table();
+  const auto table = sources();
   const auto found = std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.name == name; });
   return found == table.end() ? nullptr : &*found;
 }
 
-Signature field_signature(const SourceType& source, std::string_view field) {
-  // Where the data decides the fields, a member may be called "class" as well: it is bytes like any other.
-  if (field == "class" && !source.fields.empty()) return integer();
-  return bytes_of(field == kNameField ? Origin::kName : Origin::kContent);
+Signature field_signature(const SourceType& source, std::string_view field, const Parameters& parameters) {
+  if (field == source.name_field) return bytes_of(Origin::kName);
+  if (field != "class") return bytes_of(Origin::kContent);
+  // Where the data decides the fields, a member or a column may be called "class" as well: it is bytes like any other.
+  const auto named = parameters.find(source.class_parameter);
+  const bool is_numbered = named != parameters.end() && !std::get<std::string>(named->second).empty();
+  return !source.fields.empty() || is_numbered ? integer() : bytes_of(Origin::kContent);
 }
 
 std::string operations_text() {

@@ -14,11 +14,21 @@
 
 namespace spdld::config {
 
+// The field that holds a sample's name: of files, and of tables, whose columns may have any other name.
+inline constexpr std::string_view kNameField = "path", kTableNameField = "__key__";
+
 struct SourceType {
   std::string_view name;
   std::string_view help;
   std::vector<std::string_view> fields;  // fields that every sample has; empty where the data decides (webdataset)
   std::vector<Parameter> parameters;
+  // Whether `uri` may be a list of texts, with braces and wildcards in them (config/uri_pattern.h).
+  bool takes_patterns = false;
+  std::string_view name_field = kNameField;  // the field of every sample that holds its name
+  // The parameter that names a field whose values are numbered as classes: then the field "class" is an integer.
+  std::string_view class_parameter = {};
+  // Complains about parameters that are each allowed and make no sense together.
+  void (*check)(const SourceSpec& spec, const Complain& complain) = nullptr;
 };
 
 std::span<const SourceType> sources();
@@ -27,11 +37,10 @@ const SourceType* find_source(std::string_view name);
 // The field that the samples of a mix have in addition: the number of their source, in the file's order. Every sample
 // of a single source would have 0.
 inline constexpr std::string_view kSourceField = "source";
-// The field of every sample that holds its name.
-inline constexpr std::string_view kNameField = "path";
 
-// The signature of a source's field: an integer for image-folder's class, bytes for all others.
-Signature field_signature(const SourceType& source, std::string_view field);
+// The signature of a field of a source of this type with these parameters: an integer for classes that the listing
+// numbers, bytes for all others.
+Signature field_signature(const SourceType& source, std::string_view field, const Parameters& parameters = {});
 
 // The tables as text for people (`spdlctl ops`) and as JSON.
 std::string operations_text();

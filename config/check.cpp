@@ -93,6 +93,7 @@ Value stand_in(const Parameter& parameter) {
       return std::string(parameter.choices.front());
     case Type::kText:
     case Type::kTexts:
+    case Type::kNames:
       return std::string();
   }
   return false;
@@ -112,6 +113,31 @@ std::optional<Value> convert_numbers(const Parameter& parameter, const Node& nod
     numbers.push_back(*number);
   }
   return numbers;
+}
+
+// Each name once, with commas between them. None: there is something else, or a name is empty or there twice.
+std::optional<Value> convert_names(const Node& node) {
+  std::vector<std::string> names;
+  if (const auto* text = node.text()) {
+    if (!text->empty()) names = names_in(*text + (text->ends_with(',') ? "," : ""));
+  } else if (const auto* list = node.list()) {
+    for (const Node& element : *list) {
+      if (element.text() == nullptr || element.text()->find(',') != std::string::npos) return std::nullopt;
+      names.push_back(*element.text());
+    }
+  } else {
+    return std::nullopt;
+  }
+  std::string joined;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::string& name = names[i];
+    name.erase(0, std::min(name.find_first_not_of(' '), name.size()));
+    name.erase(name.find_last_not_of(' ') + 1);
+    const auto before = names.begin() + static_cast<std::ptrdiff_t>(i);
+    if (name.empty() || !is_plain(name) || std::find(names.begin(), before, name) != before) return std::nullopt;
+    joined.append(i == 0 ? "" : ",").append(name);
+  }
+  return joined;
 }
 
 std::optional<Value> chosen(const Parameter& parameter, const std::string* text) {
@@ -142,6 +168,8 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
     case Type::kText:
       if (text == nullptr || !is_plain(*text)) return std::nullopt;
       return *text;
+    case Type::kNames:
+      return convert_names(node);
     case Type::kChoice:
       return chosen(parameter, text);
     case Type::kSize: {

@@ -124,9 +124,9 @@ struct LocalPath {
 LocalPath local_path_of(const std::string& uri, const std::filesystem::path& folder);
 
 // Checks `from` of an output and sets output.from. Returns what the field gives; none where there is no such field, or
-// where the type of a source is not known (nullptr).
-using SourceTypes = std::vector<const SourceType*>;  // of all sources
-std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output,
+// where the type of a source is not known (its text is empty, or there is no source).
+using Sources = std::span<const SourceSpec>;  // all of them
+std::optional<Signature> check_from(const TableReader& reader, Sources sources, OutputSpec& output,
                                     const RowsSpec& rows = {});
 // Checks an output's keys for samples that differ in length. None: the form that was meant is not known.
 std::optional<VaryingSpec> check_varying(const TableReader& reader);
@@ -141,10 +141,9 @@ void check_bound(const TableReader& reader, const VaryingSpec& varying, const Si
 // Complains about more tensors than a batch may have. `line`: of the outputs.
 void refuse_too_many_tensors(const PipelineSpec& spec, int line, Complaints& complaints);
 // Checks all [[output]] tables; `node` is their list, null where there is none.
-std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, const RowsSpec& rows,
-                                      Complaints& complaints);
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, Complaints& complaints);
 // Checks [rows]; a stand-in after complaints.
-RowsSpec check_rows(const Node& node, const SourceTypes& sources, Complaints& complaints);
+RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints);
 // Checks what the rest of the pipeline says beside [rows], or says though there is no [rows]. `line`: of [rows].
 void check_beside_rows(const PipelineSpec& spec, int line, Complaints& complaints);
 // Reads `view` of an output.

@@ -7,12 +7,14 @@ namespace spdld::config {
 namespace {
 
 // The signature of a field of one type of source; none where there is no such field.
-std::optional<Signature> check_from_one(const TableReader& reader, const SourceType& source, const std::string& from) {
+std::optional<Signature> check_from_one(const TableReader& reader, const SourceSpec& spec, const std::string& from) {
+  const SourceType& source = *find_source(spec.type);
   const auto& fields = source.fields;
   const FieldPath path = parse_field_path(from);
   if (fields.empty()) {
     if (path.error.empty())
-      return path.is_json() ? bytes_of(Origin::kJson) : field_signature(source, path.alternatives.front());
+      return path.is_json() ? bytes_of(Origin::kJson)
+                            : field_signature(source, path.alternatives.front(), spec.parameters);
     reader.complain("from", path.error);
     return std::nullopt;
   }
@@ -21,7 +23,7 @@ std::optional<Signature> check_from_one(const TableReader& reader, const SourceT
   };
   const auto known = std::find_if(path.alternatives.begin(), path.alternatives.end(), is_known);
   if (path.error.empty() && known != path.alternatives.end()) {
-    if (!path.is_json()) return field_signature(source, *known);
+    if (!path.is_json()) return field_signature(source, *known, spec.parameters);
     reader.complain("from", "can't name a value in JSON here: no field of " + std::string(source.name) + " holds any");
     return std::nullopt;
   }
@@ -31,29 +33,34 @@ std::optional<Signature> check_from_one(const TableReader& reader, const SourceT
 }
 
 // The text in its one spelling, after the checks that no source matters for.
-std::string tidy_from(const TableReader& reader, const std::string& from) {
+std::string tidy_from(const TableReader& reader, Sources sources, const std::string& from) {
   const FieldPath path = parse_field_path(from);
   if (!path.error.empty()) return from;
   const auto& all = path.alternatives;
-  if ((all.size() > 1 || path.is_json()) && std::find(all.begin(), all.end(), "path") != all.end()) {
-    reader.complain("from", path.is_json() ? "can't have \"path\" before a \":\": it holds no JSON"
-                                           : "can't have \"path\" beside other fields: every sample has it");
+  for (const SourceSpec& source : sources) {
+    const std::string_view name = find_source(source.type)->name_field;
+    if ((all.size() == 1 && !path.is_json()) || std::find(all.begin(), all.end(), name) == all.end()) continue;
+    reader.complain("from", "can't have " + in_quotes(name) +
+                                (path.is_json() ? " before a \":\": it holds no JSON"
+                                                : " beside other fields: every sample has it"));
+    break;
   }
   return path.is_json() ? path.field() + ':' + steps_text(path.steps) : path.field();
 }
 
 }  // namespace
 
-std::optional<Signature> check_from(const TableReader& reader, const SourceTypes& sources, OutputSpec& output,
+std::optional<Signature> check_from(const TableReader& reader, Sources sources, OutputSpec& output,
                                     const RowsSpec& rows) {
   const auto from = reader.given_text("from");
-  if (!from || std::find(sources.begin(), sources.end(), nullptr) != sources.end()) return std::nullopt;
-  output.from = tidy_from(reader, *from);
+  const auto is_unknown = [](const SourceSpec& source) { return source.type.empty(); };
+  if (!from || sources.empty() || std::any_of(sources.begin(), sources.end(), is_unknown)) return std::nullopt;
+  output.from = tidy_from(reader, sources, *from);
   if (sources.size() > 1 && *from == kSourceField) return integer();
   if (is_row_field(*from, rows)) return integer();
   std::optional<Signature> given;
-  for (const SourceType* source : sources) {
-    const auto here = check_from_one(reader, *source, *from);
+  for (const SourceSpec& source : sources) {
+    const auto here = check_from_one(reader, source, *from);
     if (!here) return std::nullopt;
     if (given && *given != *here) {
       reader.complain("from", in_quotes(*from) + " gives " + std::string(kind_name(given->kind)) +

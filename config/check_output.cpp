@@ -184,8 +184,8 @@ struct Pending {
   bool is_known = false;  // every operation, and how samples may vary
 };
 
-Pending check_output(const Node& node, const std::string& key, const SourceTypes& sources, const RowsSpec& rows,
-                     Names& names, Complaints& complaints) {
+Pending check_output(const Node& node, const std::string& key, Sources sources, const RowsSpec& rows, Names& names,
+                     Complaints& complaints) {
   Pending pending{TableReader(node, key, output_keys(), complaints), key};
   OutputSpec& output = pending.output;
   output.where = {complaints.file(), node.line};
@@ -225,8 +225,7 @@ void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
 
 }  // namespace
 
-std::vector<OutputSpec> check_outputs(const Node* node, const SourceTypes& sources, const RowsSpec& rows,
-                                      Complaints& complaints) {
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, Complaints& complaints) {
   std::vector<OutputSpec> outputs;
   const auto* list = node == nullptr ? nullptr : node->list();
   if (list == nullptr || list->empty()) {

@@ -112,13 +112,10 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   if (spec.share == Share::kStream && spec.order.shuffle == Shuffle::kClient)
     reader.complain("share", "can't be \"stream\" beside shuffle = \"client\": each job says its own order");
   spec.sources = check_all_sources(root, spec.order.mix, folder, complaints);
-  SourceTypes types;
-  for (const auto& source : spec.sources) types.push_back(find_source(source.type));
-  if (types.empty()) types.push_back(nullptr);
   const Node* rows = root.find("rows");
-  if (rows != nullptr) spec.rows = check_rows(*rows, types, complaints);
+  if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);
   const bool rows_are_known = complaints.empty();
-  spec.outputs = check_outputs(root.find("output"), types, spec.rows, complaints);
+  spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, complaints);
   if (rows_are_known && complaints.empty()) check_beside_rows(spec, rows == nullptr ? 0 : rows->line, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_hindrances(spec.outputs, complaints);
   if (const Node* batch = root.find("batch")) {

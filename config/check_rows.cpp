@@ -205,7 +205,7 @@ std::vector<std::string_view> row_fields(RowKind kind) {
   return names;
 }
 
-RowsSpec check_rows(const Node& node, const SourceTypes& sources, Complaints& complaints) {
+RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints) {
   TableReader reader(node, "rows", rows_keys(), complaints);
   reader.refuse_unknown();
   RowsSpec rows;

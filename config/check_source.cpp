@@ -20,7 +20,7 @@ constexpr size_t kFingerprintDigits = 32;
 const std::vector<Parameter>& source_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "type", .type = Type::kText, .help = "what the source is"},
-      {.name = "uri", .type = Type::kText, .help = "where it is; of a webdataset also a list of texts"},
+      {.name = "uri", .type = Type::kText, .help = "where it is; of many types also a list of texts"},
       {.name = "fingerprint",
        .type = Type::kText,
        .help = "the fingerprint that the listing must have, as spdlctl export and describe show it",
@@ -160,28 +160,29 @@ std::vector<std::string_view> names_of(std::span<const Parameter> keys) {
 
 // The path that a text of `uri` stands for, with its braces and wildcards where the type knows them. `key` and `line`
 // are for complaints.
-std::string check_uri(const std::string& uri, const std::string& type, const std::filesystem::path& folder,
+std::string check_uri(const std::string& uri, bool takes_patterns, const std::filesystem::path& folder,
                       const std::string& key, int line, Complaints& complaints) {
   auto [path, error] = is_remote(uri) ? LocalPath{uri, remote_uri_fault(uri)} : local_path_of(uri, folder);
-  if (error.empty() && type == "webdataset") error = pattern_error(path);
+  if (error.empty() && takes_patterns) error = pattern_error(path);
   if (!error.empty()) complaints.add(line, key, std::move(error));
   return std::move(path);
 }
 
 // `uri`: a text, or a list of texts in the order in which they are read.
-std::vector<std::string> check_uris(const TableReader& reader, const std::string& type,
+std::vector<std::string> check_uris(const TableReader& reader, const SourceType* type,
                                     const std::filesystem::path& folder) {
+  const bool takes_patterns = type != nullptr && type->takes_patterns;
   const Node* node = reader.find("uri");
   const auto* list = node == nullptr ? nullptr : node->list();
   Complaints& complaints = reader.complaints();
   if (list == nullptr) {
     const auto uri = reader.given_text("uri");
     if (!uri) return {};
-    return {check_uri(*uri, type, folder, reader.key("uri"), reader.line("uri"), complaints)};
+    return {check_uri(*uri, takes_patterns, folder, reader.key("uri"), reader.line("uri"), complaints)};
   }
-  if (type != "webdataset" || list->empty()) {
+  if (!takes_patterns || list->empty()) {
     reader.complain("uri", list->empty() ? "must name a folder or a file"
-                                         : "must be one text here: several uris in a list are for a webdataset");
+                                         : "must be one text here: several uris in a list are for a webdataset, say");
     return {};
   }
   std::vector<std::string> paths;
@@ -190,7 +191,7 @@ std::vector<std::string> check_uris(const TableReader& reader, const std::string
   Expansion all;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string key = reader.key("uri") + "[" + std::to_string(i) + "]";
-    paths.push_back(check_uri(texts[i], type, folder, key, (*list)[i].line, complaints));
+    paths.push_back(check_uri(texts[i], takes_patterns, folder, key, (*list)[i].line, complaints));
     const Expansion one = expansion_of(paths.back());
     all = {std::min(all.paths + std::min(one.paths, kUriPathsMax + 1), kUriPathsMax + 1),
            std::min(all.bytes + std::min(one.bytes, kUriPathBytesMax + 1), kUriPathBytesMax + 1)};
@@ -218,7 +219,7 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
     reader.complain("type", "must be one of " + joined(names) + ", not " + in_quotes(*given_type) +
                                 did_you_mean(*given_type, names));
   }
-  spec.uris = check_uris(reader, spec.type, folder);
+  spec.uris = check_uris(reader, type, folder);
   if (const auto fingerprint = reader.given_text("fingerprint")) {
     spec.fingerprint = *fingerprint;
     const bool digits = fingerprint->find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -243,6 +244,8 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
       own.complain("extensions", "must be extensions of letters and digits without dots, such as \"jpg,jpeg\"");
     }
   }
+  if (type->check != nullptr)
+    type->check(spec, [&](std::string_view name, std::string text) { own.complain(name, std::move(text)); });
   return spec;
 }
 

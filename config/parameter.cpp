@@ -1,5 +1,6 @@
 #include "config/parameter.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -60,6 +61,8 @@ std::string_view type_name(Type type) {
       return "size";
     case Type::kTexts:
       return "texts";
+    case Type::kNames:
+      return "names";
   }
   return "";
 }
@@ -85,6 +88,8 @@ std::string allowed(const Parameter& parameter) {
       return "a size such as \"8 GiB\", or bytes," + bounds_text(parameter);
     case Type::kTexts:
       return "a list of texts";
+    case Type::kNames:
+      return "names with commas between them, or a list of names";
     case Type::kNumbers:
       break;
   }
@@ -95,6 +100,16 @@ std::string allowed(const Parameter& parameter) {
   text += parameter.whole ? " whole number" : " number";
   if (parameter.count_max > 1) text += "s";
   return text + bounds_text(parameter);
+}
+
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(','));
+    names.emplace_back(name);
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+  }
+  return names;
 }
 
 }  // namespace spdld::config

@@ -12,9 +12,10 @@
 
 namespace spdld::config {
 
-// kSize (an integer of bytes, or a text such as "8 GiB"; arrives as int64_t) and kTexts (a list of texts, not a Value)
-// occur in the daemon's file alone.
-enum class ParameterType : uint8_t { kFlag, kInteger, kNumber, kText, kNumbers, kChoice, kSize, kTexts };
+// kNames (names separated by commas, or a list of texts without commas; arrives as one text with commas between the
+// names) occurs in sources alone. kSize (an integer of bytes, or a text such as "8 GiB"; arrives as int64_t) and kTexts
+// (a list of texts, not a Value) occur in the daemon's file alone.
+enum class ParameterType : uint8_t { kFlag, kInteger, kNumber, kText, kNumbers, kChoice, kSize, kTexts, kNames };
 std::string_view type_name(ParameterType type);  // "flag", "integer"
 
 struct Parameter {
@@ -32,5 +33,8 @@ struct Parameter {
 
 // Says which values the parameter may have, for complaints and help: "one or two whole numbers from 1 to 16384".
 std::string allowed(const Parameter& parameter);
+
+// The names in the text that a kNames arrives as.
+std::vector<std::string> names_in(std::string_view text);
 
 }  // namespace spdld::config

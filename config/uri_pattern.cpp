@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "config/catalogue.h"
+
 namespace spdld::config {
 namespace {
 
@@ -198,7 +200,8 @@ std::string fixed_folder(std::string_view path) {
 
 std::vector<std::string> places_of(const SourceSpec& source) {
   std::vector<std::string> places = source.uris;
-  if (source.type != "webdataset") return places;
+  const SourceType* const type = find_source(source.type);
+  if (type == nullptr || !type->takes_patterns) return places;
   for (const auto& uri : source.uris) {
     if (const std::string folder = fixed_folder(uri); folder != uri) places.push_back(folder);
   }

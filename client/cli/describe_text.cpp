@@ -64,7 +64,7 @@ void add_buckets(Facts& facts, const Json& describe) {
   }
 }
 
-// The folders and archives that the listing read, counted.
+// The folders, archives and other files that the listing read, counted.
 std::string listed(const Json& spec, uint64_t count) {
   std::vector<std::string> types;
   if (const Json* const sources = spec.find("sources"); sources != nullptr && sources->is_array()) {
@@ -73,9 +73,12 @@ std::string listed(const Json& spec, uint64_t count) {
     types.push_back(text_at(table_at(spec, "source"), "type"));
   }
   const auto archives = std::count(types.begin(), types.end(), "webdataset");
-  if (archives == 0) return counted(count, "folder");
-  if (archives == static_cast<std::ptrdiff_t>(types.size())) return counted(count, "archive");
-  return counted(count, "folder or archive", "folders and archives");
+  const auto folders = std::count(types.begin(), types.end(), "image-folder");
+  const auto all = static_cast<std::ptrdiff_t>(types.size());
+  if (folders == all) return counted(count, "folder");
+  if (archives == all) return counted(count, "archive");
+  if (archives + folders == all) return counted(count, "folder or archive", "folders and archives");
+  return counted(count, folders == 0 ? "file" : "folder or file", folders == 0 ? "files" : "folders and files");
 }
 
 // Nothing before the first listing has ended.

@@ -12,6 +12,7 @@
 #include "daemon/source/kept_file.h"
 #include "daemon/source/trouble.h"
 #include "daemon/store/object_view.h"
+#include "daemon/store/packing.h"
 
 namespace spdld::rows {
 namespace {
@@ -55,6 +56,7 @@ Result<uint64_t> RecordMeasurer::length(uint64_t record) {
                  "the sample " + listing_.name(record) + " has no \"" + listing_.fields()[field_].name + "\"."};
   }
   path_.assign(locator.folder).append(locator.path);
+  if (locator.packing != nullptr) return packed_length(locator);
   return measure_ == Measure::kBytes ? bytes_of(locator) : sides_of(locator);
 }
 
@@ -115,13 +117,40 @@ Result<uint64_t> RecordMeasurer::sides_of(const store::Locator& locator) {
   if (!sides) {
     if (bytes > kHeadBytes)
       if (const Status whole = read(locator.offset, bytes); !whole) return whole.error();
-    const auto measured = media::measure_picture(bytes_.bytes(), upright, workspace_);
-    if (!measured) return Error{measured.error().trouble, path_ + ": " + measured.error().message};
-    sides = *measured;
+    const Result<uint64_t> measured = sides_in(bytes_.bytes());
     bytes_.shrink(kKeptBytesMax);
-    workspace_.shrink(kKeptBytesMax);
+    return measured;
   }
   return uint64_t{sides->height} << 32 | sides->width;
+}
+
+Result<uint64_t> RecordMeasurer::sides_in(std::span<const uint8_t> picture) {
+  const auto measured = media::measure_picture(picture, measure_ == Measure::kUprightPicture, workspace_);
+  workspace_.shrink(kKeptBytesMax);
+  if (!measured) return Error{measured.error().trouble, path_ + ": " + measured.error().message};
+  return uint64_t{measured->height} << 32 | measured->width;
+}
+
+// The value must be taken out: what holds it says neither its bytes nor its pixels.
+Result<uint64_t> RecordMeasurer::packed_length(const store::Locator& locator) {
+  if (const Status opened = open(locator); !opened) return opened.error();
+  const auto bytes = static_cast<uint64_t>(locator.length);
+  const auto bad = [&](const std::string& clause) {
+    return Error{Trouble::kContent, path_ + ", byte " + std::to_string(locator.offset) + ": " + clause + "."};
+  };
+  if (bytes > kPictureBytesMax) return bad("it is over the limit");
+  if (const Status whole = read(locator.offset, bytes); !whole) return whole.error();
+  const auto piece = locator.packing->find(bytes_.bytes(), locator.packed);
+  if (!piece) return bad(piece.error().message);
+  if (piece->bytes_max > kPictureBytesMax) return bad("its value is over the limit");
+  const auto size = locator.packing->unpack(*piece, value_.resize(piece->bytes_max));
+  if (!size) return bad(size.error().message);
+  if (*size == 0) return bad("its value is empty");
+  value_.resize(*size);
+  Result<uint64_t> length = measure_ == Measure::kBytes ? *size : sides_in(value_.bytes());
+  bytes_.shrink(kKeptBytesMax);
+  value_.shrink(kKeptBytesMax);
+  return length;
 }
 
 }  // namespace spdld::rows

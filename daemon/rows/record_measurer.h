@@ -31,6 +31,8 @@ class RecordMeasurer {
  private:
   Result<uint64_t> bytes_of(const store::Locator& locator);
   Result<uint64_t> sides_of(const store::Locator& locator);
+  Result<uint64_t> packed_length(const store::Locator& locator);
+  Result<uint64_t> sides_in(std::span<const uint8_t> picture);
   Status open(const store::Locator& locator);
   Status read(uint64_t offset, uint64_t count);
   Error failed(const char* doing, int error_number) const;
@@ -46,6 +48,7 @@ class RecordMeasurer {
   UniqueFd fd_;
   std::unique_ptr<store::View> view_;  // of the file or object `open_path_`; null: none is open
   ByteBuffer bytes_;
+  ByteBuffer value_;  // that was packed in bytes_
   media::Workspace workspace_;
 };
 

@@ -141,6 +141,13 @@ class RowListing final : public Listing {
   std::string fingerprint_;
 };
 
+// Whether the field's bytes must be taken out of others: then no range of a file is a part of them.
+bool is_packed(const Listing& records, FieldId field) {
+  for (uint64_t record = 0; record < records.size(); ++record)
+    if (!records.lacks(record, field)) return records.locate(record, field).packing != nullptr;
+  return false;
+}
+
 Measure measure_of(const config::PipelineSpec& spec) {
   if (spec.rows.kind != config::RowKind::kTiles) return Measure::kBytes;
   return config::tiles_are_upright(spec) ? Measure::kUprightPicture : Measure::kPicture;
@@ -161,6 +168,9 @@ std::unique_ptr<Listing> list_rows(const config::PipelineSpec& spec, const confi
   const std::string where = source.name.empty() ? "rows.from" : "source '" + source.name + "': rows.from";
   if (found == nullptr || found->kind != source::FieldKind::kFetched)
     throw SetupError(Trouble::kUsage, where + ": the records have no field '" + spec.rows.from + "' with bytes");
+  if (spec.rows.kind != config::RowKind::kTiles && is_packed(*records, field))
+    throw SetupError(Trouble::kUsage, where + ": the bytes of '" + spec.rows.from +
+                                          "' are a part of a table's row, which can't be cut: name a field of files.");
   std::shared_ptr<const LengthIndex> lengths =
       make_length_index(*records, field, measure_of(spec), progress, stop, kept, use);
   source::check_missing(source, lengths->remarks().missing());

@@ -30,7 +30,8 @@ std::string with_slash(std::string folder) {
 
 class Search {
  public:
-  Search(const std::stop_token& stop, const Bounds* bounds) : stop_(stop), bounds_(bounds) {}
+  Search(const std::stop_token& stop, const Bounds* bounds, const FileKind& kind)
+      : stop_(stop), bounds_(bounds), kind_(kind) {}
 
   void add_uri(const std::string& uri) {
     struct stat status;
@@ -55,9 +56,11 @@ class Search {
     if (errno == kLeadsOut) refuse_leading_out(path);
     if (errno == ENOENT && config::has_wildcards(path)) return add_fitting(path, uri);
     if (errno != ENOENT) refuse_uri(setup_trouble(errno), path + " can't be read: " + error_words(errno) + ".");
-    refuse_uri(Trouble::kNotFound,
-               path == uri ? path + " does not exist." : "the archive " + path + " does not exist.");
+    refuse_uri(Trouble::kNotFound, path == uri ? path + " does not exist." : the_file(path) + " does not exist.");
   }
+
+  std::string the_file(const std::string& path) const { return "the " + std::string(kind_.noun) + ' ' + path; }
+  std::string files() const { return std::string(kind_.nouns); }
 
   [[noreturn]] static void refuse_parent_step(const std::string& uri) {
     refuse_uri(
@@ -67,28 +70,29 @@ class Search {
 
   void add(const std::string& path, const struct stat& status) {
     if (!S_ISDIR(status.st_mode)) return add_archive(path, status);
+    if (kind_.ending.empty())
+      refuse_uri(Trouble::kUsage, path + " is a folder: name the " + files() + " in it, such as " + path + "/*.");
     const size_t before = found_.paths.size();
     const std::string folder = with_slash(path);
-    for (const std::string& name :
-         names_in(folder, [](const std::string& n) { return n.ends_with(".tar") && n[0] != '.'; })) {
-      add_archive(folder + name, look_at_archive(folder + name, bounds_));
-    }
+    const auto wanted = [&](const std::string& name) { return name.ends_with(kind_.ending) && name[0] != '.'; };
+    for (const std::string& name : names_in(folder, wanted))
+      add_archive(folder + name, look_at_archive(folder + name, bounds_, kind_));
     if (found_.paths.size() == before) {
-      refuse_uri(Trouble::kUsage,
-                 "the folder " + path +
-                     " holds no file named *.tar (compressed archives such as .tar.gz and .tar.zst are "
-                     "not read by this version: unpack them to plain .tar files).");
+      refuse_uri(Trouble::kUsage, "the folder " + path + " holds no file named *" + std::string(kind_.ending) +
+                                      std::string(kind_.advice) + ".");
     }
   }
 
   void add_archive(const std::string& path, const struct stat& status) {
     check_stop(stop_);
-    if (!S_ISREG(status.st_mode)) refuse_not_archive(path);
+    if (!S_ISREG(status.st_mode)) refuse_not_archive(path, kind_);
     if (!seen_.insert(path).second) {
-      refuse_uri(Trouble::kUsage, "source.uri names the archive " + path + " twice: name each archive once.");
+      refuse_uri(Trouble::kUsage,
+                 "source.uri names " + the_file(path) + " twice: name each " + std::string(kind_.noun) + " once.");
     }
     if (found_.paths.size() == config::kUriPathsMax) {
-      refuse_uri(Trouble::kLimit, "source.uri names more than " + std::to_string(config::kUriPathsMax) + " archives.");
+      refuse_uri(Trouble::kLimit,
+                 "source.uri names more than " + std::to_string(config::kUriPathsMax) + ' ' + files() + ".");
     }
     found_.stamps.add(path, status);
     found_.bytes += static_cast<uint64_t>(status.st_size);
@@ -114,7 +118,7 @@ class Search {
     for (const std::string& path : fitting) {
       struct stat status;
       if (stat_file(bounds_, path.c_str(), status) != 0 || !S_ISDIR(status.st_mode))
-        status = look_at_archive(path, bounds_);
+        status = look_at_archive(path, bounds_, kind_);
       add(path, status);
     }
   }
@@ -154,8 +158,8 @@ class Search {
       if (name == "." || name == ".." || !wanted(name)) return;
       names.push_back(std::move(name));
       if (names.size() > config::kUriPathsMax) {
-        refuse_uri(Trouble::kLimit,
-                   "the folder " + folder + " holds more than " + std::to_string(config::kUriPathsMax) + " archives.");
+        refuse_uri(Trouble::kLimit, "the folder " + folder + " holds more than " +
+                                        std::to_string(config::kUriPathsMax) + ' ' + files() + ".");
       }
     });
     std::sort(names.begin(), names.end());
@@ -164,34 +168,47 @@ class Search {
 
   const std::stop_token& stop_;
   const Bounds* const bounds_;
+  const FileKind& kind_;
   FoundArchives found_;
   std::unordered_set<std::string> seen_;
 };
 
 }  // namespace
 
-struct stat look_at_archive(const std::string& path, const Bounds* bounds) {
+struct stat look_at_archive(const std::string& path, const Bounds* bounds, const FileKind& kind) {
   struct stat status;
   if (stat_file(bounds, path.c_str(), status) != 0) {
-    if (errno == ENOENT) refuse_uri(Trouble::kNotFound, "the archive " + path + " does not exist.");
-    refuse_archive(path, "read", errno);
+    if (errno == ENOENT)
+      refuse_uri(Trouble::kNotFound, "the " + std::string(kind.noun) + ' ' + path + " does not exist.");
+    refuse_archive(path, "read", errno, kind);
   }
-  if (!S_ISREG(status.st_mode)) refuse_not_archive(path);
+  if (!S_ISREG(status.st_mode)) refuse_not_archive(path, kind);
   return status;
 }
 
-void refuse_archive(const std::string& path, const char* doing, int error_number) {
+void refuse_archive(const std::string& path, const char* doing, int error_number, const FileKind& kind) {
   if (error_number == kLeadsOut) refuse_leading_out(path);
-  refuse_uri(setup_trouble(error_number),
-             "the archive " + path + " can't be " + doing + ": " + error_words(error_number) + ".");
+  refuse_uri(setup_trouble(error_number), "the " + std::string(kind.noun) + ' ' + path + " can't be " + doing + ": " +
+                                              error_words(error_number) + ".");
 }
 
-void refuse_not_archive(const std::string& path) {
-  refuse_uri(Trouble::kUsage, path + " is not a file, so it can't be a tar archive.");
+void refuse_not_archive(const std::string& path, const FileKind& kind) {
+  refuse_uri(Trouble::kUsage, path + " is not a file, so it can't be " + std::string(kind.meant) + ".");
 }
 
-FoundArchives find_archives(const std::vector<std::string>& uris, const std::stop_token& stop, const Bounds* bounds) {
-  Search search(stop, bounds);
+size_t common_folder(const std::vector<std::string>& paths) {
+  size_t common = paths.front().rfind('/') + 1;
+  for (const std::string& path : paths) {
+    const auto end = paths.front().begin() + static_cast<ptrdiff_t>(common);
+    const auto differs = std::mismatch(paths.front().begin(), end, path.begin(), path.end()).first;
+    if (differs != end) common = paths.front().rfind('/', static_cast<size_t>(differs - paths.front().begin())) + 1;
+  }
+  return common;
+}
+
+FoundArchives find_archives(const std::vector<std::string>& uris, const std::stop_token& stop, const Bounds* bounds,
+                            const FileKind& kind) {
+  Search search(stop, bounds, kind);
   for (const std::string& uri : uris) search.add_uri(uri);
   return search.take();
 }

@@ -1,5 +1,5 @@
-// Finds the archives that a webdataset's uris stand for. Each uri's braces are expanded (config/uri_pattern.h), and
-// each path after that is one of these, looked for in this order:
+// Finds the files that a source's uris stand for: the archives of a webdataset, the files of a table. Each uri's braces
+// are expanded (config/uri_pattern.h), and each path after that is one of these, looked for in this order:
 //
 //   a file or folder of that name     an archive; or the archives *.tar in it, sorted by name
 //   a path with wildcards             the paths that fit it, sorted: archives, and folders of archives
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/source/stamps.h"
@@ -21,12 +22,25 @@ namespace spdld::source {
 
 class Bounds;
 
-// The archive's status; throws SetupError where there is none, or it is no file, or leads out of `bounds`.
-struct stat look_at_archive(const std::string& path, const Bounds* bounds);
+// The kind of the files.
+struct FileKind {
+  std::string_view noun = "archive", nouns = "archives";
+  // How the names of the files end that are taken from a folder; empty: no folder is taken.
+  std::string_view ending = ".tar";
+  // The end of a sentence about a folder without such a file.
+  std::string_view advice =
+      " (compressed archives such as .tar.gz and .tar.zst are not read by this version: unpack them to plain .tar "
+      "files)";
+  std::string_view meant = "a tar archive";
+};
+
+// The file's status; throws SetupError where there is none, or it is no file, or leads out of `bounds`.
+struct stat look_at_archive(const std::string& path, const Bounds* bounds, const FileKind& kind = {});
 
 // Both throw SetupError. `doing`: "read".
-[[noreturn]] void refuse_archive(const std::string& path, const char* doing, int error_number);
-[[noreturn]] void refuse_not_archive(const std::string& path);
+[[noreturn]] void refuse_archive(const std::string& path, const char* doing, int error_number,
+                                 const FileKind& kind = {});
+[[noreturn]] void refuse_not_archive(const std::string& path, const FileKind& kind = {});
 
 struct FoundArchives {
   std::vector<std::string> paths;  // at least one, in order
@@ -37,6 +51,10 @@ struct FoundArchives {
 // One thread. Throws SetupError: nothing fits a uri, an archive is missing, comes twice or is no file, a folder can't
 // be read, there are more than config::kUriPathsMax, or a path with braces or wildcards has a ".." in it; and kDenied
 // for a path that leads out of `bounds` (nullptr: none), before names are read there.
-FoundArchives find_archives(const std::vector<std::string>& uris, const std::stop_token& stop, const Bounds* bounds);
+FoundArchives find_archives(const std::vector<std::string>& uris, const std::stop_token& stop, const Bounds* bounds,
+                            const FileKind& kind = {});
+
+// The length of the beginning that all paths share, up to a "/": the names of samples leave it out.
+size_t common_folder(const std::vector<std::string>& paths);
 
 }  // namespace spdld::source

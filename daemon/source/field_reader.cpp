@@ -13,11 +13,14 @@
 #include "daemon/source/bounds.h"
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
+#include "daemon/store/packing.h"
 
 namespace spdld::source {
 namespace {
 
 using Want = FieldFetch::Want;
+
+constexpr size_t kHolderBytesKept = 1 << 20;  // from one request to the next
 
 Error bad(const std::string& message) { return {Trouble::kContent, message}; }
 
@@ -91,6 +94,8 @@ void FieldReader::read_fields(FetchRequest& request) {
     if (!status) request.ok = false, request.error = std::move(status.error());
   }
   fd_.reset();
+  holder_length_ = -1;
+  holder_.shrink(kHolderBytesKept);
 }
 
 bool FieldReader::read_at_hand(FetchRequest& request) {
@@ -157,6 +162,7 @@ bool FieldReader::is_unchanged(const Identity& identity) {
 Status FieldReader::open() {
   if (fd_ && open_path_ == path_) return Done{};
   open_path_ = path_;
+  holder_length_ = -1;
   fd_.reset(at_hand_ ? open_file_at_hand(bounds_, path_.c_str()) : open_file(bounds_, path_.c_str()));
   if (!fd_) return failed(path_, "opened", errno);
   if (::fstat(fd_.get(), &status_) == 0) return Done{};
@@ -168,6 +174,10 @@ Status FieldReader::open() {
 Status FieldReader::read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes) {
   const Status opened = open();
   if (!opened) return opened;
+  if (locator.packing != nullptr) {
+    identity = identity_of(status_);
+    return read_packed(locator, bytes);
+  }
   const Result<Part> part = find_part(status_, locator, path_, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
@@ -175,6 +185,36 @@ Status FieldReader::read_file(const Locator& locator, Identity& identity, ByteBu
   if (got < 0) return failed(path_, "read", errno);
   if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
   identity = identity_of(status_);
+  return Done{};
+}
+
+Status FieldReader::read_packed(const Locator& locator, ByteBuffer& bytes) {
+  if (const Status read = read_holder(locator); !read) return read;
+  const auto refused = [&](const std::string& clause) {
+    return bad(path_ + ", byte " + std::to_string(locator.offset) + ": " + clause + ".");
+  };
+  const Result<store::Packing::Piece> piece = locator.packing->find(holder_.bytes(), locator.packed);
+  if (!piece) return refused(piece.error().message);
+  if (piece->bytes_max > bytes_max_)
+    return refused("its value has more bytes than the limit of " + std::to_string(bytes_max_));
+  if (!has_room(piece->bytes_max)) return Error{Trouble::kMemory, {}};  // the request will wait
+  const Result<uint64_t> size = locator.packing->unpack(*piece, bytes.resize(piece->bytes_max));
+  if (!size) return refused(size.error().message);
+  bytes.resize(*size);
+  return Done{};
+}
+
+Status FieldReader::read_holder(const Locator& locator) {
+  if (locator.length == holder_length_ && locator.offset == holder_offset_) return Done{};
+  holder_length_ = -1;
+  const Result<Part> part = find_part(status_, locator, path_, bytes_max_);
+  if (!part) return part.error();
+  const int64_t got = read_bytes(fd_.get(), part->offset, part->size, holder_);
+  if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
+  if (got < 0) return failed(path_, "read", errno);
+  if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
+  holder_offset_ = locator.offset;
+  holder_length_ = static_cast<int64_t>(part->size);
   return Done{};
 }
 

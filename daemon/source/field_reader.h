@@ -33,6 +33,8 @@ class FieldReader {
   bool is_unchanged(const Identity& identity);
   Status open();
   Status read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes);
+  Status read_packed(const Locator& locator, ByteBuffer& bytes);
+  Status read_holder(const Locator& locator);
   Status read_pieces(ByteBuffer& bytes);
   Status read_piece(const Locator& piece, uint8_t* to);
   bool read_copy(const FieldFetch& field, ByteBuffer& bytes);
@@ -53,6 +55,10 @@ class FieldReader {
   UniqueFd fd_;
   struct stat status_ {};
   std::string open_path_;
+  // The bytes that the last packed field was taken out of: the fields of a table's row mostly lie in one of them.
+  ByteBuffer holder_;
+  uint64_t holder_offset_ = 0;
+  int64_t holder_length_ = -1;  // -1: none
 };
 
 }  // namespace spdld::source

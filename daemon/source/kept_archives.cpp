@@ -1,15 +1,7 @@
 #include "daemon/source/kept_archives.h"
 
-#include <algorithm>
-
 namespace spdld::source {
 namespace {
-
-void write_sentences(KeptWriter& writer, const Remarks::Sentences& sentences) {
-  writer.number(sentences.first.size());
-  for (const std::string& sentence : sentences.first) writer.text(sentence);
-  writer.number(sentences.count);
-}
 
 void write_index(KeptWriter& writer, const ArchiveIndex& index) {
   writer.number(index.extensions.size());
@@ -29,8 +21,7 @@ void write_index(KeptWriter& writer, const ArchiveIndex& index) {
       end = member.offset + member.size;
     }
   }
-  write_sentences(writer, index.remarks.all());
-  write_sentences(writer, index.remarks.missing());
+  write_remarks(writer, index.remarks);
 }
 
 bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size) {
@@ -51,57 +42,17 @@ bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size
   return true;
 }
 
-bool read_sentences(KeptReader& reader, Remarks::Sentences& sentences) {
-  const uint64_t first = reader.number();
-  for (uint64_t i = 0; i < first && reader.ok(); ++i) sentences.add(std::string(reader.text()));
-  const uint64_t count = reader.number();
-  if (!reader.ok() || count < sentences.count) return false;
-  sentences.count = count;
-  return true;
-}
-
-bool read_remarks(KeptReader& reader, Remarks& remarks) {
-  Remarks::Sentences all, missing;
-  if (!read_sentences(reader, all) || !read_sentences(reader, missing) || missing.count > all.count) return false;
-  remarks = Remarks(std::move(all), std::move(missing));
-  return true;
-}
-
 }  // namespace
 
-KeptArchives::KeptArchives(std::string_view payload) {
-  KeptReader reader(payload);
-  while (!reader.rest().empty()) {
-    const std::string_view start = reader.rest();
-    const std::string_view path = reader.text();
-    Kept kept;
-    kept.state = KeptState::read(reader);
-    reader.text();  // the index
-    if (!reader.ok()) return;
-    kept.record = start.substr(0, start.size() - reader.rest().size());
-    archives_.insert_or_assign(path, kept);
-  }
-}
-
-std::string_view KeptArchives::find(const std::string& path, const KeptState& state) const {
-  const auto found = archives_.find(path);
-  return found == archives_.end() || found->second.state != state ? std::string_view() : found->second.record;
-}
-
 std::string KeptArchives::record_of(const std::string& path, const KeptState& state, const ArchiveIndex& index) {
-  KeptWriter writer, inside;
-  write_index(inside, index);
-  writer.text(path);
-  state.write(writer);
-  writer.text(inside.bytes());
-  return writer.take();
+  KeptWriter writer;
+  write_index(writer, index);
+  return KeptRecords::record_of(path, state, writer.bytes());
 }
 
 std::optional<ArchiveIndex> KeptArchives::index_of(std::string_view record) {
-  KeptReader outside(record);
-  outside.text();
-  const KeptState state = KeptState::read(outside);
-  KeptReader reader(outside.text());
+  const auto [state, bytes] = KeptRecords::parts_of(record);
+  KeptReader reader(bytes);
   ArchiveIndex index;
   const uint64_t extensions = reader.number();
   if (extensions > kExtensionsMax) return {};

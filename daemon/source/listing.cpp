@@ -1,8 +1,10 @@
 #include "daemon/source/listing.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
+#include "config/catalogue.h"
 #include "config/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
@@ -99,6 +101,18 @@ void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& mis
                        "on with the rest.");
 }
 
+std::string TableOpening::text(std::string_view name) const {
+  const auto found = spec.parameters.find(name);
+  const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text == nullptr ? std::string() : *text;
+}
+
+int64_t TableOpening::integer(std::string_view name, int64_t fallback) const {
+  const auto found = spec.parameters.find(name);
+  const auto* number = found == spec.parameters.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  return number == nullptr ? fallback : *number;
+}
+
 namespace {
 
 bool is_remote_source(const config::SourceSpec& spec) {
@@ -108,6 +122,9 @@ bool is_remote_source(const config::SourceSpec& spec) {
     refuse("source.uri names local paths and remote ones: write them as two tables of [[sources]].");
   return true;
 }
+
+using OpenTable = std::unique_ptr<Listing> (*)(const TableOpening&);
+constexpr std::array<std::pair<std::string_view, OpenTable>, 1> kTables = {{{"manifest", &open_manifest}}};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places) {
@@ -129,7 +146,11 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
     return open_image_folder(paths.front(), text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used, bounds);
   }
   if (spec.type == "webdataset") return open_webdataset(paths, progress, stop, kept, used, bounds);
-  refuse("source.type \"" + spec.type + "\" is not known: it is image-folder or webdataset.");
+  const auto table = std::find_if(kTables.begin(), kTables.end(), [&](const auto& t) { return t.first == spec.type; });
+  if (table != kTables.end()) return table->second({spec, paths, progress, stop, kept, used, bounds});
+  std::string known;
+  for (const config::SourceType& type : config::sources()) known.append(known.empty() ? "" : ", ").append(type.name);
+  refuse("source.type \"" + spec.type + "\" is not known: the types are " + known + ".");
 }
 
 }  // namespace

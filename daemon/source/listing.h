@@ -146,7 +146,8 @@ struct Places {
 // that is no tar; and for a listing that misses something (Listing::missing), unless `spec.on_missing` says to go on
 // with the rest: a tar cut in the middle then gives the samples before the cut. `stop` ends it early with
 // Trouble::kStopping. image-folder reads the parameter `extensions` (text, "jpg,jpeg" if absent): comma-separated, in
-// any case. webdataset's uris are archives and folders of archives, with braces and wildcards (archive_search.h).
+// any case. webdataset's uris are archives and folders of archives, with braces and wildcards (archive_search.h). So
+// are the uris of tables, whose fields and parameters config/source_types.cpp describes.
 //
 // `kept`: a folder (made where it is missing) in which listings outlive the daemon; empty: none. Folders and archives
 // that are unchanged, by size, inode and times, are taken from there, and only the others are read; the listing is the

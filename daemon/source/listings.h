@@ -37,4 +37,21 @@ std::unique_ptr<Listing> open_remote_webdataset(const RemoteSource& source, cons
                                                 const std::stop_token& stop, const std::filesystem::path& kept,
                                                 KeptUse& use);
 
+// The listings of tables (daemon/source/tables). Each reads its own parameters from the spec; `uris` are its paths, as
+// archive_search.h takes them.
+struct TableOpening {
+  const config::SourceSpec& spec;
+  const std::vector<std::string>& uris;
+  const Progress& progress;
+  const std::stop_token& stop;
+  const std::filesystem::path& kept;
+  KeptUse& use;
+  const Bounds* bounds;
+
+  // A parameter's text; empty where it is absent.
+  std::string text(std::string_view name) const;
+  int64_t integer(std::string_view name, int64_t fallback) const;
+};
+std::unique_ptr<Listing> open_manifest(const TableOpening& opening);
+
 }  // namespace spdld::source

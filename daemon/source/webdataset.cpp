@@ -40,17 +40,6 @@ UniqueFd open_archive(const std::string& path, const Bounds* bounds, struct stat
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The length of the beginning that all archives' paths share, up to a "/": the names of samples leave it out.
-size_t common_folder(const std::vector<std::string>& paths) {
-  size_t common = paths.front().rfind('/') + 1;
-  for (const std::string& path : paths) {
-    const auto end = paths.front().begin() + static_cast<ptrdiff_t>(common);
-    const auto differs = std::mismatch(paths.front().begin(), end, path.begin(), path.end()).first;
-    if (differs != end) common = paths.front().rfind('/', static_cast<size_t>(differs - paths.front().begin())) + 1;
-  }
-  return common;
-}
-
 // ---- the listing
 
 // All extensions of all archives, sorted: a field's number does not depend on which archive came first.

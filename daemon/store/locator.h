@@ -8,6 +8,7 @@
 
 namespace spdld::store {
 
+class Packing;
 class Store;
 
 // The object is named by `folder` followed by `path`. Both live as long as what gave the locator, and `path` ends in
@@ -15,8 +16,8 @@ class Store;
 struct Locator {
   std::string_view path;  // empty: there are no such bytes
   uint64_t offset = 0;
-  int64_t length = -1;      // -1: to the end of the object
-  std::string_view folder;  // ends in '/', or is empty
+  int64_t length = -1;           // -1: to the end of the object
+  std::string_view folder = {};  // ends in '/', or is empty
   // Where the bytes are a part of longer ones: the bytes that the object had when the parts were counted. An object of
   // another size is bad content. 0: not known.
   uint64_t object_bytes = 0;
@@ -25,6 +26,10 @@ struct Locator {
   Store* store = nullptr;
   // Of a remote object as it was listed. An object of another identity is bad content. A size of 0: not known.
   Identity identity = {};
+  // Not null: the bytes hold the value that is meant, which `packing` takes out of them (packing.h), as value number
+  // `packed`.
+  const Packing* packing = nullptr;
+  uint32_t packed = 0;
 };
 
 }  // namespace spdld::store

@@ -23,6 +23,7 @@ bool fits(const Parameter& parameter) {
       return std::holds_alternative<std::vector<double>>(*parameter.fallback);
     case ParameterType::kText:
     case ParameterType::kChoice:
+    case ParameterType::kNames:
       return std::holds_alternative<std::string>(*parameter.fallback);
     case ParameterType::kTexts:
       return false;
@@ -79,6 +80,11 @@ TEST_CASE("fields give what they hold", "[config]") {
   CHECK(field_signature(folder, "path") == bytes_of(Origin::kName));
   CHECK(field_signature(archives, "class") == bytes_of(Origin::kContent));
   CHECK(field_signature(archives, "jpg") == bytes_of(Origin::kContent));
+  const auto& manifest = *find_source("manifest");
+  CHECK(field_signature(manifest, "path") == bytes_of(Origin::kContent));
+  CHECK(field_signature(manifest, "__key__") == bytes_of(Origin::kName));
+  CHECK(field_signature(manifest, "class", {{"class", Value(std::string())}}) == bytes_of(Origin::kContent));
+  CHECK(field_signature(manifest, "class", {{"class", Value(std::string("label"))}}) == integer());
 }
 
 TEST_CASE("what is allowed is said in words", "[config]") {

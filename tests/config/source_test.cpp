@@ -76,7 +76,8 @@ TEST_CASE("a uri that can't be used says why", "[config]") {
 TEST_CASE("a source's type and keys are checked", "[config]") {
   expect_complaints(
       load_with_line(4, "type = \"image-foldr\""),
-      {{4, "source.type", "\"image-folder\", \"webdataset\", not \"image-foldr\" (did you mean \"image-folder\"?)"}});
+      {{4, "source.type",
+        "\"image-folder\", \"webdataset\", \"manifest\", not \"image-foldr\" (did you mean \"image-folder\"?)"}});
   expect_complaints(load_with_line(4, "type = 3"), {{4, "source.type", "must be a text, not 3"}});
   expect_complaints(load_with_line(4, ""), {{3, "source.type", "is missing"}});
   expect_complaints(load_with_line(5, ""), {{3, "source.uri", "is missing"}});
@@ -193,6 +194,28 @@ TEST_CASE("a listing is pinned by 32 digits, and the CPU's weight is a number in
   for (const char* wrong : {"0", "0.009", "101", "-1", "nan", "\"2\""}) {
     expect_complaints(load_with_line(2, std::string("cpu_weight = ") + wrong), {{2, "cpu_weight", "0.01"}});
   }
+}
+
+TEST_CASE("a manifest's columns are named in a text or a list", "[config]") {
+  const auto with = [](const std::string& lines) { return load_with_line(4, "type = \"manifest\"\n" + lines); };
+  const auto files = [&](const std::string& value) {
+    const auto loaded = with("files = " + value);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    return std::get<std::string>(loaded.value->sources[0].parameters.at("files"));
+  };
+  CHECK(files("\"a\"") == "a");
+  CHECK(files("\" a, b c \"") == "a,b c");
+  CHECK(files("[\"a\", \"b c\"]") == "a,b c");
+  CHECK(files("[]").empty());
+  for (const std::string wrong : {"\"a,\"", "\"a,,b\"", "[\"a,b\"]", "[\"a\", \"a\"]", "[3]", "3", "[\"\"]"}) {
+    INFO(wrong);
+    expect_complaints(with("files = " + wrong), {{5, "source.files", "names with commas between them, or a list"}});
+  }
+  expect_complaints(with("files = \"a,b\"\nbase64 = [\"b\"]"),
+                    {{6, "source.base64", "names a column that files names as well"}});
+  expect_complaints(with("format = \"xml\""), {{5, "source.format", "\"csv\""}});
+  CHECK(load_with_line(5, "uri = [\"a.csv\", \"b-{1..3}.csv\"]").complaints.size() == 1);  // of an image-folder
 }
 
 }  // namespace spdld::config::source_test

@@ -17,6 +17,8 @@ ROOMS = {
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
     "daemon/source": (*LOWEST, "daemon/base", "daemon/store"),
+    # Tables: rows of text, of records, of arrays.
+    "daemon/source/tables": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
     **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),

@@ -1,0 +1,87 @@
+// The types of source, in the order in which help shows them.
+#include <algorithm>
+#include <array>
+
+#include "config/catalogue.h"
+
+namespace spdld::config {
+namespace {
+
+using Type = ParameterType;
+
+SourceType image_folder() {
+  return {.name = "image-folder",
+          .help = "A folder with a folder of pictures for each class; classes are numbered in their names' order.",
+          .fields = {"image", "class", "path"},
+          .parameters = {{.name = "extensions",
+                          .type = Type::kText,
+                          .help = "which files are pictures: comma-separated, without dots, upper case or lower",
+                          .fallback = Value(std::string("jpg,jpeg"))}}};
+}
+
+SourceType webdataset() {
+  return {
+      .name = "webdataset",
+      .help =
+          "Tar archives in which the members of one sample follow one another and share their name up to its first "
+          "dot; a field is a member's extension, and path the sample's key. from = \"jpg;jpeg;png\" takes the first "
+          "of these that a sample has, and from = \"json:meta.label\" a value in a json member. The uri may have "
+          "braces and wildcards (a-{000..127}.tar, {train,extra}/*.tar), be a folder, or a list of uris, which "
+          "follow one another. Archives are plain .tar files: this version reads no .tar.gz or .tar.zst.",
+      .fields = {},
+      .parameters = {},
+      .takes_patterns = true};
+}
+
+Parameter column(std::string_view name, std::string_view help) {
+  return {.name = name, .type = Type::kText, .help = help, .fallback = Value(std::string())};
+}
+
+Parameter columns(std::string_view name, std::string_view help) {
+  return {.name = name, .type = Type::kNames, .help = help, .fallback = Value(std::string())};
+}
+
+// A column's bytes have one meaning.
+void check_manifest(const SourceSpec& spec, const Complain& complain) {
+  const auto text = [&](std::string_view name) { return std::get<std::string>(spec.parameters.find(name)->second); };
+  const auto files = names_in(text("files"));
+  for (const std::string& name : names_in(text("base64"))) {
+    if (std::find(files.begin(), files.end(), name) != files.end())
+      complain("base64", "names a column that files names as well: its texts are paths, or they are base64");
+  }
+}
+
+SourceType manifest() {
+  return {
+      .name = "manifest",
+      .help =
+          "A table in text: a CSV or TSV file whose first line names the columns, or JSON lines. Every column is a "
+          "field: the bytes of the file that a column of files names, the bytes that base64 stands for, or the "
+          "column's text as it is; __key__ is the sample's name. from = \"meta:label.id\" takes a value in a column "
+          "that holds JSON. The uri may have braces and wildcards, or be a list of uris, which follow one another.",
+      .fields = {},
+      .parameters =
+          {{.name = "format",
+            .type = Type::kChoice,
+            .help = "what the files are; auto: as their names end, in .tsv, .jsonl, .ndjson or .json, and else csv",
+            .fallback = Value(std::string("auto")),
+            .choices = {"auto", "csv", "tsv", "jsonl"}},
+           columns("files",
+                   "columns that hold paths of files; relative paths begin at the folder of the manifest's file"),
+           columns("base64", "columns whose texts are bytes in base64"),
+           column("class", "a column whose distinct texts, sorted, are numbered as the integer field class"),
+           column("key", "a column that names the samples; by default they are named by their numbers")},
+      .takes_patterns = true,
+      .name_field = kTableNameField,
+      .class_parameter = "class",
+      .check = check_manifest};
+}
+
+}  // namespace
+
+std::span<const SourceType> sources() {
+  static const std::array table = {image_folder(), webdataset(), manifest()};
+  return table;
+}
+
+}  // namespace spdld::config

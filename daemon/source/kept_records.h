@@ -1,0 +1,43 @@
+// The indexes of files in a kept listing: one record for each file, with its path, its state and its index as bytes.
+// Constant after construction: any thread reads it. Borrows the payload.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "daemon/source/kept_file.h"
+#include "daemon/source/remarks.h"
+
+namespace spdld::source {
+
+class KeptRecords {
+ public:
+  // Bytes that are no record end the records; the records before them are used.
+  explicit KeptRecords(std::string_view payload);
+
+  size_t size() const { return files_.size(); }
+  // The record of a file whose state is the same as when it was kept; empty: there is no such record.
+  std::string_view find(const std::string& path, const KeptState& state) const;
+
+  static std::string record_of(const std::string& path, const KeptState& state, std::string_view index);
+  // The parts of a record.
+  struct Parts {
+    KeptState state;
+    std::string_view index;
+  };
+  static Parts parts_of(std::string_view record);
+
+ private:
+  struct Kept {
+    KeptState state;
+    std::string_view record;
+  };
+  std::unordered_map<std::string_view, Kept> files_;  // by path
+};
+
+// Sentences as they are kept beside an index.
+void write_remarks(KeptWriter& writer, const Remarks& remarks);
+bool read_remarks(KeptReader& reader, Remarks& remarks);  // false: they are damaged
+
+}  // namespace spdld::source

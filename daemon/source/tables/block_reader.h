@@ -1,0 +1,51 @@
+// Reads a file from its start to its end, in blocks, for an index: the text that is in memory grows until a whole row
+// of it is there. One thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "proto/unique_fd.h"
+
+namespace spdld::source {
+
+class Bounds;
+struct FileKind;
+
+// Opens one of a table's files. Throws SetupError where it can't be opened, leads out of `bounds`, or is no file.
+UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const FileKind& kind, struct stat& status);
+
+class BlockReader {
+ public:
+  // Borrows all of these. `done` counts the bytes that were gone through.
+  BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop);
+
+  // The bytes from offset() on that are in memory.
+  std::string_view text() const { return std::string_view(block_).substr(begin_); }
+  // Reads more of the file behind text(), at least as much as text() has. False: the file has no more. Throws
+  // SetupError where the file can't be read, or where `stop` is asked for.
+  bool more();
+  // Reads on until text() has `bytes`. False: the file ends before.
+  bool have(uint64_t bytes);
+  void drop(uint64_t bytes);  // of text()
+  void skip(uint64_t bytes);  // also beyond text()
+  uint64_t offset() const { return offset_; }
+  bool is_at_end() const { return is_at_end_; }  // more() has said so
+
+ private:
+  const int fd_;
+  const std::string& path_;
+  std::atomic<uint64_t>& done_;
+  const std::stop_token& stop_;
+  std::string block_;
+  size_t begin_ = 0;     // of text(), in block_
+  uint64_t offset_ = 0;  // of text(), in the file
+  bool is_at_end_ = false;
+};
+
+}  // namespace spdld::source

@@ -1,0 +1,212 @@
+// Manifests as a data set: rows of CSV, TSV or JSON lines, whose columns are fields.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "config/catalogue.h"
+#include "daemon/base/result.h"
+#include "daemon/source/fingerprint.h"
+#include "daemon/source/listings.h"
+#include "daemon/source/tables/manifest_index.h"
+#include "daemon/source/tables/table_listing.h"
+
+namespace spdld::source {
+namespace {
+
+constexpr FileKind kManifests = {
+    .noun = "manifest", .nouns = "manifests", .ending = "", .advice = "", .meant = "a manifest"};
+constexpr std::string_view kClassField = "class";
+
+ManifestFormat format_of(const std::string& path, const std::string& wanted) {
+  constexpr std::array<std::string_view, 3> kLines = {".jsonl", ".ndjson", ".json"};
+  if (wanted == "csv") return ManifestFormat::kCsv;
+  const bool is_free = wanted.empty() || wanted == "auto";
+  if (wanted == "tsv" || (is_free && path.ends_with(".tsv"))) return ManifestFormat::kTsv;
+  const bool has_ending = std::any_of(kLines.begin(), kLines.end(), [&](auto end) { return path.ends_with(end); });
+  return wanted == "jsonl" || (is_free && has_ending) ? ManifestFormat::kJsonLines : ManifestFormat::kCsv;
+}
+
+class Manifest final : public TableListing {
+ public:
+  Manifest(TableFiles files, const std::string& wanted_format, ManifestColumns columns)
+      : TableListing(std::move(files.found.paths), std::move(files.found.stamps)),
+        columns_(std::move(columns)),
+        indexes_(std::move(files.indexes)) {
+    make_fields();
+    Fingerprint fingerprint;
+    fingerprint.add_text("manifest");
+    for (const auto* names : {&columns_.files, &columns_.base64})
+      for (const std::string& name : *names) fingerprint.add_text(name);
+    fingerprint.add_text(columns_.classes);
+    fingerprint.add_text(columns_.key);
+    for (size_t i = 0; i < indexes_.size(); ++i) {
+      TableIndex& index = indexes_[i];
+      add_file(index.rows());
+      remarks_.add_all(index.remarks);
+      fingerprint.add_text(file_name(i));
+      fingerprint.add_number(index.rows());
+      fingerprint.add_text(index.content);
+      add_rows(index, file_path(i), files.file_bytes[i], format_of(file_path(i), wanted_format));
+    }
+    fingerprint_ = fingerprint.digits();
+    if (!columns_.classes.empty()) unite_classes();
+  }
+
+  Locator locate(uint64_t sample, FieldId field) const override {
+    if (field >= columns_of_fields_) return {};
+    const size_t file = file_of(sample);
+    const uint64_t row = sample - first_of(file);
+    const TableIndex& index = indexes_[file];
+    const File& own = files_[file];
+    if (const auto held = held_[field]) {
+      const std::string_view path = index.texts[*held][row];
+      return {.path = path, .folder = path.starts_with('/') ? std::string_view() : own.folder};
+    }
+    if (lacks_value(file, row, field)) return {};
+    return {.path = file_path(file),
+            .offset = index.offsets[row],
+            .length = static_cast<int64_t>(index.lengths[row]),
+            .object_bytes = own.bytes,
+            .packing = own.rows.get(),
+            .packed = field};
+  }
+  bool lacks(uint64_t sample, FieldId field) const override {
+    if (field >= columns_of_fields_) return false;
+    const size_t file = file_of(sample);
+    const uint64_t row = sample - first_of(file);
+    if (const auto held = held_[field]) return indexes_[file].texts[*held][row].empty();
+    return lacks_value(file, row, field);
+  }
+  int64_t integer(uint64_t sample, FieldId) const override {
+    const size_t file = file_of(sample);
+    return indexes_[file].class_of[sample - first_of(file)];
+  }
+  std::string name(uint64_t sample) const override {
+    if (columns_.key.empty()) return TableListing::name(sample);
+    const size_t file = file_of(sample);
+    const std::string_view key = indexes_[file].texts.back()[sample - first_of(file)];
+    // No name consists of digits alone: such a text is an id, where samples are named.
+    if (key.find_first_not_of("0123456789") != std::string_view::npos) return std::string(key);
+    return std::string(file_name(file)).append(1, ':').append(key);
+  }
+  uint64_t memory_bytes() const override {
+    uint64_t bytes = 0;
+    for (const TableIndex& index : indexes_) {
+      bytes += index.offsets.capacity() * sizeof(uint64_t) +
+               (index.lengths.capacity() + index.class_of.capacity()) * sizeof(uint32_t);
+      for (const RowSet& rows : index.absent) bytes += rows.memory_bytes();
+      for (const TextColumn& column : index.texts) bytes += column.memory_bytes();
+    }
+    return bytes;
+  }
+  std::span<const std::string> classes() const override { return classes_; }
+
+ private:
+  struct File {
+    std::string folder;  // ends in '/'
+    uint64_t bytes;
+    std::unique_ptr<const store::Packing> rows;
+    std::vector<std::optional<size_t>> columns;  // by field: its column here
+  };
+
+  static bool is_among(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  // The columns of all files, in the order of their first appearance; then class, and the name.
+  void make_fields() {
+    for (const TableIndex& index : indexes_) {
+      for (const std::string& column : index.columns) {
+        const bool is_hidden = column == kClassField && !columns_.classes.empty();
+        if (!is_hidden && find_field(column, nullptr) == nullptr) fields_.push_back({column, FieldKind::kFetched});
+      }
+      if (fields_.size() > kTableColumnsMax)
+        throw SetupError(Trouble::kUsage,
+                         "the manifests have more than " + std::to_string(kTableColumnsMax) + " columns together.");
+    }
+    columns_of_fields_ = fields_.size();
+    for (const Field& field : fields_) {
+      const auto& files = columns_.files;
+      const auto place = std::find(files.begin(), files.end(), field.name);
+      held_.push_back(place == files.end() ? std::nullopt : std::optional(static_cast<size_t>(place - files.begin())));
+    }
+    if (!columns_.classes.empty()) fields_.push_back({std::string(kClassField), FieldKind::kInteger});
+    fields_.push_back({std::string(config::kTableNameField), FieldKind::kText});
+  }
+
+  void add_rows(const TableIndex& index, const std::string& path, uint64_t bytes, ManifestFormat format) {
+    File file{path.substr(0, path.rfind('/') + 1), bytes, nullptr, {}};
+    std::vector<ManifestField> fields;
+    for (size_t i = 0; i < columns_of_fields_; ++i) {
+      const std::string& name = fields_[i].name;
+      const auto place = std::find(index.columns.begin(), index.columns.end(), name);
+      std::optional<size_t> column;
+      if (place != index.columns.end()) column = static_cast<size_t>(place - index.columns.begin());
+      file.columns.push_back(column);
+      fields.push_back({name, is_among(columns_.base64, name), column});
+    }
+    if (format == ManifestFormat::kJsonLines) {
+      file.rows = std::make_unique<JsonRows>(std::move(fields));
+    } else {
+      file.rows = std::make_unique<CsvRows>(separator_of(format), index.columns.size(), std::move(fields));
+    }
+    files_.push_back(std::move(file));
+  }
+
+  bool lacks_value(size_t file, uint64_t row, FieldId field) const {
+    const auto column = files_[file].columns[field];
+    return !column || indexes_[file].absent[*column].has(row);
+  }
+
+  void unite_classes() {
+    for (const TableIndex& index : indexes_)
+      classes_.insert(classes_.end(), index.classes.begin(), index.classes.end());
+    std::sort(classes_.begin(), classes_.end());
+    classes_.erase(std::unique(classes_.begin(), classes_.end()), classes_.end());
+    if (classes_.size() > kClassesMax)
+      throw SetupError(Trouble::kUsage, "the manifests' column \"" + columns_.classes + "\" has more than " +
+                                            std::to_string(kClassesMax) +
+                                            " distinct texts: is it the classes' column?");
+    for (TableIndex& index : indexes_) {
+      std::vector<uint32_t> numbers;
+      for (const std::string& name : index.classes)
+        numbers.push_back(
+            static_cast<uint32_t>(std::lower_bound(classes_.begin(), classes_.end(), name) - classes_.begin()));
+      for (uint32_t& number : index.class_of) number = numbers[number];
+      index.classes = {};
+    }
+  }
+
+  const ManifestColumns columns_;
+  std::vector<TableIndex> indexes_;  // of the files
+  std::vector<File> files_;
+  size_t columns_of_fields_ = 0;             // fields_ begins with so many columns
+  std::vector<std::optional<size_t>> held_;  // by field: the place among an index's texts of a column of files
+  std::vector<std::string> classes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Listing> open_manifest(const TableOpening& opening) {
+  const std::string format = opening.text("format");
+  ManifestColumns columns{config::names_in(opening.text("files")), config::names_in(opening.text("base64")),
+                          opening.text("class"), opening.text("key")};
+  std::string key = "manifest\n" + format;
+  for (const std::string_view name : {"files", "base64", "class", "key"}) key += '\n' + opening.text(name);
+  const auto read = [&](int fd, const std::string& path, std::atomic<uint64_t>& done) {
+    return index_manifest(fd, path, format_of(path, format), columns, done, opening.stop);
+  };
+  TableFiles files = index_files({opening.uris, kManifests, key, "bytes of manifests", read}, opening.progress,
+                                 opening.stop, opening.kept, opening.use, opening.bounds);
+  uint64_t rows = 0;
+  std::string why;
+  for (const TableIndex& index : files.indexes) {
+    rows += index.rows();
+    if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
+  }
+  if (rows == 0) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no row" + why + ".");
+  return std::make_unique<Manifest>(std::move(files), format, std::move(columns));
+}
+
+}  // namespace spdld::source

@@ -1,0 +1,56 @@
+// The common part of all listings of tables: files that follow one another, each with its rows, and names made of the
+// file and the row. Constant after construction; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/source/archive_search.h"
+#include "daemon/source/listing.h"
+#include "daemon/source/stamps.h"
+
+namespace spdld::source {
+
+class TableListing : public Listing {
+ public:
+  uint64_t size() const override { return size_; }
+  std::span<const Field> fields() const override { return fields_; }
+  int64_t integer(uint64_t, FieldId) const override { return 0; }
+  std::string name(uint64_t sample) const override {
+    const size_t file = file_of(sample);
+    return std::string(file_name(file)).append(1, ':').append(std::to_string(sample - firsts_[file]));
+  }
+  const std::string& fingerprint() const override { return fingerprint_; }
+  std::span<const std::string> classes() const override { return {}; }
+  const Remarks& said() const override { return remarks_; }
+  bool unchanged() const override { return stamps_.unchanged(); }
+  std::span<const uint64_t> archive_starts() const override { return firsts_; }
+
+ protected:
+  TableListing(std::vector<std::string> paths, Stamps stamps);
+
+  // Adds the next file's rows.
+  void add_file(uint64_t rows) {
+    firsts_.push_back(size_);
+    size_ += rows;
+  }
+  size_t file_of(uint64_t sample) const;
+  const std::string& file_path(size_t file) const { return paths_[file]; }
+  std::string_view file_name(size_t file) const { return std::string_view(paths_[file]).substr(common_); }
+  uint64_t first_of(size_t file) const { return firsts_[file]; }
+
+  std::vector<Field> fields_;
+  std::string fingerprint_;
+  Remarks remarks_;
+
+ private:
+  std::vector<std::string> paths_;
+  size_t common_;  // so much of each path is left out in names
+  Stamps stamps_;
+  std::vector<uint64_t> firsts_;  // the first sample of each file
+  uint64_t size_ = 0;
+};
+
+}  // namespace spdld::source
