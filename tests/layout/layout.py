@@ -69,7 +69,7 @@ LIBRARIES = {
     "CLI/": ("config/arguments.cpp",),
     "nlohmann/": ("config/document.cpp", "config/json.cpp", "tests/"),
     "curl/": ("daemon/store/http/",),
-    "openssl/": ("daemon/store/s3/",),
+    "openssl/": ("daemon/store/s3/", "daemon/store/http/body_check.h"),
     "expat.h": ("daemon/store/s3/",),
     "isa-l": ("daemon/base/crc32c.cpp",),
     "nanobind/": ("client/python/",),
