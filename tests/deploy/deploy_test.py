@@ -101,7 +101,7 @@ class Installed(unittest.TestCase):
     def test_every_setting_of_the_service_stands_under_a_reason(self):
         """Each paragraph that confines the service begins with a comment, and so does each of the GPUs' units."""
         for name, first in (("spdld.service", "# ---- Limits"), ("spdld-gpu-devices.service", "[Service]"),
-                            ("spdld-gpu.conf", "[Service]")):
+                            ("spdld-gpu.conf", "[Service]"), ("spdld-stores.conf", "[Service]")):
             lines = self.one(name).read_text().partition(first + "\n")[2].partition("\n[Install]")[0].splitlines()
             self.assertGreater(len(lines), 5, name)
             reasoned = False
@@ -202,12 +202,28 @@ class Installed(unittest.TestCase):
             done = run("systemd-analyze", "verify", "--man=no", unit)
         self.assertIn("modprobe-none", done.stderr)
 
-    def gpu_service(self, folder):
-        """The service with the drop-in for GPUs."""
+    def gpu_service(self, folder, drop_in="gpu"):
+        """The service with the drop-in for GPUs, or with another one."""
         service, _ = self.units(folder)
         (folder / "spdld.service.d").mkdir()
-        shutil.copy(self.one("spdld-gpu.conf"), folder / "spdld.service.d/gpu.conf")
+        shutil.copy(self.one(f"spdld-{drop_in}.conf"), folder / f"spdld.service.d/{drop_in}.conf")
         return service
+
+    def test_systemd_takes_the_drop_in_for_stores(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("systemd-analyze", "verify", "--man=no", self.gpu_service(Path(folder), "stores"))
+        self.assertEqual([line for line in done.stderr.splitlines() if "stores.conf" in line], [])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_service_with_stores_has_a_network_and_nothing_else_more(self):
+        def opened(folder, service):
+            done = run("systemd-analyze", "security", "--offline=true", "--no-pager", service)
+            return {line.split()[1] for line in done.stdout.splitlines() if line.startswith("\u2717")}
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+            closed = opened(one, self.units(Path(one))[0])
+            more = opened(other, self.gpu_service(Path(other), "stores")) - closed
+        self.assertEqual(more, {"PrivateNetwork=", "RestrictAddressFamilies=~AF_(INET|INET6)", "RestrictAddressFamilies=~AF_NETLINK",
+                                "IPAddressDeny="})
 
     def test_systemd_takes_the_drop_in_for_gpus(self):
         with tempfile.TemporaryDirectory() as folder:
