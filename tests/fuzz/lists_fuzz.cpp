@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/media/array/npy.h"
+#include "daemon/base/npy.h"
 #include "daemon/media/text/json/json_reader.h"
 #include "daemon/media/text/list_text.h"
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "daemon/media/array/npy.h"
+#include "daemon/base/npy.h"
 #include "tests/support/npy_maker.h"
 
 namespace spdld::npy_test {

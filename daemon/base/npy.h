@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,17 @@ struct Npy {
 // Errors are kContent, and their text is a clause. The file is no .npy file, or the file is cut off, or no batch has
 // elements of the file's type.
 Result<Npy> read_npy(std::span<const uint8_t> file);
+
+// Reads the first bytes of a file; kNpyStartBytesMax of them suffice. `data` is empty, and the elements begin at byte
+// data_place of the file.
+inline constexpr size_t kNpyStartBytesMax = 12 + kNpyHeaderBytesMax;
+struct NpyStart {
+  Npy npy;
+  uint64_t data_place = 0;
+};
+Result<NpyStart> read_npy_start(std::span<const uint8_t> start);
+// The bytes of all elements; none: they are beyond 64 bits.
+std::optional<uint64_t> data_bytes(const Npy& npy);
 
 // The value of the header: a dict literal of Python with exactly the keys 'descr', 'fortran_order' and 'shape'. Reads
 // everything but the data.

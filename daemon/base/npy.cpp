@@ -1,4 +1,4 @@
-#include "daemon/media/array/npy.h"
+#include "daemon/base/npy.h"
 
 #include <algorithm>
 #include <array>
@@ -143,7 +143,12 @@ class DictReader {
   bool has_descr_ = false, has_order_ = false, has_shape_ = false;
 };
 
-// The bytes of all elements; none: they are beyond 64 bits.
+void turn_bytes(uint8_t* bytes, size_t number_bytes, uint64_t numbers) {
+  for (uint64_t i = 0; i < numbers; ++i) std::reverse(bytes + i * number_bytes, bytes + (i + 1) * number_bytes);
+}
+
+}  // namespace
+
 std::optional<uint64_t> data_bytes(const Npy& npy) {
   if (std::find(npy.shape.begin(), npy.shape.end(), uint64_t{0}) != npy.shape.end()) return 0;
   uint64_t bytes = config::dtype_bytes(npy.dtype);
@@ -152,15 +157,9 @@ std::optional<uint64_t> data_bytes(const Npy& npy) {
   return bytes;
 }
 
-void turn_bytes(uint8_t* bytes, size_t number_bytes, uint64_t numbers) {
-  for (uint64_t i = 0; i < numbers; ++i) std::reverse(bytes + i * number_bytes, bytes + (i + 1) * number_bytes);
-}
-
-}  // namespace
-
 Result<Npy> read_npy_header(std::string_view dict) { return DictReader(dict).read(); }
 
-Result<Npy> read_npy(std::span<const uint8_t> file) {
+Result<NpyStart> read_npy_start(std::span<const uint8_t> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (!text.starts_with(kMagic)) return bad("it is no .npy file: it does not begin with \\x93NUMPY");
   constexpr size_t kVersionBytes = 2;
@@ -179,13 +178,20 @@ Result<Npy> read_npy(std::span<const uint8_t> file) {
   if (text.size() < data_place) return bad("it ends within its header");
 
   Result<Npy> npy = read_npy_header(text.substr(place + length_bytes, static_cast<size_t>(length)));
-  if (!npy) return npy;
-  npy->data = file.subspan(data_place);
-  const auto wanted = data_bytes(*npy);
-  if (wanted != npy->data.size())
-    return bad("it has " + std::to_string(npy->data.size()) + " bytes of data, not the bytes of " +
-               std::string(config::dtype_name(npy->dtype)) + " " + shape_text(npy->shape));
-  return npy;
+  if (!npy) return npy.error();
+  return NpyStart{std::move(*npy), data_place};
+}
+
+Result<Npy> read_npy(std::span<const uint8_t> file) {
+  Result<NpyStart> start = read_npy_start(file);
+  if (!start) return start.error();
+  Npy& npy = start->npy;
+  npy.data = file.subspan(static_cast<size_t>(start->data_place));
+  const auto wanted = data_bytes(npy);
+  if (wanted != npy.data.size())
+    return bad("it has " + std::to_string(npy.data.size()) + " bytes of data, not the bytes of " +
+               std::string(config::dtype_name(npy.dtype)) + " " + shape_text(npy.shape));
+  return std::move(npy);
 }
 
 void copy_elements(const Npy& from, uint64_t count, uint8_t* to) {
