@@ -17,6 +17,15 @@ std::string steps_rule() {
          "\"json:boxes[0].id\" (a key with other signs stands in brackets and quotes: \"json:[\\\"a.b\\\"]\")";
 }
 
+// Extensions of members are words; columns and features have names such as "image/encoded" and "Größe (cm)".
+bool is_field_name(std::string_view name) {
+  constexpr std::string_view kOthers = "_.+-/ ()%#&@", kNeverFirst = ".+-/ ";
+  const auto is_allowed = [&](char c) { return is_word({&c, 1}, kOthers) || static_cast<unsigned char>(c) >= 0x80; };
+  return !name.empty() && name.size() <= kFieldNameBytesMax && std::all_of(name.begin(), name.end(), is_allowed) &&
+         kNeverFirst.find(name.front()) == std::string_view::npos && name.back() != ' ' && is_utf8(name) &&
+         is_plain(name);
+}
+
 // Takes steps off the front of a text.
 class StepReader {
  public:
@@ -93,9 +102,11 @@ FieldPath parse_field_path(std::string_view text) {
     const std::string name(fields.substr(0, end));
     more = end != std::string_view::npos;
     if (more) fields.remove_prefix(end + 1);
-    if (!is_word(name, "_.+-") || std::string_view(".+-").find(name.front()) != std::string_view::npos) {
-      path.error = "must be a member's extension such as \"jpg\", several such as \"jpg;jpeg;png\", or \"path\", not " +
-                   in_quotes(text);
+    if (!is_field_name(name)) {
+      path.error =
+          "must be a member's extension such as \"jpg\", a column's name, several such as \"jpg;jpeg;png\", or "
+          "\"path\", not " +
+          in_quotes(text);
     } else if (std::find(path.alternatives.begin(), path.alternatives.end(), name) != path.alternatives.end()) {
       path.error = "names " + in_quotes(name) + " twice";
     } else if (path.alternatives.size() == kFieldAlternativesMax) {

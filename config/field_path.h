@@ -12,6 +12,7 @@
 namespace spdld::config {
 
 inline constexpr size_t kFieldAlternativesMax = 16;
+inline constexpr size_t kFieldNameBytesMax = 128;
 inline constexpr size_t kFieldPathBytesMax = 512;
 inline constexpr size_t kJsonStepsMax = 16;
 inline constexpr uint32_t kJsonIndexMax = 999'999;

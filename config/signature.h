@@ -55,6 +55,13 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
+// Bytes that are numbers, as their source knows.
+struct RawValues {
+  std::optional<DType> dtype = {};                 // none: of any type, and `shape` is how many bytes there are
+  std::optional<std::vector<int64_t>> shape = {};  // none: samples differ
+  friend bool operator==(const RawValues&, const RawValues&) = default;
+};
+
 struct Signature {
   Kind kind = Kind::kBytes;
   Origin origin = Origin::kContent;   // of kBytes
@@ -68,6 +75,8 @@ struct Signature {
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
   // Of kBytes that a follower of a view starts from; none: it follows nobody.
   std::optional<Frame> frame = {};
+  // Of kBytes: the numbers that they are; none: this is not known.
+  std::optional<RawValues> raw = {};
 
   friend bool operator==(const Signature&, const Signature&) = default;
 };

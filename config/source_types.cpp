@@ -77,10 +77,70 @@ SourceType manifest() {
       .check = check_manifest};
 }
 
+SourceType npy() {
+  return {.name = "npy",
+          .help =
+              "The rows of .npy files, along their first dimension: the field array has a row's values, for raw with "
+              "the file's dtype and the shape of a row; __key__ is the sample's name. Several files must have one "
+              "dtype and one shape of rows. The uri may have braces and wildcards, be a folder of .npy files, or be a "
+              "list of uris, which follow one another.",
+          .fields = {"array", kTableNameField},
+          .parameters = {},
+          .takes_patterns = true,
+          .name_field = kTableNameField};
+}
+
+SourceType records() {
+  return {.name = "records",
+          .help =
+              "Files of records that all have the same number of bytes: the field record has a record's bytes, and raw "
+              "and raw-int take parts of them; __key__ is the sample's name. The uri may have braces and wildcards, "
+              "or be a list of uris, which follow one another.",
+          .fields = {"record", kTableNameField},
+          .parameters =
+              {{.name = "record_bytes", .type = Type::kInteger, .help = "of each record", .min = 1, .max = 1u << 30},
+               {.name = "header_bytes",
+                .type = Type::kInteger,
+                .help = "at the start of each file, before the first record",
+                .fallback = Value(int64_t{0}),
+                .min = 0,
+                .max = 1u << 30}},
+          .takes_patterns = true,
+          .name_field = kTableNameField};
+}
+
+SourceType tfrecord() {
+  return {.name = "tfrecord",
+          .help =
+              "TFRecord files of tf.train.Example messages, with their checksums: a field is a feature. A feature of "
+              "bytes gives its bytes, for decode-image or parse-int; int64 and float features give their values, for "
+              "raw with dtype \"int64\" or \"float32\", or raw-int; __key__ is the sample's name. The uri may have "
+              "braces and wildcards, be a folder of .tfrecord files, or be a list of uris, which follow one another. "
+              "Files are not compressed.",
+          .fields = {},
+          .parameters = {columns("features", "the features that there are; by default the first records say it")},
+          .takes_patterns = true,
+          .name_field = kTableNameField};
+}
+
+SourceType mds() {
+  return {.name = "mds",
+          .help =
+              "Folders of MosaicML Streaming's shards (MDS) with their index.json: a field is a column. bytes, str, "
+              "jpeg, png and other encodings give their bytes, for decode-image or bytes; int, uint8, float32 and "
+              "their like, and ndarray with a shape, give their values, for raw or raw-int; __key__ is the sample's "
+              "name. The uri may have braces and wildcards, or be a list of folders, which follow one another. Shards "
+              "are not compressed.",
+          .fields = {},
+          .parameters = {},
+          .takes_patterns = true,
+          .name_field = kTableNameField};
+}
+
 }  // namespace
 
 std::span<const SourceType> sources() {
-  static const std::array table = {image_folder(), webdataset(), manifest()};
+  static const std::array table = {image_folder(), webdataset(), manifest(), npy(), records(), tfrecord(), mds()};
   return table;
 }
 

@@ -44,6 +44,15 @@ Parameter draw() {
           .fallback = Value(std::string())};
 }
 
+Parameter raw_offset() {
+  return {.name = "offset",
+          .type = ParameterType::kInteger,
+          .help = "the byte at which the values begin, and behind which there may be others; -1: there are no others",
+          .fallback = Value(int64_t{-1}),
+          .min = -1,
+          .max = 1u << 30};
+}
+
 Parameter length() {
   return {.name = "length",
           .type = ParameterType::kInteger,

@@ -9,9 +9,10 @@
 
 namespace spdld::config::ops {
 
-inline constexpr double kSideMax = 16384;       // pixels
-inline constexpr double kBytesMax = 1u << 20;   // of one sample's part of a tensor of bytes
-inline constexpr double kWidthMax = 1u << 16;   // of an element of a list, in numbers
+inline constexpr double kSideMax = 16384;            // pixels
+inline constexpr double kBytesMax = 1u << 20;        // of one sample's part of a tensor of bytes
+inline constexpr double kRawElementsMax = 1u << 28;  // of a sample's raw values
+inline constexpr double kWidthMax = 1u << 16;        // of an element of a list, in numbers
 
 Parameter flag(std::string_view name, std::string_view help, bool fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
@@ -21,6 +22,9 @@ Parameter size(std::string_view help);
 Parameter antialias();
 // The name of the random numbers that an operation takes.
 Parameter draw();
+
+// The place of the values in the field's bytes.
+Parameter raw_offset();
 
 // How many elements a list must have; 0: lists differ in length.
 Parameter length();

@@ -157,6 +157,7 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
   if (path.is_json() && !is_fetched) refuse(spec, "field '" + wanted + "' holds no JSON");
   config::Signature start = signature_of(field->kind, path.is_json());
   start.frame = config::frame_of(all, spec);
+  if (!path.is_json()) start.raw = field->raw;
   const config::Followed followed = config::follow(spec.ops, start, spec.varying.form);
   if (!followed.error.empty()) {
     const bool is_whole = followed.at == spec.ops.size();

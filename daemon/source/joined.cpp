@@ -113,14 +113,16 @@ class JoinedListing final : public Listing {
     ids_.resize(parts_.size());
     for (const Field& field : parts_.front().listing->fields()) {
       std::vector<FieldId> ids;
+      Field joined = field;
       for (const Part& part : parts_) {
         FieldId id = 0;
         const Field* found = part.listing->find_field(field.name, &id);
         if (found == nullptr || found->kind != field.kind) break;
         ids.push_back(id);
+        if (found->raw != joined.raw) joined.raw.reset();
       }
       if (ids.size() != parts_.size() || field.name == config::kSourceField) continue;
-      fields_.push_back(field);
+      fields_.push_back(std::move(joined));
       for (size_t i = 0; i < ids.size(); ++i) ids_[i].push_back(ids[i]);
     }
     fields_.push_back({std::string(config::kSourceField), FieldKind::kInteger});

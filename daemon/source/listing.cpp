@@ -124,7 +124,11 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenTable = std::unique_ptr<Listing> (*)(const TableOpening&);
-constexpr std::array<std::pair<std::string_view, OpenTable>, 1> kTables = {{{"manifest", &open_manifest}}};
+constexpr std::array<std::pair<std::string_view, OpenTable>, 5> kTables = {{{"manifest", &open_manifest},
+                                                                            {"npy", &open_npy},
+                                                                            {"records", &open_records},
+                                                                            {"tfrecord", &open_tfrecord},
+                                                                            {"mds", &open_mds}}};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places) {

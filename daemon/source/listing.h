@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/signature.h"
 #include "config/spec.h"
 #include "daemon/base/row_part.h"
 #include "daemon/source/remarks.h"
@@ -37,6 +39,7 @@ enum class FieldKind : uint8_t {
 struct Field {
   std::string name;
   FieldKind kind;
+  std::optional<config::RawValues> raw = {};  // of kFetched: the numbers that its bytes are; none: this is not known
 };
 
 class Listing {

@@ -53,5 +53,9 @@ struct TableOpening {
   int64_t integer(std::string_view name, int64_t fallback) const;
 };
 std::unique_ptr<Listing> open_manifest(const TableOpening& opening);
+std::unique_ptr<Listing> open_npy(const TableOpening& opening);
+std::unique_ptr<Listing> open_records(const TableOpening& opening);
+std::unique_ptr<Listing> open_tfrecord(const TableOpening& opening);
+std::unique_ptr<Listing> open_mds(const TableOpening& opening);
 
 }  // namespace spdld::source

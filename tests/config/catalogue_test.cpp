@@ -59,10 +59,12 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(operation.bind != nullptr);
     check_parameters(operation.parameters);
   }
-  CHECK(names == std::set<std::string_view>{"decode-image", "tile", "resize", "center-crop", "random-resized-crop",
-                                            "horizontal-flip", "normalize", "convert", "parse-int", "parse-float",
-                                            "one-hot", "pad-bytes", "bytes", "parse-list", "parse-npy", "decode-mask",
-                                            "boxes", "points", "keep-with"});
+  CHECK(names ==
+        std::set<std::string_view>{"decode-image",    "tile",      "resize",  "center-crop", "random-resized-crop",
+                                   "horizontal-flip", "normalize", "convert", "parse-int",   "parse-float",
+                                   "one-hot",         "pad-bytes", "bytes",   "parse-list",  "parse-npy",
+                                   "decode-mask",     "boxes",     "points",  "keep-with",   "raw",
+                                   "raw-int"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());

@@ -69,8 +69,9 @@ TEST_CASE("all examples load", "[config]") {
     }
   }
   CHECK(names == std::set<std::string>{"buckets.toml", "depth.toml", "detection.toml", "imagenet-train.toml",
-                                       "imagenet-val.toml", "lengths.toml", "manifest.toml", "mix.toml", "mixup.toml",
-                                       "png.toml", "ragged.toml", "segmentation.toml", "spdld.toml", "tiles.toml",
+                                       "imagenet-val.toml", "lengths.toml", "manifest.toml", "mds.toml", "mix.toml",
+                                       "mixup.toml", "npy.toml", "png.toml", "ragged.toml", "records.toml",
+                                       "segmentation.toml", "spdld.toml", "tfrecord.toml", "tiles.toml",
                                        "webdataset.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);

@@ -33,6 +33,9 @@ TEST_CASE("a field may be several, or a value in JSON", "[config]") {
   CHECK(parse_field_path("jpg;jpeg;png").alternatives == Names{"jpg", "jpeg", "png"});
   CHECK(parse_field_path("jpg;jpeg;png").field() == "jpg;jpeg;png");
   CHECK(parse_field_path("meta.json;json:a").alternatives == Names{"meta.json", "json"});
+  CHECK(parse_field_path("image/encoded;a b").alternatives == Names{"image/encoded", "a b"});
+  CHECK(parse_field_path("Gr\u00f6\u00dfe (cm)").alternatives == Names{"Gr\u00f6\u00dfe (cm)"});
+  CHECK_FALSE(parse_field_path(std::string(129, 'x')).error.empty());
   CHECK(steps_of("json:label") == Names{"label"});
   CHECK(steps_of("json:meta.label") == Names{"meta", "label"});
   CHECK(steps_of("json:boxes[0].id") == Names{"boxes", "#0", "id"});
@@ -40,7 +43,7 @@ TEST_CASE("a field may be several, or a value in JSON", "[config]") {
   CHECK(steps_of("json:a[\"b.c\"][\"\"].d e/\u00e4") == Names{"a", "b.c", "", "d e/\u00e4"});
   CHECK(steps_of(R"(json:["q\"\\"])") == Names{"q\"\\"});
 
-  for (const char* bad : {"", ";", "jpg;", ";jpg", ".jpg", "a b", "a/b", "jpg,png", "jpg; png"}) {
+  for (const char* bad : {"", ";", "jpg;", ";jpg", ".jpg", "/a", "a ", "a\"b", "jpg,png", "jpg; png", "a\xff"}) {
     INFO(bad);
     CHECK_THAT(parse_field_path(bad).error, Catch::Contains("a member's extension such as"));
   }

@@ -28,7 +28,7 @@ struct OneChain {
     const auto& sizes = followed.end().dimensions;
     for (size_t i = 1; i < sizes.size(); ++i) value_elements *= static_cast<uint64_t>(sizes[i].value());
     const bool varies = form != config::Form::kFixed;
-    const uint64_t places = varies ? length_max : static_cast<uint64_t>(sizes.front().value());
+    const uint64_t places = varies ? length_max : sizes.empty() ? 1 : static_cast<uint64_t>(sizes.front().value());
 
     constexpr size_t kBehind = 4;  // elements that nobody may write
     std::vector<T> elements(places * value_elements + kBehind, T{77});

@@ -13,12 +13,6 @@
 #include "daemon/source/trouble.h"
 
 namespace spdld::source {
-namespace {
-
-constexpr size_t kBlockBytes = 1 << 20;
-
-}  // namespace
-
 UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const FileKind& kind, struct stat& status) {
   UniqueFd fd(open_file(bounds, path.c_str()));
   const int error_number = fd && ::fstat(fd.get(), &status) == 0 ? 0 : errno;
@@ -27,16 +21,17 @@ UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const Fi
   return fd;
 }
 
-BlockReader::BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop)
-    : fd_(fd), path_(path), done_(done), stop_(stop) {
-  ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+BlockReader::BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop,
+                         size_t block_bytes)
+    : fd_(fd), path_(path), done_(done), stop_(stop), block_bytes_(block_bytes) {
+  if (block_bytes == kBlockBytes) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
 bool BlockReader::more() {
   check_stop(stop_);
   block_.erase(0, begin_);
   begin_ = 0;
-  const size_t before = block_.size(), wanted = std::max(kBlockBytes, before);
+  const size_t before = block_.size(), wanted = std::max(block_bytes_, before);
   block_.resize(before + wanted);
   size_t got = 0;
   while (got < wanted) {

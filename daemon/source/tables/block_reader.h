@@ -22,8 +22,11 @@ UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const Fi
 
 class BlockReader {
  public:
-  // Borrows all of these. `done` counts the bytes that were gone through.
-  BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop);
+  static constexpr size_t kBlockBytes = 1 << 20;
+  // Borrows all of these. `done` counts the bytes that were gone through. Blocks that are smaller suit files of which
+  // most is skipped.
+  BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop,
+              size_t block_bytes = kBlockBytes);
 
   // The bytes from offset() on that are in memory.
   std::string_view text() const { return std::string_view(block_).substr(begin_); }
@@ -42,6 +45,7 @@ class BlockReader {
   const std::string& path_;
   std::atomic<uint64_t>& done_;
   const std::stop_token& stop_;
+  const size_t block_bytes_;
   std::string block_;
   size_t begin_ = 0;     // of text(), in block_
   uint64_t offset_ = 0;  // of text(), in the file

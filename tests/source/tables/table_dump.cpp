@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/catalogue.h"
 #include "config/load.h"
 #include "daemon/source/fetcher.h"
 #include "tests/source/fetch_once.h"
@@ -25,10 +26,12 @@ config::SourceSpec source_of(const std::string& type, nlohmann::json source, con
     source["uri"] = uris;
   }
   source["on_missing"] = "warn";
+  const config::SourceType* const known = config::find_source(type);
+  const std::string from(known != nullptr && !known->fields.empty() ? known->fields.front() : "x");
   const nlohmann::json pipeline = {
       {"name", "dump"},
       {"source", source},
-      {"output", {{{"name", "x"}, {"from", "x"}, {"length_max", 1}, {"ragged", true}, {"ops", {{{"op", "bytes"}}}}}}},
+      {"output", {{{"name", "x"}, {"from", from}, {"length_max", 1}, {"ragged", true}, {"ops", {{{"op", "bytes"}}}}}}},
       {"batch", {{"size", 1}}}};
   auto loaded = config::load_pipeline_json(pipeline.dump(), "dump");
   if (!loaded) throw SetupError(Trouble::kUsage, loaded.sentences());

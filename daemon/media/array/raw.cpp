@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "daemon/media/operations.h"
+
+namespace spdld::array {
+namespace {
+
+class Raw final : public media::Node {
+ public:
+  explicit Raw(const media::Part& part)
+      : output_(part.output), dtype_(part.gives.dtype), offset_(part.spec.integer("offset")) {
+    bool is_first = true;
+    for (const double size : part.spec.numbers("shape")) {
+      varies_ |= is_first && size == 0;
+      if (size > 0) value_bytes_ *= static_cast<uint64_t>(size);
+      is_first = false;
+    }
+    value_bytes_ *= config::dtype_bytes(dtype_);
+  }
+
+ private:
+  Status run(media::Value& value, const media::Run& run) const override {
+    const Status status = store(value.bytes, run.tensors.front());
+    return status ? status : media::of_output(output_, status.error());
+  }
+
+  Status store(std::span<const uint8_t> bytes, const media::TensorOut& out) const {
+    const size_t first = offset_ < 0 ? 0 : static_cast<size_t>(offset_);
+    if (first > bytes.size()) return refused(bytes.size());
+    std::span<const uint8_t> values = bytes.subspan(first);
+    if (varies_) {
+      if (values.size() % value_bytes_ != 0) return refused(bytes.size());
+      const Result<uint64_t> taken = out.take(values.size() / value_bytes_);
+      if (!taken) return taken.error();
+      values = values.first(*taken * value_bytes_);
+    } else {
+      if (offset_ < 0 ? values.size() != value_bytes_ : values.size() < value_bytes_) return refused(bytes.size());
+      values = values.first(value_bytes_);
+    }
+    if (dtype_ == config::DType::kBool && std::any_of(values.begin(), values.end(), [](uint8_t b) { return b > 1; }))
+      return Error{Trouble::kContent, "it has a bool that is neither 0 nor 1"};
+    if (!values.empty()) std::memcpy(out.memory, values.data(), values.size());
+    return Done{};
+  }
+
+  Error refused(size_t has) const {
+    return {Trouble::kContent, "it has " + std::to_string(has) + " bytes, and " + (varies_ ? "values of " : "") +
+                                   std::to_string(value_bytes_) + " bytes are wanted" +
+                                   (offset_ < 0 ? "" : " from byte " + std::to_string(offset_) + " on")};
+  }
+
+  std::string output_;
+  config::DType dtype_;
+  int64_t offset_;            // < 0: there is nothing but the values
+  bool varies_ = false;       // samples differ in length
+  uint64_t value_bytes_ = 1;  // of all values, or of one along the first dimension
+};
+
+}  // namespace
+}  // namespace spdld::array
+
+namespace spdld::media::ops {
+
+void raw(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<array::Raw>(part)); }
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,57 @@
+#include "daemon/source/tables/indexed_rows.h"
+
+#include "config/catalogue.h"
+#include "daemon/base/result.h"
+#include "daemon/source/fingerprint.h"
+
+namespace spdld::source {
+
+IndexedRows::IndexedRows(TableFiles files, Stamps stamps, std::vector<Field> fields,
+                         std::unique_ptr<const store::Packing> packing, std::string_view type, const std::string& what,
+                         const Remarks& remarks)
+    : TableListing(std::move(files.found.paths), std::move(stamps)), packing_(std::move(packing)) {
+  fields_ = std::move(fields);
+  Fingerprint fingerprint;
+  fingerprint.add_text(type);
+  for (const Field& field : fields_) {
+    fingerprint.add_text(field.name);
+    fingerprint.add_number(field.raw && field.raw->dtype ? uint64_t{static_cast<uint8_t>(*field.raw->dtype)} : 255);
+  }
+  fields_.push_back({std::string(config::kTableNameField), FieldKind::kText});
+  remarks_.add_all(remarks);
+  for (size_t i = 0; i < files.indexes.size(); ++i) {
+    TableIndex& index = files.indexes[i];
+    add_file(index.rows());
+    remarks_.add_all(index.remarks);
+    fingerprint.add_text(file_name(i));
+    fingerprint.add_number(index.rows());
+    fingerprint.add_text(index.content);
+    files_.push_back({files.file_bytes[i], std::move(index.offsets), std::move(index.lengths)});
+  }
+  fingerprint_ = fingerprint.digits();
+  if (size() != 0) return;
+  const auto& said = remarks_.all().first;
+  throw SetupError(Trouble::kUsage, what + " has no row" + (said.empty() ? "" : " (" + said.front() + ")") + ".");
+}
+
+Locator IndexedRows::locate(uint64_t sample, FieldId field) const {
+  if (field + size_t{1} >= fields_.size()) return {};  // the last one is the name
+  const size_t number = file_of(sample);
+  const File& file = files_[number];
+  const uint64_t row = sample - first_of(number);
+  return {.path = file_path(number),
+          .offset = file.offsets[row],
+          .length = static_cast<int64_t>(file.lengths[row]),
+          .object_bytes = file.bytes,
+          .packing = packing_.get(),
+          .packed = field};
+}
+
+uint64_t IndexedRows::memory_bytes() const {
+  uint64_t bytes = files_.capacity() * sizeof(File);
+  for (const File& file : files_)
+    bytes += file.offsets.capacity() * sizeof(uint64_t) + file.lengths.capacity() * sizeof(uint32_t);
+  return bytes;
+}
+
+}  // namespace spdld::source

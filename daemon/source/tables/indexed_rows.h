@@ -1,0 +1,37 @@
+// A listing of tables whose fields all lie packed in the rows of their files. An index says where the rows lie.
+// Constant after construction; any thread.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/source/tables/table_index.h"
+#include "daemon/source/tables/table_listing.h"
+#include "daemon/store/packing.h"
+
+namespace spdld::source {
+
+class IndexedRows final : public TableListing {
+ public:
+  // `fields`: value number i of `packing` is the field i. Throws SetupError where there is no row at all; `what` is the
+  // source, for the sentence.
+  IndexedRows(TableFiles files, Stamps stamps, std::vector<Field> fields, std::unique_ptr<const store::Packing> packing,
+              std::string_view type, const std::string& what, const Remarks& remarks);
+
+  Locator locate(uint64_t sample, FieldId field) const override;
+  bool lacks(uint64_t, FieldId) const override { return false; }  // fetching a row finds it out
+  uint64_t memory_bytes() const override;
+
+ private:
+  struct File {
+    uint64_t bytes;
+    std::vector<uint64_t> offsets;
+    std::vector<uint32_t> lengths;
+  };
+  std::vector<File> files_;
+  std::unique_ptr<const store::Packing> packing_;
+};
+
+}  // namespace spdld::source

@@ -1,0 +1,37 @@
+// TFRecord files (tensorflow/core/lib/io/record_writer.h): each record is the length of its message (8 bytes,
+// little-endian), the masked CRC-32C of these (4 bytes), the message, and the message's masked CRC-32C. A message is a
+// tf.train.Example. Files that are compressed as a whole are not read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "daemon/source/tables/table_index.h"
+#include "daemon/store/packing.h"
+
+namespace spdld::source {
+
+inline constexpr uint64_t kRecordOverhead = 16;        // bytes of a record beside its message
+inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // as a fetcher's largest field
+inline constexpr uint64_t kExamplesLooked = 8;         // records of a file that say which features there are
+
+// The index's columns and kinds (FeatureKind) are the features of the file's first records, sorted by name. Where a
+// length's checksum is wrong, the rest of the file is lost, and a remark says so. Throws SetupError where the file
+// can't be read, its first record is none, or has too many features. Owned by no thread.
+TableIndex index_tfrecord(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop);
+
+// Takes features out of records, whose checksums it looks at. Value number i is the feature of names[i].
+class ExampleRecords final : public store::Packing {
+ public:
+  explicit ExampleRecords(std::vector<std::string> names) : names_(std::move(names)) {}
+  Result<Piece> find(std::span<const uint8_t> holder, uint32_t packed) const override;
+  Result<uint64_t> unpack(const Piece& piece, uint8_t* to) const override;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace spdld::source

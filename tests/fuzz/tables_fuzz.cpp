@@ -1,0 +1,160 @@
+// Feeds arbitrary bytes to the readers of tables: the first byte chooses one. Whatever the bytes are, rows lie in the
+// file, and values lie in their rows.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "daemon/base/npy.h"
+#include "daemon/base/result.h"
+#include "daemon/source/tables/base64.h"
+#include "daemon/source/tables/csv.h"
+#include "daemon/source/tables/example.h"
+#include "daemon/source/tables/json_text.h"
+#include "daemon/source/tables/manifest_index.h"
+#include "daemon/source/tables/mds.h"
+#include "daemon/source/tables/tfrecord.h"
+#include "proto/unique_fd.h"
+
+namespace {
+
+using namespace spdld;
+using namespace spdld::source;
+
+using Bytes = std::span<const uint8_t>;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+// Copies rows out, so that a sanitizer sees a reader that goes beyond.
+void take_all(const store::Packing& packing, Bytes holder, uint32_t fields) {
+  const std::vector<uint8_t> copy(holder.begin(), holder.end());
+  for (uint32_t field = 0; field < fields; ++field) {
+    const auto piece = packing.find(copy, field);
+    if (!piece) continue;
+    std::vector<uint8_t> value(piece->bytes_max);
+    const auto size = packing.unpack(*piece, value.data());
+    require(!size || *size <= piece->bytes_max);
+  }
+}
+
+template <typename Read>
+void index_file(Bytes bytes, const Read& read, const store::Packing* packing, uint32_t fields) {
+  const UniqueFd file(::memfd_create("table", MFD_CLOEXEC));
+  if (!file || ::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
+  std::atomic<uint64_t> done{0};
+  try {
+    const TableIndex index = read(file.get(), done);
+    const auto again = index_in(kept_bytes_of(index), bytes.size());
+    require(again && again->offsets == index.offsets && again->lengths == index.lengths);
+    for (uint64_t row = 0; row < index.rows(); ++row) {
+      require(index.offsets[row] <= bytes.size() && index.lengths[row] <= bytes.size() - index.offsets[row]);
+      if (packing != nullptr) take_all(*packing, bytes.subspan(index.offsets[row], index.lengths[row]), fields);
+    }
+  } catch (const SetupError&) {  // a sentence is an answer
+  }
+}
+
+void read_manifest(Bytes bytes, ManifestFormat format) {
+  const ManifestColumns columns{{"f"}, {"b"}, "c", "k"};
+  const ManifestColumns none;
+  const CsvRows csv(separator_of(format), 4, {{"f", false, 0}, {"b", true, 1}, {"c", false, 2}, {"k", false, 3}});
+  const JsonRows json({{"f", false, {}}, {"b", true, {}}});
+  const store::Packing& rows = format == ManifestFormat::kJsonLines ? static_cast<const store::Packing&>(json) : csv;
+  for (const ManifestColumns* wanted : {&columns, &none}) {
+    const auto read = [&](int fd, std::atomic<uint64_t>& done) {
+      return index_manifest(fd, "fuzz", format, *wanted, done, std::stop_token());
+    };
+    index_file(bytes, read, &rows, 2);
+  }
+}
+
+void read_records(Bytes bytes) {
+  const auto read = [](int fd, std::atomic<uint64_t>& done) {
+    return index_tfrecord(fd, "fuzz", done, std::stop_token());
+  };
+  const ExampleRecords records({"a", "b"});
+  index_file(bytes, read, &records, 2);
+  take_all(records, bytes, 2);
+}
+
+void read_example(Bytes bytes) {
+  const std::vector<uint8_t> copy(bytes.begin(), bytes.end());
+  for_each_feature(copy, [](std::string_view, const Feature& feature) {
+    const auto values = values_of(feature);
+    if (!values || feature.kind == FeatureKind::kBytes) return;
+    std::vector<uint8_t> written(values->count * (feature.kind == FeatureKind::kFloat ? 4 : 8));
+    write_values(feature, written.data());
+  });
+}
+
+void read_shard(Bytes bytes) {
+  MdsShard shard{"fuzz", bytes.empty() ? 0 : uint64_t{bytes[0]}, 0, {}};
+  const MdsRows rows({{"a", "bytes", {}}, {"b", "int", 8}, {"c", "str", {}}});
+  const auto read = [&](int fd, std::atomic<uint64_t>& done) {
+    return index_mds(fd, "fuzz", shard, done, std::stop_token());
+  };
+  index_file(bytes, read, &rows, 3);
+  take_all(rows, bytes, 3);
+}
+
+void read_text(Bytes bytes) {
+  try {
+    (void)read_mds_index(text_of(bytes), "fuzz");
+  } catch (const SetupError&) {  // a sentence is an answer
+  }
+  std::vector<uint8_t> value(std::max<uint64_t>(bytes.size(), base64_bytes_max(bytes.size())));
+  const auto size = read_base64(bytes, value.data());
+  require(!size || *size <= value.size());
+  const auto plain = plain_json(text_of(bytes), value.data());
+  require(!plain || *plain <= bytes.size());
+  (void)index_in(text_of(bytes), 1000);
+}
+
+void read_start(Bytes bytes) {
+  const std::vector<uint8_t> copy(bytes.begin(), bytes.end());
+  const auto start = array::read_npy_start(copy);
+  require(!start || start->data_place <= copy.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const Bytes bytes(data + 1, size - 1);
+  switch (data[0] % 8) {
+    case 0:
+      read_manifest(bytes, ManifestFormat::kCsv);
+      break;
+    case 1:
+      read_manifest(bytes, ManifestFormat::kTsv);
+      break;
+    case 2:
+      read_manifest(bytes, ManifestFormat::kJsonLines);
+      break;
+    case 3:
+      read_records(bytes);
+      break;
+    case 4:
+      read_example(bytes);
+      break;
+    case 5:
+      read_shard(bytes);
+      break;
+    case 6:
+      read_text(bytes);
+      break;
+    default:
+      read_start(bytes);
+  }
+  return 0;
+}
