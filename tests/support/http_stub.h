@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
@@ -41,11 +42,13 @@ struct StubRequest {
 struct StubReply {
   int status = 200;
   std::string body = {};
-  std::vector<std::string> headers = {};  // "Name: value", beside Content-Length
-  std::chrono::milliseconds delay{0};     // before the first byte
-  std::optional<size_t> cut_after = {};   // the connection ends after so many bytes of the body
-  bool is_dropped = false;                // the connection ends without a reply
-  std::optional<std::string> raw = {};    // these bytes and the end of the connection instead of all else
+  std::vector<std::string> headers = {};    // "Name: value", beside Content-Length
+  std::chrono::milliseconds delay{0};       // before the first byte
+  std::optional<size_t> cut_after = {};     // the connection ends after so many bytes of the body
+  std::optional<size_t> pauses_after = {};  // so many bytes of the body, for `pause`
+  std::chrono::milliseconds pause{0};
+  bool is_dropped = false;              // the connection ends without a reply
+  std::optional<std::string> raw = {};  // these bytes and the end of the connection instead of all else
 };
 
 class HttpStub {
@@ -171,8 +174,14 @@ class HttpStub {
                        " Status\r\nContent-Length: " + std::to_string(reply.body.size()) + "\r\n";
     for (const std::string& line : reply.headers) text += line + "\r\n";
     text += "\r\n";
-    if (!is_head) text.append(reply.body, 0, reply.cut_after.value_or(std::string::npos));
-    return send_bytes(fd, text) && !reply.cut_after;
+    std::string_view body = is_head ? std::string_view() : std::string_view(reply.body);
+    body = body.substr(0, reply.cut_after.value_or(std::string::npos));
+    if (reply.pauses_after) {
+      text += body.substr(0, *reply.pauses_after);
+      body.remove_prefix(std::min(body.size(), *reply.pauses_after));
+      if (!send_bytes(fd, std::exchange(text, {})) || !pause(reply.pause)) return false;
+    }
+    return send_bytes(fd, text.append(body)) && !reply.cut_after;
   }
 
   bool send_bytes(int fd, std::string_view bytes) const {

@@ -74,7 +74,8 @@ Verdict Call::without_success(Attempt& attempt, CURLcode code, std::string_view 
     return attempt.may_pass ? Verdict::again(std::move(error)) : Verdict::failed(std::move(error));
   }
   const bool is_success = transfer.head().status >= 200 && transfer.head().status < 300;
-  if (transfer.was_refused_address())
+  // A name may have other addresses, which answered; a redirect led to the refused one.
+  if (transfer.head().status < 400 && transfer.was_refused_address())
     return Verdict::failed({Trouble::kDenied, what() + ": " + transfer.words(code) + "."});
   if (transfer.head().status == 0 || is_success)
     return Verdict::again({Trouble::kTransient, what() + ": " + transfer.words(code) + "."});

@@ -73,6 +73,7 @@ class Call {
   std::vector<Attempt*> attempts;  // under way
   uint32_t failures = 0;
   uint64_t first_started_ns = 0, resumes_ns = 0;
+  uint64_t is_slow_ns = UINT64_MAX;  // when the attempt under way counts as slow
 
  protected:
   // The verdict where no reply came, or one that is no success.

@@ -33,9 +33,14 @@ void Endpoint::queue(Call& call) {
 }
 
 void Endpoint::submit(std::unique_ptr<Call> call) {
-  queue(*call);
-  Request* const request = &call->request();
-  calls_.emplace(request, std::move(call));
+  Call& added = *call;
+  calls_.emplace(&added.request(), std::move(call));
+  try {
+    queue(added);
+  } catch (const std::bad_alloc&) {
+    calls_.erase(&added.request());
+    throw;
+  }
 }
 
 void Endpoint::cancel(Request& request, Wire& wire) {
@@ -66,7 +71,9 @@ uint64_t Endpoint::advance(uint64_t now_ns, Wire& wire) {
   }
   while (!waiting_.empty() && is_free() && wait_ns() == 0) begin(*waiting_.pop(), now_ns, wire);
   while (Call* const call = take_due(slow_)) {
-    if (call->attempts.size() == 1 && is_free() && hedges_allowed_ >= 1) begin(*call, now_ns, wire, true);
+    if (call->is_slow_ns > now_ns) continue;
+    if (call->attempts.size() == 1 && is_free() && wait_ns() == 0 && hedges_allowed_ >= 1)
+      begin(*call, now_ns, wire, true);
   }
 
   uint64_t next_ns = UINT64_MAX;
@@ -101,6 +108,10 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
     return;
   }
   attempt->transfer->prepare(outgoing, settings_, settings_.limits.attempt_ms_max, *attempt);
+  Attempt& begun = *attempt;
+  call.attempts.reserve(call.attempts.size() + 1);
+  attempts_.emplace(&begun, std::move(attempt));
+  call.attempts.push_back(&begun);
   requests_.take(1, now_ns);
   statistics_.attempts.add();
   statistics_.under_way.add(1);
@@ -112,11 +123,7 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
     hedge_later(call, now_ns);
   }
   ++call.request().attempts;
-  call.attempts.push_back(attempt.get());
-  Transfer& transfer = *attempt->transfer;
-  const Attempt* const key = attempt.get();
-  attempts_.emplace(key, std::move(attempt));
-  wire.add(transfer);
+  wire.add(*begun.transfer);
 } catch (const std::bad_alloc&) {
   conclude(call, Error{Trouble::kMemory, {}}, now_ns, wire);
 } catch (const std::exception& e) {
@@ -125,13 +132,22 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
 
 void Endpoint::hedge_later(Call& call, uint64_t now_ns) {
   if (settings_.limits.hedge_percent <= 0 || !call.may_be_hedged()) return;
-  if (const auto slowest_ns = latencies_.slowest_ns(settings_.limits.hedge_percent))
-    slow_.emplace(now_ns + *slowest_ns, &call.request());
+  const auto slowest_ns = latencies_.slowest_ns(settings_.limits.hedge_percent);
+  if (!slowest_ns) return;
+  call.is_slow_ns = now_ns + *slowest_ns;
+  slow_.emplace(call.is_slow_ns, &call.request());
 }
 
-void Endpoint::drop(Call& call, Wire& wire) {
+void Endpoint::count_bytes(const Attempt& attempt, uint64_t now_ns) {
+  const uint64_t bytes = attempt.transfer->body_bytes();
+  statistics_.bytes.add(bytes);
+  bytes_.take(bytes, now_ns);
+}
+
+void Endpoint::drop(Call& call, uint64_t now_ns, Wire& wire) {
   for (Attempt* const attempt : std::exchange(call.attempts, {})) {
     wire.remove(*attempt->transfer);
+    count_bytes(*attempt, now_ns);
     spare_.push_back(std::move(attempt->transfer));
     statistics_.under_way.add(-1);
     attempts_.erase(attempt);
@@ -159,11 +175,9 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
     verdict = Verdict::failed({Trouble::kMemory, {}});
   }
   note(ended, verdict, now_ns);
-  const uint64_t bytes = ended.transfer->body_bytes();
-  statistics_.bytes.add(bytes);
-  bytes_.take(bytes, now_ns);
+  count_bytes(ended, now_ns);
   const bool is_second = ended.is_second;
-  if (verdict.kind == Verdict::Kind::kDone) latencies_.record(now_ns - ended.started_ns);
+  if (verdict.kind == Verdict::Kind::kDone && call.may_be_hedged()) latencies_.record(now_ns - ended.started_ns);
   statistics_.under_way.add(-1);
   spare_.push_back(std::move(ended.transfer));
   std::erase(call.attempts, &ended);
@@ -192,7 +206,7 @@ void Endpoint::on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wir
                        spent_ns + wait_ns >= uint64_t{settings_.limits.total_ms_max} * 1'000'000;
   if (is_last) {
     if (verdict.kind == Verdict::Kind::kAgain && call.failures > 1)
-      verdict.error.message += " (the last of " + std::to_string(call.failures) + " attempts)";
+      verdict.error.message += " This was the last of " + std::to_string(call.failures) + " attempts.";
     return conclude(call, std::move(verdict.error), now_ns, wire);
   }
   statistics_.retries.add();
@@ -203,7 +217,7 @@ void Endpoint::on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wir
 
 void Endpoint::conclude(Call& call, Status status, uint64_t now_ns, Wire& wire) {
   Request& request = call.request();
-  drop(call, wire);
+  drop(call, now_ns, wire);
   if (call.state == Call::State::kWaiting) waiting_.remove(call);
   statistics_.requests.add();
   request.duration_ns = call.first_started_ns == 0 ? 0 : now_ns - call.first_started_ns;

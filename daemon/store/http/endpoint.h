@@ -64,7 +64,8 @@ class Endpoint {
  private:
   void queue(Call& call);
   void begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second = false);
-  void drop(Call& call, Wire& wire);
+  void count_bytes(const Attempt& attempt, uint64_t now_ns);
+  void drop(Call& call, uint64_t now_ns, Wire& wire);
   void conclude(Call& call, Status status, uint64_t now_ns, Wire& wire);
   void on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wire);
   void note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns);

@@ -53,7 +53,17 @@ struct Network::Thread final : private Endpoint::Wire {
           next_ns <= now_ns ? 0 : std::min<uint64_t>((next_ns - now_ns + 999'999) / 1'000'000, kWaitMsMax);
       if (!is_closing) curl_multi_poll(multi.get(), nullptr, 0, static_cast<int>(wait_ms), nullptr);
     }
-    stop_all();
+    // Who hears of an end may ask again, and is told the same.
+    for (;;) {
+      stop_all();
+      {
+        const std::scoped_lock lock(network.mutex_);
+        orders.swap(network.orders_);
+      }
+      if (orders.empty()) return;
+      for (Order& order : orders) take(order);
+      orders.clear();
+    }
   }
 
   void stop_all() {
@@ -75,8 +85,8 @@ struct Network::Thread final : private Endpoint::Wire {
         default:
           call = make_call(static_cast<List&>(*order.request), endpoint.dialect());
       }
-      endpoint.submit(std::move(call));
       busy.insert(order.endpoint);
+      endpoint.submit(std::move(call));
     } catch (const std::bad_alloc&) {
       order.request->status = Error{Trouble::kMemory, {}};
       order.request->observer->on_done(*order.request);

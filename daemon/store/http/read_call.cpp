@@ -16,6 +16,8 @@ class ReadCall final : public Call {
   }
 
   Status begin(Attempt& attempt, Outgoing& outgoing) override {
+    // Another version ended where this one goes on, or the reply was too long: nothing would be left to ask for.
+    if (attempts.empty() && end_ != kUnknown && done_ >= end_) restart(attempt);
     attempt.at = done_;
     attempt.skipped = 0;
     check_ = {};
@@ -37,8 +39,8 @@ class ReadCall final : public Call {
     if (end_ == kUnknown && !find_end(attempt, head)) return Take::kStop;
     seen_ = identity;
     etag_ = head.etag.starts_with("W/") ? std::string() : head.etag;
-    // A checksum is that of the whole object, which this attempt then reads from its first byte.
-    if (head.status == 200 && attempt.at == 0 && attempts.size() <= 1) check_ = BodyCheck(head);
+    // A checksum is that of the whole object, which this attempt then reads from its first byte to its last.
+    if (head.status == 200 && attempt.at == 0 && end_ == identity.size && is_alone(attempt)) check_ = BodyCheck(head);
     return Take::kBody;
   }
 
@@ -51,8 +53,10 @@ class ReadCall final : public Call {
     if (bytes.size() > end_ - attempt.at) {
       // A server without ranges sends all that follows: the range is whole.
       const bool is_rest = attempt.transfer->head().status == 200 && read_.bytes != Read::kToEnd;
-      if (!is_rest) attempt.so_far = Error{Trouble::kTransient, what() + ": the reply is longer than it says."};
-      if (!is_rest) return false;
+      if (!is_rest) {
+        restart(attempt);
+        return give_up(attempt, Trouble::kTransient, ": the reply is longer than it says.", true);
+      }
       bytes = bytes.first(end_ - attempt.at);
       copy(attempt.at, bytes);
       advance(attempt, bytes.size());
@@ -69,7 +73,7 @@ class ReadCall final : public Call {
     const bool is_success = status == 200 || status == 206;
     if (is_success && attempt.so_far && end_ != kUnknown && done_ >= end_) {
       if (!check_.holds()) {
-        done_ = read_.offset;
+        restart(attempt);
         return Verdict::again(
             {Trouble::kTransient, what() + ": its bytes do not have the checksum that the store tells."});
       }
@@ -81,8 +85,8 @@ class ReadCall final : public Call {
           {Trouble::kTransient, what() + ": the reply ends " + std::to_string(end_ - attempt.at) + " bytes early."});
     // What was read so far may be of another version: a store that says so while the attempt goes on where another one
     // ended is asked for the whole.
-    if (status == 412 && done_ > read_.offset && read_.identity.size == 0) {
-      done_ = read_.offset;
+    if (status == 412 && done_ > read_.offset && read_.identity.changed == 0) {
+      restart(attempt);
       return Verdict::again({Trouble::kTransient, what() + " was replaced while it was read."});
     }
     return without_success(attempt, code, read_.object);
@@ -100,6 +104,21 @@ class ReadCall final : public Call {
     return false;
   }
 
+  // Whether no other attempt reads, or will read.
+  bool is_alone(const Attempt& attempt) const {
+    return std::none_of(attempts.begin(), attempts.end(),
+                        [&](const Attempt* other) { return other != &attempt && other->so_far; });
+  }
+  // Forgets what was read so far, and which version of the object it was of. Where another attempt is under way, that
+  // one goes on with its version.
+  void restart(const Attempt& attempt) {
+    if (!is_alone(attempt)) return;
+    done_ = read_.offset;
+    seen_ = {};
+    etag_.clear();
+    if (read_.bytes == Read::kToEnd) end_ = kUnknown;
+  }
+
   // Whether the object that this reply is of is the one that is wanted, and the one of the attempts before.
   bool fits(Attempt& attempt, const Identity& identity) {
     if (read_.identity.size != 0 && identity.size != 0 && identity.size != read_.identity.size)
@@ -108,9 +127,8 @@ class ReadCall final : public Call {
                          " when it was listed: was it replaced?");
     if (read_.identity.changed != 0 && identity.changed != 0 && identity.changed != read_.identity.changed)
       return give_up(attempt, Trouble::kContent, " is another one than when it was listed: was it replaced?");
-    if (!seen_.size || identity == seen_) return true;
-    done_ = read_.offset;
-    seen_ = {};
+    if (seen_ == Identity{} || identity == seen_) return true;
+    restart(attempt);
     return give_up(attempt, Trouble::kTransient, " was replaced while it was read.", true);
   }
 

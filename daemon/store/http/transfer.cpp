@@ -21,7 +21,11 @@ void set(CURL* easy, CURLoption option, Value value) {
   if (curl_easy_setopt(easy, option, value) != CURLE_OK) throw std::bad_alloc();  // the only way these can fail
 }
 
-bool is_link_local_4(const uint8_t* bytes) { return bytes[0] == 169 && bytes[1] == 254; }
+bool is_link_local_4(const uint8_t* bytes) {
+  // 100.100.100.200 is where one cloud serves credentials.
+  static constexpr uint8_t kCloud[4] = {100, 100, 100, 200};
+  return (bytes[0] == 169 && bytes[1] == 254) || std::equal(bytes, bytes + 4, kCloud);
+}
 
 }  // namespace
 

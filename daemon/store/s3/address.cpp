@@ -17,8 +17,9 @@ bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>
 bool is_bucket(const std::string& name) {
   const bool is_of_length = name.size() >= kBucketBytesMin && name.size() <= kBucketBytesMax;
   return is_of_length && is_letter_or_digit(name.front()) && is_letter_or_digit(name.back()) &&
-         name.find("..") == std::string::npos &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_letter_or_digit(c) || c == '-' || c == '.'; });
+         name.find("..") == std::string::npos && std::all_of(name.begin(), name.end(), [](char c) {
+           return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
+         });
 }
 
 bool is_region(const std::string& name) {
@@ -30,7 +31,8 @@ bool is_region(const std::string& name) {
 bool needs_path(const std::string& bucket, const http::Url& endpoint) {
   const bool has_dot = bucket.find('.') != std::string::npos;
   const bool has_capital = std::any_of(bucket.begin(), bucket.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  return (has_dot && endpoint.is_https()) || has_capital || http::is_ip_address(endpoint.host) ||
+  const bool has_line = bucket.find('_') != std::string::npos;
+  return (has_dot && endpoint.is_https()) || has_capital || has_line || http::is_ip_address(endpoint.host) ||
          endpoint.host == "localhost";
 }
 
@@ -39,8 +41,8 @@ bool needs_path(const std::string& bucket, const http::Url& endpoint) {
 Result<BucketAddress> BucketAddress::make(const Place& place) {
   if (!is_bucket(place.bucket)) {
     return Error{Trouble::kUsage, "\"" + config::printable(place.bucket, kKeyShownBytesMax) +
-                                      "\" is no bucket's name: it has 3 to 63 letters, digits, '-' and '.', and begins "
-                                      "and ends with a letter or a digit."};
+                                      "\" is no bucket's name: it has 3 to 63 letters, digits, '-', '.' and '_', and "
+                                      "begins and ends with a letter or a digit."};
   }
   if (!is_region(place.region)) {
     return Error{Trouble::kUsage, "\"" + config::printable(place.region, kKeyShownBytesMax) +
