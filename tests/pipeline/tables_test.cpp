@@ -5,6 +5,8 @@
 
 #include "config/load.h"
 #include "daemon/pipeline/plan.h"
+#include "daemon/rows/length_index.h"
+#include "daemon/rows/row_listing.h"
 #include "tests/source/fetch_once.h"
 #include "tests/support/npy_maker.h"
 #include "tests/support/temp_dir.h"
@@ -89,6 +91,26 @@ TEST_CASE("a manifest's columns are numbers, lists, classes and values in JSON")
   CHECK(table.tensor<char>(of("__key__", "{ op = \"pad-bytes\", length = 7 }"), 1) ==
         std::vector<char>{'t', '.', 'c', 's', 'v', ':', '1'});
   CHECK_THAT(table.refused(of("none", "{ op = \"parse-int\" }")), Contains("n, list, label, meta, class, __key__"));
+}
+
+TEST_CASE("a column's bytes are measured, and can't be cut") {
+  const Table table;
+  table.file("t.csv", "caption,b\n\"a \"\"b\"\"\",YWJj\nlonger,YQ==\n");
+  const auto spec = table.spec("type = \"manifest\"\nuri = \"t.csv\"\nbase64 = \"b\"",
+                               output("caption", "{ op = \"pad-bytes\", length = 9 }"));
+  const auto listing = source::open_listing(spec.sources[0], {}, {});
+  const auto captions = rows::make_length_index(*listing, 0, rows::Measure::kBytes, {}, {});
+  CHECK((*captions)[0] == 5);
+  CHECK((*captions)[1] == 6);
+  const auto contents = rows::make_length_index(*listing, 1, rows::Measure::kBytes, {}, {});
+  CHECK((*contents)[0] == 3);
+  CHECK((*contents)[1] == 1);
+  const auto windows =
+      table.spec("type = \"manifest\"\nuri = \"t.csv\"\n[rows]\nkind = \"windows\"\nfrom = \"caption\"\nlength = 2",
+                 output("caption", "{ op = \"pad-bytes\", length = 9 }"));
+  CHECK_THROWS_WITH(
+      rows::list_rows(windows, windows.sources[0], source::open_listing(windows.sources[0], {}, {}), {}, {}, {}),
+      Contains("are a part of a table's row, which can't be cut"));
 }
 
 TEST_CASE("rows of an array, and parts of records") {

@@ -24,6 +24,10 @@ UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const Fi
 BlockReader::BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop,
                          size_t block_bytes)
     : fd_(fd), path_(path), done_(done), stop_(stop), block_bytes_(block_bytes) {
+  // A block of a small file holds the file, and tells its end.
+  struct stat status;
+  if (::fstat(fd, &status) == 0 && status.st_size >= 0)
+    block_bytes_ = std::min(block_bytes, static_cast<size_t>(status.st_size) + 1);
   if (block_bytes == kBlockBytes) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 

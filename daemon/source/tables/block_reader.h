@@ -45,7 +45,7 @@ class BlockReader {
   const std::string& path_;
   std::atomic<uint64_t>& done_;
   const std::stop_token& stop_;
-  const size_t block_bytes_;
+  size_t block_bytes_;
   std::string block_;
   size_t begin_ = 0;     // of text(), in block_
   uint64_t offset_ = 0;  // of text(), in the file

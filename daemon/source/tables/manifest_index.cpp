@@ -281,13 +281,15 @@ class ManifestIndexer {
   }
 
   uint32_t class_number(const std::string& text) {
-    const auto [place, fresh] = class_numbers_.emplace(text, static_cast<uint32_t>(index_.classes.size()));
-    if (!fresh) return place->second;
+    const auto known = class_numbers_.find(text);
+    if (known != class_numbers_.end()) return known->second;
+    const auto number = static_cast<uint32_t>(index_.classes.size());
+    class_numbers_.emplace(text, number);
     index_.classes.push_back(text);
     if (index_.classes.size() > kClassesMax)
       refuse(path_ + ": the column \"" + config::printable(columns_.classes) + "\" has more than " +
              std::to_string(kClassesMax) + " distinct texts: is it the classes' column?");
-    return place->second;
+    return number;
   }
 
   void pass(uint64_t bytes) {
@@ -305,10 +307,7 @@ class ManifestIndexer {
 
   void finish() {
     index_.absent.resize(index_.columns.size());
-    for (TextColumn& column : index_.texts) column.fit();
-    index_.offsets.shrink_to_fit();
-    index_.lengths.shrink_to_fit();
-    index_.class_of.shrink_to_fit();
+    index_.fit();
     index_.content = content_.digits();
   }
 

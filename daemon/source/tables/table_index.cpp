@@ -131,6 +131,13 @@ void keep(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, K
 
 }  // namespace
 
+void TableIndex::fit() {
+  offsets.shrink_to_fit();
+  lengths.shrink_to_fit();
+  class_of.shrink_to_fit();
+  for (TextColumn& column : texts) column.fit();
+}
+
 std::string kept_bytes_of(const TableIndex& index) {
   KeptWriter writer;
   write_texts(writer, index.columns);
@@ -167,6 +174,7 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes) 
     return std::nullopt;
   index.content = reader.text();
   if (!read_remarks(reader, index.remarks) || !reader.rest().empty()) return std::nullopt;
+  index.fit();
   return index;
 }
 

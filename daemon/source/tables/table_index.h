@@ -38,6 +38,7 @@ struct TableIndex {
     lengths.push_back(static_cast<uint32_t>(length));
   }
   uint64_t rows() const { return offsets.size(); }
+  void fit();  // gives back the memory that no further row will use
 };
 
 std::string kept_bytes_of(const TableIndex& index);

@@ -47,8 +47,7 @@ class RecordIndexer {
     }
     note_features();
     index_.content = content_.digits();
-    index_.offsets.shrink_to_fit();
-    index_.lengths.shrink_to_fit();
+    index_.fit();
     return std::move(index_);
   }
 

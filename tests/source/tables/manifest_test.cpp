@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
+#include "daemon/source/bounds.h"
 #include "daemon/source/joined.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
@@ -205,6 +206,31 @@ TEST_CASE("a copy of a manifest has the same fingerprint, and other columns anot
   CHECK(one.list()->fingerprint() == copy.list()->fingerprint());
   CHECK(one.list()->fingerprint() != other.list()->fingerprint());
   CHECK(one.list()->fingerprint() != copy.list(with({{"files", "a"}}))->fingerprint());
+}
+
+TEST_CASE("a manifest and the files that it names lie in the data set's bounds") {
+  const TempFolder inside, outside;
+  outside.file("x", "secret");
+  outside.file("t.csv", "f\nx\n");
+  inside.file("y", "mine");
+  inside.file("t.csv", "f\n" + (outside / "x") + "\n../x\ny\n");
+  inside.link(outside / "t.csv", "link.csv");
+  const auto bounds = std::make_shared<const Bounds>(std::vector<Bounds::Folder>{{inside.path()}});
+  config::SourceSpec spec;
+  spec.type = "manifest";
+  spec.uris = {inside / "t.csv"};
+  spec.parameters = with({{"files", "f"}});
+  const auto listing = open_listing(spec, {}, {}, {}, nullptr, bounds);
+  CHECK_THAT(content(*listing, 0, "f"), Contains("bad: ") && !Contains("secret"));
+  CHECK_THAT(content(*listing, 1, "f"), Contains("bad: "));
+  CHECK(content(*listing, 2, "f") == "mine");
+  spec.uris = {inside / "link.csv"};
+  try {
+    open_listing(spec, {}, {}, {}, nullptr, bounds);
+    FAIL("it was not refused");
+  } catch (const SetupError& error) {
+    CHECK(error.trouble() == Trouble::kDenied);
+  }
 }
 
 TEST_CASE("a large manifest takes a few bytes a row") {

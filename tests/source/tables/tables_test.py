@@ -383,5 +383,32 @@ class Shards(Table):
         self.assertIn("holds no file named *index.json", self.refused("mds", self.folder / "c"))
 
 
+class FilesOfOtherPrograms(Table):
+    """Small files that other programs wrote, taken down once."""
+
+    def test_tfrecord(self):
+        """By TFRecordWriter of the package tfrecord 1.14 of PyPI."""
+        content = ("PwAAAAAAAABRZXZhCj0KFwoFbGFiZWwSDhoMCgr5//////////8BCg8KBWltYWdlEgYKBAoC/9gKEQoBdhIMEgoKCAAAAD8AAIA/uwc/8w==")
+        _, samples = self.dump("tfrecord", self.write("a.tfrecord", base64.b64decode(content)))
+        self.assertEqual(samples, [{"__key__": "a.tfrecord:0", "image": b"\xff\xd8", "label": struct.pack("<q", -7),
+                                    "v": struct.pack("<2f", 0.5, 1)}])
+
+    def test_mds(self):
+        """By MDSWriter of mosaicml-streaming 0.13."""
+        self.write("index.json", '''{"shards": [{"column_encodings": ["uint8", "int", "str", "ndarray:float32:2"],
+            "column_names": ["h", "n", "text", "v"], "column_sizes": [1, 8, null, 8], "compression": null, "format": "mds", "hashes": [],
+            "raw_data": {"basename": "shard.00000.mds", "bytes": 290, "hashes": {}}, "samples": 2, "size_limit": 67108864, "version": 2,
+            "zip_data": null}], "version": 2}''')
+        content = ("AgAAAPYAAAANAQAAIgEAAHsiY29sdW1uX2VuY29kaW5ncyI6IFsidWludDgiLCAiaW50IiwgInN0ciIsICJuZGFycmF5OmZsb2F0MzI6MiJdLCAiY29sdW1uX25h"
+                   "bWVzIjogWyJoIiwgIm4iLCAidGV4dCIsICJ2Il0sICJjb2x1bW5fc2l6ZXMiOiBbMSwgOCwgbnVsbCwgOF0sICJjb21wcmVzc2lvbiI6IG51bGwsICJmb3JtYXQi"
+                   "OiAibWRzIiwgImhhc2hlcyI6IFtdLCAic2l6ZV9saW1pdCI6IDY3MTA4ODY0LCAidmVyc2lvbiI6IDJ9AgAAAAf+/////////8OpAACAPwAAIEAAAAAA/wMAAAAA"
+                   "AAAAAAAAAAAAgL8=")
+        self.write("shard.00000.mds", base64.b64decode(content))
+        _, samples = self.dump("mds", self.folder)
+        self.assertEqual([[s["text"].decode(), *struct.unpack("<q", s["n"]), *struct.unpack("<2f", s["v"]), s["h"][0]] for s in samples],
+                         [["é", -2, 1, 2.5, 7], ["", 3, 0, -1, 255]])
+        self.assertEqual(samples[1]["__key__"], "shard.00000.mds:1")
+
+
 if __name__ == "__main__":
     cases.main()
