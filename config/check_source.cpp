@@ -14,6 +14,7 @@ namespace {
 using Type = ParameterType;
 
 constexpr size_t kFingerprintDigits = 32;
+constexpr double kStreamBytesLeast = 64 << 20;
 
 }  // namespace
 
@@ -35,7 +36,20 @@ const std::vector<Parameter>& source_keys() {
        .help =
            "of a remote folder: whether its listing that was kept is checked as a whole, or by a sample of its pages",
        .fallback = Value(std::string("whole")),
-       .choices = {"whole", "sample"}}};
+       .choices = {"whole", "sample"}},
+      {.name = "access",
+       .type = Type::kChoice,
+       .help = "of a webdataset in remote stores: whether samples are read one by one, by ranges, or archives in large "
+               "blocks, which takes far fewer requests where members are small; order.shuffle should be \"window\" or "
+               "\"off\" then",
+       .fallback = Value(std::string("ranges")),
+       .choices = {"ranges", "stream"}},
+      {.name = "stream_bytes_max",
+       .type = Type::kSize,
+       .help = "the memory for archives that are read in blocks; twice the bytes of order.window are enough",
+       .fallback = Value(static_cast<int64_t>(kStreamBytes)),
+       .min = kStreamBytesLeast,
+       .max = 0x1p44}};
   return keys;
 }
 
@@ -232,6 +246,11 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
   }
   if (reader.text("on_missing") == "warn") spec.on_missing = OnMissing::kWarn;
   spec.samples_listing = reader.text("check_listing") == "sample";
+  spec.streams_archives = reader.text("access") == "stream";
+  spec.stream_bytes_max = static_cast<uint64_t>(reader.integer("stream_bytes_max"));
+  for (const std::string_view key : {"access", "stream_bytes_max"})
+    if (type != nullptr && spec.type != "webdataset" && reader.find(key) != nullptr)
+      reader.complain(key, "may only stand beside type = \"webdataset\"");
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());
   always.insert(always.end(), others.begin(), others.end());

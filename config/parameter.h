@@ -13,8 +13,8 @@
 namespace spdld::config {
 
 // kNames (names separated by commas, or a list of texts without commas; arrives as one text with commas between the
-// names) occurs in sources alone. kSize (an integer of bytes, or a text such as "8 GiB"; arrives as int64_t) and kTexts
-// (a list of texts, not a Value) occur in the daemon's file alone.
+// names) occurs in sources alone. kSize: an integer of bytes, or a text such as "8 GiB"; arrives as int64_t. kTexts (a
+// list of texts, not a Value) occurs in the daemon's file alone.
 enum class ParameterType : uint8_t { kFlag, kInteger, kNumber, kText, kNumbers, kChoice, kSize, kTexts, kNames };
 std::string_view type_name(ParameterType type);  // "flag", "integer"
 

@@ -101,6 +101,8 @@ enum class OnMissing : uint8_t {
   kWarn     // the rest of the listing is taken, and every client is told
 };
 
+inline constexpr uint64_t kStreamBytes = 1ull << 30;
+
 struct SourceSpec : Selection {
   std::string type;  // a name of catalogue.h's sources()
   // Plain absolute paths, whatever form they were written in: one, or several of a webdataset, whose paths may have
@@ -117,6 +119,9 @@ struct SourceSpec : Selection {
   // Whether a listing of a remote store that was kept counts as unchanged where some of its pages are; false: the store
   // is asked for the whole list.
   bool samples_listing = false;
+  // Of a webdataset. Whether archives in remote stores are read in large blocks; false: by ranges, sample by sample.
+  bool streams_archives = false;
+  uint64_t stream_bytes_max = kStreamBytes;  // of archives that are read in blocks, in memory
 };
 
 std::string uris_text(const SourceSpec& source);  // for people: "/a/x.tar, /b/*.tar"

@@ -148,7 +148,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   pipeline::Resources resources = resources_;
   resources.fetch_owner = what.owner;
   resources.budget = what.in_flight;
-  resources.fetch_max = std::max(resources.fetch_max, listing->remote_concurrency());
+  resources.fetch_max = std::max(resources.fetch_max, listing->store_concurrency());
   return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 

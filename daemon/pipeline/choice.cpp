@@ -1,5 +1,6 @@
 #include "daemon/pipeline/choice.h"
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <optional>
@@ -190,6 +191,24 @@ std::string fingerprint_of(const std::vector<double>& weights) {
   return fingerprint.digits();
 }
 
+// Says where the order makes blocks of archives (Listing::streaming) come more than once.
+void note_streaming(const config::OrderSpec& order, const source::Listing& listing, source::Remarks& remarks) {
+  const auto* const streaming = listing.streaming();
+  if (streaming == nullptr || order.shuffle == config::Shuffle::kOff || order.shuffle == config::Shuffle::kClient)
+    return;
+  const uint64_t window =
+      order.shuffle == config::Shuffle::kWindow ? std::min(order.window, listing.size()) : listing.size();
+  const uint64_t bytes = streaming->bytes / std::max<uint64_t>(listing.size(), 1) * window;
+  if (bytes <= streaming->bytes_max) return;
+  const std::string sizes = "about " + std::to_string(bytes >> 20) + " MiB, and source.stream_bytes_max holds " +
+                            std::to_string(streaming->bytes_max >> 20) + " MiB";
+  if (order.shuffle == config::Shuffle::kWindow)
+    return remarks.add("a window of " + std::to_string(window) + " samples is " + sizes +
+                       ": blocks of archives are read again and again; write a smaller order.window, or more bytes.");
+  remarks.add("the whole data set is shuffled, " + sizes +
+              ": blocks of archives are read again and again; write shuffle = \"window\".");
+}
+
 }  // namespace
 
 Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop,
@@ -201,6 +220,7 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
   const auto add = [&](const std::string& key, const config::Selection& wanted, const source::Listing& part,
                        uint64_t first, uint64_t seed) {
     const config::SourceSpec& source = spec.sources.at(sources.size());
+    note_streaming(spec.order, part, all_lacking);
     const auto find_unusable = [&](const Subset& subset) {
       source::Remarks lacking;
       Subset::Ids ids = find_lacking(listing, fetched, subset, first, lacking, stop);

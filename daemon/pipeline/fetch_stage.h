@@ -8,16 +8,16 @@ namespace spdld::pipeline {
 class FetchStage final : public Stage, private source::FetchObserver {
  public:
   // Borrows both.
-  // `remote_concurrency`: of the listing; 0: what it reads is local.
-  FetchStage(const Caching& caching, source::Fetcher& fetcher, unsigned remote_concurrency)
-      : caching_(caching), fetcher_(fetcher), remote_concurrency_(remote_concurrency) {}
+  // `store_concurrency`: of the listing; 0: the fetcher alone limits its reads.
+  FetchStage(const Caching& caching, source::Fetcher& fetcher, unsigned store_concurrency)
+      : caching_(caching), fetcher_(fetcher), store_concurrency_(store_concurrency) {}
 
   std::string_view name() const override { return "fetch"; }
   Outcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep keep) const override;
   uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }
   unsigned concurrency() const override {
-    return remote_concurrency_ > 0 ? remote_concurrency_ : fetcher_.concurrency();
+    return store_concurrency_ > 0 ? store_concurrency_ : fetcher_.concurrency();
   }
 
  private:
@@ -26,7 +26,7 @@ class FetchStage final : public Stage, private source::FetchObserver {
 
   const Caching& caching_;
   source::Fetcher& fetcher_;
-  const unsigned remote_concurrency_;
+  const unsigned store_concurrency_;
 };
 
 }  // namespace spdld::pipeline

@@ -1,5 +1,6 @@
 #include "daemon/pipeline/steps.h"
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -10,6 +11,8 @@ namespace spdld::pipeline {
 namespace {
 
 using sampler::Position;
+
+constexpr uint64_t kAheadBytes = 32 << 20;
 
 // Epochs that are cut into steps beforehand.
 class Cut : public Steps {
@@ -42,7 +45,7 @@ class Cut : public Steps {
 class Ordered final : public Cut {
  public:
   Ordered(Pipeline& pipeline, const sampler::Sharding& sharding, Position start, Orders::Reader& reader)
-      : Cut(pipeline, sharding, start), reader_(reader) {}
+      : Cut(pipeline, sharding, start), reader_(reader), distance_(distance_of(pipeline)) {}
 
   bool can_read(Step& step) override {
     if (!step.order) step.order = order_of(step.position.epoch);
@@ -52,6 +55,7 @@ class Ordered final : public Cut {
     for (size_t i = 0; i < samples.size(); i++) {
       const uint64_t place = step.slice.place(first + i);
       samples[i] = {(*step.order)(place), step.order->pass(place), 0};
+      if (distance_ > 0) expect(*step.order, place);
     }
   }
   uint64_t substitute(const Step& step, uint64_t index, uint32_t attempt) override {
@@ -61,6 +65,20 @@ class Ordered final : public Cut {
   void note_order() override { awaits_ = false; }
 
  private:
+  // How many places ahead archives are read: the next window, which comes in any order once it has begun, and no less
+  // than keeps their store busy. 0: they are not read ahead.
+  static uint64_t distance_of(const Pipeline& pipeline) {
+    const auto* const streaming = pipeline.listing().streaming();
+    if (streaming == nullptr) return 0;
+    const uint64_t sample_bytes = streaming->bytes / std::max<uint64_t>(pipeline.listing().size(), 1) + 1;
+    return std::max({pipeline.spec().order.window, kAheadBytes / sample_bytes, uint64_t{1}});
+  }
+  // A block may be of use until the window behind the one that it was read ahead of has ended.
+  void expect(const sampler::EpochOrder& order, uint64_t place) const {
+    const auto ahead = order.ahead(place, distance_);
+    if (ahead) pipeline_.listing().expect(*ahead, order.epoch() * pipeline_.samples() + place, 2 * distance_);
+  }
+
   Orders::Found order_of(uint64_t epoch) {
     if (order_ && order_->epoch() == epoch) return order_;
     if (awaits_) return nullptr;
@@ -70,6 +88,7 @@ class Ordered final : public Cut {
   }
 
   Orders::Reader& reader_;
+  const uint64_t distance_;
   Orders::Found order_;  // of the epoch asked for last
   bool awaits_ = false;
 };

@@ -74,9 +74,13 @@ class RowListing final : public Listing {
   uint64_t memory_bytes() const override { return records_->memory_bytes() + table_.memory_bytes(); }
   std::span<const std::string> classes() const override { return records_->classes(); }
   const source::Remarks& said() const override { return remarks_; }
-  unsigned remote_concurrency() const override { return records_->remote_concurrency(); }
+  unsigned store_concurrency() const override { return records_->store_concurrency(); }
   bool unchanged() const override { return records_->unchanged(); }
   std::span<const uint64_t> archive_starts() const override { return starts_; }
+  const Streaming* streaming() const override { return records_->streaming(); }
+  void expect(uint64_t row, uint64_t place, uint64_t horizon) const override {
+    records_->expect(table_.record_of(row), place, horizon);
+  }
 
   bool has_rows() const override { return true; }
   uint64_t record_count() const override { return table_.record_count(); }

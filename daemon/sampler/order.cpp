@@ -90,10 +90,23 @@ uint64_t EpochOrder::number_in_window(uint64_t position) const {
   const uint64_t window = order_.rule_.window, block = position / window, first = block * window;
   const Permutation within(std::min(window, order_.size() - first),
                            Draw(order_.rule_.seed, epoch_, block, draw_key("window")));
-  const uint64_t place = first + within(position - first);  // in the archives, one behind the other
+  return number_in_archives(first + within(position - first));
+}
+
+// `place`: in the archives, one behind the other.
+uint64_t EpochOrder::number_in_archives(uint64_t place) const {
   const auto archive = static_cast<uint64_t>(std::upper_bound(ends_.begin(), ends_.end(), place) - ends_.begin());
   const uint64_t begin = archive == 0 ? 0 : ends_[archive - 1];
   return order_.archive_starts_[(*permutation_)(archive)] + (place - begin);
+}
+
+std::optional<uint64_t> EpochOrder::ahead(uint64_t position, uint64_t distance) const {
+  const Shuffle shuffle = order_.rule_.shuffle;
+  const bool reads_archives = (shuffle == Shuffle::kWindow || shuffle == Shuffle::kOff) && !order_.buckets_;
+  if (!reads_archives || order_.table_ || !drawn_.empty() || position >= order_.size()) return {};
+  if (distance >= order_.size() - position) return {};
+  const uint64_t place = position + distance;
+  return order_.subset_[shuffle == Shuffle::kWindow ? number_in_archives(place) : place];
 }
 
 uint64_t EpochOrder::place_in_bucket(uint64_t position) const {

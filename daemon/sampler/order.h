@@ -86,6 +86,9 @@ class EpochOrder {
 
   uint64_t epoch() const { return epoch_; }
   uint64_t operator()(uint64_t position) const;  // position < size(): the sample's id
+  // The id of the sample that comes `distance` places after this position, where archives are read one after another
+  // without a shuffle: what may be read ahead. None: the epoch ends before, or the order does not read archives so.
+  std::optional<uint64_t> ahead(uint64_t position, uint64_t distance) const;
   // The key of random operations on the sample of this position, beside the seed and its id, so that a sample that
   // comes twice in an epoch looks different each time. Where no sample comes twice, it is the epoch. With replacement
   // it is mixed from (epoch, position), and no two positions of an epoch have the same (order.cpp has the details).
@@ -99,6 +102,7 @@ class EpochOrder {
  private:
   uint64_t number_at(uint64_t position) const;  // in the subset
   uint64_t number_in_window(uint64_t position) const;
+  uint64_t number_in_archives(uint64_t place) const;
   uint64_t place_in_bucket(uint64_t position) const;
   uint64_t archive_samples(uint64_t archive) const;
   uint64_t other_number(uint64_t bad, Draw draw) const;

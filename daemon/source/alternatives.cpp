@@ -55,9 +55,13 @@ class WithAlternatives final : public Listing {
   uint64_t memory_bytes() const override { return inside_->memory_bytes(); }
   std::span<const std::string> classes() const override { return inside_->classes(); }
   const Remarks& said() const override { return inside_->said(); }
-  unsigned remote_concurrency() const override { return inside_->remote_concurrency(); }
+  unsigned store_concurrency() const override { return inside_->store_concurrency(); }
   bool unchanged() const override { return inside_->unchanged(); }
   std::span<const uint64_t> archive_starts() const override { return inside_->archive_starts(); }
+  const Streaming* streaming() const override { return inside_->streaming(); }
+  void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override {
+    inside_->expect(sample, place, horizon);
+  }
   std::span<const Part> parts() const override { return inside_->parts(); }
 
  private:

@@ -147,12 +147,12 @@ FetchRouter::FetchRouter(Fetcher& local, uint64_t bytes_max)
 FetchRouter::~FetchRouter() = default;
 
 void FetchRouter::fetch(FetchRequest& request) {
-  if (request.listing->remote_concurrency() == 0) return inside_->local.fetch(request);
+  if (request.listing->store_concurrency() == 0) return inside_->local.fetch(request);
   inside_->fetch(request);
 }
 
 bool FetchRouter::fetch_at_hand(FetchRequest& request) {
-  if (request.listing->remote_concurrency() == 0) return inside_->local.fetch_at_hand(request);
+  if (request.listing->store_concurrency() == 0) return inside_->local.fetch_at_hand(request);
   return inside_->fetch_at_hand(request);
 }
 

@@ -67,7 +67,7 @@ class ImageFolder : public Listing {
     if (store_) locator.store = store_.get(), locator.identity = identities_[sample];
     return locator;
   }
-  unsigned remote_concurrency() const override { return store_ ? store_->concurrency() : 0; }
+  unsigned store_concurrency() const override { return store_ ? store_->concurrency() : 0; }
   int64_t integer(uint64_t sample, FieldId field) const override {
     if (field != kClass) return 0;
     return std::upper_bound(class_firsts_.begin(), class_firsts_.end(), sample) - class_firsts_.begin() - 1;

@@ -79,9 +79,9 @@ class JoinedListing final : public Listing {
     const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->lacks(local(sample, part), ids_[part][field]);
   }
-  unsigned remote_concurrency() const override {
+  unsigned store_concurrency() const override {
     unsigned most = 0;
-    for (const auto& part : parts_) most = std::max(most, part.listing->remote_concurrency());
+    for (const auto& part : parts_) most = std::max(most, part.listing->store_concurrency());
     return most;
   }
   bool unchanged() const override {

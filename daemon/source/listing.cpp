@@ -138,7 +138,8 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
   const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
   if (is_remote_source(spec)) {
     if (!places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
-    const RemoteSource source{spec.uris, places.stores, spec.samples_listing};
+    const RemoteSource source{
+        spec.uris, places.stores, spec.samples_listing, {spec.streams_archives, spec.stream_bytes_max}};
     if (spec.type == "webdataset") return open_remote_webdataset(source, progress, stop, kept, used);
     if (spec.type == "image-folder")
       return open_remote_image_folder(source, text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used);

@@ -49,8 +49,9 @@ class Listing {
   virtual uint64_t size() const = 0;
   virtual std::span<const Field> fields() const = 0;
   virtual Locator locate(uint64_t sample, FieldId field) const = 0;
-  // The most requests that its remote stores take at once; 0: all its bytes are local.
-  virtual unsigned remote_concurrency() const { return 0; }
+  // The most requests that its stores take at once; 0: no locator has a store, since all its bytes lie in local files
+  // as they are.
+  virtual unsigned store_concurrency() const { return 0; }
   // Whether the sample lacks this fetched field.
   virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;
@@ -81,6 +82,16 @@ class Listing {
   // image folder's archives are its classes: reading one class after the other is fastest there, but a window should
   // hold samples of many classes, or its batches have only a few.
   virtual std::span<const uint64_t> archive_starts() const { return {}; }
+
+  // How the bytes come where archives are read in long runs (archive_streams.h); null: sample by sample.
+  struct Streaming {
+    uint64_t bytes = 0;      // of all samples
+    uint64_t bytes_max = 0;  // that are held in memory
+  };
+  virtual const Streaming* streaming() const { return nullptr; }
+  // Says that a sample will be read soon: `place` and `horizon` as store::streams::BlockStore::expect() has them.
+  // Nothing blocks.
+  virtual void expect(uint64_t /*sample*/, uint64_t /*place*/, uint64_t /*horizon*/) const {}
 
   // The parts of a listing that joins several listings (joined.h), in order. They live as long as the joined listing.
   struct Part {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/source/archive_streams.h"
 #include "daemon/source/listing.h"
 #include "daemon/store/stores.h"
 
@@ -27,6 +28,7 @@ struct RemoteSource {
   const std::vector<std::string>& uris;
   const std::shared_ptr<const store::Stores>& shared_stores;
   bool samples_listing;  // as config::SourceSpec
+  ArchiveAccess access = {};
 };
 
 // As open_image_folder and open_webdataset.

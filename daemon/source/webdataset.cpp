@@ -62,6 +62,7 @@ struct Archives {
   Stamps stamps = {};                       // of local ones, and of their folder where they were found in one
   std::vector<RemoteArchive> remote = {};   // by path; empty: they are local
   std::function<bool()> is_unchanged = {};  // of remote ones
+  ArchiveAccess access = {};
 };
 
 class WebDataset : public Listing {
@@ -90,6 +91,7 @@ class WebDataset : public Listing {
       add_samples(fingerprint, first);
     }
     fingerprint_ = fingerprint.digits();
+    make_streams(archives.access);
   }
 
   uint64_t size() const override { return key_starts_.size(); }
@@ -99,6 +101,11 @@ class WebDataset : public Listing {
       if (member.extension != field) continue;
       const size_t archive = archive_of(sample);
       Locator locator{archives_[archive], member.offset, static_cast<int64_t>(member.size), {}};
+      if (store::Store* const stream = streams_.store_of(archive)) {
+        locator.store = stream;
+        locator.identity = remote_[archive].identity;
+        return locator;
+      }
       if (remote_.empty()) return locator;
       locator.path = remote_[archive].object;
       locator.store = remote_[archive].store.get();
@@ -124,14 +131,55 @@ class WebDataset : public Listing {
            std::none_of(members.begin(), members.end(), [&](const Member& m) { return m.extension == field; });
   }
   bool unchanged() const override { return is_unchanged_ ? is_unchanged_() : stamps_.unchanged(); }
-  unsigned remote_concurrency() const override {
-    unsigned most = 0;
+  unsigned store_concurrency() const override {
+    unsigned most = streams_.concurrency();
     for (const RemoteArchive& archive : remote_) most = std::max(most, archive.store->concurrency());
     return most;
   }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
+  const Streaming* streaming() const override { return streams_.any() ? &streaming_ : nullptr; }
+  void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override {
+    const size_t archive = archive_of(sample);
+    store::streams::BlockStore* const store = streams_.store_of(archive);
+    const auto members = members_of(sample);
+    if (store == nullptr || members.empty()) return;
+    const uint64_t first = members.front().offset, end = members.back().offset + members.back().size;
+    store->expect(archives_[archive], first, end - first, place, horizon);
+  }
 
  private:
+  void make_streams(const ArchiveAccess& access) {
+    std::vector<ArchiveStreams::Archive> all;
+    for (size_t i = 0; i < archives_.size(); ++i) {
+      all.push_back({archives_[i]});
+      if (remote_.empty()) continue;
+      all.back().remote = &remote_[i];
+      all.back().bytes = remote_[i].identity.size;
+      all.back().useful = useful_bytes(i);
+    }
+    streams_.make(all, access);
+    streaming_.bytes_max = access.stream_bytes_max;
+    for (const Member& member : members_) streaming_.bytes += member.size;
+  }
+
+  // The bytes of an archive's members in each of its blocks.
+  std::vector<uint32_t> useful_bytes(size_t archive) const {
+    std::vector<uint32_t> useful;
+    const uint64_t last = archive + 1 < firsts_.size() ? firsts_[archive + 1] : size();
+    for (uint64_t sample = firsts_[archive]; sample < last; ++sample) {
+      for (const Member& member : members_of(sample)) {
+        for (uint64_t at = member.offset, end = at + member.size; at < end;) {
+          const uint64_t number = at / store::streams::kBlockBytes;
+          const uint64_t part = std::min((number + 1) * store::streams::kBlockBytes, end) - at;
+          useful.resize(std::max<size_t>(useful.size(), number + 1));
+          useful[number] += static_cast<uint32_t>(part);
+          at += part;
+        }
+      }
+    }
+    return useful;
+  }
+
   void reserve(const std::vector<ArchiveIndex>& indexes) {
     uint64_t bytes = 0, samples = 0, members = 0;
     for (const ArchiveIndex& index : indexes) {
@@ -194,6 +242,8 @@ class WebDataset : public Listing {
   Remarks remarks_;
   Stamps stamps_;
   const std::function<bool()> is_unchanged_;
+  ArchiveStreams streams_;
+  Streaming streaming_;
 };
 
 // ---- keeping
@@ -334,7 +384,7 @@ std::unique_ptr<Listing> open_remote_webdataset(const RemoteSource& source, cons
                                                 const std::stop_token& stop, const std::filesystem::path& kept_folder,
                                                 KeptUse& use) {
   const std::vector<RemoteArchive> found = find_remote_archives(source.uris, *source.shared_stores, stop);
-  Archives archives{{}, joined(source.uris, ", "), {}, found};
+  Archives archives{{}, joined(source.uris, ", "), {}, found, {}, source.access};
   uint64_t bytes = 0;
   for (const RemoteArchive& archive : found) archives.paths.push_back(archive.uri), bytes += archive.identity.size;
   // A check asks the same stores in the same way.

@@ -73,6 +73,29 @@ TEST_CASE("a uri that can't be used says why", "[config]") {
   expect_complaints(load_uri("train", "/\xff"), {{5, "source.uri", "not UTF-8"}});
 }
 
+TEST_CASE("a webdataset is streamed where it says so, with a bound", "[config]") {
+  const auto load = [](const std::string& keys) {
+    return load_pipeline_toml(with_line(4, "type = \"webdataset\"\n" + keys), "p.toml");
+  };
+  const auto plain = load("");
+  CHECK_FALSE(plain.value->sources[0].streams_archives);
+  CHECK(plain.value->sources[0].stream_bytes_max == kStreamBytes);
+  const auto streamed = load("access = \"stream\"\nstream_bytes_max = \"2 GiB\"");
+  INFO(streamed.sentences());
+  REQUIRE(streamed);
+  CHECK(streamed.value->sources[0].streams_archives);
+  CHECK(streamed.value->sources[0].stream_bytes_max == 2ull << 30);
+  CHECK(canonical_json(*streamed.value) == canonical_json(*plain.value));  // the same samples in the same order
+  const auto again = load_pipeline_json(full_json(*streamed.value), "again");
+  REQUIRE(again);
+  CHECK(again.value->sources[0].streams_archives);
+  CHECK(again.value->sources[0].stream_bytes_max == 2ull << 30);
+  expect_complaints(load("access = \"streams\"\nstream_bytes_max = \"1 MiB\""),
+                    {{5, "source.access", "\"stream\""}, {6, "source.stream_bytes_max", "from 67108864"}});
+  expect_complaints(load_pipeline_toml(with_line(4, "type = \"image-folder\"\naccess = \"stream\""), "p.toml"),
+                    {{5, "source.access", "may only stand beside type = \"webdataset\""}});
+}
+
 TEST_CASE("a source's type and keys are checked", "[config]") {
   expect_complaints(load_with_line(4, "type = \"image-foldr\""),
                     {{4, "source.type",

@@ -16,7 +16,7 @@ ROOMS = {
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
-    "daemon/source": (*LOWEST, "daemon/base", "daemon/store"),
+    "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams"),
     # Tables: rows of text, of records, of arrays.
     "daemon/source/tables": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
     **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
@@ -28,6 +28,7 @@ ROOMS = {
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     # Where bytes lie, and how they are read from there.
     "daemon/store": (*LOWEST, "daemon/base"),
+    "daemon/store/streams": (*LOWEST, "daemon/base", "daemon/store"),
     "daemon/store/http": (*LOWEST, "daemon/base", "daemon/store"),
     "daemon/store/credentials": (*LOWEST, "daemon/base", "daemon/store/http"),
     "daemon/store/s3": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/http", "daemon/store/credentials"),

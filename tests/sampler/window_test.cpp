@@ -55,6 +55,29 @@ TEST_CASE("windows: an epoch is a bijection for every size, window and cut into 
   }
 }
 
+TEST_CASE("windows: what lies ahead is read archive by archive, and comes in the window that it belongs to") {
+  constexpr uint64_t kSize = 1000, kWindow = 90;
+  const Order order = windowed(kSize, kWindow, starts_of(kSize, 70));
+  const EpochOrder epoch(order, 4);
+  std::vector<uint64_t> ahead;
+  for (uint64_t position = 0; position < kSize; ++position) {
+    CHECK_FALSE(epoch.ahead(position, kSize - position));
+    ahead.push_back(epoch.ahead(position, 0).value());
+    if (position > 0 && ahead.back() % 70 != 0) CHECK(ahead.back() == ahead[position - 1] + 1);
+  }
+  for (uint64_t first = 0; first < kSize; first += kWindow) {
+    const uint64_t end = std::min(first + kWindow, kSize);
+    std::set<uint64_t> come,
+        expected(ahead.begin() + static_cast<ptrdiff_t>(first), ahead.begin() + static_cast<ptrdiff_t>(end));
+    for (uint64_t position = first; position < end; ++position) come.insert(epoch(position));
+    CHECK(come == expected);
+  }
+  CHECK(epoch.ahead(3, 50) == ahead[53]);
+  const Order off({Shuffle::kOff, 17, 0}, Subset(kSize)), global({Shuffle::kGlobal, 17, 0}, Subset(kSize));
+  CHECK(EpochOrder(off, 0).ahead(3, 50) == 53);
+  CHECK_FALSE(EpochOrder(global, 0).ahead(3, 50));
+}
+
 TEST_CASE("windows: without archives all is one, of which the windows come in order") {
   const auto samples = whole_epoch(windowed(1000, 100, {}), 3);
   for (uint64_t i = 0; i < 1000; ++i) CHECK(samples[i] / 100 == i / 100);

@@ -1,0 +1,301 @@
+#include "daemon/store/streams/block_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
+#include "daemon/base/memory_reserve.h"
+
+namespace spdld::store::streams {
+namespace {
+
+constexpr uint64_t kPressedToldAt = 64;  // blocks: some may have to leave where two jobs read at different places
+
+// Copies the pieces' bytes that lie in [from, from + bytes). Returns how many there are.
+uint64_t copy_pieces(const Read& read, uint64_t from, uint64_t bytes, const uint8_t* source) {
+  uint64_t copied = 0;
+  for (const Read::Piece& piece : read.pieces) {
+    const uint64_t first = std::max(piece.offset, from), last = std::min(piece.offset + piece.bytes, from + bytes);
+    if (first >= last) continue;
+    std::memcpy(piece.to + (first - piece.offset), source + (first - from), last - first);
+    copied += last - first;
+  }
+  return copied;
+}
+
+}  // namespace
+
+BlockStore::BlockStore(std::vector<Object> objects, std::unique_ptr<BlockFiller> filler, uint64_t bytes_max)
+    : objects_(std::move(objects)), bytes_max_(std::max(bytes_max, kBytesMin)), filler_(std::move(filler)) {
+  for (size_t i = 0; i < objects_.size(); ++i) numbers_.emplace(objects_[i].name, static_cast<uint32_t>(i));
+  filler_->start(*this);
+  thread_ = std::thread([this] { deliver(); });
+}
+
+BlockStore::~BlockStore() {
+  filler_->stop();
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    ready_.clear();
+    for (auto& [request, reading] : readings_) {
+      reading->status = Error{Trouble::kStopping, {}};
+      reading->waits = false;
+      ready_.push_back(reading.get());
+    }
+    blocks_.clear();
+    wake_.notify_one();
+  }
+  thread_.join();
+}
+
+uint64_t BlockStore::bytes_of(BlockId id) const {
+  const uint64_t start = id.number * kBlockBytes, size = objects_[id.object].bytes;
+  return start >= size ? 0 : std::min(kBlockBytes, size - start);
+}
+
+// ---- requests
+
+void BlockStore::add(std::unique_ptr<Reading> reading) {
+  Request* const request = reading->request;
+  request->status = Done{};
+  request->attempts = 0;
+  reading->start_ns = monotonic_ns();
+  const std::scoped_lock lock(mutex_);
+  if (stopping_) reading->status = Error{Trouble::kStopping, {}};
+  ready_.push_back(reading.get());
+  readings_[request] = std::move(reading);
+  wake_.notify_one();
+}
+
+void BlockStore::read(Read& read) {
+  auto reading = std::make_unique<Reading>();
+  reading->request = reading->read = &read;
+  const auto found = numbers_.find(read.object);
+  if (found == numbers_.end() || read.room != nullptr) {
+    reading->status = Error{Trouble::kInternal, read.object + " can't be read in this way."};
+    return add(std::move(reading));
+  }
+  reading->object = found->second;
+  const uint64_t size = objects_[found->second].bytes;
+  reading->at = std::min(read.offset, size);
+  reading->end = reading->at + std::min(read.bytes, size - reading->at);
+  if (read.bytes != Read::kToEnd && (read.offset > size || read.bytes > size - read.offset))
+    reading->status = Error{Trouble::kContent, read.object + " is shorter than when it was listed: was it replaced?"};
+  add(std::move(reading));
+}
+
+void BlockStore::stat(Stat& stat) {
+  auto reading = std::make_unique<Reading>();
+  reading->request = &stat;
+  reading->status = Error{Trouble::kUnsupported, stat.object + " is read through blocks, which have no status."};
+  add(std::move(reading));
+}
+
+void BlockStore::list(List& list) {
+  auto reading = std::make_unique<Reading>();
+  reading->request = &list;
+  reading->status = Error{Trouble::kUnsupported, "a store of blocks has no lists."};
+  add(std::move(reading));
+}
+
+void BlockStore::cancel(Request& request) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = readings_.find(&request);
+  if (found == readings_.end()) return;
+  Reading& reading = *found->second;
+  reading.status = Error{Trouble::kStopping, {}};
+  if (!std::exchange(reading.waits, false)) return;  // it is ready, or goes on now
+  if (const auto at = blocks_.find(reading.waits_for); at != blocks_.end()) std::erase(at->second.waiting, &reading);
+  ready_.push_back(&reading);
+  wake_.notify_one();
+}
+
+// ---- the store's own thread
+
+void BlockStore::deliver() {
+  Lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || !ready_.empty(); });
+    if (ready_.empty()) return;
+    Reading& reading = *ready_.front();
+    ready_.pop_front();
+    bool goes_on = true;
+    while (goes_on && reading.status && reading.at < reading.end) goes_on = step(reading, lock);
+    if (goes_on) finish(reading, lock);
+  }
+}
+
+// Gives the reading the bytes of its next block. False: it waits for the block, and is not the caller's any more.
+bool BlockStore::step(Reading& reading, Lock& lock) {
+  const BlockId id{reading.object, reading.at / kBlockBytes};
+  Block& block = blocks_[id];
+  if (block.state != State::kThere) {
+    block.waiting.push_back(&reading);
+    block.place = place_;
+    reading.waits = true;
+    reading.waits_for = id;
+    if (std::exchange(block.is_demanded, true)) return false;
+    lock.unlock();
+    filler_->want(id, Urgency::kDemanded);
+    lock.lock();
+    return false;
+  }
+  touch(block);
+  const uint64_t start = id.number * kBlockBytes, inside = reading.at - start;
+  if (inside >= block.bytes) {
+    reading.status = block.fault ? Status(Error{Trouble::kContent, objects_[id.object].name + " ends too early."})
+                                 : Status(block.fault.error());
+    return true;
+  }
+  const std::shared_ptr<uint8_t[]> memory = block.memory;  // the block may leave meanwhile
+  const uint64_t part = std::min(reading.end - reading.at, block.bytes - inside);
+  lock.unlock();
+  const uint64_t given = copy_pieces(*reading.read, reading.at, part, memory.get() + inside);
+  lock.lock();
+  reading.at += part;
+  note_given(id, given);
+  return true;
+}
+
+void BlockStore::finish(Reading& reading, Lock& lock) {
+  Request& request = *reading.request;
+  request.status = std::move(reading.status);
+  request.attempts = 1;
+  request.duration_ns = monotonic_ns() - reading.start_ns;
+  readings_.erase(&request);
+  lock.unlock();
+  request.observer->on_done(request);
+  lock.lock();
+}
+
+// ---- blocks
+
+void BlockStore::touch(Block& block) {
+  block.place = place_;
+  used_.splice(used_.end(), used_, block.used);
+}
+
+void BlockStore::note_given(BlockId id, uint64_t bytes) {
+  const auto at = blocks_.find(id);
+  if (at == blocks_.end() || at->second.state != State::kThere) return;
+  at->second.given_bytes += bytes;
+  const auto& useful = objects_[id.object].useful;
+  if (id.number < useful.size() && at->second.given_bytes >= useful[id.number]) drop(at);
+}
+
+void BlockStore::drop(Blocks::iterator at) {
+  counts_.held_bytes -= bytes_of(at->first);
+  used_.erase(at->second.used);
+  blocks_.erase(at);
+}
+
+void BlockStore::drop_past() {
+  while (!used_.empty()) {
+    const auto at = blocks_.find(used_.front());
+    if (!is_past(at->second)) return;
+    drop(at);
+  }
+}
+
+bool BlockStore::make_room(uint64_t bytes, Urgency urgency) {
+  while (counts_.held_bytes + bytes > bytes_max_) {
+    if (used_.empty()) return false;
+    const auto at = blocks_.find(used_.front());
+    if (!is_past(at->second)) {
+      if (urgency == Urgency::kExpected) return false;
+      ++counts_.pressed;
+    }
+    drop(at);
+  }
+  if (counts_.pressed >= kPressedToldAt && horizon_ > 0 && !std::exchange(has_told_, true))
+    log::warn(
+        "{}: more is read from at a time than the {} MiB that source.stream_bytes_max allows, so blocks are brought "
+        "again; a smaller order.window, or a larger source.stream_bytes_max, avoids it",
+        objects_.front().name, bytes_max_ >> 20);
+  return true;
+}
+
+BlockShelf::Place BlockStore::begin(BlockId id, Urgency urgency) {
+  const memory_reserve::Spared spared;
+  const std::scoped_lock lock(mutex_);
+  const auto [at, is_new] = blocks_.try_emplace(id);
+  Block& block = at->second;
+  if (block.state != State::kWanted) return {};
+  if (is_new) block.place = place_;
+  if (block.is_demanded) urgency = Urgency::kDemanded;
+  const uint64_t bytes = bytes_of(id);
+  bool has_room = make_room(bytes, urgency);
+  try {
+    if (has_room) block.memory = std::make_shared_for_overwrite<uint8_t[]>(bytes);
+  } catch (const std::bad_alloc&) {
+    has_room = false;
+  }
+  if (!has_room) {
+    if (block.waiting.empty()) blocks_.erase(at);
+    return {nullptr, bytes, true};
+  }
+  block.state = State::kFilling;
+  block.bytes = bytes;
+  counts_.held_bytes += bytes;
+  counts_.held_bytes_peak = std::max(counts_.held_bytes_peak, counts_.held_bytes);
+  return {block.memory.get(), bytes, false};
+}
+
+void BlockStore::end(BlockId id, uint64_t bytes, Status status) {
+  const std::scoped_lock lock(mutex_);
+  const auto at = blocks_.find(id);
+  if (at == blocks_.end()) return;
+  Block& block = at->second;
+  const bool was_filled = block.state == State::kFilling;
+  for (Reading* const reading : std::exchange(block.waiting, {})) {
+    reading->waits = false;
+    if (!status && bytes == 0 && reading->status) reading->status = status;
+    ready_.push_back(reading);
+  }
+  wake_.notify_one();
+  if (!was_filled || (!status && bytes == 0)) {
+    if (was_filled) counts_.held_bytes -= block.bytes;
+    blocks_.erase(at);
+    return;
+  }
+  ++counts_.blocks;
+  counts_.bytes += bytes;
+  block.state = State::kThere;
+  block.bytes = bytes;
+  block.place = place_;
+  block.fault = std::move(status);
+  block.used = used_.insert(used_.end(), id);
+}
+
+void BlockStore::expect(std::string_view object, uint64_t offset, uint64_t bytes, uint64_t place, uint64_t horizon) {
+  const auto found = numbers_.find(object);
+  if (found == numbers_.end() || bytes == 0) return;
+  Lock lock(mutex_);
+  // A jump, or another job that stands elsewhere, says nothing of the way that the order has gone.
+  if (place > reference_ && place - reference_ <= horizon) place_ += place - reference_;
+  if (place > reference_ || reference_ - place > horizon) reference_ = place;
+  horizon_ = horizon;
+  drop_past();
+  for (uint64_t number = offset / kBlockBytes; number <= (offset + bytes - 1) / kBlockBytes; ++number) {
+    const BlockId id{found->second, number};
+    if (bytes_of(id) == 0) return;
+    const auto [at, is_new] = blocks_.try_emplace(id);
+    if (at->second.state == State::kThere) touch(at->second);
+    at->second.place = place_;
+    if (!is_new) continue;
+    lock.unlock();
+    filler_->want(id, Urgency::kExpected);
+    lock.lock();
+  }
+}
+
+BlockStore::Counts BlockStore::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return counts_;
+}
+
+}  // namespace spdld::store::streams
