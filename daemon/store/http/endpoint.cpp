@@ -14,12 +14,12 @@ constexpr uint64_t kRetryAfterSMax = 120;  // a server that says more is asked a
 
 }  // namespace
 
-Endpoint::Endpoint(std::string name, Transfer::Settings settings, std::shared_ptr<Dialect> dialect)
+Endpoint::Endpoint(std::string name, Transfer::Settings settings, std::shared_ptr<Dialect> dialect,
+                   std::shared_ptr<Budget> budget)
     : name_(std::move(name)),
       settings_(std::move(settings)),
       dialect_(std::move(dialect)),
-      requests_(settings_.limits.requests_per_s_max),
-      bytes_(settings_.limits.bytes_per_s_max),
+      budget_(budget ? std::move(budget) : std::make_shared<Budget>(settings_.limits)),
       chance_(monotonic_ns(), 0, 0, draw_key(name_)) {}
 
 std::string Endpoint::last_trouble() const {
@@ -63,7 +63,7 @@ uint64_t Endpoint::advance(uint64_t now_ns, Wire& wire) {
     return nullptr;
   };
   const auto is_free = [&] { return attempts_.size() < settings_.limits.connections_max; };
-  const auto wait_ns = [&] { return std::max(requests_.wait_ns(now_ns), bytes_.wait_ns(now_ns)); };
+  const auto wait_ns = [&] { return std::max(budget_->requests.wait_ns(now_ns), budget_->bytes.wait_ns(now_ns)); };
 
   // A request's place may be another call's by now.
   while (Call* const call = take_due(later_)) {
@@ -112,7 +112,7 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
   call.attempts.reserve(call.attempts.size() + 1);
   attempts_.emplace(&begun, std::move(attempt));
   call.attempts.push_back(&begun);
-  requests_.take(1, now_ns);
+  budget_->requests.take(1, now_ns);
   statistics_.attempts.add();
   statistics_.under_way.add(1);
   if (is_second) {
@@ -141,7 +141,7 @@ void Endpoint::hedge_later(Call& call, uint64_t now_ns) {
 void Endpoint::count_bytes(const Attempt& attempt, uint64_t now_ns) {
   const uint64_t bytes = attempt.transfer->body_bytes();
   statistics_.bytes.add(bytes);
-  bytes_.take(bytes, now_ns);
+  budget_->bytes.take(bytes, now_ns);
 }
 
 void Endpoint::drop(Call& call, uint64_t now_ns, Wire& wire) {

@@ -19,6 +19,12 @@
 
 namespace spdld::store::http {
 
+// What endpoints under the same settings, the buckets of one store, may ask for in a second. Network thread.
+struct Budget {
+  explicit Budget(const Limits& limits) : requests(limits.requests_per_s_max), bytes(limits.bytes_per_s_max) {}
+  Allowance requests, bytes;
+};
+
 // Any thread reads them.
 struct EndpointStatistics {
   Counter requests;  // calls that ended, well or not
@@ -44,7 +50,9 @@ class Endpoint {
     ~Wire() = default;
   };
 
-  Endpoint(std::string name, Transfer::Settings settings, std::shared_ptr<Dialect> dialect);
+  // `budget`: that it shares with others; null: one of its own.
+  Endpoint(std::string name, Transfer::Settings settings, std::shared_ptr<Dialect> dialect,
+           std::shared_ptr<Budget> budget = nullptr);
 
   const std::string& name() const { return name_; }
   const Transfer::Settings& settings() const { return settings_; }
@@ -86,7 +94,7 @@ class Endpoint {
   std::multimap<uint64_t, Request*> later_;  // calls that begin again at a time; some may have ended
   std::multimap<uint64_t, Request*> slow_;   // calls that are asked for a second time then, if they still run
   std::vector<std::unique_ptr<Transfer>> spare_;
-  Allowance requests_, bytes_;
+  const std::shared_ptr<Budget> budget_;
   Latencies latencies_;
   double hedges_allowed_ = 0;
   Draw chance_;

@@ -64,6 +64,7 @@ void RemoteStores::set_settings(std::vector<config::StoreSettings> settings) {
   if (settings_ == settings) return;
   settings_ = std::move(settings);
   stores_.clear();
+  budgets_.clear();
 }
 
 std::shared_ptr<const Stores> RemoteStores::allow(std::vector<std::string> within, bool is_bound) {
@@ -101,7 +102,8 @@ Stores::Found RemoteStores::find(const std::string& uri) {
 std::shared_ptr<http::NetworkStore> RemoteStores::make(const config::StoreSettings& settings, const std::string& uri) {
   const std::string place = place_of(uri);
   if (place.starts_with("s3://")) return make_s3(settings, uri);
-  auto endpoint = std::make_shared<http::Endpoint>(place, transfer_settings(settings), http::make_web_dialect(place));
+  auto endpoint = std::make_shared<http::Endpoint>(place, transfer_settings(settings), http::make_web_dialect(place),
+                                                   budget(settings));
   return std::make_shared<http::NetworkStore>(network_, std::move(endpoint));
 }
 
@@ -122,8 +124,17 @@ std::shared_ptr<http::NetworkStore> RemoteStores::make_s3(const config::StoreSet
   if (!address) throw SetupError(address.error().trouble, address.error().message);
   auto keeper = settings.credentials == "anonymous" ? nullptr : credentials(settings.credentials);
   auto dialect = s3::make_s3_dialect({place.bucket, place.region, std::move(*address)}, std::move(keeper));
-  auto endpoint = std::make_shared<http::Endpoint>(place_of(uri), transfer_settings(settings), std::move(dialect));
+  auto endpoint = std::make_shared<http::Endpoint>(place_of(uri), transfer_settings(settings), std::move(dialect),
+                                                   budget(settings));
   return std::make_shared<http::NetworkStore>(network_, std::move(endpoint));
+}
+
+// Under the mutex. Buckets of one store have one budget, and places that no settings name have one each.
+std::shared_ptr<http::Budget> RemoteStores::budget(const config::StoreSettings& settings) {
+  if (settings.uri.empty()) return nullptr;
+  auto& budget = budgets_[settings.uri];
+  if (!budget) budget = std::make_shared<http::Budget>(transfer_settings(settings).limits);
+  return budget;
 }
 
 // Under the mutex.

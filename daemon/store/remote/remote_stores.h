@@ -51,6 +51,7 @@ class RemoteStores {
   std::shared_ptr<http::NetworkStore> make(const config::StoreSettings& settings, const std::string& uri);
   std::shared_ptr<http::NetworkStore> make_s3(const config::StoreSettings& settings, const std::string& uri);
   std::shared_ptr<CredentialsKeeper> credentials(const std::string& name);
+  std::shared_ptr<http::Budget> budget(const config::StoreSettings& settings);
 
   const Environment environment_;
   http::Network network_;
@@ -58,6 +59,7 @@ class RemoteStores {
   std::vector<config::StoreSettings> settings_;                            // under the mutex, as the following
   std::map<std::string, std::weak_ptr<http::NetworkStore>> stores_;        // by how and where they are asked
   std::map<std::string, std::shared_ptr<CredentialsKeeper>> credentials_;  // by name
+  std::map<std::string, std::shared_ptr<http::Budget>> budgets_;           // by the uri of the settings
 };
 
 }  // namespace spdld::store::remote
