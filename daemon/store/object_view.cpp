@@ -15,22 +15,21 @@ ObjectView::ObjectView(Store& store, std::string object, Identity identity, std:
       next_(store) {}
 
 ObjectView::~ObjectView() {
-  for (Block* const block : {current_, ahead_}) {
-    if (!block->is_under_way) continue;
-    store_.cancel(block->request);
-    static_cast<void>(block->waiting.finish(block->request, {}));
-  }
+  drop(*current_);
+  drop(*ahead_);
 }
 
 void ObjectView::begin(Block& block, uint64_t start) {
-  block.start = start;
-  block.bytes = std::min(block_bytes_, identity_.size - start);
+  const uint64_t bytes = std::min(block_bytes_, identity_.size - start);
+  block.bytes = 0;
   Read& request = block.request;
   request.object = object_;
   request.offset = start;
-  request.bytes = block.bytes;
+  request.bytes = bytes;
   request.identity = identity_;
-  request.pieces = {{start, block.bytes, block.memory.resize(block.bytes)}};
+  request.pieces = {{start, bytes, block.memory.resize(bytes)}};
+  block.start = start;
+  block.bytes = bytes;
   request.status = Done{};
   block.is_under_way = true;
   block.waiting.begin(request, &Store::read);
@@ -44,11 +43,22 @@ Status ObjectView::finish(Block& block) {
   return status;
 }
 
+// Ends a block that nobody asks for any more.
+void ObjectView::drop(Block& block) {
+  if (block.is_under_way) {
+    store_.cancel(block.request);
+    static_cast<void>(block.waiting.finish(block.request, {}));
+  }
+  block.is_under_way = false;
+  block.bytes = 0;
+}
+
 // Afterwards the current block has the byte at `offset`.
 Status ObjectView::reach(uint64_t offset, uint64_t bytes) {
   if (current_->has(offset)) return finish(*current_);
   const bool goes_on = current_->bytes > 0 && offset >= current_->end() && offset - current_->end() < kJumpMin;
   block_bytes_ = std::clamp(goes_on ? block_bytes_ * 2 : block_bytes_ / 2, kBlockMin, kBlockMax);
+  if (!ahead_->has(offset)) drop(*ahead_);
   if (Status status = finish(*ahead_); !status) return status;
   std::swap(current_, ahead_);
   if (!current_->has(offset)) {

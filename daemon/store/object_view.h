@@ -45,6 +45,7 @@ class ObjectView final : public View {
   Status reach(uint64_t offset, uint64_t bytes);
   void begin(Block& block, uint64_t start);
   Status finish(Block& block);
+  void drop(Block& block);
 
   Store& store_;
   const std::string object_;

@@ -1,0 +1,202 @@
+// A bucket that is asked over the network: its lists, its errors, and its credentials.
+#include "daemon/store/s3/s3_dialect.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+
+#include "tests/store/http/web_site.h"
+
+namespace spdld::store::s3_dialect_test {
+namespace {
+
+using namespace spdld::test;
+using Catch::Contains;
+
+constexpr const char* kSecrets[] = {"SECRETONE", "TOKENONE", "SECRETTWO", "TOKENTWO"};
+
+// Gives these credentials in turn, and the last again and again.
+class Turning final : public CredentialsSource {
+ public:
+  Result<Credentials> get(std::stop_token) override {
+    ++count_;
+    return count_ == 1 ? Credentials{"KEYONE", "SECRETONE", "TOKENONE", 0}
+                       : Credentials{"KEYTWO", "SECRETTWO", "TOKENTWO", 0};
+  }
+  std::string_view name() const override { return "turning"; }
+
+ private:
+  int count_ = 0;
+};
+
+struct BucketSite {
+  explicit BucketSite(HttpStub::Answer answer, bool is_signed = true, uint32_t attempts = 30)
+      : stub(std::move(answer)),
+        keeper(is_signed ? std::make_shared<CredentialsKeeper>(std::make_unique<Turning>(),
+                                                               [this] {
+                                                                 return Moment{now_s, now_s * 1000};
+                                                               })
+                         : nullptr) {
+    auto limits = quick_limits();
+    limits.attempts_max = attempts;
+    limits.backoff_ms = limits.backoff_ms_max = 20;
+    auto address = s3::BucketAddress::make({"bucket", stub.url(), "eu-west-1", true});
+    REQUIRE(address);
+    if (keeper) REQUIRE(keeper->wait_for_first({}));
+    now_s += 60;  // a keeper fetches every ten seconds at most
+    endpoint = std::make_shared<http::Endpoint>("s3://bucket", http::Transfer::Settings{limits, {}, {}},
+                                                s3::make_s3_dialect({"bucket", "eu-west-1", *address}, keeper));
+    store = std::make_unique<http::NetworkStore>(network, endpoint);
+  }
+  // The error of a read, which holds no secret.
+  Error error() {
+    OwnRead read;
+    const Status status = Waiting(*store).read(read);
+    REQUIRE_FALSE(status);
+    for (const char* const secret : kSecrets) {
+      CHECK(status.error().message.find(secret) == std::string::npos);
+      CHECK(endpoint->last_trouble().find(secret) == std::string::npos);
+    }
+    return status.error();
+  }
+
+  std::atomic<int64_t> now_s{1'000'000};
+  HttpStub stub;
+  std::shared_ptr<CredentialsKeeper> keeper;
+  http::Network network;
+  std::shared_ptr<http::Endpoint> endpoint;
+  std::unique_ptr<http::NetworkStore> store;
+};
+
+std::string error_text(const std::string& code, const std::string& rest = "") {
+  return "<Error><Code>" + code + "</Code><Message>words of the store</Message>" + rest + "</Error>";
+}
+
+std::string page(const std::vector<std::string>& keys, const std::vector<std::string>& prefixes,
+                 const std::string& next) {
+  std::string text = "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" +
+                     std::string(next.empty() ? "false" : "true") + "</IsTruncated>";
+  if (!next.empty()) text += "<NextContinuationToken>" + next + "</NextContinuationToken>";
+  for (const std::string& key : keys)
+    text += "<Contents><Key>" + key +
+            "</Key><LastModified>2013-05-24T00:00:00.000Z</LastModified><ETag>&quot;e&quot;</ETag><Size>7</Size></"
+            "Contents>";
+  for (const std::string& prefix : prefixes) text += "<CommonPrefixes><Prefix>" + prefix + "</Prefix></CommonPrefixes>";
+  return text + "</ListBucketResult>";
+}
+
+}  // namespace
+
+TEST_CASE("a bucket's list comes page by page, with its folders") {
+  BucketSite site([](const StubRequest& request) {
+    return StubReply{200, request.target.find("continuation-token") == std::string::npos
+                              ? page({"t/a%20b", "t/c"}, {"t/d/"}, "next+/=")
+                              : page({"t/z"}, {}, "")};
+  });
+  List list;
+  list.prefix = "t/";
+  list.folds = true;
+  list.after = "t/%";
+  REQUIRE(Waiting(*site.store).list(list));
+  REQUIRE(list.entries.size() == 2);
+  CHECK(list.entries[0].name == "t/a b");
+  CHECK(list.entries[0].identity == Identity{7, http::etag_hash("e")});
+  CHECK(list.folders == std::vector<std::string>{"t/d/"});
+  CHECK(list.cursor == "next+/=");
+  REQUIRE(Waiting(*site.store).list(list));
+  REQUIRE(list.entries.size() == 1);
+  CHECK(list.folders.empty());
+  CHECK(list.cursor.empty());
+  const auto requests = site.stub.requests();
+  CHECK(requests.at(0).target == "/bucket?list-type=2&encoding-type=url&start-after=t%2F%25&delimiter=%2F&prefix=t%2F");
+  CHECK_THAT(requests.at(1).target, Contains("continuation-token=next%2B%2F%3D"));
+  CHECK_THAT(requests.at(1).target, !Contains("start-after"));
+  CHECK_THAT(requests.at(0).header("authorization"), Contains("Credential=KEYONE/"));
+  CHECK(requests.at(0).header("x-amz-security-token") == "TOKENONE");
+}
+
+TEST_CASE("a list that does not go on, and a damaged one, are asked again and then given up") {
+  BucketSite site([](const StubRequest&) { return StubReply{200, page({"a"}, {}, "same")}; }, true, 3);
+  List list;
+  list.cursor = "same";
+  Status status = Waiting(*site.store).list(list);
+  REQUIRE_FALSE(status);
+  CHECK_THAT(status.error().message, Contains("does not go on"));
+  CHECK(list.cursor == "same");
+  CHECK(site.stub.requests().size() == 3);
+  BucketSite damaged([](const StubRequest&) { return StubReply{200, "<ListBucketResult><Contents>"}; }, true, 2);
+  List other;
+  CHECK_FALSE(Waiting(*damaged.store).list(other));
+  CHECK(damaged.stub.requests().size() == 2);
+}
+
+TEST_CASE("a whole object is asked for with its checksum, and a range is not") {
+  BucketSite site([](const StubRequest& request) { return serve("0123456789", "\"e\"", request); });
+  OwnRead whole, range(2, 5);
+  REQUIRE(Waiting(*site.store).read(whole));
+  REQUIRE(Waiting(*site.store).read(range));
+  CHECK(whole.memory == "0123456789");
+  CHECK(range.memory == "23456");
+  const auto requests = site.stub.requests();
+  CHECK(requests.at(0).target == "/bucket/a.bin");
+  CHECK(requests.at(0).header("x-amz-checksum-mode") == "ENABLED");
+  CHECK(requests.at(1).header("x-amz-checksum-mode").empty());
+  CHECK(requests.at(1).header("range") == "bytes=2-6");
+}
+
+TEST_CASE("without credentials requests are not signed") {
+  BucketSite site([](const StubRequest& request) { return serve("x", "\"e\"", request); }, false);
+  OwnRead read;
+  REQUIRE(Waiting(*site.store).read(read));
+  CHECK(site.stub.requests().at(0).header("authorization").empty());
+}
+
+TEST_CASE("credentials that have expired are fetched anew, and the read goes on with the new ones") {
+  for (const char* code : {"ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch"}) {
+    BucketSite site([code](const StubRequest& request) {
+      if (request.header("authorization").find("KEYONE") != std::string::npos) return StubReply{403, error_text(code)};
+      return serve("0123456789", "\"e\"", request);
+    });
+    OwnRead read;
+    const Status status = Waiting(*site.store).read(read);
+    INFO((status ? "" : status.error().message));
+    REQUIRE(status);
+    CHECK(read.memory == "0123456789");
+    CHECK(site.stub.requests().back().header("x-amz-security-token") == "TOKENTWO");
+    CHECK(site.keeper->fetches() == 2);
+  }
+}
+
+TEST_CASE("what S3 says becomes an error of its kind, with the store's words and no secret") {
+  struct Case {
+    int status;
+    std::string body;
+    Trouble trouble;
+    std::string fragment;
+    bool may_pass;
+  };
+  for (const Case& one : {
+           Case{404, error_text("NoSuchKey"), Trouble::kContent, "s3://bucket/a.bin does not exist (404, NoSuchKey",
+                false},
+           Case{404, error_text("NoSuchBucket"), Trouble::kContent, "NoSuchBucket", false},
+           Case{403, error_text("AccessDenied"), Trouble::kContent, "may not be read (403, AccessDenied", false},
+           Case{503, error_text("SlowDown"), Trouble::kTransient, "SlowDown", true},
+           Case{400, error_text("RequestTimeout"), Trouble::kTransient, "RequestTimeout", true},
+           Case{500, error_text("InternalError"), Trouble::kTransient, "InternalError", true},
+           Case{403, error_text("ExpiredToken"), Trouble::kTransient, "refuses the credentials (ExpiredToken", true},
+           Case{301, error_text("PermanentRedirect", "<Region>us-west-2</Region>"), Trouble::kUsage,
+                "region = \"us-west-2\"", false},
+           Case{400, error_text("AuthorizationHeaderMalformed", "<Region>us-west-2</Region>"), Trouble::kUsage,
+                "lies in the region us-west-2", false},
+           Case{502, "<html>a proxy's page", Trouble::kTransient, "has failed (502)", true},
+           Case{403, "", Trouble::kContent, "may not be read (403)", false},
+       }) {
+    INFO(one.body);
+    BucketSite site([&](const StubRequest&) { return StubReply{one.status, one.body}; }, true, 2);
+    const Error error = site.error();
+    CHECK(error.trouble == one.trouble);
+    CHECK_THAT(error.message, Contains(one.fragment));
+    CHECK(site.stub.requests().size() == (one.may_pass ? 2 : 1));
+  }
+}
+
+}  // namespace spdld::store::s3_dialect_test
