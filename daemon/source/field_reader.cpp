@@ -109,8 +109,9 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   FieldFetch& field = request.fields[i];
   ByteBuffer& bytes = request.bytes[i];
   bytes.resize(0);
+  if (field.way == FieldFetch::Way::kPassOver) return Done{};  // what is known of it stays
   field.unchanged = field.copy_failed = false;
-  if (field.want == Want::kNothing || field.way == FieldFetch::Way::kPassOver) return Done{};
+  if (field.want == Want::kNothing) return Done{};
   if (field.way == FieldFetch::Way::kCopyAlone) {
     field.copy_failed = !read_copy(field, bytes);
     // A copy that only is not in memory has not failed.

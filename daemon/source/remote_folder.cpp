@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kPrefixesMax = 1'000;  // above it, the whole is listed as one: pages hold several classes
 constexpr size_t kSampledPages = 16;
+constexpr size_t kNameBytesMax = 16 << 10;  // of an object; S3's have 1,024
 constexpr uint64_t kEntriesMax = uint64_t{1} << 32;
 
 uint64_t hash_of(const std::vector<store::Entry>& entries, uint64_t hash) {
@@ -85,7 +86,7 @@ RemotePages RemotePages::of_payload(std::string_view payload) {
     std::string before;
     for (uint64_t i = 0; i < count && reader.ok(); ++i) {
       const uint64_t common = reader.number();
-      if (common > before.size()) return {};
+      if (common > before.size() || before.size() > kNameBytesMax) return {};
       store::Entry entry{before.substr(0, common).append(reader.text()), {}};
       entry.identity.size = reader.number();
       entry.identity.changed = static_cast<int64_t>(reader.number());
@@ -202,7 +203,7 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
       if (entry.name.size() <= prefix_.size()) continue;
       const std::string_view relative = std::string_view(entry.name).substr(prefix_.size());
       const size_t slash = relative.find('/');
-      if (slash == std::string_view::npos || relative.front() == '.') continue;
+      if (slash == std::string_view::npos || slash == 0 || relative.front() == '.') continue;
       auto& of_class = classes[std::string(relative.substr(0, slash))];  // a class without pictures is one, too
       const auto picture = picture_path(relative, endings_);
       if (!picture) continue;

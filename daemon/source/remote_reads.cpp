@@ -63,8 +63,10 @@ bool RemoteReads::plan() {
     }
     wish_field(i);
   }
-  bytes_wanted_ = request_.held_bytes();
-  for (const uint64_t size : sizes_) bytes_wanted_ += size == 0 ? 0 : ByteBuffer::room_for(size);
+  // What the request holds may be more, for it may have waited for bytes whose size is not known here.
+  bytes_wanted_ = 0;
+  for (size_t i = 0; i < sizes_.size(); ++i)
+    bytes_wanted_ += ByteBuffer::room_for(std::max<uint64_t>(sizes_[i], request_.bytes[i].size()));
   return !wishes_.empty();
 }
 
@@ -88,6 +90,10 @@ void RemoteReads::wish(size_t i, const Locator& locator, uint64_t at) {
     bytes = static_cast<uint64_t>(locator.length);
   else if (locator.identity.size > locator.offset)
     bytes = locator.identity.size - locator.offset;
+  if (bytes == 0) {  // a member without a byte is an empty text
+    request_.fields[i].identity = locator.identity;
+    return;
+  }
   wishes_.push_back({locator, i, at, bytes});
   if (bytes != Read::kToEnd) sizes_[i] = std::max(sizes_[i], at + bytes);
 }
@@ -144,7 +150,8 @@ RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
   read.identity = wish.locator.identity;
   if (read.identity.size == 0) read.identity.size = wish.locator.object_bytes;
   read.store = wish.locator.store;
-  read.field = wish.field;
+  read.fields.assign(1, wish.field);
+  read.room_bytes = 0;
   read.key.clear();
   read.is_follower = false;
   return read;
@@ -166,7 +173,10 @@ void RemoteReads::make_reads() {
     const uint64_t offset = wish.locator.offset;
     const bool goes_on = open != nullptr && is_same_object(before->locator, wish.locator) &&
                          offset >= open->offset + open->bytes && offset - (open->offset + open->bytes) <= kGapMax;
-    if (!goes_on) open = &next_read(wish);
+    if (goes_on)
+      open->fields.push_back(wish.field);
+    else
+      open = &next_read(wish);
     open->bytes = offset + wish.bytes - open->offset;
     open->pieces.push_back({offset, wish.bytes, request_.bytes[wish.field].data() + wish.at});
     before = &wish;
@@ -184,11 +194,12 @@ uint8_t* RemoteReads::room_for(Read& read, uint64_t bytes) {
   auto& one = static_cast<OneRead&>(read);
   if (request_.budget != nullptr) {
     const std::scoped_lock lock(mutex_);
-    bytes_wanted_ += ByteBuffer::room_for(bytes);
+    bytes_wanted_ += ByteBuffer::room_for(bytes) - ByteBuffer::room_for(one.room_bytes);
+    one.room_bytes = bytes;
     has_no_room_ = has_no_room_ || !request_.budget->hold(request_, bytes_wanted_);
     if (has_no_room_) return nullptr;
   }
-  return request_.bytes[one.field].resize(bytes);
+  return request_.bytes[one.fields.front()].resize(bytes);
 }
 
 void RemoteReads::on_done(store::Request& request) {
@@ -203,7 +214,8 @@ void RemoteReads::on_done(store::Request& request) {
     duration_ns_ = std::max(duration_ns_, read.duration_ns);
     shared_count_ += read.is_follower && read.attempts == 0;
     for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;
-    if (read.status) request_.fields[read.field].identity = read.identity;
+    if (read.status)
+      for (const size_t field : read.fields) request_.fields[field].identity = read.identity;
     if (--left_ > 0) return;
   }
   owner_.on_read(*this);
