@@ -138,7 +138,34 @@ class ObstoreAsync:
         return self.count, self.total
 
 
-PEERS = {"curl": Curl, "s3torchconnector": S3TorchConnector, "s3torchconnector-in-worker": lambda job: S3TorchConnector(job, True),
+class Spdld:
+    """A daemon below this process, and a trainer in this process that takes the bytes of each object: the CPU is that of both, with
+    the daemon's start and the listing of the bucket. Needs PYTHONPATH and SPDLD_DAEMON, as own_daemon.use_build() sets them."""
+
+    def __init__(self, job):
+        import own_daemon
+        import spdld  # noqa: F401
+        store, self.largest = job["store"], max(job["store"]["bytes"] // max(job["store"]["objects"], 1), 1)
+        os.environ.update(AWS_ACCESS_KEY_ID=store["access_key"], AWS_SECRET_ACCESS_KEY=store["secret_key"])
+        more = (f'[[data.stores]]\nuri = "s3://{store["bucket"]}"\nendpoint = "{store["endpoint"]}"\nregion = "{store["region"]}"\n'
+                f'connections_max = {job["concurrency"]}\n')
+        self.bucket, self.daemon = store["bucket"], own_daemon.OwnDaemon(len(os.sched_getaffinity(0)), more=more)
+
+    def spec(self):
+        output = {"name": "bytes", "from": "image", "ops": [{"op": "bytes"}], "ragged": True, "length_max": self.largest}
+        return {"name": "bench", "cache": "off", "source": {"type": "image-folder", "uri": f"s3://{self.bucket}", "extensions": "bin"},
+                "order": {"epochs": 1}, "batch": {"size": BATCH}, "output": [output]}
+
+    def read(self):
+        count = total = 0
+        with self.daemon as daemon, daemon.attach(self.spec()) as loader:
+            for batch in loader:
+                count += batch.valid
+                total += len(batch["bytes"].values)
+        return count, total
+
+
+PEERS = {"spdld": Spdld, "curl": Curl, "s3torchconnector": S3TorchConnector, "s3torchconnector-in-worker": lambda job: S3TorchConnector(job, True),
          "obstore": Obstore, "obstore-in-worker": lambda job: Obstore(job, True), "obstore-async": ObstoreAsync}
 
 

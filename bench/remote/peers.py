@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures how other readers read all objects of a store once: curl, s3torchconnector and obstore.
+"""Measures how readers read all objects of a store once: spdld, curl, s3torchconnector and obstore.
 
-    bench/remote/peers.py [--peers-from DIR] [--peers NAME,...] [--objects 20000] [--bytes 100000] [--delay-ms 0]
+    bench/remote/peers.py [--build DIR] [--peers-from DIR] [--peers NAME,...] [--objects 20000] [--bytes 100000] [--delay-ms 0]
                           [--concurrency 32] [--rounds 3] [--out DIR]
 
+--build        the build directory of spdld, whose daemon and package are measured. Without it: those of the system
 --peers-from   the folder that `bench/compare/setup DIR remote` made. Without it, this Python must have the peers.
 --delay-ms     a proxy before the store adds so much to every request
 --concurrency  requests at a time, where the reader can be told
@@ -26,6 +27,7 @@ import children  # noqa: E402
 import figures  # noqa: E402
 import machine  # noqa: E402
 import one  # noqa: E402
+import own_daemon  # noqa: E402
 import serve  # noqa: E402
 
 LIMIT_S = 1200  # of one reader
@@ -53,6 +55,7 @@ def table(lines):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="")
     parser.add_argument("--peers-from", default="")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=list(one.PEERS))
     parser.add_argument("--objects", type=int, default=20000)
@@ -64,6 +67,8 @@ def main():
     found = parser.parse_args()
     if unknown := set(found.peers) - set(one.PEERS):
         parser.error(f"there is no peer {unknown.pop()}; there are: {', '.join(one.PEERS)}")
+    if found.build or "spdld" in found.peers:
+        own_daemon.use_build(found.build)
     python = str(Path(found.peers_from) / "remote/bin/python") if found.peers_from else sys.executable
     lines, failed = {}, {}
     store = children.Helper(HERE / "serve.py", "--objects", found.objects, "--bytes", found.bytes, "--delay-ms", found.delay_ms)

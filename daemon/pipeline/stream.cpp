@@ -41,6 +41,7 @@ Stream::Stream(std::shared_ptr<Pipeline> pipeline, const sampler::Sharding& shar
     task->listing = &pipeline_->listing();
     task->owner = pipeline_->resources().fetch_owner;
     task->budget = pipeline_->resources().budget.get();
+    task->is_unwanted = &is_over_;
     for (const FieldUse& use : pipeline_->plan().fetched()) task->fields.push_back({.field = use.field});
     if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) task->of_source.assign(sources, 0);
     idle_.push_back(task.get());
@@ -359,6 +360,7 @@ void Stream::stop() {
   {
     std::lock_guard lock(mutex_);
     stopped_ = true;
+    is_over_ = true;
     abandon_all();
     parked.swap(parked_);
     tell_if_quiet();
@@ -378,6 +380,7 @@ void Stream::fail(const Error& error) {
 void Stream::fail_locked(const Error& error) {
   if (failed_ || stopped_) return;
   failed_ = true;
+  is_over_ = true;
   abandon_all();
   observer_.on_failed(error);
 }

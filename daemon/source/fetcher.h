@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -76,6 +77,9 @@ struct FetchRequest : ByteBudget::Holder {
   // Bounds the bytes that requests have in memory; none: no bound. A fetcher holds a request's bytes there before it
   // allocates them, and the caller gives them back when they are not needed any more.
   ByteBudget* budget = nullptr;
+  // Becomes true when nobody wants the bytes any more: a read that waits for a remote store then soon ends with an
+  // error. It outlives the request. nullptr: the bytes are wanted to the end.
+  const std::atomic<bool>* is_unwanted = nullptr;
   std::vector<FieldFetch> fields;  // of kind kFetched
   FetchObserver* observer = nullptr;
 

@@ -23,11 +23,11 @@ class RemoteSearch {
     if (!config::has_braces(uri)) return add(uri);
     if (const std::string wrong = config::pattern_error(uri); !wrong.empty())
       throw SetupError(Trouble::kUsage, "source.uri \"" + uri + "\": " + wrong + ".");
-    for (const std::string& one : config::expand_braces(uri)) {
+    const std::vector<std::string> all = config::expand_braces(uri);
+    for (const std::string& one : all)
       if (const std::string fault = config::remote_uri_fault(one); !fault.empty())
         throw SetupError(Trouble::kUsage, "source.uri \"" + uri + "\" stands for " + one + ", which " + fault + ".");
-      add(one);
-    }
+    for (const std::string& one : all) add(one);
   }
 
   std::vector<RemoteArchive> take() { return std::move(found_); }
@@ -36,7 +36,7 @@ class RemoteSearch {
   void add(const std::string& uri) {
     check_stop(stop_);
     const store::Stores::Found found = stores_.find(uri);
-    if (config::has_wildcards(uri)) return add_fitting(uri, found);
+    if (config::has_wildcards(found.object)) return add_fitting(uri, found);
     store::Identity identity;
     if (!found.object.empty() && !found.object.ends_with('/') &&
         find_object(*found.store, found.object, identity, stop_))

@@ -139,6 +139,7 @@ RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
   OneRead& read = *reads_[used_++];
   read.owner = request_.owner;
   read.observer = this;
+  read.is_unwanted = request_.is_unwanted;
   read.status = Done{};
   read.attempts = 0;
   read.object.assign(wish.locator.folder).append(wish.locator.path);

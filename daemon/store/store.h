@@ -5,6 +5,7 @@
 // replies, short bodies and replies that say "later". Only what lasts longer becomes the request's error.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct Request {
   // Set by the caller.
   uint64_t owner = 0;  // requests wait in turn by owner
   Observer* observer = nullptr;
+  // Becomes true when nobody wants the result any more: the store then soon ends the request with kStopping. It
+  // outlives the request. nullptr: the result is wanted to the end.
+  const std::atomic<bool>* is_unwanted = nullptr;
 
   // Set by the store. kContent: there is no such object, or it is another than the caller expects; kTransient: the
   // store can't be reached, or refuses for now; kDenied: the store refuses the credentials; kMemory: the destination

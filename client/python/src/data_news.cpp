@@ -42,9 +42,10 @@ std::vector<std::string> BadNews::of(const spdld_loader* loader, const spdld_bat
   const std::string fate = batch.masked > 0 ? "left zero" : "replaced by another";
   for (; told_ < std::min(stats.reasons.size(), kReasonsMax); ++told_) {
     const auto& reason = stats.reasons[told_];
+    const bool is_sentence = reason.reason.ends_with('.') || reason.reason.ends_with('?');
     news.push_back("pipeline " + pipeline + ", " + place + ": the sample " + reason.name + " was " + fate + ": " +
-                   reason.reason +
-                   ". Further samples with this reason are counted in loader.stats() alone; `spdlctl "
+                   reason.reason + (is_sentence ? "" : ".") +
+                   " Further samples with this reason are counted in loader.stats() alone; `spdlctl "
                    "errors` names them.");
   }
   if (told_ == kReasonsMax && stats.reasons.size() > kReasonsMax) {

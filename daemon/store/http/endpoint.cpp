@@ -10,6 +10,7 @@ namespace spdld::store::http {
 namespace {
 
 constexpr double kHedgesKept = 8;          // second attempts that may begin at once
+constexpr uint64_t kLookNs = 250'000'000;    // between looks for calls that nobody wants any more
 constexpr uint64_t kRetryAfterSMax = 120;  // a server that says more is asked again after that
 
 }  // namespace
@@ -53,7 +54,18 @@ void Endpoint::stop(Wire& wire) {
   while (!calls_.empty()) cancel(*calls_.begin()->first, wire);
 }
 
+void Endpoint::drop_unwanted(uint64_t now_ns, Wire& wire) {
+  if (now_ns - looked_ns_ < kLookNs) return;
+  looked_ns_ = now_ns;
+  std::vector<Request*> unwanted;
+  for (const auto& [request, call] : calls_)
+    if (request->is_unwanted != nullptr && request->is_unwanted->load(std::memory_order_relaxed))
+      unwanted.push_back(request);
+  for (Request* const request : unwanted) cancel(*request, wire);
+}
+
 uint64_t Endpoint::advance(uint64_t now_ns, Wire& wire) {
+  drop_unwanted(now_ns, wire);
   const auto take_due = [&](std::multimap<uint64_t, Request*>& due) -> Call* {
     while (!due.empty() && due.begin()->first <= now_ns) {
       const auto at = calls_.find(due.begin()->second);
@@ -76,8 +88,8 @@ uint64_t Endpoint::advance(uint64_t now_ns, Wire& wire) {
       begin(*call, now_ns, wire, true);
   }
 
-  uint64_t next_ns = UINT64_MAX;
-  if (!later_.empty()) next_ns = later_.begin()->first;
+  uint64_t next_ns = calls_.empty() ? UINT64_MAX : looked_ns_ + kLookNs;
+  if (!later_.empty()) next_ns = std::min(next_ns, later_.begin()->first);
   if (!slow_.empty()) next_ns = std::min(next_ns, slow_.begin()->first);
   if (!waiting_.empty() && is_free()) next_ns = std::min(next_ns, now_ns + wait_ns());
   return next_ns;

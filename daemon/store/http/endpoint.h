@@ -71,6 +71,8 @@ class Endpoint {
 
  private:
   void queue(Call& call);
+  // Ends the calls that nobody waits for any more.
+  void drop_unwanted(uint64_t now_ns, Wire& wire);
   void begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second = false);
   void count_bytes(const Attempt& attempt, uint64_t now_ns);
   void drop(Call& call, uint64_t now_ns, Wire& wire);
@@ -90,6 +92,7 @@ class Endpoint {
 
   std::unordered_map<Request*, std::unique_ptr<Call>> calls_;
   std::unordered_map<const Attempt*, std::unique_ptr<Attempt>> attempts_;
+  uint64_t looked_ns_ = 0;  // when unwanted calls were dropped last
   Turns<Call> waiting_;
   std::multimap<uint64_t, Request*> later_;  // calls that begin again at a time; some may have ended
   std::multimap<uint64_t, Request*> slow_;   // calls that are asked for a second time then, if they still run
