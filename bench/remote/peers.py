@@ -5,7 +5,7 @@
                           [--concurrency 32] [--rounds 3] [--out DIR]
 
 --build        the build directory of spdld, whose daemon and package are measured. Without it: those of the system
---peers-from   the folder that `bench/compare/setup DIR remote` made. Without it, this Python must have the peers.
+--peers-from   the folder that `bench/compare/setup DIR remote` made. Without it, this Python must have the peers. It reads through spdld in any case, and needs numpy.
 --delay-ms     a proxy before the store adds so much to every request
 --concurrency  requests at a time, where the reader can be told
 --out          a folder for remote.md and remote.json
@@ -78,7 +78,7 @@ def main():
                 if peer in failed:
                     continue
                 try:
-                    line = measure(python, peer, store.addresses, found.concurrency)
+                    line = measure(sys.executable if peer == "spdld" else python, peer, store.addresses, found.concurrency)
                 except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
                     failed[peer] = str(error)
                     print(f"{peer}: failed: {error}", file=sys.stderr, flush=True)

@@ -149,7 +149,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
 
   alignas(kStripeAlignment) std::atomic<uint64_t> to_assign_{0};  // samples of open batches that no task has taken
   std::atomic<bool> wanting_told_{true};
-  std::atomic<bool> is_over_{false};  // stopped_ or failed_, for reads under way
+  std::atomic<bool> is_over_{false};       // stopped_ or failed_, for reads under way
   std::atomic<bool> has_returned_{false};  // some open batch has samples that a task gave back: they come first
 };
 

@@ -165,6 +165,10 @@ class StoreCase(unittest.TestCase):
         with self.attach(daemon, spec, **options) as loader:
             return [content(batch) for _ in range(loader.epochs) for batch in loader]
 
+    def lists(self):
+        """How many pages of lists the proxy saw."""
+        return sum(count for line, count in self.requests("GET /data").items() if line.rstrip("/") == "GET /data")
+
     def requests(self, pattern=""):
         """{"GET /path": how often} of what the proxy saw, where the pattern stands in it."""
         return {line: count for line, (count, _) in self.proxy.counts()["by_path"].items() if pattern in line}

@@ -10,7 +10,7 @@ namespace spdld::store::http {
 namespace {
 
 constexpr double kHedgesKept = 8;          // second attempts that may begin at once
-constexpr uint64_t kLookNs = 250'000'000;    // between looks for calls that nobody wants any more
+constexpr uint64_t kLookNs = 250'000'000;  // between looks for calls that nobody wants any more
 constexpr uint64_t kRetryAfterSMax = 120;  // a server that says more is asked again after that
 
 }  // namespace
