@@ -4,8 +4,9 @@
 // Prints for each number of decode threads the CPU time of a sample and the samples in a second. Rounds are short and
 // take turns, so that a machine with other work gives figures that can be compared. Threads that do not run at the same
 // time do not hinder one another either: only whole rounds count, in which every thread had nine tenths of a core. The
-// median of their CPU times is printed, and the rate of the best whole round. The trainer needs a core as well, for some
-// microseconds a batch: batches are large, so that it takes little from the decode threads where there are two cores.
+// median of their CPU times is printed, and the rate of the best whole round. The trainer needs a core as well, for
+// some microseconds a batch: batches are large, so that it takes little from the decode threads where there are two
+// cores.
 //
 //   tiny_samples [--threads 1,2] [--rounds 400] [--round-ms 20] [--samples 16384] [--batch 1024] [--bytes 1024]
 #include <algorithm>

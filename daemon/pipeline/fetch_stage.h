@@ -16,9 +16,7 @@ class FetchStage final : public Stage, private source::FetchObserver {
   Outcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep keep) const override;
   uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }
-  unsigned concurrency() const override {
-    return store_concurrency_ > 0 ? store_concurrency_ : fetcher_.concurrency();
-  }
+  unsigned concurrency() const override { return store_concurrency_ > 0 ? store_concurrency_ : fetcher_.concurrency(); }
 
  private:
   void on_fetched(source::FetchRequest& request) override;

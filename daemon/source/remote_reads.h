@@ -69,7 +69,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
     store::Store* store = nullptr;
     std::vector<size_t> fields;  // whose bytes it brings
     uint64_t room_bytes = 0;     // that it was given, of a size that was not known
-    std::string key;  // under which others wait for its bytes; empty: nobody may
+    std::string key;             // under which others wait for its bytes; empty: nobody may
     bool is_follower = false;
   };
 

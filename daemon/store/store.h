@@ -56,8 +56,8 @@ struct Read : Request {
   // The memory of a range whose size is not known before the store answers.
   class Room {
    public:
-    // For `bytes` of `read`, on the network thread; null: there is no room, and the request ends with kMemory. Where the
-    // object is replaced before its end, once more for the new one, in place of the room before.
+    // For `bytes` of `read`, on the network thread; null: there is no room, and the request ends with kMemory. Where
+    // the object is replaced before its end, once more for the new one, in place of the room before.
     virtual uint8_t* room_for(Read& read, uint64_t bytes) = 0;
 
    protected:
@@ -65,10 +65,10 @@ struct Read : Request {
   };
 
   // Set by the caller.
-  std::string object;  // its name in the store
+  std::string object;                   // its name in the store
   uint64_t offset = 0, bytes = kToEnd;  // at least 1
-  std::vector<Piece> pieces;  // of a range whose size is known
-  Room* room = nullptr;       // of a range to the end
+  std::vector<Piece> pieces;            // of a range whose size is known
+  Room* room = nullptr;                 // of a range to the end
   uint64_t bytes_max = UINT64_MAX;
   // An object of another identity is bad content; {}: any will do. Afterwards: of the object that was read.
   Identity identity = {};

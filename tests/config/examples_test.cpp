@@ -124,7 +124,8 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
   std::string daemon = text_of(kExamples / "spdld.toml");
   for (size_t at = daemon.find("\n# "); at != std::string::npos; at = daemon.find("\n# ", at + 1)) {
     const std::string line = daemon.substr(at + 3, daemon.find('\n', at + 1) - at - 3);
-    const bool shown = line.starts_with("[pipelines.") || line == "[[data.stores]]" || line.find(" = ") == line.find(' ');
+    const bool shown =
+        line.starts_with("[pipelines.") || line == "[[data.stores]]" || line.find(" = ") == line.find(' ');
     if (shown) daemon.erase(at + 1, 2);
   }
   const auto loaded = load_daemon_toml(daemon, "spdld.toml");
@@ -144,12 +145,13 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
 
 TEST_CASE("the example of training names every key of a pipeline", "[config]") {
   const std::string text = text_of(kExamples / "imagenet-train.toml");
-  for (const char* key : {"name",       "seed",    "on_bad",         "cache",           "type",        "uri",
-                          "extensions", "shuffle", "window",         "epochs",          "include",     "exclude",
-                          "first",      "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
-                          "from",       "ops",     "size",           "global_size",     "last",        "prefetch_depth",
-                          "held_max",   "device",  "cpu_weight",     "fingerprint",     "bad_max",     "on_missing",
-                          "check_listing"}) {
+  for (const char* key :
+       {"name",         "seed",    "on_bad",         "cache",           "type",        "uri",
+        "extensions",   "shuffle", "window",         "epochs",          "include",     "exclude",
+        "first",        "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
+        "from",         "ops",     "size",           "global_size",     "last",        "prefetch_depth",
+        "held_max",     "device",  "cpu_weight",     "fingerprint",     "bad_max",     "on_missing",
+        "check_listing"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }

@@ -253,9 +253,8 @@ TEST_CASE("a stop ends the listing, and progress tells how many were found") {
   for (int i = 0; i < 30; ++i) temp.file("c" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg");
   uint64_t last = 0, total = 1;
   std::string counted;
-  open("image-folder", temp.path().string(), {}, [&](std::string_view what, uint64_t done, uint64_t all) {
-    counted = what, last = done, total = all;
-  });
+  open("image-folder", temp.path().string(), {},
+       [&](std::string_view what, uint64_t done, uint64_t all) { counted = what, last = done, total = all; });
   CHECK(counted == "pictures");
   CHECK(last == 30);
   CHECK(total == 0);
