@@ -29,7 +29,7 @@ class MadeListing final : public Listing {
   uint64_t size() const override { return 1; }
   std::span<const Field> fields() const override { return fields_; }
   Locator locate(uint64_t, FieldId field) const override { return places.at(field); }
-  unsigned remote_concurrency() const override { return 8; }
+  unsigned store_concurrency() const override { return 8; }
   int64_t integer(uint64_t, FieldId) const override { return 0; }
   std::string name(uint64_t) const override { return "sample"; }
   const std::string& fingerprint() const override { return none_; }

@@ -108,7 +108,7 @@ TEST_CASE("a remote image folder is the same data set as a local one with the sa
     for (const char* uri : {"s3://bucket/data/train", "s3://bucket/data/train/"}) {
       const auto remote = bucket.open("image-folder", {uri});
       check_same(*remote, *local);
-      CHECK(remote->remote_concurrency() > 0);
+      CHECK(remote->store_concurrency() > 0);
       CHECK(remote->unchanged());
       FieldId image = 0;
       REQUIRE(remote->find_field("image", &image) != nullptr);

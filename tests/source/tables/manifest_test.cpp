@@ -220,7 +220,7 @@ TEST_CASE("a manifest and the files that it names lie in the data set's bounds")
   spec.type = "manifest";
   spec.uris = {inside / "t.csv"};
   spec.parameters = with({{"files", "f"}});
-  const auto listing = open_listing(spec, {}, {}, {}, nullptr, bounds);
+  const auto listing = open_listing(spec, {}, {}, {}, nullptr, {bounds, {}});
   CHECK_THAT(content(*listing, 0, "f"), Contains("bad: ") && !Contains("secret"));
   CHECK_THAT(content(*listing, 1, "f"), Contains("bad: "));
   CHECK(content(*listing, 2, "f") == "mine");
