@@ -226,7 +226,7 @@ TEST_CASE("a manifest and the files that it names lie in the data set's bounds")
   CHECK(content(*listing, 2, "f") == "mine");
   spec.uris = {inside / "link.csv"};
   try {
-    open_listing(spec, {}, {}, {}, nullptr, bounds);
+    open_listing(spec, {}, {}, {}, nullptr, {bounds, {}});
     FAIL("it was not refused");
   } catch (const SetupError& error) {
     CHECK(error.trouble() == Trouble::kDenied);
