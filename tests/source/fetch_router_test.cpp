@@ -324,6 +324,7 @@ TEST_CASE("requests wait for room in the budget, and all of them come") {
     std::atomic<int> count{0};
     std::atomic<bool> is_right{true};
   } giver;
+  house.store.hold(true);  // so that the first one has the room until all others have asked for it
   std::deque<FetchRequest> requests(20);
   for (FetchRequest& request : requests) {
     request = request_for(listing, 0, fields_of(2));
@@ -331,6 +332,7 @@ TEST_CASE("requests wait for room in the budget, and all of them come") {
     request.observer = &giver;
     house.router.fetch(request);
   }
+  house.store.hold(false);
   REQUIRE(soon([&] { return giver.count == 20; }));
   CHECK(giver.is_right);
   CHECK(budget.bytes() == 0);
