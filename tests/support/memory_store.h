@@ -182,7 +182,8 @@ class MemoryStore final : public store::Store {
       if (to == nullptr && end > read.offset) return refuse(Trouble::kMemory, ": there is no memory for its bytes.");
       read.pieces = {{read.offset, end - read.offset, to}};
     }
-    for (const auto& piece : read.pieces) std::memcpy(piece.to, content.data() + piece.offset, piece.bytes);
+    for (const auto& piece : read.pieces)
+      if (piece.bytes > 0) std::memcpy(piece.to, content.data() + piece.offset, piece.bytes);
     read.identity = identity;
     read.duration_ns = 7;
   }
