@@ -13,8 +13,8 @@ namespace spdld::config {
 // Whether the text begins as one: with s3://, http:// or https://.
 bool is_remote(std::string_view uri);
 
-// What is wrong with a remote uri, as the end of a sentence about it; empty: nothing is. Credentials, queries and steps
-// upwards ("..") are refused: who may read what is decided by the operator's file, by the beginnings of uris.
+// Says what is wrong with a remote uri, as the end of a sentence about it; empty: nothing is. Credentials, queries and
+// steps upwards ("..") are refused: who may read what is decided by the operator's file, by the beginnings of uris.
 std::string remote_uri_fault(std::string_view uri);
 
 struct RemoteUri {

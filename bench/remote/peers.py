@@ -4,7 +4,7 @@
     bench/remote/peers.py [--build DIR] [--peers-from DIR] [--peers NAME,...] [--objects 20000] [--bytes 100000] [--delay-ms 0]
                           [--concurrency 32] [--rounds 3] [--out DIR]
 
---build        the build directory of spdld, whose daemon and package are measured. Without it: those of the system
+--build        the build directory of spdld, whose daemon and package are measured. Without it: the installed ones
 --peers-from   the folder that `bench/compare/setup DIR remote` made. Without it, this Python must have the peers. It reads through spdld in any case, and needs numpy.
 --delay-ms     a proxy before the store adds so much to every request
 --concurrency  requests at a time, where the reader can be told

@@ -101,8 +101,9 @@ constexpr std::array<Command, 10> kCommands = {{
      "NOW those under way.",
      &declare_status},
     {"warm", "fill the node's cache with a pipeline's samples, before the trainers need them",
-     "The command takes one epoch of batches as a job of its own and returns them unread. What the pipeline's `cache` "
-     "says is kept: with cache = \"encoded\" the bytes, with \"decoded\" the pictures' planes. It shows its progress, "
+     "The command takes one epoch of batches as a job of its own and returns them unread. The pipeline's `cache` "
+     "says what is kept: with cache = \"encoded\" the bytes, with \"decoded\" the pictures' planes. It shows its "
+     "progress, "
      "and at the end what the cache has. If no daemon runs, it starts a private one, whose memory goes with it: a "
      "cache folder stays.\n\n"
      "Example:\n"

@@ -1,5 +1,5 @@
 // Requests that wait to be worked on. The owners take turns, so that nobody's requests stand behind all requests of
-// somebody else. Guarded by its user; bounded by those who push. `Item` has a member `owner`, a number.
+// somebody else. Guarded by its user; bounded by its callers. `Item` has a member `owner`, a number.
 #pragma once
 
 #include <algorithm>

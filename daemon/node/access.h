@@ -40,8 +40,7 @@ struct AllowedUris {
   std::vector<std::string> beginnings = {};
   bool is_bound = false;  // false: they may lie anywhere
 };
-// Those of all the stores of the file, for the owner's specs and named pipelines; and those over which this client, who
-// is not the owner, may send specs.
+// All data stores, and the data stores over which this client, who is not the owner, may send specs.
 AllowedUris data_stores(const config::DaemonSettings& settings);
 AllowedUris open_stores(const config::DaemonSettings& settings, const control::Client& client);
 

@@ -124,7 +124,7 @@ Json cache_document(const Node::View& view, const control::Client& client) {
           {"damaged", report.damaged},           {"shelves", shelves}};
 }
 
-// What lies where is the owner's business.
+// The names of stores are the owner's business.
 Json stores_document(const Node::View& view, const control::Client& client) {
   Json stores = Json::array();
   if (!is_owner(client.uid)) return stores;

@@ -100,7 +100,7 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return {CacheForm::kEncoded, "decoded was asked for, but nothing here has a decoded form to keep"};
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
-  // What was fetched over a network is kept in any case: another job may want it, or this one after a restart.
+  // Bytes that came over a network are kept in any case: another job may want it, or this one after a restart.
   const auto as_fetched = [&](std::string why) {
     return needs.is_remote ? CacheChoice{CacheForm::kEncoded, "it comes from a remote store"}
                            : CacheChoice{CacheForm::kOff, std::move(why)};

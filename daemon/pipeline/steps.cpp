@@ -73,7 +73,7 @@ class Ordered final : public Cut {
     const uint64_t sample_bytes = streaming->bytes / std::max<uint64_t>(pipeline.listing().size(), 1) + 1;
     return std::max({pipeline.spec().order.window, kAheadBytes / sample_bytes, uint64_t{1}});
   }
-  // A block may be of use until the window behind the one that it was read ahead of has ended.
+  // A block that is read ahead of a window may be of use until the next window has ended.
   void expect(const sampler::EpochOrder& order, uint64_t place) const {
     const auto ahead = order.ahead(place, distance_);
     if (ahead) pipeline_.listing().expect(*ahead, order.epoch() * pipeline_.samples() + place, 2 * distance_);

@@ -21,7 +21,7 @@ namespace spdld::source {
 class Fetcher;
 struct FetchRequest;
 
-// What a fetcher keeps with a request, from one use of the request to the next.
+// The state that a fetcher keeps with a request, from one use of the request to the next.
 class FetchState {
  public:
   virtual ~FetchState() = default;

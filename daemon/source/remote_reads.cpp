@@ -35,7 +35,7 @@ bool RemoteReads::sort_out() {
       continue;
     }
     field.way = Way::kPassOver;
-    // A remote object's identity is that of its listing: nothing is asked for it again.
+    // The listing tells a remote object's identity, so that nothing is asked for it again.
     const bool is_same = locator.identity.size != 0 && locator.identity == field.identity;
     if (field.want == Want::kChanged && !is_same) continue;
     if (field.kept_fd >= 0)
@@ -63,7 +63,7 @@ bool RemoteReads::plan() {
     }
     wish_field(i);
   }
-  // What the request holds may be more, for it may have waited for bytes whose size is not known here.
+  // The request may hold more bytes, for it may have waited for bytes whose size is not known here.
   bytes_wanted_ = 0;
   for (size_t i = 0; i < sizes_.size(); ++i)
     bytes_wanted_ += ByteBuffer::room_for(std::max<uint64_t>(sizes_[i], request_.bytes[i].size()));

@@ -1,5 +1,5 @@
-// What is read of one request from remote stores: the fields that lie there, and the reads that bring them. Used by one
-// thread at a time, except where it says otherwise.
+// The part of one request that is read from remote stores: the fields that lie there, and the reads that bring them.
+// Used by one thread at a time, except where it says otherwise.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace spdld::source {
 
 class RemoteReads final : private store::Request::Observer, private store::Read::Room {
  public:
-  // What happens when all reads have ended. On the network thread, or any other.
+  // Called when all reads have ended. On the network thread, or any other.
   class Owner {
    public:
     virtual void on_read(RemoteReads& reads) = 0;

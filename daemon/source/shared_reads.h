@@ -18,8 +18,9 @@ class SharedReads {
   // Whether the caller is the first one, who must read and call end(). If not, `read` waits, and its observer is told
   // by end() of the first one.
   bool begin(const std::string& key, store::Read& read);
-  // After the first one's end, with its bytes still there. Tells the observers of those that waited where it ended
-  // well, and else gives back those who must read by themselves.
+  // After the first one's end, with its bytes still there. Tells the
+  // observers of the reads that waited where it ended well, and else gives back the reads that must be asked by
+  // themselves.
   std::vector<store::Read*> end(const std::string& key, const store::Read& read);
 
  private:

@@ -1,5 +1,5 @@
-// Random access to the bytes of a file or of a remote object, for threads that may block: those that list, and those
-// that decode.
+// Random access to the bytes of a file or of a remote object, for threads that may block: threads that list, and
+// threads that decode.
 #pragma once
 
 #include <cstdint>

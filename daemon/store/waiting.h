@@ -1,4 +1,4 @@
-// Waits for a store's answer, for threads that may block: those that list, and those that decode from a view.
+// Waits for a store's answer. It is for threads that may block: threads that list, and threads that decode from a view.
 #pragma once
 
 #include <condition_variable>

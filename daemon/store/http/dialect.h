@@ -18,7 +18,7 @@ struct Outgoing {
   bool is_head = false;              // no body is wanted
 };
 
-// What is wanted of an object.
+// The part of an object that is wanted.
 struct Wanted {
   std::string_view object;
   std::string range;     // "bytes=0-9"; empty: the whole object

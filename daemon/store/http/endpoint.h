@@ -19,7 +19,7 @@
 
 namespace spdld::store::http {
 
-// What endpoints under the same settings, the buckets of one store, may ask for in a second. Network thread.
+// The allowance in a second of endpoints under the same settings, such as the buckets of one store. Network thread.
 struct Budget {
   explicit Budget(const Limits& limits) : requests(limits.requests_per_s_max), bytes(limits.bytes_per_s_max) {}
   Allowance requests, bytes;

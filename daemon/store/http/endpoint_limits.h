@@ -24,7 +24,7 @@ struct Limits {
   double hedge_percent = 0;
 };
 
-// What may be connected to, beside the store itself.
+// Further addresses that may be connected to, beside the store itself.
 struct Reach {
   bool follows_redirects = false;
   bool link_local = false;  // 169.254.0.0/16, fe80::/10 and the like, where clouds serve credentials

@@ -53,7 +53,7 @@ struct Network::Thread final : private Endpoint::Wire {
           next_ns <= now_ns ? 0 : std::min<uint64_t>((next_ns - now_ns + 999'999) / 1'000'000, kWaitMsMax);
       if (!is_closing) curl_multi_poll(multi.get(), nullptr, 0, static_cast<int>(wait_ms), nullptr);
     }
-    // Who hears of an end may ask again, and is told the same.
+    // An observer that is told may ask again, and is told the same.
     for (;;) {
       stop_all();
       {

@@ -26,7 +26,7 @@ class Network {
   void submit(const std::shared_ptr<Endpoint>& endpoint, Stat& stat);
   void submit(const std::shared_ptr<Endpoint>& endpoint, List& list);
   void cancel(const std::shared_ptr<Endpoint>& endpoint, Request& request);
-  // From now on requests end with kStopping: soon those that are under way, and at once those to come.
+  // From now on requests end with kStopping: soon the requests that are under way, and at once later ones.
   void stop();
 
  private:

@@ -13,8 +13,8 @@
 
 namespace spdld::store::http {
 
-// At most so many units a second, with a second's worth in advance. What is taken is known only afterwards where bytes
-// are counted, so that an allowance may go below nothing; then there is a wait.
+// At most so many units a second, with a second's worth in advance. The number of bytes is known only
+// afterwards, so that an allowance may go below nothing; then there is a wait.
 class Allowance {
  public:
   explicit Allowance(uint64_t per_s_max) : per_s_max_(per_s_max) {}

@@ -39,7 +39,7 @@ class ReadCall final : public Call {
     if (end_ == kUnknown && !find_end(attempt, head)) return Take::kStop;
     seen_ = identity;
     etag_ = head.etag.starts_with("W/") ? std::string() : head.etag;
-    // A checksum is that of the whole object, which this attempt then reads from its first byte to its last.
+    // The checksum covers the whole object, which this attempt then reads from its first byte to its last.
     if (head.status == 200 && attempt.at == 0 && end_ == identity.size && is_alone(attempt)) check_ = BodyCheck(head);
     return Take::kBody;
   }
@@ -83,8 +83,8 @@ class ReadCall final : public Call {
     if (is_success && attempt.so_far && code == CURLE_OK)
       return Verdict::again(
           {Trouble::kTransient, what() + ": the reply ends " + std::to_string(end_ - attempt.at) + " bytes early."});
-    // What was read so far may be of another version: a store that says so while the attempt goes on where another one
-    // ended is asked for the whole.
+    // The bytes so far may be of another version. If the store says so to an attempt that goes on where another one
+    // ended, the attempts begin anew.
     if (status == 412 && done_ > read_.offset && read_.identity.changed == 0) {
       restart(attempt);
       return Verdict::again({Trouble::kTransient, what() + " was replaced while it was read."});
@@ -119,7 +119,7 @@ class ReadCall final : public Call {
     if (read_.bytes == Read::kToEnd) end_ = kUnknown;
   }
 
-  // Whether the object that this reply is of is the one that is wanted, and the one of the attempts before.
+  // Whether this reply's object is the wanted object, and the object of earlier replies.
   bool fits(Attempt& attempt, const Identity& identity) {
     if (read_.identity.size != 0 && identity.size != 0 && identity.size != read_.identity.size)
       return give_up(attempt, Trouble::kContent,

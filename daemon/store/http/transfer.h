@@ -16,7 +16,7 @@
 
 namespace spdld::store::http {
 
-// What a transfer's user says to its reply's head.
+// The answer of a transfer's user to its reply's head.
 enum class Take : uint8_t {
   kBody,  // give me its bytes
   kText,  // keep the beginning of its body as a text: it says why
@@ -55,7 +55,7 @@ class Transfer {
   // The beginning of a body that was taken as a text.
   const std::string& text() const { return text_; }
   bool was_refused_address() const { return refused_address_; }
-  // What libcurl says of `code`, with its details.
+  // The words of libcurl for `code`, with its details.
   std::string words(CURLcode code) const;
   bool is_new_connection() const;
 

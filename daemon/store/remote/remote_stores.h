@@ -17,7 +17,7 @@
 
 namespace spdld::store::remote {
 
-// What a store has done, for reports.
+// The work of one store so far, for reports.
 struct StoreReport {
   std::string uri;
   uint64_t requests = 0, failures = 0, attempts = 0, retries = 0, hedges = 0, bytes = 0, connections = 0;
@@ -43,7 +43,7 @@ class RemoteStores {
   // Reads end with kStopping from now on.
   void stop() { network_.stop(); }
 
-  // What one pipeline may use of them: what lies below one of `within`; without any, everything. Borrows this object.
+  // The stores for one pipeline: if it is bound, objects below one of `within` alone. Borrows this object.
   std::shared_ptr<const Stores> allow(std::vector<std::string> within, bool is_bound);
 
  private:

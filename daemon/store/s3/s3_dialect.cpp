@@ -13,7 +13,7 @@
 namespace spdld::store::s3 {
 namespace {
 
-// What a store says of credentials that others may replace, or that the operator mends.
+// The codes of credentials that others may replace, or that the operator mends.
 bool is_about_credentials(std::string_view code) {
   static constexpr std::array<std::string_view, 8> kCodes = {
       "ExpiredToken",          "TokenRefreshRequired", "InvalidToken",         "InvalidAccessKeyId",
@@ -23,7 +23,7 @@ bool is_about_credentials(std::string_view code) {
   return false;
 }
 
-// What passes by itself, beside the statuses that say so.
+// The codes of troubles that pass by themselves, beside the statuses that say so.
 bool may_pass(std::string_view code) {
   return code == "SlowDown" || code == "RequestTimeout" || code == "InternalError" || code == "ServiceUnavailable" ||
          code == "Throttling" || code == "RequestLimitExceeded";
