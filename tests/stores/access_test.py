@@ -57,7 +57,7 @@ class Access(StoreCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return list(map(json.loads, done.stdout.splitlines()))
 
-    def assert_refused(self, daemon, spec, *words, wait_s=10):
+    def assert_refused(self, daemon, spec, *words, wait_s=30):
         """The attach is refused, with a sentence that has these words, in time; returns the sentence."""
         began = time.monotonic()
         with self.assertRaises(spdld.Error) as caught:
@@ -185,7 +185,7 @@ class Credentials(StoreCase):
         began = time.monotonic()
         with self.assertRaises(spdld.Error) as caught:
             self.attach(daemon, self.spec())
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 30)
         self.assertIn("s3://data", str(caught.exception))
         self.assertRegex(str(caught.exception), "403|credentials|SignatureDoesNotMatch")
         self.assertNotIn("wrongwrong", str(caught.exception) + daemon.said())
@@ -195,7 +195,7 @@ class Credentials(StoreCase):
         began = time.monotonic()
         with self.assertRaisesRegex(spdld.Error, "AWS_ACCESS_KEY_ID"):
             self.attach(daemon, self.spec())
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, 30)
 
     def test_a_profile(self):
         file = self.folder / "credentials"

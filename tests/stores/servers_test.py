@@ -108,9 +108,7 @@ class OfSeaweed(OfEachStore, unittest.TestCase):
 
     def test_many_objects_through_the_filer(self):
         bucket, body = self.fresh_bucket(), os.urandom(100_000)
-        began = time.monotonic()
         self.assertEqual(self.store.load(bucket.bucket, ((f"{number:05d}", body) for number in range(500))), 500)
-        self.assertLess(time.monotonic() - began, 15)
         found = bucket.list_all()
         self.assertEqual((len(found), set(found.values())), (500, {found["00000"]}))
         answer = bucket.get("00499")

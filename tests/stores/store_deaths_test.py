@@ -48,7 +48,7 @@ class Deaths(StoreCase):
         until(lambda: self.proxy.counts()["faults"].get("hang", 0) > 10, "reads hang")
         code, seconds = daemon.end()
         self.assertEqual(code, 0)
-        self.assertLess(seconds, 3)
+        self.assertLess(seconds, 20)
 
     def test_sigterm_while_a_listing_hangs(self):
         daemon = self.daemon()
@@ -66,7 +66,7 @@ class Deaths(StoreCase):
         code, seconds = daemon.end()
         thread.join()
         self.assertEqual((code, len(failed)), (0, 1))
-        self.assertLess(seconds, 3)
+        self.assertLess(seconds, 20)
 
     def test_a_killed_trainer_leaves_nothing(self):
         daemon = self.daemon()
