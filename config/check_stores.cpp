@@ -41,24 +41,25 @@ std::vector<Parameter> make_keys() {
                 "auto, anonymous, environment, profile, profile:NAME, web-identity, container or instance",
                 defaults.credentials),
       words_key("ca_file", "certificates of the authorities that it is checked by; empty: the system's"),
-      number_key("connections_max", "requests at once", defaults.connections_max, 1, 1024),
-      number_key("requests_per_s_max", "begun in a second; 0: no limit", defaults.requests_per_s_max, 0, kMany),
+      number_key("connections_max", "requests at once", defaults.limits.connections_max, 1, 1024),
+      number_key("requests_per_s_max", "begun in a second; 0: no limit", defaults.limits.requests_per_s_max, 0, kMany),
       {.name = "bytes_per_s_max",
        .type = Type::kSize,
        .help = "received in a second; 0: no limit",
-       .fallback = Value(static_cast<int64_t>(defaults.bytes_per_s_max)),
+       .fallback = Value(static_cast<int64_t>(defaults.limits.bytes_per_s_max)),
        .min = 0,
        .max = 0x1p50},
-      number_key("connect_ms_max", "for a connection", defaults.connect_ms_max, 1, kDayMs),
-      number_key("attempt_ms_max", "for one attempt, to its last byte", defaults.attempt_ms_max, 1, kDayMs),
-      number_key("total_ms_max", "in which attempts of a request may begin", defaults.total_ms_max, 1, kDayMs),
+      number_key("connect_ms_max", "for a connection", defaults.limits.connect_ms_max, 1, kDayMs),
+      number_key("attempt_ms_max", "for one attempt, to its last byte", defaults.limits.attempt_ms_max, 1, kDayMs),
+      number_key("total_ms_max", "in which attempts of a request may begin", defaults.limits.total_ms_max, 1, kDayMs),
       number_key("floor_bytes_per_s", "a reply that comes more slowly for ten seconds is a fault; 0: never",
-                 defaults.floor_bytes_per_s, 0, 1e9),
-      number_key("attempts_max", "of a request, before its sample waits for the store", defaults.attempts_max, 1, 100),
+                 defaults.limits.floor_bytes_per_s, 0, 1e9),
+      number_key("attempts_max", "of a request, before its sample waits for the store", defaults.limits.attempts_max, 1,
+                 100),
       {.name = "hedge_percent",
        .type = Type::kNumber,
        .help = "the share of reads, the slowest, that is asked for a second time; 0: none",
-       .fallback = Value(defaults.hedge_percent),
+       .fallback = Value(defaults.limits.hedge_percent),
        .min = 0,
        .max = 50},
       flag_key("follows_redirects", "whether a web server may send elsewhere"),
@@ -126,15 +127,15 @@ StoreSettings check_store(const Node& node, const std::string& key, Complaints& 
   store.ca_file = reader.text("ca_file");
   if (!store.ca_file.empty() && !store.ca_file.is_absolute()) reader.complain("ca_file", "must be an absolute path");
   const auto count = [&](std::string_view name) { return static_cast<uint32_t>(reader.integer(name)); };
-  store.connections_max = count("connections_max");
-  store.requests_per_s_max = count("requests_per_s_max");
-  store.bytes_per_s_max = static_cast<uint64_t>(reader.integer("bytes_per_s_max"));
-  store.connect_ms_max = count("connect_ms_max");
-  store.attempt_ms_max = count("attempt_ms_max");
-  store.total_ms_max = count("total_ms_max");
-  store.floor_bytes_per_s = static_cast<uint64_t>(reader.integer("floor_bytes_per_s"));
-  store.attempts_max = count("attempts_max");
-  store.hedge_percent = reader.number("hedge_percent");
+  store.limits.connections_max = count("connections_max");
+  store.limits.requests_per_s_max = count("requests_per_s_max");
+  store.limits.bytes_per_s_max = static_cast<uint64_t>(reader.integer("bytes_per_s_max"));
+  store.limits.connect_ms_max = count("connect_ms_max");
+  store.limits.attempt_ms_max = count("attempt_ms_max");
+  store.limits.total_ms_max = count("total_ms_max");
+  store.limits.floor_bytes_per_s = static_cast<uint64_t>(reader.integer("floor_bytes_per_s"));
+  store.limits.attempts_max = count("attempts_max");
+  store.limits.hedge_percent = reader.number("hedge_percent");
   store.follows_redirects = reader.flag("follows_redirects");
   store.link_local = reader.flag("link_local");
   return store;

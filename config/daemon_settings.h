@@ -25,6 +25,27 @@ struct DataRoot {
   friend bool operator==(const DataRoot&, const DataRoot&) = default;
 };
 
+// How a store is asked: how often at once, how long, and how often again.
+struct StoreLimits {
+  uint32_t connections_max = 64;    // requests at once
+  uint32_t requests_per_s_max = 0;  // 0: no limit
+  uint64_t bytes_per_s_max = 0;     // of bodies; 0: no limit
+  uint32_t connect_ms_max = 5'000;
+  uint32_t attempt_ms_max = 60'000;  // of one attempt, from its start to the last byte
+  uint32_t total_ms_max = 60'000;    // of all attempts of a request: none begins after that
+  // A body that comes more slowly than this for so long is a fault; 0 bytes: never.
+  uint64_t floor_bytes_per_s = 1'024;
+  uint32_t floor_ms = 10'000;
+  uint32_t attempts_max = 6;
+  // Before the second attempt a request waits for a random time from 0 to `backoff_ms`; the bound doubles with each
+  // attempt, up to `backoff_ms_max`.
+  uint32_t backoff_ms = 50, backoff_ms_max = 5'000;
+  // A read that takes longer than all but this share of the reads before is asked for a second time, and the answer
+  // that ends first counts. In percent; 0: never.
+  double hedge_percent = 0;
+  friend bool operator==(const StoreLimits&, const StoreLimits&) = default;
+};
+
 // A remote store, or a part of one, and how it is asked. Of several that fit an object the one with the longest uri
 // counts. The users in `senders` may send specs of their own whose data lie there.
 struct StoreSettings {
@@ -35,15 +56,9 @@ struct StoreSettings {
   bool path_style = false;           // the bucket stands in the path, and not before the endpoint's name
   std::string credentials = "auto";  // "auto", "environment", "profile:NAME", "container", "instance", "anonymous", ...
   std::filesystem::path ca_file = {};  // authorities of its certificate; empty: the system's
-  uint32_t connections_max = 64;       // requests at once
-  uint32_t requests_per_s_max = 0;     // 0: no limit
-  uint64_t bytes_per_s_max = 0;        // 0: no limit
-  uint32_t connect_ms_max = 5'000, attempt_ms_max = 60'000, total_ms_max = 60'000;
-  uint64_t floor_bytes_per_s = 1'024;  // a reply that comes more slowly for ten seconds is a fault
-  uint32_t attempts_max = 6;
-  double hedge_percent = 0;        // this share of reads, the slowest, is asked for a second time; 0: none
-  bool follows_redirects = false;  // of a web server
-  bool link_local = false;         // its address may be link-local
+  bool follows_redirects = false;      // of a web server
+  bool link_local = false;             // its address may be link-local
+  StoreLimits limits = {};
   friend bool operator==(const StoreSettings&, const StoreSettings&) = default;
 };
 

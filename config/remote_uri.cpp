@@ -98,4 +98,9 @@ bool lies_below(std::string_view uri, std::string_view beginning) {
   return beginning.ends_with("://") || uri.size() == beginning.size() || uri[beginning.size()] == '/';
 }
 
+bool lies_below_any(std::string_view uri, std::span<const std::string> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const std::string& beginning) { return lies_below(uri, beginning); });
+}
+
 }  // namespace spdld::config

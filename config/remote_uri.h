@@ -5,6 +5,7 @@
 // has a meaning in an address stands there as %XX.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,6 @@ RemoteUri split_remote_uri(std::string_view uri);
 // Whether `uri` is `beginning` or lies below it: "s3://a/b" has "s3://a/b/c" and not "s3://a/bc"; "s3://" has all
 // of S3.
 bool lies_below(std::string_view uri, std::string_view beginning);
+bool lies_below_any(std::string_view uri, std::span<const std::string> beginnings);
 
 }  // namespace spdld::config

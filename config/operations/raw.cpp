@@ -20,7 +20,7 @@ int64_t bytes_of_shape(DType dtype, const std::vector<int64_t>& shape) {
   return bytes;
 }
 
-// Why values like these can't be taken from bytes of which the source knows what they are; empty: they can.
+// Says why such values do not fit the values that the source says its bytes hold; empty: they fit.
 std::string misfit(const RawValues& has, DType dtype, const std::vector<int64_t>& shape, int64_t offset) {
   const bool is_ragged = !shape.empty() && shape.front() == 0;
   const std::string wanted = "wants " + std::string(dtype_name(dtype)) + " " + shape_text(shape);

@@ -64,13 +64,9 @@ std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
 // The first of its remote uris that lies in none of the stores.
 std::string uri_outside(const config::PipelineSpec& spec, const AllowedUris& stores) {
   if (!stores.is_bound) return "";
-  const auto is_inside = [&](const std::string& uri) {
-    return std::any_of(stores.beginnings.begin(), stores.beginnings.end(),
-                       [&](const std::string& beginning) { return config::lies_below(uri, beginning); });
-  };
   for (const auto& source : spec.sources)
     for (const std::string& uri : source.uris)
-      if (config::is_remote(uri) && !is_inside(uri)) return uri;
+      if (config::is_remote(uri) && !config::lies_below_any(uri, stores.beginnings)) return uri;
   return "";
 }
 

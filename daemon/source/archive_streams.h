@@ -27,7 +27,7 @@ class ArchiveStreams {
     std::vector<uint32_t> useful = {};  // bytes of members in each block
   };
 
-  // Archives of which `remote` is null stay as they are.
+  // An archive without `remote` stays as it is.
   void make(const std::vector<Archive>& archives, const ArchiveAccess& access);
 
   // The store that has this archive under its name; null: it is read as it lies.

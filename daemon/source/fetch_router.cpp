@@ -30,10 +30,9 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
 
   struct State final : FetchState {
     State(RemoteReads::Owner& owner, SharedReads& shared, FetchRequest& of, uint64_t bytes_max)
-        : request(of), reads(owner, shared, of, {bytes_max}) {}
-    FetchRequest& request;
+        : reads(owner, shared, of, bytes_max) {}
     FetchObserver* observer = nullptr;  // the caller's
-    Status failed = Done{};             // it is to be told on a thread of the local fetcher's
+    Status failed = Done{};             // an error that a thread of the local fetcher is to tell
     RemoteReads reads;
   };
 

@@ -15,6 +15,7 @@
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/folder.h"
 #include "daemon/source/kept_folders.h"
+#include "daemon/source/kept_records.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remarks.h"
@@ -196,11 +197,7 @@ void keep(KeptFile& file, const std::vector<ClassFiles>& files, size_t kept_befo
     records.insert(records.end(), part.taken.begin(), part.taken.end());
     records.push_back(part.records);
   }
-  if (more || use.taken != kept_before) {
-    use.trouble = file.write(records);
-  } else if (use.taken != 0) {
-    file.touch();
-  }
+  keep_records(file, records, more, kept_before, use);
 }
 
 }  // namespace
@@ -255,11 +252,11 @@ std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, co
   RemoteListing listed = folder->sort_out(pages);
   Origin origin{prefix};
   origin.store = found.store;
-  origin.is_unchanged = [folder, hash = listed.hash, key, where = source.samples_listing ? kept_folder : ""] {
+  origin.is_unchanged = [folder, digits = listed.digits, key, where = source.samples_listing ? kept_folder : ""] {
     KeptFile kept(where, key);
     const RemotePages before = RemotePages::of_payload(kept.read());
-    if (before.hash() == hash && folder->is_unchanged(before, {})) return true;
-    return folder->read({}, {}).hash() == hash;
+    if (before.digits() == digits && folder->is_unchanged(before, {})) return true;
+    return folder->read({}, {}).digits() == digits;
   };
   return std::make_unique<ImageFolder>(std::move(origin), std::move(listed.classes), listed.files);
 }

@@ -68,4 +68,13 @@ bool read_remarks(KeptReader& reader, Remarks& remarks) {
   return true;
 }
 
+void keep_records(KeptFile& file, const std::vector<std::string_view>& records, bool has_new, size_t kept_before,
+                  KeptUse& use) {
+  if (has_new || use.taken != kept_before) {
+    use.trouble = file.write(records);
+  } else if (use.taken != 0) {
+    file.touch();
+  }
+}
+
 }  // namespace spdld::source

@@ -5,8 +5,8 @@
 #include <optional>
 #include <random>
 
-#include "daemon/base/random.h"
 #include "daemon/base/result.h"
+#include "daemon/source/fingerprint.h"
 #include "daemon/source/kept_bytes.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remote_names.h"
@@ -19,14 +19,6 @@ constexpr size_t kPrefixesMax = 1'000;  // above it, the whole is listed as one:
 constexpr size_t kSampledPages = 16;
 constexpr size_t kNameBytesMax = 16 << 10;  // of an object; S3's have 1,024
 constexpr uint64_t kEntriesMax = uint64_t{1} << 32;
-
-uint64_t hash_of(const std::vector<store::Entry>& entries, uint64_t hash) {
-  for (const store::Entry& entry : entries)
-    for (const uint64_t part :
-         {draw_key(entry.name), entry.identity.size, static_cast<uint64_t>(entry.identity.changed)})
-      hash = mix_bits(hash ^ part) + part;
-  return hash;
-}
 
 // The path of a picture below the prefix, as a class, the folder (which begins with the class) and the name.
 struct PicturePath {
@@ -46,10 +38,15 @@ std::optional<PicturePath> picture_path(std::string_view path, const Endings& en
 
 }  // namespace
 
-uint64_t RemotePages::hash() const {
-  uint64_t hash = 0;
-  for (const Page& page : pages) hash = hash_of(page.entries, hash);
-  return hash;
+std::string RemotePages::digits() const {
+  Fingerprint fingerprint;
+  for (const Page& page : pages)
+    for (const store::Entry& entry : page.entries) {
+      fingerprint.add_text(entry.name);
+      fingerprint.add_number(entry.identity.size);
+      fingerprint.add_number(static_cast<uint64_t>(entry.identity.changed));
+    }
+  return fingerprint.digits();
 }
 
 std::string RemotePages::payload() const {
@@ -157,8 +154,7 @@ bool RemoteFolder::is_unchanged(const RemotePages& pages, const std::stop_token&
         const Status status = store::Waiting(*store_).list(list, stop);
         check_stop(stop);
         if (!status) refuse_remote(status.error());
-        const bool is_same = hash_of(list.entries, 0) == hash_of(kept.entries, 0);
-        if (!is_same || list.cursor.empty() != kept.is_last) ++others;
+        if (list.entries != kept.entries || list.cursor.empty() != kept.is_last) ++others;
         ++done;
       },
       {"pages", done, chosen.size()}, {}, stop);
@@ -223,7 +219,7 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
     }
   }
   RemoteListing listing;
-  listing.hash = pages.hash();
+  listing.digits = pages.digits();
   if (pictures == 0)
     throw SetupError(Trouble::kUsage, "no object below " + store_->uri_of(prefix_) + " has a name that ends in " +
                                           endings_.joined() + " and lies in the folder of a class.");

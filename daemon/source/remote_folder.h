@@ -29,7 +29,7 @@ struct RemotePages {
   };
   std::vector<Page> pages;
 
-  uint64_t hash() const;  // of all names and identities
+  std::string digits() const;  // a fingerprint of all names and identities
   std::string payload() const;
   static RemotePages of_payload(std::string_view payload);  // no pages: it is damaged
 };
@@ -38,7 +38,7 @@ struct RemotePages {
 struct RemoteListing {
   std::vector<std::string> classes;  // in order
   std::vector<ClassFiles> files;     // by class
-  uint64_t hash = 0;                 // as RemotePages::hash()
+  std::string digits;                // as RemotePages::digits()
 };
 
 class RemoteFolder {

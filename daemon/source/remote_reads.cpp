@@ -105,9 +105,9 @@ Status RemoteReads::check(const Wish& wish) const {
     object.append(wish.locator.path);
     return Error{Trouble::kContent, wish.locator.store->uri_of(object) + why};
   };
-  if (sizes_[wish.field] > limits_.bytes_max)
+  if (sizes_[wish.field] > bytes_max_)
     return bad(" has " + std::to_string(sizes_[wish.field]) + " bytes, more than the limit of " +
-               std::to_string(limits_.bytes_max) + ".");
+               std::to_string(bytes_max_) + ".");
   const bool is_outside = wish.bytes != Read::kToEnd && size != 0 &&
                           (wish.locator.offset > size || wish.bytes > size - wish.locator.offset);
   const bool is_other = wish.locator.object_bytes != 0 && size != 0 && wish.locator.object_bytes != size;
@@ -147,7 +147,7 @@ RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
   read.bytes = wish.bytes;
   read.pieces.clear();
   read.room = nullptr;
-  read.bytes_max = limits_.bytes_max;
+  read.bytes_max = bytes_max_;
   read.identity = wish.locator.identity;
   if (read.identity.size == 0) read.identity.size = wish.locator.object_bytes;
   read.store = wish.locator.store;

@@ -2,7 +2,6 @@
 // Used by one thread at a time, except where it says otherwise.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,12 +23,10 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
    protected:
     ~Owner() = default;
   };
-  struct Limits {
-    uint64_t bytes_max;  // of a field
-  };
 
-  RemoteReads(Owner& owner, SharedReads& shared, FetchRequest& request, Limits limits)
-      : owner_(owner), shared_(shared), request_(request), limits_(limits) {}
+  // `bytes_max`: of a field.
+  RemoteReads(Owner& owner, SharedReads& shared, FetchRequest& request, uint64_t bytes_max)
+      : owner_(owner), shared_(shared), request_(request), bytes_max_(bytes_max) {}
 
   FetchRequest& request() { return request_; }
   // Sets how the fields of the request are to be read: its fields' `way`, and what is unchanged. Whether some field is
@@ -84,7 +81,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   Owner& owner_;
   SharedReads& shared_;
   FetchRequest& request_;
-  const Limits limits_;
+  const uint64_t bytes_max_;
   std::vector<Wish> wishes_;
   std::vector<Mark> marks_;
   std::vector<store::Locator> pieces_;

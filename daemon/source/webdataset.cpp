@@ -131,11 +131,7 @@ class WebDataset : public Listing {
            std::none_of(members.begin(), members.end(), [&](const Member& m) { return m.extension == field; });
   }
   bool unchanged() const override { return is_unchanged_ ? is_unchanged_() : stamps_.unchanged(); }
-  unsigned store_concurrency() const override {
-    unsigned most = streams_.concurrency();
-    for (const RemoteArchive& archive : remote_) most = std::max(most, archive.store->concurrency());
-    return most;
-  }
+  unsigned store_concurrency() const override { return store_concurrency_; }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
   const Streaming* streaming() const override { return streams_.any() ? &streaming_ : nullptr; }
   void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override {
@@ -149,15 +145,18 @@ class WebDataset : public Listing {
 
  private:
   void make_streams(const ArchiveAccess& access) {
+    for (const RemoteArchive& archive : remote_)
+      store_concurrency_ = std::max(store_concurrency_, archive.store->concurrency());
+    if (!access.streams || remote_.empty()) return;
     std::vector<ArchiveStreams::Archive> all;
     for (size_t i = 0; i < archives_.size(); ++i) {
       all.push_back({archives_[i]});
-      if (remote_.empty()) continue;
       all.back().remote = &remote_[i];
       all.back().bytes = remote_[i].identity.size;
       all.back().useful = useful_bytes(i);
     }
     streams_.make(all, access);
+    store_concurrency_ = std::max(store_concurrency_, streams_.concurrency());
     streaming_.bytes_max = access.stream_bytes_max;
     for (const Member& member : members_) streaming_.bytes += member.size;
   }
@@ -244,6 +243,7 @@ class WebDataset : public Listing {
   const std::function<bool()> is_unchanged_;
   ArchiveStreams streams_;
   Streaming streaming_;
+  unsigned store_concurrency_ = 0;  // asked for with each sample
 };
 
 // ---- keeping
@@ -281,22 +281,6 @@ Indexed index_one(const std::string& path, const KeptArchives& kept, bool keepin
   return indexed;
 }
 
-// Writes what the next listing can take, if that is another than what this one took.
-void keep(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, KeptUse& use) {
-  std::vector<std::string_view> records;
-  bool more = false;
-  for (const Indexed& one : all) {
-    ++(one.taken.empty() ? use.read : use.taken);
-    more = more || !one.record.empty();
-    records.push_back(one.taken.empty() ? one.record : one.taken);
-  }
-  if (more || use.taken != kept_before) {
-    use.trouble = file.write(records);
-  } else if (use.taken != 0) {
-    file.touch();
-  }
-}
-
 std::string joined(const std::vector<std::string>& texts, std::string_view between) {
   std::string text;
   for (const std::string& one : texts) text.append(text.empty() ? "" : between).append(one);
@@ -327,7 +311,7 @@ std::unique_ptr<Listing> index_all(Archives archives, uint64_t bytes, const std:
     run_parts(
         count, [&](uint64_t i) { all[i] = index_each(i, kept, kept_file.is_on(), done); },
         {"bytes of archives", done, bytes}, progress, stop);
-    keep(kept_file, all, kept.size(), use);
+    keep_indexed(kept_file, all, kept.size(), use);
     for (size_t i = 0; i < all.size(); ++i) indexes[i] = std::move(all[i].index);
   }
   if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {

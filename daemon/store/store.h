@@ -83,6 +83,7 @@ struct Stat : Request {
 struct Entry {
   std::string name;  // in the store
   Identity identity = {};
+  friend bool operator==(const Entry&, const Entry&) = default;
 };
 
 // One page of the objects whose names begin with `prefix`, in order of their names' bytes.

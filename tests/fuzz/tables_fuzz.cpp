@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/base64.h"
 #include "daemon/base/npy.h"
 #include "daemon/base/result.h"
-#include "daemon/source/tables/base64.h"
 #include "daemon/source/tables/csv.h"
 #include "daemon/source/tables/example.h"
 #include "daemon/source/tables/json_text.h"

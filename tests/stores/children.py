@@ -170,7 +170,7 @@ def serve(start, parser=None, obey=None):
 
 
 class Helper:
-    """A helper program as a child of this process: for servers of which a test needs the process of their own. Attributes:
+    """A helper program as a child of this process: for servers that need a process of their own. Attributes:
     process, addresses (what the helper printed)."""
 
     def __init__(self, script, *arguments, python=sys.executable):

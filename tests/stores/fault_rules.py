@@ -2,7 +2,7 @@
 
 A rule is a dictionary. `kind` says what it does:
 
-    delay     answers later: `ms`, or with `tail` (a shape such as 1.5) ms times a Pareto draw, of which few are very large; `max_ms`
+    delay     answers later: `ms`, or with `tail` (a shape such as 1.5) ms times a Pareto draw, so that few delays are very long; `max_ms`
     reset     ends the connection by RST: `at` (default 0) is the share of the body before it, or "head" for no answer at all
     status    answers `status` (default 503) without asking the store; `retry_after` in seconds; `body`
     short     sends the whole Content-Length's head, but only the share `at` (default 0.5) of the body, and closes the connection

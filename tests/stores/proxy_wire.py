@@ -357,7 +357,7 @@ class Front(asyncio.Protocol):
             self._finish()
 
     def _let_go(self):
-        """Ends the connection to the store, of which the reader needs no more bytes."""
+        """Ends the connection to the store, because the reader needs no more bytes."""
         back, self.back = self.back, None
         if back:
             back.front = None

@@ -169,7 +169,7 @@ class Seaweed:
 
 
 class _Pipeline:
-    """PUT requests over one connection, of which several are under way at a time."""
+    """PUT requests over one connection. Several requests are under way at a time."""
 
     def __init__(self, host, port):
         self.host, self.port, self.waiting, self.sent, self.done = host, port, [], 0, 0

@@ -23,8 +23,8 @@ UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const Fi
 class BlockReader {
  public:
   static constexpr size_t kBlockBytes = 1 << 20;
-  // Borrows all of these. `done` counts the bytes that were gone through. Blocks that are smaller suit files of which
-  // most is skipped.
+  // Borrows all of these. `done` counts the bytes that the reader has passed. Smaller blocks suit files whose
+  // reader skips most bytes.
   BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop,
               size_t block_bytes = kBlockBytes);
 

@@ -113,22 +113,6 @@ class Indexer {
   const Bounds* const bounds_;
 };
 
-// Writes what the next listing can take, if that is another than what this one took.
-void keep(KeptFile& file, const std::vector<Indexed>& all, size_t kept_before, KeptUse& use) {
-  std::vector<std::string_view> records;
-  bool more = false;
-  for (const Indexed& one : all) {
-    ++(one.taken.empty() ? use.read : use.taken);
-    more = more || !one.record.empty();
-    records.push_back(one.taken.empty() ? one.record : one.taken);
-  }
-  if (more || use.taken != kept_before) {
-    use.trouble = file.write(records);
-  } else if (use.taken != 0) {
-    file.touch();
-  }
-}
-
 }  // namespace
 
 void TableIndex::fit() {
@@ -192,7 +176,7 @@ TableFiles index_files(const TableSource& source, const Progress& progress, cons
   run_parts(
       paths.size(), [&](uint64_t i) { all[i] = indexer.index(paths[i], done); }, {source.what, done, files.found.bytes},
       progress, stop);
-  keep(kept_file, all, kept.size(), use);
+  keep_indexed(kept_file, all, kept.size(), use);
   for (Indexed& one : all) {
     files.indexes.push_back(std::move(one.index));
     files.file_bytes.push_back(one.file_bytes);

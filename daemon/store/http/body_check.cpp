@@ -4,30 +4,20 @@
 #include <new>
 #include <string_view>
 
+#include "daemon/base/base64.h"
 #include "daemon/base/crc32c.h"
 
 namespace spdld::store::http {
 namespace {
 
-// Exactly kBytes bytes in base64 (RFC 4648, section 4).
+// Exactly kBytes bytes in base64, with its padding.
 template <size_t kBytes>
 std::optional<std::array<uint8_t, kBytes>> from_base64(std::string_view text) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  static constexpr size_t kPadding = (3 - kBytes % 3) % 3;
   if (text.size() != (kBytes + 2) / 3 * 4) return {};
-  if (text.substr(text.size() - kPadding) != std::string_view("==").substr(0, kPadding)) return {};
+  std::array<uint8_t, base64_bytes_max((kBytes + 2) / 3 * 4)> room{};
+  if (read_base64({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, room.data()) != kBytes) return {};
   std::array<uint8_t, kBytes> bytes{};
-  uint32_t bits = 0;
-  size_t held = 0, made = 0;
-  for (const char c : text.substr(0, text.size() - kPadding)) {
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return {};
-    bits = bits << 6 | static_cast<uint32_t>(digit);
-    held += 6;
-    if (held < 8) continue;
-    held -= 8;
-    if (made < kBytes) bytes[made++] = static_cast<uint8_t>(bits >> held);
-  }
+  std::copy_n(room.begin(), kBytes, bytes.begin());
   return bytes;
 }
 

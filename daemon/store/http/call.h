@@ -76,7 +76,7 @@ class Call {
   uint64_t is_slow_ns = UINT64_MAX;  // when the attempt under way counts as slow
 
  protected:
-  // The verdict where no reply came, or one that is no success.
+  // The verdict on an attempt that brought no reply, or a reply that is no success.
   Verdict without_success(Attempt& attempt, CURLcode code, std::string_view object) const;
 
   Request& request_;

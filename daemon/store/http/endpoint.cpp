@@ -119,7 +119,7 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
     if (!is_second) on_failed(call, std::move(verdict), now_ns, wire);
     return;
   }
-  attempt->transfer->prepare(outgoing, settings_, settings_.limits.attempt_ms_max, *attempt);
+  attempt->transfer->prepare(outgoing, settings_, *attempt);
   Attempt& begun = *attempt;
   call.attempts.reserve(call.attempts.size() + 1);
   attempts_.emplace(&begun, std::move(attempt));

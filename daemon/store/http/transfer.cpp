@@ -71,7 +71,7 @@ Transfer::Transfer() {
   set(easy, CURLOPT_PATH_AS_IS, 1L);  // S3's names may have ".." in them; a web server's uris were checked
 }
 
-void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, uint64_t attempt_ms_max, User& user) {
+void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, User& user) {
   user_ = &user;
   reach_ = settings.reach;
   head_ = {};
@@ -94,7 +94,7 @@ void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, uint6
   set(easy, CURLOPT_NOBODY, outgoing.is_head ? 1L : 0L);
   const Limits& limits = settings.limits;
   set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_ms_max));
-  set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(attempt_ms_max));
+  set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(limits.attempt_ms_max));
   set(easy, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(limits.floor_bytes_per_s));
   set(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>((limits.floor_ms + 999) / 1000));
   set(easy, CURLOPT_FOLLOWLOCATION, settings.reach.follows_redirects ? 1L : 0L);

@@ -43,7 +43,7 @@ class Transfer {
   Transfer();
 
   // Makes it ready to be added to a multi handle. Borrows `user`.
-  void prepare(const Outgoing& outgoing, const Settings& settings, uint64_t attempt_ms_max, User& user);
+  void prepare(const Outgoing& outgoing, const Settings& settings, User& user);
   CURL* handle() const { return easy_.get(); }
   static Transfer& of(CURL* handle);
   User& user() const { return *user_; }

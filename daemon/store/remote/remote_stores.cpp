@@ -13,17 +13,7 @@ namespace spdld::store::remote {
 namespace {
 
 http::Transfer::Settings transfer_settings(const config::StoreSettings& settings) {
-  http::Limits limits;
-  limits.connections_max = settings.connections_max;
-  limits.requests_per_s_max = settings.requests_per_s_max;
-  limits.bytes_per_s_max = settings.bytes_per_s_max;
-  limits.connect_ms_max = settings.connect_ms_max;
-  limits.attempt_ms_max = settings.attempt_ms_max;
-  limits.total_ms_max = settings.total_ms_max;
-  limits.floor_bytes_per_s = settings.floor_bytes_per_s;
-  limits.attempts_max = settings.attempts_max;
-  limits.hedge_percent = settings.hedge_percent;
-  return {limits, {settings.follows_redirects, settings.link_local}, settings.ca_file.string()};
+  return {settings.limits, {settings.follows_redirects, settings.link_local}, settings.ca_file.string()};
 }
 
 // The bucket with its endpoint, or the server: what one store is made for.
@@ -38,10 +28,7 @@ class AllowedStores final : public Stores {
       : all_(all), within_(std::move(within)), is_bound_(is_bound) {}
 
   Found find(const std::string& uri) const override {
-    const bool is_allowed = std::any_of(within_.begin(), within_.end(), [&](const std::string& beginning) {
-      return config::lies_below(uri, beginning);
-    });
-    if (is_bound_ && !is_allowed)
+    if (is_bound_ && !config::lies_below_any(uri, within_))
       throw SetupError(Trouble::kDenied, uri + " lies in no store that the operator allows (data.stores).");
     return all_.find(uri);
   }
@@ -133,7 +120,7 @@ std::shared_ptr<http::NetworkStore> RemoteStores::make_s3(const config::StoreSet
 std::shared_ptr<http::Budget> RemoteStores::budget(const config::StoreSettings& settings) {
   if (settings.uri.empty()) return nullptr;
   auto& budget = budgets_[settings.uri];
-  if (!budget) budget = std::make_shared<http::Budget>(transfer_settings(settings).limits);
+  if (!budget) budget = std::make_shared<http::Budget>(settings.limits);
   return budget;
 }
 

@@ -287,7 +287,7 @@ TEST_CASE("a reply of another range than was asked for is asked again") {
   CHECK(read.memory == kBody.substr(5, 10));
 }
 
-TEST_CASE("a server without ranges sends all, of which the range is taken") {
+TEST_CASE("of the whole object that a server without ranges sends, the range is taken") {
   const auto without_ranges = [](const StubRequest& request, unsigned) {
     StubRequest whole = request;
     whole.headers.erase("range");

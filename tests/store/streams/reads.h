@@ -23,7 +23,7 @@ class Reads final : public store::Request::Observer {
     std::string got;
     std::string_view wanted;
   };
-  // Asks for a range, of which `wanted` should come.
+  // Asks for a range, which should bring `wanted`.
   One& begin(const std::string& object, uint64_t offset, std::string_view wanted) {
     One& one = all_.emplace_back();
     one.wanted = wanted;

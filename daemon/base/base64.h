@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace spdld::source {
+namespace spdld {
 
 // The most bytes that so many letters may stand for.
 constexpr uint64_t base64_bytes_max(uint64_t letters) { return letters / 4 * 3 + 3; }
@@ -14,4 +14,4 @@ constexpr uint64_t base64_bytes_max(uint64_t letters) { return letters / 4 * 3 +
 // Writes the bytes, and returns how many there are. `to` may be the text itself. None: the text is no base64.
 std::optional<uint64_t> read_base64(std::span<const uint8_t> text, uint8_t* to);
 
-}  // namespace spdld::source
+}  // namespace spdld

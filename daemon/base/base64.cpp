@@ -1,9 +1,9 @@
-#include "daemon/source/tables/base64.h"
+#include "daemon/base/base64.h"
 
 #include <array>
 #include <string_view>
 
-namespace spdld::source {
+namespace spdld {
 namespace {
 
 constexpr uint8_t kBlank = 64, kPad = 65, kNone = 66;
@@ -47,4 +47,4 @@ std::optional<uint64_t> read_base64(std::span<const uint8_t> text, uint8_t* to) 
   return static_cast<uint64_t>(to - begin);
 }
 
-}  // namespace spdld::source
+}  // namespace spdld
