@@ -39,7 +39,7 @@ void read_pages(std::string_view payload) {
   if (pages.pages.empty()) return;
   const std::string written = pages.payload();
   const source::RemotePages again = source::RemotePages::of_payload(written);
-  require(again.hash() == pages.hash() && again.payload() == written);
+  require(again.digits() == pages.digits() && again.payload() == written);
 }
 
 void read_uri(std::string_view text) {
