@@ -24,6 +24,7 @@ Outcome FetchStage::start(Passage& passage, Caller& caller) {
     caller.set_now(monotonic_ns());
     return Outcome::kDone;
   }
+  passage.lends_bytes = true;
   passage.walker->on_wait(passage);
   fetcher_.fetch(passage);
   return Outcome::kUnderWay;
@@ -43,6 +44,7 @@ void FetchStage::note(const Passage& passage) {
 }
 
 void FetchStage::let_go(Passage& passage, Keep keep) const {
+  fetcher_.end_loan(passage);
   for (auto& bytes : passage.bytes) bytes.shrink(keep == Keep::kSmall ? kKeptBytesMax : 0);
   if (passage.budget) passage.budget->give_back(passage);
 }

@@ -15,6 +15,7 @@ class FetchStage final : public Stage, private source::FetchObserver {
   std::string_view name() const override { return "fetch"; }
   Outcome start(Passage& passage, Caller& caller) override;
   void let_go(Passage& passage, Keep keep) const override;
+  void drop_unwanted() const override { fetcher_.drop_unwanted(); }
   uint64_t busy_ns() const override { return statistics_.duration_ns.sum(); }
   unsigned concurrency() const override { return store_concurrency_ > 0 ? store_concurrency_ : fetcher_.concurrency(); }
 

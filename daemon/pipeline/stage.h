@@ -96,6 +96,8 @@ class Stage {
   // The passage's stay is over, or begins anew later: gives back what the stage has kept for it, all of it or what is
   // worth keeping for the next sample.
   virtual void let_go(Passage& /*passage*/, Keep /*keep*/) const {}
+  // Some walker's `is_unwanted` has become true: passages that wait for nothing of their own end now.
+  virtual void drop_unwanted() const {}
 
   const StageStatistics& statistics() const { return statistics_; }
   // How long it has worked on this pipeline's samples, summed over all that work at once.

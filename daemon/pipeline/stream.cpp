@@ -365,6 +365,7 @@ void Stream::stop() {
     parked.swap(parked_);
     tell_if_quiet();
   }
+  for (const auto& stage : stages_) stage->drop_unwanted();
   note_parked(parked, -1);
   for (Task* task : parked) {
     Caller caller;
@@ -373,8 +374,11 @@ void Stream::stop() {
 }
 
 void Stream::fail(const Error& error) {
-  std::lock_guard lock(mutex_);
-  fail_locked(error);
+  {
+    std::lock_guard lock(mutex_);
+    fail_locked(error);
+  }
+  for (const auto& stage : stages_) stage->drop_unwanted();
 }
 
 void Stream::fail_locked(const Error& error) {

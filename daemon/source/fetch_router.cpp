@@ -32,7 +32,9 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     State(RemoteReads::Owner& owner, SharedReads& shared, FetchRequest& of, uint64_t bytes_max)
         : reads(owner, shared, of, bytes_max) {}
     FetchObserver* observer = nullptr;  // the caller's
-    Status failed = Done{};             // an error that a thread of the local fetcher is to tell
+    // A thread of the local fetcher is to tell an error, or the end of the reads.
+    Status failed = Done{};
+    bool has_read = false;
     RemoteReads reads;
   };
 
@@ -44,6 +46,8 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     if (request.observer != this) state_of(request).observer = request.observer;
     request.observer = this;
     state_of(request).failed = Done{};
+    state_of(request).has_read = false;
+    state_of(request).reads.end_loan();
   }
 
   void fetch(FetchRequest& request) {
@@ -63,7 +67,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
   // `is_asking`: within fetch(), whose caller must not hear of the end yet.
   void read_remote(FetchRequest& request, bool is_asking) {
     State& state = state_of(request);
-    Status started = Done{};
+    Result<bool> started = false;
     try {
       const memory_reserve::Spared spared;
       if (!state.reads.plan()) return is_asking ? fail_later(request, {}) : finish(request);
@@ -72,24 +76,33 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     } catch (const std::bad_alloc&) {
       started = Error{Trouble::kMemory, {}};  // a sentence would need memory
     }
-    if (started) return;
+    if (started && !*started) return;
+    if (started && !is_asking) return on_read(state.reads);
+    if (started) {
+      state.has_read = true;
+      return tell_later(request);
+    }
     if (is_asking) return fail_later(request, std::move(started.error()));
     request.ok = false, request.error = std::move(started.error());
     finish(request);
   }
 
   void wait_for_room(FetchRequest& request) {
+    state_of(request).reads.end_loan();
     for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
     request.waits_for_room = &owner;
     request.budget->wait(request, state_of(request).reads.bytes_wanted());
   }
 
   // The caller of fetch() may hold what its observer needs: a thread of the local fetcher's tells it.
-  void fail_later(FetchRequest& request, Error error) {
+  void tell_later(FetchRequest& request) {
     // Without a state the local fetcher finds remote fields, and says that there is no memory.
     for (FieldFetch& field : request.fields) field.way = request.state ? Way::kPassOver : Way::kAll;
-    if (request.state && error.trouble != Trouble::kInternal) state_of(request).failed = std::move(error);
     local.fetch(request);
+  }
+  void fail_later(FetchRequest& request, Error error) {
+    if (request.state && error.trouble != Trouble::kInternal) state_of(request).failed = std::move(error);
+    tell_later(request);
   }
 
   // After the local fetcher's part.
@@ -97,6 +110,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     State& state = state_of(request);
     if (request.ok && !state.failed) request.ok = false, request.error = std::move(state.failed.error());
     if (!request.ok) return finish(request);
+    if (state.has_read) return on_read(state.reads);
     read_remote(request, false);
   }
 
@@ -154,6 +168,12 @@ bool FetchRouter::fetch_at_hand(FetchRequest& request) {
   if (request.listing->store_concurrency() == 0) return inside_->local.fetch_at_hand(request);
   return inside_->fetch_at_hand(request);
 }
+
+void FetchRouter::end_loan(FetchRequest& request) {
+  if (request.state) Inside::state_of(request).reads.end_loan();
+}
+
+void FetchRouter::drop_unwanted() { inside_->shared.drop_unwanted(); }
 
 unsigned FetchRouter::concurrency() const { return inside_->local.concurrency(); }
 

@@ -3,7 +3,8 @@
 // for each.
 //
 // One request to a store serves several fields of a sample where they lie close together in one object, as the members
-// of a tar archive do. Where two requests want the same bytes of an object at the same time, the store is asked once.
+// of a tar archive do. Where two requests want the same bytes of an object at the same time, the store is asked once;
+// bytes that a request lends are copied as well.
 #pragma once
 
 #include <memory>
@@ -27,6 +28,8 @@ class FetchRouter final : public Fetcher {
 
   void fetch(FetchRequest& request) override;
   bool fetch_at_hand(FetchRequest& request) override;
+  void end_loan(FetchRequest& request) override;
+  void drop_unwanted() override;
   unsigned concurrency() const override;
 
   const RemoteStatistics& statistics() const;

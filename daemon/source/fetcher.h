@@ -80,6 +80,9 @@ struct FetchRequest : ByteBudget::Holder {
   // Becomes true when nobody wants the bytes any more: a read that waits for a remote store then soon ends with an
   // error. It outlives the request. nullptr: the bytes are wanted to the end.
   const std::atomic<bool>* is_unwanted = nullptr;
+  // Others that want the same bytes may copy them until the caller calls the fetcher's end_loan(), which it does before
+  // it changes or frees them. Fetching the request again does so too.
+  bool lends_bytes = false;
   std::vector<FieldFetch> fields;  // of kind kFetched
   FetchObserver* observer = nullptr;
 
@@ -107,6 +110,10 @@ class Fetcher {
   // nothing then, and fetch() must be called. Bytes from here are not handed from thread to thread, and lie in the
   // cache of the core that uses them.
   virtual bool fetch_at_hand(FetchRequest&) { return false; }
+  // Of a request that lends its bytes; not while it is fetched. Waits for no more than copies in memory.
+  virtual void end_loan(FetchRequest&) {}
+  // Some request's `is_unwanted` has become true. Observers may be told before this returns.
+  virtual void drop_unwanted() {}
   // The most requests that it works on at once now.
   virtual unsigned concurrency() const { return 1; }
 };

@@ -108,8 +108,8 @@ bool FieldReader::read_at_hand(FetchRequest& request) {
 Status FieldReader::read_field(FetchRequest& request, size_t i) {
   FieldFetch& field = request.fields[i];
   ByteBuffer& bytes = request.bytes[i];
+  if (field.way == FieldFetch::Way::kPassOver) return Done{};  // what is there and known of it stays
   bytes.resize(0);
-  if (field.way == FieldFetch::Way::kPassOver) return Done{};  // what is known of it stays
   field.unchanged = field.copy_failed = false;
   if (field.want == Want::kNothing) return Done{};
   if (field.way == FieldFetch::Way::kCopyAlone) {

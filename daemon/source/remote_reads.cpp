@@ -1,6 +1,7 @@
 #include "daemon/source/remote_reads.h"
 
 #include <algorithm>
+#include <new>
 #include <tuple>
 #include <utility>
 
@@ -115,23 +116,38 @@ Status RemoteReads::check(const Wish& wish) const {
   return Done{};
 }
 
-Status RemoteReads::start() {
+Result<bool> RemoteReads::start() {
   for (const Wish& wish : wishes_)
-    if (Status fits = check(wish); !fits) return fits;
+    if (Status fits = check(wish); !fits) return std::move(fits.error());
   for (size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] != 0) request_.bytes[i].resize(sizes_[i]);
   for (const Mark& mark : marks_) request_.bytes[mark.field].data()[mark.at] = mark.byte;
   make_reads();
-  left_ = used_;
-  // All may have ended, and this object be in use again, once the last one was asked.
-  for (size_t i = 0, count = used_; i < count; ++i) {
-    OneRead& read = *reads_[i];
-    read.is_follower = !read.key.empty();
-    if (read.is_follower && !shared_.begin(read.key, read)) continue;
-    read.is_follower = false;
-    read.store->read(read);
+  left_ = used_ + 1;  // with this function's own part, so that nothing is told before all are asked
+  for (size_t i = 0; i < used_; ++i) ask(*reads_[i]);
+  const std::scoped_lock lock(mutex_);
+  return --left_ == 0;
+}
+
+// Whether it has ended already, and was the last one.
+bool RemoteReads::ask(OneRead& read) {
+  auto part = SharedReads::Part::kReads;
+  read.is_follower = !read.key.empty();
+  try {
+    if (read.is_follower) part = shared_.begin(read.key, read);
+  } catch (const std::bad_alloc&) {
+    read.key.clear();  // it is read without others
   }
-  return Done{};
+  if (part == SharedReads::Part::kWaits) return false;  // it may have ended by now
+  if (part == SharedReads::Part::kEnded) return note_end(read);
+  read.is_follower = false;
+  read.store->read(read);
+  return false;
+}
+
+void RemoteReads::end_loan() {
+  for (size_t i = 0; i < used_; ++i)
+    if (std::exchange(reads_[i]->lends, false)) shared_.end_loan(reads_[i]->key);
 }
 
 RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
@@ -205,21 +221,34 @@ uint8_t* RemoteReads::room_for(Read& read, uint64_t bytes) {
 
 void RemoteReads::on_done(store::Request& request) {
   auto& read = static_cast<OneRead&>(request);
-  if (!read.key.empty() && !read.is_follower)
-    for (Read* const other : shared_.end(read.key, read)) static_cast<OneRead*>(other)->store->read(*other);
+  if (!read.key.empty() && !read.is_follower) {
+    read.lends = request_.lends_bytes;
+    // Where nobody wants the bytes any more for which others wait, one of these reads them for all.
+    const bool was_stopped = !read.status && read.status.error().trouble == Trouble::kStopping;
+    for (Read* const waiting : shared_.end(read.key, read, read.lends)) {
+      auto& other = static_cast<OneRead&>(*waiting);
+      auto& reads = static_cast<RemoteReads&>(*other.observer);
+      if (!was_stopped)
+        other.store->read(other);
+      else if (reads.ask(other))
+        reads.owner_.on_read(reads);
+    }
+  }
+  if (note_end(read)) owner_.on_read(*this);
+}
+
+// Whether it was the last one.
+bool RemoteReads::note_end(OneRead& read) {
   if (read.status && read.pieces.size() == 1 && read.pieces.front().bytes == 0 && read.room != nullptr)
     read.status = Error{Trouble::kContent, read.store->uri_of(read.object) + " is empty."};
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!read.status && status_) status_ = std::move(read.status);
-    duration_ns_ = std::max(duration_ns_, read.duration_ns);
-    shared_count_ += read.is_follower && read.attempts == 0;
-    for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;
-    if (read.status)
-      for (const size_t field : read.fields) request_.fields[field].identity = read.identity;
-    if (--left_ > 0) return;
-  }
-  owner_.on_read(*this);
+  const std::scoped_lock lock(mutex_);
+  if (!read.status && status_) status_ = std::move(read.status);
+  duration_ns_ = std::max(duration_ns_, read.duration_ns);
+  shared_count_ += read.is_follower && read.attempts == 0;
+  for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;
+  if (read.status)
+    for (const size_t field : read.fields) request_.fields[field].identity = read.identity;
+  return --left_ == 0;
 }
 
 }  // namespace spdld::source

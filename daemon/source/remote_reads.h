@@ -27,6 +27,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   // `bytes_max`: of a field.
   RemoteReads(Owner& owner, SharedReads& shared, FetchRequest& request, uint64_t bytes_max)
       : owner_(owner), shared_(shared), request_(request), bytes_max_(bytes_max) {}
+  ~RemoteReads() { end_loan(); }
 
   FetchRequest& request() { return request_; }
   // Sets how the fields of the request are to be read: its fields' `way`, and what is unchanged. Whether some field is
@@ -36,10 +37,12 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   bool plan();
   // The memory that the request needs for all that is known to come.
   uint64_t bytes_wanted() const { return bytes_wanted_; }
-  // Makes room for the bytes and asks the stores; afterwards this object is the owner's again when on_read() is called,
-  // maybe before this returns. Precondition: plan() gave true. An error: nothing was asked. Throws std::bad_alloc
-  // before it has asked.
-  Status start();
+  // Makes room for the bytes and asks the stores. True: all reads have ended already, and on_read() is not called.
+  // False: this object is the owner's again when on_read() is called, maybe before this returns. Precondition: plan()
+  // gave true. An error: nothing was asked. Throws std::bad_alloc before it has asked.
+  Result<bool> start();
+  // Lends no bytes any more. To be called before they are changed.
+  void end_loan();
   // The result, for on_read(): an error of the request's, and how long the slowest read took.
   Status status() const { return status_; }
   uint64_t duration_ns() const { return duration_ns_; }
@@ -68,12 +71,15 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
     uint64_t room_bytes = 0;     // that it was given, of a size that was not known
     std::string key;             // under which others wait for its bytes; empty: nobody may
     bool is_follower = false;
+    bool lends = false;  // others may copy its bytes
   };
 
   void wish_field(size_t i);
   void wish(size_t i, const store::Locator& locator, uint64_t at);
   void make_reads();
   OneRead& next_read(const Wish& wish);
+  bool ask(OneRead& read);
+  bool note_end(OneRead& read);
   void on_done(store::Request& request) override;
   uint8_t* room_for(store::Read& read, uint64_t bytes) override;
   Status check(const Wish& wish) const;

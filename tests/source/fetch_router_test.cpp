@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <deque>
+#include <thread>
+#include <vector>
 
 #include "proto/unique_fd.h"
 #include "tests/source/fetching.h"
@@ -308,6 +311,121 @@ TEST_CASE("where the first of two requests for the same bytes fails, the second 
     CHECK(text(requests[i].bytes[0]) == house.content.substr(100, 5'000));
   }
   CHECK(house.router.statistics().shared.value() == 0);
+}
+
+TEST_CASE("where nobody wants the first of several requests any more, one of the others asks for all") {
+  House house;
+  MadeListing listing(1);
+  listing.places = {house.at(100, 5'000)};
+  house.store.hold(true);
+  house.store.fail(1, {Trouble::kStopping, "it was stopped."});
+  Waiter waiter;
+  std::deque<FetchRequest> requests(4);
+  for (FetchRequest& request : requests) {
+    request = request_for(listing, 0, fields_of(1));
+    request.observer = &waiter;
+    house.router.fetch(request);
+  }
+  house.store.hold(false);
+  REQUIRE(waiter.wait(4));
+  CHECK_FALSE(requests[0].ok);
+  for (size_t i = 1; i < 4; ++i) {
+    REQUIRE(requests[i].ok);
+    CHECK(text(requests[i].bytes[0]) == house.content.substr(100, 5'000));
+  }
+  CHECK(house.store.asked().size() == 2);
+  CHECK(house.router.statistics().shared.value() == 2);
+}
+
+TEST_CASE("bytes that a request lends serve others until it lets go of them") {
+  House house;
+  MadeListing listing(2);
+  listing.places = {house.at(100, 5'000), house.at(200'000, 300)};
+  FetchRequest first = request_for(listing, 0, fields_of(2));
+  first.lends_bytes = true;
+  fetch_now(house.router, first);
+  REQUIRE(first.ok);
+  const auto asked_for_another = [&] {
+    const size_t before = house.store.asked().size();
+    const FetchRequest other = fetched(house, listing, fields_of(2));
+    REQUIRE(other.ok);
+    for (size_t i = 0; i < 2; ++i) {
+      const Locator& place = listing.places[i];
+      CHECK(text(other.bytes[i]) == house.content.substr(place.offset, static_cast<size_t>(place.length)));
+      CHECK(other.fields[i].identity == house.store.identity("a.tar"));
+    }
+    return house.store.asked().size() - before;
+  };
+  CHECK(asked_for_another() == 0);
+  CHECK(asked_for_another() == 0);
+  CHECK(house.router.statistics().shared.value() == 4);
+  fetch_now(house.router, first);  // its bytes are read anew, and lent again
+  CHECK(asked_for_another() == 0);
+  house.router.end_loan(first);
+  house.router.end_loan(first);
+  CHECK(asked_for_another() == 2);
+}
+
+TEST_CASE("a request that waits for another one's bytes ends at once where nobody wants it any more") {
+  House house;
+  MadeListing listing(1);
+  listing.places = {house.at(100, 5'000)};
+  house.store.hold(true);
+  std::atomic<bool> is_unwanted{false};
+  Waiter first_waiter, waiter;
+  FetchRequest first = request_for(listing, 0, fields_of(1));
+  first.observer = &first_waiter;
+  house.router.fetch(first);
+  std::deque<FetchRequest> requests(2);
+  const auto begin = [&](FetchRequest& request) {
+    request = request_for(listing, 0, fields_of(1));
+    request.observer = &waiter;
+    request.is_unwanted = &is_unwanted;
+    house.router.fetch(request);
+  };
+  begin(requests[0]);
+  house.router.drop_unwanted();  // it is wanted
+  is_unwanted = true;
+  begin(requests[1]);  // too late: it does not wait at all
+  REQUIRE(waiter.wait(1));
+  house.router.drop_unwanted();
+  REQUIRE(waiter.wait(2));
+  for (const FetchRequest& request : requests) {
+    CHECK_FALSE(request.ok);
+    CHECK(request.error.trouble == Trouble::kStopping);
+  }
+  house.store.hold(false);
+  REQUIRE(first_waiter.wait(1));
+  CHECK(first.ok);
+  CHECK(house.store.asked().size() == 1);
+}
+
+TEST_CASE("threads that want, lend and drop the same bytes all get them") {
+  House house;
+  MadeListing listing(1);
+  listing.places = {house.at(100, 50'000)};
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> threads;
+  for (int number = 0; number < 4; ++number)
+    threads.emplace_back([&, number] {
+      FetchRequest request = request_for(listing, 0, fields_of(1));
+      std::atomic<bool> is_unwanted{false};
+      request.lends_bytes = true;
+      request.is_unwanted = &is_unwanted;
+      for (int i = 0; i < 300; ++i) {
+        is_unwanted = number == 0 && i % 3 == 0;
+        Waiter waiter;
+        request.observer = &waiter;
+        house.router.fetch(request);
+        if (!waiter.wait(1)) return void(wrong += 1'000);  // an assertion is for the main thread
+        wrong += request.ok ? text(request.bytes[0]) != house.content.substr(100, 50'000) : !is_unwanted;
+        house.router.drop_unwanted();
+        house.router.end_loan(request);
+      }
+    });
+  threads.clear();
+  CHECK(wrong == 0);
+  CHECK(house.router.statistics().shared.value() > 0);
 }
 
 TEST_CASE("requests wait for room in the budget, and all of them come") {
