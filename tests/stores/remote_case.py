@@ -20,6 +20,9 @@ import spdld  # noqa: E402
 
 PROGRAM, CTL = os.environ.get("SPDLD_DAEMON", ""), os.environ.get("SPDLD_CTL", "")
 WAIT_S = 30
+# Bounds that tell what hangs from what ends, and not fast from slow: a busy machine may take seconds. The daemon's own limits (an attempt
+# of 60 s) are longer. Each test that uses them checks something else as well.
+REFUSED_WITHIN_S, ENDED_WITHIN_S = 30, 20
 BUCKET = "data"
 
 

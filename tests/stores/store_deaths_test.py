@@ -8,10 +8,12 @@ import threading
 import unittest
 
 import remote_case  # first: it makes the folders of the others known
-from remote_case import StoreCase, picture_spec, until
+from remote_case import ENDED_WITHIN_S, StoreCase, picture_spec, until
 
 import cases
 import corpus
+
+import spdld
 
 TRAINER = """
 import json, sys
@@ -48,7 +50,8 @@ class Deaths(StoreCase):
         until(lambda: self.proxy.counts()["faults"].get("hang", 0) > 10, "reads hang")
         code, seconds = daemon.end()
         self.assertEqual(code, 0)
-        self.assertLess(seconds, 20)
+        self.assertLess(seconds, ENDED_WITHIN_S)
+        until(lambda: self.proxy.counts()["in_flight"] == 0, "the connections are closed")
 
     def test_sigterm_while_a_listing_hangs(self):
         daemon = self.daemon()
@@ -66,7 +69,8 @@ class Deaths(StoreCase):
         code, seconds = daemon.end()
         thread.join()
         self.assertEqual((code, len(failed)), (0, 1))
-        self.assertLess(seconds, 20)
+        self.assertLess(seconds, ENDED_WITHIN_S)
+        self.assertIsInstance(failed[0], spdld.Error)
 
     def test_a_killed_trainer_leaves_nothing(self):
         daemon = self.daemon()
