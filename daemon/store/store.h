@@ -74,6 +74,8 @@ struct Read : Request {
   Identity identity = {};
 };
 
+// Whether an object is there, and which one. Here kNotFound means that there is no such object, and kDenied that it may
+// not be read.
 struct Stat : Request {
   std::string object;
   // Set by the store.

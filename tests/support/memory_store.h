@@ -158,7 +158,10 @@ class MemoryStore final : public store::Store {
   void serve_stat(store::Request& request) {
     auto& stat = static_cast<store::Stat&>(request);
     Object object;
-    if (find(request, stat.object, object)) stat.identity = object.identity;
+    if (find(request, stat.object, object))
+      stat.identity = object.identity;
+    else
+      request.status.error().trouble = Trouble::kNotFound;
   }
   void serve_read(store::Request& request) {
     auto& read = static_cast<store::Read&>(request);

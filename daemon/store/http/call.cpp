@@ -8,24 +8,40 @@ class StatCall final : public Call {
   StatCall(Stat& stat, Dialect& dialect) : Call(stat, dialect), stat_(stat) {}
 
   Status begin(Attempt&, Outgoing& outgoing) override {
-    return dialect_.write({.object = stat_.object, .range = {}, .if_match = {}, .is_head = true}, outgoing);
+    const std::string range = asks_why_ ? "bytes=0-0" : "";
+    return dialect_.write({.object = stat_.object, .range = range, .if_match = {}, .is_head = !asks_why_}, outgoing);
   }
-  Take on_head(Attempt& attempt) override { return attempt.transfer->head().status == 200 ? Take::kBody : Take::kText; }
+  Take on_head(Attempt& attempt) override {
+    const int status = attempt.transfer->head().status;
+    if (status != 200 && status != 206) return Take::kText;
+    return asks_why_ ? Take::kStop : Take::kBody;  // a server without ranges would send all bytes
+  }
   bool on_body(Attempt&, std::span<const uint8_t>) override { return true; }
   Verdict on_end(Attempt& attempt, CURLcode code) override {
     const Head& head = attempt.transfer->head();
-    if (code != CURLE_OK || head.status != 200) return without_success(attempt, code, stat_.object);
-    if (!head.length) {
-      return Verdict::failed({Trouble::kUnsupported, dialect_.uri_of(stat_.object) +
-                                                         ": the server does not tell its size (no Content-Length)."});
-    }
+    const bool is_told = asks_why_ ? head.status == 200 || head.status == 206 : head.status == 200 && code == CURLE_OK;
+    if (!is_told) return refused(attempt, code, head.status);
+    if (head.status == 206 ? !head.object_bytes : !head.length)
+      return Verdict::failed({Trouble::kUnsupported, what() + ": the server does not tell its size."});
     stat_.identity = head.identity();
     return {};
   }
   std::string what() const override { return dialect_.uri_of(stat_.object); }
 
  private:
+  Verdict refused(Attempt& attempt, CURLcode code, int status) {
+    Verdict verdict = without_success(attempt, code, stat_.object);
+    if (status == 404 || status == 410) verdict.error.trouble = Trouble::kNotFound;
+    if (status == 403 && verdict.error.trouble == Trouble::kContent) verdict.error.trouble = Trouble::kDenied;
+    // The reply to HEAD has no body. Whether the credentials have expired is said to a GET alone.
+    const bool may_say_more = !asks_why_ && code == CURLE_OK && (status == 400 || status == 403 || status == 405);
+    if (may_say_more) verdict.kind = Verdict::Kind::kAgain;
+    asks_why_ = may_say_more;
+    return verdict;
+  }
+
   Stat& stat_;
+  bool asks_why_ = false;  // by GET, for the first byte
 };
 
 class ListCall final : public Call {

@@ -166,6 +166,40 @@ TEST_CASE("credentials that have expired are fetched anew, and the read goes on 
   }
 }
 
+TEST_CASE("a HEAD that is refused is asked again as a GET, which says why") {
+  // Credentials that have expired: the reply to HEAD has no body.
+  for (const int status : {400, 403}) {
+    BucketSite site([status](const StubRequest& request) {
+      const bool is_old = request.header("authorization").find("KEYONE") != std::string::npos;
+      return is_old ? StubReply{status, error_text("ExpiredToken")} : serve("0123456789", "\"e\"", request);
+    });
+    Stat stat;
+    stat.object = "a.bin";
+    const Status done = Waiting(*site.store).stat(stat);
+    INFO((done ? "" : done.error().message));
+    REQUIRE(done);
+    CHECK(stat.identity == Identity{10, http::etag_hash("e")});
+    CHECK(site.keeper->fetches() == 2);
+    CHECK(site.stub.requests().at(1).method == "GET");
+    CHECK(site.stub.requests().at(1).header("range") == "bytes=0-0");
+  }
+  const auto refused = [](int status, const std::string& body, uint32_t attempts = 30) {
+    BucketSite site([&](const StubRequest&) { return StubReply{status, body}; }, true, attempts);
+    Stat stat;
+    stat.object = "a.bin";
+    const Status done = Waiting(*site.store).stat(stat);
+    REQUIRE_FALSE(done);
+    return done.error();
+  };
+  const Error denied = refused(403, error_text("AccessDenied")), missing = refused(404, error_text("NoSuchKey"));
+  CHECK(denied.trouble == Trouble::kDenied);
+  CHECK_THAT(denied.message, Contains("may not be read (403, AccessDenied"));
+  CHECK(missing.trouble == Trouble::kNotFound);
+  CHECK_THAT(missing.message, Contains("does not exist (404"));
+  CHECK_THAT(refused(403, "", 1).message, Contains("may not be read (403)"));
+  CHECK_THAT(refused(403, error_text("ExpiredToken"), 2).message, Contains("refuses the credentials (ExpiredToken"));
+}
+
 TEST_CASE("what S3 says becomes an error of its kind, with the store's words and no secret") {
   struct Case {
     int status;
