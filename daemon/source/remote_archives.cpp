@@ -3,6 +3,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <string_view>
 #include <unordered_set>
 
@@ -20,31 +22,59 @@ class RemoteSearch {
   RemoteSearch(const store::Stores& stores, const std::stop_token& stop) : stores_(stores), stop_(stop) {}
 
   void add_uri(const std::string& uri) {
-    if (!config::has_braces(uri)) return add(uri);
+    if (!config::has_braces(uri)) return uris_.push_back(uri);
     if (const std::string wrong = config::pattern_error(uri); !wrong.empty())
       throw SetupError(Trouble::kUsage, "source.uri \"" + uri + "\": " + wrong + ".");
     const std::vector<std::string> all = config::expand_braces(uri);
     for (const std::string& one : all)
       if (const std::string fault = config::remote_uri_fault(one); !fault.empty())
         throw SetupError(Trouble::kUsage, "source.uri \"" + uri + "\" stands for " + one + ", which " + fault + ".");
-    for (const std::string& one : all) add(one);
+    uris_.insert(uris_.end(), all.begin(), all.end());
   }
 
-  std::vector<RemoteArchive> take() { return std::move(found_); }
+  // Asks for as many names at once as the store works on, and takes the answers in the order of the names.
+  std::vector<RemoteArchive> find() {
+    std::deque<Name> asked;
+    for (size_t next = 0; next < uris_.size() || !asked.empty();) {
+      const bool has_room = asked.empty() || asked.size() < asked.front().found.store->concurrency();
+      if (has_room && next < uris_.size()) {
+        asked.push_back(ask(uris_[next++]));
+        continue;
+      }
+      const Name name = std::move(asked.front());
+      asked.pop_front();
+      add(name);
+    }
+    return std::move(found_);
+  }
 
  private:
-  void add(const std::string& uri) {
+  struct Name {
+    const std::string& uri;
+    store::Stores::Found found;
+    std::unique_ptr<ObjectLook> look;  // null: it names no single object
+  };
+
+  Name ask(const std::string& uri) {
     check_stop(stop_);
-    const store::Stores::Found found = stores_.find(uri);
-    if (config::has_wildcards(found.object)) return add_fitting(uri, found);
-    store::Identity identity;
-    if (!found.object.empty() && !found.object.ends_with('/') &&
-        find_object(*found.store, found.object, identity, stop_))
-      return add_archive(found, found.object, identity);
-    add_folder(uri, found);
+    Name name{uri, stores_.find(uri), nullptr};
+    const std::string& object = name.found.object;
+    if (!config::has_wildcards(object) && !object.empty() && !object.ends_with('/'))
+      name.look = std::make_unique<ObjectLook>(*name.found.store, object);
+    return name;
   }
 
-  void add_folder(const std::string& uri, const store::Stores::Found& found) {
+  void add(const Name& name) {
+    if (config::has_wildcards(name.found.object)) return add_fitting(name.uri, name.found);
+    if (!name.look) return add_folder(name.uri, name.found, nullptr);
+    store::Identity identity;
+    const Status seen = name.look->finish(identity, stop_);
+    if (seen) return add_archive(name.found, name.found.object, identity);
+    add_folder(name.uri, name.found, &seen.error());
+  }
+
+  // `why`: it is no archive; null: its name ends like a folder's.
+  void add_folder(const std::string& uri, const store::Stores::Found& found, const Error* why) {
     std::string prefix = found.object;
     if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
     std::vector<store::Entry> entries;
@@ -56,11 +86,12 @@ class RemoteSearch {
         }
       });
     } catch (const SetupError& e) {
-      if (e.trouble() != Trouble::kUnsupported) throw;
-      throw SetupError(Trouble::kNotFound, "the archive " + uri + " does not exist, or may not be read.");
+      if (e.trouble() != Trouble::kUnsupported || why == nullptr) throw;
+      refuse_remote(*why);
     }
-    if (!add_sorted(found, entries))
-      throw SetupError(Trouble::kNotFound, uri + " is neither an archive nor a folder with objects named *.tar.");
+    if (add_sorted(found, entries)) return;
+    if (why != nullptr && why->trouble == Trouble::kDenied) refuse_remote(*why);
+    throw SetupError(Trouble::kNotFound, uri + " is neither an archive nor a folder with objects named *.tar.");
   }
 
   void add_fitting(const std::string& uri, const store::Stores::Found& found) {
@@ -96,6 +127,7 @@ class RemoteSearch {
 
   const store::Stores& stores_;
   const std::stop_token& stop_;
+  std::vector<std::string> uris_;
   std::vector<RemoteArchive> found_;
   std::unordered_set<std::string> seen_;
 };
@@ -106,7 +138,7 @@ std::vector<RemoteArchive> find_remote_archives(const std::vector<std::string>& 
                                                 const std::stop_token& stop) {
   RemoteSearch search(stores, stop);
   for (const std::string& uri : uris) search.add_uri(uri);
-  return search.take();
+  return search.find();
 }
 
 }  // namespace spdld::source

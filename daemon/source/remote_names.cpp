@@ -1,7 +1,8 @@
 #include "daemon/source/remote_names.h"
 
+#include <utility>
+
 #include "daemon/source/parts.h"
-#include "daemon/store/waiting.h"
 
 namespace spdld::source {
 
@@ -9,23 +10,31 @@ void refuse_remote(const Error& error) {
   throw SetupError(error.trouble == Trouble::kContent ? Trouble::kNotFound : error.trouble, error.message);
 }
 
-bool find_object(store::Store& store, const std::string& object, store::Identity& identity,
-                 const std::stop_token& stop) {
+ObjectLook::ObjectLook(store::Store& store, std::string object) : store_(store), waiting_(store) {
+  stat_.object = std::move(object);
+  waiting_.begin(stat_, &store::Store::stat);
+}
+
+ObjectLook::~ObjectLook() {
+  if (!is_under_way_) return;
+  store_.cancel(stat_);
+  (void)waiting_.finish(stat_, {});
+}
+
+Status ObjectLook::finish(store::Identity& identity, const std::stop_token& stop) {
+  Status status = waiting_.finish(stat_, stop);
+  is_under_way_ = false;
   check_stop(stop);
-  store::Stat stat;
-  stat.object = object;
-  const Status status = store::Waiting(store).stat(stat, stop);
-  check_stop(stop);
-  if (!status && status.error().trouble == Trouble::kContent) return false;
-  if (!status) refuse_remote(status.error());
-  identity = stat.identity;
-  return true;
+  const Trouble trouble = status ? Trouble::kNotFound : status.error().trouble;
+  if (trouble != Trouble::kNotFound && trouble != Trouble::kDenied) refuse_remote(status.error());
+  identity = stat_.identity;
+  return status;
 }
 
 store::Identity look_at_object(store::Store& store, const std::string& object, const std::stop_token& stop) {
   store::Identity identity;
-  if (!find_object(store, object, identity, stop))
-    throw SetupError(Trouble::kNotFound, store.uri_of(object) + " does not exist, or may not be read.");
+  check_stop(stop);
+  if (const Status found = ObjectLook(store, object).finish(identity, stop); !found) refuse_remote(found.error());
   return identity;
 }
 

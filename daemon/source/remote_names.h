@@ -7,6 +7,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/store/stores.h"
+#include "daemon/store/waiting.h"
 
 namespace spdld::source {
 
@@ -15,9 +16,23 @@ namespace spdld::source {
 
 // The object's identity. Throws SetupError where there is no such object.
 store::Identity look_at_object(store::Store& store, const std::string& object, const std::stop_token& stop);
-// None: there is no such object.
-bool find_object(store::Store& store, const std::string& object, store::Identity& identity,
-                 const std::stop_token& stop);
+
+// A look at an object of a store that is under way, so that many are at once. One thread.
+class ObjectLook {
+ public:
+  // Begins. Borrows the store.
+  ObjectLook(store::Store& store, std::string object);
+  ~ObjectLook();  // a look that was not finished is cancelled
+  // Waits for its end; to be called once. An error: there is no such object (kNotFound), or it may not be read
+  // (kDenied). Throws SetupError for all others.
+  Status finish(store::Identity& identity, const std::stop_token& stop);
+
+ private:
+  store::Store& store_;
+  store::Waiting waiting_;
+  store::Stat stat_;
+  bool is_under_way_ = true;
+};
 
 // Calls each_page for the pages of objects whose names begin with `prefix`, in order of their names. With `folds`,
 // names are cut at the first '/' behind the prefix. Throws SetupError.
