@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t kPrefixesMax = 1'000;  // above it, the whole is listed as one: pages hold several classes
 constexpr size_t kSampledPages = 16;
+constexpr size_t kFolderPagesMax = 8;       // of the names of classes that a sample asks for
 constexpr size_t kNameBytesMax = 16 << 10;  // of an object; S3's have 1,024
 constexpr uint64_t kEntriesMax = uint64_t{1} << 32;
 
@@ -136,8 +138,38 @@ RemotePages RemoteFolder::read(const Progress& progress, const std::stop_token& 
   return pages;
 }
 
+bool RemoteFolder::has_same_folders(const RemotePages& pages, const std::stop_token& stop) const {
+  std::set<std::string, std::less<>> known;
+  const auto add = [&](std::string_view name) {
+    const size_t slash = name.find('/', prefix_.size());
+    if (slash != std::string_view::npos && name[prefix_.size()] != '.') known.emplace(name.substr(0, slash + 1));
+  };
+  for (const RemotePages::Page& page : pages.pages) {
+    add(page.prefix);
+    if (page.prefix == prefix_)
+      for (const store::Entry& entry : page.entries) add(entry.name);
+  }
+  store::Waiting waiting(*store_);
+  store::List list;
+  list.prefix = prefix_;
+  list.folds = true;
+  size_t found = 0;
+  for (size_t page = 0; page < kFolderPagesMax; ++page) {
+    const Status status = waiting.list(list, stop);
+    check_stop(stop);
+    if (!status) refuse_remote(status.error());
+    for (const std::string& folder : list.folders) {
+      if (folder.size() <= prefix_.size() || folder[prefix_.size()] == '.') continue;
+      if (!known.contains(folder)) return false;
+      ++found;
+    }
+    if (list.cursor.empty()) return found == known.size();
+  }
+  return true;  // as far as was looked
+}
+
 bool RemoteFolder::is_unchanged(const RemotePages& pages, const std::stop_token& stop) const {
-  if (pages.pages.empty()) return false;
+  if (pages.pages.empty() || !has_same_folders(pages, stop)) return false;
   std::vector<size_t> chosen = {0, pages.pages.size() - 1};
   std::minstd_rand random(std::random_device{}());
   for (size_t i = 0; i < kSampledPages; ++i) chosen.push_back(random() % pages.pages.size());

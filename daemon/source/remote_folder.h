@@ -49,7 +49,8 @@ class RemoteFolder {
 
   // Asks for all pages, of several classes at once. Throws SetupError.
   RemotePages read(const Progress& progress, const std::stop_token& stop) const;
-  // Whether some of the pages, the first and the last among them, are still the same.
+  // Whether some of the pages, the first and the last among them, are still the same, and the folders directly below
+  // the prefix are the same (of very many folders, the first eight pages).
   bool is_unchanged(const RemotePages& pages, const std::stop_token& stop) const;
   // Throws SetupError where there is no class or no picture.
   RemoteListing sort_out(const RemotePages& pages) const;
@@ -60,6 +61,7 @@ class RemoteFolder {
 
  private:
   std::vector<std::string> prefixes(const std::stop_token& stop) const;
+  bool has_same_folders(const RemotePages& pages, const std::stop_token& stop) const;
   void read_prefix(const std::string& prefix, std::vector<RemotePages::Page>& pages, std::atomic<uint64_t>& found,
                    const std::stop_token& stop) const;
 

@@ -160,6 +160,28 @@ TEST_CASE("a remote folder that changes is another one") {
   CHECK_FALSE(listing->unchanged());
 }
 
+TEST_CASE("a sample of a remote folder notices a class that came or went, with a few requests") {
+  // Pages of classes, and pages that hold several classes each.
+  for (const int classes : {20, 1'100}) {
+    const Bucket bucket;
+    bucket.store->set_page(classes == 20 ? 2 : 300);
+    for (int i = 0; i < classes; ++i)
+      for (const char* name : {"/1.jpg", "/2.jpg", "/3.jpg"}) bucket.store->put("t/c" + std::to_string(i) + name, "x");
+    bucket.store->put("t/.hidden/1.jpg", "x");
+    const RemoteFolder folder(bucket.store, "t/", Endings("jpg"));
+    const RemotePages pages = folder.read({}, {});
+    const size_t before = bucket.store->count("list");
+    CHECK(folder.is_unchanged(pages, {}));
+    CHECK(bucket.store->count("list") - before <= 8 + 2 + 16);
+    bucket.store->put("t/c1x/1.jpg", "x");
+    CHECK_FALSE(folder.is_unchanged(pages, {}));
+    bucket.store->erase("t/c1x/1.jpg");
+    bucket.store->put("t/c1/none/4.txt", "x");
+    for (const char* name : {"/1.jpg", "/2.jpg", "/3.jpg"}) bucket.store->erase("t/c9" + std::string(name));
+    CHECK_FALSE(folder.is_unchanged(pages, {}));
+  }
+}
+
 TEST_CASE("pages of a remote folder come back from their payload, and damaged ones do not") {
   const Bucket bucket;
   bucket.store->set_page(3);

@@ -198,7 +198,14 @@ class Listings(StoreCase):
         (samples, before), (again, after) = self.restarted("large", "sample")
         self.assertEqual((samples, again), (24 * OF_PAGE, 24 * OF_PAGE))
         self.assertGreaterEqual(before, 24)
-        self.assertTrue(1 <= after <= 2 + 16, after)
+        self.assertTrue(1 <= after <= 1 + 2 + 16, after)
+
+    def test_an_added_class_leads_to_a_new_listing(self):
+        """The pages of the sample are the same as before: the new class lies between them."""
+        (samples, before), (again, after) = self.restarted("large", "sample", lambda: self.client.put("large/c00/000000.jpg", b"x"))
+        self.addCleanup(self.client.delete, "large/c00/000000.jpg")
+        self.assertEqual(again, samples + 1)
+        self.assertGreaterEqual(after, before)
 
     def test_an_added_object_in_a_sampled_page_leads_to_a_new_listing(self):
         (samples, _), (again, _) = self.restarted("small", "sample", lambda: self.client.put("small/c0/000500a.jpg", b"x"))
