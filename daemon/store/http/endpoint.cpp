@@ -13,14 +13,21 @@ constexpr double kHedgesKept = 8;          // second attempts that may begin at 
 constexpr uint64_t kLookNs = 250'000'000;  // between looks for calls that nobody wants any more
 constexpr uint64_t kRetryAfterSMax = 120;  // a server that says more is asked again after that
 
+// As the server asks by Retry-After.
+uint64_t asked_wait_ns(const Verdict& verdict) {
+  const auto asked_s = retry_after_s(verdict.retry_after, std::time(nullptr));
+  return std::min(asked_s.value_or(0), kRetryAfterSMax) * 1'000'000'000;
+}
+
 }  // namespace
 
 Endpoint::Endpoint(std::string name, Transfer::Settings settings, std::shared_ptr<Dialect> dialect,
-                   std::shared_ptr<Budget> budget)
+                   std::shared_ptr<Budget> budget, std::shared_ptr<Server> server)
     : name_(std::move(name)),
       settings_(std::move(settings)),
       dialect_(std::move(dialect)),
       budget_(budget ? std::move(budget) : std::make_shared<Budget>(settings_.limits)),
+      server_(server ? std::move(server) : std::make_shared<Server>()),
       chance_(monotonic_ns(), 0, 0, draw_key(name_)) {}
 
 std::string Endpoint::last_trouble() const {
@@ -66,33 +73,48 @@ void Endpoint::drop_unwanted(uint64_t now_ns, Wire& wire) {
 
 uint64_t Endpoint::advance(uint64_t now_ns, Wire& wire) {
   drop_unwanted(now_ns, wire);
-  const auto take_due = [&](std::multimap<uint64_t, Request*>& due) -> Call* {
-    while (!due.empty() && due.begin()->first <= now_ns) {
-      const auto at = calls_.find(due.begin()->second);
-      due.erase(due.begin());
-      if (at != calls_.end()) return at->second.get();
-    }
-    return nullptr;
-  };
-  const auto is_free = [&] { return attempts_.size() < settings_.limits.connections_max; };
-  const auto wait_ns = [&] { return std::max(budget_->requests.wait_ns(now_ns), budget_->bytes.wait_ns(now_ns)); };
-
   // A request's place may be another call's by now.
-  while (Call* const call = take_due(later_)) {
+  while (Call* const call = take_due(later_, now_ns)) {
     if (call->state == Call::State::kResting && call->resumes_ns <= now_ns) queue(*call);
   }
-  while (!waiting_.empty() && is_free() && wait_ns() == 0) begin(*waiting_.pop(), now_ns, wire);
-  while (Call* const call = take_due(slow_)) {
-    if (call->is_slow_ns > now_ns) continue;
-    if (call->attempts.size() == 1 && is_free() && wait_ns() == 0 && hedges_allowed_ >= 1)
-      begin(*call, now_ns, wire, true);
-  }
+  while (!waiting_.empty() && has_room() && wait_ns(now_ns) == 0) begin(*waiting_.pop(), now_ns, wire);
+  begin_hedges(now_ns, wire);
 
   uint64_t next_ns = calls_.empty() ? UINT64_MAX : looked_ns_ + kLookNs;
   if (!later_.empty()) next_ns = std::min(next_ns, later_.begin()->first);
   if (!slow_.empty()) next_ns = std::min(next_ns, slow_.begin()->first);
-  if (!waiting_.empty() && is_free()) next_ns = std::min(next_ns, now_ns + wait_ns());
+  const bool has_due = !waiting_.empty() || (!hedges_due_.empty() && hedges_allowed_ >= 1);
+  if (has_due && has_room()) next_ns = std::min(next_ns, now_ns + wait_ns(now_ns));
   return next_ns;
+}
+
+Call* Endpoint::take_due(std::multimap<uint64_t, Request*>& due, uint64_t now_ns) {
+  while (!due.empty() && due.begin()->first <= now_ns) {
+    const auto at = calls_.find(due.begin()->second);
+    due.erase(due.begin());
+    if (at != calls_.end()) return at->second.get();
+  }
+  return nullptr;
+}
+
+uint64_t Endpoint::wait_ns(uint64_t now_ns) const {
+  const uint64_t held_ns = held_until_ns_ > now_ns ? held_until_ns_ - now_ns : 0;
+  return std::max({budget_->requests.wait_ns(now_ns), budget_->bytes.wait_ns(now_ns), held_ns});
+}
+
+// A second attempt for which there is no room waits for it, as long as the first one runs.
+void Endpoint::begin_hedges(uint64_t now_ns, Wire& wire) {
+  const auto is_wanted = [&](Request* request) {
+    const auto at = calls_.find(request);
+    return at != calls_.end() && at->second->is_slow_ns <= now_ns && at->second->attempts.size() == 1;
+  };
+  std::erase_if(hedges_due_, [&](Request* request) { return !is_wanted(request); });
+  while (Call* const call = take_due(slow_, now_ns))
+    if (is_wanted(&call->request())) hedges_due_.push_back(&call->request());
+  size_t begun = 0;
+  for (; begun < hedges_due_.size() && has_room() && wait_ns(now_ns) == 0 && hedges_allowed_ >= 1; ++begun)
+    if (is_wanted(hedges_due_[begun])) begin(*calls_.find(hedges_due_[begun])->second, now_ns, wire, true);
+  hedges_due_.erase(hedges_due_.begin(), hedges_due_.begin() + static_cast<ptrdiff_t>(begun));
 }
 
 std::unique_ptr<Transfer> Endpoint::take_transfer() {
@@ -123,6 +145,7 @@ void Endpoint::begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second) tr
   Attempt& begun = *attempt;
   call.attempts.reserve(call.attempts.size() + 1);
   attempts_.emplace(&begun, std::move(attempt));
+  ++server_->attempts;
   call.attempts.push_back(&begun);
   budget_->requests.take(1, now_ns);
   statistics_.attempts.add();
@@ -163,6 +186,7 @@ void Endpoint::drop(Call& call, uint64_t now_ns, Wire& wire) {
     spare_.push_back(std::move(attempt->transfer));
     statistics_.under_way.add(-1);
     attempts_.erase(attempt);
+    --server_->attempts;
   }
 }
 
@@ -194,6 +218,7 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
   spare_.push_back(std::move(ended.transfer));
   std::erase(call.attempts, &ended);
   attempts_.erase(&ended);
+  --server_->attempts;
   if (verdict.kind == Verdict::Kind::kDone) {
     if (is_second) statistics_.hedges_won.add();
     conclude(call, Done{}, now_ns, wire);
@@ -205,13 +230,19 @@ void Endpoint::on_ended(Attempt& ended, CURLcode code, uint64_t now_ns, Wire& wi
 }
 
 uint64_t Endpoint::retry_wait_ns(const Call& call, const Verdict& verdict) {
-  const uint64_t wait_ns = backoff_ns(settings_.limits, call.failures, chance_.uniform(0, 1));
-  const auto asked_s = retry_after_s(verdict.retry_after, std::time(nullptr));
-  return std::max(wait_ns, std::min(asked_s.value_or(0), kRetryAfterSMax) * 1'000'000'000);
+  return std::max(backoff_ns(settings_.limits, call.failures, chance_.uniform(0, 1)), asked_wait_ns(verdict));
+}
+
+// As long as the server asks to wait with all requests. Others would be turned away, too. It is held for no longer than
+// one request may take.
+void Endpoint::hold(const Verdict& verdict, uint64_t now_ns) {
+  const uint64_t held_ns = std::min(asked_wait_ns(verdict), uint64_t{settings_.limits.total_ms_max} * 1'000'000);
+  held_until_ns_ = std::max(held_until_ns_, now_ns + held_ns);
 }
 
 void Endpoint::on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wire) {
   ++call.failures;
+  hold(verdict, now_ns);
   const uint64_t spent_ns = now_ns - call.first_started_ns;
   const uint64_t wait_ns = retry_wait_ns(call, verdict);
   const bool is_last = verdict.kind == Verdict::Kind::kFailed || call.failures >= settings_.limits.attempts_max ||

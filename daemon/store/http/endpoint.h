@@ -25,6 +25,11 @@ struct Budget {
   Allowance requests, bytes;
 };
 
+// The attempts that are under way to one server, of all its endpoints: the buckets of a service, say. Network thread.
+struct Server {
+  size_t attempts = 0;
+};
+
 // Any thread reads them.
 struct EndpointStatistics {
   Counter requests;  // calls that ended, well or not
@@ -50,9 +55,9 @@ class Endpoint {
     ~Wire() = default;
   };
 
-  // `budget`: that it shares with others; null: one of its own.
+  // `budget`, `server`: that it shares with others; null: one of its own.
   Endpoint(std::string name, Transfer::Settings settings, std::shared_ptr<Dialect> dialect,
-           std::shared_ptr<Budget> budget = nullptr);
+           std::shared_ptr<Budget> budget = nullptr, std::shared_ptr<Server> server = nullptr);
 
   const std::string& name() const { return name_; }
   const Transfer::Settings& settings() const { return settings_; }
@@ -71,6 +76,11 @@ class Endpoint {
 
  private:
   void queue(Call& call);
+  void begin_hedges(uint64_t now_ns, Wire& wire);
+  // Whether another attempt may be under way, and how long none may begin.
+  bool has_room() const { return server_->attempts < settings_.limits.connections_max; }
+  uint64_t wait_ns(uint64_t now_ns) const;
+  Call* take_due(std::multimap<uint64_t, Request*>& due, uint64_t now_ns);
   // Ends the calls that nobody waits for any more.
   void drop_unwanted(uint64_t now_ns, Wire& wire);
   void begin(Call& call, uint64_t now_ns, Wire& wire, bool is_second = false);
@@ -78,6 +88,7 @@ class Endpoint {
   void drop(Call& call, uint64_t now_ns, Wire& wire);
   void conclude(Call& call, Status status, uint64_t now_ns, Wire& wire);
   void on_failed(Call& call, Verdict verdict, uint64_t now_ns, Wire& wire);
+  void hold(const Verdict& verdict, uint64_t now_ns);
   void note(const Attempt& attempt, const Verdict& verdict, uint64_t now_ns);
   void hedge_later(Call& call, uint64_t now_ns);
   uint64_t retry_wait_ns(const Call& call, const Verdict& verdict);
@@ -96,8 +107,11 @@ class Endpoint {
   Turns<Call> waiting_;
   std::multimap<uint64_t, Request*> later_;  // calls that begin again at a time; some may have ended
   std::multimap<uint64_t, Request*> slow_;   // calls that are asked for a second time then, if they still run
+  std::vector<Request*> hedges_due_;         // of these, for which there was no room yet; at most one for each attempt
   std::vector<std::unique_ptr<Transfer>> spare_;
   const std::shared_ptr<Budget> budget_;
+  const std::shared_ptr<Server> server_;
+  uint64_t held_until_ns_ = 0;  // the server has asked not to be asked before
   Latencies latencies_;
   double hedges_allowed_ = 0;
   Draw chance_;

@@ -85,7 +85,8 @@ struct Network::Thread final : private Endpoint::Wire {
         default:
           call = make_call(static_cast<List&>(*order.request), endpoint.dialect());
       }
-      busy.insert(order.endpoint);
+      if (endpoint.is_idle() && std::find(busy.begin(), busy.end(), order.endpoint) == busy.end())
+        busy.push_back(order.endpoint);
       endpoint.submit(std::move(call));
     } catch (const std::bad_alloc&) {
       order.request->status = Error{Trouble::kMemory, {}};
@@ -96,10 +97,10 @@ struct Network::Thread final : private Endpoint::Wire {
   uint64_t advance() {
     const uint64_t now_ns = monotonic_ns();
     uint64_t next_ns = UINT64_MAX;
-    for (auto at = busy.begin(); at != busy.end();) {
-      next_ns = std::min(next_ns, (*at)->advance(now_ns, *this));
-      at = (*at)->is_idle() ? busy.erase(at) : std::next(at);
-    }
+    // Endpoints of one server share its connections: each of them is the first one in its turn.
+    if (!busy.empty()) std::rotate(busy.begin(), busy.begin() + 1, busy.end());
+    for (const auto& endpoint : busy) next_ns = std::min(next_ns, endpoint->advance(now_ns, *this));
+    std::erase_if(busy, [](const auto& endpoint) { return endpoint->is_idle(); });
     return next_ns;
   }
 
@@ -121,7 +122,7 @@ struct Network::Thread final : private Endpoint::Wire {
 
   Network& network;
   std::unique_ptr<CURLM, CloseMulti> multi;
-  std::set<std::shared_ptr<Endpoint>> busy;
+  std::vector<std::shared_ptr<Endpoint>> busy;
   std::jthread thread;
 };
 

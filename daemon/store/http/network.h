@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <vector>
 

@@ -90,7 +90,7 @@ std::shared_ptr<http::NetworkStore> RemoteStores::make(const config::StoreSettin
   const std::string place = place_of(uri);
   if (place.starts_with("s3://")) return make_s3(settings, uri);
   auto endpoint = std::make_shared<http::Endpoint>(place, transfer_settings(settings), http::make_web_dialect(place),
-                                                   budget(settings));
+                                                   budget(settings), server(place));
   return std::make_shared<http::NetworkStore>(network_, std::move(endpoint));
 }
 
@@ -107,12 +107,14 @@ std::shared_ptr<http::NetworkStore> RemoteStores::make_s3(const config::StoreSet
   place.region = first_of(settings.region, {"AWS_REGION", "AWS_DEFAULT_REGION"});
   if (place.region.empty()) place.region = "us-east-1";
   place.path_style = settings.path_style;
+  // The names of a service's buckets lead to the same machines.
+  auto service = server(place.endpoint.empty() ? "s3://" + place.region : place.endpoint);
   Result<s3::BucketAddress> address = s3::BucketAddress::make(place);
   if (!address) throw SetupError(address.error().trouble, address.error().message);
   auto keeper = settings.credentials == "anonymous" ? nullptr : credentials(settings.credentials);
   auto dialect = s3::make_s3_dialect({place.bucket, place.region, std::move(*address)}, std::move(keeper));
   auto endpoint = std::make_shared<http::Endpoint>(place_of(uri), transfer_settings(settings), std::move(dialect),
-                                                   budget(settings));
+                                                   budget(settings), std::move(service));
   return std::make_shared<http::NetworkStore>(network_, std::move(endpoint));
 }
 
@@ -122,6 +124,14 @@ std::shared_ptr<http::Budget> RemoteStores::budget(const config::StoreSettings& 
   auto& budget = budgets_[settings.uri];
   if (!budget) budget = std::make_shared<http::Budget>(settings.limits);
   return budget;
+}
+
+// Under the mutex.
+std::shared_ptr<http::Server> RemoteStores::server(const std::string& address) {
+  auto& kept = servers_[address];
+  auto server = kept.lock();
+  if (!server) kept = server = std::make_shared<http::Server>();
+  return server;
 }
 
 // Under the mutex.

@@ -52,6 +52,7 @@ class RemoteStores {
   std::shared_ptr<http::NetworkStore> make_s3(const config::StoreSettings& settings, const std::string& uri);
   std::shared_ptr<CredentialsKeeper> credentials(const std::string& name);
   std::shared_ptr<http::Budget> budget(const config::StoreSettings& settings);
+  std::shared_ptr<http::Server> server(const std::string& address);
 
   const Environment environment_;
   http::Network network_;
@@ -60,6 +61,7 @@ class RemoteStores {
   std::map<std::string, std::weak_ptr<http::NetworkStore>> stores_;        // by how and where they are asked
   std::map<std::string, std::shared_ptr<CredentialsKeeper>> credentials_;  // by name
   std::map<std::string, std::shared_ptr<http::Budget>> budgets_;           // by the uri of the settings
+  std::map<std::string, std::weak_ptr<http::Server>> servers_;             // by address, of a service or a web server
 };
 
 }  // namespace spdld::store::remote

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <deque>
+#include <future>
 
 #include "tests/store/http/web_site.h"
 #include "tests/support/soon.h"
@@ -148,6 +149,80 @@ TEST_CASE("no more requests run at once than there may be connections") {
   CHECK(site.statistics().requests.value() == 60);
 }
 
+TEST_CASE("the buckets of one server share its connections, and take turns") {
+  auto limits = quick_limits();
+  limits.connections_max = 3;
+  std::promise<void> open;
+  HttpStub stub([&, gate = open.get_future().share()](const StubRequest& request) {
+    if (request.header("range") != "bytes=1-1") gate.wait();
+    return plain(request, 0);
+  });
+  http::Network network;
+  const auto bucket = [&](std::shared_ptr<http::Server> server) {
+    return std::make_shared<http::Endpoint>("bucket", http::Transfer::Settings{limits, {}, {}},
+                                            http::make_web_dialect(stub.url()), nullptr, std::move(server));
+  };
+  const auto server = std::make_shared<http::Server>();
+  std::deque<std::shared_ptr<http::Endpoint>> buckets;
+  Counting counting;
+  std::deque<OwnRead> reads;
+  for (int i = 0; i < 4; ++i) {
+    http::NetworkStore store(network, buckets.emplace_back(bucket(server)));
+    for (int k = 0; k < 40; ++k) {
+      OwnRead& read = reads.emplace_back(0, 10);
+      read.observer = &counting;
+      store.read(read);
+    }
+  }
+  // Another server's connections are its own. When this read has ended, all buckets have had their turn.
+  OwnRead other(1, 1);
+  http::NetworkStore other_store(network, bucket(nullptr));
+  CHECK(Waiting(other_store).read(other));
+  uint64_t attempts = 0;
+  for (const auto& one : buckets) attempts += one->statistics().attempts.value();
+  CHECK(attempts == 3);
+  open.set_value();
+  REQUIRE(soon([&] { return counting.count() == reads.size(); }));
+  for (const OwnRead& read : reads) CHECK(read.status);
+  const auto is_of = [&](size_t number, const Request* request) {
+    const auto begin = reads.begin() + static_cast<ptrdiff_t>(40 * number);
+    return std::any_of(begin, begin + 40, [&](const OwnRead& read) { return &read == request; });
+  };
+  // Of the last bucket, which came last, a read has ended before all of the first one's have.
+  const auto first =
+      std::find_if(counting.order.begin(), counting.order.end(), [&](const Request* one) { return is_of(3, one); });
+  CHECK(std::any_of(first, counting.order.end(), [&](const Request* one) { return is_of(0, one); }));
+}
+
+TEST_CASE("a server that asks to wait is asked nothing until then") {
+  Site site([](const StubRequest& request, unsigned number) {
+    return number == 0 ? StubReply{503, "", {"Retry-After: 1"}} : plain(request, number);
+  });
+  const auto start = std::chrono::steady_clock::now();
+  OwnRead first(0, 10), other(10, 10);
+  site.store().read(first);
+  REQUIRE(soon([&] { return site.statistics().retries.value() == 1; }));
+  site.store().read(other);
+  REQUIRE(other.wait());
+  CHECK(std::chrono::steady_clock::now() - start >= 1s);
+  CHECK(other.attempts == 1);
+  REQUIRE(first.wait());
+  CHECK((first.status && other.status));
+}
+
+TEST_CASE("a server that asks to wait is not waited for longer than a request may take") {
+  auto limits = quick_limits();
+  limits.total_ms_max = 200;
+  Site site(
+      [](const StubRequest& request, unsigned number) {
+        return number == 0 ? StubReply{503, "", {"Retry-After: 3600"}} : plain(request, number);
+      },
+      limits);
+  OwnRead first(0, 10), other(10, 10);
+  CHECK_FALSE(read_now(site, first));
+  CHECK(read_now(site, other));
+}
+
 TEST_CASE("no more requests begin in a second than may") {
   auto limits = quick_limits();
   limits.requests_per_s_max = 20;
@@ -214,6 +289,36 @@ TEST_CASE("a slow answer is beaten by that of a second attempt") {
   CHECK(slow.attempts == 2);
   CHECK(site.statistics().hedges_won.value() >= 1);
   REQUIRE(soon([&] { return site.statistics().under_way.value() == 0; }));
+}
+
+TEST_CASE("a second attempt for which there is no room waits for it, and is not made where the first one ends before") {
+  auto limits = quick_limits();
+  limits.hedge_percent = 50;  // an allowance of one for each read
+  limits.connections_max = 2;
+  std::atomic<bool> is_slow{true};
+  Site site(
+      [&](const StubRequest& request, unsigned number) {
+        return changed(plain(request, number), [&](StubReply& reply) {
+          if (request.header("range") == "bytes=100-1099" && is_slow.exchange(false)) reply.delay = 20s;
+          if (request.header("range") == "bytes=200-1199") reply.delay = 500ms;
+        });
+      },
+      limits);
+  for (int i = 0; i < 120; ++i) {
+    OwnRead read(0, 10);
+    REQUIRE(read_now(site, read));
+  }
+  REQUIRE(soon([&] { return site.statistics().under_way.value() == 0; }));
+  OwnRead slow(100, 1'000), other(200, 1'000);
+  site.store().read(slow);
+  site.store().read(other);
+  const auto start = std::chrono::steady_clock::now();
+  REQUIRE(other.wait());
+  REQUIRE(slow.wait());
+  CHECK(std::chrono::steady_clock::now() - start < 15s);  // or it was the first attempt that ended
+  CHECK(slow.attempts == 2);
+  CHECK(slow.memory == kBody.substr(100, 1'000));
+  CHECK(other.attempts == 1);
 }
 
 TEST_CASE("two attempts that get different versions at the same time do not mix them") {
