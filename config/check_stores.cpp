@@ -63,6 +63,9 @@ std::vector<Parameter> make_keys() {
        .fallback = Value(defaults.limits.hedge_percent),
        .min = 0,
        .max = 50},
+      words_key(
+          "proxy",
+          "http:// or https:// and a server that all requests go through; empty: none, whatever the environment says"),
       flag_key("follows_redirects", "whether a web server may send elsewhere"),
       flag_key("link_local", "whether its address may be link-local (169.254.0.0/16, fe80::/10)"),
   };
@@ -75,14 +78,18 @@ bool is_credentials(std::string_view name) {
   return name.starts_with("profile:") && name.size() > 8;
 }
 
+std::string server_of(const TableReader& reader, std::string_view key) {
+  std::string server = reader.text(key);
+  const bool is_web = server.starts_with("http://") || server.starts_with("https://");
+  const bool is_sound =
+      is_web && remote_uri_fault(server).empty() && split_remote_uri(server).object.empty() && !server.ends_with('/');
+  if (!server.empty() && !is_sound)
+    reader.complain(key, "must be http:// or https:// and a server, without a path, not " + in_quotes(server));
+  return server;
+}
+
 void check_s3(const TableReader& reader, StoreSettings& store) {
-  store.endpoint = reader.text("endpoint");
-  const bool is_web = store.endpoint.starts_with("http://") || store.endpoint.starts_with("https://");
-  const bool is_sound = is_web && remote_uri_fault(store.endpoint).empty() &&
-                        split_remote_uri(store.endpoint).object.empty() && !store.endpoint.ends_with('/');
-  if (!store.endpoint.empty() && !is_sound)
-    reader.complain("endpoint",
-                    "must be http:// or https:// and a server, without a path, not " + in_quotes(store.endpoint));
+  store.endpoint = server_of(reader, "endpoint");
   store.region = reader.text("region");
   store.path_style = reader.flag("path_style");
   store.credentials = reader.text("credentials");
@@ -137,7 +144,11 @@ StoreSettings check_store(const Node& node, const std::string& key, Complaints& 
   store.limits.floor_bytes_per_s = static_cast<uint64_t>(reader.integer("floor_bytes_per_s"));
   store.limits.attempts_max = count("attempts_max");
   store.limits.hedge_percent = reader.number("hedge_percent");
+  store.proxy = server_of(reader, "proxy");
   store.follows_redirects = reader.flag("follows_redirects");
+  // The daemon sees the proxy's address, and not where a redirect leads.
+  if (!store.proxy.empty() && store.follows_redirects)
+    reader.complain("follows_redirects", "must not be true beside a proxy, behind which a server may send anywhere");
   store.link_local = reader.flag("link_local");
   return store;
 }

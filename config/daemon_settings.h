@@ -56,6 +56,7 @@ struct StoreSettings {
   bool path_style = false;           // the bucket stands in the path, and not before the endpoint's name
   std::string credentials = "auto";  // "auto", "environment", "profile:NAME", "container", "instance", "anonymous", ...
   std::filesystem::path ca_file = {};  // authorities of its certificate; empty: the system's
+  std::string proxy = {};              // "http://server:port", which connects to it; empty: none is used
   bool follows_redirects = false;      // of a web server
   bool link_local = false;             // its address may be link-local
   StoreLimits limits = {};

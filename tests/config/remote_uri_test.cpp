@@ -126,6 +126,7 @@ region = "eu-west-1"
 path_style = true
 credentials = "profile:train"
 ca_file = "/etc/ca.pem"
+proxy = "http://proxy:3128"
 connections_max = 8
 requests_per_s_max = 100
 bytes_per_s_max = "10 MiB"
@@ -148,6 +149,7 @@ uri = "s3://"
   first.path_style = first.link_local = true;
   first.credentials = "profile:train";
   first.ca_file = "/etc/ca.pem";
+  first.proxy = "http://proxy:3128";
   first.limits.connections_max = 8;
   first.limits.requests_per_s_max = 100;
   first.limits.bytes_per_s_max = 10 << 20;
@@ -188,6 +190,10 @@ TEST_CASE("one error in a store is found at its key and line", "[config]") {
            Case{web + "credentials = \"auto\"", {3, "data.stores[0].credentials", "begins with s3://"}},
            Case{web + "endpoint = \"https://a\"", {3, "data.stores[0].endpoint", "begins with s3://"}},
            Case{web + "ca_file = \"ca.pem\"", {3, "data.stores[0].ca_file", "must be an absolute path"}},
+           Case{web + "proxy = \"proxy:3128\"",
+                {3, "data.stores[0].proxy", "must be http:// or https:// and a server"}},
+           Case{web + "proxy = \"http://proxy\"\nfollows_redirects = true",
+                {4, "data.stores[0].follows_redirects", "must not be true beside a proxy"}},
            Case{web + "connections_max = 0", {3, "data.stores[0].connections_max", "from 1 to 1024"}},
            Case{web + "attempts_max = 101", {3, "data.stores[0].attempts_max", "from 1 to 100"}},
            Case{web + "total_ms_max = 0", {3, "data.stores[0].total_ms_max", "from 1"}},

@@ -134,6 +134,18 @@ class Access(StoreCase):
             self.assertEqual(self.read(follows, spec, group=spec["source"]["uri"]), expected)
         self.assert_refused(follows, shard_spec(self.web.endpoint + "/loop/00000.tar"), "redirect")
 
+    def test_certificates_are_those_that_the_environment_names(self):
+        spec = shard_spec(self.web.tls_endpoint + "/shards/00000.tar")
+        expected = self.read(self.daemon(store_table(self.web.tls_endpoint, ca_file=str(self.web.ca))), spec)
+        none = self.folder / "none.pem"
+        for name, other in (("SSL_CERT_FILE", "CURL_CA_BUNDLE"), ("CURL_CA_BUNDLE", "SSL_CERT_FILE")):
+            for file, is_there in ((self.web.ca, True), (none, False)):
+                daemon = self.daemon(store_table(self.web.tls_endpoint), {name: str(file), other: ""})
+                if is_there:
+                    self.assertEqual(self.read(daemon, spec), expected)
+                else:
+                    self.assert_refused(daemon, spec, str(none))
+
     def test_a_link_local_address_is_not_asked(self):
         for uri in ("http://169.254.169.254/latest.tar", "http://[fe80::1]/x.tar", "http://[::ffff:169.254.169.254]/x.tar"):
             daemon = self.daemon(store_table(uri.rpartition("/")[0]))

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "config/document.h"
+#include "daemon/store/http/ca_file.h"
 #include "daemon/store/http/curl_library.h"
 #include "daemon/store/http/url.h"
 
@@ -98,7 +99,8 @@ Error error_of(CURLcode code, CURL* handle, const Exchange& exchange, const Url&
   // libcurl's longer text may repeat bytes of the reply. The text by the code alone never does.
   std::string why = curl_easy_strerror(code);
   if (error_number != 0) why += " (" + std::generic_category().message(static_cast<int>(error_number)) + ")";
-  const bool is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+  const bool is_untrusted = is_about_authorities(code);
+  if (is_untrusted && system_ca_file().empty()) why += kNoCaFile;
   return {is_untrusted ? Trouble::kDenied : Trouble::kTransient, what + " can't be asked: " + why + "."};
 }
 
@@ -123,6 +125,7 @@ void set_limits(CURL* handle, const Question& question, const Url& url) {
   curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
+  if (!system_ca_file().empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, system_ca_file().c_str());
   if (is_at_hand(url.host)) curl_easy_setopt(handle, CURLOPT_NOPROXY, "*");
   // A time of 0 would be no limit.
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(std::max(question.connect_ms, 1)));

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 
+#include "daemon/store/http/ca_file.h"
 #include "daemon/store/http/curl_library.h"
 
 namespace spdld::store::http {
@@ -100,7 +101,11 @@ void Transfer::prepare(const Outgoing& outgoing, const Settings& settings, User&
   set(easy, CURLOPT_FOLLOWLOCATION, settings.reach.follows_redirects ? 1L : 0L);
   // An address of TLS is not left for one without.
   set(easy, CURLOPT_REDIR_PROTOCOLS_STR, outgoing.url.starts_with("https:") ? "https" : "http,https");
-  if (!settings.ca_file.empty()) set(easy, CURLOPT_CAINFO, settings.ca_file.c_str());
+  // A proxy of the environment would hide the address that is_link_local() looks at.
+  set(easy, CURLOPT_PROXY, settings.proxy.c_str());
+  const std::string& ca_file = settings.ca_file.empty() ? system_ca_file() : settings.ca_file;
+  if (!ca_file.empty()) set(easy, CURLOPT_CAINFO, ca_file.c_str());
+  has_ca_file_ = !ca_file.empty();
 }
 
 Transfer& Transfer::of(CURL* handle) {
@@ -111,7 +116,9 @@ Transfer& Transfer::of(CURL* handle) {
 
 std::string Transfer::words(CURLcode code) const {
   if (refused_address_) return "its address is link-local, which the operator has not allowed";
-  return details_[0] != '\0' ? details_.data() : curl_easy_strerror(code);
+  std::string words = details_[0] != '\0' ? details_.data() : curl_easy_strerror(code);
+  if (!has_ca_file_ && is_about_authorities(code)) words += kNoCaFile;
+  return words;
 }
 
 bool Transfer::is_new_connection() const {

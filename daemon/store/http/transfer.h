@@ -37,7 +37,8 @@ class Transfer {
   struct Settings {
     Limits limits;
     Reach reach;
-    std::string ca_file;  // of the authorities that sign its certificate; empty: the system's
+    std::string ca_file;     // of the authorities that sign its certificate; empty: the system's
+    std::string proxy = {};  // "http://server:port"; empty: none, whatever the environment says
   };
 
   Transfer();
@@ -79,7 +80,7 @@ class Transfer {
   User* user_ = nullptr;
   Reach reach_;
   Head head_;
-  bool is_decided_ = false, refused_address_ = false;
+  bool is_decided_ = false, refused_address_ = false, has_ca_file_ = false;
   Take take_ = Take::kText;
   uint64_t body_bytes_ = 0;
   std::string text_;

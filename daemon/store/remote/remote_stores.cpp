@@ -13,7 +13,8 @@ namespace spdld::store::remote {
 namespace {
 
 http::Transfer::Settings transfer_settings(const config::StoreSettings& settings) {
-  return {settings.limits, {settings.follows_redirects, settings.link_local}, settings.ca_file.string()};
+  return {
+      settings.limits, {settings.follows_redirects, settings.link_local}, settings.ca_file.string(), settings.proxy};
 }
 
 // The bucket with its endpoint, or the server: what one store is made for.

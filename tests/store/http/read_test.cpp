@@ -378,6 +378,27 @@ TEST_CASE("a redirect to a link-local address is refused before anything is sent
   CHECK(site.requests().size() == 1);
 }
 
+TEST_CASE("a store is asked through the proxy that the operator names, and through no other") {
+  HttpStub proxy([](const StubRequest&) { return StubReply{200, "the proxy", {"ETag: \"p\""}}; });
+  ::setenv("http_proxy", proxy.url().c_str(), 1);  // no other thread reads the environment
+  {
+    Site site(plain);
+    OwnRead read;
+    CHECK(read_now(site, read));
+    CHECK(read.memory == kBody);
+    CHECK(proxy.requests().empty());
+  }
+  ::unsetenv("http_proxy");
+  http::Network network;
+  const http::Transfer::Settings settings{quick_limits(), {}, {}, proxy.url()};
+  http::NetworkStore store(network, std::make_shared<http::Endpoint>(
+                                        "far", settings, http::make_web_dialect("http://data.example.invalid")));
+  OwnRead read;
+  CHECK(Waiting(store).read(read));
+  CHECK(read.memory == "the proxy");
+  CHECK(proxy.requests().at(0).target == "http://data.example.invalid/a.bin");
+}
+
 TEST_CASE("a server that hangs is asked again after the time of an attempt") {
   auto limits = quick_limits();
   limits.attempt_ms_max = 60;
