@@ -12,10 +12,13 @@ namespace {
 
 using Way = FieldFetch::Way;
 
+constexpr size_t kHoldersKeptBytes = 256 << 10;  // from one use of a request to the next
+
 // Gives the request its fields as they are after all parts were read.
 void clear(FetchRequest& request) {
   request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));  // once in a request's life
   for (ByteBuffer& bytes : request.bytes) bytes.resize(0);
+  for (ByteBuffer& holder : request.holders) holder.resize(0);
   request.ok = true;
   request.error = {};
   request.duration_ns = 0;
@@ -23,7 +26,8 @@ void clear(FetchRequest& request) {
 
 }  // namespace
 
-// A request's way is: sort_out, the local fetcher's part, plan, the stores' part, and its observer is told.
+// A request's way is: sort_out, the local fetcher's part, plan, the stores' part, the local fetcher's part where packed
+// fields are taken out of what came, and its observer is told.
 struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
   Inside(FetchRouter& router, Fetcher& local_fetcher, uint64_t limit)
       : owner(router), local(local_fetcher), bytes_max(limit) {}
@@ -35,6 +39,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     // A thread of the local fetcher is to tell an error, or the end of the reads.
     Status failed = Done{};
     bool has_read = false;
+    bool is_unpacking = false;  // the local fetcher has it for the second time
     RemoteReads reads;
   };
 
@@ -45,9 +50,11 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     // A request that waited for room comes with this object as its observer.
     if (request.observer != this) state_of(request).observer = request.observer;
     request.observer = this;
+    request.first = &owner;
     state_of(request).failed = Done{};
     state_of(request).has_read = false;
     state_of(request).reads.end_loan();
+    state_of(request).is_unpacking = false;
   }
 
   void fetch(FetchRequest& request) {
@@ -70,7 +77,10 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     Result<bool> started = false;
     try {
       const memory_reserve::Spared spared;
-      if (!state.reads.plan()) return is_asking ? fail_later(request, {}) : finish(request);
+      if (!state.reads.plan()) {
+        if (state.reads.leaves_packed()) return unpack(request);
+        return is_asking ? fail_later(request, {}) : finish(request);
+      }
       if (request.budget && !request.budget->hold(request, state.reads.bytes_wanted())) return wait_for_room(request);
       started = state.reads.start();
     } catch (const std::bad_alloc&) {
@@ -90,6 +100,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
   void wait_for_room(FetchRequest& request) {
     state_of(request).reads.end_loan();
     for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
+    for (ByteBuffer& holder : request.holders) holder.shrink(0);
     request.waits_for_room = &owner;
     request.budget->wait(request, state_of(request).reads.bytes_wanted());
   }
@@ -105,9 +116,21 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     tell_later(request);
   }
 
+  // On the network thread nothing long is done.
+  void unpack(FetchRequest& request) {
+    state_of(request).is_unpacking = true;
+    local.fetch(request);
+  }
+
   // After the local fetcher's part.
   void on_fetched(FetchRequest& request) override {
     State& state = state_of(request);
+    if (state.is_unpacking) {
+      state.reads.end_loan();  // the holders' bytes are not kept
+      for (ByteBuffer& holder : request.holders) holder.shrink(kHoldersKeptBytes);
+      request.duration_ns += state.reads.duration_ns();
+      return finish(request);
+    }
     if (request.ok && !state.failed) request.ok = false, request.error = std::move(state.failed.error());
     if (!request.ok) return finish(request);
     if (state.has_read) return on_read(state.reads);
@@ -122,6 +145,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     statistics.shared.add(reads.shared());
     (request.ok ? statistics.samples : statistics.failures).add();
     if (request.ok) statistics.bytes.add(reads.bytes());
+    if (request.ok && reads.leaves_packed()) return unpack(request);
     finish(request);
   }
 
@@ -135,7 +159,7 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
       clear(request);
       RemoteReads& reads = state_of(request).reads;
       const bool is_local = reads.sort_out();
-      is_done = (!is_local || local.fetch_at_hand(request)) && !reads.plan();
+      is_done = (!is_local || local.fetch_at_hand(request)) && !reads.plan() && !reads.leaves_packed();
     } catch (const std::bad_alloc&) {
     }
     request.observer = observer;

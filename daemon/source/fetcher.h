@@ -55,9 +55,11 @@ struct FieldFetch {
   enum class Way : uint8_t {
     kAll,        // as `want` says
     kCopyAlone,  // the kept copy: `copy_failed` is set where it can't be read
-    kPassOver    // nothing: somebody else reads it
+    kPassOver,   // nothing: somebody else reads it
+    kUnpack      // it is taken out of bytes that somebody else has read: FetchRequest::holders[holder]
   };
   Way way = Way::kAll;
+  size_t holder = 0;
 };
 
 // Called once for each request, on a thread of the fetcher; must not block.
@@ -95,8 +97,11 @@ struct FetchRequest : ByteBudget::Holder {
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
                 // its kin; kMemory: the node is short of memory
 
-  std::unique_ptr<FetchState> state;  // the fetcher's, which reads from remote stores
-  Fetcher* waits_for_room = nullptr;  // set by the fetcher that fetches it once the budget has room
+  // The following are the fetchers'.
+  std::unique_ptr<FetchState> state;  // of the fetcher that reads from remote stores
+  std::vector<ByteBuffer> holders;    // bytes from remote stores that fields are to be taken out of
+  Fetcher* first = nullptr;           // the fetcher that it begins with; null: the fetcher that has it
+  Fetcher* waits_for_room = nullptr;  // which fetches it once the budget has room
   void on_room() override;
 };
 

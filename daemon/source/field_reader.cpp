@@ -14,6 +14,7 @@
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 #include "daemon/store/packing.h"
+#include "daemon/store/store.h"
 
 namespace spdld::source {
 namespace {
@@ -70,14 +71,28 @@ bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
   read_fields(request);
   if (!has_no_room_) return true;
   for (ByteBuffer& bytes : request.bytes) bytes.shrink(0);
-  request.waits_for_room = &fetcher;
+  for (ByteBuffer& holder : request.holders) holder.shrink(0);
+  request.waits_for_room = request.first != nullptr ? request.first : &fetcher;
   request.budget->wait(request, wanted_bytes_);
   return false;
 }
 
+namespace {
+
+// The bytes that the request has from remote stores by now.
+uint64_t bytes_so_far(const FetchRequest& request) {
+  uint64_t bytes = 0;
+  for (const ByteBuffer& holder : request.holders) bytes += ByteBuffer::room_for(holder.size());
+  for (size_t i = 0; i < request.fields.size() && i < request.bytes.size(); ++i)
+    if (request.fields[i].way == FieldFetch::Way::kPassOver) bytes += ByteBuffer::room_for(request.bytes[i].size());
+  return bytes;
+}
+
+}  // namespace
+
 void FieldReader::read_fields(FetchRequest& request) {
   request_ = &request;
-  wanted_bytes_ = 0;
+  wanted_bytes_ = bytes_so_far(request);
   has_no_room_ = false;
   request.ok = true;
   request.error = {};
@@ -110,6 +125,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   ByteBuffer& bytes = request.bytes[i];
   if (field.way == FieldFetch::Way::kPassOver) return Done{};  // what is there and known of it stays
   bytes.resize(0);
+  if (field.way == FieldFetch::Way::kUnpack) return unpack_field(request, field, bytes);
   field.unchanged = field.copy_failed = false;
   if (field.want == Want::kNothing) return Done{};
   if (field.way == FieldFetch::Way::kCopyAlone) {
@@ -191,10 +207,21 @@ Status FieldReader::read_file(const Locator& locator, Identity& identity, ByteBu
 
 Status FieldReader::read_packed(const Locator& locator, ByteBuffer& bytes) {
   if (const Status read = read_holder(locator); !read) return read;
+  return unpack(locator, holder_.bytes(), path_, bytes);
+}
+
+Status FieldReader::unpack_field(const FetchRequest& request, const FieldFetch& field, ByteBuffer& bytes) {
+  const Locator locator = request.listing->locate(request.sample, field.field);
+  path_.assign(locator.folder).append(locator.path);
+  return unpack(locator, request.holders[field.holder].bytes(), locator.store->uri_of(path_), bytes);
+}
+
+Status FieldReader::unpack(const Locator& locator, std::span<const uint8_t> holder, const std::string& object,
+                           ByteBuffer& bytes) {
   const auto refused = [&](const std::string& clause) {
-    return bad(path_ + ", byte " + std::to_string(locator.offset) + ": " + clause + ".");
+    return bad(object + ", byte " + std::to_string(locator.offset) + ": " + clause + ".");
   };
-  const Result<store::Packing::Piece> piece = locator.packing->find(holder_.bytes(), locator.packed);
+  const Result<store::Packing::Piece> piece = locator.packing->find(holder, locator.packed);
   if (!piece) return refused(piece.error().message);
   if (piece->bytes_max > bytes_max_)
     return refused("its value has more bytes than the limit of " + std::to_string(bytes_max_));

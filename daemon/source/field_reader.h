@@ -1,10 +1,12 @@
 // Reads the fields of requests from local files, as each FieldFetch asks, with as few system calls as possible (open,
-// fstat, pread, close; a stat alone where nothing has changed). One thread.
+// fstat, pread, close; a stat alone where nothing has changed), and takes packed fields out of what holds them. One
+// thread.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,8 @@ class FieldReader {
   Status open();
   Status read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes);
   Status read_packed(const Locator& locator, ByteBuffer& bytes);
+  Status unpack(const Locator& locator, std::span<const uint8_t> holder, const std::string& object, ByteBuffer& bytes);
+  Status unpack_field(const FetchRequest& request, const FieldFetch& field, ByteBuffer& bytes);
   Status read_holder(const Locator& locator);
   Status read_pieces(ByteBuffer& bytes);
   Status read_piece(const Locator& piece, uint8_t* to);

@@ -50,6 +50,7 @@ bool RemoteReads::sort_out() {
 bool RemoteReads::plan() {
   wishes_.clear();
   marks_.clear();
+  holders_.clear();
   used_ = 0;
   sizes_.assign(request_.fields.size(), 0);
   has_no_room_ = false;
@@ -68,14 +69,18 @@ bool RemoteReads::plan() {
   bytes_wanted_ = 0;
   for (size_t i = 0; i < sizes_.size(); ++i)
     bytes_wanted_ += ByteBuffer::room_for(std::max<uint64_t>(sizes_[i], request_.bytes[i].size()));
+  for (const Holder& holder : holders_)
+    bytes_wanted_ += ByteBuffer::room_for(static_cast<uint64_t>(holder.locator.length));
   return !wishes_.empty();
 }
 
 void RemoteReads::wish_field(size_t i) {
   const FieldId id = request_.fields[i].field;
   const Listing& listing = *request_.listing;
-  if (!listing.has_rows() || !listing.gather(request_.sample, id, pieces_))
-    return wish(i, listing.locate(request_.sample, id), 0);
+  if (!listing.has_rows() || !listing.gather(request_.sample, id, pieces_)) {
+    const Locator locator = listing.locate(request_.sample, id);
+    return locator.packing != nullptr ? wish_holder(i, locator) : wish(i, locator, 0);
+  }
   uint64_t at = 0;
   for (const Locator& piece : pieces_) {
     if (piece.length > 0) wish(i, piece, at);
@@ -99,6 +104,32 @@ void RemoteReads::wish(size_t i, const Locator& locator, uint64_t at) {
   if (bytes != Read::kToEnd) sizes_[i] = std::max(sizes_[i], at + bytes);
 }
 
+// The fields of a row mostly lie in one holder, which is read once.
+void RemoteReads::wish_holder(size_t i, const Locator& locator) {
+  size_t number = 0;
+  while (number < holders_.size() &&
+         !(is_same_object(holders_[number].locator, locator) && holders_[number].locator.offset == locator.offset))
+    ++number;
+  request_.fields[i].holder = number;
+  request_.fields[i].identity = locator.identity;
+  if (number < holders_.size()) return holders_[number].fields.push_back(i);
+  holders_.push_back({locator, {i}});
+  if (locator.length > 0) wishes_.push_back({locator, i, 0, static_cast<uint64_t>(locator.length), true});
+}
+
+uint8_t* RemoteReads::memory_of(const Wish& wish) {
+  return wish.is_holder ? request_.holders[request_.fields[wish.field].holder].data()
+                        : request_.bytes[wish.field].data() + wish.at;
+}
+
+bool RemoteReads::leaves_packed() {
+  if (holders_.empty()) return false;
+  for (FieldFetch& field : request_.fields) field.way = Way::kPassOver;
+  for (const Holder& holder : holders_)
+    for (const size_t i : holder.fields) request_.fields[i].way = Way::kUnpack;
+  return true;
+}
+
 Status RemoteReads::check(const Wish& wish) const {
   const uint64_t size = wish.locator.identity.size;
   const auto bad = [&](const std::string& why) {
@@ -106,9 +137,9 @@ Status RemoteReads::check(const Wish& wish) const {
     object.append(wish.locator.path);
     return Error{Trouble::kContent, wish.locator.store->uri_of(object) + why};
   };
-  if (sizes_[wish.field] > bytes_max_)
-    return bad(" has " + std::to_string(sizes_[wish.field]) + " bytes, more than the limit of " +
-               std::to_string(bytes_max_) + ".");
+  const uint64_t bytes = wish.is_holder ? wish.bytes : sizes_[wish.field];
+  if (bytes > bytes_max_)
+    return bad(" has " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(bytes_max_) + ".");
   const bool is_outside = wish.bytes != Read::kToEnd && size != 0 &&
                           (wish.locator.offset > size || wish.bytes > size - wish.locator.offset);
   const bool is_other = wish.locator.object_bytes != 0 && size != 0 && wish.locator.object_bytes != size;
@@ -121,6 +152,9 @@ Result<bool> RemoteReads::start() {
     if (Status fits = check(wish); !fits) return std::move(fits.error());
   for (size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] != 0) request_.bytes[i].resize(sizes_[i]);
+  request_.holders.resize(std::max(request_.holders.size(), holders_.size()));
+  for (size_t i = 0; i < holders_.size(); ++i)
+    request_.holders[i].resize(static_cast<size_t>(holders_[i].locator.length));
   for (const Mark& mark : marks_) request_.bytes[mark.field].data()[mark.at] = mark.byte;
   make_reads();
   left_ = used_ + 1;  // with this function's own part, so that nothing is told before all are asked
@@ -167,11 +201,18 @@ RemoteReads::OneRead& RemoteReads::next_read(const Wish& wish) {
   read.identity = wish.locator.identity;
   if (read.identity.size == 0) read.identity.size = wish.locator.object_bytes;
   read.store = wish.locator.store;
-  read.fields.assign(1, wish.field);
+  read.fields.clear();
+  add_fields(wish, read);
   read.room_bytes = 0;
   read.key.clear();
   read.is_follower = false;
   return read;
+}
+
+void RemoteReads::add_fields(const Wish& wish, OneRead& read) const {
+  if (!wish.is_holder) return read.fields.push_back(wish.field);
+  const auto& fields = holders_[request_.fields[wish.field].holder].fields;
+  read.fields.insert(read.fields.end(), fields.begin(), fields.end());
 }
 
 void RemoteReads::make_reads() {
@@ -191,11 +232,11 @@ void RemoteReads::make_reads() {
     const bool goes_on = open != nullptr && is_same_object(before->locator, wish.locator) &&
                          offset >= open->offset + open->bytes && offset - (open->offset + open->bytes) <= kGapMax;
     if (goes_on)
-      open->fields.push_back(wish.field);
+      add_fields(wish, *open);
     else
       open = &next_read(wish);
     open->bytes = offset + wish.bytes - open->offset;
-    open->pieces.push_back({offset, wish.bytes, request_.bytes[wish.field].data() + wish.at});
+    open->pieces.push_back({offset, wish.bytes, memory_of(wish)});
     before = &wish;
   }
   for (size_t i = 0; i < used_; ++i) {

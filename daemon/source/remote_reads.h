@@ -48,16 +48,25 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   uint64_t duration_ns() const { return duration_ns_; }
   uint64_t bytes() const { return bytes_; }
   uint64_t shared() const { return shared_count_; }
+  // Whether fields are to be taken out of bytes that were read, which is the local fetcher's work: sets the fields'
+  // way.
+  bool leaves_packed();
   // Whether it failed because the budget had no room for bytes whose size was not known; bytes_wanted() is then.
   bool has_no_room() const { return has_no_room_; }
 
  private:
-  // Bytes of one field that lie together in an object.
+  // Bytes that lie together in an object: of one field, or a holder.
   struct Wish {
     store::Locator locator;
     size_t field;
     uint64_t at;     // in the field's bytes
     uint64_t bytes;  // kToEnd: not known
+    bool is_holder = false;
+  };
+  // Bytes that several packed fields are taken out of.
+  struct Holder {
+    store::Locator locator;
+    std::vector<size_t> fields;
   };
   // A byte between two pieces of a row.
   struct Mark {
@@ -76,10 +85,13 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
 
   void wish_field(size_t i);
   void wish(size_t i, const store::Locator& locator, uint64_t at);
+  void wish_holder(size_t i, const store::Locator& locator);
+  uint8_t* memory_of(const Wish& wish);
   void make_reads();
   OneRead& next_read(const Wish& wish);
   bool ask(OneRead& read);
   bool note_end(OneRead& read);
+  void add_fields(const Wish& wish, OneRead& read) const;
   void on_done(store::Request& request) override;
   uint8_t* room_for(store::Read& read, uint64_t bytes) override;
   Status check(const Wish& wish) const;
@@ -91,6 +103,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   std::vector<Wish> wishes_;
   std::vector<Mark> marks_;
   std::vector<store::Locator> pieces_;
+  std::vector<Holder> holders_;  // as the request's
   std::vector<uint64_t> sizes_;  // of the fields that are read, as far as they are known
   std::vector<std::unique_ptr<OneRead>> reads_;
   size_t used_ = 0;  // of these
