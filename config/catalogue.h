@@ -27,6 +27,7 @@ struct SourceType {
   std::string_view name_field = kNameField;  // the field of every sample that holds its name
   // The parameter that names a field whose values are numbered as classes: then the field "class" is an integer.
   std::string_view class_parameter = {};
+  bool has_weights_column = false;  // whether order.weights may be one of its columns
   // Complains about parameters that are each allowed and make no sense together.
   void (*check)(const SourceSpec& spec, const Complain& complain) = nullptr;
 };

@@ -1,5 +1,7 @@
 // [order]: which samples come, and in which order.
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "config/check.h"
@@ -38,17 +40,18 @@ const std::vector<Parameter>& own_order_keys() {
        .choices = {"random", "exact"}},
       {.name = "weights",
        .type = Type::kText,
-       .help =
-           "how often samples come: a file of names or ids and weights, one a line, with a TAB or comma between; or "
-           "\"class\": all classes equally often",
+       .help = "how often samples come: a file of names or ids and weights, one a line, with a TAB or comma between; "
+               "\"column\": as a column of the manifest says; or \"class\": all classes equally often",
        .fallback = Value(std::string())},
       {.name = "weights_column",
        .type = Type::kText,
-       .help = "the column of weights, as the first line of the file names it; the names are in the first column",
+       .help =
+           "the column of weights, as the first line of the file names it, where the names are in the first column; "
+           "or as the manifest names it",
        .fallback = Value(std::string())},
       {.name = "weights_default",
        .type = Type::kNumber,
-       .help = "the weight of samples that the file does not name; without it, it has to name all",
+       .help = "the weight of samples to which the file or column gives none; without it, all must have one",
        .fallback = Value(0.0),
        .min = 0,
        .max = kWeightMax},
@@ -86,11 +89,11 @@ Shuffle shuffle_of(const TableReader& reader) {
   return std::get<bool>(value) ? Shuffle::kGlobal : Shuffle::kOff;
 }
 
-// The absolute path of the list that `key` names, or the word that may stand in its place; empty: there is none.
+// The absolute path of the list that `key` names, or a word that may stand in its place; empty: there is none.
 std::string list_of(const TableReader& reader, std::string_view key, const std::filesystem::path& folder,
-                    std::optional<std::string_view> word = {}) {
+                    std::initializer_list<std::string_view> words = {}) {
   const auto given = reader.given_text(key);
-  if (!given || *given == word) return given.value_or("");
+  if (!given || std::find(words.begin(), words.end(), *given) != words.end()) return given.value_or("");
   auto [path, error] = local_path_of(*given, folder);
   if (!error.empty()) reader.complain(key, error);
   return path;
@@ -102,14 +105,16 @@ void check_weights(const TableReader& reader, const std::filesystem::path& folde
       if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside weights");
     return;
   }
-  order.weights = list_of(reader, "weights", folder, kWeightsByClass);
+  order.weights = list_of(reader, "weights", folder, {kWeightsByClass, kWeightsByColumn});
   if (order.weights == kWeightsByClass) {
     for (const auto* key : {"weights_column", "weights_default"})
-      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside a file of weights");
+      if (reader.find(key) != nullptr) reader.complain(key, "may only stand beside a file or column of weights");
   }
   if (const auto column = reader.given_text("weights_column")) {
     order.weights_column = *column;
-    if (column->empty()) reader.complain("weights_column", "must name a column of the file's first line");
+    if (column->empty()) reader.complain("weights_column", "must name a column");
+  } else if (order.weights == kWeightsByColumn) {
+    reader.complain("weights", "needs weights_column, which names the column");
   }
   if (reader.find("weights_default") != nullptr)
     order.weights_default = std::get<double>(reader.value("weights_default"));

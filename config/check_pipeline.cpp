@@ -81,6 +81,17 @@ std::vector<SourceSpec> check_all_sources(const Node& root, MixRule mix, const s
   return {};
 }
 
+void give_weights_column(PipelineSpec& spec, const Node& order, Complaints& complaints) {
+  if (spec.is_mix() || spec.sources.empty()) return;  // complained about
+  SourceSpec& source = spec.sources.front();
+  const SourceType* const type = find_source(source.type);
+  source.weights_column = spec.order.weights_column;
+  if (type != nullptr && !type->has_weights_column)
+    complaints.add(order.find("weights")->line, "order.weights",
+                   "can't be \"column\" here: a source of type \"manifest\" has columns of weights (where a file is "
+                   "called column, \"./column\")");
+}
+
 }  // namespace
 
 Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin, const std::filesystem::path& folder) {
@@ -112,6 +123,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   if (spec.share == Share::kStream && spec.order.shuffle == Shuffle::kClient)
     reader.complain("share", "can't be \"stream\" beside shuffle = \"client\": each job says its own order");
   spec.sources = check_all_sources(root, spec.order.mix, folder, complaints);
+  if (spec.order.weights == kWeightsByColumn) give_weights_column(spec, *root.find("order"), complaints);
   const Node* rows = root.find("rows");
   if (rows != nullptr) spec.rows = check_rows(*rows, spec.sources, complaints);
   const bool rows_are_known = complaints.empty();

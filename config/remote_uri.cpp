@@ -92,6 +92,21 @@ std::string remote_uri_fault(std::string_view uri) {
   return "";
 }
 
+// RFC 3986, section 3.3: what a path may hold as it is.
+std::string written_in_uri(std::string_view uri, std::string_view path) {
+  if (uri.starts_with("s3://")) return std::string(path);
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string written;
+  for (const char c : path) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (is_letter_or_digit(c) || std::string_view("-._~!$&'()*+,;=:@/").find(c) != std::string_view::npos)
+      written += c;
+    else
+      written.append(1, '%').append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+  }
+  return written;
+}
+
 bool lies_below(std::string_view uri, std::string_view beginning) {
   while (beginning.ends_with('/') && !beginning.ends_with("://")) beginning.remove_suffix(1);
   if (!uri.starts_with(beginning)) return false;

@@ -26,6 +26,10 @@ struct RemoteUri {
 // Precondition: remote_uri_fault is empty. Views of `uri`.
 RemoteUri split_remote_uri(std::string_view uri);
 
+// A path as it stands in a uri of the same scheme as `uri`: of a web server with %XX for what has a meaning in an
+// address.
+std::string written_in_uri(std::string_view uri, std::string_view path);
+
 // Whether `uri` is `beginning` or lies below it: "s3://a/b" has "s3://a/b/c" and not "s3://a/bc"; "s3://" has all
 // of S3.
 bool lies_below(std::string_view uri, std::string_view beginning);

@@ -66,14 +66,16 @@ SourceType manifest() {
             .help = "what the files are; auto: as their names end, in .tsv, .jsonl, .ndjson or .json, and else csv",
             .fallback = Value(std::string("auto")),
             .choices = {"auto", "csv", "tsv", "jsonl"}},
-           columns("files",
-                   "columns that hold paths of files; relative paths begin at the folder of the manifest's file"),
+           columns(
+               "files",
+               "columns that hold paths or urls of files; relative paths begin at the folder of the manifest's file"),
            columns("base64", "columns whose texts are bytes in base64"),
            column("class", "a column whose distinct texts, sorted, are numbered as the integer field class"),
            column("key", "a column that names the samples; by default they are named by their numbers")},
       .takes_patterns = true,
       .name_field = kTableNameField,
       .class_parameter = "class",
+      .has_weights_column = true,
       .check = check_manifest};
 }
 

@@ -122,6 +122,8 @@ struct SourceSpec : Selection {
   // Of a webdataset. Whether archives in remote stores are read in large blocks; false: by ranges, sample by sample.
   bool streams_archives = false;
   uint64_t stream_bytes_max = kStreamBytes;  // of archives that are read in blocks, in memory
+  // Of a table: the column that has the samples' weights (OrderSpec::weights_column); empty: none is wanted.
+  std::string weights_column = {};
 };
 
 std::string uris_text(const SourceSpec& source);  // for people: "/a/x.tar, /b/*.tar"
@@ -153,8 +155,9 @@ enum class Shuffle : uint8_t {
 };
 Shuffle shuffle_named(std::string_view name);  // "global", "window", "off", "client"
 
-// The text of OrderSpec::weights that gives each class the same sum of weights.
-inline constexpr std::string_view kWeightsByClass = "class";
+// The texts of OrderSpec::weights that are no file: each class has the same sum of weights; or a column of the source
+// has them.
+inline constexpr std::string_view kWeightsByClass = "class", kWeightsByColumn = "column";
 
 // How the positions of several sources lie among one another; daemon/sampler/mix.h says it exactly.
 enum class MixRule : uint8_t {
@@ -168,11 +171,15 @@ struct OrderSpec : Selection {  // of a single source
   uint64_t window = 0;  // samples; not 0 with kWindow alone
   MixRule mix = MixRule::kRandom;
   // Weighted draws: then shuffle is kGlobal, and without weights the others are as they stand here.
-  std::string weights;                    // absolute path of a file, or kWeightsByClass; empty: none
-  std::string weights_column;             // as the file's header line names it; empty: the file has no header line
-  std::optional<double> weights_default;  // of samples that the file does not name; none: the file must name all
+  std::string weights;                    // absolute path of a file, or one of kWeightsBy...; empty: none
+  std::string weights_column;             // as the file's header line or the source names it; empty: no header line
+  std::optional<double> weights_default;  // of samples that the file or the column gives none; none: all must have one
   bool replacement = true;                // a sample may come more than once in an epoch
   uint64_t epoch_samples = 0;             // 0: all samples that are taken, or have a weight above 0
+
+  bool has_weights_file() const {
+    return !weights.empty() && weights != kWeightsByClass && weights != kWeightsByColumn;
+  }
 };
 
 // The end of an epoch that the batch size does not divide: a short batch, no batch, or a batch that is filled up with

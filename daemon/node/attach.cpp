@@ -55,7 +55,7 @@ Error with_reader(Error error) {
 // Every path that the pipeline reads, but for what lies in its sources' folders.
 std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
   std::vector<std::string> lists = {spec.order.include, spec.order.exclude};
-  if (spec.order.weights != config::kWeightsByClass) lists.push_back(spec.order.weights);
+  if (spec.order.has_weights_file()) lists.push_back(spec.order.weights);
   for (const auto& source : spec.sources) lists.insert(lists.end(), {source.include, source.exclude});
   std::erase(lists, "");
   return lists;

@@ -37,7 +37,7 @@ config::PipelineSpec Sight::spec(const Pipelines::Entry& entry) const {
   config::PipelineSpec spec = entry.spec;
   if (of_paths(entry)) return spec;
   hide(spec.order);
-  if (spec.order.weights != config::kWeightsByClass) hide(spec.order.weights);
+  if (spec.order.has_weights_file()) hide(spec.order.weights);
   for (auto& source : spec.sources) {
     hide(source);
     for (std::string& uri : source.uris) hide(uri);
@@ -51,7 +51,7 @@ std::string Sight::sentence(const Pipelines::Entry& entry, const std::string& te
 
 control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
   std::vector<std::string> paths = {spec.order.include, spec.order.exclude};
-  if (spec.order.weights != config::kWeightsByClass) paths.push_back(spec.order.weights);
+  if (spec.order.has_weights_file()) paths.push_back(spec.order.weights);
   for (const auto& source : spec.sources) {
     paths.insert(paths.end(), {source.include, source.exclude});
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/pipeline/costs.h"
 #include "daemon/pipeline/lacking.h"
@@ -96,15 +97,24 @@ Mix::Spread spread_of(const config::PipelineSpec& spec) {
   return spec.sources.front().weight > 0 ? Mix::Spread::kEven : Mix::Spread::kBehind;
 }
 
+// Of weights that are given one by one, for people.
+std::string origin_of(const config::OrderSpec& spec) {
+  return spec.has_weights_file() ? spec.weights : "the column \"" + config::printable(spec.weights_column) + '"';
+}
+
 std::string count_of(uint64_t samples) { return std::to_string(samples) + (samples == 1 ? " sample" : " samples"); }
 
-// Of each sample of the subset, as the file says.
-std::vector<double> weights_of_file(const config::OrderSpec& spec, const source::Listing& listing,
-                                    const sampler::Subset& subset, source::Stamps& lists, const std::stop_token& stop) {
-  // A file weighs records; each row has its record's weight.
+// Of each sample of the subset, as the file or the source's column says.
+std::vector<double> given_weights(const config::OrderSpec& spec, const source::Listing& listing,
+                                  const sampler::Subset& subset, source::Stamps& lists, const std::stop_token& stop) {
+  // Records are weighed; each row has its record's weight.
   const source::Listing& records = listing.records() ? *listing.records() : listing;
-  const auto by_id =
-      source::read_sample_weights(spec.weights, spec.weights_column, "order.weights", records, lists, stop);
+  std::vector<double> by_id;
+  if (spec.has_weights_file()) {
+    by_id = source::read_sample_weights(spec.weights, spec.weights_column, "order.weights", records, lists, stop);
+  } else {
+    for (uint64_t id = 0; id < records.size(); ++id) by_id.push_back(records.weight(id));
+  }
   std::vector<double> weights;
   weights.reserve(subset.size());
   uint64_t missing = 0, first_missing = 0;
@@ -116,10 +126,11 @@ std::vector<double> weights_of_file(const config::OrderSpec& spec, const source:
     if (missing++ == 0) first_missing = id;
   }
   if (missing != 0 && !spec.weights_default) {
-    throw SetupError(Trouble::kUsage, "order.weights: " + spec.weights + " has no weight for " + count_of(missing) +
-                                          " of " + std::to_string(subset.size()) + ", the first of them " +
-                                          source::shown(records.name(first_missing)) +
-                                          ": add them, or give order.weights_default.");
+    throw SetupError(Trouble::kUsage,
+                     "order.weights: " + origin_of(spec) + " has no weight for " + count_of(missing) + " of " +
+                         std::to_string(subset.size()) + ", the first of them " +
+                         (spec.has_weights_file() ? "" : "row " + std::to_string(first_missing) + ", ") +
+                         source::shown(records.name(first_missing)) + ": add them, or give order.weights_default.");
   }
   return weights;
 }
@@ -161,8 +172,8 @@ sampler::Weighting weighting_of(const config::OrderSpec& spec, const source::Lis
   sampler::Weighting weighting;
   weighting.replacement = spec.replacement;
   weighting.weights = spec.weights == config::kWeightsByClass ? weights_of_classes(listing, subset)
-                                                              : weights_of_file(spec, listing, subset, lists, stop);
-  drop_unweighted(spec.weights, subset, listing.size(), weighting.weights);
+                                                              : given_weights(spec, listing, subset, lists, stop);
+  drop_unweighted(origin_of(spec), subset, listing.size(), weighting.weights);
   const uint64_t weighted = subset.size();
   weighting.epoch_samples = spec.epoch_samples == 0 ? weighted : spec.epoch_samples;
   if (weighted > sampler::kWeightedMax) {

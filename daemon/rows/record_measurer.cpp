@@ -13,6 +13,7 @@
 #include "daemon/source/trouble.h"
 #include "daemon/store/object_view.h"
 #include "daemon/store/packing.h"
+#include "daemon/store/waiting.h"
 
 namespace spdld::rows {
 namespace {
@@ -60,6 +61,15 @@ Result<uint64_t> RecordMeasurer::length(uint64_t record) {
   return measure_ == Measure::kBytes ? bytes_of(locator) : sides_of(locator);
 }
 
+// Of some objects nothing is known before they are asked for.
+Result<store::Identity> RecordMeasurer::identity_of(const store::Locator& locator) const {
+  if (locator.identity.size != 0) return locator.identity;
+  store::Stat stat;
+  stat.object = path_;
+  if (Status status = store::Waiting(*locator.store).stat(stat); !status) return std::move(status.error());
+  return stat.identity;
+}
+
 Error RecordMeasurer::failed(const char* doing, int error_number) const {
   if (error_number == source::kLeadsOut) return {Trouble::kContent, source::leads_out(path_)};
   return {source::content_trouble(error_number),
@@ -69,7 +79,9 @@ Error RecordMeasurer::failed(const char* doing, int error_number) const {
 Result<uint64_t> RecordMeasurer::bytes_of(const store::Locator& locator) {
   uint64_t bytes = locator.length < 0 ? 0 : static_cast<uint64_t>(locator.length);
   if (locator.length < 0 && locator.store != nullptr) {
-    bytes = locator.identity.size > locator.offset ? locator.identity.size - locator.offset : 0;
+    const Result<store::Identity> identity = identity_of(locator);
+    if (!identity) return identity.error();
+    bytes = identity->size > locator.offset ? identity->size - locator.offset : 0;
   } else if (locator.length < 0) {
     struct stat status;
     if (source::stat_file(listing_.bounds(), path_.c_str(), status) != 0) return failed("measured", errno);
@@ -86,7 +98,9 @@ Status RecordMeasurer::open(const store::Locator& locator) {
   open_store_ = locator.store;
   view_.reset();
   if (locator.store != nullptr) {
-    view_ = std::make_unique<store::ObjectView>(*locator.store, path_, locator.identity);
+    const Result<store::Identity> identity = identity_of(locator);
+    if (!identity) return identity.error();
+    view_ = std::make_unique<store::ObjectView>(*locator.store, path_, *identity);
     return Done{};
   }
   struct stat status;

@@ -35,6 +35,7 @@ class RecordMeasurer {
   Result<uint64_t> sides_in(std::span<const uint8_t> picture);
   Status open(const store::Locator& locator);
   Status read(uint64_t offset, uint64_t count);
+  Result<store::Identity> identity_of(const store::Locator& locator) const;
   Error failed(const char* doing, int error_number) const;
 
   const source::Listing& listing_;

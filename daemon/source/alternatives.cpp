@@ -54,6 +54,8 @@ class WithAlternatives final : public Listing {
   const std::string& fingerprint() const override { return inside_->fingerprint(); }
   uint64_t memory_bytes() const override { return inside_->memory_bytes(); }
   std::span<const std::string> classes() const override { return inside_->classes(); }
+  bool has_weights() const override { return inside_->has_weights(); }
+  double weight(uint64_t sample) const override { return inside_->weight(sample); }
   const Remarks& said() const override { return inside_->said(); }
   unsigned store_concurrency() const override { return inside_->store_concurrency(); }
   bool unchanged() const override { return inside_->unchanged(); }

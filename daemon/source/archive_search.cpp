@@ -74,7 +74,7 @@ class Search {
       refuse_uri(Trouble::kUsage, path + " is a folder: name the " + files() + " in it, such as " + path + "/*.");
     const size_t before = found_.paths.size();
     const std::string folder = with_slash(path);
-    const auto wanted = [&](const std::string& name) { return name.ends_with(kind_.ending) && name[0] != '.'; };
+    const auto wanted = [&](const std::string& name) { return kind_.takes(name); };
     for (const std::string& name : names_in(folder, wanted))
       add_archive(folder + name, look_at_archive(folder + name, bounds_, kind_));
     if (found_.paths.size() == before) {
@@ -95,7 +95,7 @@ class Search {
                  "source.uri names more than " + std::to_string(config::kUriPathsMax) + ' ' + files() + ".");
     }
     found_.stamps.add(path, status);
-    found_.bytes += static_cast<uint64_t>(status.st_size);
+    found_.sizes.push_back(static_cast<uint64_t>(status.st_size));
     found_.paths.push_back(path);
   }
 

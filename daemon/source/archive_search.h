@@ -27,11 +27,17 @@ struct FileKind {
   std::string_view noun = "archive", nouns = "archives";
   // How the names of the files end that are taken from a folder; empty: no folder is taken.
   std::string_view ending = ".tar";
+  bool is_whole_name = false;  // a folder has one such file, whose name is the ending
   // The end of a sentence about a folder without such a file.
   std::string_view advice =
       " (compressed archives such as .tar.gz and .tar.zst are not read by this version: unpack them to plain .tar "
       "files)";
   std::string_view meant = "a tar archive";
+
+  // Whether a folder's file of this name is taken.
+  bool takes(std::string_view name) const {
+    return is_whole_name ? name == ending : name.ends_with(ending) && !name.starts_with('.');
+  }
 };
 
 // The file's status; throws SetupError where there is none, or it is no file, or leads out of `bounds`.
@@ -44,7 +50,7 @@ struct stat look_at_archive(const std::string& path, const Bounds* bounds, const
 
 struct FoundArchives {
   std::vector<std::string> paths;  // at least one, in order
-  uint64_t bytes = 0;              // of all of them
+  std::vector<uint64_t> sizes;     // of each; bytes
   Stamps stamps;                   // of the archives, and of the folders whose names were read
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/source/remote_archives.h"
+#include "daemon/source/data_files.h"
 #include "daemon/store/streams/block_store.h"
 
 namespace spdld::source {
@@ -23,7 +23,7 @@ class ArchiveStreams {
   struct Archive {
     std::string name;  // its path or uri: of the locator, and in errors
     uint64_t bytes = 0;
-    const RemoteArchive* remote = nullptr;
+    const DataFile* remote = nullptr;
     std::vector<uint32_t> useful = {};  // bytes of members in each block
   };
 

@@ -1,5 +1,7 @@
 #include "daemon/source/kept_archives.h"
 
+#include "daemon/source/kept_records.h"
+
 namespace spdld::source {
 namespace {
 
@@ -44,14 +46,13 @@ bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size
 
 }  // namespace
 
-std::string KeptArchives::record_of(const std::string& path, const KeptState& state, const ArchiveIndex& index) {
+std::string kept_bytes_of(const ArchiveIndex& index) {
   KeptWriter writer;
   write_index(writer, index);
-  return KeptRecords::record_of(path, state, writer.bytes());
+  return writer.take();
 }
 
-std::optional<ArchiveIndex> KeptArchives::index_of(std::string_view record) {
-  const auto [state, bytes] = KeptRecords::parts_of(record);
+std::optional<ArchiveIndex> archive_index_in(std::string_view bytes, uint64_t archive_bytes) {
   KeptReader reader(bytes);
   ArchiveIndex index;
   const uint64_t extensions = reader.number();
@@ -59,7 +60,7 @@ std::optional<ArchiveIndex> KeptArchives::index_of(std::string_view record) {
   for (uint64_t i = 0; i < extensions; ++i) index.extensions.emplace_back(reader.text());
   index.keys = reader.text();
   if (!index.keys.empty() && index.keys.back() != '\0') return {};
-  if (!read_members(reader, index, state.size) || !read_remarks(reader, index.remarks)) return {};
+  if (!read_members(reader, index, archive_bytes) || !read_remarks(reader, index.remarks)) return {};
   return index;
 }
 

@@ -1,23 +1,17 @@
-// The indexes of archives in a kept listing: one record for each archive, with its path, its state and its index.
+// The index of an archive as bytes, for a kept listing.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "daemon/source/archive_index.h"
-#include "daemon/source/kept_records.h"
 
 namespace spdld::source {
 
-// As KeptRecords, whose indexes are of archives.
-class KeptArchives : public KeptRecords {
- public:
-  using KeptRecords::KeptRecords;
-
-  // The index in a record, whose members all lie in the archive; none where the record is damaged.
-  static std::optional<ArchiveIndex> index_of(std::string_view record);
-  static std::string record_of(const std::string& path, const KeptState& state, const ArchiveIndex& index);
-};
+std::string kept_bytes_of(const ArchiveIndex& index);
+// None: the bytes are damaged, or members lie beyond the archive's bytes.
+std::optional<ArchiveIndex> archive_index_in(std::string_view bytes, uint64_t archive_bytes);
 
 }  // namespace spdld::source

@@ -101,16 +101,21 @@ void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& mis
                        "on with the rest.");
 }
 
-std::string TableOpening::text(std::string_view name) const {
+std::string SourceOpening::text(std::string_view name) const {
   const auto found = spec.parameters.find(name);
   const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
   return text == nullptr ? std::string() : *text;
 }
 
-int64_t TableOpening::integer(std::string_view name, int64_t fallback) const {
+int64_t SourceOpening::integer(std::string_view name, int64_t fallback) const {
   const auto found = spec.parameters.find(name);
   const auto* number = found == spec.parameters.end() ? nullptr : std::get_if<int64_t>(&found->second);
   return number == nullptr ? fallback : *number;
+}
+
+Indexing SourceOpening::indexing(const FileKind& kind, std::string key, std::string_view what) const {
+  for (const std::string& uri : uris) key.append(1, '\n').append(uri);
+  return {kind, std::move(key), what, progress, stop, kept, use, places.bounds.get()};
 }
 
 namespace {
@@ -123,36 +128,32 @@ bool is_remote_source(const config::SourceSpec& spec) {
   return true;
 }
 
-using OpenTable = std::unique_ptr<Listing> (*)(const TableOpening&);
-constexpr std::array<std::pair<std::string_view, OpenTable>, 5> kTables = {{{"manifest", &open_manifest},
-                                                                            {"npy", &open_npy},
-                                                                            {"records", &open_records},
-                                                                            {"tfrecord", &open_tfrecord},
-                                                                            {"mds", &open_mds}}};
+using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 6> kKinds = {{{"webdataset", &open_webdataset},
+                                                                           {"manifest", &open_manifest},
+                                                                           {"npy", &open_npy},
+                                                                           {"records", &open_records},
+                                                                           {"tfrecord", &open_tfrecord},
+                                                                           {"mds", &open_mds}}};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places) {
-  const Bounds* const bounds = places.bounds.get();
   if (spec.uris.empty()) refuse("source.uri is missing.");
-  const auto found = spec.parameters.find("extensions");
-  const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
-  if (is_remote_source(spec)) {
-    if (!places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
-    const RemoteSource source{
-        spec.uris, places.stores, spec.samples_listing, {spec.streams_archives, spec.stream_bytes_max}};
-    if (spec.type == "webdataset") return open_remote_webdataset(source, progress, stop, kept, used);
-    if (spec.type == "image-folder")
-      return open_remote_image_folder(source, text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used);
-  }
-  std::vector<std::string> paths;
-  for (const std::string& uri : spec.uris) paths.push_back(local_path(uri));
+  const bool is_remote = is_remote_source(spec);
+  if (is_remote && !places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
+  std::vector<std::string> uris = spec.uris;
+  if (!is_remote) std::transform(uris.begin(), uris.end(), uris.begin(), local_path);
+  const SourceOpening opening{spec, uris, progress, stop, kept, used, places};
   if (spec.type == "image-folder") {
-    if (paths.size() > 1) refuse("source.uri names several folders: an image-folder is one.");
-    return open_image_folder(paths.front(), text == nullptr ? "jpg,jpeg" : *text, progress, stop, kept, used, bounds);
+    const std::string given = opening.text("extensions"), extensions = given.empty() ? "jpg,jpeg" : given;
+    if (is_remote)
+      return open_remote_image_folder({uris, places.stores, spec.samples_listing}, extensions, progress, stop, kept,
+                                      used);
+    if (uris.size() > 1) refuse("source.uri names several folders: an image-folder is one.");
+    return open_image_folder(uris.front(), extensions, progress, stop, kept, used, places.bounds.get());
   }
-  if (spec.type == "webdataset") return open_webdataset(paths, progress, stop, kept, used, bounds);
-  const auto table = std::find_if(kTables.begin(), kTables.end(), [&](const auto& t) { return t.first == spec.type; });
-  if (table != kTables.end()) return table->second({spec, paths, progress, stop, kept, used, bounds});
+  const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == spec.type; });
+  if (kind != kKinds.end()) return kind->second(opening);
   std::string known;
   for (const config::SourceType& type : config::sources()) known.append(known.empty() ? "" : ", ").append(type.name);
   refuse("source.type \"" + spec.type + "\" is not known: the types are " + known + ".");

@@ -27,6 +27,9 @@ namespace spdld::source {
 
 class Bounds;
 
+// Stands for the weight of a sample that has none.
+inline constexpr double kNoWeight = -1;
+
 using store::Locator;
 using FieldId = uint16_t;
 
@@ -66,6 +69,10 @@ class Listing {
   virtual uint64_t memory_bytes() const = 0;
   // Names of the classes in order of their number; empty where there are none.
   virtual std::span<const std::string> classes() const = 0;
+  // Whether samples have weights, by a column of the source (config::SourceSpec::weights_column), and the weight of
+  // one.
+  virtual bool has_weights() const { return false; }
+  virtual double weight(uint64_t /*sample*/) const { return kNoWeight; }
   // Remarks on files that were passed over, and why: the first 100 sentences, and how many there are. missing() has the
   // sentences about samples that are lost, or may be (an unreadable folder, a cut archive's tail).
   virtual const Remarks& said() const;

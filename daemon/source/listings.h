@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/source/archive_streams.h"
+#include "daemon/source/data_files.h"
 #include "daemon/source/listing.h"
 #include "daemon/store/stores.h"
 
@@ -18,46 +18,38 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
                                            const Progress& progress, const std::stop_token& stop,
                                            const std::filesystem::path& kept, KeptUse& use, const Bounds* bounds);
 
-// `uris`: paths as archive_search.h takes them.
-std::unique_ptr<Listing> open_webdataset(const std::vector<std::string>& uris, const Progress& progress,
-                                         const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
-                                         const Bounds* bounds);
-
-// A source in remote stores: its uris, which all lie there.
+// An image folder in a remote store.
 struct RemoteSource {
   const std::vector<std::string>& uris;
   const std::shared_ptr<const store::Stores>& shared_stores;
   bool samples_listing;  // as config::SourceSpec
-  ArchiveAccess access = {};
 };
-
-// As open_image_folder and open_webdataset.
+// As open_image_folder.
 std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, const std::string& extensions,
                                                   const Progress& progress, const std::stop_token& stop,
                                                   const std::filesystem::path& kept, KeptUse& use);
-std::unique_ptr<Listing> open_remote_webdataset(const RemoteSource& source, const Progress& progress,
-                                                const std::stop_token& stop, const std::filesystem::path& kept,
-                                                KeptUse& use);
 
-// The listings of tables (daemon/source/tables). Each reads its own parameters from the spec; `uris` are its paths, as
-// archive_search.h takes them.
-struct TableOpening {
+// A source of archives or tables (daemon/source/tables). Each kind reads its own parameters from the spec.
+struct SourceOpening {
   const config::SourceSpec& spec;
-  const std::vector<std::string>& uris;
+  const std::vector<std::string>& uris;  // as find_data_files() takes them
   const Progress& progress;
   const std::stop_token& stop;
   const std::filesystem::path& kept;
   KeptUse& use;
-  const Bounds* bounds;
+  const Places& places;
 
   // A parameter's text; empty where it is absent.
   std::string text(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback) const;
+  // `key`: the type, and what else an index depends on beside the uris.
+  Indexing indexing(const FileKind& kind, std::string key, std::string_view what) const;
 };
-std::unique_ptr<Listing> open_manifest(const TableOpening& opening);
-std::unique_ptr<Listing> open_npy(const TableOpening& opening);
-std::unique_ptr<Listing> open_records(const TableOpening& opening);
-std::unique_ptr<Listing> open_tfrecord(const TableOpening& opening);
-std::unique_ptr<Listing> open_mds(const TableOpening& opening);
+std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening);
+std::unique_ptr<Listing> open_manifest(const SourceOpening& opening);
+std::unique_ptr<Listing> open_npy(const SourceOpening& opening);
+std::unique_ptr<Listing> open_records(const SourceOpening& opening);
+std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening);
+std::unique_ptr<Listing> open_mds(const SourceOpening& opening);
 
 }  // namespace spdld::source

@@ -1,33 +1,30 @@
-// Finds the archives in remote stores that a webdataset's uris stand for. Each uri's braces are expanded
-// (config/uri_pattern.h), and each uri after that is one of these, looked for in this order:
+// Finds the files in remote stores that a source's uris stand for: the archives of a webdataset, the files of a table.
+// Each uri's braces are expanded (config/uri_pattern.h), and each uri after that is one of these, looked for in this
+// order:
 //
 //   a uri with wildcards    the objects that fit it, sorted: the store is asked for a list
-//   an object's name        that archive
-//   the name of a folder    the archives *.tar right below it, sorted by name: the store is asked for a list
+//   an object's name        that file
+//   the name of a folder    the files right below it (*.tar), sorted by name: the store is asked for a list
 //
-// A web server has no lists, so that its archives are named one by one, or with braces.
+// A kind of which a folder has one file (index.json) needs no list. A web server has no lists, so that other files of
+// it are named one by one, or with braces.
 #pragma once
 
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "daemon/source/data_files.h"
 #include "daemon/store/stores.h"
 
 namespace spdld::source {
 
-struct RemoteArchive {
-  std::string uri;
-  std::string object;  // the end of `uri`
-  std::shared_ptr<store::Store> store;
-  store::Identity identity;
-  bool is_same(const RemoteArchive& other) const { return uri == other.uri && identity == other.identity; }
-};
-
-// One thread. Throws SetupError: nothing fits a uri, an archive is missing or comes twice, there are more than
+// One thread. Throws SetupError: nothing fits a uri, a file is missing or comes twice, there are more than
 // config::kUriPathsMax, or the pipeline may not read there.
-std::vector<RemoteArchive> find_remote_archives(const std::vector<std::string>& uris, const store::Stores& stores,
-                                                const std::stop_token& stop);
+std::vector<DataFile> find_remote_archives(const std::vector<std::string>& uris, const store::Stores& stores,
+                                           const std::stop_token& stop, const FileKind& kind = {});
+// The objects of these uris alone: as name_data_files().
+std::vector<DataFile> name_remote_files(const std::vector<std::string>& uris, const store::Stores& stores,
+                                        const std::stop_token& stop, const FileKind& kind);
 
 }  // namespace spdld::source

@@ -1,42 +1,21 @@
-// Local tar archives as a data set: the index of all of them as one listing.
-#include <sys/stat.h>
-
+// Tar archives as a data set: the index of all of them as one listing.
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "daemon/base/result.h"
 #include "daemon/source/archive_index.h"
-#include "daemon/source/archive_search.h"
-#include "daemon/source/bounds.h"
-#include "daemon/source/file_view.h"
+#include "daemon/source/archive_streams.h"
+#include "daemon/source/data_files.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/kept_archives.h"
-#include "daemon/source/kept_file.h"
 #include "daemon/source/listings.h"
-#include "daemon/source/parts.h"
-#include "daemon/source/remote_archives.h"
-#include "daemon/source/stamps.h"
-#include "daemon/source/trouble.h"
-#include "daemon/store/object_view.h"
-#include "proto/unique_fd.h"
 
 namespace spdld::source {
 namespace {
 
 [[noreturn]] void refuse_dataset(Trouble trouble, const std::string& message) { throw SetupError(trouble, message); }
-
-UniqueFd open_archive(const std::string& path, const Bounds* bounds, struct stat& status) {
-  UniqueFd fd(open_file(bounds, path.c_str()));
-  const int error_number = fd && ::fstat(fd.get(), &status) == 0 ? 0 : errno;
-  if (error_number != 0) refuse_archive(path, "opened", error_number);
-  if (!S_ISREG(status.st_mode)) refuse_not_archive(path);
-  return fd;
-}
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -55,32 +34,21 @@ std::vector<std::string> all_extensions(const std::vector<ArchiveIndex>& indexes
   return all;
 }
 
-// Where the archives lie, and how to see whether they are the same later.
-struct Archives {
-  std::vector<std::string> paths;           // or their uris
-  std::string origin;                       // for people
-  Stamps stamps = {};                       // of local ones, and of their folder where they were found in one
-  std::vector<RemoteArchive> remote = {};   // by path; empty: they are local
-  std::function<bool()> is_unchanged = {};  // of remote ones
-  ArchiveAccess access = {};
-};
-
 class WebDataset : public Listing {
  public:
-  // Takes the archives' indexes one after the other, and lets go of each.
-  WebDataset(Archives archives, std::vector<ArchiveIndex> indexes)
-      : archives_(std::move(archives.paths)),
-        remote_(std::move(archives.remote)),
-        common_(common_folder(archives_)),
-        stamps_(std::move(archives.stamps)),
-        is_unchanged_(std::move(archives.is_unchanged)) {
-    const std::vector<std::string> extensions = all_extensions(indexes, archives.origin);
+  // Takes the archives' indexes one after the other, and lets go of each. `origin`: where they lie, for people.
+  WebDataset(DataFiles archives, std::vector<ArchiveIndex> indexes, const std::string& origin,
+             const ArchiveAccess& access)
+      : archives_(std::move(archives)),
+        common_(common_folder(archives_.names())),
+        store_concurrency_(archives_.store_concurrency()) {
+    const std::vector<std::string> extensions = all_extensions(indexes, origin);
     for (const std::string& extension : extensions) fields_.push_back({extension, FieldKind::kFetched});
     fields_.push_back({"path", FieldKind::kText});
     reserve(indexes);
     Fingerprint fingerprint;
     fingerprint.add_text("webdataset");
-    for (size_t i = 0; i < archives_.size(); ++i) {
+    for (size_t i = 0; i < archives_.files.size(); ++i) {
       ArchiveIndex index = std::move(indexes[i]);
       remarks_.add_all(index.remarks);
       const uint64_t first = key_starts_.size();
@@ -91,7 +59,7 @@ class WebDataset : public Listing {
       add_samples(fingerprint, first);
     }
     fingerprint_ = fingerprint.digits();
-    make_streams(archives.access);
+    make_streams(access);
   }
 
   uint64_t size() const override { return key_starts_.size(); }
@@ -100,16 +68,9 @@ class WebDataset : public Listing {
     for (const Member& member : members_of(sample)) {
       if (member.extension != field) continue;
       const size_t archive = archive_of(sample);
-      Locator locator{archives_[archive], member.offset, static_cast<int64_t>(member.size), {}};
-      if (store::Store* const stream = streams_.store_of(archive)) {
-        locator.store = stream;
-        locator.identity = remote_[archive].identity;
-        return locator;
-      }
-      if (remote_.empty()) return locator;
-      locator.path = remote_[archive].object;
-      locator.store = remote_[archive].store.get();
-      locator.identity = remote_[archive].identity;
+      Locator locator = archives_.files[archive].at(member.offset, member.size);
+      if (store::Store* const stream = streams_.store_of(archive))
+        locator.store = stream, locator.path = archives_.files[archive].name;
       return locator;
     }
     return {};
@@ -130,7 +91,7 @@ class WebDataset : public Listing {
     return field + size_t{1} < fields_.size() &&  // the last one is path
            std::none_of(members.begin(), members.end(), [&](const Member& m) { return m.extension == field; });
   }
-  bool unchanged() const override { return is_unchanged_ ? is_unchanged_() : stamps_.unchanged(); }
+  bool unchanged() const override { return archives_.is_unchanged(); }
   unsigned store_concurrency() const override { return store_concurrency_; }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
   const Streaming* streaming() const override { return streams_.any() ? &streaming_ : nullptr; }
@@ -140,20 +101,16 @@ class WebDataset : public Listing {
     const auto members = members_of(sample);
     if (store == nullptr || members.empty()) return;
     const uint64_t first = members.front().offset, end = members.back().offset + members.back().size;
-    store->expect(archives_[archive], first, end - first, place, horizon);
+    store->expect(archives_.files[archive].name, first, end - first, place, horizon);
   }
 
  private:
   void make_streams(const ArchiveAccess& access) {
-    for (const RemoteArchive& archive : remote_)
-      store_concurrency_ = std::max(store_concurrency_, archive.store->concurrency());
-    if (!access.streams || remote_.empty()) return;
+    if (!access.streams || store_concurrency_ == 0) return;
     std::vector<ArchiveStreams::Archive> all;
-    for (size_t i = 0; i < archives_.size(); ++i) {
-      all.push_back({archives_[i]});
-      all.back().remote = &remote_[i];
-      all.back().bytes = remote_[i].identity.size;
-      all.back().useful = useful_bytes(i);
+    for (size_t i = 0; i < archives_.files.size(); ++i) {
+      const DataFile& file = archives_.files[i];
+      all.push_back({file.name, file.bytes, file.store ? &file : nullptr, useful_bytes(i)});
     }
     streams_.make(all, access);
     store_concurrency_ = std::max(store_concurrency_, streams_.concurrency());
@@ -224,62 +181,26 @@ class WebDataset : public Listing {
     const uint64_t end = sample + 1 < first_members_.size() ? first_members_[sample + 1] : members_.size();
     return {members_.data() + first_members_[sample], end - first_members_[sample]};
   }
-  std::string_view archive_name(size_t archive) const { return std::string_view(archives_[archive]).substr(common_); }
+  std::string_view archive_name(size_t archive) const {
+    return std::string_view(archives_.files[archive].name).substr(common_);
+  }
   size_t archive_of(uint64_t sample) const {
     return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), sample) - firsts_.begin()) - 1;
   }
 
-  std::vector<std::string> archives_;  // paths, or uris
-  std::vector<RemoteArchive> remote_;  // by archive; empty: all are local
-  size_t common_;                      // so much of each is left out in names
-  std::vector<uint64_t> firsts_;       // the first sample of each archive (the next one's, where it has none)
-  std::vector<Field> fields_;          // the extensions, sorted, then path
-  std::string keys_;                   // each ended by NUL
+  const DataFiles archives_;
+  const size_t common_;           // so much of each name is left out in samples' names
+  std::vector<uint64_t> firsts_;  // the first sample of each archive (the next one's, where it has none)
+  std::vector<Field> fields_;     // the extensions, sorted, then path
+  std::string keys_;              // each ended by NUL
   std::vector<uint64_t> key_starts_, first_members_;
   std::vector<Member> members_;
   std::string fingerprint_;
   Remarks remarks_;
-  Stamps stamps_;
-  const std::function<bool()> is_unchanged_;
   ArchiveStreams streams_;
   Streaming streaming_;
-  unsigned store_concurrency_ = 0;  // asked for with each sample
+  unsigned store_concurrency_;  // asked for with each sample
 };
-
-// ---- keeping
-
-// The result of indexing one archive.
-struct Indexed {
-  ArchiveIndex index;
-  std::string_view taken;  // its record, where it is as it was kept
-  std::string record;      // else, if it is settled
-};
-
-Indexed index_one(const std::string& path, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done,
-                  const std::stop_token& stop, const Bounds* bounds) {
-  const int64_t now_ns = file_time_now_ns();  // before its state is asked for
-  KeptState state = kept_state(look_at_archive(path, bounds));
-  Indexed indexed;
-  indexed.taken = kept.find(path, state);
-  if (!indexed.taken.empty()) {
-    auto index = KeptArchives::index_of(indexed.taken);
-    if (index) {
-      indexed.index = std::move(*index);
-      done.fetch_add(state.size, std::memory_order_relaxed);
-      return indexed;
-    }
-    indexed.taken = {};
-  }
-  struct stat status;
-  const UniqueFd fd = open_archive(path, bounds, status);
-  FileView view(fd.get(), "the archive " + path);
-  indexed.index = index_archive(view, path, base_name(path), done, stop);
-  state = kept_state(status);
-  if (keeping && is_settled(state, now_ns)) {
-    indexed.record = KeptArchives::record_of(path, state, indexed.index);
-  }
-  return indexed;
-}
 
 std::string joined(const std::vector<std::string>& texts, std::string_view between) {
   std::string text;
@@ -296,90 +217,23 @@ std::string joined(const std::vector<std::string>& texts, std::string_view betwe
                  "the " + std::to_string(indexes.size()) + " archives of " + path + " hold no sample" + why + ".");
 }
 
-// Indexes all archives by `index_each`, and keeps the indexes under `key`.
-using IndexEach = std::function<Indexed(size_t, const KeptArchives&, bool keeping, std::atomic<uint64_t>& done)>;
-std::unique_ptr<Listing> index_all(Archives archives, uint64_t bytes, const std::filesystem::path& kept_folder,
-                                   const std::string& key, const IndexEach& index_each, const Progress& progress,
-                                   const std::stop_token& stop, KeptUse& use) {
-  const size_t count = archives.paths.size();
-  std::atomic<uint64_t> done{0};
-  std::vector<ArchiveIndex> indexes(count);
-  {
-    KeptFile kept_file(kept_folder, key);
-    const KeptArchives kept(kept_file.read());
-    std::vector<Indexed> all(count);
-    run_parts(
-        count, [&](uint64_t i) { all[i] = index_each(i, kept, kept_file.is_on(), done); },
-        {"bytes of archives", done, bytes}, progress, stop);
-    keep_indexed(kept_file, all, kept.size(), use);
-    for (size_t i = 0; i < all.size(); ++i) indexes[i] = std::move(all[i].index);
-  }
-  if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); })) {
-    refuse_without_sample(indexes, archives.origin);
-  }
-  return std::make_unique<WebDataset>(std::move(archives), std::move(indexes));
-}
-
-// The state under which an archive's index is kept: another content has another one.
-KeptState remote_state(const store::Identity& identity) {
-  return {static_cast<uint64_t>(identity.changed), identity.size, 0, 0};
-}
-
-Indexed index_remote(const RemoteArchive& archive, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done,
-                     const std::stop_token& stop) {
-  const KeptState state = remote_state(archive.identity);
-  Indexed indexed;
-  indexed.taken = archive.identity.changed == 0 ? std::string_view() : kept.find(archive.uri, state);
-  if (!indexed.taken.empty()) {
-    if (auto index = KeptArchives::index_of(indexed.taken)) {
-      indexed.index = std::move(*index);
-      done.fetch_add(state.size, std::memory_order_relaxed);
-      return indexed;
-    }
-    indexed.taken = {};
-  }
-  store::ObjectView view(*archive.store, archive.object, archive.identity, stop);
-  indexed.index = index_archive(view, archive.uri, base_name(archive.uri), done, stop);
-  if (keeping && archive.identity.changed != 0)
-    indexed.record = KeptArchives::record_of(archive.uri, state, indexed.index);
-  return indexed;
-}
-
-bool are_same(const std::vector<RemoteArchive>& a, const std::vector<RemoteArchive>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const RemoteArchive& one, const RemoteArchive& other) { return one.is_same(other); });
-}
-
 }  // namespace
 
-std::unique_ptr<Listing> open_webdataset(const std::vector<std::string>& uris, const Progress& progress,
-                                         const std::stop_token& stop, const std::filesystem::path& kept_folder,
-                                         KeptUse& use, const Bounds* bounds) {
-  FoundArchives found = find_archives(uris, stop, bounds);
-  const std::vector<std::string> paths = found.paths;
-  const IndexEach index_each = [&](size_t i, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done) {
-    return index_one(paths[i], kept, keeping, done, stop, bounds);
+std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening) {
+  DataFiles archives = find_data_files(opening.uris, {}, opening.places, opening.stop);
+  const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
+    return index_archive(view, file.name, base_name(file.name), done, opening.stop);
   };
-  return index_all({std::move(found.paths), joined(uris, ", "), std::move(found.stamps)}, found.bytes, kept_folder,
-                   "webdataset\n" + joined(uris, "\n"), index_each, progress, stop, use);
-}
-
-std::unique_ptr<Listing> open_remote_webdataset(const RemoteSource& source, const Progress& progress,
-                                                const std::stop_token& stop, const std::filesystem::path& kept_folder,
-                                                KeptUse& use) {
-  const std::vector<RemoteArchive> found = find_remote_archives(source.uris, *source.shared_stores, stop);
-  Archives archives{{}, joined(source.uris, ", "), {}, found, {}, source.access};
-  uint64_t bytes = 0;
-  for (const RemoteArchive& archive : found) archives.paths.push_back(archive.uri), bytes += archive.identity.size;
-  // A check asks the same stores in the same way.
-  archives.is_unchanged = [uris = source.uris, before = found, stores = source.shared_stores] {
-    return are_same(find_remote_archives(uris, *stores, {}), before);
-  };
-  const IndexEach index_each = [&](size_t i, const KeptArchives& kept, bool keeping, std::atomic<uint64_t>& done) {
-    return index_remote(found[i], kept, keeping, done, stop);
-  };
-  return index_all(std::move(archives), bytes, kept_folder, "webdataset\n" + joined(source.uris, "\n"), index_each,
-                   progress, stop, use);
+  const auto keep = [](const ArchiveIndex& index) { return kept_bytes_of(index); };
+  const auto take = [](std::string_view bytes, const DataFile& file) { return archive_index_in(bytes, file.bytes); };
+  constexpr FileKind kArchives;
+  std::vector<ArchiveIndex> indexes = index_files<ArchiveIndex>(
+      archives, opening.indexing(kArchives, "webdataset", "bytes of archives"), {read, keep, take});
+  const std::string origin = joined(opening.uris, ", ");
+  if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); }))
+    refuse_without_sample(indexes, origin);
+  return std::make_unique<WebDataset>(std::move(archives), std::move(indexes), origin,
+                                      ArchiveAccess{opening.spec.streams_archives, opening.spec.stream_bytes_max});
 }
 
 }  // namespace spdld::source

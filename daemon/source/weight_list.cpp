@@ -2,7 +2,7 @@
 
 #include <charconv>
 #include <deque>
-#include <optional>
+#include <limits>
 
 #include "config/document.h"
 #include "daemon/base/result.h"
@@ -17,6 +17,14 @@ std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
+}
+
+// As std::from_chars has it. None: it is no number; a number that is too large or small for a double is a NaN.
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || end != text.data() + text.size() || error == std::errc::invalid_argument) return std::nullopt;
+  return error == std::errc() ? number : std::numeric_limits<double>::quiet_NaN();
 }
 
 class WeightLines {
@@ -102,20 +110,16 @@ class WeightLines {
                                   : " as the first line has them."));
     }
     lines_.push_back({columns_.front(), number});
-    weights_.push_back(weight_of(trimmed(columns_[place_]), number));
+    weights_.push_back(weight_of(columns_[place_], number));
   }
 
   double weight_of(std::string_view text, uint64_t number) const {
-    double weight = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
-    const bool is_number = end == text.data() + text.size() && !text.empty() && error != std::errc::invalid_argument;
-    if (is_number && error == std::errc() && weight == 0) return 0;  // and -0 as well
-    if (is_number && error == std::errc() && weight >= kSampleWeightMin && weight <= kSampleWeightMax) return weight;
-    refuse(number, "a weight must be 0 or a number from 1e-200 to 1e200" +
-                       std::string(!is_number && lines_.size() == 1 && column_.empty()
-                                       ? "; where the first line names the columns, say which one has the weights "
-                                         "(order.weights_column)."
-                                       : "."));
+    if (const auto weight = sample_weight_in(text)) return *weight;
+    const bool may_be_header = lines_.size() == 1 && column_.empty() && !number_in(trimmed(text));
+    refuse(number, "a weight must be " + std::string(kSampleWeightRule) +
+                       (may_be_header ? "; where the first line names the columns, say which one has the weights "
+                                        "(order.weights_column)."
+                                      : "."));
   }
 
   const std::string what_;
@@ -128,6 +132,12 @@ class WeightLines {
 };
 
 }  // namespace
+
+std::optional<double> sample_weight_in(std::string_view text) {
+  const std::optional<double> weight = number_in(trimmed(text));
+  if (!weight || !is_sample_weight(*weight)) return std::nullopt;
+  return *weight == 0 ? 0 : *weight;  // -0 is 0
+}
 
 std::vector<double> read_sample_weights(const std::string& path, std::string_view column, std::string_view key,
                                         const Listing& listing, Stamps& stamps, const std::stop_token& stop) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -19,8 +20,12 @@ namespace spdld::source {
 // A weight is 0 or between these bounds: within them the arithmetic on weights loses nothing.
 inline constexpr double kSampleWeightMin = 1e-200, kSampleWeightMax = 1e200;
 
-// Stands for the weight of a sample that no line names.
-inline constexpr double kNoWeight = -1;
+inline constexpr std::string_view kSampleWeightRule = "0 or a number from 1e-200 to 1e200";
+constexpr bool is_sample_weight(double weight) {
+  return weight == 0 || (weight >= kSampleWeightMin && weight <= kSampleWeightMax);
+}
+// The weight that a text is, blanks around it left out; none: it is no weight.
+std::optional<double> sample_weight_in(std::string_view text);
 
 // The weights by id, for the whole listing: 8 bytes a sample. `key` ("order.weights") stands in messages; the file's
 // state is added to `stamps`. Throws SetupError: the file can't be read or is too large, has no such column, a line has

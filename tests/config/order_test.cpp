@@ -56,6 +56,29 @@ TEST_CASE("lists of samples are taken from the pipeline's folder", "[config]") {
   CHECK(canonical_of("") == canonical_of("shuffle = true\nepochs = 1"));
 }
 
+TEST_CASE("weights are a column's of a manifest, and of no other source", "[config]") {
+  const auto load = [](const std::string& type, const std::string& order) {
+    return load_pipeline_json(
+        R"({"name": "p", "source": {"type": ")" + type + R"(", "uri": "/m"}, "order": {)" + order +
+            R"(}, "output": [{"name": "x", "from": "__key__", "ops": [{"op": "bytes"}], "ragged": )"
+            R"(true, "length_max": 9}], "batch": {"size": 1}})",
+        "p");
+  };
+  const auto loaded = load("manifest", R"("weights": "column", "weights_column": "w", "weights_default": 2)");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  CHECK(loaded.value->order.weights == kWeightsByColumn);
+  CHECK(loaded.value->sources.front().weights_column == "w");
+  CHECK_FALSE(loaded.value->order.has_weights_file());
+  const auto again = load_pipeline_json(full_json(*loaded.value), "again");
+  REQUIRE(again);
+  CHECK(again.value->sources.front().weights_column == "w");
+  CHECK_THAT(load("manifest", R"("weights": "column")").sentences(), Catch::Contains("needs weights_column"));
+  CHECK_THAT(load("mds", R"("weights": "column", "weights_column": "w")").sentences(),
+             Catch::Contains("a source of type \"manifest\" has columns of weights"));
+  CHECK(order_of("weights = \"./column\"\nweights_column = \"w\"").weights == "/files/column");
+}
+
 TEST_CASE("weights are a file's, with a column's name or without, or the classes'", "[config]") {
   const auto plain = order_of("weights = \"w.tsv\"");
   CHECK(plain.weights == "/files/w.tsv");
@@ -132,8 +155,9 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
       {"weights_column = \"w\"", {7, "order.weights_column", "may only stand beside weights"}},
       {"weights_default = 1", {7, "order.weights_default", "may only stand beside weights"}},
       {"replacement = true", {7, "order.replacement", "may only stand beside weights"}},
-      {"weights = \"class\"\nweights_column = \"w\"", {8, "order.weights_column", "beside a file of weights"}},
-      {"weights = \"class\"\nweights_default = 1", {8, "order.weights_default", "beside a file of weights"}},
+      {"weights = \"class\"\nweights_column = \"w\"",
+       {8, "order.weights_column", "beside a file or column of weights"}},
+      {"weights = \"class\"\nweights_default = 1", {8, "order.weights_default", "beside a file or column of weights"}},
       {"weights = \"w\"\nweights_column = \"\"", {8, "order.weights_column", "must name a column"}},
       {"weights = \"w\"\nweights_default = -1",
        {8, "order.weights_default", "a number from 0 to 1000000000000000, not -1"}},

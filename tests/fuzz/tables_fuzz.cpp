@@ -1,8 +1,6 @@
 // Feeds arbitrary bytes to the readers of tables: the first byte chooses one. Whatever the bytes are, rows lie in the
 // file, and values lie in their rows.
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +18,6 @@
 #include "daemon/source/tables/manifest_index.h"
 #include "daemon/source/tables/mds.h"
 #include "daemon/source/tables/tfrecord.h"
-#include "proto/unique_fd.h"
 
 namespace {
 
@@ -47,13 +44,27 @@ void take_all(const store::Packing& packing, Bytes holder, uint32_t fields) {
   }
 }
 
+class BytesView final : public store::View {
+ public:
+  explicit BytesView(Bytes bytes) : bytes_(bytes) {}
+  uint64_t size() const override { return bytes_.size(); }
+  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
+    const Bytes part = bytes_.subspan(std::min<uint64_t>(offset, bytes_.size()));
+    const uint64_t count = std::min(part.size(), to.size());
+    if (count > 0) std::memcpy(to.data(), part.data(), count);
+    return count;
+  }
+
+ private:
+  const Bytes bytes_;
+};
+
 template <typename Read>
 void index_file(Bytes bytes, const Read& read, const store::Packing* packing, uint32_t fields) {
-  const UniqueFd file(::memfd_create("table", MFD_CLOEXEC));
-  if (!file || ::write(file.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
+  BytesView file(bytes);
   std::atomic<uint64_t> done{0};
   try {
-    const TableIndex index = read(file.get(), done);
+    const TableIndex index = read(file, done);
     const auto again = index_in(kept_bytes_of(index), bytes.size());
     require(again && again->offsets == index.offsets && again->lengths == index.lengths);
     for (uint64_t row = 0; row < index.rows(); ++row) {
@@ -65,22 +76,22 @@ void index_file(Bytes bytes, const Read& read, const store::Packing* packing, ui
 }
 
 void read_manifest(Bytes bytes, ManifestFormat format) {
-  const ManifestColumns columns{{"f"}, {"b"}, "c", "k"};
+  const ManifestColumns columns{{"f"}, {"b"}, "c", "k", "w"};
   const ManifestColumns none;
   const CsvRows csv(separator_of(format), 4, {{"f", false, 0}, {"b", true, 1}, {"c", false, 2}, {"k", false, 3}});
   const JsonRows json({{"f", false, {}}, {"b", true, {}}});
   const store::Packing& rows = format == ManifestFormat::kJsonLines ? static_cast<const store::Packing&>(json) : csv;
   for (const ManifestColumns* wanted : {&columns, &none}) {
-    const auto read = [&](int fd, std::atomic<uint64_t>& done) {
-      return index_manifest(fd, "fuzz", format, *wanted, done, std::stop_token());
+    const auto read = [&](store::View& file, std::atomic<uint64_t>& done) {
+      return index_manifest(file, "fuzz", format, *wanted, done, std::stop_token());
     };
     index_file(bytes, read, &rows, 2);
   }
 }
 
 void read_records(Bytes bytes) {
-  const auto read = [](int fd, std::atomic<uint64_t>& done) {
-    return index_tfrecord(fd, "fuzz", done, std::stop_token());
+  const auto read = [](store::View& file, std::atomic<uint64_t>& done) {
+    return index_tfrecord(file, "fuzz", done, std::stop_token());
   };
   const ExampleRecords records({"a", "b"});
   index_file(bytes, read, &records, 2);
@@ -100,8 +111,8 @@ void read_example(Bytes bytes) {
 void read_shard(Bytes bytes) {
   MdsShard shard{"fuzz", bytes.empty() ? 0 : uint64_t{bytes[0]}, 0, {}};
   const MdsRows rows({{"a", "bytes", {}}, {"b", "int", 8}, {"c", "str", {}}});
-  const auto read = [&](int fd, std::atomic<uint64_t>& done) {
-    return index_mds(fd, "fuzz", shard, done, std::stop_token());
+  const auto read = [&](store::View& file, std::atomic<uint64_t>& done) {
+    return index_mds(file, "fuzz", shard, done, std::stop_token());
   };
   index_file(bytes, read, &rows, 3);
   take_all(rows, bytes, 3);

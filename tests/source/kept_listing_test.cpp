@@ -12,6 +12,7 @@
 #include "daemon/source/kept_archives.h"
 #include "daemon/source/kept_file.h"
 #include "daemon/source/kept_folders.h"
+#include "daemon/source/kept_records.h"
 #include "tests/source/temp_folder.h"
 #include "tests/support/tar_writer.h"
 
@@ -343,16 +344,20 @@ TEST_CASE("records of any bytes are read without harm") {
   }
   index.remarks.add("a remark");
   index.remarks.add_missing("a fault");
-  const std::string archive = KeptArchives::record_of("a.tar", {1, 50'000, 3, 4}, index);
-  REQUIRE(KeptArchives::index_of(archive).has_value());
+  const std::string archive = KeptRecords::record_of("a.tar", {1, 50'000, 3, 4}, kept_bytes_of(index));
+  const auto index_of = [](std::string_view record) {
+    const auto [state, bytes] = KeptRecords::parts_of(record);
+    return archive_index_in(bytes, state.size);
+  };
+  REQUIRE(index_of(archive).has_value());
   uint64_t used = 0;
   for (int i = 0; i < 20'000; ++i) {
     const std::string bytes = mutated(folders, random), record = mutated(archive, random);
     const KeptFolders kept(bytes);
     const KeptFolder* found = kept.find("c1");
     if (found != nullptr) for_each_name(found->pictures, [](std::string_view name) { REQUIRE_FALSE(name.empty()); });
-    KeptArchives archives(record);
-    const auto read = KeptArchives::index_of(record);
+    KeptRecords archives(record);
+    const auto read = index_of(record);
     if (!read) continue;
     ++used;
     REQUIRE(read->first_members.size() == read->key_starts.size());

@@ -232,9 +232,9 @@ TEST_CASE("remote archives are found by name, braces, wildcards and folder") {
     bucket.store->put(name, name);
   const auto found = [&](const std::vector<std::string>& uris) {
     std::vector<std::string> objects;
-    for (const RemoteArchive& archive : find_remote_archives(uris, *bucket.places.stores, {})) {
+    for (const DataFile& archive : find_remote_archives(uris, *bucket.places.stores, {})) {
       CHECK(archive.identity == bucket.store->identity(archive.object));
-      CHECK(archive.uri == "s3://bucket/" + archive.object);
+      CHECK(archive.name == "s3://bucket/" + archive.object);
       objects.push_back(archive.object);
     }
     return objects;

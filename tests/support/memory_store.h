@@ -29,7 +29,8 @@ class MemoryStore final : public store::Store {
     std::string after;
   };
 
-  explicit MemoryStore(std::string bucket = "bucket") : bucket_(std::move(bucket)), thread_([this] { run(); }) {}
+  explicit MemoryStore(std::string bucket = "bucket", std::string scheme = "s3")
+      : scheme_(std::move(scheme)), bucket_(std::move(bucket)), thread_([this] { run(); }) {}
   ~MemoryStore() override {
     {
       const std::scoped_lock lock(mutex_);
@@ -101,7 +102,9 @@ class MemoryStore final : public store::Store {
     }
     changed_.notify_all();
   }
-  std::string uri_of(std::string_view object) const override { return "s3://" + bucket_ + "/" + std::string(object); }
+  std::string uri_of(std::string_view object) const override {
+    return scheme_ + "://" + bucket_ + "/" + std::string(object);
+  }
   unsigned concurrency() const override { return 8; }
 
  private:
@@ -216,7 +219,7 @@ class MemoryStore final : public store::Store {
     }
   }
 
-  const std::string bucket_;
+  const std::string scheme_, bucket_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Object> objects_;  // under the mutex, as the following

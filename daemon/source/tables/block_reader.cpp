@@ -1,35 +1,19 @@
 #include "daemon/source/tables/block_reader.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 
 #include "daemon/base/result.h"
-#include "daemon/source/archive_search.h"
-#include "daemon/source/bounds.h"
 #include "daemon/source/parts.h"
-#include "daemon/source/trouble.h"
 
 namespace spdld::source {
-UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const FileKind& kind, struct stat& status) {
-  UniqueFd fd(open_file(bounds, path.c_str()));
-  const int error_number = fd && ::fstat(fd.get(), &status) == 0 ? 0 : errno;
-  if (error_number != 0) refuse_archive(path, "opened", error_number, kind);
-  if (!S_ISREG(status.st_mode)) refuse_not_archive(path, kind);
-  return fd;
-}
 
-BlockReader::BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop,
+// A block of a small file holds the file, and tells its end.
+BlockReader::BlockReader(store::View& file, std::atomic<uint64_t>& done, const std::stop_token& stop,
                          size_t block_bytes)
-    : fd_(fd), path_(path), done_(done), stop_(stop), block_bytes_(block_bytes) {
-  // A block of a small file holds the file, and tells its end.
-  struct stat status;
-  if (::fstat(fd, &status) == 0 && status.st_size >= 0)
-    block_bytes_ = std::min(block_bytes, static_cast<size_t>(status.st_size) + 1);
-  if (block_bytes == kBlockBytes) ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-}
+    : file_(file),
+      done_(done),
+      stop_(stop),
+      block_bytes_(static_cast<size_t>(std::min<uint64_t>(block_bytes, file.size() + 1))) {}
 
 bool BlockReader::more() {
   check_stop(stop_);
@@ -37,15 +21,10 @@ bool BlockReader::more() {
   begin_ = 0;
   const size_t before = block_.size(), wanted = std::max(block_bytes_, before);
   block_.resize(before + wanted);
-  size_t got = 0;
-  while (got < wanted) {
-    const ssize_t n =
-        ::pread(fd_, block_.data() + before + got, wanted - got, static_cast<off_t>(offset_ + before + got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw SetupError(setup_trouble(errno), path_ + " can't be read: " + error_words(errno) + ".");
-    if (n == 0) break;
-    got += static_cast<size_t>(n);
-  }
+  const std::span<uint8_t> to(reinterpret_cast<uint8_t*>(block_.data()) + before, wanted);
+  const Result<uint64_t> read = file_.read(offset_ + before, to);
+  if (!read) throw SetupError(read.error().trouble, read.error().message);
+  const auto got = static_cast<size_t>(*read);
   block_.resize(before + got);
   if (got < wanted) is_at_end_ = true;
   return got > 0;

@@ -1,8 +1,6 @@
-// Reads a file from its start to its end, in blocks, for an index: the text that is in memory grows until a whole row
-// of it is there. One thread.
+// Reads a file or an object from its start to its end, in blocks, for an index: the text that is in memory grows until
+// a whole row of it is there. One thread.
 #pragma once
-
-#include <sys/stat.h>
 
 #include <atomic>
 #include <cstdint>
@@ -10,22 +8,16 @@
 #include <string>
 #include <string_view>
 
-#include "proto/unique_fd.h"
+#include "daemon/store/view.h"
 
 namespace spdld::source {
-
-class Bounds;
-struct FileKind;
-
-// Opens one of a table's files. Throws SetupError where it can't be opened, leads out of `bounds`, or is no file.
-UniqueFd open_table_file(const std::string& path, const Bounds* bounds, const FileKind& kind, struct stat& status);
 
 class BlockReader {
  public:
   static constexpr size_t kBlockBytes = 1 << 20;
   // Borrows all of these. `done` counts the bytes that the reader has passed. Smaller blocks suit files whose
   // reader skips most bytes.
-  BlockReader(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop,
+  BlockReader(store::View& file, std::atomic<uint64_t>& done, const std::stop_token& stop,
               size_t block_bytes = kBlockBytes);
 
   // The bytes from offset() on that are in memory.
@@ -41,11 +33,10 @@ class BlockReader {
   bool is_at_end() const { return is_at_end_; }  // more() has said so
 
  private:
-  const int fd_;
-  const std::string& path_;
+  store::View& file_;
   std::atomic<uint64_t>& done_;
   const std::stop_token& stop_;
-  size_t block_bytes_;
+  const size_t block_bytes_;
   std::string block_;
   size_t begin_ = 0;     // of text(), in block_
   uint64_t offset_ = 0;  // of text(), in the file

@@ -6,10 +6,10 @@
 
 namespace spdld::source {
 
-IndexedRows::IndexedRows(TableFiles files, Stamps stamps, std::vector<Field> fields,
+IndexedRows::IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::vector<Field> fields,
                          std::unique_ptr<const store::Packing> packing, std::string_view type, const std::string& what,
                          const Remarks& remarks)
-    : TableListing(std::move(files.found.paths), std::move(stamps)), packing_(std::move(packing)) {
+    : TableListing(std::move(files)), packing_(std::move(packing)) {
   fields_ = std::move(fields);
   Fingerprint fingerprint;
   fingerprint.add_text(type);
@@ -19,14 +19,14 @@ IndexedRows::IndexedRows(TableFiles files, Stamps stamps, std::vector<Field> fie
   }
   fields_.push_back({std::string(config::kTableNameField), FieldKind::kText});
   remarks_.add_all(remarks);
-  for (size_t i = 0; i < files.indexes.size(); ++i) {
-    TableIndex& index = files.indexes[i];
+  for (size_t i = 0; i < indexes.size(); ++i) {
+    TableIndex& index = indexes[i];
     add_file(index.rows());
     remarks_.add_all(index.remarks);
     fingerprint.add_text(file_name(i));
     fingerprint.add_number(index.rows());
     fingerprint.add_text(index.content);
-    files_.push_back({files.file_bytes[i], std::move(index.offsets), std::move(index.lengths)});
+    rows_.push_back({std::move(index.offsets), std::move(index.lengths)});
   }
   fingerprint_ = fingerprint.digits();
   if (size() != 0) return;
@@ -37,20 +37,17 @@ IndexedRows::IndexedRows(TableFiles files, Stamps stamps, std::vector<Field> fie
 Locator IndexedRows::locate(uint64_t sample, FieldId field) const {
   if (field + size_t{1} >= fields_.size()) return {};  // the last one is the name
   const size_t number = file_of(sample);
-  const File& file = files_[number];
   const uint64_t row = sample - first_of(number);
-  return {.path = file_path(number),
-          .offset = file.offsets[row],
-          .length = static_cast<int64_t>(file.lengths[row]),
-          .object_bytes = file.bytes,
-          .packing = packing_.get(),
-          .packed = field};
+  Locator locator = place_in(number, rows_[number].offsets[row], rows_[number].lengths[row]);
+  locator.packing = packing_.get();
+  locator.packed = field;
+  return locator;
 }
 
 uint64_t IndexedRows::memory_bytes() const {
-  uint64_t bytes = files_.capacity() * sizeof(File);
-  for (const File& file : files_)
-    bytes += file.offsets.capacity() * sizeof(uint64_t) + file.lengths.capacity() * sizeof(uint32_t);
+  uint64_t bytes = rows_.capacity() * sizeof(Rows);
+  for (const Rows& rows : rows_)
+    bytes += rows.offsets.capacity() * sizeof(uint64_t) + rows.lengths.capacity() * sizeof(uint32_t);
   return bytes;
 }
 

@@ -17,20 +17,20 @@ class IndexedRows final : public TableListing {
  public:
   // `fields`: value number i of `packing` is the field i. Throws SetupError where there is no row at all; `what` is the
   // source, for the sentence.
-  IndexedRows(TableFiles files, Stamps stamps, std::vector<Field> fields, std::unique_ptr<const store::Packing> packing,
-              std::string_view type, const std::string& what, const Remarks& remarks);
+  IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::vector<Field> fields,
+              std::unique_ptr<const store::Packing> packing, std::string_view type, const std::string& what,
+              const Remarks& remarks);
 
   Locator locate(uint64_t sample, FieldId field) const override;
   bool lacks(uint64_t, FieldId) const override { return false; }  // fetching a row finds it out
   uint64_t memory_bytes() const override;
 
  private:
-  struct File {
-    uint64_t bytes;
+  struct Rows {
     std::vector<uint64_t> offsets;
     std::vector<uint32_t> lengths;
   };
-  std::vector<File> files_;
+  std::vector<Rows> rows_;  // of each file
   std::unique_ptr<const store::Packing> packing_;
 };
 

@@ -9,6 +9,7 @@
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/manifest_index.h"
+#include "daemon/source/tables/named_files.h"
 #include "daemon/source/tables/table_listing.h"
 
 namespace spdld::source {
@@ -29,10 +30,9 @@ ManifestFormat format_of(const std::string& path, const std::string& wanted) {
 
 class Manifest final : public TableListing {
  public:
-  Manifest(TableFiles files, const std::string& wanted_format, ManifestColumns columns)
-      : TableListing(std::move(files.found.paths), std::move(files.found.stamps)),
-        columns_(std::move(columns)),
-        indexes_(std::move(files.indexes)) {
+  Manifest(DataFiles files, std::vector<TableIndex> indexes, const std::string& wanted_format, ManifestColumns columns,
+           const Places& places, const std::stop_token& stop)
+      : TableListing(std::move(files)), columns_(std::move(columns)), indexes_(std::move(indexes)), stores_(places) {
     make_fields();
     Fingerprint fingerprint;
     fingerprint.add_text("manifest");
@@ -47,9 +47,10 @@ class Manifest final : public TableListing {
       fingerprint.add_text(file_name(i));
       fingerprint.add_number(index.rows());
       fingerprint.add_text(index.content);
-      add_rows(index, file_path(i), files.file_bytes[i], format_of(file_path(i), wanted_format));
+      add_rows(index, i, format_of(file(i).name, wanted_format), stop);
     }
     fingerprint_ = fingerprint.digits();
+    store_concurrency_ = std::max(store_concurrency_, stores_.concurrency());
     if (!columns_.classes.empty()) unite_classes();
   }
 
@@ -57,26 +58,24 @@ class Manifest final : public TableListing {
     if (field >= columns_of_fields_) return {};
     const size_t file = file_of(sample);
     const uint64_t row = sample - first_of(file);
-    const TableIndex& index = indexes_[file];
-    const File& own = files_[file];
-    if (const auto held = held_[field]) {
-      const std::string_view path = index.texts[*held][row];
-      return {.path = path, .folder = path.starts_with('/') ? std::string_view() : own.folder};
-    }
+    if (const auto named = named_[field]) return files_[file].named[*named].locate(row);
     if (lacks_value(file, row, field)) return {};
-    return {.path = file_path(file),
-            .offset = index.offsets[row],
-            .length = static_cast<int64_t>(index.lengths[row]),
-            .object_bytes = own.bytes,
-            .packing = own.rows.get(),
-            .packed = field};
+    Locator locator = place_in(file, indexes_[file].offsets[row], indexes_[file].lengths[row]);
+    locator.packing = files_[file].rows.get();
+    locator.packed = field;
+    return locator;
   }
   bool lacks(uint64_t sample, FieldId field) const override {
     if (field >= columns_of_fields_) return false;
     const size_t file = file_of(sample);
     const uint64_t row = sample - first_of(file);
-    if (const auto held = held_[field]) return indexes_[file].texts[*held][row].empty();
-    return lacks_value(file, row, field);
+    const auto named = named_[field];
+    return named ? files_[file].named[*named].lacks(row) : lacks_value(file, row, field);
+  }
+  bool has_weights() const override { return !columns_.weights.empty(); }
+  double weight(uint64_t sample) const override {
+    const size_t file = file_of(sample);
+    return indexes_[file].weights[sample - first_of(file)];
   }
   int64_t integer(uint64_t sample, FieldId) const override {
     const size_t file = file_of(sample);
@@ -93,21 +92,22 @@ class Manifest final : public TableListing {
   uint64_t memory_bytes() const override {
     uint64_t bytes = 0;
     for (const TableIndex& index : indexes_) {
-      bytes += index.offsets.capacity() * sizeof(uint64_t) +
+      bytes += index.offsets.capacity() * sizeof(uint64_t) + index.weights.capacity() * sizeof(double) +
                (index.lengths.capacity() + index.class_of.capacity()) * sizeof(uint32_t);
       for (const RowSet& rows : index.absent) bytes += rows.memory_bytes();
       for (const TextColumn& column : index.texts) bytes += column.memory_bytes();
     }
+    for (const File& file : files_)
+      for (const NamedFiles& named : file.named) bytes += named.memory_bytes();
     return bytes;
   }
   std::span<const std::string> classes() const override { return classes_; }
 
  private:
   struct File {
-    std::string folder;  // ends in '/'
-    uint64_t bytes;
-    std::unique_ptr<const store::Packing> rows;
-    std::vector<std::optional<size_t>> columns;  // by field: its column here
+    std::unique_ptr<const store::Packing> rows = {};
+    std::vector<std::optional<size_t>> columns = {};  // by field: its column here
+    std::vector<NamedFiles> named = {};               // of the columns of files, in their order
   };
 
   static bool is_among(const std::vector<std::string>& names, const std::string& name) {
@@ -129,14 +129,18 @@ class Manifest final : public TableListing {
     for (const Field& field : fields_) {
       const auto& files = columns_.files;
       const auto place = std::find(files.begin(), files.end(), field.name);
-      held_.push_back(place == files.end() ? std::nullopt : std::optional(static_cast<size_t>(place - files.begin())));
+      named_.push_back(place == files.end() ? std::nullopt : std::optional(static_cast<size_t>(place - files.begin())));
     }
     if (!columns_.classes.empty()) fields_.push_back({std::string(kClassField), FieldKind::kInteger});
     fields_.push_back({std::string(config::kTableNameField), FieldKind::kText});
   }
 
-  void add_rows(const TableIndex& index, const std::string& path, uint64_t bytes, ManifestFormat format) {
-    File file{path.substr(0, path.rfind('/') + 1), bytes, nullptr, {}};
+  // Takes the texts of the columns of files.
+  void add_rows(TableIndex& index, size_t number, ManifestFormat format, const std::stop_token& stop) {
+    File& file = files_.emplace_back();
+    for (size_t i = 0; i < columns_.files.size(); ++i)
+      file.named.emplace_back(std::exchange(index.texts[i], {}), TableListing::file(number), columns_.files[i], stores_,
+                              stop);
     std::vector<ManifestField> fields;
     for (size_t i = 0; i < columns_of_fields_; ++i) {
       const std::string& name = fields_[i].name;
@@ -151,7 +155,6 @@ class Manifest final : public TableListing {
     } else {
       file.rows = std::make_unique<CsvRows>(separator_of(format), index.columns.size(), std::move(fields));
     }
-    files_.push_back(std::move(file));
   }
 
   bool lacks_value(size_t file, uint64_t row, FieldId field) const {
@@ -180,33 +183,37 @@ class Manifest final : public TableListing {
 
   const ManifestColumns columns_;
   std::vector<TableIndex> indexes_;  // of the files
+  NamedStores stores_;
   std::vector<File> files_;
-  size_t columns_of_fields_ = 0;             // fields_ begins with so many columns
-  std::vector<std::optional<size_t>> held_;  // by field: the place among an index's texts of a column of files
+  size_t columns_of_fields_ = 0;              // fields_ begins with so many columns
+  std::vector<std::optional<size_t>> named_;  // by field: the place among the columns of files
   std::vector<std::string> classes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Listing> open_manifest(const TableOpening& opening) {
+std::unique_ptr<Listing> open_manifest(const SourceOpening& opening) {
   const std::string format = opening.text("format");
   ManifestColumns columns{config::names_in(opening.text("files")), config::names_in(opening.text("base64")),
-                          opening.text("class"), opening.text("key")};
-  std::string key = "manifest\n" + format;
+                          opening.text("class"), opening.text("key"), opening.spec.weights_column};
+  std::string key = "manifest 2\n" + format;
   for (const std::string_view name : {"files", "base64", "class", "key"}) key += '\n' + opening.text(name);
-  const auto read = [&](int fd, const std::string& path, std::atomic<uint64_t>& done) {
-    return index_manifest(fd, path, format_of(path, format), columns, done, opening.stop);
+  key += '\n' + columns.weights;
+  DataFiles files = find_data_files(opening.uris, kManifests, opening.places, opening.stop);
+  const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
+    return index_manifest(view, file.name, format_of(file.name, format), columns, done, opening.stop);
   };
-  TableFiles files = index_files({opening.uris, kManifests, key, "bytes of manifests", read}, opening.progress,
-                                 opening.stop, opening.kept, opening.use, opening.bounds);
+  std::vector<TableIndex> indexes =
+      index_files(files, opening.indexing(kManifests, std::move(key), "bytes of manifests"), table_way(read));
   uint64_t rows = 0;
   std::string why;
-  for (const TableIndex& index : files.indexes) {
+  for (const TableIndex& index : indexes) {
     rows += index.rows();
     if (why.empty() && !index.remarks.all().first.empty()) why = " (" + index.remarks.all().first.front() + ")";
   }
   if (rows == 0) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no row" + why + ".");
-  return std::make_unique<Manifest>(std::move(files), format, std::move(columns));
+  return std::make_unique<Manifest>(std::move(files), std::move(indexes), format, std::move(columns), opening.places,
+                                    opening.stop);
 }
 
 }  // namespace spdld::source

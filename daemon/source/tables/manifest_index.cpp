@@ -10,6 +10,7 @@
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/block_reader.h"
+#include "daemon/source/weight_list.h"
 
 namespace spdld::source {
 namespace {
@@ -17,19 +18,6 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
-
-// "s3" of "s3://bucket/a.jpg"; empty for a path.
-std::string_view scheme_of(std::string_view text) {
-  const size_t colon = text.find("://");
-  if (colon == std::string_view::npos || colon == 0) return {};
-  const auto is_of_scheme = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-' ||
-           c == '.';
-  };
-  return std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), is_of_scheme)
-             ? text.substr(0, colon)
-             : std::string_view();
-}
 
 // A value of a row, with nothing left to decode; null: the row has none.
 using Plain = std::optional<std::string>;
@@ -41,6 +29,7 @@ class ManifestIndexer {
     held_ = columns.files;
     if (!columns.key.empty()) held_.push_back(columns.key);
     index_.texts.resize(held_.size());
+    if (!columns.weights.empty()) held_.push_back(columns.weights);  // held as numbers
     values_.resize(held_.size());
   }
 
@@ -249,15 +238,13 @@ class ManifestIndexer {
   void add_row(uint64_t bytes) {
     if (bytes > kManifestRowBytesMax)
       return lose("has more than " + std::to_string(kManifestRowBytesMax) + " bytes", bytes);
-    const bool has_key = columns_.key.empty() || (values_.back() && !values_.back()->empty());
-    if (!has_key) return lose("has no text in the column " + columns_.key + ", which names the samples", bytes);
-    if (!columns_.classes.empty() && (!class_ || class_->empty()))
+    if (!columns_.key.empty() && !has_text(values_[columns_.files.size()]))
+      return lose("has no text in the column " + columns_.key + ", which names the samples", bytes);
+    if (!columns_.classes.empty() && !has_text(class_))
       return lose("has no value in the column " + columns_.classes + ", which is the sample's class", bytes);
-    for (size_t i = 0; i < held_.size(); ++i) {
-      if (!values_[i]) continue;
-      if (values_[i]->find('\0') != std::string::npos) return lose("has a NUL in the column " + held_[i], bytes);
-      if (i < columns_.files.size()) check_path(*values_[i], held_[i]);
-    }
+    for (size_t i = 0; i < held_.size(); ++i)
+      if (values_[i] && values_[i]->find('\0') != std::string::npos)
+        return lose("has a NUL in the column " + held_[i], bytes);
     if (format_ == ManifestFormat::kJsonLines) {
       absent_.clear();
       note_absent();
@@ -265,19 +252,22 @@ class ManifestIndexer {
     const uint64_t row = index_.rows();
     index_.absent.resize(index_.columns.size());
     for (const size_t column : absent_) index_.absent[column].add(row);
-    for (size_t i = 0; i < held_.size(); ++i) index_.texts[i].add(values_[i].value_or(std::string()));
+    for (size_t i = 0; i < index_.texts.size(); ++i) index_.texts[i].add(values_[i].value_or(std::string()));
+    if (!columns_.weights.empty()) index_.weights.push_back(weight_of(values_.back()));
     if (!columns_.classes.empty()) index_.class_of.push_back(class_number(*class_));
     index_.add_row(reader_.offset(), bytes);
     pass(bytes);
   }
 
-  // The one place that decides which files a manifest may name.
-  void check_path(const std::string& text, const std::string& column) const {
-    const std::string_view scheme = scheme_of(text);
-    if (scheme.empty()) return;
-    refuse(path_ + ", row " + std::to_string(index_.rows()) + ": the column \"" + config::printable(column) +
-           "\" names a file by a url, and this build reads no " + std::string(scheme) +
-           ":// in a manifest: give paths of local files.");
+  static bool has_text(const Plain& value) { return value && !value->empty(); }
+
+  double weight_of(const Plain& value) const {
+    if (!has_text(value)) return kNoWeight;
+    const std::optional<double> weight = sample_weight_in(*value);
+    if (weight) return *weight;
+    refuse(path_ + ", row " + std::to_string(index_.rows()) + ": the column \"" + config::printable(columns_.weights) +
+           "\" has " + config::printable(*value, 40) + ", and a weight must be " + std::string(kSampleWeightRule) +
+           '.');
   }
 
   uint32_t class_number(const std::string& text) {
@@ -333,9 +323,9 @@ class ManifestIndexer {
 
 }  // namespace
 
-TableIndex index_manifest(int fd, const std::string& path, ManifestFormat format, const ManifestColumns& columns,
-                          std::atomic<uint64_t>& done, const std::stop_token& stop) {
-  BlockReader reader(fd, path, done, stop);
+TableIndex index_manifest(store::View& file, const std::string& path, ManifestFormat format,
+                          const ManifestColumns& columns, std::atomic<uint64_t>& done, const std::stop_token& stop) {
+  BlockReader reader(file, done, stop);
   return ManifestIndexer(reader, path, format, columns).run();
 }
 

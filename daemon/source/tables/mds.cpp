@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/catalogue.h"
+#include "config/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/block_reader.h"
@@ -18,60 +19,89 @@ namespace {
 constexpr FileKind kIndexes = {.noun = "index",
                                .nouns = "folders of MDS shards",
                                .ending = "index.json",
+                               .is_whole_name = true,
                                .advice = ": it must be a folder of MDS shards, with their index.json",
                                .meant = "an index of MDS shards"};
 constexpr FileKind kShards = {
     .noun = "shard", .nouns = "shards", .ending = "", .advice = "", .meant = "a shard of MDS"};
 
-std::string read_index_text(const std::string& path, const TableOpening& opening) {
-  struct stat status;
-  const UniqueFd fd = open_table_file(path, opening.bounds, kIndexes, status);
-  if (static_cast<uint64_t>(status.st_size) > kMdsIndexBytesMax)
-    throw SetupError(Trouble::kLimit,
-                     path + " has more than the limit of " + std::to_string(kMdsIndexBytesMax) + " bytes.");
-  std::atomic<uint64_t> unused{0};
-  BlockReader reader(fd.get(), path, unused, opening.stop);
-  reader.have(kMdsIndexBytesMax);
-  return std::string(reader.text());
+// A shard's name as its index has it, behind the index's folder.
+std::string shard_name(const std::string& index, const std::string& basename) {
+  return index.substr(0, index.rfind('/') + 1) +
+         (config::is_remote(index) ? config::written_in_uri(index, basename) : basename);
+}
+
+// The texts of the indexes, which are kept as they are.
+std::vector<std::string> read_index_texts(DataFiles& indexes, const SourceOpening& opening) {
+  const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
+    if (file.bytes > kMdsIndexBytesMax)
+      throw SetupError(Trouble::kLimit,
+                       file.name + " has more than the limit of " + std::to_string(kMdsIndexBytesMax) + " bytes.");
+    BlockReader reader(view, done, opening.stop);
+    reader.have(kMdsIndexBytesMax);
+    return std::string(reader.text());
+  };
+  KeptUse unused;  // the listing's use counts shards
+  Indexing indexing = opening.indexing(kIndexes, "mds indexes", "bytes of indexes");
+  return index_files<std::string>(
+      indexes,
+      {indexing.kind, indexing.key, indexing.what, indexing.progress, indexing.stop, indexing.kept, unused,
+       indexing.bounds},
+      {read, [](const std::string& text) { return text; },
+       [](std::string_view bytes, const DataFile&) { return std::optional(std::string(bytes)); }});
+}
+
+// The shards of all indexes, in order.
+struct Shards {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, MdsShard> by_name;
+  std::vector<MdsColumn> columns;
+};
+
+Shards shards_of(const DataFiles& indexes, const std::vector<std::string>& texts) {
+  Shards shards;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::string& index = indexes.files[i].name;
+    for (MdsShard& shard : read_mds_index(texts[i], index)) {
+      if (shards.columns.empty()) shards.columns = shard.columns;
+      if (shards.columns != shard.columns)
+        throw SetupError(Trouble::kUsage, index + ": its shard " + shard.name +
+                                              " has other columns than the first shard: all must have the same.");
+      shards.names.push_back(shard_name(index, shard.name));
+      if (!shards.by_name.emplace(shards.names.back(), std::move(shard)).second)
+        throw SetupError(Trouble::kUsage, index + " names the shard " + shards.names.back() + " twice.");
+    }
+  }
+  return shards;
 }
 
 }  // namespace
 
-std::unique_ptr<Listing> open_mds(const TableOpening& opening) {
-  FoundArchives found = find_archives(opening.uris, opening.stop, opening.bounds, kIndexes);
-  std::vector<std::string> paths;
-  std::unordered_map<std::string, MdsShard> shards;  // by path
-  std::vector<MdsColumn> columns;
-  for (const std::string& index : found.paths) {
-    for (MdsShard& shard : read_mds_index(read_index_text(index, opening), index)) {
-      if (columns.empty()) columns = shard.columns;
-      if (columns != shard.columns)
-        throw SetupError(Trouble::kUsage, index + ": its shard " + shard.name +
-                                              " has other columns than the first shard: all must have the same.");
-      paths.push_back(index.substr(0, index.rfind('/') + 1) + shard.name);
-      shards.emplace(paths.back(), std::move(shard));
-    }
-  }
-  if (paths.empty()) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no shard.");
-  const auto read = [&](int fd, const std::string& path, std::atomic<uint64_t>& done) {
-    return index_mds(fd, path, shards.at(path), done, opening.stop);
+std::unique_ptr<Listing> open_mds(const SourceOpening& opening) {
+  DataFiles indexes = find_data_files(opening.uris, kIndexes, opening.places, opening.stop);
+  Shards shards = shards_of(indexes, read_index_texts(indexes, opening));
+  if (shards.names.empty()) throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has no shard.");
+  DataFiles files = name_data_files(shards.names, kShards, opening.places, opening.stop);
+  const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
+    return index_mds(view, file.name, shards.by_name.at(file.name), done, opening.stop);
   };
-  TableFiles files = index_files({paths, kShards, "mds", "bytes of shards", read}, opening.progress, opening.stop,
-                                 opening.kept, opening.use, opening.bounds);
-  for (size_t i = 0; i < paths.size(); ++i)
-    if (files.indexes[i].rows() != shards.at(paths[i]).samples)
-      throw SetupError(Trouble::kContent, paths[i] + " has another number of samples than its index says.");
+  std::vector<TableIndex> places =
+      index_files(files, opening.indexing(kShards, "mds 2", "bytes of shards"), table_way(read));
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i].rows() != shards.by_name.at(files.files[i].name).samples)
+      throw SetupError(Trouble::kContent, files.files[i].name + " has another number of samples than its index says.");
   std::vector<Field> fields;
-  for (const MdsColumn& column : columns) {
+  for (const MdsColumn& column : shards.columns) {
     if (column.name == config::kTableNameField)
       throw SetupError(Trouble::kUsage, config::uris_text(opening.spec) + " has a column " + column.name +
                                             ": give it another name, for this one is the sample's.");
     fields.push_back({column.name, FieldKind::kFetched, values_of_encoding(column.encoding)});
   }
-  Stamps stamps = std::move(files.found.stamps);
-  stamps.add_all(std::move(found.stamps));
-  return std::make_unique<IndexedRows>(std::move(files), std::move(stamps), std::move(fields),
-                                       std::make_unique<MdsRows>(std::move(columns)), "mds",
+  files.is_unchanged = [of_indexes = std::move(indexes.is_unchanged), of_shards = std::move(files.is_unchanged)] {
+    return of_indexes() && of_shards();
+  };
+  return std::make_unique<IndexedRows>(std::move(files), std::move(places), std::move(fields),
+                                       std::make_unique<MdsRows>(std::move(shards.columns)), "mds",
                                        config::uris_text(opening.spec), Remarks());
 }
 

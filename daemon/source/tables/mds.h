@@ -39,7 +39,7 @@ struct MdsShard {
 std::vector<MdsShard> read_mds_index(std::string_view text, const std::string& path);
 
 // Reads the places of a shard's samples. Throws SetupError where the shard can't be read, or is another than `shard`.
-TableIndex index_mds(int fd, const std::string& path, const MdsShard& shard, std::atomic<uint64_t>& done,
+TableIndex index_mds(store::View& file, const std::string& path, const MdsShard& shard, std::atomic<uint64_t>& done,
                      const std::stop_token& stop);
 
 // Takes columns out of samples. Value number i is columns[i].

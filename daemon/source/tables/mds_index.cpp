@@ -159,17 +159,17 @@ std::vector<MdsShard> read_mds_index(std::string_view text, const std::string& p
   return shards;
 }
 
-TableIndex index_mds(int fd, const std::string& path, const MdsShard& shard, std::atomic<uint64_t>& done,
+TableIndex index_mds(store::View& file, const std::string& path, const MdsShard& shard, std::atomic<uint64_t>& done,
                      const std::stop_token& stop) {
-  struct stat status;
-  const uint64_t file_bytes = ::fstat(fd, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+  const uint64_t file_bytes = file.size();
   const auto damaged = [&](const std::string& what) -> SetupError {
     return {Trouble::kContent, path + " is no whole shard: " + what + ". Write or copy it again."};
   };
   if (shard.bytes != 0 && file_bytes != shard.bytes)
     throw damaged("it has " + std::to_string(file_bytes) + " bytes, and its index says " + std::to_string(shard.bytes));
-  BlockReader reader(fd, path, done, stop);
   const uint64_t head = 4 * (shard.samples + 2);
+  // Nothing behind the places is looked at.
+  BlockReader reader(file, done, stop, static_cast<size_t>(std::min<uint64_t>(head, BlockReader::kBlockBytes)));
   if (shard.samples > file_bytes / 4 || !reader.have(head)) throw damaged("it ends within the places of its samples");
   const std::string_view text = reader.text();
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());

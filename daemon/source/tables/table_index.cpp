@@ -1,12 +1,10 @@
 #include "daemon/source/tables/table_index.h"
 
+#include <bit>
 #include <utility>
 
-#include "daemon/base/result.h"
-#include "daemon/source/bounds.h"
 #include "daemon/source/kept_records.h"
-#include "daemon/source/parts.h"
-#include "daemon/source/tables/block_reader.h"
+#include "daemon/source/weight_list.h"
 
 namespace spdld::source {
 namespace {
@@ -68,50 +66,16 @@ bool read_classes(KeptReader& reader, TableIndex& index) {
   return reader.ok();
 }
 
-// The result of indexing one file.
-struct Indexed {
-  TableIndex index;
-  uint64_t file_bytes = 0;
-  std::string_view taken;  // its record, where it is as it was kept
-  std::string record;      // else, if it is settled
-};
-
-class Indexer {
- public:
-  Indexer(const TableSource& source, const KeptRecords& kept, bool keeping, const Bounds* bounds)
-      : source_(source), kept_(kept), keeping_(keeping), bounds_(bounds) {}
-
-  Indexed index(const std::string& path, std::atomic<uint64_t>& done) const {
-    const int64_t now_ns = file_time_now_ns();  // before its state is asked for
-    KeptState state = kept_state(look_at_archive(path, bounds_, source_.kind));
-    Indexed indexed;
-    indexed.file_bytes = state.size;
-    indexed.taken = kept_.find(path, state);
-    if (!indexed.taken.empty()) {
-      auto index = index_in(KeptRecords::parts_of(indexed.taken).index, state.size);
-      if (index) {
-        indexed.index = std::move(*index);
-        done.fetch_add(state.size, std::memory_order_relaxed);
-        return indexed;
-      }
-      indexed.taken = {};
-    }
-    struct stat status;
-    const UniqueFd fd = open_table_file(path, bounds_, source_.kind, status);
-    indexed.index = source_.read(fd.get(), path, done);
-    state = kept_state(status);
-    indexed.file_bytes = state.size;
-    if (keeping_ && is_settled(state, now_ns))
-      indexed.record = KeptRecords::record_of(path, state, kept_bytes_of(indexed.index));
-    return indexed;
+bool read_weights(KeptReader& reader, TableIndex& index) {
+  const uint64_t count = reader.number();
+  if (count != 0 && count != index.rows()) return false;
+  for (uint64_t row = 0; row < count && reader.ok(); ++row) {
+    const auto weight = std::bit_cast<double>(reader.number());
+    if (weight != kNoWeight && !is_sample_weight(weight)) return false;
+    index.weights.push_back(weight);
   }
-
- private:
-  const TableSource& source_;
-  const KeptRecords& kept_;
-  const bool keeping_;
-  const Bounds* const bounds_;
-};
+  return reader.ok();
+}
 
 }  // namespace
 
@@ -119,6 +83,7 @@ void TableIndex::fit() {
   offsets.shrink_to_fit();
   lengths.shrink_to_fit();
   class_of.shrink_to_fit();
+  weights.shrink_to_fit();
   for (TextColumn& column : texts) column.fit();
 }
 
@@ -141,6 +106,8 @@ std::string kept_bytes_of(const TableIndex& index) {
   for (const TextColumn& column : index.texts) writer.text(column.texts());
   write_texts(writer, index.classes);
   for (const uint32_t number : index.class_of) writer.number(number);
+  writer.number(index.weights.size());
+  for (const double weight : index.weights) writer.number(std::bit_cast<uint64_t>(weight));
   writer.text(index.content);
   write_remarks(writer, index.remarks);
   return writer.take();
@@ -154,7 +121,7 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes) 
   const std::string_view kinds = reader.text();
   index.kinds.assign(kinds.begin(), kinds.end());
   if (!read_rows(reader, index, file_bytes) || !read_absent(reader, index) || !read_text_columns(reader, index) ||
-      !read_classes(reader, index))
+      !read_classes(reader, index) || !read_weights(reader, index))
     return std::nullopt;
   index.content = reader.text();
   if (!read_remarks(reader, index.remarks) || !reader.rest().empty()) return std::nullopt;
@@ -162,26 +129,9 @@ std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes) 
   return index;
 }
 
-TableFiles index_files(const TableSource& source, const Progress& progress, const std::stop_token& stop,
-                       const std::filesystem::path& kept_folder, KeptUse& use, const Bounds* bounds) {
-  TableFiles files{find_archives(source.uris, stop, bounds, source.kind), {}, {}};
-  std::string key = source.key;
-  for (const std::string& uri : source.uris) key.append(1, '\n').append(uri);
-  KeptFile kept_file(kept_folder, key);
-  const KeptRecords kept(kept_file.read());
-  const Indexer indexer(source, kept, kept_file.is_on(), bounds);
-  const auto& paths = files.found.paths;
-  std::vector<Indexed> all(paths.size());
-  std::atomic<uint64_t> done{0};
-  run_parts(
-      paths.size(), [&](uint64_t i) { all[i] = indexer.index(paths[i], done); }, {source.what, done, files.found.bytes},
-      progress, stop);
-  keep_indexed(kept_file, all, kept.size(), use);
-  for (Indexed& one : all) {
-    files.indexes.push_back(std::move(one.index));
-    files.file_bytes.push_back(one.file_bytes);
-  }
-  return files;
+IndexWay<TableIndex> table_way(decltype(IndexWay<TableIndex>::read) read) {
+  return {std::move(read), [](const TableIndex& index) { return kept_bytes_of(index); },
+          [](std::string_view bytes, const DataFile& file) { return index_in(bytes, file.bytes); }};
 }
 
 }  // namespace spdld::source

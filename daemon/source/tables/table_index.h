@@ -11,8 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/archive_search.h"
-#include "daemon/source/listing.h"
+#include "daemon/source/data_files.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/tables/columns.h"
 
@@ -30,6 +29,7 @@ struct TableIndex {
   std::vector<TextColumn> texts;     // columns that are held, in the order in which they were asked for
   std::vector<std::string> classes;  // distinct texts, in the order of their first appearance
   std::vector<uint32_t> class_of;    // of each row; a place in `classes`
+  std::vector<double> weights;       // of each row, where a column of weights is wanted; kNoWeight: it has none
   std::string content;               // 32 hexadecimal digits of what the rows hold, or of how they lie
   Remarks remarks;
 
@@ -45,21 +45,7 @@ std::string kept_bytes_of(const TableIndex& index);
 // None: the bytes are damaged, or rows lie beyond the file's bytes.
 std::optional<TableIndex> index_in(std::string_view bytes, uint64_t file_bytes);
 
-// Finds the files that a table's uris stand for, and indexes each: from the kept listing where it is unchanged, else by
-// `read`, which may run on several threads at once.
-struct TableFiles {
-  FoundArchives found;
-  std::vector<TableIndex> indexes;   // of found.paths
-  std::vector<uint64_t> file_bytes;  // of the files as they were indexed
-};
-struct TableSource {
-  const std::vector<std::string>& uris;  // paths as archive_search.h takes them
-  FileKind kind;
-  std::string key;        // the type and all parameters that an index depends on
-  std::string_view what;  // as in Progress
-  std::function<TableIndex(int fd, const std::string& path, std::atomic<uint64_t>& done)> read;
-};
-TableFiles index_files(const TableSource& source, const Progress& progress, const std::stop_token& stop,
-                       const std::filesystem::path& kept, KeptUse& use, const Bounds* bounds);
+// How the files of a table are indexed by `read`.
+IndexWay<TableIndex> table_way(decltype(IndexWay<TableIndex>::read) read);
 
 }  // namespace spdld::source

@@ -5,8 +5,8 @@
 
 namespace spdld::source {
 
-TableListing::TableListing(std::vector<std::string> paths, Stamps stamps)
-    : paths_(std::move(paths)), common_(common_folder(paths_)), stamps_(std::move(stamps)) {}
+TableListing::TableListing(DataFiles files)
+    : store_concurrency_(files.store_concurrency()), files_(std::move(files)), common_(common_folder(files_.names())) {}
 
 size_t TableListing::file_of(uint64_t sample) const {
   return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), sample) - firsts_.begin()) - 1;

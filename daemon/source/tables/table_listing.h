@@ -7,9 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/archive_search.h"
+#include "daemon/source/data_files.h"
 #include "daemon/source/listing.h"
-#include "daemon/source/stamps.h"
 
 namespace spdld::source {
 
@@ -25,11 +24,13 @@ class TableListing : public Listing {
   const std::string& fingerprint() const override { return fingerprint_; }
   std::span<const std::string> classes() const override { return {}; }
   const Remarks& said() const override { return remarks_; }
-  bool unchanged() const override { return stamps_.unchanged(); }
+  bool unchanged() const override { return files_.is_unchanged(); }
+  unsigned store_concurrency() const override { return store_concurrency_; }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
 
  protected:
-  TableListing(std::vector<std::string> paths, Stamps stamps);
+  // The files with their bytes as they were indexed.
+  explicit TableListing(DataFiles files);
 
   // Adds the next file's rows.
   void add_file(uint64_t rows) {
@@ -37,18 +38,25 @@ class TableListing : public Listing {
     size_ += rows;
   }
   size_t file_of(uint64_t sample) const;
-  const std::string& file_path(size_t file) const { return paths_[file]; }
-  std::string_view file_name(size_t file) const { return std::string_view(paths_[file]).substr(common_); }
+  const DataFile& file(size_t number) const { return files_.files[number]; }
+  size_t file_count() const { return files_.files.size(); }
+  std::string_view file_name(size_t number) const { return std::string_view(file(number).name).substr(common_); }
+  // Bytes of a file, which must have as many bytes as when it was indexed.
+  Locator place_in(size_t number, uint64_t offset, uint64_t bytes) const {
+    Locator locator = file(number).at(offset, bytes);
+    locator.object_bytes = file(number).bytes;
+    return locator;
+  }
   uint64_t first_of(size_t file) const { return firsts_[file]; }
 
   std::vector<Field> fields_;
   std::string fingerprint_;
   Remarks remarks_;
+  unsigned store_concurrency_;
 
  private:
-  std::vector<std::string> paths_;
-  size_t common_;  // so much of each path is left out in names
-  Stamps stamps_;
+  const DataFiles files_;
+  const size_t common_;           // so much of each file's name is left out in names
   std::vector<uint64_t> firsts_;  // the first sample of each file
   uint64_t size_ = 0;
 };

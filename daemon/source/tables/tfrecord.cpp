@@ -85,19 +85,19 @@ class Features {
 
 }  // namespace
 
-std::unique_ptr<Listing> open_tfrecord(const TableOpening& opening) {
-  const auto read = [&](int fd, const std::string& path, std::atomic<uint64_t>& done) {
-    return index_tfrecord(fd, path, done, opening.stop);
+std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening) {
+  DataFiles files = find_data_files(opening.uris, kTfrecords, opening.places, opening.stop);
+  const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
+    return index_tfrecord(view, file.name, done, opening.stop);
   };
-  TableFiles files = index_files({opening.uris, kTfrecords, "tfrecord", "bytes of TFRecord files", read},
-                                 opening.progress, opening.stop, opening.kept, opening.use, opening.bounds);
+  std::vector<TableIndex> indexes =
+      index_files(files, opening.indexing(kTfrecords, "tfrecord 2", "bytes of TFRecord files"), table_way(read));
   Features features(config::names_in(opening.text("features")));
-  for (size_t i = 0; i < files.indexes.size(); ++i) features.add(files.indexes[i], files.found.paths[i]);
+  for (size_t i = 0; i < indexes.size(); ++i) features.add(indexes[i], files.files[i].name);
   std::vector<Field> fields = features.take();
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
-  Stamps stamps = std::move(files.found.stamps);
-  return std::make_unique<IndexedRows>(std::move(files), std::move(stamps), std::move(fields),
+  return std::make_unique<IndexedRows>(std::move(files), std::move(indexes), std::move(fields),
                                        std::make_unique<ExampleRecords>(std::move(names)), "tfrecord",
                                        config::uris_text(opening.spec), features.remarks());
 }

@@ -21,7 +21,8 @@ inline constexpr uint64_t kExamplesLooked = 8;         // records of a file that
 // The index's columns and kinds (FeatureKind) are the features of the file's first records, sorted by name. Where a
 // length's checksum is wrong, the rest of the file is lost, and a remark says so. Throws SetupError where the file
 // can't be read, its first record is none, or has too many features. Owned by no thread.
-TableIndex index_tfrecord(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop);
+TableIndex index_tfrecord(store::View& file, const std::string& path, std::atomic<uint64_t>& done,
+                          const std::stop_token& stop);
 
 // Takes features out of records, whose checksums it looks at. Value number i is the feature of names[i].
 class ExampleRecords final : public store::Packing {

@@ -129,8 +129,9 @@ class RecordIndexer {
 
 }  // namespace
 
-TableIndex index_tfrecord(int fd, const std::string& path, std::atomic<uint64_t>& done, const std::stop_token& stop) {
-  BlockReader reader(fd, path, done, stop, kLookedBytes);
+TableIndex index_tfrecord(store::View& file, const std::string& path, std::atomic<uint64_t>& done,
+                          const std::stop_token& stop) {
+  BlockReader reader(file, done, stop, kLookedBytes);
   return RecordIndexer(reader, path).run();
 }
 

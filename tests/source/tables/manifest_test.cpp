@@ -149,7 +149,8 @@ TEST_CASE("what a manifest is refused for") {
   CHECK_THAT(file.refused(with({{"class", "c"}})), Contains("no column \"c\""));
   CHECK_THAT(file.refused(with({{"key", "c"}})), Contains("no column \"c\""));
   CHECK_THAT(file.refused(with({{"base64", "c"}})), Contains("no column \"c\""));
-  CHECK_THAT(file.refused(with({{"files", "a"}})), Contains("this build reads no https://") && Contains("row 0"));
+  CHECK_THAT(file.refused(with({{"files", "a"}})),
+             Contains("there are no remote stores here") && Contains("t.csv, row 0, column \"a\""));
   CHECK(file.list()->size() == 1);  // a text like any other
   CHECK_THAT(refusal("manifest", file.temp / "none.csv").message, Contains("does not exist"));
   CHECK_THAT(refusal("manifest", file.temp.path().string()).message, Contains("is a folder: name the manifests in it"));

@@ -18,6 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 import cases  # noqa: E402
+from table_writers import example, masked, mds_shard, record  # noqa: E402
 
 DUMP = cases.options("dump").dump
 
@@ -199,53 +200,6 @@ class Arrays(Table):
         self.assertIn("is missing", self.refused("records", paths[0]))
 
 
-def crc32c(content):
-    crc = 0xffffffff
-    for byte in content:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
-
-
-def masked(content):
-    crc = crc32c(content)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff)
-
-
-def record(message):
-    length = struct.pack("<Q", len(message))
-    return length + masked(length) + message + masked(message)
-
-
-def varint(value):
-    text = b""
-    value &= (1 << 64) - 1
-    while value > 0x7f:
-        text += bytes([value & 0x7f | 0x80])
-        value >>= 7
-    return text + bytes([value])
-
-
-def message(number, content):
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def feature(values, packed=True):
-    if isinstance(values, bytes):
-        return message(1, message(1, values))
-    if values and isinstance(values[0], float):
-        raw = [struct.pack("<f", value) for value in values]
-        return message(2, message(1, b"".join(raw)) if packed else b"".join(b"\x0d" + r for r in raw))
-    raw = [varint(value) for value in values]
-    return message(3, message(1, b"".join(raw)) if packed else b"".join(b"\x08" + r for r in raw))
-
-
-def example(features, packed=True):
-    entries = [message(1, message(1, name.encode()) + message(2, feature(values, packed))) for name, values in features.items()]
-    return message(1, b"".join(entries))
-
-
 def raw(values):
     if isinstance(values, bytes):
         return values
@@ -314,21 +268,11 @@ class Shards(Table):
     COLUMNS = {"image": ("jpeg", None), "label": ("int", 8), "text": ("str", None), "point": ("ndarray:float32:3", 12), "small": ("uint8", 1)}
 
     def shard(self, name, rows):
-        samples = []
-        for row in rows:
-            content = {"image": row["image"], "label": struct.pack("<q", row["label"]), "text": row["text"].encode(),
-                       "point": row["point"].tobytes(), "small": bytes([row["small"]])}
-            head = b"".join(struct.pack("<I", len(content[c])) for c, (_, size) in self.COLUMNS.items() if size is None)
-            samples.append(head + b"".join(content[c] for c in self.COLUMNS))
-        config = json.dumps({"version": 2, "format": "mds"}).encode()
-        begin = 4 + 4 * (len(samples) + 1) + len(config)
-        offsets = np.array([0, *map(len, samples)]).cumsum() + begin
-        content = struct.pack("<I", len(samples)) + offsets.astype("<u4").tobytes() + config + b"".join(samples)
+        samples = [{"image": row["image"], "label": struct.pack("<q", row["label"]), "text": row["text"].encode(),
+                    "point": row["point"].tobytes(), "small": bytes([row["small"]])} for row in rows]
+        content, entry = mds_shard(name.rpartition("/")[2], self.COLUMNS, samples)
         self.write(name, content)
-        return {"column_encodings": [encoding for encoding, _ in self.COLUMNS.values()], "column_names": list(self.COLUMNS),
-                "column_sizes": [size for _, size in self.COLUMNS.values()], "compression": None, "format": "mds", "hashes": [],
-                "raw_data": {"basename": name.rpartition("/")[2], "bytes": len(content), "hashes": {}}, "samples": len(samples),
-                "size_limit": 1 << 26, "version": 2, "zip_data": None}
+        return entry
 
     def rows(self, count):
         return [{"image": self.random.randbytes(self.random.randrange(100)), "label": self.random.getrandbits(62) - (1 << 61),

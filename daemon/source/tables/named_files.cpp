@@ -1,0 +1,168 @@
+#include "daemon/source/tables/named_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/check.h"
+#include "config/document.h"
+#include "config/remote_uri.h"
+#include "daemon/base/result.h"
+#include "daemon/source/parts.h"
+
+namespace spdld::source {
+namespace {
+
+constexpr size_t kShownBytes = 300;  // of a text, in a sentence
+constexpr uint64_t kRowsPerLook = 4096;
+
+std::string folder_of(const std::string& name) { return name.substr(0, name.rfind('/') + 1); }
+
+bool has_scheme(std::string_view text) {
+  const size_t colon = text.find("://");
+  return colon != std::string_view::npos && colon > 0 && config::is_word(text.substr(0, colon), "+.-");
+}
+
+// The path without its steps; none: it climbs above its start.
+std::optional<std::string> without_steps(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+    if (part == "..") {
+      if (parts.empty()) return std::nullopt;
+      parts.pop_back();
+    } else if (!part.empty() && part != ".") {
+      parts.push_back(part);
+    }
+  }
+  std::string plain;
+  for (const std::string_view part : parts) plain.append(plain.empty() ? "" : "/").append(part);
+  return plain;
+}
+
+// One row's file.
+struct NamedFile {
+  std::string text;    // a path or a uri
+  uint16_t store = 0;  // 0: it is local
+};
+
+class RowReader {
+ public:
+  RowReader(const DataFile& manifest, const std::string& column, NamedStores& stores)
+      : manifest_(manifest), column_(column), stores_(stores) {}
+
+  NamedFile read(std::string_view text, uint64_t row) {
+    row_ = row;
+    text_ = text;
+    if (config::is_remote(text)) return remote(std::string(text));
+    if (has_scheme(text)) return with_scheme(text);
+    if (!manifest_.store) return {std::string(text)};
+    if (text.starts_with('/')) refuse_local();
+    return beside_manifest(text);
+  }
+
+ private:
+  NamedFile remote(std::string uri) const {
+    if (const std::string fault = config::remote_uri_fault(uri); !fault.empty()) refuse(fault);
+    if (uri.ends_with('/') || config::split_remote_uri(uri).object.empty()) refuse("names no object");
+    const uint16_t store = number_of(uri);
+    return {std::move(uri), store};
+  }
+
+  NamedFile with_scheme(std::string_view text) const {
+    auto [path, fault] = config::local_path_of(std::string(text), "");
+    if (!fault.empty()) refuse(fault);
+    if (manifest_.store) refuse_local();
+    return {std::move(path)};
+  }
+
+  // A path is taken apart before the rules are looked at, so that no step leads out of what they allow.
+  NamedFile beside_manifest(std::string_view path) const {
+    const std::string folder = folder_of(manifest_.name);
+    const size_t root = folder.find('/', folder.find("://") + 3) + 1;
+    const auto plain = without_steps(folder.substr(root).append(config::written_in_uri(folder, path)));
+    if (!plain || plain->empty()) refuse("climbs out of the store in which the manifest lies");
+    NamedFile named = remote(folder.substr(0, root) + *plain);
+    // Mostly it is the text as it stands there, behind the folder.
+    if (named.text.size() == folder.size() + path.size() && named.text.ends_with(path)) named.text = path;
+    return named;
+  }
+
+  uint16_t number_of(const std::string& uri) const try { return stores_.add(uri); } catch (const SetupError& e) {
+    throw SetupError(e.trouble(), place() + ": " + e.error().message);
+  }
+
+  std::string place() const {
+    return manifest_.name + ", row " + std::to_string(row_) + ", column \"" + config::printable(column_) + '"';
+  }
+  [[noreturn]] void refuse_local() const {
+    refuse(
+        "names a local file, which a manifest in a remote store may not: give a url, or a path that begins at the "
+        "manifest's folder");
+  }
+  [[noreturn]] void refuse(const std::string& fault) const {
+    throw SetupError(Trouble::kUsage, place() + ": \"" + config::printable(text_, kShownBytes) + "\" " + fault + '.');
+  }
+
+  const DataFile& manifest_;
+  const std::string& column_;
+  NamedStores& stores_;
+  uint64_t row_ = 0;  // that is being read
+  std::string_view text_;
+};
+
+}  // namespace
+
+uint16_t NamedStores::add(const std::string& uri) {
+  if (!stores_) throw SetupError(Trouble::kUsage, uri + ": there are no remote stores here.");
+  store::Stores::Found found = stores_->find(uri);
+  // Rows that follow one another mostly lie in one store.
+  for (size_t i = found_.size(); i-- > 0;)
+    if (found_[i] == found.store) return static_cast<uint16_t>(i + 1);
+  if (found_.size() == kNamedStoresMax)
+    throw SetupError(Trouble::kLimit, uri + " lies in one store too many: rows may name objects in " +
+                                          std::to_string(kNamedStoresMax) + " buckets and servers.");
+  found_.push_back(std::move(found.store));
+  return static_cast<uint16_t>(found_.size());
+}
+
+unsigned NamedStores::concurrency() const {
+  unsigned most = 0;
+  for (const auto& store : found_) most = std::max(most, store->concurrency());
+  return most;
+}
+
+NamedFiles::NamedFiles(TextColumn texts, const DataFile& manifest, const std::string& column, NamedStores& stores,
+                       const std::stop_token& stop)
+    : stores_(stores), folder_(folder_of(manifest.store ? manifest.object : manifest.name)), texts_(std::move(texts)) {
+  RowReader reader(manifest, column, stores);
+  TextColumn changed;  // from the first text on that stands otherwise in its row
+  for (uint64_t row = 0; row < texts_.size(); ++row) {
+    if (row % kRowsPerLook == 0) check_stop(stop);
+    const std::string_view text = texts_[row];
+    const NamedFile file = text.empty() ? NamedFile() : reader.read(text, row);
+    if (file.store != 0 && store_of_.empty()) store_of_.resize(texts_.size());
+    if (!store_of_.empty()) store_of_[row] = file.store;
+    if (changed.size() == 0 && file.text == text) continue;
+    while (changed.size() < row) changed.add(texts_[changed.size()]);
+    changed.add(file.text);
+  }
+  if (changed.size() == 0) return;
+  changed.fit();
+  texts_ = std::move(changed);
+}
+
+Locator NamedFiles::locate(uint64_t row) const {
+  const std::string_view text = texts_[row];
+  Locator locator;
+  if (text.empty()) return locator;
+  locator.path = text;
+  locator.store = store_of_.empty() ? nullptr : stores_[store_of_[row]];
+  if (locator.store != nullptr && config::is_remote(text))
+    locator.path = config::split_remote_uri(text).object;
+  else if (!text.starts_with('/'))
+    locator.folder = folder_;
+  return locator;
+}
+
+}  // namespace spdld::source
