@@ -114,6 +114,7 @@ void RemoteReads::wish_holder(size_t i, const Locator& locator) {
   request_.fields[i].identity = locator.identity;
   if (number < holders_.size()) return holders_[number].fields.push_back(i);
   holders_.push_back({locator, {i}});
+  request_.holders.resize(std::max(request_.holders.size(), holders_.size()));
   if (locator.length > 0) wishes_.push_back({locator, i, 0, static_cast<uint64_t>(locator.length), true});
 }
 
@@ -152,7 +153,6 @@ Result<bool> RemoteReads::start() {
     if (Status fits = check(wish); !fits) return std::move(fits.error());
   for (size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] != 0) request_.bytes[i].resize(sizes_[i]);
-  request_.holders.resize(std::max(request_.holders.size(), holders_.size()));
   for (size_t i = 0; i < holders_.size(); ++i)
     request_.holders[i].resize(static_cast<size_t>(holders_[i].locator.length));
   for (const Mark& mark : marks_) request_.bytes[mark.field].data()[mark.at] = mark.byte;

@@ -145,15 +145,15 @@ std::vector<double> read_sample_weights(const std::string& path, std::string_vie
   const std::string text = read_list_file(path, what, listing, stamps);
   WeightLines given(what, column);
   given.read(text);
-  constexpr uint64_t kNone = UINT64_MAX;
+  constexpr uint64_t kNoLine = UINT64_MAX;
   std::vector<double> weights(listing.size(), kNoWeight);
   // The first line that names a sample for the second time.
-  NamedSample again{kNone, 0};
+  NamedSample again{kNoLine, 0};
   for (const NamedSample& sample : find_samples(given.lines(), what, listing, stop)) {
     if (std::exchange(weights[sample.id], given.weights()[sample.line]) == kNoWeight) continue;
     if (sample.line < again.line) again = sample;
   }
-  if (again.line != kNone) {
+  if (again.line != kNoLine) {
     given.refuse(given.lines()[again.line].line, "sample " + std::to_string(again.id) + " (" +
                                                      shown(listing.name(again.id)) +
                                                      ") has a weight in another line already: name each sample once.");

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "config/remote_uri.h"
 #include "daemon/base/base64.h"
 #include "daemon/base/npy.h"
 #include "daemon/base/result.h"
@@ -17,6 +19,7 @@
 #include "daemon/source/tables/json_text.h"
 #include "daemon/source/tables/manifest_index.h"
 #include "daemon/source/tables/mds.h"
+#include "daemon/source/tables/named_files.h"
 #include "daemon/source/tables/tfrecord.h"
 
 namespace {
@@ -78,7 +81,8 @@ void index_file(Bytes bytes, const Read& read, const store::Packing* packing, ui
 void read_manifest(Bytes bytes, ManifestFormat format) {
   const ManifestColumns columns{{"f"}, {"b"}, "c", "k", "w"};
   const ManifestColumns none;
-  const CsvRows csv(separator_of(format), 4, {{"f", false, 0}, {"b", true, 1}, {"c", false, 2}, {"k", false, 3}});
+  const CsvRows csv(separator_of(format), 5,
+                    {{"f", false, 0}, {"b", true, 1}, {"c", false, 2}, {"k", false, 3}, {"w", false, 4}});
   const JsonRows json({{"f", false, {}}, {"b", true, {}}});
   const store::Packing& rows = format == ManifestFormat::kJsonLines ? static_cast<const store::Packing&>(json) : csv;
   for (const ManifestColumns* wanted : {&columns, &none}) {
@@ -137,12 +141,63 @@ void read_start(Bytes bytes) {
   require(!start || start->data_place <= copy.size());
 }
 
+// A store of every place, which nobody asks anything.
+class NoStore final : public store::Store {
+ public:
+  void read(store::Read&) override { std::abort(); }
+  void stat(store::Stat&) override { std::abort(); }
+  void list(store::List&) override { std::abort(); }
+  void cancel(store::Request&) override { std::abort(); }
+  std::string uri_of(std::string_view object) const override { return std::string(object); }
+  unsigned concurrency() const override { return 1; }
+};
+
+class AnyStores final : public store::Stores {
+ public:
+  Found find(const std::string& uri) const override {
+    require(config::is_remote(uri) && config::remote_uri_fault(uri).empty());
+    objects.emplace_back(config::split_remote_uri(uri).object);
+    return {store, objects.back()};
+  }
+  const std::shared_ptr<store::Store> store = std::make_shared<NoStore>();
+  mutable std::vector<std::string> objects;  // that were asked for, in order
+};
+
+// Rows that name files: what is read is what was held to the rules.
+void read_names(Bytes bytes) {
+  for (const char* folder : {"/data/", "s3://bucket/set/", "https://host/set/"}) {
+    const auto stores = std::make_shared<AnyStores>();
+    DataFile manifest{folder + std::string("m.csv")};
+    if (config::is_remote(folder)) manifest.store = stores->store, manifest.object = "set/m.csv";
+    TextColumn texts;
+    for (std::string_view rest = text_of(bytes).substr(0, text_of(bytes).find('\0')); !rest.empty();) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      texts.add(line);
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    }
+    const uint64_t rows = texts.size();
+    try {
+      NamedStores named_stores({nullptr, stores});
+      const NamedFiles named(std::move(texts), manifest, "f", named_stores, std::stop_token());
+      size_t asked = 0;
+      for (uint64_t row = 0; row < rows; ++row) {
+        const Locator locator = named.locate(row);
+        require(named.lacks(row) == locator.path.empty());
+        require(!manifest.store || named.lacks(row) || locator.store != nullptr);
+        if (locator.store == nullptr) continue;
+        require(std::string(locator.folder).append(locator.path) == stores->objects.at(asked++));
+      }
+    } catch (const SetupError&) {  // a sentence is an answer
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const Bytes bytes(data + 1, size - 1);
-  switch (data[0] % 8) {
+  switch (data[0] % 9) {
     case 0:
       read_manifest(bytes, ManifestFormat::kCsv);
       break;
@@ -164,8 +219,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 6:
       read_text(bytes);
       break;
-    default:
+    case 7:
       read_start(bytes);
+      break;
+    default:
+      read_names(bytes);
   }
   return 0;
 }

@@ -249,6 +249,21 @@ class NamedFiles(TableCase):
         bad = daemon.describe("table")["bad"]
         self.assertEqual((bad["substituted"], bad["masked"]), (0, 0))
 
+    def test_tiles_of_pictures_in_stores(self):
+        """Rows that are cut need the pictures' sizes, which are asked for when they are measured."""
+        def spec(path):
+            tiles = table_spec("files", str(path), rows={"kind": "tiles", "from": "file", "size": [16, 16]})
+            tiles["output"][0]["ops"] = [{"op": "decode-image"}, {"op": "tile"}]
+            return tiles
+
+        daemon = self.daemon(self.all_stores())
+        places = {"local": "../", "urls": "s3://data/deep/set/"}
+        found = {where: self.read(daemon, spec(self.corpus.write_csv(f"m/tiles-{where}.csv", ["file", "label"],
+                                                                     [[beginning + name, 1] for name in self.corpus.names[:6]])), group=where)
+                 for where, beginning in places.items()}
+        self.assertEqual(sum(len(batch["sample_id"]) // 8 for batch in found["local"]), 6 * 6)
+        self.assertEqual(found["urls"], found["local"])
+
     def test_a_cached_row_is_not_asked_for_again(self):
         daemon = self.daemon(self.all_stores())
         rows = [[f"s3://data/deep/set/pictures/{number}.jpg", number] for number in range(12)]

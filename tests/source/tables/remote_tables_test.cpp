@@ -165,6 +165,21 @@ TEST_CASE("damage in a row of a remote table is bad content of that row alone") 
   CHECK(contents(*manifest, 1, {"blob", "file"}) == Texts{"abc", "x"});
 }
 
+TEST_CASE("a row without a byte is bad content in a store as in a file, and nothing is asked for it") {
+  TableFolder all;
+  all.file("s.mds", little_endian(1, 4) + little_endian(12, 4) + little_endian(12, 4));
+  all.file(
+      "index.json",
+      R"({"version": 2, "shards": [{"column_names": ["text"], "column_encodings": ["str"], "column_sizes": [null], )"
+      R"("samples": 1, "raw_data": {"basename": "s.mds", "bytes": 12}}]})");
+  const auto local = all.local("mds", ""), remote = all.remote("mds", "");
+  REQUIRE(remote->size() == 1);
+  const size_t reads = all.store->count("read");
+  CHECK_THAT(contents(*local, 0, {"text"})[0], Contains("other sizes than the sample"));
+  CHECK_THAT(contents(*remote, 0, {"text"})[0], Contains("other sizes than the sample"));
+  CHECK(all.store->count("read") == reads);
+}
+
 TEST_CASE("packed fields wait for room in the budget, and all of them come") {
   const AllTables all;
   const auto listing = all.remote("tfrecord", "r");
