@@ -46,7 +46,8 @@ const std::vector<Parameter>& source_keys() {
        .choices = {"ranges", "stream"}},
       {.name = "stream_bytes_max",
        .type = Type::kSize,
-       .help = "the memory for archives that are read in blocks; twice the bytes of order.window are enough",
+       .help = "the memory for archives that are read in blocks, or for columns of Parquet's row groups; twice the bytes "
+               "of order.window are enough",
        .fallback = Value(static_cast<int64_t>(kStreamBytes)),
        .min = kStreamBytesLeast,
        .max = 0x1p44}};
@@ -248,9 +249,10 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
   spec.samples_listing = reader.text("check_listing") == "sample";
   spec.streams_archives = reader.text("access") == "stream";
   spec.stream_bytes_max = static_cast<uint64_t>(reader.integer("stream_bytes_max"));
-  for (const std::string_view key : {"access", "stream_bytes_max"})
-    if (type != nullptr && spec.type != "webdataset" && reader.find(key) != nullptr)
-      reader.complain(key, "may only stand beside type = \"webdataset\"");
+  if (type != nullptr && spec.type != "webdataset" && reader.find("access") != nullptr)
+    reader.complain("access", "may only stand beside type = \"webdataset\"");
+  if (type != nullptr && !type->takes_stream_bytes && reader.find("stream_bytes_max") != nullptr)
+    reader.complain("stream_bytes_max", "may only stand beside type = \"webdataset\" or \"parquet\"");
   if (type == nullptr || node.table() == nullptr) return spec;
   std::vector<std::string_view> always = names_of(source_keys());
   always.insert(always.end(), others.begin(), others.end());

@@ -30,7 +30,8 @@ SourceType webdataset() {
           "follow one another. Archives are plain .tar files: this version reads no .tar.gz or .tar.zst.",
       .fields = {},
       .parameters = {},
-      .takes_patterns = true};
+      .takes_patterns = true,
+      .takes_stream_bytes = true};
 }
 
 Parameter column(std::string_view name, std::string_view help) {
@@ -139,10 +140,41 @@ SourceType mds() {
           .name_field = kTableNameField};
 }
 
+SourceType parquet() {
+  return {.name = "parquet",
+          .help =
+              "The rows of Parquet files: a field is a column. Texts and binary values give their bytes, for "
+              "decode-image or bytes; numbers, dates, times and lists of numbers give their values, for raw. Decimals "
+              "are float64; a list of texts is a text in JSON. a.b is the field b of a struct, NAME.is_null is 1 where "
+              "a column has no value, and __key__ is the sample's name. Only the columns that outputs are made from "
+              "are read, a row group at a time: order.shuffle should be \"window\" or \"off\". The uri may have "
+              "braces and wildcards, be a folder of .parquet files, or be a list of uris, which follow one another.",
+          .fields = {},
+          .parameters = {{.name = "nulls",
+                          .type = Type::kChoice,
+                          .help = "bad: a row without a value that an output needs is a bad sample; default: it has "
+                                  "null_number or null_text",
+                          .fallback = Value(std::string("bad")),
+                          .choices = {"bad", "default"}},
+                         {.name = "null_number",
+                          .type = Type::kNumber,
+                          .help = "beside nulls = \"default\": the number that stands for a null",
+                          .fallback = Value(0.0),
+                          .min = -1.7976931348623157e308,
+                          .max = 1.7976931348623157e308},
+                         {.name = "null_text",
+                          .type = Type::kText,
+                          .help = "beside nulls = \"default\": the text or bytes that stand for a null",
+                          .fallback = Value(std::string())}},
+          .takes_patterns = true,
+          .takes_stream_bytes = true,
+          .name_field = kTableNameField};
+}
+
 }  // namespace
 
 std::span<const SourceType> sources() {
-  static const std::array table = {image_folder(), webdataset(), manifest(), npy(), records(), tfrecord(), mds()};
+  static const std::array table = {image_folder(), webdataset(), manifest(), npy(), records(), tfrecord(), mds(), parquet()};
   return table;
 }
 

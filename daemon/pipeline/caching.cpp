@@ -146,7 +146,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   has_rows_ = listing.has_rows();
   if (has_rows_) taken_ = records_among(taken_, listing);
   CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(), has_disk};  // the mean follows
-  needs.is_remote = listing.store_concurrency() > 0;
+  needs.is_remote = listing.is_remote();
   for (const FieldUse& use : uses)
     if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
   const auto& sources = mix.sources();

@@ -75,6 +75,7 @@ class RowListing final : public Listing {
   std::span<const std::string> classes() const override { return records_->classes(); }
   const source::Remarks& said() const override { return remarks_; }
   unsigned store_concurrency() const override { return records_->store_concurrency(); }
+  bool is_remote() const override { return records_->is_remote(); }
   bool unchanged() const override { return records_->unchanged(); }
   std::span<const uint64_t> archive_starts() const override { return starts_; }
   const Streaming* streaming() const override { return records_->streaming(); }

@@ -66,6 +66,7 @@ class FileIndexer {
     KeptState state = file.store ? remote_state(file.identity)
                                  : kept_state(look_at_archive(file.name, indexing_.bounds, indexing_.kind));
     file.bytes = state.size;
+    if (!file.store) file.identity = identity_of(state);
     const bool tells_changes = !file.store || file.identity.changed != 0;
     if (const std::string_view taken = tells_changes ? kept_.find(file.name, state) : ""; !taken.empty()) {
       if (calls_.take(i, KeptRecords::parts_of(taken).index)) {
@@ -90,6 +91,7 @@ class FileIndexer {
     FileView view(fd.get(), "the " + std::string(indexing_.kind.noun) + ' ' + file.name);
     state = kept_state(status);
     file.bytes = state.size;
+    file.identity = identity_of(state);
     calls_.read(i, view, done);
     return is_settled(state, now_ns);
   }
@@ -108,7 +110,7 @@ Locator DataFile::at(uint64_t offset, uint64_t count) const {
   locator.offset = offset;
   locator.length = static_cast<int64_t>(count);
   locator.store = store.get();
-  locator.identity = identity;
+  if (store) locator.identity = identity;
   return locator;
 }
 

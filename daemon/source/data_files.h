@@ -25,7 +25,7 @@ struct DataFile {
   uint64_t bytes = 0;                        // as it was found, and later as it was indexed
   std::string object = {};                   // its name in the store, which is the end of `name`
   std::shared_ptr<store::Store> store = {};  // null: it is a local file
-  store::Identity identity = {};             // of the object
+  store::Identity identity = {};             // of the object as it was found, or of the file as it was indexed
 
   bool is_same(const DataFile& other) const { return name == other.name && identity == other.identity; }
   Locator at(uint64_t offset, uint64_t bytes) const;  // borrows this file

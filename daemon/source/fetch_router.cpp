@@ -149,7 +149,8 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
     finish(request);
   }
 
-  // Where nothing needs a store: entries of the cache whose identity the listing confirms.
+  // Where no store has to be asked: entries of the cache whose identity the listing confirms, and bytes that a store
+  // has in memory.
   bool fetch_at_hand(FetchRequest& request) {
     FetchObserver* const observer = request.observer;
     bool is_done = false;
@@ -159,11 +160,19 @@ struct FetchRouter::Inside final : FetchObserver, RemoteReads::Owner {
       clear(request);
       RemoteReads& reads = state_of(request).reads;
       const bool is_local = reads.sort_out();
-      is_done = (!is_local || local.fetch_at_hand(request)) && !reads.plan() && !reads.leaves_packed();
+      if (!is_local || local.fetch_at_hand(request))
+        is_done = reads.plan() ? read_at_hand(reads) : !reads.leaves_packed();
     } catch (const std::bad_alloc&) {
     }
     request.observer = observer;
     return is_done;
+  }
+
+  bool read_at_hand(RemoteReads& reads) {
+    if (!reads.read_at_hand()) return false;
+    statistics.samples.add();
+    statistics.bytes.add(reads.bytes());
+    return true;
   }
 
   void finish(FetchRequest& request) {

@@ -29,8 +29,7 @@ class FetchState {
 
 using store::Identity;
 
-// The identity of a file as it is now. It differs as well where a file was written anew with its time of modification
-// set back, and after a chmod.
+// The identity of a file as it is now: kept_file.h says in what it differs.
 Identity identity_of(const struct stat& status);
 
 // The request for one field.

@@ -9,8 +9,8 @@
 #include <new>
 
 #include "daemon/base/memory_reserve.h"
-#include "daemon/base/random.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/kept_file.h"
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
 #include "daemon/store/packing.h"
@@ -61,11 +61,7 @@ Result<Part> find_part(const struct stat& status, const Locator& locator, const 
 
 }  // namespace
 
-Identity identity_of(const struct stat& status) {
-  const uint64_t changed = mix_bits(static_cast<uint64_t>(time_ns(status.st_mtim)));
-  return {static_cast<uint64_t>(status.st_size),
-          static_cast<int64_t>(changed ^ static_cast<uint64_t>(time_ns(status.st_ctim)))};
-}
+Identity identity_of(const struct stat& status) { return identity_of(kept_state(status)); }
 
 bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
   read_fields(request);

@@ -79,6 +79,9 @@ class JoinedListing final : public Listing {
     const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->lacks(local(sample, part), ids_[part][field]);
   }
+  bool is_remote() const override {
+    return std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return part.listing->is_remote(); });
+  }
   unsigned store_concurrency() const override {
     unsigned most = 0;
     for (const auto& part : parts_) most = std::max(most, part.listing->store_concurrency());
@@ -166,8 +169,8 @@ class JoinedListing final : public Listing {
 
 std::unique_ptr<Listing> open_part(const config::SourceSpec& spec, const Progress& progress,
                                    const std::stop_token& stop, const std::filesystem::path& kept, KeptUse& use,
-                                   const Places& places) try {
-  return open_listing(spec, progress, stop, kept, &use, places);
+                                   const Places& places, std::span<const std::string> wanted) try {
+  return open_listing(spec, progress, stop, kept, &use, places, wanted);
 } catch (const SetupError& e) {
   throw SetupError(e.error().trouble, "source '" + spec.name + "': " + e.error().message);
 }
@@ -187,12 +190,13 @@ std::unique_ptr<Listing> open_listings(std::span<const config::SourceSpec> specs
     listing->set_bounds(places.bounds);
     return cutter ? cutter(spec, std::move(listing)) : std::move(listing);
   };
-  if (specs.size() == 1) return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, places));
+  if (specs.size() == 1)
+    return finish(specs.front(), open_listing(specs.front(), progress, stop, kept, use, places, wanted));
   KeptUse sum;
   std::vector<NamedListing> parts;
   for (const auto& spec : specs) {
     KeptUse one;
-    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, places))});
+    parts.push_back({spec.name, finish(spec, open_part(spec, progress, stop, kept, one, places, wanted))});
     sum.taken += one.taken;
     sum.read += one.read;
     if (sum.trouble.empty()) sum.trouble = one.trouble;

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/base/random.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
@@ -173,6 +174,11 @@ KeptState KeptState::read(KeptReader& reader) {
 
 KeptState kept_state(const struct stat& status) {
   return {status.st_ino, static_cast<uint64_t>(status.st_size), time_ns(status.st_mtim), time_ns(status.st_ctim)};
+}
+
+store::Identity identity_of(const KeptState& state) {
+  const uint64_t changed = mix_bits(static_cast<uint64_t>(state.changed_ns));
+  return {state.size, static_cast<int64_t>(changed ^ static_cast<uint64_t>(state.status_changed_ns))};
 }
 
 int64_t file_time_now_ns() {

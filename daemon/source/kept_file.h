@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "daemon/source/kept_bytes.h"
+#include "daemon/store/object.h"
 
 namespace spdld::source {
 
@@ -55,6 +56,9 @@ struct KeptState {
   static KeptState read(KeptReader& reader);
 };
 KeptState kept_state(const struct stat& status);
+// The identity of a file in this state. It differs as well where the file was written anew with its time of
+// modification set back, and after a chmod.
+store::Identity identity_of(const KeptState& state);
 
 // Now, as file systems count: ns since 1970.
 int64_t file_time_now_ns();

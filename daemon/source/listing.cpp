@@ -113,6 +113,12 @@ int64_t SourceOpening::integer(std::string_view name, int64_t fallback) const {
   return number == nullptr ? fallback : *number;
 }
 
+double SourceOpening::number(std::string_view name, double fallback) const {
+  const auto found = spec.parameters.find(name);
+  const auto* number = found == spec.parameters.end() ? nullptr : std::get_if<double>(&found->second);
+  return number == nullptr ? fallback : *number;
+}
+
 Indexing SourceOpening::indexing(const FileKind& kind, std::string key, std::string_view what) const {
   for (const std::string& uri : uris) key.append(1, '\n').append(uri);
   return {kind, std::move(key), what, progress, stop, kept, use, places.bounds.get()};
@@ -129,21 +135,23 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
-constexpr std::array<std::pair<std::string_view, OpenFiles>, 6> kKinds = {{{"webdataset", &open_webdataset},
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 7> kKinds = {{{"webdataset", &open_webdataset},
                                                                            {"manifest", &open_manifest},
                                                                            {"npy", &open_npy},
                                                                            {"records", &open_records},
                                                                            {"tfrecord", &open_tfrecord},
-                                                                           {"mds", &open_mds}}};
+                                                                           {"mds", &open_mds},
+                                                                           {"parquet", &open_parquet}}};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
-                                  const std::filesystem::path& kept, KeptUse& used, const Places& places) {
+                                  const std::filesystem::path& kept, KeptUse& used, const Places& places,
+                                  std::span<const std::string> wanted) {
   if (spec.uris.empty()) refuse("source.uri is missing.");
   const bool is_remote = is_remote_source(spec);
   if (is_remote && !places.stores) refuse("source.uri \"" + spec.uris.front() + "\": there are no remote stores here.");
   std::vector<std::string> uris = spec.uris;
   if (!is_remote) std::transform(uris.begin(), uris.end(), uris.begin(), local_path);
-  const SourceOpening opening{spec, uris, progress, stop, kept, used, places};
+  const SourceOpening opening{spec, uris, progress, stop, kept, used, places, wanted};
   if (spec.type == "image-folder") {
     const std::string given = opening.text("extensions"), extensions = given.empty() ? "jpg,jpeg" : given;
     if (is_remote)
@@ -162,11 +170,12 @@ std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress
 }  // namespace
 
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
-                                      const std::filesystem::path& kept, KeptUse* use, const Places& places) {
+                                      const std::filesystem::path& kept, KeptUse* use, const Places& places,
+                                      std::span<const std::string> wanted) {
   KeptUse unwanted;
   KeptUse& used = use == nullptr ? unwanted : *use;
   used = {};
-  std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, places);
+  std::unique_ptr<Listing> listing = open_any(spec, progress, stop, kept, used, places, wanted);
   listing->set_bounds(places.bounds);
   check_missing(spec, listing->said().missing());
   return listing;

@@ -55,6 +55,8 @@ class Listing {
   // The most requests that its stores take at once; 0: no locator has a store, since all its bytes lie in local files
   // as they are.
   virtual unsigned store_concurrency() const { return 0; }
+  // Whether bytes come from another machine.
+  virtual bool is_remote() const { return store_concurrency() > 0; }
   // Whether the sample lacks this fetched field.
   virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;
@@ -175,12 +177,15 @@ struct Places {
 // same as without `kept`. The folder may be shared by daemons of one user; damage to it costs time alone. Trouble with
 // the folder does not stop a listing: `use` tells it.
 //
+// `wanted`: the fields that will be asked for, as open_listings() (joined.h) has them. Other fields may be asked for
+// too.
+//
 // `places.bounds`: a data set is refused (kDenied) if it has a link to a folder, a picture or an archive outside of
 // them, and, where the bounds say so, if it has a folder that the daemon may not read. A file that leads outside later
 // is bad content when it is fetched.
 std::unique_ptr<Listing> open_listing(const config::SourceSpec& spec, const Progress& progress, std::stop_token stop,
                                       const std::filesystem::path& kept = {}, KeptUse* use = nullptr,
-                                      const Places& places = {});
+                                      const Places& places = {}, std::span<const std::string> wanted = {});
 
 // Throws SetupError with the first of the sentences, where there are any and the source's on_missing is "refuse".
 void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& missing);

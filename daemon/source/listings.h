@@ -38,10 +38,12 @@ struct SourceOpening {
   const std::filesystem::path& kept;
   KeptUse& use;
   const Places& places;
+  std::span<const std::string> wanted;  // as open_listing() has them
 
   // A parameter's text; empty where it is absent.
   std::string text(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback) const;
+  double number(std::string_view name, double fallback) const;
   // `key`: the type, and what else an index depends on beside the uris.
   Indexing indexing(const FileKind& kind, std::string key, std::string_view what) const;
 };
@@ -51,5 +53,6 @@ std::unique_ptr<Listing> open_npy(const SourceOpening& opening);
 std::unique_ptr<Listing> open_records(const SourceOpening& opening);
 std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening);
 std::unique_ptr<Listing> open_mds(const SourceOpening& opening);
+std::unique_ptr<Listing> open_parquet(const SourceOpening& opening);  // daemon/source/parquet
 
 }  // namespace spdld::source

@@ -42,7 +42,7 @@ class RemoteSearch {
     return std::move(found_);
   }
 
-  // The objects of these uris alone. Those of one folder that follow one another are looked for in its list.
+  // The objects of these uris alone. Objects of one folder that follow one another are looked for in its list.
   std::vector<DataFile> find_names(const std::vector<std::string>& uris) {
     for (size_t first = 0, end = 0; first < uris.size(); first = end) {
       const std::string folder = uris[first].substr(0, uris[first].rfind('/') + 1);

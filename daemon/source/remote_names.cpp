@@ -31,13 +31,6 @@ Status ObjectLook::finish(store::Identity& identity, const std::stop_token& stop
   return status;
 }
 
-store::Identity look_at_object(store::Store& store, const std::string& object, const std::stop_token& stop) {
-  store::Identity identity;
-  check_stop(stop);
-  if (const Status found = ObjectLook(store, object).finish(identity, stop); !found) refuse_remote(found.error());
-  return identity;
-}
-
 void for_each_page(store::Store& store, const std::string& prefix, bool folds, const std::stop_token& stop,
                    const std::function<void(const store::List&)>& each_page) {
   store::Waiting waiting(store);

@@ -14,9 +14,6 @@ namespace spdld::source {
 // Throws the error of a store at set-up: what is not there is kNotFound.
 [[noreturn]] void refuse_remote(const Error& error);
 
-// The object's identity. Throws SetupError where there is no such object.
-store::Identity look_at_object(store::Store& store, const std::string& object, const std::stop_token& stop);
-
 // A look at an object of a store that is under way, so that many are at once. One thread.
 class ObjectLook {
  public:

@@ -92,7 +92,9 @@ void RemoteReads::wish_field(size_t i) {
 
 void RemoteReads::wish(size_t i, const Locator& locator, uint64_t at) {
   uint64_t bytes = Read::kToEnd;
-  if (locator.length >= 0)
+  if (locator.is_value)
+    bytes = Read::kToEnd;
+  else if (locator.length >= 0)
     bytes = static_cast<uint64_t>(locator.length);
   else if (locator.identity.size > locator.offset)
     bytes = locator.identity.size - locator.offset;
@@ -148,15 +150,32 @@ Status RemoteReads::check(const Wish& wish) const {
   return Done{};
 }
 
-Result<bool> RemoteReads::start() {
+// Makes room for the bytes, and the reads.
+Status RemoteReads::prepare() {
   for (const Wish& wish : wishes_)
-    if (Status fits = check(wish); !fits) return std::move(fits.error());
+    if (Status fits = check(wish); !fits) return fits;
   for (size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] != 0) request_.bytes[i].resize(sizes_[i]);
   for (size_t i = 0; i < holders_.size(); ++i)
     request_.holders[i].resize(static_cast<size_t>(holders_[i].locator.length));
   for (const Mark& mark : marks_) request_.bytes[mark.field].data()[mark.at] = mark.byte;
   make_reads();
+  return Done{};
+}
+
+bool RemoteReads::read_at_hand() {
+  if (!holders_.empty()) return false;  // no store that packs values has them in memory
+  if (request_.budget != nullptr && !request_.budget->hold(request_, bytes_wanted_)) return false;
+  if (!prepare()) return false;
+  for (size_t i = 0; i < used_; ++i) {
+    if (!reads_[i]->store->read_at_hand(*reads_[i])) return false;
+    note(*reads_[i]);
+  }
+  return true;
+}
+
+Result<bool> RemoteReads::start() {
+  if (Status prepared = prepare(); !prepared) return std::move(prepared.error());
   left_ = used_ + 1;  // with this function's own part, so that nothing is told before all are asked
   for (size_t i = 0; i < used_; ++i) ask(*reads_[i]);
   const std::scoped_lock lock(mutex_);
@@ -260,6 +279,12 @@ uint8_t* RemoteReads::room_for(Read& read, uint64_t bytes) {
   return request_.bytes[one.fields.front()].resize(bytes);
 }
 
+// Of a read that brought its bytes.
+void RemoteReads::note(OneRead& read) {
+  for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;
+  for (const size_t field : read.fields) request_.fields[field].identity = read.identity;
+}
+
 void RemoteReads::on_done(store::Request& request) {
   auto& read = static_cast<OneRead&>(request);
   if (!read.key.empty() && !read.is_follower) {
@@ -286,9 +311,7 @@ bool RemoteReads::note_end(OneRead& read) {
   if (!read.status && status_) status_ = std::move(read.status);
   duration_ns_ = std::max(duration_ns_, read.duration_ns);
   shared_count_ += read.is_follower && read.attempts == 0;
-  for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;
-  if (read.status)
-    for (const size_t field : read.fields) request_.fields[field].identity = read.identity;
+  if (read.status) note(read);
   return --left_ == 0;
 }
 

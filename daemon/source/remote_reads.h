@@ -43,6 +43,9 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   Result<bool> start();
   // Lends no bytes any more. To be called before they are changed.
   void end_loan();
+  // In place of start(): reads all on the calling thread, where the stores have the bytes at hand; on_read() is not
+  // called. False: not all is there, or something is wrong, and the request must be fetched anew.
+  bool read_at_hand();
   // The result, for on_read(): an error of the request's, and how long the slowest read took.
   Status status() const { return status_; }
   uint64_t duration_ns() const { return duration_ns_; }
@@ -87,6 +90,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   void wish(size_t i, const store::Locator& locator, uint64_t at);
   void wish_holder(size_t i, const store::Locator& locator);
   uint8_t* memory_of(const Wish& wish);
+  Status prepare();
   void make_reads();
   OneRead& next_read(const Wish& wish);
   bool ask(OneRead& read);
@@ -94,6 +98,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   void add_fields(const Wish& wish, OneRead& read) const;
   void on_done(store::Request& request) override;
   uint8_t* room_for(store::Read& read, uint64_t bytes) override;
+  void note(OneRead& read);
   Status check(const Wish& wish) const;
 
   Owner& owner_;

@@ -22,6 +22,9 @@ struct Locator {
   // another size is bad content. 0: not known.
   uint64_t object_bytes = 0;
   int16_t followed_by = -1;  // a piece that is gathered: this byte follows it; -1: none does
+  // Of an object that is a column of values: `offset` is the number of the value that is meant, whose length is not
+  // known.
+  bool is_value = false;
   // The store that has the object; null: it is a local file.
   Store* store = nullptr;
   // Of a remote object as it was listed. An object of another identity is bad content. A size of 0: not known.

@@ -106,6 +106,9 @@ class Store {
   virtual ~Store() = default;
 
   virtual void read(Read& read) = 0;
+  // Serves a read on the calling thread, from memory: its results are set, and its observer is not told. False: this is
+  // not possible, or something is wrong; the results mean nothing then, and read() must be called.
+  virtual bool read_at_hand(Read& /*read*/) { return false; }
   virtual void stat(Stat& stat) = 0;
   // Not all stores have lists: then the request ends with kUnsupported.
   virtual void list(List& list) = 0;

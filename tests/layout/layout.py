@@ -19,6 +19,7 @@ ROOMS = {
     "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams"),
     # Tables: rows of text, of records, of arrays.
     "daemon/source/tables": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
+    "daemon/source/parquet": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/source", "daemon/source/tables"),
     **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
@@ -62,6 +63,8 @@ LIBRARIES = {
     "spng.h": ("daemon/media/image/png/", "tests/", "bench/"),
     "zlib.h": ("daemon/media/image/png/", "tests/"),
     "simdjson.h": ("daemon/media/text/json/",),
+    "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
+    "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "toml++": ("config/document.cpp",),
     "hwy/": ("daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
     "boost/asio": ("daemon/base/event_loop.cpp",),

@@ -280,7 +280,7 @@ TEST_CASE("uris: what is a local path and what is not") {
     CHECK_THROWS_AS(local_path(uri), SetupError);
   }
   CHECK_THAT(refusal("image-folder", "s3://bucket/a").message, Contains("s3://"));
-  CHECK_THAT(refusal("parquet", "/").message, Contains("image-folder") && Contains("webdataset"));
+  CHECK_THAT(refusal("hdf5", "/").message, Contains("image-folder") && Contains("webdataset"));
 }
 
 }  // namespace spdld::image_folder_test

@@ -21,7 +21,7 @@ struct Bucket {
   explicit Bucket(int archives) {
     for (int i = 0; i < archives; ++i) store->put("a" + std::to_string(i) + ".tar", std::string(10 + i, 'x'));
   }
-  std::vector<RemoteArchive> find(const std::vector<std::string>& uris) {
+  std::vector<DataFile> find(const std::vector<std::string>& uris) {
     return find_remote_archives(uris, stores, stop.get_token());
   }
   SetupError error_of(const std::string& uri) {
@@ -44,7 +44,7 @@ TEST_CASE("archives that are named one by one are looked at as many at once as t
   const bool are_asked = soon([&] { return bucket.store->waiting() == bucket.store->concurrency(); });
   bucket.store->hold(false);
   CHECK(are_asked);
-  const std::vector<RemoteArchive> archives = found.get();
+  const std::vector<DataFile> archives = found.get();
   REQUIRE(archives.size() == 20);
   for (int i = 0; i < 20; ++i) {
     CHECK(archives[i].object == "a" + std::to_string(i) + ".tar");
@@ -73,7 +73,7 @@ TEST_CASE("an archive that may not be read is not said to be missing") {
   const SetupError denied = bucket.error_of("s3://bucket/a0.tar");
   CHECK(denied.trouble() == Trouble::kDenied);
   CHECK(denied.error().message == "s3://bucket/a0.tar may not be read (403).");
-  CHECK_THAT(bucket.error_of("s3://bucket/none.tar").error().message, Contains("neither an archive nor a folder"));
+  CHECK_THAT(bucket.error_of("s3://bucket/none.tar").error().message, Contains("neither a tar archive nor a folder"));
 }
 
 TEST_CASE("a folder whose own name may not be read is listed") {

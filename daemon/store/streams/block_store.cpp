@@ -135,7 +135,7 @@ bool BlockStore::step(Reading& reading, Lock& lock) {
   Block& block = blocks_[id];
   if (block.state != State::kThere) {
     block.waiting.push_back(&reading);
-    block.place = place_;
+    block.place = place_.now();
     reading.waits = true;
     reading.waits_for = id;
     if (std::exchange(block.is_demanded, true)) return false;
@@ -175,7 +175,7 @@ void BlockStore::finish(Reading& reading, Lock& lock) {
 // ---- blocks
 
 void BlockStore::touch(Block& block) {
-  block.place = place_;
+  block.place = place_.now();
   used_.splice(used_.end(), used_, block.used);
 }
 
@@ -211,7 +211,7 @@ bool BlockStore::make_room(uint64_t bytes, Urgency urgency) {
     }
     drop(at);
   }
-  if (counts_.pressed >= kPressedToldAt && horizon_ > 0 && !std::exchange(has_told_, true))
+  if (counts_.pressed >= kPressedToldAt && place_.has_order() && !std::exchange(has_told_, true))
     log::warn(
         "{}: more is read from at a time than the {} MiB that source.stream_bytes_max allows, so blocks are brought "
         "again; a smaller order.window, or a larger source.stream_bytes_max, avoids it",
@@ -225,7 +225,7 @@ BlockShelf::Place BlockStore::begin(BlockId id, Urgency urgency) {
   const auto [at, is_new] = blocks_.try_emplace(id);
   Block& block = at->second;
   if (block.state != State::kWanted) return {};
-  if (is_new) block.place = place_;
+  if (is_new) block.place = place_.now();
   if (block.is_demanded) urgency = Urgency::kDemanded;
   const uint64_t bytes = bytes_of(id);
   bool has_room = make_room(bytes, urgency);
@@ -266,7 +266,7 @@ void BlockStore::end(BlockId id, uint64_t bytes, Status status) {
   counts_.bytes += bytes;
   block.state = State::kThere;
   block.bytes = bytes;
-  block.place = place_;
+  block.place = place_.now();
   block.fault = std::move(status);
   block.used = used_.insert(used_.end(), id);
 }
@@ -275,17 +275,14 @@ void BlockStore::expect(std::string_view object, uint64_t offset, uint64_t bytes
   const auto found = numbers_.find(object);
   if (found == numbers_.end() || bytes == 0) return;
   Lock lock(mutex_);
-  // A jump, or another job that stands elsewhere, says nothing of the way that the order has gone.
-  if (place > reference_ && place - reference_ <= horizon) place_ += place - reference_;
-  if (place > reference_ || reference_ - place > horizon) reference_ = place;
-  horizon_ = horizon;
+  place_.go_on(place, horizon);
   drop_past();
   for (uint64_t number = offset / kBlockBytes; number <= (offset + bytes - 1) / kBlockBytes; ++number) {
     const BlockId id{found->second, number};
     if (bytes_of(id) == 0) return;
     const auto [at, is_new] = blocks_.try_emplace(id);
     if (at->second.state == State::kThere) touch(at->second);
-    at->second.place = place_;
+    at->second.place = place_.now();
     if (!is_new) continue;
     lock.unlock();
     filler_->want(id, Urgency::kExpected);

@@ -26,6 +26,7 @@
 
 #include "daemon/store/store.h"
 #include "daemon/store/streams/block_filler.h"
+#include "daemon/store/streams/order_place.h"
 
 namespace spdld::store::streams {
 
@@ -102,7 +103,7 @@ class BlockStore final : public Store, private BlockShelf {
   bool step(Reading& reading, Lock& lock);
   void finish(Reading& reading, Lock& lock);
   bool make_room(uint64_t bytes, Urgency urgency);
-  bool is_past(const Block& block) const { return block.place + horizon_ < place_; }
+  bool is_past(const Block& block) const { return place_.is_past(block.place); }
   void touch(Block& block);
   void note_given(BlockId id, uint64_t bytes);
   void drop(Blocks::iterator at);
@@ -121,9 +122,7 @@ class BlockStore final : public Store, private BlockShelf {
   std::deque<Reading*> ready_;  // that can go on
   Blocks blocks_;
   std::list<BlockId> used_;  // blocks that are there: the one used least lately first
-  uint64_t place_ = 0;       // how far readers have gone on
-  uint64_t reference_ = 0;   // the place that expect() was told of, as far as it went on without a jump
-  uint64_t horizon_ = 0;
+  OrderPlace place_;
   bool has_told_ = false;
   Counts counts_;
   std::thread thread_;

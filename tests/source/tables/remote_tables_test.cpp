@@ -128,9 +128,9 @@ TEST_CASE("a table that changed is another one: its listing, and rows of the old
 TEST_CASE("tables that are not there, or are damaged, are refused with a sentence") {
   AllTables all;
   for (const auto& [type, name, words] : std::vector<std::tuple<std::string, std::string, std::string>>{
-           {"manifest", "none.csv", "the manifest s3://bucket/set/none.csv does not exist"},
-           {"manifest", "m", "the manifest s3://bucket/set/m does not exist"},
-           {"records", "none", "the file s3://bucket/set/none does not exist"},
+           {"manifest", "none.csv", "s3://bucket/set/none.csv does not exist"},
+           {"manifest", "m", "s3://bucket/set/m does not exist"},
+           {"records", "none", "s3://bucket/set/none does not exist"},
            {"npy", "r", "is neither a .npy file nor a folder with objects named *.npy"},
            {"npy", "all.csv", "s3://bucket/set/all.csv: "},
            {"tfrecord", "all.csv", "s3://bucket/set/all.csv is no TFRecord file"},

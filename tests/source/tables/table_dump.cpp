@@ -10,6 +10,7 @@
 
 #include "config/catalogue.h"
 #include "config/load.h"
+#include "daemon/source/fetch_router.h"
 #include "daemon/source/fetcher.h"
 #include "tests/source/fetch_once.h"
 
@@ -78,7 +79,8 @@ int main(int argc, char** argv) try {
       {"bytes", listing->memory_bytes()}, {"remarks", listing->remarks()}, {"fields", nlohmann::json::array()}};
   for (const auto& field : listing->fields()) head["fields"].push_back(field.name);
   std::printf("%s\n", head.dump().c_str());
-  source::LocalFetcher fetcher(1);
+  source::LocalFetcher local(1);
+  source::FetchRouter fetcher(local);
   for (uint64_t sample = 0; sample < listing->size(); ++sample) {
     nlohmann::json line = nlohmann::json::object();
     for (size_t i = 0; i < listing->fields().size(); ++i)

@@ -1,0 +1,414 @@
+#include "daemon/source/parquet/column_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/cpu.h"
+#include "daemon/base/log.h"
+#include "daemon/base/memory_reserve.h"
+#include "daemon/source/parquet/arrow_files.h"
+
+namespace spdld::source::parquet {
+namespace {
+
+constexpr uint64_t kPressedToldAt = 64;  // columns: some may have to leave where two jobs read at different places
+// Of a horizon: so much may an order go on before the same group is expected anew.
+constexpr uint64_t kExpectedAgain = 16;
+
+}  // namespace
+
+ColumnStore::ColumnStore(std::shared_ptr<const Table> table, std::vector<Field> fields,
+                         std::unique_ptr<ChunkReader> reader, Settings settings)
+    : table_(std::move(table)),
+      fields_(std::move(fields)),
+      reader_(std::move(reader)),
+      settings_(std::move(settings)),
+      expected_at_(table_->groups.size()),
+      columns_(settings_.wanted.begin(), settings_.wanted.end()) {
+  for (const Field& field : fields_) by_name_.emplace(field.name, &field);
+  uint64_t all = 0;
+  for (size_t group = 0; group < table_->groups.size(); ++group)
+    for (const size_t column : settings_.wanted) all += needs(group * table_->columns.size() + column);
+  holds_all_ = all <= settings_.bytes_max;
+  deliverer_ = std::thread([this] { deliver(); });
+  for (unsigned i = 0; i < settings_.threads; ++i) filling_threads_.emplace_back([this] { fill_on(); });
+}
+
+ColumnStore::~ColumnStore() {
+  stop_.request_stop();
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    fillers_.notify_all();
+  }
+  for (std::thread& thread : filling_threads_) thread.join();
+  {
+    const std::scoped_lock lock(mutex_);
+    has_stopped_ = true;
+    ready_.clear();
+    for (auto& [request, reading] : readings_) {
+      reading->status = Error{Trouble::kStopping, {}};
+      reading->waits = false;
+      ready_.push_back(reading.get());
+    }
+    wake_.notify_one();
+  }
+  deliverer_.join();
+}
+
+std::string ColumnStore::uri_of(std::string_view object) const {
+  return "the column " + std::string(object) + " of " + settings_.name;
+}
+
+// ---- requests
+
+ColumnStore::Wish ColumnStore::find(const store::Read& read) const {
+  Wish wish;
+  const auto found = by_name_.find(read.object);
+  if (found == by_name_.end() || read.room == nullptr || read.offset >= table_->rows) return wish;
+  const size_t number = table_->group_of(read.offset);
+  const Group& group = table_->groups[number];
+  wish.field = found->second;
+  wish.unit = number * table_->columns.size() + wish.field->column;
+  wish.row = read.offset - group.first_row;
+  wish.file = group.file;
+  return wish;
+}
+
+// Writes the value to the read's room. False: the value is null, or it has no room: `status` says so.
+bool ColumnStore::give(const ColumnValues& values, const Wish& wish, store::Read& read, Status& status) const {
+  const uint8_t is_null = values.is_null(wish.row) ? 1 : 0;
+  if (is_null != 0 && !wish.field->is_mask && settings_.nulls.are_bad) {
+    status =
+        Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) +
+                                     ": it is null, or has a null in its list; nulls = \"default\" gives a value."};
+    return false;
+  }
+  const std::span<const uint8_t> value = wish.field->is_mask ? std::span(&is_null, 1) : values[wish.row];
+  if (!value.empty()) {
+    if (value.size() > read.bytes_max) {
+      status = Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) + ": it has " +
+                                            std::to_string(value.size()) + " bytes, more than the limit of " +
+                                            std::to_string(read.bytes_max) + "."};
+      return false;
+    }
+    uint8_t* const to = read.room->room_for(read, value.size());
+    if (to == nullptr) {
+      status = Error{Trouble::kMemory, {}};
+      return false;
+    }
+    std::memcpy(to, value.data(), value.size());
+    read.pieces.assign(1, {0, value.size(), to});
+  }
+  read.identity = table_->files[wish.file].identity;
+  return true;
+}
+
+bool ColumnStore::read_at_hand(store::Read& read) {
+  const Wish wish = find(read);
+  if (wish.field == nullptr) return false;
+  std::shared_ptr<const ColumnValues> values;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto at = units_.find(wish.unit);
+    if (at == units_.end() || !at->second.values) return false;
+    values = at->second.values;
+    touch(at->second);
+    note_given(at);
+  }
+  Status status = Done{};
+  return give(*values, wish, read, status);
+}
+
+void ColumnStore::add(std::unique_ptr<Reading> reading) {
+  store::Request* const request = reading->request;
+  request->status = Done{};
+  request->attempts = 0;
+  reading->start_ns = monotonic_ns();
+  const std::scoped_lock lock(mutex_);
+  if (stopping_) reading->status = Error{Trouble::kStopping, {}};
+  ready_.push_back(reading.get());
+  readings_[request] = std::move(reading);
+  wake_.notify_one();
+}
+
+void ColumnStore::read(store::Read& read) {
+  auto reading = std::make_unique<Reading>();
+  reading->request = reading->read = &read;
+  const Wish wish = find(read);
+  if (wish.field == nullptr)
+    reading->status = Error{Trouble::kInternal, uri_of(read.object) + " can't be read in this way."};
+  reading->field = wish.field;
+  reading->unit = wish.unit;
+  reading->row = wish.row;
+  add(std::move(reading));
+}
+
+void ColumnStore::stat(store::Stat& stat) {
+  auto reading = std::make_unique<Reading>();
+  reading->request = &stat;
+  reading->status = Error{Trouble::kUnsupported, uri_of(stat.object) + " has no status."};
+  add(std::move(reading));
+}
+
+void ColumnStore::list(store::List& list) {
+  auto reading = std::make_unique<Reading>();
+  reading->request = &list;
+  reading->status = Error{Trouble::kUnsupported, "the columns of " + settings_.name + " have no lists."};
+  add(std::move(reading));
+}
+
+void ColumnStore::cancel(store::Request& request) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = readings_.find(&request);
+  if (found == readings_.end()) return;
+  Reading& reading = *found->second;
+  reading.status = Error{Trouble::kStopping, {}};
+  if (!std::exchange(reading.waits, false)) return;  // it is ready, or goes on now
+  if (const auto at = units_.find(reading.unit); at != units_.end()) std::erase(at->second.waiting, &reading);
+  ready_.push_back(&reading);
+  wake_.notify_one();
+}
+
+// ---- the thread that delivers
+
+void ColumnStore::deliver() {
+  Lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return has_stopped_ || !ready_.empty(); });
+    if (ready_.empty()) return;
+    Reading& reading = *ready_.front();
+    ready_.pop_front();
+    if (!reading.status || step(reading, lock)) finish(reading, lock);
+  }
+}
+
+// Gives the reading its value. False: it waits for its column, and is not this thread's any more.
+bool ColumnStore::step(Reading& reading, Lock& lock) {
+  if (reading.values) return give_to(reading, std::move(reading.values), lock);
+  const auto [at, is_new] = units_.try_emplace(reading.unit);
+  Unit& unit = at->second;
+  if (unit.state != State::kThere) {
+    unit.waiting.push_back(&reading);
+    unit.place = place_.now();
+    reading.waits = true;
+    columns_.insert(reading.field->column);
+    if (unit.waiting.size() == 1) want(reading.unit, true);
+    return false;
+  }
+  touch(unit);
+  if (!unit.values) {
+    reading.status = unit.fault;
+    return true;
+  }
+  return give_to(reading, unit.values, lock);
+}
+
+// The unit may leave meanwhile.
+bool ColumnStore::give_to(Reading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock) {
+  if (const auto at = units_.find(reading.unit); at != units_.end() && at->second.state == State::kThere)
+    note_given(at);
+  lock.unlock();
+  const Wish wish{reading.field, reading.unit, reading.row, table_->groups[reading.unit / table_->columns.size()].file};
+  Status status = Done{};
+  give(*values, wish, *reading.read, status);
+  lock.lock();
+  if (reading.status) reading.status = std::move(status);
+  return true;
+}
+
+void ColumnStore::finish(Reading& reading, Lock& lock) {
+  store::Request& request = *reading.request;
+  request.status = std::move(reading.status);
+  request.attempts = 1;
+  request.duration_ns = monotonic_ns() - reading.start_ns;
+  readings_.erase(&request);
+  lock.unlock();
+  request.observer->on_done(request);
+  lock.lock();
+}
+
+// ---- columns of groups
+
+uint64_t ColumnStore::needs(size_t unit) const {
+  const Chunk& chunk = table_->chunks[unit];
+  const Column& column = table_->columns[unit % table_->columns.size()];
+  const uint64_t rows = table_->groups[unit / table_->columns.size()].rows;
+  const uint64_t plain = std::max(chunk.unpacked_bytes, column.width() * chunk.values);
+  return chunk.bytes + plain + rows * sizeof(uint64_t);
+}
+
+void ColumnStore::want(size_t unit, bool is_demanded) {
+  (is_demanded ? demanded_ : expected_).push_back(unit);
+  fillers_.notify_one();
+}
+
+void ColumnStore::touch(Unit& unit) {
+  unit.place = place_.now();
+  used_.splice(used_.end(), used_, unit.used);
+}
+
+void ColumnStore::note_given(Units::iterator at) {
+  const uint64_t rows = table_->groups[at->first / table_->columns.size()].rows;
+  if (++at->second.given_rows >= rows && !holds_all_) drop(at);
+}
+
+void ColumnStore::drop(Units::iterator at) {
+  counts_.held_bytes -= at->second.held_bytes;
+  used_.erase(at->second.used);
+  units_.erase(at);
+  fillers_.notify_one();
+}
+
+void ColumnStore::drop_past() {
+  if (holds_all_) return;
+  while (!used_.empty()) {
+    const auto at = units_.find(used_.front());
+    if (!place_.is_past(at->second.place)) return;
+    drop(at);
+  }
+}
+
+bool ColumnStore::make_room(uint64_t bytes, bool is_demanded) {
+  while (counts_.held_bytes + bytes > settings_.bytes_max) {
+    if (used_.empty()) return is_demanded && filling_ == 0;  // one column at a time may be larger than was said
+    const auto at = units_.find(used_.front());
+    const bool is_past = place_.is_past(at->second.place);
+    if (!is_past && !is_demanded) return false;
+    if (!is_past) ++counts_.pressed;
+    drop(at);
+  }
+  if (counts_.pressed >= kPressedToldAt && place_.has_order() && !std::exchange(has_told_, true))
+    log::warn(
+        "{}: more row groups are read from at a time than the {} MiB that source.stream_bytes_max allows, so columns "
+        "are "
+        "decoded again; a smaller order.window, or a larger source.stream_bytes_max, avoids it",
+        settings_.name, settings_.bytes_max >> 20);
+  return true;
+}
+
+void ColumnStore::expect(uint64_t row, uint64_t place, uint64_t horizon) {
+  if (row >= table_->rows) return;
+  const size_t group = table_->group_of(row);
+  // Most rows are of a group that was just expected.
+  const uint64_t before = expected_at_[group].load(std::memory_order_relaxed);
+  if (before != 0 && before <= place + 1 && place + 1 - before < std::max<uint64_t>(horizon / kExpectedAgain, 1))
+    return;
+  expected_at_[group].store(place + 1, std::memory_order_relaxed);
+  const std::scoped_lock lock(mutex_);
+  place_.go_on(place, horizon);
+  drop_past();
+  for (const size_t column : columns_) {
+    const size_t number = group * table_->columns.size() + column;
+    const auto [at, is_new] = units_.try_emplace(number);
+    if (at->second.state == State::kThere) touch(at->second);
+    at->second.place = place_.now();
+    if (is_new) want(number, false);
+  }
+}
+
+// ---- the threads that fetch and decode
+
+// The next unit that is to be filled and has room.
+bool ColumnStore::next_fill(size_t& unit) {
+  for (const bool is_demanded : {true, false}) {
+    auto& queue = is_demanded ? demanded_ : expected_;
+    while (!queue.empty()) {
+      const auto at = units_.find(queue.front());
+      if (at != units_.end() && at->second.state == State::kWanted) {
+        if (!make_room(needs(queue.front()), is_demanded)) break;
+        unit = queue.front();
+        queue.pop_front();
+        return true;
+      }
+      queue.pop_front();  // it was filled, or nobody wants it
+    }
+    if (!queue.empty() && is_demanded) return false;  // what is demanded goes before
+  }
+  return false;
+}
+
+void ColumnStore::fill_on() {
+  Lock lock(mutex_);
+  for (;;) {
+    size_t unit = 0;
+    fillers_.wait(lock, [&] { return stopping_ || next_fill(unit); });
+    if (stopping_) return;
+    fill(unit, lock);
+  }
+}
+
+void ColumnStore::fill(size_t number, Lock& lock) {
+  const uint64_t reserved = needs(number);
+  Unit& unit = units_.at(number);  // stays where it is: a unit that is being filled does not leave
+  unit.state = State::kFilling;
+  ++filling_;
+  counts_.held_bytes += reserved;
+  counts_.held_bytes_peak = std::max(counts_.held_bytes_peak, counts_.held_bytes);
+  lock.unlock();
+  Result<ColumnValues> values = Error{Trouble::kMemory, {}};
+  std::shared_ptr<const ColumnValues> kept;
+  try {
+    const memory_reserve::Spared spared;
+    values = bring(number);
+    if (values) kept = std::make_shared<const ColumnValues>(std::move(*values));
+  } catch (const std::bad_alloc&) {
+    values = Error{Trouble::kMemory, {}};
+  }
+  lock.lock();
+  --filling_;
+  counts_.held_bytes -= reserved;
+  for (Reading* const reading : std::exchange(unit.waiting, {})) {
+    reading->waits = false;
+    if (!values && reading->status) reading->status = values.error();
+    reading->values = kept;
+    ready_.push_back(reading);
+  }
+  wake_.notify_one();
+  fillers_.notify_all();
+  // The next read tries again what may pass. Damage stays.
+  if (!values && values.error().trouble != Trouble::kContent) {
+    units_.erase(number);
+    return;
+  }
+  ++counts_.chunks;
+  counts_.bytes += table_->chunks[number].bytes;
+  unit.state = State::kThere;
+  unit.values = kept;
+  if (!values) unit.fault = values.error();
+  unit.held_bytes = unit.values ? unit.values->memory_bytes() : 0;
+  counts_.held_bytes += unit.held_bytes;
+  unit.place = place_.now();
+  unit.used = used_.insert(used_.end(), number);
+}
+
+Result<ColumnValues> ColumnStore::bring(size_t number) const {
+  const Group& group = table_->groups[number / table_->columns.size()];
+  const Column& column = table_->columns[number % table_->columns.size()];
+  const Chunk& chunk = table_->chunks[number];
+  const File& file = table_->files[group.file];
+  const auto bad = [&](const std::string& clause) {
+    return Error{Trouble::kContent, file.name + ", row group " + std::to_string(group.number) + ", column " +
+                                        column.name + ": " + clause + "."};
+  };
+  if (needs(number) > settings_.bytes_max)
+    return bad("it needs " + std::to_string(needs(number) >> 20) + " MiB, more than the " +
+               std::to_string(settings_.bytes_max >> 20) + " MiB of source.stream_bytes_max");
+  ByteBuffer bytes;
+  bytes.resize(chunk.bytes);
+  if (Status got = reader_->read(file, chunk.offset, {bytes.data(), bytes.size()}, stop_.get_token()); !got)
+    return got.error();
+  auto values = decode_chunk({column, chunk, group.rows, settings_.bytes_max, settings_.nulls}, bytes.bytes());
+  if (!values) return bad(values.error().message);
+  return values;
+}
+
+ColumnStore::Counts ColumnStore::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return counts_;
+}
+
+}  // namespace spdld::source::parquet

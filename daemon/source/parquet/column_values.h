@@ -1,0 +1,63 @@
+// The values of a column in a row group, as the fields of samples have them. Made by one thread; then constant.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "daemon/source/tables/columns.h"
+
+namespace spdld::source::parquet {
+
+// The values that stand for nulls.
+struct Nulls {
+  bool are_bad = true;  // a row without a value is a bad sample; else it has these values:
+  double number = 0;    // NaN is 0 where numbers are whole
+  std::string text = {};
+};
+
+class ColumnValues {
+ public:
+  // `width`: of each row's value, in bytes; 0: they differ.
+  explicit ColumnValues(size_t width = 0) : width_(width) {}
+
+  void reserve(uint64_t rows, uint64_t bytes) {
+    bytes_.reserve(bytes);
+    if (width_ == 0) ends_.reserve(rows);
+  }
+  // Adds to the row that is being made.
+  void append(const void* bytes, size_t size) {
+    const auto* from = static_cast<const uint8_t*>(bytes);
+    bytes_.insert(bytes_.end(), from, from + size);
+  }
+  void end_row() {
+    if (width_ == 0) ends_.push_back(bytes_.size());
+    ++rows_;
+  }
+  void mark_null() { nulls_.add(rows_); }  // the row that is being made
+  void fit() {
+    if (bytes_.capacity() > bytes_.size() + bytes_.size() / 8) bytes_.shrink_to_fit();
+  }
+
+  uint64_t rows() const { return rows_; }
+  uint64_t size() const { return bytes_.size(); }
+  std::span<const uint8_t> operator[](uint64_t row) const {
+    if (width_ != 0) return std::span(bytes_).subspan(row * width_, width_);
+    const uint64_t start = row == 0 ? 0 : ends_[row - 1];
+    return std::span(bytes_).subspan(start, ends_[row] - start);
+  }
+  bool is_null(uint64_t row) const { return nulls_.has(row); }
+  uint64_t memory_bytes() const {
+    return bytes_.capacity() + ends_.capacity() * sizeof(uint64_t) + nulls_.memory_bytes();
+  }
+
+ private:
+  size_t width_;
+  uint64_t rows_ = 0;
+  std::vector<uint8_t> bytes_;
+  std::vector<uint64_t> ends_;
+  RowSet nulls_;
+};
+
+}  // namespace spdld::source::parquet

@@ -1,0 +1,17 @@
+// Footers as a kept listing has them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "daemon/source/parquet/table.h"
+
+namespace spdld::source::parquet {
+
+std::string kept_bytes_of(const Footer& footer);
+// Of a file with so many bytes. None: the bytes are damaged, or columns lie beyond the file's bytes.
+std::optional<Footer> footer_in(std::string_view bytes, uint64_t file_bytes);
+
+}  // namespace spdld::source::parquet

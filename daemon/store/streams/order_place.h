@@ -1,0 +1,28 @@
+// How far the readers of an order have come, so that what lies behind them can leave. One thread at a time.
+#pragma once
+
+#include <cstdint>
+
+namespace spdld::store::streams {
+
+class OrderPlace {
+ public:
+  // As BlockStore::expect() has `place` and `horizon`.
+  void go_on(uint64_t place, uint64_t horizon) {
+    // A jump, or another job that stands elsewhere, says nothing of the way that the order has gone.
+    if (place > reference_ && place - reference_ <= horizon) now_ += place - reference_;
+    if (place > reference_ || reference_ - place > horizon) reference_ = place;
+    horizon_ = horizon;
+  }
+  uint64_t now() const { return now_; }
+  // Whether the order is past what was last of use at `place`.
+  bool is_past(uint64_t place) const { return place + horizon_ < now_; }
+  bool has_order() const { return horizon_ > 0; }
+
+ private:
+  uint64_t now_ = 0;        // how far readers have gone on
+  uint64_t reference_ = 0;  // the place that go_on() was told of, as far as it went on without a jump
+  uint64_t horizon_ = 0;
+};
+
+}  // namespace spdld::store::streams

@@ -1,0 +1,169 @@
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "daemon/source/parquet/kept_footer.h"
+#include "tests/source/parquet/written.h"
+
+namespace spdld::source::parquet::decoder_test {
+namespace {
+
+using test::parquet::write_file;
+
+constexpr uint64_t kBytesMax = 64 << 20;
+
+Result<ColumnValues> decoded(const Table& table, const std::string& file, size_t group, size_t column,
+                             const Nulls& nulls = {}, uint64_t bytes_max = kBytesMax) {
+  const Chunk& chunk = table.chunk(group, column);
+  return decode_chunk({table.columns[column], chunk, table.groups[group].rows, bytes_max, nulls},
+                      {reinterpret_cast<const uint8_t*>(file.data()) + chunk.offset, chunk.bytes});
+}
+
+std::string text_at(const ColumnValues& values, uint64_t row) {
+  const auto bytes = values[row];
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+TEST_CASE("a footer tells the columns, their types, and where their chunks lie") {
+  const auto file = write_file(3, 100);
+  const Table table = test::parquet::table_of({file.bytes});
+  REQUIRE(table.columns.size() == 3);
+  CHECK(table.columns[0].name == "text");
+  CHECK_FALSE(table.columns[0].is_numeric());
+  CHECK(table.columns[0].is_nullable());
+  CHECK(table.columns[1].dtype == config::DType::kInt32);
+  CHECK_FALSE(table.columns[1].is_nullable());
+  CHECK(table.columns[2].name == "list");
+  CHECK(table.columns[2].is_list());
+  CHECK(table.rows == 300);
+  REQUIRE(table.groups.size() == 3);
+  CHECK(table.groups[2].first_row == 200);
+  CHECK(table.group_of(199) == 1);
+  CHECK(table.group_of(200) == 2);
+  CHECK(table.place_of(217, 0) == "f0, row 217, column text");
+}
+
+TEST_CASE("a column's values are what was written: texts, numbers, lists, in every codec") {
+  const auto codec = GENERATE(::parquet::Compression::UNCOMPRESSED, ::parquet::Compression::SNAPPY,
+                              ::parquet::Compression::GZIP, ::parquet::Compression::ZSTD);
+  const auto file = write_file(2, 5000, 0, codec);
+  const Table table = test::parquet::table_of({file.bytes});
+  size_t wrong = 0;
+  for (size_t group = 0; group < 2; ++group) {
+    const auto texts = decoded(table, file.bytes, group, 0), numbers = decoded(table, file.bytes, group, 1),
+               lists = decoded(table, file.bytes, group, 2);
+    REQUIRE(texts);
+    REQUIRE(numbers);
+    REQUIRE(lists);
+    REQUIRE(texts->rows() == 5000);
+    for (uint64_t i = 0; i < 5000; ++i) {
+      const uint64_t row = group * 5000 + i;
+      wrong += texts->is_null(i) == test::parquet::has_text(row);
+      wrong += test::parquet::has_text(row) && text_at(*texts, i) != test::parquet::text_of(row);
+      wrong += text_at(*numbers, i) != test::parquet::number_bytes(row);
+      wrong += text_at(*lists, i) != test::parquet::list_bytes(row);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a null has the value that was asked for, and stays known as one") {
+  const auto file = write_file(1, 20);
+  const Table table = test::parquet::table_of({file.bytes});
+  const Nulls nulls{.are_bad = false, .number = 0, .text = "none"};
+  const auto texts = decoded(table, file.bytes, 0, 0, nulls);
+  REQUIRE(texts);
+  CHECK(text_at(*texts, 3) == "none");
+  CHECK(texts->is_null(3));
+  CHECK(text_at(*texts, 4) == test::parquet::text_of(4));
+}
+
+TEST_CASE("a number for nulls is as near to what was asked for as its type has it") {
+  Column column{.name = "c", .definition = 1, .conversion = Conversion::kNumbers};
+  const Chunk absent;
+  const auto value = [&](config::DType dtype, double number) {
+    column.dtype = dtype;
+    const auto values = decode_chunk({column, absent, 1, kBytesMax, {.are_bad = false, .number = number}}, {});
+    REQUIRE(values);
+    CHECK(values->is_null(0));
+    const auto bytes = (*values)[0];
+    return std::vector<uint8_t>(bytes.begin(), bytes.end());
+  };
+  using config::DType;
+  CHECK(value(DType::kUint8, 300) == std::vector<uint8_t>{255});
+  CHECK(value(DType::kInt8, -300) == std::vector<uint8_t>{0x80});
+  CHECK(value(DType::kInt16, -1) == std::vector<uint8_t>{0xff, 0xff});
+  CHECK(value(DType::kInt32, std::numeric_limits<double>::quiet_NaN()) == std::vector<uint8_t>{0, 0, 0, 0});
+  CHECK(value(DType::kInt64, 1e300) == std::vector<uint8_t>{255, 255, 255, 255, 255, 255, 255, 0x7f});
+  CHECK(value(DType::kFloat16, 1.5) == std::vector<uint8_t>{0, 0x3e});
+  CHECK(value(DType::kFloat32, -2) == std::vector<uint8_t>{0, 0, 0, 0xc0});
+  CHECK(value(DType::kFloat64, 1) == std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 0xf0, 0x3f});
+}
+
+TEST_CASE("values that are more than the limit are refused, whatever the file says of their size") {
+  const auto file = write_file(1, 5000);
+  Table table = test::parquet::table_of({file.bytes});
+  table.chunks[0].unpacked_bytes = 1;
+  const auto values = decoded(table, file.bytes, 0, 0, {}, 10'000);
+  REQUIRE_FALSE(values);
+  CHECK(values.error().trouble == Trouble::kContent);
+}
+
+TEST_CASE("a damaged file is refused, or gives values: any byte may be another") {
+  const auto file = write_file(1, 60);
+  size_t refused = 0;
+  for (size_t at = 0; at < file.bytes.size(); ++at) {
+    std::string bytes = file.bytes;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
+    try {
+      const Table table = test::parquet::table_of({bytes});
+      for (size_t group = 0; group < table.groups.size(); ++group)
+        for (size_t column = 0; column < table.columns.size(); ++column)
+          if (!decoded(table, bytes, group, column)) ++refused;
+    } catch (const SetupError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 50);
+}
+
+TEST_CASE("a file that is cut, encrypted or no Parquet at all says so") {
+  const auto file = write_file(1, 10);
+  const auto refusal = [](const std::string& bytes) -> std::string {
+    test::parquet::TextView view(bytes);
+    try {
+      read_footer(view, "f");
+    } catch (const SetupError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  CHECK(refusal(file.bytes) == "nothing");
+  CHECK(refusal("PAR1") == "f is no Parquet file: it is too short.");
+  CHECK(refusal(file.bytes.substr(0, file.bytes.size() - 1)) ==
+        "f is no Parquet file, or it was cut: its last bytes are not PAR1.");
+  std::string locked = file.bytes;
+  locked.replace(locked.size() - 4, 4, "PARE");
+  CHECK(refusal(locked) == "f is encrypted: write it without encryption.");
+  std::string lying = file.bytes;
+  lying.replace(lying.size() - 8, 4, "\xff\xff\xff\x7f");
+  CHECK(refusal(lying) == "f is damaged: its footer is longer than the file.");
+}
+
+TEST_CASE("a kept footer is the footer, and a damaged one is none") {
+  const auto file = write_file(4, 10);
+  test::parquet::TextView view(file.bytes);
+  Footer footer = read_footer(view, "f");
+  footer.columns[2].list_shape = std::vector<int64_t>{2, 3};
+  footer.columns[1].scale = -3;
+  footer.left_out = {"a sentence"};
+  const std::string kept = kept_bytes_of(footer);
+  const auto again = footer_in(kept, file.bytes.size());
+  REQUIRE(again);
+  CHECK(*again == footer);
+  CHECK_FALSE(footer_in(kept, 100));  // columns beyond the file
+  for (size_t size = 0; size < kept.size(); ++size) CHECK_FALSE(footer_in(kept.substr(0, size), file.bytes.size()));
+}
+
+}  // namespace spdld::source::parquet::decoder_test

@@ -1,0 +1,115 @@
+// Parquet files that tests write in memory, with Arrow's own writer.
+#pragma once
+
+#include <arrow/io/memory.h>
+#include <parquet/api/writer.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/source/parquet/arrow_files.h"
+#include "daemon/source/parquet/chunk_reader.h"
+#include "daemon/source/parquet/table.h"
+
+namespace spdld::test::parquet {
+
+using namespace source::parquet;
+
+struct Written {
+  std::string bytes;
+  uint64_t rows = 0;
+};
+
+inline std::string text_of(uint64_t row) { return "text " + std::to_string(row) + std::string(row % 50, '.'); }
+inline int32_t number_of(uint64_t row) { return static_cast<int32_t>(row * 7 - 100); }
+inline bool has_text(uint64_t row) { return row % 10 != 3; }
+
+// `groups` row groups of `rows` each, with the columns text (a text, null in every tenth row), number (an int32) and
+// list (of row % 4 int32, each the row's number).
+inline Written write_file(uint64_t groups, uint64_t rows, uint64_t first_row = 0,
+                          ::parquet::Compression::type codec = ::parquet::Compression::SNAPPY) {
+  using namespace ::parquet;
+  using schema::GroupNode;
+  using schema::PrimitiveNode;
+  const auto element = PrimitiveNode::Make("element", Repetition::REQUIRED, Type::INT32);
+  const auto repeated = GroupNode::Make("list", Repetition::REPEATED, {element});
+  const auto root = std::static_pointer_cast<GroupNode>(
+      GroupNode::Make("schema", Repetition::REQUIRED,
+                      {PrimitiveNode::Make("text", Repetition::OPTIONAL, LogicalType::String(), Type::BYTE_ARRAY),
+                       PrimitiveNode::Make("number", Repetition::REQUIRED, Type::INT32),
+                       GroupNode::Make("list", Repetition::REQUIRED, {repeated}, LogicalType::List())}));
+  const auto sink = ::arrow::io::BufferOutputStream::Create().ValueOrDie();
+  const auto writer = ParquetFileWriter::Open(sink, root, WriterProperties::Builder().compression(codec)->build());
+  for (uint64_t group = 0; group < groups; ++group) {
+    RowGroupWriter* const out = writer->AppendRowGroup();
+    const uint64_t start = first_row + group * rows;
+    auto* const texts = static_cast<ByteArrayWriter*>(out->NextColumn());
+    for (uint64_t row = start; row < start + rows; ++row) {
+      const int16_t level = has_text(row) ? 1 : 0;
+      const std::string text = text_of(row);
+      const ByteArray value(static_cast<uint32_t>(text.size()), reinterpret_cast<const uint8_t*>(text.data()));
+      texts->WriteBatch(1, &level, nullptr, &value);
+    }
+    auto* const numbers = static_cast<Int32Writer*>(out->NextColumn());
+    for (uint64_t row = start; row < start + rows; ++row) {
+      const int32_t value = number_of(row);
+      numbers->WriteBatch(1, nullptr, nullptr, &value);
+    }
+    auto* const lists = static_cast<Int32Writer*>(out->NextColumn());
+    for (uint64_t row = start; row < start + rows; ++row) {
+      const auto value = static_cast<int32_t>(row);
+      for (int16_t i = 0; i < static_cast<int16_t>(std::max<uint64_t>(row % 4, 1)); ++i) {
+        const int16_t repetition = i == 0 ? 0 : 1, definition = row % 4 == 0 ? 0 : 1;
+        lists->WriteBatch(1, &definition, &repetition, &value);
+      }
+    }
+  }
+  writer->Close();
+  return {sink->Finish().ValueOrDie()->ToString(), groups * rows};
+}
+
+// A view of bytes in memory.
+class TextView final : public store::View {
+ public:
+  explicit TextView(std::string_view text) : text_(text) {}
+  uint64_t size() const override { return text_.size(); }
+  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
+    const std::string_view part = text_.substr(std::min<size_t>(offset, text_.size()), to.size());
+    std::memcpy(to.data(), part.data(), part.size());
+    return uint64_t{part.size()};
+  }
+
+ private:
+  const std::string_view text_;
+};
+
+inline Table table_of(const std::vector<std::string>& files) {
+  Table table;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::string name = "f" + std::to_string(i);
+    TextView view(files[i]);
+    Footer footer = read_footer(view, name);
+    table.columns = footer.columns;
+    table.files.push_back({name, {}, {}, {files[i].size(), 1}});
+    for (size_t group = 0; group < footer.group_rows.size(); ++group) {
+      table.groups.push_back(
+          {static_cast<uint32_t>(i), static_cast<uint32_t>(group), table.rows, footer.group_rows[group]});
+      table.rows += footer.group_rows[group];
+    }
+    table.chunks.insert(table.chunks.end(), footer.chunks.begin(), footer.chunks.end());
+  }
+  return table;
+}
+
+inline std::string list_bytes(uint64_t row) {
+  const std::vector<int32_t> values(row % 4, static_cast<int32_t>(row));
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int32_t)};
+}
+inline std::string number_bytes(uint64_t row) {
+  const int32_t value = number_of(row);
+  return {reinterpret_cast<const char*>(&value), sizeof(value)};
+}
+
+}  // namespace spdld::test::parquet
