@@ -39,15 +39,15 @@ const std::vector<Parameter>& source_keys() {
        .choices = {"whole", "sample"}},
       {.name = "access",
        .type = Type::kChoice,
-       .help = "of a webdataset in remote stores: whether samples are read one by one, by ranges, or archives in large "
+       .help = "of a webdataset: whether samples are read one by one, by ranges, or archives of remote stores in large "
                "blocks, which takes far fewer requests where members are small; order.shuffle should be \"window\" or "
-               "\"off\" then",
-       .fallback = Value(std::string("ranges")),
-       .choices = {"ranges", "stream"}},
+               "\"off\" then; auto streams compressed archives, which can't be read by ranges",
+       .fallback = Value(std::string("auto")),
+       .choices = {"auto", "ranges", "stream"}},
       {.name = "stream_bytes_max",
        .type = Type::kSize,
-       .help = "the memory for archives that are read in blocks, or for columns of Parquet's row groups; twice the bytes "
-               "of order.window are enough",
+       .help = "the memory for archives that are streamed, or for columns of Parquet's row groups; twice the bytes of "
+               "order.window are enough",
        .fallback = Value(static_cast<int64_t>(kStreamBytes)),
        .min = kStreamBytesLeast,
        .max = 0x1p44}};
@@ -247,7 +247,8 @@ SourceSpec check_table(const Node& node, const std::string& table, std::span<con
   }
   if (reader.text("on_missing") == "warn") spec.on_missing = OnMissing::kWarn;
   spec.samples_listing = reader.text("check_listing") == "sample";
-  spec.streams_archives = reader.text("access") == "stream";
+  const std::string access = reader.text("access");
+  spec.access = access == "auto" ? Access::kAuto : access == "stream" ? Access::kStream : Access::kRanges;
   spec.stream_bytes_max = static_cast<uint64_t>(reader.integer("stream_bytes_max"));
   if (type != nullptr && spec.type != "webdataset" && reader.find("access") != nullptr)
     reader.complain("access", "may only stand beside type = \"webdataset\"");

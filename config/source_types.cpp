@@ -27,7 +27,8 @@ SourceType webdataset() {
           "dot; a field is a member's extension, and path the sample's key. from = \"jpg;jpeg;png\" takes the first "
           "of these that a sample has, and from = \"json:meta.label\" a value in a json member. The uri may have "
           "braces and wildcards (a-{000..127}.tar, {train,extra}/*.tar), be a folder, or a list of uris, which "
-          "follow one another. Archives are plain .tar files: this version reads no .tar.gz or .tar.zst.",
+          "follow one another. Archives may be compressed (.tar.gz, .tgz, .tar.zst): they are unpacked from their "
+          "beginning to their end, so that order.shuffle must be \"window\" or \"off\".",
       .fields = {},
       .parameters = {},
       .takes_patterns = true,

@@ -91,7 +91,7 @@ Json full_source_json(const SourceSpec& source) {
   if (!source.fingerprint.empty()) object["fingerprint"] = source.fingerprint;
   if (source.on_missing == OnMissing::kWarn) object["on_missing"] = "warn";
   if (source.samples_listing) object["check_listing"] = "sample";
-  if (source.streams_archives) object["access"] = "stream";
+  if (source.access != Access::kAuto) object["access"] = source.access == Access::kStream ? "stream" : "ranges";
   if (source.stream_bytes_max != kStreamBytes) object["stream_bytes_max"] = source.stream_bytes_max;
   add_selection(source, object);
   return object;

@@ -94,6 +94,13 @@ struct Selection {
   uint64_t first = 0;            // take so many of the samples that the lists leave; 0: all
 };
 
+// How archives are read.
+enum class Access : uint8_t {
+  kAuto,    // compressed archives are streamed, others are read by ranges
+  kRanges,  // sample by sample
+  kStream   // in large blocks; local archives that are not compressed are read by ranges all the same
+};
+
 // How to treat a listing that misses something: a folder that can't be read, an archive that was cut, a sample without
 // a member that an output wants.
 enum class OnMissing : uint8_t {
@@ -119,8 +126,8 @@ struct SourceSpec : Selection {
   // Whether a listing of a remote store that was kept counts as unchanged where some of its pages are; false: the store
   // is asked for the whole list.
   bool samples_listing = false;
-  // Of a webdataset. Whether archives in remote stores are read in large blocks; false: by ranges, sample by sample.
-  bool streams_archives = false;
+  // Of a webdataset.
+  Access access = Access::kAuto;
   uint64_t stream_bytes_max = kStreamBytes;  // of archives that are read in blocks, in memory
   // Of a table: the column that has the samples' weights (OrderSpec::weights_column); empty: none is wanted.
   std::string weights_column = {};

@@ -202,6 +202,19 @@ std::string fingerprint_of(const std::vector<double>& weights) {
   return fingerprint.digits();
 }
 
+// Archives that are unpacked from their beginning can't be read in any order.
+void check_streaming(const config::PipelineSpec& spec, const source::Listing& listing) {
+  const auto* const streaming = listing.streaming();
+  if (streaming == nullptr || !streaming->goes_forward) return;
+  const config::Shuffle shuffle = spec.order.shuffle;
+  const bool is_in_order = shuffle == config::Shuffle::kWindow || shuffle == config::Shuffle::kOff;
+  if (is_in_order && spec.order.weights.empty() && !spec.batch.cost) return;
+  throw SetupError(Trouble::kUsage,
+                   "some archives of the source are compressed, so they are read from their beginning to their end: "
+                   "write order.shuffle = \"window\" or \"off\", without order.weights and batch.cost, or unpack "
+                   "them to .tar files.");
+}
+
 // Says where the order makes blocks of archives (Listing::streaming) come more than once.
 void note_streaming(const config::OrderSpec& order, const source::Listing& listing, source::Remarks& remarks) {
   const auto* const streaming = listing.streaming();
@@ -231,6 +244,7 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
   const auto add = [&](const std::string& key, const config::Selection& wanted, const source::Listing& part,
                        uint64_t first, uint64_t seed) {
     const config::SourceSpec& source = spec.sources.at(sources.size());
+    check_streaming(spec, part);
     note_streaming(spec.order, part, all_lacking);
     const auto find_unusable = [&](const Subset& subset) {
       source::Remarks lacking;

@@ -73,10 +73,11 @@ class Ordered final : public Cut {
     const uint64_t sample_bytes = streaming->bytes / std::max<uint64_t>(pipeline.listing().size(), 1) + 1;
     return std::max({pipeline.spec().order.window, kAheadBytes / sample_bytes, uint64_t{1}});
   }
-  // A block that is read ahead of a window may be of use until the next window has ended.
+  // A block that is read ahead of a window may be of use until the next window has ended, and samples are fetched
+  // somewhat later than they are chosen.
   void expect(const sampler::EpochOrder& order, uint64_t place) const {
     const auto ahead = order.ahead(place, distance_);
-    if (ahead) pipeline_.listing().expect(*ahead, order.epoch() * pipeline_.samples() + place, 2 * distance_);
+    if (ahead) pipeline_.listing().expect(*ahead, order.epoch() * pipeline_.samples() + place, 2 * distance_ + distance_ / 2);
   }
 
   Orders::Found order_of(uint64_t epoch) {

@@ -1,12 +1,15 @@
 #include "daemon/source/archive_index.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <span>
 #include <unordered_set>
 
 #include "daemon/base/result.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/tar.h"
+#include "daemon/store/unpack/unpacked_view.h"
 
 namespace spdld::source {
 namespace {
@@ -62,22 +65,21 @@ class Indexer {
     for (uint64_t i = 0; i < count; ++i) miss("a sparse member, or one with too long a name,");
   }
 
-  ArchiveIndex finish(const TarReader& tar) {
+  // `damage`: of the archive's bytes, as View::find_damage() has it.
+  ArchiveIndex finish(const TarReader& tar, const std::string& damage) {
     if (repeated_ != 0) {
       index_.remarks.add(std::string(name_) + ": " + std::to_string(repeated_) +
                          " samples have the key of an earlier one, the first \"" + repeated_key_ +
                          "\"; where their members only stand apart, pack it again with tar --sort=name.");
     }
-    if (tar.end() == TarEnd::kNoMark) {
+    if (tar.end() == TarEnd::kNoMark && damage.empty()) {
       index_.remarks.add_missing(std::string(name_) + ": it has no end mark, so its tail may be missing.");
     }
-    if (tar.end() == TarEnd::kCut || tar.end() == TarEnd::kDamaged) {
+    if (tar.end() == TarEnd::kCut || tar.end() == TarEnd::kDamaged || !damage.empty()) {
       // A sample that lost members, or may have, is not one of those before the cut.
       const KeyAndExtension cut = split(tar.cut_member());
-      if (cut.key.empty() || cut.key == last_key_) drop_last_sample();
-      const std::string what = tar.end() == TarEnd::kCut ? "it is cut" : tar.damage();
-      index_.remarks.add_missing(std::string(name_) + ": " + what + " at byte " + std::to_string(tar.position()) +
-                                 " of " + std::to_string(tar.file_size()) + "; the " +
+      if (tar.end() != TarEnd::kMark && (cut.key.empty() || cut.key == last_key_)) drop_last_sample();
+      index_.remarks.add_missing(std::string(name_) + ": " + (damage.empty() ? end_words(tar) : damage) + "; the " +
                                  std::to_string(index_.key_starts.size()) + " samples before are used.");
     } else if (index_.key_starts.empty()) {
       index_.remarks.add(std::string(name_) + ": it holds no sample.");
@@ -90,6 +92,13 @@ class Indexer {
   void miss(const std::string& what) { index_.remarks.add_missing(passed_over(what)); }
   std::string passed_over(const std::string& what) const {
     return std::string(name_) + ": " + what + " and was passed over.";
+  }
+
+  static std::string end_words(const TarReader& tar) {
+    const std::string what = tar.end() == TarEnd::kCut ? "it is cut" : tar.damage();
+    const std::string size =
+        tar.file_size() == store::View::kSizeUnknown ? "" : " of " + std::to_string(tar.file_size());
+    return what + " at byte " + std::to_string(tar.position()) + size;
   }
 
   size_t number_of(const std::string& extension) {
@@ -126,11 +135,13 @@ class Indexer {
   ArchiveIndex index_;
 };
 
-[[noreturn]] void refuse_archive(const TarReader& tar, const std::string& path) {
-  if (tar.file_size() == 0)
+[[noreturn]] void refuse_archive(const TarReader& tar, const std::string& damage, const std::string& path) {
+  if (tar.file_size() == 0 && damage.empty())
     throw SetupError(Trouble::kUsage, "the archive " + path + " is empty (0 bytes): make it again.");
-  const std::string why = tar.damage().empty() ? "it is shorter than a header" : tar.damage();
-  throw SetupError(Trouble::kUsage, path + " is not a tar archive (" + why + "): give plain .tar files.");
+  std::string why = damage.empty() ? tar.damage() : damage;
+  if (why.empty()) why = "it is shorter than a header";
+  throw SetupError(Trouble::kUsage,
+                   path + " is not a tar archive (" + why + "): give .tar files, or .tar.gz or .tar.zst files.");
 }
 
 }  // namespace
@@ -143,8 +154,10 @@ void refuse_extensions(const std::vector<std::string>& extensions, const std::st
                                         "...): an extension begins at a name's first dot, so keys must have none.");
 }
 
-ArchiveIndex index_archive(store::View& archive, const std::string& path, std::string_view name,
-                           std::atomic<uint64_t>& done, const std::stop_token& stop) {
+namespace {
+
+ArchiveIndex index_tar(store::View& archive, const std::string& path, std::string_view name,
+                       std::atomic<uint64_t>& done, const std::stop_token& stop) {
   TarReader tar(archive, path);
   Indexer indexer(path, name);
   TarMember member;
@@ -156,11 +169,33 @@ ArchiveIndex index_archive(store::View& archive, const std::string& path, std::s
     done.fetch_add(tar.position() - told, std::memory_order_relaxed);
     told = tar.position();
   }
+  const Result<std::string> damage = archive.find_damage();
+  if (!damage) throw SetupError(damage.error().trouble, damage.error().message);
   const bool no_header = tar.position() == 0 && tar.end() != TarEnd::kMark && tar.cut_member().empty();
-  if (no_header) refuse_archive(tar, path);
+  if (no_header) refuse_archive(tar, *damage, path);
   indexer.add_unreadable(tar.take_unreadable());
   done.fetch_add(tar.file_size() - told, std::memory_order_relaxed);
-  return indexer.finish(tar);
+  return indexer.finish(tar, *damage);
+}
+
+}  // namespace
+
+uint64_t ArchiveIndex::end() const { return members.empty() ? 0 : members.back().offset + members.back().size; }
+
+ArchiveIndex index_archive(store::View& archive, const std::string& path, std::string_view name,
+                           std::atomic<uint64_t>& done, const std::stop_token& stop) {
+  std::array<uint8_t, store::unpack::kMagicBytes> start{};
+  const Result<uint64_t> got = archive.read(0, start);
+  if (!got) throw SetupError(got.error().trouble, got.error().message);
+  const Compression compression = store::unpack::compression_of(std::span(start).first(*got));
+  if (!is_unpacked(compression)) return index_tar(archive, path, name, done, stop);
+  std::atomic<uint64_t> ignored{0};
+  store::unpack::UnpackedView unpacked(archive, compression, done, stop);
+  ArchiveIndex index = index_tar(unpacked, path, name, ignored, stop);
+  index.compression = compression;
+  index.unpacker_bytes = unpacked.memory_bytes();
+  done.fetch_add(archive.size() - unpacked.packed_position(), std::memory_order_relaxed);
+  return index;
 }
 
 }  // namespace spdld::source

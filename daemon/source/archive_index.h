@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "daemon/source/remarks.h"
+#include "daemon/store/unpack/compression.h"
 #include "daemon/store/view.h"
 
 namespace spdld::source {
+
+using store::unpack::Compression;
 
 inline constexpr size_t kExtensionsMax = 64;  // distinct ones of a data set
 
@@ -31,11 +34,17 @@ struct ArchiveIndex {
   std::vector<Member> members;          // in the archive's order
   std::vector<std::string> extensions;  // in order of first appearance
   Remarks remarks;
+  // Of a compressed archive, whose members' places are those in the tar archive that it holds.
+  Compression compression = Compression::kNone;
+  uint64_t unpacker_bytes = 0;  // the memory that unpacking takes
+
+  bool is_packed() const { return compression != Compression::kNone; }
+  uint64_t end() const;  // of the last member
 };
 
-// Reads the headers of the archive, whose base name `name` stands in remarks and `path` in errors; adds the bytes
-// it has gone through to `done`, up to the file's size. Throws SetupError where the file is no tar, is unreadable, or
-// has too many extensions.
+// Reads the headers of the archive, which is unpacked for it where it is compressed, and whose base name `name` stands
+// in remarks and `path` in errors; adds the bytes it has gone through to `done`, up to the file's size. Throws
+// SetupError where the file is no tar, is unreadable, or has too many extensions.
 ArchiveIndex index_archive(store::View& archive, const std::string& path, std::string_view name,
                            std::atomic<uint64_t>& done, const std::stop_token& stop);
 

@@ -70,15 +70,16 @@ class Search {
 
   void add(const std::string& path, const struct stat& status) {
     if (!S_ISDIR(status.st_mode)) return add_archive(path, status);
-    if (kind_.ending.empty())
+    if (kind_.endings.empty())
       refuse_uri(Trouble::kUsage, path + " is a folder: name the " + files() + " in it, such as " + path + "/*.");
     const size_t before = found_.paths.size();
     const std::string folder = with_slash(path);
     const auto wanted = [&](const std::string& name) { return kind_.takes(name); };
-    for (const std::string& name : names_in(folder, wanted))
-      add_archive(folder + name, look_at_archive(folder + name, bounds_, kind_));
+    const std::vector<std::string> names = names_in(folder, wanted);
+    refuse_twins(names, kind_.endings, path);
+    for (const std::string& name : names) add_archive(folder + name, look_at_archive(folder + name, bounds_, kind_));
     if (found_.paths.size() == before) {
-      refuse_uri(Trouble::kUsage, "the folder " + path + " holds no file named *" + std::string(kind_.ending) +
+      refuse_uri(Trouble::kUsage, "the folder " + path + " holds no file named " + words_of_endings(kind_.endings) +
                                       std::string(kind_.advice) + ".");
     }
   }

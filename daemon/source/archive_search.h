@@ -1,7 +1,7 @@
 // Finds the files that a source's uris stand for: the archives of a webdataset, the files of a table. Each uri's braces
 // are expanded (config/uri_pattern.h), and each path after that is one of these, looked for in this order:
 //
-//   a file or folder of that name     an archive; or the archives *.tar in it, sorted by name
+//   a file or folder of that name     an archive; or the archives in it (kArchiveEndings), sorted by name
 //   a path with wildcards             the paths that fit it, sorted: archives, and folders of archives
 //
 // The archives follow one another as the uris do; none may come twice. As in a shell, a wildcard fits no name that
@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/source/file_endings.h"
 #include "daemon/source/stamps.h"
 
 namespace spdld::source {
@@ -25,18 +26,15 @@ class Bounds;
 // The kind of the files.
 struct FileKind {
   std::string_view noun = "archive", nouns = "archives";
-  // How the names of the files end that are taken from a folder; empty: no folder is taken.
-  std::string_view ending = ".tar";
-  bool is_whole_name = false;  // a folder has one such file, whose name is the ending
-  // The end of a sentence about a folder without such a file.
-  std::string_view advice =
-      " (compressed archives such as .tar.gz and .tar.zst are not read by this version: unpack them to plain .tar "
-      "files)";
+  // How the names of the files end that are taken from a folder (file_endings.h); empty: no folder is taken.
+  std::string_view endings = kArchiveEndings;
+  bool is_whole_name = false;    // a folder has one such file, whose name is the ending
+  std::string_view advice = "";  // the end of a sentence about a folder without such a file
   std::string_view meant = "a tar archive";
 
   // Whether a folder's file of this name is taken.
   bool takes(std::string_view name) const {
-    return is_whole_name ? name == ending : name.ends_with(ending) && !name.starts_with('.');
+    return is_whole_name ? name == endings : stem_of(name, endings).has_value();
   }
 };
 

@@ -1,27 +1,149 @@
 #include "daemon/source/archive_streams.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <utility>
 
+#include "daemon/base/random.h"
+#include "daemon/source/fetcher.h"
+#include "daemon/source/file_view.h"
+#include "daemon/source/trouble.h"
+#include "daemon/store/object_view.h"
 #include "daemon/store/streams/range_filler.h"
+#include "daemon/store/streams/unpack_filler.h"
 
 namespace spdld::source {
+namespace {
 
 using store::streams::BlockStore;
 using store::streams::RangeFiller;
+using store::streams::UnpackFiller;
+using Archive = ArchiveStreams::Archive;
+
+constexpr uint64_t kUnpackersMax = 16;
+constexpr uint64_t kViewBytes = 2 * ByteBuffer::room_for(store::ObjectView::kBlockMax);
+
+// The bytes of a file that is the same as when it was listed.
+class ListedFile final : public store::View {
+ public:
+  ListedFile(UniqueFd fd, const std::string& path, const Identity& identity)
+      : fd_(std::move(fd)), path_(path), identity_(identity), file_(fd_.get(), "the archive " + path) {}
+
+  uint64_t size() const override { return identity_.size; }
+  // A file that is written to while it is read would give a mixture.
+  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
+    auto got = file_.read(offset, to);
+    struct stat status;
+    if (got && (::fstat(fd_.get(), &status) != 0 || identity_of(status) != identity_))
+      return Error{Trouble::kContent,
+                   "the archive " + path_ + " is another one than when it was listed: was it replaced?"};
+    return got;
+  }
+
+ private:
+  const UniqueFd fd_;
+  const std::string path_;
+  const Identity identity_;
+  FileView file_;
+};
+
+UnpackFiller::Open opener_of(const Archive& archive, const std::shared_ptr<const Bounds>& bounds) {
+  using Opened = Result<std::unique_ptr<store::View>>;
+  if (archive.file->store)
+    return [store = archive.file->store, object = archive.file->object,
+            identity = archive.file->identity](const std::stop_token& stop) -> Opened {
+      return std::unique_ptr<store::View>(std::make_unique<store::ObjectView>(*store, object, identity, stop));
+    };
+  return [path = archive.file->name, identity = archive.file->identity, bounds](const std::stop_token&) -> Opened {
+    UniqueFd fd(open_file(bounds.get(), path.c_str()));
+    if (!fd && errno == kLeadsOut) return Error{Trouble::kContent, leads_out(path)};
+    if (!fd)
+      return Error{content_trouble(errno), "the archive " + path + " can't be opened: " + error_words(errno) + "."};
+    try {
+      return std::unique_ptr<store::View>(std::make_unique<ListedFile>(std::move(fd), path, identity));
+    } catch (const SetupError& error) {
+      return Error{Trouble::kTransient, error.what()};
+    }
+  };
+}
+
+// Of what a compressed archive holds: another one where the archive is another one.
+Identity unpacked_identity(const Archive& archive) {
+  const auto changed = static_cast<uint64_t>(archive.file->identity.changed);
+  return {archive.bytes, static_cast<int64_t>(mix_bits(changed ^ mix_bits(archive.file->identity.size)))};
+}
+
+}  // namespace
 
 void ArchiveStreams::make(const std::vector<Archive>& archives, const ArchiveAccess& access) {
-  if (!access.streams) return;
+  bool has_ranges = false, has_packed = false;
+  for (const Archive& archive : archives) {
+    const bool is_packed = archive.compression != Compression::kNone;
+    if (is_packed && access.access == config::Access::kRanges)
+      throw SetupError(Trouble::kUsage, "the archive " + archive.file->name + " is compressed by " +
+                                            std::string(name_of(archive.compression)) +
+                                            ", and source.access = \"ranges\" reads samples in any order: write access "
+                                            "= \"stream\", or leave it out.");
+    has_packed = has_packed || is_packed;
+    has_ranges = has_ranges || (!is_packed && archive.file->store && access.access == config::Access::kStream);
+  }
+  if (!has_ranges && !has_packed) return;
+  places_.resize(archives.size());
+  const uint64_t part = access.stream_bytes_max / (has_ranges && has_packed ? 2 : 1);
+  if (has_ranges) make_ranges(archives, part);
+  if (has_packed) make_unpacked(archives, access, part);
+}
+
+void ArchiveStreams::make_ranges(const std::vector<Archive>& archives, uint64_t bytes_max) {
   std::vector<BlockStore::Object> objects;
   std::vector<RangeFiller::Object> ranges;
   for (const Archive& archive : archives) {
-    if (archive.remote == nullptr) continue;
-    objects.push_back({archive.name, archive.bytes, archive.useful});
-    ranges.push_back({archive.remote->store, archive.remote->object, archive.remote->identity});
+    if (!archive.file->store || archive.compression != Compression::kNone) continue;
+    objects.push_back({archive.file->name, archive.file->identity.size, archive.useful});
+    ranges.push_back({archive.file->store, archive.file->object, archive.file->identity});
   }
-  if (objects.empty()) return;
-  ranges_ = std::make_unique<BlockStore>(std::move(objects), std::make_unique<RangeFiller>(std::move(ranges)),
-                                         access.stream_bytes_max);
-  for (const Archive& archive : archives) stores_.push_back(archive.remote == nullptr ? nullptr : ranges_.get());
+  ranges_ =
+      std::make_unique<BlockStore>(std::move(objects), std::make_unique<RangeFiller>(std::move(ranges)), bytes_max);
+  block_bytes_max_ += bytes_max;
+  for (size_t i = 0; i < archives.size(); ++i)
+    if (archives[i].file->store && archives[i].compression == Compression::kNone)
+      places_[i] = {ranges_.get(), archives[i].file->identity};
+}
+
+// A quarter of the memory is for what unpacks, the rest for blocks.
+void ArchiveStreams::make_unpacked(const std::vector<Archive>& archives, const ArchiveAccess& access,
+                                   uint64_t bytes_max) {
+  std::vector<BlockStore::Object> objects;
+  std::vector<UnpackFiller::Object> packed;
+  uint64_t most = 0;
+  for (const Archive& archive : archives) {
+    if (archive.compression == Compression::kNone) continue;
+    const uint64_t needed = archive.unpacker_bytes + (!archive.file->store ? 0 : kViewBytes);
+    if (needed > bytes_max / 4)
+      throw SetupError(Trouble::kUsage,
+                       "unpacking the archive " + archive.file->name + " takes " + std::to_string((needed >> 20) + 1) +
+                           " MiB, and source.stream_bytes_max allows " + std::to_string(bytes_max / 4 >> 20) +
+                           " MiB for that, a quarter: write source.stream_bytes_max = \"" +
+                           std::to_string(((needed >> 20) + 1) * 4 * (access.stream_bytes_max / bytes_max)) +
+                           " MiB\" or more.");
+    most = std::max(most, needed);
+    objects.push_back({archive.file->name, archive.bytes, archive.useful});
+    packed.push_back({archive.file->name, archive.compression, archive.bytes, opener_of(archive, access.bounds)});
+  }
+  const uint64_t decoders = std::clamp<uint64_t>(bytes_max / 4 / std::max<uint64_t>(most, 1), 1, kUnpackersMax);
+  const uint64_t block_bytes = bytes_max - decoders * most;
+  unpacked_ = std::make_unique<BlockStore>(
+      std::move(objects), std::make_unique<UnpackFiller>(std::move(packed), static_cast<unsigned>(decoders)),
+      block_bytes);
+  block_bytes_max_ += block_bytes;
+  for (size_t i = 0; i < archives.size(); ++i)
+    if (archives[i].compression != Compression::kNone) places_[i] = {unpacked_.get(), unpacked_identity(archives[i])};
+}
+
+unsigned ArchiveStreams::concurrency() const {
+  return std::max(ranges_ ? ranges_->concurrency() : 0, unpacked_ ? unpacked_->concurrency() : 0);
 }
 
 }  // namespace spdld::source

@@ -1,11 +1,14 @@
 #include "daemon/source/kept_archives.h"
 
 #include "daemon/source/kept_records.h"
+#include "daemon/store/unpack/unpacked_reader.h"
 
 namespace spdld::source {
 namespace {
 
 void write_index(KeptWriter& writer, const ArchiveIndex& index) {
+  writer.number(static_cast<uint64_t>(index.compression));
+  writer.number(index.unpacker_bytes);
   writer.number(index.extensions.size());
   for (const std::string& extension : index.extensions) writer.text(extension);
   writer.text(index.keys);
@@ -55,12 +58,17 @@ std::string kept_bytes_of(const ArchiveIndex& index) {
 std::optional<ArchiveIndex> archive_index_in(std::string_view bytes, uint64_t archive_bytes) {
   KeptReader reader(bytes);
   ArchiveIndex index;
+  const uint64_t compression = reader.number();
+  if (compression > static_cast<uint64_t>(Compression::kZstd)) return {};
+  index.compression = static_cast<Compression>(compression);
+  index.unpacker_bytes = reader.number();
+  const uint64_t bytes_max = index.is_packed() ? store::unpack::unpacked_bytes_max(archive_bytes) : archive_bytes;
   const uint64_t extensions = reader.number();
   if (extensions > kExtensionsMax) return {};
   for (uint64_t i = 0; i < extensions; ++i) index.extensions.emplace_back(reader.text());
   index.keys = reader.text();
   if (!index.keys.empty() && index.keys.back() != '\0') return {};
-  if (!read_members(reader, index, archive_bytes) || !read_remarks(reader, index.remarks)) return {};
+  if (!read_members(reader, index, bytes_max) || !read_remarks(reader, index.remarks)) return {};
   return index;
 }
 

@@ -94,8 +94,9 @@ class Listing {
 
   // How the bytes come where archives are read in long runs (archive_streams.h); null: sample by sample.
   struct Streaming {
-    uint64_t bytes = 0;      // of all samples
-    uint64_t bytes_max = 0;  // that are held in memory
+    uint64_t bytes = 0;         // of all samples
+    uint64_t bytes_max = 0;     // that are held in memory
+    bool goes_forward = false;  // some archive is compressed: an earlier sample than the last ones costs a restart
   };
   virtual const Streaming* streaming() const { return nullptr; }
   // Says that a sample will be read soon: `place` and `horizon` as store::streams::BlockStore::expect() has them.

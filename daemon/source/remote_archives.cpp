@@ -13,6 +13,7 @@
 #include "config/remote_uri.h"
 #include "config/uri_pattern.h"
 #include "daemon/base/result.h"
+#include "daemon/source/file_endings.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remote_names.h"
 
@@ -88,12 +89,12 @@ class RemoteSearch {
   Name ask(const std::string& uri) const {
     store::Stores::Found found = stores_.find(uri);
     if (config::has_wildcards(found.object)) return {uri, std::move(found), nullptr, false};
-    if (kind_.is_whole_name && !found.object.ends_with(kind_.ending)) {
-      found.object = folder_of(found.object).append(kind_.ending);
+    if (kind_.is_whole_name && !found.object.ends_with(kind_.endings)) {
+      found.object = folder_of(found.object).append(kind_.endings);
       return ask_object(uri, std::move(found), true);
     }
     if (found.object.empty() || found.object.ends_with('/')) return {uri, std::move(found), nullptr, false};
-    return ask_object(uri, std::move(found), kind_.ending.empty());
+    return ask_object(uri, std::move(found), kind_.endings.empty());
   }
   static Name ask_object(const std::string& uri, store::Stores::Found found, bool is_object_alone) {
     auto look = std::make_unique<ObjectLook>(*found.store, found.object);
@@ -142,12 +143,19 @@ class RemoteSearch {
     const auto listed = list_of(*found.store, prefix, why == nullptr);
     if (!listed) refuse_remote(*why);
     std::vector<store::Entry> entries;
-    for (const auto& [name, identity] : *listed)
-      if (kind_.takes(std::string_view(name).substr(prefix.size()))) entries.push_back({name, identity});
+    std::vector<std::string> names;
+    for (const auto& [object, identity] : *listed) {
+      const std::string_view name = std::string_view(object).substr(prefix.size());
+      if (!kind_.takes(name)) continue;
+      entries.push_back({object, identity});
+      names.emplace_back(name);
+    }
+    refuse_twins(names, kind_.endings, uri);
     if (add_sorted(found, entries)) return;
     if (why != nullptr && why->trouble == Trouble::kDenied) refuse_remote(*why);
     throw SetupError(Trouble::kNotFound, uri + " is neither " + std::string(kind_.meant) +
-                                             " nor a folder with objects named *" + std::string(kind_.ending) + '.');
+                                             " nor a folder with objects named " + words_of_endings(kind_.endings) +
+                                             '.');
   }
 
   void add_fitting(const std::string& uri, const store::Stores::Found& found) {

@@ -4,7 +4,7 @@
 //
 //   a uri with wildcards    the objects that fit it, sorted: the store is asked for a list
 //   an object's name        that file
-//   the name of a folder    the files right below it (*.tar), sorted by name: the store is asked for a list
+//   the name of a folder    the files right below it (FileKind::endings), sorted by name: the store is asked for a list
 //
 // A kind of which a folder has one file (index.json) needs no list. A web server has no lists, so that other files of
 // it are named one by one, or with braces.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "daemon/base/result.h"
+#include "daemon/store/unpack/compression.h"
 
 namespace spdld::source {
 namespace {
@@ -67,18 +69,6 @@ bool checksum_is_right(const uint8_t* block) {
 
 bool has_type(char type, std::string_view types) { return types.find(type) != std::string_view::npos; }
 
-// The compression of a file that is no tar, if it has one.
-std::string_view compression_of(const uint8_t* start) {
-  const auto begins = [&](std::string_view magic) { return std::memcmp(start, magic.data(), magic.size()) == 0; };
-  if (begins("\x1f\x8b")) return "gzip";
-  if (begins("\x28\xb5\x2f\xfd")) return "zstd";
-  if (begins("BZh")) return "bzip2";
-  if (begins("\xfd"
-             "7zXZ"))
-    return "xz";
-  return {};
-}
-
 std::optional<uint64_t> decimal(std::string_view text) {
   uint64_t number = 0;
   if (text.empty() || text.size() > 18) return {};
@@ -115,7 +105,7 @@ struct TarReader::Header {
 
 TarReader::TarReader(store::View& view, const std::string& path)
     : view_(view), file_size_(view.size()), read_size_(kReadMin) {
-  if (file_size_ > kFileMax) {
+  if (file_size_ > kFileMax && file_size_ != store::View::kSizeUnknown) {
     throw SetupError(Trouble::kLimit, "the archive " + path + " has more than 64 PiB: is it one?");
   }
 }
@@ -137,6 +127,7 @@ void TarReader::fill_window(uint64_t offset, uint64_t size) {
   const Result<uint64_t> got = view_.read(offset, {bytes, wanted});
   if (!got) throw SetupError(got.error().trouble, got.error().message);
   window_.resize(*got);  // smaller where it has become shorter: keeps the bytes
+  if (file_size_ == store::View::kSizeUnknown) file_size_ = view_.size();
 }
 
 const uint8_t* TarReader::bytes_at(uint64_t offset, uint64_t size) {
@@ -152,9 +143,10 @@ const uint8_t* TarReader::bytes_at(uint64_t offset, uint64_t size) {
 bool TarReader::read_header(Header& header) {
   if (position_ == file_size_) return stop(TarEnd::kNoMark);
   const uint8_t* block = bytes_at(position_, kBlock);
-  if (block == nullptr) return stop(TarEnd::kCut);
+  if (block == nullptr) return stop(position_ == file_size_ ? TarEnd::kNoMark : TarEnd::kCut);
   if (std::all_of(block, block + kBlock, [](uint8_t byte) { return byte == 0; })) return stop(TarEnd::kMark);
-  const std::string_view compression = position_ == 0 ? compression_of(block) : std::string_view();
+  const auto start = std::span(block, store::unpack::kMagicBytes);
+  const auto compression = position_ == 0 ? name_of(store::unpack::compression_of(start)) : std::string_view();
   if (!compression.empty()) return stop(TarEnd::kDamaged, "it is compressed by " + std::string(compression));
   if (!checksum_is_right(block)) return stop(TarEnd::kDamaged, "a header's checksum is wrong");
   const auto size = number_at(block, kSize);
@@ -213,6 +205,13 @@ bool TarReader::skip_sparse_map(Header& header) {
   return true;
 }
 
+// Where the size of the file is not known, the last byte of the content says that all of it is there.
+bool TarReader::has_content(const Header& header) {
+  if (file_size_ == store::View::kSizeUnknown && header.size > 0)
+    return bytes_at(header.start + header.size - 1, 1) != nullptr;
+  return header.start <= file_size_ && header.size <= file_size_ - header.start;
+}
+
 bool TarReader::next(TarMember& member) {
   Extension extension;
   Header header;
@@ -226,7 +225,7 @@ bool TarReader::next(TarMember& member) {
     if (extension.has_size) header.size = extension.size;
     if (has_type(header.type, "123456")) header.size = 0;  // links, devices, folders: the number is no content's
     if (header.type == 'S' && !skip_sparse_map(header)) return false;
-    if (header.start > file_size_ || header.size > file_size_ - header.start) return stop(TarEnd::kCut, header.name);
+    if (!has_content(header)) return stop(TarEnd::kCut, header.name);
     position_ = std::min(header.start + padded(header.size), file_size_);  // the last member's padding may be missing
 
     const bool regular = has_type(header.type, std::string_view("0\0"

@@ -39,7 +39,7 @@ class TarReader {
 
   // The reader's position, in bytes from the start; after the end: where the end was found.
   uint64_t position() const { return position_; }
-  uint64_t file_size() const { return file_size_; }
+  uint64_t file_size() const { return file_size_; }  // kSizeUnknown: its end was not reached
   // How the archive ended. Valid after next() gave false.
   TarEnd end() const { return end_; }
   const std::string& damage() const { return damage_; }        // kDamaged: the damage in words
@@ -65,6 +65,7 @@ class TarReader {
   bool read_header(Header& header);
   bool read_extension(const Header& header, Extension& extension);
   bool skip_sparse_map(Header& header);
+  bool has_content(const Header& header);
 
   store::View& view_;
   uint64_t file_size_ = 0, position_ = 0;

@@ -48,9 +48,11 @@ class WebDataset : public Listing {
     reserve(indexes);
     Fingerprint fingerprint;
     fingerprint.add_text("webdataset");
+    std::vector<ArchiveStreams::Archive> contents;
     for (size_t i = 0; i < archives_.files.size(); ++i) {
       ArchiveIndex index = std::move(indexes[i]);
       remarks_.add_all(index.remarks);
+      contents.push_back({&archives_.files[i], index.end(), index.compression, index.unpacker_bytes});
       const uint64_t first = key_starts_.size();
       firsts_.push_back(first);
       append(index, extensions);
@@ -59,7 +61,7 @@ class WebDataset : public Listing {
       add_samples(fingerprint, first);
     }
     fingerprint_ = fingerprint.digits();
-    make_streams(access);
+    make_streams(access, contents);
   }
 
   uint64_t size() const override { return key_starts_.size(); }
@@ -69,8 +71,11 @@ class WebDataset : public Listing {
       if (member.extension != field) continue;
       const size_t archive = archive_of(sample);
       Locator locator = archives_.files[archive].at(member.offset, member.size);
-      if (store::Store* const stream = streams_.store_of(archive))
-        locator.store = stream, locator.path = archives_.files[archive].name;
+      if (store::Store* const stream = streams_.store_of(archive)) {
+        locator.store = stream;
+        locator.path = archives_.files[archive].name;
+        locator.identity = streams_.identity_of(archive);
+      }
       return locator;
     }
     return {};
@@ -105,16 +110,15 @@ class WebDataset : public Listing {
   }
 
  private:
-  void make_streams(const ArchiveAccess& access) {
-    if (!access.streams || store_concurrency_ == 0) return;
-    std::vector<ArchiveStreams::Archive> all;
-    for (size_t i = 0; i < archives_.files.size(); ++i) {
-      const DataFile& file = archives_.files[i];
-      all.push_back({file.name, file.bytes, file.store ? &file : nullptr, useful_bytes(i)});
-    }
-    streams_.make(all, access);
+  void make_streams(const ArchiveAccess& access, std::vector<ArchiveStreams::Archive>& contents) {
+    const bool may_stream = access.access == config::Access::kStream && store_concurrency_ > 0;
+    for (size_t i = 0; i < contents.size(); ++i)
+      if (may_stream || contents[i].compression != Compression::kNone) contents[i].useful = useful_bytes(i);
+    streams_.make(contents, access);
+    if (!streams_.any()) return;
     store_concurrency_ = std::max(store_concurrency_, streams_.concurrency());
-    streaming_.bytes_max = access.stream_bytes_max;
+    streaming_.bytes_max = streams_.block_bytes_max();
+    streaming_.goes_forward = streams_.any_packed();
     for (const Member& member : members_) streaming_.bytes += member.size;
   }
 
@@ -232,8 +236,9 @@ std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening) {
   const std::string origin = joined(opening.uris, ", ");
   if (std::all_of(indexes.begin(), indexes.end(), [](const ArchiveIndex& index) { return index.key_starts.empty(); }))
     refuse_without_sample(indexes, origin);
-  return std::make_unique<WebDataset>(std::move(archives), std::move(indexes), origin,
-                                      ArchiveAccess{opening.spec.streams_archives, opening.spec.stream_bytes_max});
+  return std::make_unique<WebDataset>(
+      std::move(archives), std::move(indexes), origin,
+      ArchiveAccess{opening.spec.access, opening.spec.stream_bytes_max, opening.places.bounds});
 }
 
 }  // namespace spdld::source

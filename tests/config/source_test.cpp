@@ -78,17 +78,17 @@ TEST_CASE("a webdataset is streamed where it says so, with a bound", "[config]")
     return load_pipeline_toml(with_line(4, "type = \"webdataset\"\n" + keys), "p.toml");
   };
   const auto plain = load("");
-  CHECK_FALSE(plain.value->sources[0].streams_archives);
+  CHECK(plain.value->sources[0].access == Access::kAuto);
   CHECK(plain.value->sources[0].stream_bytes_max == kStreamBytes);
   const auto streamed = load("access = \"stream\"\nstream_bytes_max = \"2 GiB\"");
   INFO(streamed.sentences());
   REQUIRE(streamed);
-  CHECK(streamed.value->sources[0].streams_archives);
+  CHECK(streamed.value->sources[0].access == Access::kStream);
   CHECK(streamed.value->sources[0].stream_bytes_max == 2ull << 30);
   CHECK(canonical_json(*streamed.value) == canonical_json(*plain.value));  // the same samples in the same order
   const auto again = load_pipeline_json(full_json(*streamed.value), "again");
   REQUIRE(again);
-  CHECK(again.value->sources[0].streams_archives);
+  CHECK(again.value->sources[0].access == Access::kStream);
   CHECK(again.value->sources[0].stream_bytes_max == 2ull << 30);
   expect_complaints(load("access = \"streams\"\nstream_bytes_max = \"1 MiB\""),
                     {{5, "source.access", "\"stream\""}, {6, "source.stream_bytes_max", "from 67108864"}});

@@ -1,5 +1,5 @@
 // Feeds arbitrary bytes to the index of a tar archive, by a memory file. Whatever it is, every member must lie in the
-// file.
+// file, or in what a compressed one may hold.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include "daemon/base/result.h"
 #include "daemon/source/archive_index.h"
 #include "daemon/source/file_view.h"
+#include "daemon/store/unpack/unpacked_reader.h"
 #include "proto/unique_fd.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -21,8 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     spdld::source::FileView view(file.get(), "fuzz.tar");
     const auto index = spdld::source::index_archive(view, "fuzz.tar", "fuzz.tar", done, std::stop_token());
     if (done != size || index.key_starts.size() != index.first_members.size()) std::abort();
+    const uint64_t bytes_max = index.is_packed() ? spdld::store::unpack::unpacked_bytes_max(size) : size;
     for (const auto& member : index.members) {
-      if (member.offset > size || member.size > size - member.offset) std::abort();
+      if (member.offset > bytes_max || member.size > bytes_max - member.offset) std::abort();
       if (member.extension >= index.extensions.size()) std::abort();
     }
     for (const uint64_t first : index.first_members) {

@@ -16,7 +16,7 @@ ROOMS = {
     "config": (),
     "daemon/base": LOWEST,
     **{f"daemon/{room}": (*LOWEST, "daemon/base") for room in SIBLINGS},
-    "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams"),
+    "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/store/unpack"),
     # Tables: rows of text, of records, of arrays.
     "daemon/source/tables": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
     "daemon/source/parquet": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/source", "daemon/source/tables"),
@@ -29,7 +29,8 @@ ROOMS = {
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     # Where bytes lie, and how they are read from there.
     "daemon/store": (*LOWEST, "daemon/base"),
-    "daemon/store/streams": (*LOWEST, "daemon/base", "daemon/store"),
+    "daemon/store/unpack": (*LOWEST, "daemon/base", "daemon/store"),
+    "daemon/store/streams": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/unpack"),
     "daemon/store/http": (*LOWEST, "daemon/base", "daemon/store"),
     "daemon/store/credentials": (*LOWEST, "daemon/base", "daemon/store/http"),
     "daemon/store/s3": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/http", "daemon/store/credentials"),
@@ -75,7 +76,8 @@ LIBRARIES = {
     "curl/": ("daemon/store/http/",),
     "openssl/": ("daemon/store/s3/", "daemon/store/http/body_check.h"),
     "expat.h": ("daemon/store/s3/",),
-    "isa-l": ("daemon/base/crc32c.cpp",),
+    "isa-l": ("daemon/base/crc32c.cpp", "daemon/store/unpack/gzip.cpp"),
+    "zstd": ("daemon/store/unpack/zstd.cpp", "tests/", "bench/"),
     "nanobind/": ("client/python/",),
     "systemd/": ("daemon/node/", "daemon/main.cpp"),
 }

@@ -116,4 +116,31 @@ TEST_CASE("selections of several sources differ in their fingerprints exactly if
   CHECK(fingerprints.count() > 200);
 }
 
+TEST_CASE("archives that only go forward are read in an order that does") {
+  test::FakeListing listing(kSamples);
+  listing.streams = source::Listing::Streaming{1000, 1 << 20, true};
+  const auto fault = [&](config::Shuffle shuffle, auto change) {
+    config::PipelineSpec spec;
+    spec.order.shuffle = shuffle;
+    spec.order.window = 3;
+    change(spec);
+    try {
+      pipeline::choose(spec, listing, {});
+    } catch (const SetupError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto as_it_is = [](auto&) {};
+  using config::Shuffle;
+  for (const Shuffle shuffle : {Shuffle::kWindow, Shuffle::kOff}) CHECK(fault(shuffle, as_it_is).empty());
+  for (const Shuffle shuffle : {Shuffle::kGlobal, Shuffle::kClient})
+    CHECK_THAT(fault(shuffle, as_it_is),
+               Catch::Contains("are compressed") && Catch::Contains("write order.shuffle = \"window\""));
+  CHECK_THAT(fault(Shuffle::kOff, [](auto& spec) { spec.order.weights = "x"; }), Catch::Contains("order.weights"));
+  CHECK_THAT(fault(Shuffle::kOff, [](auto& spec) { spec.batch.cost.emplace(); }), Catch::Contains("batch.cost"));
+  listing.streams->goes_forward = false;
+  CHECK(fault(Shuffle::kGlobal, as_it_is).empty());
+}
+
 }  // namespace spdld::choice_test

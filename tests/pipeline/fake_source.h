@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -38,6 +39,9 @@ class FakeListing final : public source::Listing {
   uint64_t memory_bytes() const override { return 0; }
   std::span<const std::string> classes() const override { return {}; }
   bool unchanged() const override { return true; }
+  const Streaming* streaming() const override { return streams ? &*streams : nullptr; }
+
+  std::optional<Streaming> streams;  // how it says that its archives are read
 
  private:
   uint64_t size_;

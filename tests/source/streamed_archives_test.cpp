@@ -43,7 +43,7 @@ struct DataSet {
     store = std::make_shared<FakeStore>(std::move(archives));
     spec.type = "webdataset";
     spec.uris = {"https://host/a{0..2}.tar"};
-    spec.streams_archives = true;
+    spec.access = config::Access::kStream;
   }
   std::unique_ptr<Listing> list() {
     return open_listing(spec, {}, {}, {}, nullptr, {{}, std::make_shared<FakeStores>(store)});
@@ -85,7 +85,7 @@ TEST_CASE("an archive that is streamed comes in blocks, and each byte about once
 TEST_CASE("without a stream each sample is a request; the listing is the same") {
   DataSet data;
   const auto streamed = data.list();
-  data.spec.streams_archives = false;
+  data.spec.access = config::Access::kRanges;
   const auto ranges = data.list();
   CHECK(ranges->fingerprint() == streamed->fingerprint());
   CHECK(ranges->streaming() == nullptr);

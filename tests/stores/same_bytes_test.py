@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """One pipeline over a local folder, file://, http://, https:// and s3:// gives the same batches, byte for byte."""
+import gzip
 import io
+import subprocess
 import tarfile
 import unittest
 
@@ -29,6 +31,15 @@ def make_texts(folder):
                 archive.addfile(member, io.BytesIO(body))
 
 
+def pack_shards(shards, folder):
+    """The shards once more, compressed, in two folders."""
+    for name in ("gzip", "zstd"):
+        (folder / name).mkdir()
+    for shard in shards.glob("*.tar"):
+        (folder / "gzip" / f"{shard.name}.gz").write_bytes(gzip.compress(shard.read_bytes()))
+        subprocess.run(["zstd", "-q", shard, "-o", folder / "zstd" / f"{shard.name}.zst"], check=True)
+
+
 class SameBytes(StoreCase):
     @classmethod
     def setUpClass(cls):
@@ -41,6 +52,7 @@ class SameBytes(StoreCase):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.jpg").write_bytes(pictures[number].read_bytes())
         make_texts(cls.folder / "set/texts")
+        pack_shards(cls.corpus.shards, cls.folder / "set")
         cls.moto = moto_store.MotoStore()
         cls.addClassCleanup(cls.moto.close)
         moto = cls.moto.make_bucket("moto")
@@ -76,6 +88,35 @@ class SameBytes(StoreCase):
                           "s3://data/deep/set/shards/*.tar", f"s3://moto/deep/set/shards/{shards}", *web_uris])
         spoken = {(scheme, protocol) for scheme, protocol, *_ in self.web.wait_for_requests(1)}
         self.assertEqual(spoken, {("http", "HTTP/1.1"), ("https", "HTTP/2.0")})
+
+    def test_compressed_shards(self):
+        shards = "{00000..00002}.tar"
+        for order in ({"shuffle": "window", "window": 7}, {"shuffle": "off"}):
+            uris = [str(self.corpus.shards)]
+            for name, ending in (("gzip", "gz"), ("zstd", "zst")):
+                uris += [f"{self.folder}/set/{name}", f"s3://data/deep/set/{name}", f"s3://moto/deep/set/{name}/*.{ending}",
+                         f"{self.web.endpoint}/{name}/{shards}.{ending}", f"{self.web.tls_endpoint}/{name}/{shards}.{ending}"]
+            with self.subTest(order=order):
+                self.assert_same(lambda uri: shard_spec(uri, epochs=2, order=order), uris)
+        with self.assertRaises(spdld.Error) as caught:
+            self.read(self.one, shard_spec("s3://data/deep/set/zstd", name="any"), group="any")
+        self.assertIn('write order.shuffle = "window"', str(caught.exception))
+
+    def test_a_state_of_compressed_shards_goes_on(self):
+        def spec(uri):
+            return shard_spec(uri, order={"shuffle": "window", "window": 7}, epochs=2, batch=3)
+        uris = [f"{self.folder}/set/gzip", "s3://data/deep/set/zstd", f"{self.web.endpoint}/gzip/{{00000..00002}}.tar.gz"]
+        for uri in uris:
+            with self.subTest(uri=uri):
+                loader = self.attach(self.one, spec(uri), group=f"{uri}, begun")
+                for _ in range(4):
+                    loader.next().release()
+                state = loader.state_dict()
+                rest = list(map(remote_case.content, loader))
+                loader.close()
+                self.assertTrue(rest)
+                resumed = self.attach(self.one, spec(uri), group=f"{uri}, resumed", state=state)
+                self.assertEqual(list(map(remote_case.content, resumed)), rest)
 
     def test_rows_of_texts(self):
         def spec(kind, **rows):

@@ -25,7 +25,7 @@ using parquet::Footer;
 using parquet::Table;
 
 constexpr FileKind kParquetFiles = {
-    .noun = "file", .nouns = "Parquet files", .ending = ".parquet", .advice = "", .meant = "a Parquet file"};
+    .noun = "file", .nouns = "Parquet files", .endings = ".parquet", .advice = "", .meant = "a Parquet file"};
 constexpr unsigned kLocalThreads = 4, kRemoteThreads = 12;
 constexpr std::string_view kMaskEnding = ".is_null";
 

@@ -16,7 +16,7 @@ namespace spdld::source {
 namespace {
 
 constexpr FileKind kManifests = {
-    .noun = "manifest", .nouns = "manifests", .ending = "", .advice = "", .meant = "a manifest"};
+    .noun = "manifest", .nouns = "manifests", .endings = "", .advice = "", .meant = "a manifest"};
 constexpr std::string_view kClassField = "class";
 
 ManifestFormat format_of(const std::string& path, const std::string& wanted) {

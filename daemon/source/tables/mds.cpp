@@ -18,12 +18,12 @@ namespace {
 
 constexpr FileKind kIndexes = {.noun = "index",
                                .nouns = "folders of MDS shards",
-                               .ending = "index.json",
+                               .endings = "index.json",
                                .is_whole_name = true,
                                .advice = ": it must be a folder of MDS shards, with their index.json",
                                .meant = "an index of MDS shards"};
 constexpr FileKind kShards = {
-    .noun = "shard", .nouns = "shards", .ending = "", .advice = "", .meant = "a shard of MDS"};
+    .noun = "shard", .nouns = "shards", .endings = "", .advice = "", .meant = "a shard of MDS"};
 
 // A shard's name as its index has it, behind the index's folder.
 std::string shard_name(const std::string& index, const std::string& basename) {

@@ -17,9 +17,9 @@ namespace spdld::source {
 namespace {
 
 constexpr FileKind kNpyFiles = {
-    .noun = "array", .nouns = ".npy files", .ending = ".npy", .advice = "", .meant = "a .npy file"};
+    .noun = "array", .nouns = ".npy files", .endings = ".npy", .advice = "", .meant = "a .npy file"};
 constexpr FileKind kRecordFiles = {
-    .noun = "file", .nouns = "files of records", .ending = "", .advice = "", .meant = "a file of records"};
+    .noun = "file", .nouns = "files of records", .endings = "", .advice = "", .meant = "a file of records"};
 
 // The rows of one file.
 struct RowsOfFile {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr FileKind kTfrecords = {.noun = "TFRecord file",
                                  .nouns = "TFRecord files",
-                                 .ending = ".tfrecord",
+                                 .endings = ".tfrecord",
                                  .advice = " (where they are named in another way, write a wildcard, such as /*)",
                                  .meant = "a TFRecord file"};
 

@@ -17,7 +17,8 @@ struct BlockId {
 
 enum class Urgency : uint8_t {
   kDemanded,  // a read waits for the block
-  kExpected   // reads of the block will come: it is brought where there is room
+  kExpected,  // reads of the block will come: it is brought where there is room
+  kPassed     // nobody asked for it, but the filler comes past it: it leaves before all others
 };
 
 // Any thread. Nothing blocks.
@@ -45,6 +46,8 @@ class BlockFiller {
   virtual void start(BlockShelf& shelf) = 0;
   // Asks for a block. For a demanded one, shelf.begin() and shelf.end() follow.
   virtual void want(BlockId block, Urgency urgency) = 0;
+  // Blocks have left: an expected block that found no room may find it now. The shelf must not be called from here.
+  virtual void note_room() {}
   // Afterwards nothing is filled any more, and the shelf is not used.
   virtual void stop() = 0;
   // How many reads keep it busy.

@@ -66,6 +66,9 @@ void BlockStore::add(std::unique_ptr<Reading> reading) {
   reading->start_ns = monotonic_ns();
   const std::scoped_lock lock(mutex_);
   if (stopping_) reading->status = Error{Trouble::kStopping, {}};
+  // Its first block is of use from now on, however late the reading's turn comes.
+  const auto first = blocks_.find({reading->object, reading->at / kBlockBytes});
+  if (reading->read != nullptr && first != blocks_.end() && first->second.state == State::kThere) touch(first->second);
   ready_.push_back(reading.get());
   readings_[request] = std::move(reading);
   wake_.notify_one();
@@ -136,9 +139,10 @@ bool BlockStore::step(Reading& reading, Lock& lock) {
   if (block.state != State::kThere) {
     block.waiting.push_back(&reading);
     block.place = place_.now();
+    block.is_passed = false;
     reading.waits = true;
     reading.waits_for = id;
-    if (std::exchange(block.is_demanded, true)) return false;
+    if (std::exchange(block.is_demanded, true) || block.state == State::kFilling) return false;
     lock.unlock();
     filler_->want(id, Urgency::kDemanded);
     lock.lock();
@@ -176,7 +180,8 @@ void BlockStore::finish(Reading& reading, Lock& lock) {
 
 void BlockStore::touch(Block& block) {
   block.place = place_.now();
-  used_.splice(used_.end(), used_, block.used);
+  used_.splice(used_.end(), list_of(block), block.used);
+  block.is_passed = false;
 }
 
 void BlockStore::note_given(BlockId id, uint64_t bytes) {
@@ -184,29 +189,35 @@ void BlockStore::note_given(BlockId id, uint64_t bytes) {
   if (at == blocks_.end() || at->second.state != State::kThere) return;
   at->second.given_bytes += bytes;
   const auto& useful = objects_[id.object].useful;
-  if (id.number < useful.size() && at->second.given_bytes >= useful[id.number]) drop(at);
+  if (id.number < useful.size() && at->second.given_bytes >= useful[id.number]) {
+    drop(at);
+    filler_->note_room();
+  }
 }
 
 void BlockStore::drop(Blocks::iterator at) {
   counts_.held_bytes -= bytes_of(at->first);
-  used_.erase(at->second.used);
+  list_of(at->second).erase(at->second.used);
   blocks_.erase(at);
 }
 
-void BlockStore::drop_past() {
-  while (!used_.empty()) {
-    const auto at = blocks_.find(used_.front());
+void BlockStore::drop_past(std::list<BlockId>& blocks) {
+  while (!blocks.empty()) {
+    const auto at = blocks_.find(blocks.front());
     if (!is_past(at->second)) return;
     drop(at);
+    filler_->note_room();
   }
 }
 
 bool BlockStore::make_room(uint64_t bytes, Urgency urgency) {
+  // Where no order says what will be read, the block that was used least lately is the one to leave.
+  const bool presses = urgency == Urgency::kDemanded || (urgency == Urgency::kPassed && !place_.has_order());
   while (counts_.held_bytes + bytes > bytes_max_) {
-    if (used_.empty()) return false;
-    const auto at = blocks_.find(used_.front());
-    if (!is_past(at->second)) {
-      if (urgency == Urgency::kExpected) return false;
+    if (passed_.empty() && used_.empty()) return false;
+    const auto at = blocks_.find(passed_.empty() ? used_.front() : passed_.front());
+    if (passed_.empty() && !is_past(at->second)) {
+      if (!presses) return false;
       ++counts_.pressed;
     }
     drop(at);
@@ -226,6 +237,7 @@ BlockShelf::Place BlockStore::begin(BlockId id, Urgency urgency) {
   Block& block = at->second;
   if (block.state != State::kWanted) return {};
   if (is_new) block.place = place_.now();
+  if (is_new) block.is_passed = urgency == Urgency::kPassed;
   if (block.is_demanded) urgency = Urgency::kDemanded;
   const uint64_t bytes = bytes_of(id);
   bool has_room = make_room(bytes, urgency);
@@ -268,7 +280,7 @@ void BlockStore::end(BlockId id, uint64_t bytes, Status status) {
   block.bytes = bytes;
   block.place = place_.now();
   block.fault = std::move(status);
-  block.used = used_.insert(used_.end(), id);
+  block.used = list_of(block).insert(list_of(block).end(), id);
 }
 
 void BlockStore::expect(std::string_view object, uint64_t offset, uint64_t bytes, uint64_t place, uint64_t horizon) {
@@ -276,13 +288,15 @@ void BlockStore::expect(std::string_view object, uint64_t offset, uint64_t bytes
   if (found == numbers_.end() || bytes == 0) return;
   Lock lock(mutex_);
   place_.go_on(place, horizon);
-  drop_past();
+  drop_past(used_);
+  drop_past(passed_);
   for (uint64_t number = offset / kBlockBytes; number <= (offset + bytes - 1) / kBlockBytes; ++number) {
     const BlockId id{found->second, number};
     if (bytes_of(id) == 0) return;
     const auto [at, is_new] = blocks_.try_emplace(id);
     if (at->second.state == State::kThere) touch(at->second);
     at->second.place = place_.now();
+    at->second.is_passed = false;
     if (!is_new) continue;
     lock.unlock();
     filler_->want(id, Urgency::kExpected);

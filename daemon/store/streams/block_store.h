@@ -9,6 +9,9 @@
 // used least lately leaves first. So any order of reads works, but one that reads from more bytes at a time than the
 // store may hold has blocks brought again.
 //
+// A filler that can only go forward, such as one that unpacks, offers the blocks that it comes past on its way to
+// another one. They stay while there is room for them.
+//
 // The blocks are no part of the bytes in flight (ByteBudget): a block stays while samples wait for room there, and only
 // further samples make it leave. They have a bound of their own.
 #pragma once
@@ -32,7 +35,7 @@ namespace spdld::store::streams {
 
 class BlockStore final : public Store, private BlockShelf {
  public:
-  static constexpr uint64_t kBytesMin = 16 * kBlockBytes;
+  static constexpr uint64_t kBytesMin = 8 * kBlockBytes;
 
   struct Object {
     std::string name;
@@ -82,13 +85,14 @@ class BlockStore final : public Store, private BlockShelf {
   struct Block {
     State state = State::kWanted;
     bool is_demanded = false;
+    bool is_passed = false;  // nobody has asked for it yet
     std::shared_ptr<uint8_t[]> memory;
     uint64_t bytes = 0;        // that are there, or that memory has room for
     uint64_t given_bytes = 0;  // to reads
     uint64_t place = 0;        // of the order, when it was last of use
     Status fault = Done{};     // kThere: why it has no more bytes
     std::vector<Reading*> waiting;
-    std::list<BlockId>::iterator used;  // kThere
+    std::list<BlockId>::iterator used;  // kThere: in used_ or passed_
   };
   struct HashOfBlock {
     size_t operator()(const BlockId& id) const { return std::hash<uint64_t>()(id.number << 20 ^ id.object); }
@@ -104,10 +108,11 @@ class BlockStore final : public Store, private BlockShelf {
   void finish(Reading& reading, Lock& lock);
   bool make_room(uint64_t bytes, Urgency urgency);
   bool is_past(const Block& block) const { return place_.is_past(block.place); }
+  std::list<BlockId>& list_of(const Block& block) { return block.is_passed ? passed_ : used_; }
   void touch(Block& block);
   void note_given(BlockId id, uint64_t bytes);
   void drop(Blocks::iterator at);
-  void drop_past();
+  void drop_past(std::list<BlockId>& blocks);
   uint64_t bytes_of(BlockId id) const;
 
   const std::vector<Object> objects_;
@@ -121,7 +126,8 @@ class BlockStore final : public Store, private BlockShelf {
   std::unordered_map<Request*, std::unique_ptr<Reading>> readings_;
   std::deque<Reading*> ready_;  // that can go on
   Blocks blocks_;
-  std::list<BlockId> used_;  // blocks that are there: the one used least lately first
+  std::list<BlockId> used_;    // blocks that are there: the one used least lately first
+  std::list<BlockId> passed_;  // blocks that are there and that nobody has asked for yet: the oldest one first
   OrderPlace place_;
   bool has_told_ = false;
   Counts counts_;

@@ -143,13 +143,15 @@ TEST_CASE("errors reach all that wait, and the next read asks again") {
   const std::string_view text = archives.inner->at("a0");
   auto& first = reads.begin(Archives::name(0), 5, text.substr(5, 10));
   auto& second = reads.begin(Archives::name(0), 500, text.substr(500, 10));
-  REQUIRE(test::soon([&] { return archives.inner->requests() == 1; }));
+  reads.begin(Archives::name(0), kBlockBytes, text.substr(kBlockBytes, 10));
+  // The request of the third read says that the other two wait.
+  REQUIRE(test::soon([&] { return archives.inner->requests() == 2; }));
   archives.inner->hold(false);
-  CHECK(reads.good() == 0);
+  CHECK(reads.good() == 1);
   CHECK(first.read.status.error().trouble == Trouble::kTransient);
   CHECK(second.read.status.error().message == "a0 failed.");
   reads.begin(Archives::name(0), 5, text.substr(5, 10));
-  CHECK(reads.good() == 1);
+  CHECK(reads.good() == 2);
   auto& outside = reads.begin(Archives::name(0), 3 * kBlockBytes - 5, "123456");
   auto& unknown = reads.begin("fake://b", 0, "1");
   auto& empty = reads.begin(Archives::name(0), 7, "");
