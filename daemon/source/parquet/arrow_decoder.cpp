@@ -19,10 +19,10 @@
 #include <utility>
 
 #include "config/json.h"
-#include "daemon/source/parquet/arrow_files.h"
+#include "daemon/source/parquet/arrow_module.h"
 #include "daemon/source/parquet/bounded_pool.h"
 
-namespace spdld::source::parquet {
+namespace spdld::source::parquet::with_arrow {
 namespace {
 
 namespace pq = ::parquet;
@@ -327,4 +327,4 @@ Result<ColumnValues> decode_chunk(const ChunkToDecode& what, std::span<const uin
   }
 }
 
-}  // namespace spdld::source::parquet
+}  // namespace spdld::source::parquet::with_arrow

@@ -1,5 +1,5 @@
-// All that is done with Arrow C++: footers are read, and columns are decoded. A build without Arrow has both, and they
-// say so. Any thread. The bytes are not trusted.
+// All that is done with Arrow C++: footers are read, and columns are decoded. Where the part with Arrow can't be loaded
+// (arrow_module.h), both say so. Any thread. The bytes are not trusted.
 #pragma once
 
 #include <cstdint>

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "daemon/base/byte_buffer.h"
-#include "daemon/source/parquet/arrow_files.h"
+#include "daemon/source/parquet/arrow_module.h"
 
-namespace spdld::source::parquet {
+namespace spdld::source::parquet::with_arrow {
 namespace {
 
 using config::DType;
@@ -260,4 +260,4 @@ Footer read_footer(store::View& view, const std::string& name) {
   }
 }
 
-}  // namespace spdld::source::parquet
+}  // namespace spdld::source::parquet::with_arrow
