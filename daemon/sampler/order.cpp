@@ -62,10 +62,15 @@ EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoc
     permutation_.emplace(order.size(), Draw(seed, epoch, 0, draw_key("order")));
   if (order.rule_.shuffle != Shuffle::kWindow) return;
   const uint64_t archives = order.archive_starts_.size();
-  permutation_.emplace(archives, Draw(seed, epoch, 0, draw_key("archives")));
+  const Permutation permutation(archives, Draw(seed, epoch, 0, draw_key("archives")));
   ends_.reserve(archives);
+  starts_.reserve(archives);
   uint64_t end = 0;
-  for (uint64_t i = 0; i < archives; ++i) ends_.push_back(end += archive_samples((*permutation_)(i)));
+  for (uint64_t i = 0; i < archives; ++i) {
+    const uint64_t archive = permutation(i);
+    ends_.push_back(end += archive_samples(archive));
+    starts_.push_back(order.archive_starts_[archive]);
+  }
 }
 
 uint64_t EpochOrder::archive_samples(uint64_t archive) const {
@@ -82,8 +87,8 @@ uint64_t EpochOrder::number_at(uint64_t position) const {
     return (*order_.table_)(draw);
   }
   if (order_.buckets_) return order_.buckets_->number_at(place_in_bucket(position));
-  if (!permutation_) return position;
-  return order_.rule_.shuffle == Shuffle::kGlobal ? (*permutation_)(position) : number_in_window(position);
+  if (permutation_) return (*permutation_)(position);
+  return ends_.empty() ? position : number_in_window(position);
 }
 
 uint64_t EpochOrder::number_in_window(uint64_t position) const {
@@ -97,7 +102,7 @@ uint64_t EpochOrder::number_in_window(uint64_t position) const {
 uint64_t EpochOrder::number_in_archives(uint64_t place) const {
   const auto archive = static_cast<uint64_t>(std::upper_bound(ends_.begin(), ends_.end(), place) - ends_.begin());
   const uint64_t begin = archive == 0 ? 0 : ends_[archive - 1];
-  return order_.archive_starts_[(*permutation_)(archive)] + (place - begin);
+  return starts_[archive] + (place - begin);
 }
 
 std::optional<uint64_t> EpochOrder::ahead(uint64_t position, uint64_t distance) const {

@@ -110,8 +110,10 @@ class EpochOrder {
 
   const Order& order_;
   uint64_t epoch_;
-  std::optional<Permutation> permutation_;  // kGlobal: of the samples; kWindow: of the archives
-  std::vector<uint64_t> ends_;              // kWindow: the position behind each archive, in this epoch's order
+  std::optional<Permutation> permutation_;  // kGlobal: of the samples
+  // kWindow, of each archive in this epoch's order: the position behind it, and its first sample's number. Few archives
+  // are far from a power of two, and their permutation would walk for long at each sample.
+  std::vector<uint64_t> ends_, starts_;
   std::vector<Permutation> in_buckets_;     // by cost, kGlobal: of each bucket's rows
   std::vector<uint32_t> drawn_;             // weighted without replacement: the numbers, by position
 };
