@@ -1,15 +1,10 @@
 #include "daemon/source/archive_streams.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "daemon/base/random.h"
-#include "daemon/source/fetcher.h"
-#include "daemon/source/file_view.h"
-#include "daemon/source/trouble.h"
+#include "daemon/source/listed_file.h"
 #include "daemon/store/object_view.h"
 #include "daemon/store/streams/range_filler.h"
 #include "daemon/store/streams/unpack_filler.h"
@@ -25,30 +20,6 @@ using Archive = ArchiveStreams::Archive;
 constexpr uint64_t kUnpackersMax = 16;
 constexpr uint64_t kViewBytes = 2 * ByteBuffer::room_for(store::ObjectView::kBlockMax);
 
-// The bytes of a file that is the same as when it was listed.
-class ListedFile final : public store::View {
- public:
-  ListedFile(UniqueFd fd, const std::string& path, const Identity& identity)
-      : fd_(std::move(fd)), path_(path), identity_(identity), file_(fd_.get(), "the archive " + path) {}
-
-  uint64_t size() const override { return identity_.size; }
-  // A file that is written to while it is read would give a mixture.
-  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
-    auto got = file_.read(offset, to);
-    struct stat status;
-    if (got && (::fstat(fd_.get(), &status) != 0 || identity_of(status) != identity_))
-      return Error{Trouble::kContent,
-                   "the archive " + path_ + " is another one than when it was listed: was it replaced?"};
-    return got;
-  }
-
- private:
-  const UniqueFd fd_;
-  const std::string path_;
-  const Identity identity_;
-  FileView file_;
-};
-
 UnpackFiller::Open opener_of(const Archive& archive, const std::shared_ptr<const Bounds>& bounds) {
   using Opened = Result<std::unique_ptr<store::View>>;
   if (archive.file->store)
@@ -57,20 +28,12 @@ UnpackFiller::Open opener_of(const Archive& archive, const std::shared_ptr<const
       return std::unique_ptr<store::View>(std::make_unique<store::ObjectView>(*store, object, identity, stop));
     };
   return [path = archive.file->name, identity = archive.file->identity, bounds](const std::stop_token&) -> Opened {
-    UniqueFd fd(open_file(bounds.get(), path.c_str()));
-    if (!fd && errno == kLeadsOut) return Error{Trouble::kContent, leads_out(path)};
-    if (!fd)
-      return Error{content_trouble(errno), "the archive " + path + " can't be opened: " + error_words(errno) + "."};
-    try {
-      return std::unique_ptr<store::View>(std::make_unique<ListedFile>(std::move(fd), path, identity));
-    } catch (const SetupError& error) {
-      return Error{Trouble::kTransient, error.what()};
-    }
+    return open_listed_file(bounds.get(), path, identity, "the archive " + path);
   };
 }
 
 // Of what a compressed archive holds: another one where the archive is another one.
-Identity unpacked_identity(const Archive& archive) {
+store::Identity unpacked_identity(const Archive& archive) {
   const auto changed = static_cast<uint64_t>(archive.file->identity.changed);
   return {archive.bytes, static_cast<int64_t>(mix_bits(changed ^ mix_bits(archive.file->identity.size)))};
 }

@@ -101,23 +101,23 @@ void check_missing(const config::SourceSpec& spec, const Remarks::Sentences& mis
                        "on with the rest.");
 }
 
-std::string SourceOpening::text(std::string_view name) const {
+namespace {
+
+// A parameter of this type; `fallback`: it is absent, or of another type.
+template <typename T>
+T parameter(const config::SourceSpec& spec, std::string_view name, T fallback) {
   const auto found = spec.parameters.find(name);
-  const auto* text = found == spec.parameters.end() ? nullptr : std::get_if<std::string>(&found->second);
-  return text == nullptr ? std::string() : *text;
+  const auto* value = found == spec.parameters.end() ? nullptr : std::get_if<T>(&found->second);
+  return value == nullptr ? fallback : *value;
 }
 
+}  // namespace
+
+std::string SourceOpening::text(std::string_view name) const { return parameter(spec, name, std::string()); }
 int64_t SourceOpening::integer(std::string_view name, int64_t fallback) const {
-  const auto found = spec.parameters.find(name);
-  const auto* number = found == spec.parameters.end() ? nullptr : std::get_if<int64_t>(&found->second);
-  return number == nullptr ? fallback : *number;
+  return parameter(spec, name, fallback);
 }
-
-double SourceOpening::number(std::string_view name, double fallback) const {
-  const auto found = spec.parameters.find(name);
-  const auto* number = found == spec.parameters.end() ? nullptr : std::get_if<double>(&found->second);
-  return number == nullptr ? fallback : *number;
-}
+double SourceOpening::number(std::string_view name, double fallback) const { return parameter(spec, name, fallback); }
 
 Indexing SourceOpening::indexing(const FileKind& kind, std::string key, std::string_view what) const {
   for (const std::string& uri : uris) key.append(1, '\n').append(uri);

@@ -1,5 +1,5 @@
-// Feeds arbitrary bytes to the reader of Parquet files. The first byte says to which part: 0: a whole file, whose columns
-// are decoded; 1: a footer as a kept listing has it.
+// Feeds arbitrary bytes to the reader of Parquet files. The first byte says to which part: 0: a whole file, whose
+// columns are decoded; 1: a footer as a kept listing has it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +8,7 @@
 
 #include "daemon/source/parquet/arrow_files.h"
 #include "daemon/source/parquet/kept_footer.h"
+#include "tests/support/bytes_view.h"
 
 namespace {
 
@@ -16,23 +17,8 @@ using namespace spdld::source::parquet;
 
 constexpr uint64_t kBytesMax = 8 << 20, kRowsMax = 1 << 20;
 
-class FileInMemory final : public store::View {
- public:
-  explicit FileInMemory(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  uint64_t size() const override { return bytes_.size(); }
-  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
-    const auto part = bytes_.subspan(std::min<size_t>(offset, bytes_.size()));
-    const size_t size = std::min(part.size(), to.size());
-    if (size > 0) std::memcpy(to.data(), part.data(), size);
-    return uint64_t{size};
-  }
-
- private:
-  const std::span<const uint8_t> bytes_;
-};
-
 void read_file(std::span<const uint8_t> bytes) {
-  FileInMemory view(bytes);
+  test::BytesView view(bytes);
   const Footer footer = read_footer(view, "fuzz");
   const auto again = footer_in(kept_bytes_of(footer), bytes.size());
   if (!again || !(*again == footer)) std::abort();

@@ -21,6 +21,7 @@
 #include "daemon/source/tables/mds.h"
 #include "daemon/source/tables/named_files.h"
 #include "daemon/source/tables/tfrecord.h"
+#include "tests/support/bytes_view.h"
 
 namespace {
 
@@ -47,24 +48,9 @@ void take_all(const store::Packing& packing, Bytes holder, uint32_t fields) {
   }
 }
 
-class BytesView final : public store::View {
- public:
-  explicit BytesView(Bytes bytes) : bytes_(bytes) {}
-  uint64_t size() const override { return bytes_.size(); }
-  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
-    const Bytes part = bytes_.subspan(std::min<uint64_t>(offset, bytes_.size()));
-    const uint64_t count = std::min(part.size(), to.size());
-    if (count > 0) std::memcpy(to.data(), part.data(), count);
-    return count;
-  }
-
- private:
-  const Bytes bytes_;
-};
-
 template <typename Read>
 void index_file(Bytes bytes, const Read& read, const store::Packing* packing, uint32_t fields) {
-  BytesView file(bytes);
+  test::BytesView file(bytes);
   std::atomic<uint64_t> done{0};
   try {
     const TableIndex index = read(file, done);

@@ -9,10 +9,6 @@
 #include "daemon/base/result.h"
 #include "daemon/source/parquet/table.h"
 
-namespace spdld::source {
-class Bounds;
-}
-
 namespace spdld::source::parquet {
 
 // Any thread.
@@ -21,7 +17,7 @@ class ChunkReader {
   virtual ~ChunkReader() = default;
   // Fills `to` with the file's bytes from `offset` on. kContent: it is another file than when it was listed, or it is
   // gone. kStopping: `stop` was asked for. Errors are sentences that name the file.
-  virtual Status read(const File& file, uint64_t offset, std::span<uint8_t> to, const std::stop_token& stop) = 0;
+  virtual Status read(const DataFile& file, uint64_t offset, std::span<uint8_t> to, const std::stop_token& stop) = 0;
 };
 
 // `bounds`: where local files must lie; null: anywhere.

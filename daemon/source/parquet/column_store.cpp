@@ -14,7 +14,6 @@
 namespace spdld::source::parquet {
 namespace {
 
-constexpr uint64_t kPressedToldAt = 64;  // columns: some may have to leave where two jobs read at different places
 // Of a horizon: so much may an order go on before the same group is expected anew.
 constexpr uint64_t kExpectedAgain = 16;
 
@@ -33,7 +32,7 @@ ColumnStore::ColumnStore(std::shared_ptr<const Table> table, std::vector<Field> 
   for (size_t group = 0; group < table_->groups.size(); ++group)
     for (const size_t column : settings_.wanted) all += needs(group * table_->columns.size() + column);
   holds_all_ = all <= settings_.bytes_max;
-  deliverer_ = std::thread([this] { deliver(); });
+  readings_.start([this](ValueReading& reading, Lock& lock) { return step(reading, lock); });
   for (unsigned i = 0; i < settings_.threads; ++i) filling_threads_.emplace_back([this] { fill_on(); });
 }
 
@@ -47,16 +46,9 @@ ColumnStore::~ColumnStore() {
   for (std::thread& thread : filling_threads_) thread.join();
   {
     const std::scoped_lock lock(mutex_);
-    has_stopped_ = true;
-    ready_.clear();
-    for (auto& [request, reading] : readings_) {
-      reading->status = Error{Trouble::kStopping, {}};
-      reading->waits = false;
-      ready_.push_back(reading.get());
-    }
-    wake_.notify_one();
+    readings_.end_all();
   }
-  deliverer_.join();
+  readings_.join();
 }
 
 std::string ColumnStore::uri_of(std::string_view object) const {
@@ -123,80 +115,45 @@ bool ColumnStore::read_at_hand(store::Read& read) {
   return give(*values, wish, read, status);
 }
 
-void ColumnStore::add(std::unique_ptr<Reading> reading) {
-  store::Request* const request = reading->request;
-  request->status = Done{};
-  request->attempts = 0;
-  reading->start_ns = monotonic_ns();
-  const std::scoped_lock lock(mutex_);
-  if (stopping_) reading->status = Error{Trouble::kStopping, {}};
-  ready_.push_back(reading.get());
-  readings_[request] = std::move(reading);
-  wake_.notify_one();
-}
-
 void ColumnStore::read(store::Read& read) {
-  auto reading = std::make_unique<Reading>();
-  reading->request = reading->read = &read;
   const Wish wish = find(read);
   if (wish.field == nullptr)
-    reading->status = Error{Trouble::kInternal, uri_of(read.object) + " can't be read in this way."};
-  reading->field = wish.field;
-  reading->unit = wish.unit;
-  reading->row = wish.row;
-  add(std::move(reading));
+    return readings_.refuse(read, {Trouble::kInternal, uri_of(read.object) + " can't be read in this way."});
+  auto reading = std::make_unique<ValueReading>();
+  reading->request = reading->read = &read;
+  reading->wish = wish;
+  const std::scoped_lock lock(mutex_);
+  readings_.add(std::move(reading));
 }
 
 void ColumnStore::stat(store::Stat& stat) {
-  auto reading = std::make_unique<Reading>();
-  reading->request = &stat;
-  reading->status = Error{Trouble::kUnsupported, uri_of(stat.object) + " has no status."};
-  add(std::move(reading));
+  readings_.refuse(stat, {Trouble::kUnsupported, uri_of(stat.object) + " has no status."});
 }
 
 void ColumnStore::list(store::List& list) {
-  auto reading = std::make_unique<Reading>();
-  reading->request = &list;
-  reading->status = Error{Trouble::kUnsupported, "the columns of " + settings_.name + " have no lists."};
-  add(std::move(reading));
+  readings_.refuse(list, {Trouble::kUnsupported, "the columns of " + settings_.name + " have no lists."});
 }
 
 void ColumnStore::cancel(store::Request& request) {
   const std::scoped_lock lock(mutex_);
-  const auto found = readings_.find(&request);
-  if (found == readings_.end()) return;
-  Reading& reading = *found->second;
-  reading.status = Error{Trouble::kStopping, {}};
-  if (!std::exchange(reading.waits, false)) return;  // it is ready, or goes on now
-  if (const auto at = units_.find(reading.unit); at != units_.end()) std::erase(at->second.waiting, &reading);
-  ready_.push_back(&reading);
-  wake_.notify_one();
+  ValueReading* const reading = readings_.cancel(request);
+  if (reading == nullptr) return;
+  if (const auto at = units_.find(reading->wish.unit); at != units_.end()) std::erase(at->second.waiting, reading);
 }
 
-// ---- the thread that delivers
-
-void ColumnStore::deliver() {
-  Lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [this] { return has_stopped_ || !ready_.empty(); });
-    if (ready_.empty()) return;
-    Reading& reading = *ready_.front();
-    ready_.pop_front();
-    if (!reading.status || step(reading, lock)) finish(reading, lock);
-  }
-}
+// ---- on the readings' thread
 
 // Gives the reading its value. False: it waits for its column, and is not this thread's any more.
-bool ColumnStore::step(Reading& reading, Lock& lock) {
+bool ColumnStore::step(ValueReading& reading, Lock& lock) {
   if (reading.values) return give_to(reading, std::move(reading.values), lock);
-  const auto [at, is_new] = units_.try_emplace(reading.unit);
+  const auto [at, is_new] = units_.try_emplace(reading.wish.unit);
   Unit& unit = at->second;
   if (unit.state != State::kThere) {
     unit.waiting.push_back(&reading);
     unit.place = place_.now();
     reading.waits = true;
-    columns_.insert(reading.field->column);
-    if (unit.waiting.size() == 1) want(reading.unit, true);
+    columns_.insert(reading.wish.field->column);
+    if (unit.waiting.size() == 1) want(reading.wish.unit, true);
     return false;
   }
   touch(unit);
@@ -208,27 +165,15 @@ bool ColumnStore::step(Reading& reading, Lock& lock) {
 }
 
 // The unit may leave meanwhile.
-bool ColumnStore::give_to(Reading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock) {
-  if (const auto at = units_.find(reading.unit); at != units_.end() && at->second.state == State::kThere)
+bool ColumnStore::give_to(ValueReading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock) {
+  if (const auto at = units_.find(reading.wish.unit); at != units_.end() && at->second.state == State::kThere)
     note_given(at);
   lock.unlock();
-  const Wish wish{reading.field, reading.unit, reading.row, table_->groups[reading.unit / table_->columns.size()].file};
   Status status = Done{};
-  give(*values, wish, *reading.read, status);
+  give(*values, reading.wish, *reading.read, status);
   lock.lock();
   if (reading.status) reading.status = std::move(status);
   return true;
-}
-
-void ColumnStore::finish(Reading& reading, Lock& lock) {
-  store::Request& request = *reading.request;
-  request.status = std::move(reading.status);
-  request.attempts = 1;
-  request.duration_ns = monotonic_ns() - reading.start_ns;
-  readings_.erase(&request);
-  lock.unlock();
-  request.observer->on_done(request);
-  lock.lock();
 }
 
 // ---- columns of groups
@@ -281,11 +226,10 @@ bool ColumnStore::make_room(uint64_t bytes, bool is_demanded) {
     if (!is_past) ++counts_.pressed;
     drop(at);
   }
-  if (counts_.pressed >= kPressedToldAt && place_.has_order() && !std::exchange(has_told_, true))
+  if (place_.tells_of(counts_.pressed))
     log::warn(
-        "{}: more row groups are read from at a time than the {} MiB that source.stream_bytes_max allows, so columns "
-        "are "
-        "decoded again; a smaller order.window, or a larger source.stream_bytes_max, avoids it",
+        "{}: more row groups are read from at a time than the {} MiB that source.stream_bytes_max allows, so their "
+        "columns are decoded again; a smaller order.window, or a larger source.stream_bytes_max, avoids it",
         settings_.name, settings_.bytes_max >> 20);
   return true;
 }
@@ -361,13 +305,11 @@ void ColumnStore::fill(size_t number, Lock& lock) {
   lock.lock();
   --filling_;
   counts_.held_bytes -= reserved;
-  for (Reading* const reading : std::exchange(unit.waiting, {})) {
-    reading->waits = false;
+  for (ValueReading* const reading : std::exchange(unit.waiting, {})) {
     if (!values && reading->status) reading->status = values.error();
     reading->values = kept;
-    ready_.push_back(reading);
+    readings_.resume(*reading);
   }
-  wake_.notify_one();
   fillers_.notify_all();
   // The next read tries again what may pass. Damage stays.
   if (!values && values.error().trouble != Trouble::kContent) {
@@ -389,7 +331,7 @@ Result<ColumnValues> ColumnStore::bring(size_t number) const {
   const Group& group = table_->groups[number / table_->columns.size()];
   const Column& column = table_->columns[number % table_->columns.size()];
   const Chunk& chunk = table_->chunks[number];
-  const File& file = table_->files[group.file];
+  const DataFile& file = table_->files[group.file];
   const auto bad = [&](const std::string& clause) {
     return Error{Trouble::kContent, file.name + ", row group " + std::to_string(group.number) + ", column " +
                                         column.name + ": " + clause + "."};

@@ -27,6 +27,7 @@
 #include "daemon/source/parquet/table.h"
 #include "daemon/store/store.h"
 #include "daemon/store/streams/order_place.h"
+#include "daemon/store/streams/readings.h"
 
 namespace spdld::source::parquet {
 
@@ -76,15 +77,15 @@ class ColumnStore final : public store::Store {
   // Reads that wait for a column cost nothing.
   static constexpr unsigned kReadsAtOnce = 64;
 
-  struct Reading {
-    store::Request* request = nullptr;
-    store::Read* read = nullptr;  // null: another kind of request, which ends with `status`
-    const Field* field = nullptr;
+  // A read's field and place.
+  struct Wish {
+    const Field* field = nullptr;  // null: there is no such field
     size_t unit = 0;
-    uint64_t row = 0;  // in its group
-    uint64_t start_ns = 0;
-    Status status = Done{};
-    bool waits = false;
+    uint64_t row = 0;
+    uint32_t file = 0;
+  };
+  struct ValueReading : store::streams::Reading {
+    Wish wish;
     std::shared_ptr<const ColumnValues> values = {};  // of its unit, which it waited for
   };
   // A column of a row group: its number is the group's number times the columns, and the column's number.
@@ -96,27 +97,17 @@ class ColumnStore final : public store::Store {
     uint64_t held_bytes = 0;
     uint64_t given_rows = 0;
     uint64_t place = 0;  // of the order, when it was last of use
-    std::vector<Reading*> waiting;
+    std::vector<ValueReading*> waiting;
     std::list<size_t>::iterator used;  // kThere
   };
   using Units = std::unordered_map<size_t, Unit>;
   using Lock = std::unique_lock<std::mutex>;
 
-  // A read's field and place.
-  struct Wish {
-    const Field* field = nullptr;  // null: there is no such field
-    size_t unit = 0;
-    uint64_t row = 0;
-    uint32_t file = 0;
-  };
   Wish find(const store::Read& read) const;
   uint64_t needs(size_t unit) const;
   bool give(const ColumnValues& values, const Wish& wish, store::Read& read, Status& status) const;
-  void add(std::unique_ptr<Reading> reading);
-  void deliver();
-  bool step(Reading& reading, Lock& lock);
-  bool give_to(Reading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock);
-  void finish(Reading& reading, Lock& lock);
+  bool step(ValueReading& reading, Lock& lock);
+  bool give_to(ValueReading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock);
   void want(size_t unit, bool is_demanded);
   void touch(Unit& unit);
   void note_given(Units::iterator at);
@@ -138,20 +129,16 @@ class ColumnStore final : public store::Store {
 
   std::stop_source stop_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_, fillers_;
+  std::condition_variable fillers_;
   bool stopping_ = false;     // under the mutex, as the following
-  bool has_stopped_ = false;  // nothing is filled any more
   std::set<size_t> columns_;  // that are read, or were wanted
-  std::unordered_map<store::Request*, std::unique_ptr<Reading>> readings_;
-  std::deque<Reading*> ready_;  // that can go on
+  store::streams::Readings<ValueReading> readings_{mutex_};
   Units units_;
   std::deque<size_t> demanded_, expected_;  // units to fill; some may be filled already
   std::list<size_t> used_;                  // units that are there: the one used least lately first
   unsigned filling_ = 0;
   store::streams::OrderPlace place_;
-  bool has_told_ = false;
   Counts counts_;
-  std::thread deliverer_;
   std::vector<std::thread> filling_threads_;
 };
 

@@ -87,9 +87,8 @@ class ParquetListing final : public TableListing {
  private:
   void add_footer(size_t number, Footer footer, Table& table) {
     const DataFile& data = file(number);
-    table.files.push_back({data.name, data.store, data.object, data.identity});
+    table.files.push_back(data);
     for (const std::string& sentence : footer.left_out) remarks_.add(data.name + ": " + sentence);
-    std::vector<const parquet::Chunk*> places;
     std::vector<size_t> from(table.columns.size(), footer.columns.size());
     for (size_t i = 0; i < table.columns.size(); ++i) from[i] = place_of(table.columns[i], footer, data.name);
     uint64_t rows = 0;
@@ -156,7 +155,7 @@ class ParquetListing final : public TableListing {
     }
   }
 
-  // Of fields of which some are alternatives: "jpg;png".
+  // The columns of the fields that are wanted. A text may name several fields that stand for one another: "jpg;png".
   std::vector<size_t> wanted_columns(const std::vector<ColumnStore::Field>& stored,
                                      std::span<const std::string> wanted) const {
     std::set<size_t> columns;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/dtype.h"
-#include "daemon/store/store.h"
+#include "daemon/source/data_files.h"
 
 namespace spdld::source::parquet {
 
@@ -66,13 +66,6 @@ struct Footer {
 inline constexpr uint64_t kFooterBytesMax = 64 << 20;
 inline constexpr size_t kColumnsMax = 1 << 14, kGroupsMax = 1 << 20;
 
-struct File {
-  std::string name;                          // its path or uri
-  std::shared_ptr<store::Store> store = {};  // null: it is a local file
-  std::string object = {};                   // in the store
-  store::Identity identity = {};
-};
-
 struct Group {
   uint32_t file = 0, number = 0;  // `number`: in the file
   uint64_t first_row = 0, rows = 0;
@@ -80,7 +73,7 @@ struct Group {
 
 struct Table {
   std::vector<Column> columns;
-  std::vector<File> files;
+  std::vector<DataFile> files;
   std::vector<Group> groups;
   std::vector<Chunk> chunks;  // as Footer has them, for all groups
   uint64_t rows = 0;

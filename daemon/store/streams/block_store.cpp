@@ -12,8 +12,6 @@
 namespace spdld::store::streams {
 namespace {
 
-constexpr uint64_t kPressedToldAt = 64;  // blocks: some may have to leave where two jobs read at different places
-
 // Copies the pieces' bytes that lie in [from, from + bytes). Returns how many there are.
 uint64_t copy_pieces(const Read& read, uint64_t from, uint64_t bytes, const uint8_t* source) {
   uint64_t copied = 0;
@@ -32,24 +30,17 @@ BlockStore::BlockStore(std::vector<Object> objects, std::unique_ptr<BlockFiller>
     : objects_(std::move(objects)), bytes_max_(std::max(bytes_max, kBytesMin)), filler_(std::move(filler)) {
   for (size_t i = 0; i < objects_.size(); ++i) numbers_.emplace(objects_[i].name, static_cast<uint32_t>(i));
   filler_->start(*this);
-  thread_ = std::thread([this] { deliver(); });
+  readings_.start([this](BlockReading& reading, Lock& lock) { return serve(reading, lock); });
 }
 
 BlockStore::~BlockStore() {
   filler_->stop();
   {
     const std::scoped_lock lock(mutex_);
-    stopping_ = true;
-    ready_.clear();
-    for (auto& [request, reading] : readings_) {
-      reading->status = Error{Trouble::kStopping, {}};
-      reading->waits = false;
-      ready_.push_back(reading.get());
-    }
+    readings_.end_all();
     blocks_.clear();
-    wake_.notify_one();
   }
-  thread_.join();
+  readings_.join();
 }
 
 uint64_t BlockStore::bytes_of(BlockId id) const {
@@ -59,81 +50,51 @@ uint64_t BlockStore::bytes_of(BlockId id) const {
 
 // ---- requests
 
-void BlockStore::add(std::unique_ptr<Reading> reading) {
-  Request* const request = reading->request;
-  request->status = Done{};
-  request->attempts = 0;
-  reading->start_ns = monotonic_ns();
-  const std::scoped_lock lock(mutex_);
-  if (stopping_) reading->status = Error{Trouble::kStopping, {}};
-  // Its first block is of use from now on, however late the reading's turn comes.
-  const auto first = blocks_.find({reading->object, reading->at / kBlockBytes});
-  if (reading->read != nullptr && first != blocks_.end() && first->second.state == State::kThere) touch(first->second);
-  ready_.push_back(reading.get());
-  readings_[request] = std::move(reading);
-  wake_.notify_one();
-}
-
 void BlockStore::read(Read& read) {
-  auto reading = std::make_unique<Reading>();
-  reading->request = reading->read = &read;
   const auto found = numbers_.find(read.object);
-  if (found == numbers_.end() || read.room != nullptr) {
-    reading->status = Error{Trouble::kInternal, read.object + " can't be read in this way."};
-    return add(std::move(reading));
-  }
-  reading->object = found->second;
+  if (found == numbers_.end() || read.room != nullptr)
+    return readings_.refuse(read, {Trouble::kInternal, read.object + " can't be read in this way."});
   const uint64_t size = objects_[found->second].bytes;
+  if (read.bytes != Read::kToEnd && (read.offset > size || read.bytes > size - read.offset))
+    return readings_.refuse(read,
+                            {Trouble::kContent, read.object + " is shorter than when it was listed: was it replaced?"});
+  auto reading = std::make_unique<BlockReading>();
+  reading->request = reading->read = &read;
+  reading->object = found->second;
   reading->at = std::min(read.offset, size);
   reading->end = reading->at + std::min(read.bytes, size - reading->at);
-  if (read.bytes != Read::kToEnd && (read.offset > size || read.bytes > size - read.offset))
-    reading->status = Error{Trouble::kContent, read.object + " is shorter than when it was listed: was it replaced?"};
-  add(std::move(reading));
+  const std::scoped_lock lock(mutex_);
+  // Its first block is of use from now on, however late the reading's turn comes.
+  const auto first = blocks_.find({reading->object, reading->at / kBlockBytes});
+  if (first != blocks_.end() && first->second.state == State::kThere) touch(first->second);
+  readings_.add(std::move(reading));
 }
 
 void BlockStore::stat(Stat& stat) {
-  auto reading = std::make_unique<Reading>();
-  reading->request = &stat;
-  reading->status = Error{Trouble::kUnsupported, stat.object + " is read through blocks, which have no status."};
-  add(std::move(reading));
+  readings_.refuse(stat, {Trouble::kUnsupported, stat.object + " is read through blocks, which have no status."});
 }
 
 void BlockStore::list(List& list) {
-  auto reading = std::make_unique<Reading>();
-  reading->request = &list;
-  reading->status = Error{Trouble::kUnsupported, "a store of blocks has no lists."};
-  add(std::move(reading));
+  readings_.refuse(list, {Trouble::kUnsupported, "a store of blocks has no lists."});
 }
 
 void BlockStore::cancel(Request& request) {
   const std::scoped_lock lock(mutex_);
-  const auto found = readings_.find(&request);
-  if (found == readings_.end()) return;
-  Reading& reading = *found->second;
-  reading.status = Error{Trouble::kStopping, {}};
-  if (!std::exchange(reading.waits, false)) return;  // it is ready, or goes on now
-  if (const auto at = blocks_.find(reading.waits_for); at != blocks_.end()) std::erase(at->second.waiting, &reading);
-  ready_.push_back(&reading);
-  wake_.notify_one();
+  BlockReading* const reading = readings_.cancel(request);
+  if (reading == nullptr) return;
+  if (const auto at = blocks_.find(reading->waits_for); at != blocks_.end()) std::erase(at->second.waiting, reading);
 }
 
-// ---- the store's own thread
+// ---- on the readings' thread
 
-void BlockStore::deliver() {
-  Lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || !ready_.empty(); });
-    if (ready_.empty()) return;
-    Reading& reading = *ready_.front();
-    ready_.pop_front();
-    bool goes_on = true;
-    while (goes_on && reading.status && reading.at < reading.end) goes_on = step(reading, lock);
-    if (goes_on) finish(reading, lock);
-  }
+bool BlockStore::serve(BlockReading& reading, Lock& lock) {
+  while (reading.status && reading.at < reading.end)
+    if (!step(reading, lock)) return false;
+  return true;
 }
 
 // Gives the reading the bytes of its next block. False: it waits for the block, and is not the caller's any more.
-bool BlockStore::step(Reading& reading, Lock& lock) {
+bool BlockStore::step(BlockReading& reading, Lock& lock) {
   const BlockId id{reading.object, reading.at / kBlockBytes};
   Block& block = blocks_[id];
   if (block.state != State::kThere) {
@@ -163,17 +124,6 @@ bool BlockStore::step(Reading& reading, Lock& lock) {
   reading.at += part;
   note_given(id, given);
   return true;
-}
-
-void BlockStore::finish(Reading& reading, Lock& lock) {
-  Request& request = *reading.request;
-  request.status = std::move(reading.status);
-  request.attempts = 1;
-  request.duration_ns = monotonic_ns() - reading.start_ns;
-  readings_.erase(&request);
-  lock.unlock();
-  request.observer->on_done(request);
-  lock.lock();
 }
 
 // ---- blocks
@@ -222,7 +172,7 @@ bool BlockStore::make_room(uint64_t bytes, Urgency urgency) {
     }
     drop(at);
   }
-  if (counts_.pressed >= kPressedToldAt && place_.has_order() && !std::exchange(has_told_, true))
+  if (place_.tells_of(counts_.pressed))
     log::warn(
         "{}: more is read from at a time than the {} MiB that source.stream_bytes_max allows, so blocks are brought "
         "again; a smaller order.window, or a larger source.stream_bytes_max, avoids it",
@@ -263,12 +213,10 @@ void BlockStore::end(BlockId id, uint64_t bytes, Status status) {
   if (at == blocks_.end()) return;
   Block& block = at->second;
   const bool was_filled = block.state == State::kFilling;
-  for (Reading* const reading : std::exchange(block.waiting, {})) {
-    reading->waits = false;
+  for (BlockReading* const reading : std::exchange(block.waiting, {})) {
     if (!status && bytes == 0 && reading->status) reading->status = status;
-    ready_.push_back(reading);
+    readings_.resume(*reading);
   }
-  wake_.notify_one();
   if (!was_filled || (!status && bytes == 0)) {
     if (was_filled) counts_.held_bytes -= block.bytes;
     blocks_.erase(at);

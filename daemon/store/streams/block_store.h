@@ -16,20 +16,18 @@
 // further samples make it leave. They have a bound of their own.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "daemon/store/store.h"
 #include "daemon/store/streams/block_filler.h"
 #include "daemon/store/streams/order_place.h"
+#include "daemon/store/streams/readings.h"
 
 namespace spdld::store::streams {
 
@@ -71,15 +69,10 @@ class BlockStore final : public Store, private BlockShelf {
   Counts counts() const;
 
  private:
-  struct Reading {
-    Request* request = nullptr;
-    Read* read = nullptr;  // null: another kind of request, which ends with `status`
+  struct BlockReading : Reading {
     uint32_t object = 0;
     uint64_t at = 0, end = 0;
-    uint64_t start_ns = 0;
-    Status status = Done{};
-    bool waits = false;  // for this block:
-    BlockId waits_for = {};
+    BlockId waits_for = {};  // if it waits
   };
   enum class State : uint8_t { kWanted, kFilling, kThere };
   struct Block {
@@ -91,7 +84,7 @@ class BlockStore final : public Store, private BlockShelf {
     uint64_t given_bytes = 0;  // to reads
     uint64_t place = 0;        // of the order, when it was last of use
     Status fault = Done{};     // kThere: why it has no more bytes
-    std::vector<Reading*> waiting;
+    std::vector<BlockReading*> waiting;
     std::list<BlockId>::iterator used;  // kThere: in used_ or passed_
   };
   struct HashOfBlock {
@@ -102,10 +95,8 @@ class BlockStore final : public Store, private BlockShelf {
 
   Place begin(BlockId id, Urgency urgency) override;
   void end(BlockId id, uint64_t bytes, Status status) override;
-  void add(std::unique_ptr<Reading> reading);
-  void deliver();
-  bool step(Reading& reading, Lock& lock);
-  void finish(Reading& reading, Lock& lock);
+  bool serve(BlockReading& reading, Lock& lock);
+  bool step(BlockReading& reading, Lock& lock);
   bool make_room(uint64_t bytes, Urgency urgency);
   bool is_past(const Block& block) const { return place_.is_past(block.place); }
   std::list<BlockId>& list_of(const Block& block) { return block.is_passed ? passed_ : used_; }
@@ -121,17 +112,12 @@ class BlockStore final : public Store, private BlockShelf {
   const std::unique_ptr<BlockFiller> filler_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;  // under the mutex, as the following
-  std::unordered_map<Request*, std::unique_ptr<Reading>> readings_;
-  std::deque<Reading*> ready_;  // that can go on
+  Readings<BlockReading> readings_{mutex_};
   Blocks blocks_;
   std::list<BlockId> used_;    // blocks that are there: the one used least lately first
   std::list<BlockId> passed_;  // blocks that are there and that nobody has asked for yet: the oldest one first
   OrderPlace place_;
-  bool has_told_ = false;
   Counts counts_;
-  std::thread thread_;
 };
 
 }  // namespace spdld::store::streams

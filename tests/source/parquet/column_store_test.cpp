@@ -25,7 +25,7 @@ struct Chunks {
 class ReadsMemory final : public ChunkReader {
  public:
   explicit ReadsMemory(std::shared_ptr<Chunks> chunks) : chunks_(std::move(chunks)) {}
-  Status read(const File& file, uint64_t offset, std::span<uint8_t> to, const std::stop_token& stop) override {
+  Status read(const DataFile& file, uint64_t offset, std::span<uint8_t> to, const std::stop_token& stop) override {
     while (chunks_->is_held && !stop.stop_requested()) std::this_thread::yield();
     if (stop.stop_requested()) return Error{Trouble::kStopping, {}};
     ++chunks_->reads;

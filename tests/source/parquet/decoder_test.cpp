@@ -131,7 +131,7 @@ TEST_CASE("a damaged file is refused, or gives values: any byte may be another")
 TEST_CASE("a file that is cut, encrypted or no Parquet at all says so") {
   const auto file = write_file(1, 10);
   const auto refusal = [](const std::string& bytes) -> std::string {
-    test::parquet::TextView view(bytes);
+    test::BytesView view(bytes);
     try {
       read_footer(view, "f");
     } catch (const SetupError& error) {
@@ -153,7 +153,7 @@ TEST_CASE("a file that is cut, encrypted or no Parquet at all says so") {
 
 TEST_CASE("a kept footer is the footer, and a damaged one is none") {
   const auto file = write_file(4, 10);
-  test::parquet::TextView view(file.bytes);
+  test::BytesView view(file.bytes);
   Footer footer = read_footer(view, "f");
   footer.columns[2].list_shape = std::vector<int64_t>{2, 3};
   footer.columns[1].scale = -3;

@@ -12,6 +12,7 @@
 #include "daemon/source/parquet/arrow_files.h"
 #include "daemon/source/parquet/chunk_reader.h"
 #include "daemon/source/parquet/table.h"
+#include "tests/support/bytes_view.h"
 
 namespace spdld::test::parquet {
 
@@ -70,29 +71,14 @@ inline Written write_file(uint64_t groups, uint64_t rows, uint64_t first_row = 0
   return {sink->Finish().ValueOrDie()->ToString(), groups * rows};
 }
 
-// A view of bytes in memory.
-class TextView final : public store::View {
- public:
-  explicit TextView(std::string_view text) : text_(text) {}
-  uint64_t size() const override { return text_.size(); }
-  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
-    const std::string_view part = text_.substr(std::min<size_t>(offset, text_.size()), to.size());
-    std::memcpy(to.data(), part.data(), part.size());
-    return uint64_t{part.size()};
-  }
-
- private:
-  const std::string_view text_;
-};
-
 inline Table table_of(const std::vector<std::string>& files) {
   Table table;
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string name = "f" + std::to_string(i);
-    TextView view(files[i]);
+    BytesView view(files[i]);
     Footer footer = read_footer(view, name);
     table.columns = footer.columns;
-    table.files.push_back({name, {}, {}, {files[i].size(), 1}});
+    table.files.push_back({.name = name, .bytes = files[i].size(), .identity = {files[i].size(), 1}});
     for (size_t group = 0; group < footer.group_rows.size(); ++group) {
       table.groups.push_back(
           {static_cast<uint32_t>(i), static_cast<uint32_t>(group), table.rows, footer.group_rows[group]});

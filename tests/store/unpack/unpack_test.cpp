@@ -4,6 +4,7 @@
 
 #include "daemon/store/unpack/unpacked_view.h"
 #include "tests/store/streams/fake_store.h"
+#include "tests/support/bytes_view.h"
 #include "tests/support/pack.h"
 
 namespace spdld::store::unpack::unpack_test {
@@ -11,28 +12,13 @@ namespace {
 
 using Catch::Contains;
 
-class TextView final : public View {
- public:
-  explicit TextView(std::string text) : text_(std::move(text)) {}
-  uint64_t size() const override { return text_.size(); }
-  Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
-    if (offset >= text_.size()) return uint64_t{0};
-    const uint64_t part = std::min<uint64_t>(to.size(), text_.size() - offset);
-    std::memcpy(to.data(), text_.data() + offset, part);
-    return part;
-  }
-
- private:
-  const std::string text_;
-};
-
 struct Read {
   std::string text, damage;
   uint64_t memory = 0;
 };
 
 Read read_all(const std::string& packed, Compression compression, size_t piece = 100'000) {
-  TextView view(packed);
+  test::BytesView view(packed);
   UnpackedReader reader(view, compression);
   Read all;
   std::string one(piece, '\0');
@@ -143,7 +129,8 @@ TEST_CASE("a bomb and a window that is too large are refused") {
 
 TEST_CASE("a view of unpacked bytes goes forward, with overlaps, and finds its end") {
   const std::string text = sample_text(900'000);
-  TextView packed(test::gzip(text));
+  const std::string zipped = test::gzip(text);
+  test::BytesView packed(zipped);
   std::atomic<uint64_t> done{0};
   UnpackedView view(packed, Compression::kGzip, done, {});
   CHECK(view.size() == View::kSizeUnknown);
