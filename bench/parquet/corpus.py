@@ -48,7 +48,7 @@ def documents(count, draw):
 
 
 def other_columns(rows, draw):
-    """Returns eleven columns of numbers, some of which can be packed."""
+    """Returns eleven columns of numbers. Some of the columns repeat their values, so that files with them are smaller."""
     columns = {"id": np.arange(rows), "label": draw.integers(0, 1000, rows), "year": draw.integers(1990, 2025, rows).astype(np.int32)}
     columns |= {f"score{i}": draw.random(rows).astype(np.float32) for i in range(4)}
     columns |= {f"hash{i}": draw.integers(0, 1 << 62, rows) for i in range(2)}

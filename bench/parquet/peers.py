@@ -40,7 +40,8 @@ TEXT = {"batch": 256, "window": 10_000, "length_max": 4096, "stream_bytes_max": 
 JPG = {"batch": 64, "window": 600, "length_max": 2 << 20, "stream_bytes_max": 192 << 20}
 WORKS = {"text-zstd": TEXT | {"work": "text", "folder": "text-zstd"}, "text-snappy": TEXT | {"work": "text", "folder": "text-snappy"},
          "jpg": JPG | {"work": "jpg", "folder": "jpg"}, "pixels": JPG | {"work": "pixels", "folder": "jpg"}}
-HEAD = ["reader", "rows/s", "spdld ÷ it", "CPU µs a row", "spdld ÷ it", "of which daemon", "MB/s", "setting"]
+HEAD = ["reader", "rows a second", "spdld's rate by the reader's", "CPU µs a row", "spdld's CPU by the reader's", "CPU of the daemon alone",
+        "MB/s", "setting"]
 HOLD_BYTES = 2 << 30
 # These read in the process that trains, or are no loader's ordinary way: their rows stand in the table, beside the goals.
 ASIDE = ("pyarrow, in the trainer", "pyarrow, buffers")

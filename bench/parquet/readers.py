@@ -155,7 +155,7 @@ def pyarrow(job):
 
 def pyarrow_buffers(job):
     if job["work"] == "pixels":
-        raise NotImplementedError("its batches are bytes")
+        raise ValueError("the reader of pyarrow's buffers gives bytes, and no pixels")
     return through_loader(job, iterable(job, ArrowBuffers(job)), batch_size=None)
 
 

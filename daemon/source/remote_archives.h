@@ -6,8 +6,8 @@
 //   an object's name        that file
 //   the name of a folder    the files right below it (FileKind::endings), sorted by name: the store is asked for a list
 //
-// A kind of which a folder has one file (index.json) needs no list. A web server has no lists, so that other files of
-// it are named one by one, or with braces.
+// Where a kind has one file in a folder (index.json), no list is needed. A web server has no lists, so its other files
+// are named one by one, or with braces.
 #pragma once
 
 #include <stop_token>

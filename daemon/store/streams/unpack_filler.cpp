@@ -83,7 +83,8 @@ void UnpackFiller::work() {
   }
 }
 
-// The lowest block that is demanded of the first object that has one; else the lowest one that is expected.
+// Takes the first object with a demanded block, and the lowest of its blocks; where no block is demanded, the lowest
+// expected block of the first object.
 std::optional<UnpackFiller::Job> UnpackFiller::pick() {
   for (const Urgency urgency : {Urgency::kDemanded, Urgency::kExpected}) {
     for (auto object = wished_.begin(); object != wished_.end(); ++object) {
@@ -148,7 +149,7 @@ Status UnpackFiller::bring(const Job& job, BlockShelf::Place place, uint64_t& by
   return status;
 }
 
-// Damage stays, but whoever reads the bytes before it gets them.
+// The damage of an object stays known. A reader still gets the blocks before the damage.
 Status UnpackFiller::fault_of(BlockId block) const {
   const std::scoped_lock lock(mutex_);
   const Wishes& wishes = wishes_[block.object];

@@ -15,7 +15,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Buckets by their name, of which a pipeline may use those below some beginnings.
+// Buckets by their name. A pipeline may use objects whose uris have one of some beginnings.
 struct Buckets final : store::Stores {
   Found find(const std::string& uri) const override {
     ++asked;

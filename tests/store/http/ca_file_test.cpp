@@ -5,7 +5,7 @@
 
 namespace spdld::store::ca_file_test {
 
-TEST_CASE("the file of certificates is the one of a variable, else the first usual one that is there") {
+TEST_CASE("the file of certificates is named by a variable; without one, it is the first usual file that exists") {
   std::map<std::string, const char*> set;
   const http::Variable variable = [&](const char* name) { return set[name]; };
   const std::vector<std::string> usual = {"/none/a.pem", "/proc/self/status", "/proc/self/stat"};
