@@ -79,6 +79,8 @@ def main():
             print(f"rank {options.process_index} {kind} {' '.join(map(str, samples))}\n", end="", flush=True)
     weights = [value.hex() for parameter in trainer.model.parameters() for value in parameter.flatten().tolist()]
     print(f"rank {options.process_index} weights {' '.join(weights)}\n", end="", flush=True)
+    # A process that ends with its group open may be ended by it: some of the threads of gloo still run then.
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
