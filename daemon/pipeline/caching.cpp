@@ -217,7 +217,7 @@ bool Caching::settle(source::FetchRequest& request, std::vector<cache::Found>& f
 bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const {
   source::FieldFetch& fetch = request.fields[index];
   cache::Shelf* const shelf = index < shelves_.size() ? shelves_[index].get() : nullptr;
-  const auto fetched = [&] { return request.bytes[index].bytes(); };
+  const auto fetched = [&] { return request.bytes_of(index); };
   const uint64_t record = kept_as(request);
   field = {};
   if (!shelf) {

@@ -40,11 +40,12 @@ void FetchStage::note(const Passage& passage) {
   statistics_.duration_ns.record(passage.duration_ns);
   if (!passage.ok) return statistics_.failures.add();
   statistics_.samples.add();
-  for (const auto& bytes : passage.bytes) statistics_.bytes.add(bytes.size());
+  for (size_t i = 0; i < passage.bytes.size(); ++i) statistics_.bytes.add(passage.bytes_of(i).size());
 }
 
 void FetchStage::let_go(Passage& passage, Keep keep) const {
   fetcher_.end_loan(passage);
+  for (auto& borrowed : passage.borrowed) borrowed = {};
   for (auto& bytes : passage.bytes) bytes.shrink(keep == Keep::kSmall ? kKeptBytesMax : 0);
   if (passage.budget) passage.budget->give_back(passage);
 }

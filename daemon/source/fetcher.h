@@ -89,8 +89,17 @@ struct FetchRequest : ByteBudget::Holder {
 
   // Set by the fetcher before on_fetched. bytes[i] belongs to fields[i]; there may be more buffers, left from an
   // earlier use of this request, so that their memory is used again. After a failure the bytes mean nothing.
-  // ByteBuffer's memory is aligned to 16 bytes at least.
   std::vector<ByteBuffer> bytes;
+  // A field's bytes in the memory of their store, which fetch_at_hand() may give in place of bytes[i]. They stay as
+  // they are while `keeper` is held; null: they lie in bytes[i].
+  struct Borrowed {
+    std::span<const uint8_t> bytes;
+    std::shared_ptr<const void> keeper;
+  };
+  std::vector<Borrowed> borrowed;  // as `bytes`; there may be fewer
+  std::span<const uint8_t> bytes_of(size_t i) const {
+    return i < borrowed.size() && borrowed[i].keeper ? borrowed[i].bytes : bytes[i].bytes();
+  }
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and

@@ -279,6 +279,13 @@ uint8_t* RemoteReads::room_for(Read& read, uint64_t bytes) {
   return request_.bytes[one.fields.front()].resize(bytes);
 }
 
+bool RemoteReads::borrow(store::Read& read, std::span<const uint8_t> bytes, std::shared_ptr<const void> keeper) {
+  const size_t field = static_cast<const OneRead&>(read).fields.front();
+  if (request_.borrowed.size() <= field) request_.borrowed.resize(request_.fields.size());  // once in a request's life
+  request_.borrowed[field] = {bytes, std::move(keeper)};
+  return true;
+}
+
 // Of a read that brought its bytes.
 void RemoteReads::note(OneRead& read) {
   for (const Read::Piece& piece : read.pieces) bytes_ += piece.bytes;

@@ -98,6 +98,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
   void add_fields(const Wish& wish, OneRead& read) const;
   void on_done(store::Request& request) override;
   uint8_t* room_for(store::Read& read, uint64_t bytes) override;
+  bool borrow(store::Read& read, std::span<const uint8_t> bytes, std::shared_ptr<const void> keeper) override;
   void note(OneRead& read);
   Status check(const Wish& wish) const;
 

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +61,11 @@ struct Read : Request {
     // For `bytes` of `read`, on the network thread; null: there is no room, and the request ends with kMemory. Where
     // the object is replaced before its end, once more for the new one, in place of the room before.
     virtual uint8_t* room_for(Read& read, uint64_t bytes) = 0;
+    // Within read_at_hand(), in place of room_for(): the bytes lie in the store's own memory, and stay as they are
+    // while `keeper` is held. False: they are to be copied.
+    virtual bool borrow(Read& /*read*/, std::span<const uint8_t> /*bytes*/, std::shared_ptr<const void> /*keeper*/) {
+      return false;
+    }
 
    protected:
     ~Room() = default;

@@ -11,8 +11,8 @@
 
 #include "proto/unique_fd.h"
 #include "tests/source/fetching.h"
+#include "tests/source/made_listing.h"
 #include "tests/source/temp_folder.h"
-#include "tests/support/memory_store.h"
 #include "tests/support/soon.h"
 
 namespace spdld::fetch_router_test {
@@ -22,64 +22,6 @@ using namespace spdld;
 using namespace spdld::source;
 using namespace spdld::test;
 using Catch::Contains;
-
-// Samples whose fields lie where the test says, in a store or in files.
-class MadeListing final : public Listing {
- public:
-  explicit MadeListing(size_t fields) {
-    for (size_t i = 0; i < fields; ++i) fields_.push_back({"f" + std::to_string(i), FieldKind::kFetched});
-  }
-  uint64_t size() const override { return 1; }
-  std::span<const Field> fields() const override { return fields_; }
-  Locator locate(uint64_t, FieldId field) const override { return places.at(field); }
-  unsigned store_concurrency() const override { return 8; }
-  int64_t integer(uint64_t, FieldId) const override { return 0; }
-  std::string name(uint64_t) const override { return "sample"; }
-  const std::string& fingerprint() const override { return none_; }
-  uint64_t memory_bytes() const override { return 0; }
-  std::span<const std::string> classes() const override { return {}; }
-  bool unchanged() const override { return true; }
-  bool has_rows() const override { return !pieces.empty(); }
-  bool gather(uint64_t, FieldId field, std::vector<Locator>& to) const override {
-    if (field != 0 || pieces.empty()) return false;
-    to = pieces;
-    return true;
-  }
-
-  std::vector<Locator> places;  // by field
-  std::vector<Locator> pieces;  // of field 0, where it is gathered
-
- private:
-  std::vector<Field> fields_;
-  const std::string none_;
-};
-
-struct House {
-  MemoryStore store;
-  LocalFetcher local{2};
-  FetchRouter router{local, 1 << 20};
-  std::string content = std::string(300'000, '\0');
-
-  House() {
-    for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 31 + i / 256);
-    store.put("a.tar", content);
-  }
-  Locator at(uint64_t offset, int64_t length, const char* object = "a.tar") {
-    Locator place;
-    place.path = object;
-    place.offset = offset;
-    place.length = length;
-    place.store = &store;
-    place.identity = store.identity(object);
-    return place;
-  }
-};
-
-std::vector<FieldFetch> fields_of(size_t count) {
-  std::vector<FieldFetch> all(count);
-  for (size_t i = 0; i < count; ++i) all[i].field = static_cast<FieldId>(i);
-  return all;
-}
 
 FetchRequest fetched(House& house, const Listing& listing, const std::vector<FieldFetch>& fields) {
   FetchRequest request = request_for(listing, 0, fields);

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ inline std::vector<source::FieldFetch> wanted(const source::Listing& listing, co
   return all;
 }
 
+inline std::string text(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 inline std::string text(const ByteBuffer& bytes) { return {bytes.bytes().begin(), bytes.bytes().end()}; }
 
 inline source::FetchRequest request_for(const source::Listing& listing, uint64_t sample,

@@ -90,7 +90,10 @@ Number decimal_of(const Column& column, const uint8_t* bytes, size_t size) {
 class RowMaker {
  public:
   RowMaker(const ChunkToDecode& what)
-      : what_(what), column_(what.column), width_(column_.width()), values_(column_.is_list() ? 0 : width_) {
+      : what_(what),
+        column_(what.column),
+        width_(column_.width()),
+        values_(column_.is_list() ? 0 : width_, what.memory != nullptr ? std::move(*what.memory) : RawBytes()) {
     const uint64_t bytes = std::max<uint64_t>(what.chunk.unpacked_bytes, width_ * what.chunk.values);
     values_.reserve(std::min(what.rows, what.chunk.values), std::min(bytes, what.bytes_max));
     fallback_ = null_number();

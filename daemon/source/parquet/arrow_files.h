@@ -26,6 +26,7 @@ struct ChunkToDecode {
   uint64_t rows;
   uint64_t bytes_max;
   const Nulls& nulls;
+  RawBytes* memory = nullptr;  // that the values may take
 };
 Result<ColumnValues> decode_chunk(const ChunkToDecode& what, std::span<const uint8_t> bytes);
 

@@ -1,11 +1,11 @@
 #include "daemon/source/parquet/column_store.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <utility>
 
-#include "daemon/base/byte_buffer.h"
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
 #include "daemon/base/memory_reserve.h"
@@ -16,6 +16,18 @@ namespace {
 
 // Of a horizon: so much may an order go on before the same group is expected anew.
 constexpr uint64_t kExpectedAgain = 16;
+
+// Values that leave their memory to others.
+struct KeptValues {
+  KeptValues(ColumnValues kept, std::shared_ptr<SpareMemory> spare)
+      : values(std::move(kept)), spares(std::move(spare)) {}
+  ~KeptValues() { spares->give(values.take_memory()); }
+  KeptValues(const KeptValues&) = delete;
+  KeptValues& operator=(const KeptValues&) = delete;
+
+  ColumnValues values;
+  const std::shared_ptr<SpareMemory> spares;
+};
 
 }  // namespace
 
@@ -33,7 +45,11 @@ ColumnStore::ColumnStore(std::shared_ptr<const Table> table, std::vector<Field> 
     for (const size_t column : settings_.wanted) all += needs(group * table_->columns.size() + column);
   holds_all_ = all <= settings_.bytes_max;
   readings_.start([this](ValueReading& reading, Lock& lock) { return step(reading, lock); });
-  for (unsigned i = 0; i < settings_.threads; ++i) filling_threads_.emplace_back([this] { fill_on(); });
+  for (unsigned i = 0; i < settings_.threads; ++i)
+    filling_threads_.emplace_back([this, i] {
+      name_thread("columns", i);
+      fill_on();
+    });
 }
 
 ColumnStore::~ColumnStore() {
@@ -70,35 +86,37 @@ ColumnStore::Wish ColumnStore::find(const store::Read& read) const {
   return wish;
 }
 
-// Writes the value to the read's room. False: the value is null, or it has no room: `status` says so.
-bool ColumnStore::give(const ColumnValues& values, const Wish& wish, store::Read& read, Status& status) const {
-  const uint8_t is_null = values.is_null(wish.row) ? 1 : 0;
-  if (is_null != 0 && !wish.field->is_mask && settings_.nulls.are_bad) {
-    status =
-        Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) +
-                                     ": it is null, or has a null in its list; nulls = \"default\" gives a value."};
-    return false;
-  }
-  const std::span<const uint8_t> value = wish.field->is_mask ? std::span(&is_null, 1) : values[wish.row];
-  if (!value.empty()) {
-    if (value.size() > read.bytes_max) {
-      status = Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) + ": it has " +
-                                            std::to_string(value.size()) + " bytes, more than the limit of " +
-                                            std::to_string(read.bytes_max) + "."};
-      return false;
-    }
-    uint8_t* const to = read.room->room_for(read, value.size());
-    if (to == nullptr) {
-      status = Error{Trouble::kMemory, {}};
-      return false;
-    }
-    std::memcpy(to, value.data(), value.size());
-    read.pieces.assign(1, {0, value.size(), to});
-  }
-  read.identity = table_->files[wish.file].identity;
-  return true;
+bool ColumnStore::is_bad(const ColumnValues& values, const Wish& wish) const {
+  return settings_.nulls.are_bad && !wish.field->is_mask && values.is_null(wish.row);
 }
 
+// The value lies in `values`, or for ever.
+Result<std::span<const uint8_t>> ColumnStore::value_of(const ColumnValues& values, const Wish& wish,
+                                                       const store::Read& read) const {
+  static constexpr std::array<uint8_t, 2> kMask = {0, 1};
+  if (wish.field->is_mask) return std::span(&kMask[values.is_null(wish.row) ? 1 : 0], 1);
+  if (is_bad(values, wish))
+    return Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) +
+                                        ": it is null, or has a null in its list; nulls = \"default\" gives a value."};
+  const std::span<const uint8_t> value = values[wish.row];
+  if (value.size() <= read.bytes_max) return value;
+  return Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) + ": it has " +
+                                      std::to_string(value.size()) + " bytes, more than the limit of " +
+                                      std::to_string(read.bytes_max) + "."};
+}
+
+// Writes the value to the read's room.
+Status ColumnStore::copy(std::span<const uint8_t> value, const Wish& wish, store::Read& read) const {
+  read.identity = table_->files[wish.file].identity;
+  if (value.empty()) return Done{};
+  uint8_t* const to = read.room->room_for(read, value.size());
+  if (to == nullptr) return Error{Trouble::kMemory, {}};
+  std::memcpy(to, value.data(), value.size());
+  read.pieces.assign(1, {0, value.size(), to});
+  return Done{};
+}
+
+// A value that is borrowed is decoded at once, so that few columns stay longer than the store counts them.
 bool ColumnStore::read_at_hand(store::Read& read) {
   const Wish wish = find(read);
   if (wish.field == nullptr) return false;
@@ -109,10 +127,14 @@ bool ColumnStore::read_at_hand(store::Read& read) {
     if (at == units_.end() || !at->second.values) return false;
     values = at->second.values;
     touch(at->second);
-    note_given(at);
+    if (!is_bad(*values, wish)) note_given(at);  // or read() counts it, which tells what is wrong
   }
-  Status status = Done{};
-  return give(*values, wish, read, status);
+  const auto value = value_of(*values, wish, read);
+  if (!value) return false;
+  if (!read.room->borrow(read, *value, values)) return static_cast<bool>(copy(*value, wish, read));
+  read.pieces.assign(1, {0, value->size(), nullptr});
+  read.identity = table_->files[wish.file].identity;
+  return true;
 }
 
 void ColumnStore::read(store::Read& read) {
@@ -169,8 +191,8 @@ bool ColumnStore::give_to(ValueReading& reading, std::shared_ptr<const ColumnVal
   if (const auto at = units_.find(reading.wish.unit); at != units_.end() && at->second.state == State::kThere)
     note_given(at);
   lock.unlock();
-  Status status = Done{};
-  give(*values, reading.wish, *reading.read, status);
+  const auto value = value_of(*values, reading.wish, *reading.read);
+  Status status = value ? copy(*value, reading.wish, *reading.read) : Status(value.error());
   lock.lock();
   if (reading.status) reading.status = std::move(status);
   return true;
@@ -178,12 +200,16 @@ bool ColumnStore::give_to(ValueReading& reading, std::shared_ptr<const ColumnVal
 
 // ---- columns of groups
 
-uint64_t ColumnStore::needs(size_t unit) const {
+// Of the values, as far as the file tells it before they are decoded.
+uint64_t ColumnStore::plain_bytes(size_t unit) const {
   const Chunk& chunk = table_->chunks[unit];
   const Column& column = table_->columns[unit % table_->columns.size()];
+  return std::max(chunk.unpacked_bytes, column.width() * chunk.values);
+}
+
+uint64_t ColumnStore::needs(size_t unit) const {
   const uint64_t rows = table_->groups[unit / table_->columns.size()].rows;
-  const uint64_t plain = std::max(chunk.unpacked_bytes, column.width() * chunk.values);
-  return chunk.bytes + plain + rows * sizeof(uint64_t);
+  return table_->chunks[unit].bytes + plain_bytes(unit) + rows * sizeof(uint64_t);
 }
 
 void ColumnStore::want(size_t unit, bool is_demanded) {
@@ -292,13 +318,18 @@ void ColumnStore::fill(size_t number, Lock& lock) {
   ++filling_;
   counts_.held_bytes += reserved;
   counts_.held_bytes_peak = std::max(counts_.held_bytes_peak, counts_.held_bytes);
+  RawBytes memory = spares_->take(plain_bytes(number));
+  spares_->shrink(settings_.bytes_max - std::min(settings_.bytes_max, counts_.held_bytes));
   lock.unlock();
   Result<ColumnValues> values = Error{Trouble::kMemory, {}};
   std::shared_ptr<const ColumnValues> kept;
   try {
     const memory_reserve::Spared spared;
-    values = bring(number);
-    if (values) kept = std::make_shared<const ColumnValues>(std::move(*values));
+    values = bring(number, std::move(memory));
+    if (values) {
+      const auto made = std::make_shared<KeptValues>(std::move(*values), spares_);
+      kept = {made, &made->values};
+    }
   } catch (const std::bad_alloc&) {
     values = Error{Trouble::kMemory, {}};
   }
@@ -327,7 +358,7 @@ void ColumnStore::fill(size_t number, Lock& lock) {
   unit.used = used_.insert(used_.end(), number);
 }
 
-Result<ColumnValues> ColumnStore::bring(size_t number) const {
+Result<ColumnValues> ColumnStore::bring(size_t number, RawBytes memory) const {
   const Group& group = table_->groups[number / table_->columns.size()];
   const Column& column = table_->columns[number % table_->columns.size()];
   const Chunk& chunk = table_->chunks[number];
@@ -339,11 +370,12 @@ Result<ColumnValues> ColumnStore::bring(size_t number) const {
   if (needs(number) > settings_.bytes_max)
     return bad("it needs " + std::to_string(needs(number) >> 20) + " MiB, more than the " +
                std::to_string(settings_.bytes_max >> 20) + " MiB of source.stream_bytes_max");
-  ByteBuffer bytes;
+  RawBytes bytes = spares_->take(chunk.bytes);
   bytes.resize(chunk.bytes);
   if (Status got = reader_->read(file, chunk.offset, {bytes.data(), bytes.size()}, stop_.get_token()); !got)
     return got.error();
-  auto values = decode_chunk({column, chunk, group.rows, settings_.bytes_max, settings_.nulls}, bytes.bytes());
+  auto values = decode_chunk({column, chunk, group.rows, settings_.bytes_max, settings_.nulls, &memory}, bytes.bytes());
+  spares_->give(std::move(bytes));
   if (!values) return bad(values.error().message);
   return values;
 }

@@ -24,6 +24,7 @@
 
 #include "daemon/source/parquet/chunk_reader.h"
 #include "daemon/source/parquet/column_values.h"
+#include "daemon/source/parquet/spare_memory.h"
 #include "daemon/source/parquet/table.h"
 #include "daemon/store/store.h"
 #include "daemon/store/streams/order_place.h"
@@ -104,8 +105,12 @@ class ColumnStore final : public store::Store {
   using Lock = std::unique_lock<std::mutex>;
 
   Wish find(const store::Read& read) const;
+  uint64_t plain_bytes(size_t unit) const;
   uint64_t needs(size_t unit) const;
-  bool give(const ColumnValues& values, const Wish& wish, store::Read& read, Status& status) const;
+  bool is_bad(const ColumnValues& values, const Wish& wish) const;
+  Result<std::span<const uint8_t>> value_of(const ColumnValues& values, const Wish& wish,
+                                            const store::Read& read) const;
+  Status copy(std::span<const uint8_t> value, const Wish& wish, store::Read& read) const;
   bool step(ValueReading& reading, Lock& lock);
   bool give_to(ValueReading& reading, std::shared_ptr<const ColumnValues> values, Lock& lock);
   void want(size_t unit, bool is_demanded);
@@ -117,12 +122,13 @@ class ColumnStore final : public store::Store {
   bool next_fill(size_t& unit);
   void fill_on();
   void fill(size_t unit, Lock& lock);
-  Result<ColumnValues> bring(size_t unit) const;
+  Result<ColumnValues> bring(size_t unit, RawBytes memory) const;
 
   const std::shared_ptr<const Table> table_;
   const std::vector<Field> fields_;
   const std::unique_ptr<ChunkReader> reader_;
   const Settings settings_;
+  const std::shared_ptr<SpareMemory> spares_ = std::make_shared<SpareMemory>();
   bool holds_all_ = false;  // the columns that are wanted have room for the whole data set
   std::unordered_map<std::string_view, const Field*> by_name_;
   std::vector<std::atomic<uint64_t>> expected_at_;  // by group: one more than the place of the last expect()

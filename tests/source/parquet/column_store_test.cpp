@@ -55,13 +55,21 @@ class Value final : public store::Request::Observer, public store::Read::Room {
     got.resize(bytes);
     return reinterpret_cast<uint8_t*>(got.data());
   }
+  bool borrow(store::Read&, std::span<const uint8_t> bytes, std::shared_ptr<const void> kept) override {
+    if (!borrows) return false;
+    borrowed = bytes;
+    keeper = std::move(kept);
+    return true;
+  }
   bool is_good(const std::string& wanted) {
     return soon([&] { return is_done.load(); }) && read.status && got == wanted;
   }
 
   store::Read read;
   std::string got;
-  bool has_room = true;
+  std::span<const uint8_t> borrowed;
+  std::shared_ptr<const void> keeper;
+  bool has_room = true, borrows = false;
   std::atomic<bool> is_done{false};
 };
 
@@ -138,6 +146,55 @@ TEST_CASE("only what is in memory is at hand") {
   CHECK_FALSE(data.store->read_at_hand(without_room.read));
   CHECK_FALSE(data.store->read_at_hand(unknown.read));
   CHECK_FALSE(data.store->read_at_hand(beyond.read));
+}
+
+TEST_CASE("a borrowed value stays when its column has left, and when its store is gone") {
+  const Table table = test::parquet::table_of({write_file(kGroups / 2, kRows).bytes});
+  Data data(decoded_bytes(table, 1) * 4 / 3 + 20'000, {1});  // less than all columns need
+  REQUIRE(data.reads("number", 0, test::parquet::number_bytes(0)));
+  std::deque<Value> values;
+  for (uint64_t row = 1; row < kRows; ++row) {
+    Value& value = values.emplace_back("number", row);
+    value.borrows = true;
+    REQUIRE(data.store->read_at_hand(value.read));
+  }
+  Value again("number", 1);
+  CHECK_FALSE(data.store->read_at_hand(again.read));  // all its rows were read: the column has left
+  for (uint64_t group = 1; group < kGroups; ++group)  // others take the memory of columns that are kept by nobody
+    CHECK(data.reads("number", group * kRows, test::parquet::number_bytes(group * kRows)));
+  data.store.reset();
+  size_t wrong = 0;
+  for (uint64_t row = 1; row < kRows; ++row) {
+    const Value& value = values[row - 1];
+    const std::string borrowed(value.borrowed.begin(), value.borrowed.end());
+    wrong += borrowed == test::parquet::number_bytes(row) && value.got.empty() ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("spare memory is used again where it fits, and is bounded") {
+  SpareMemory spares;
+  const auto spare_of = [](size_t bytes) {
+    RawBytes memory;
+    memory.reserve(bytes);
+    return memory;
+  };
+  const size_t kMiB = 1 << 20;
+  for (const size_t size : {3 * kMiB, 2 * kMiB, 4 * kMiB}) spares.give(spare_of(size));
+  spares.give(spare_of(1000));  // not worth it
+  CHECK(spares.take(1000).capacity() == 0);
+  CHECK(spares.take(kMiB).capacity() == 0);  // all are far too large
+  CHECK(spares.take(2 * kMiB - 5000).capacity() == 2 * kMiB);
+  CHECK(spares.take(2 * kMiB - 5000).capacity() == 0);
+  spares.shrink(5 * kMiB);  // the oldest goes
+  CHECK(spares.take(3 * kMiB).capacity() == 0);
+  const RawBytes last = spares.take(4 * kMiB);
+  CHECK(last.capacity() == 4 * kMiB);
+  CHECK(last.size() == 0);
+  for (size_t i = 0; i < 40; ++i) spares.give(spare_of(kMiB));
+  size_t count = 0;
+  while (spares.take(kMiB).capacity() != 0) ++count;
+  CHECK(count == 16);
 }
 
 TEST_CASE("a list without elements is a value without bytes, and a null is bad unless it has a value") {
