@@ -221,7 +221,7 @@ def spdld_spec(job):
     output = {"name": column, "from": column, "ops": [{"op": "bytes"}], "ragged": True, "length_max": job["length_max"]}
     if job["work"] == "pixels":
         output = {"name": column, "from": column, "ops": [{"op": "decode-image"}, {"op": "resize", "size": [SIDE, SIDE]}]}
-    source = {"type": "parquet", "uri": f"file://{job['folder']}", "stream_bytes_max": job["stream_bytes_max"]}
+    source = {"type": "parquet", "uri": f"file://{job['folder']}"} | ({"stream_bytes_max": job["anew_bytes_max"]} if job["anew"] else {})
     return {"name": "bench", "cache": "off", "source": source, "order": {"epochs": 0, "shuffle": "window", "window": job["window"]},
             "batch": {"size": job["batch"]}, "output": [output]}
 
@@ -245,5 +245,5 @@ def spdld(job):
                 yield len(values), int(values.lengths.sum())
 
 
-READERS = {"spdld": spdld, "spdld, column held": spdld, "spdld, objects": spdld, "pyarrow": pyarrow, "pyarrow, in the trainer": pyarrow,
+READERS = {"spdld": spdld, "spdld, decoding anew": spdld, "spdld, objects": spdld, "pyarrow": pyarrow, "pyarrow, in the trainer": pyarrow,
            "pyarrow, buffers": pyarrow_buffers, "litdata": litdata, "datasets, streaming": hf_streaming, "datasets, map": hf_map}

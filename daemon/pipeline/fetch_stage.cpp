@@ -14,6 +14,7 @@ constexpr size_t kKeptBytesMax = 256u << 10;
 
 // Nothing is allocated once the passage has been handed on.
 Outcome FetchStage::start(Passage& passage, Caller& caller) {
+  if (is_at_hand_ && !caller.is_on_pool()) return Outcome::kWantsTurn;
   const bool is_again = std::exchange(passage.is_again, false);
   passage.ok = true;
   if (!is_again && !caching_.look_up(passage, passage.found)) return Outcome::kDone;

@@ -7,10 +7,12 @@ namespace spdld::pipeline {
 
 class FetchStage final : public Stage, private source::FetchObserver {
  public:
-  // Borrows both.
-  // `store_concurrency`: of the listing; 0: the fetcher alone limits its reads.
-  FetchStage(const Caching& caching, source::Fetcher& fetcher, unsigned store_concurrency)
-      : caching_(caching), fetcher_(fetcher), store_concurrency_(store_concurrency) {}
+  // Borrows the caching and the fetcher.
+  FetchStage(const Caching& caching, source::Fetcher& fetcher, const source::Listing& listing)
+      : caching_(caching),
+        fetcher_(fetcher),
+        store_concurrency_(listing.store_concurrency()),
+        is_at_hand_(listing.is_at_hand()) {}
 
   std::string_view name() const override { return "fetch"; }
   Outcome start(Passage& passage, Caller& caller) override;
@@ -25,7 +27,8 @@ class FetchStage final : public Stage, private source::FetchObserver {
 
   const Caching& caching_;
   source::Fetcher& fetcher_;
-  const unsigned store_concurrency_;
+  const unsigned store_concurrency_;  // 0: the fetcher alone limits its reads
+  const bool is_at_hand_;
 };
 
 }  // namespace spdld::pipeline

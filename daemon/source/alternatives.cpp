@@ -58,6 +58,7 @@ class WithAlternatives final : public Listing {
   double weight(uint64_t sample) const override { return inside_->weight(sample); }
   const Remarks& said() const override { return inside_->said(); }
   unsigned store_concurrency() const override { return inside_->store_concurrency(); }
+  bool is_at_hand() const override { return inside_->is_at_hand(); }
   bool is_remote() const override { return inside_->is_remote(); }
   bool unchanged() const override { return inside_->unchanged(); }
   std::span<const uint64_t> archive_starts() const override { return inside_->archive_starts(); }

@@ -57,6 +57,9 @@ class Listing {
   virtual unsigned store_concurrency() const { return 0; }
   // Whether bytes come from another machine.
   virtual bool is_remote() const { return store_concurrency() > 0; }
+  // Whether expect() brings samples into the memory of their store, so that a decode thread mostly finds their bytes at
+  // hand (Fetcher::fetch_at_hand).
+  virtual bool is_at_hand() const { return false; }
   // Whether the sample lacks this fetched field.
   virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;

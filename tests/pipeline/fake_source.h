@@ -41,7 +41,10 @@ class FakeListing final : public source::Listing {
   bool unchanged() const override { return true; }
   const Streaming* streaming() const override { return streams ? &*streams : nullptr; }
 
+  bool is_at_hand() const override { return at_hand; }
+
   std::optional<Streaming> streams;  // how it says that its archives are read
+  bool at_hand = false;
 
  private:
   uint64_t size_;

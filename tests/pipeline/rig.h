@@ -26,6 +26,7 @@ struct Given {
   config::OrderSpec order = {};
   config::LastBatch last = config::LastBatch::kShort;
   std::vector<uint64_t> archive_starts = {};
+  bool at_hand = false;  // as the listing says it
   unsigned threads = 2;
   size_t slots = 3;
   uint64_t short_of_memory_at = UINT64_MAX;  // twice
@@ -76,6 +77,7 @@ inline std::unique_ptr<source::Listing> make_listing(const Given& given) {
   if (!parts.empty()) return source::join_listings(std::move(parts));
   auto listing = std::make_unique<FakeListing>(given.samples, given.archive_starts);
   listing->run_short(given.short_of_memory_at, 2);
+  listing->at_hand = given.at_hand;
   return listing;
 }
 

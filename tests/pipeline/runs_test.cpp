@@ -25,7 +25,9 @@ std::vector<int64_t> ids_from(int64_t first, int64_t count) {
 
 TEST_CASE("samples that are at hand come in order, each once, whatever else must be fetched") {
   const uint64_t every = GENERATE(0, 1, 2, 13, 100);
-  Rig rig(many());
+  Given given = many();
+  given.at_hand = GENERATE(false, true);
+  Rig rig(given);
   rig.fetcher.set_at_hand(every);
   rig.fill_all();
   for (int epoch = 0; epoch < 3; epoch++)
@@ -35,6 +37,7 @@ TEST_CASE("samples that are at hand come in order, each once, whatever else must
       REQUIRE(got.values == tenfold(got.ids));
     }
   for (uint64_t i = 0; i < 100; i++) CHECK(rig.fetcher.asked(i) >= 3);
+  if (given.at_hand && every == 0) CHECK(rig.fetcher.outstanding_peak() == 0);  // decode threads read them all
 }
 
 TEST_CASE("no sample waits behind one that must be fetched, nor does a later batch") {

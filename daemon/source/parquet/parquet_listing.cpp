@@ -79,6 +79,7 @@ class ParquetListing final : public TableListing {
   std::span<const uint64_t> archive_starts() const override { return group_starts_; }
   unsigned store_concurrency() const override { return store_->concurrency(); }
   bool is_remote() const override { return is_remote_; }
+  bool is_at_hand() const override { return true; }
   const Streaming* streaming() const override { return &streaming_; }
   void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override {
     store_->expect(sample, place, horizon);
