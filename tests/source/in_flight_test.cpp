@@ -49,6 +49,11 @@ class Decoders final : public FetchObserver {
     fetched_.push_back(&request);
     changed_.notify_one();
   }
+  void hold(bool is_held) {
+    const std::scoped_lock lock(mutex_);
+    is_held_ = is_held;
+    changed_.notify_all();
+  }
   bool wait(size_t count) {
     std::unique_lock lock(mutex_);
     return done_.wait_for(lock, std::chrono::seconds(60), [&] { return decoded == count; });
@@ -59,7 +64,7 @@ class Decoders final : public FetchObserver {
  private:
   void work(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [this] { return !fetched_.empty(); })) {
+    while (changed_.wait(lock, stop, [this] { return !is_held_ && !fetched_.empty(); })) {
       FetchRequest& request = *fetched_.front();
       fetched_.pop_front();
       bytes_most = std::max(bytes_most, in_flight_.bytes());
@@ -78,6 +83,7 @@ class Decoders final : public FetchObserver {
   std::condition_variable_any changed_;
   std::condition_variable done_;
   std::deque<FetchRequest*> fetched_;
+  bool is_held_ = false;
   std::vector<std::jthread> threads_;  // last: they use the rest
 };
 
@@ -102,10 +108,14 @@ TEST_CASE("all samples come, and their bytes stay under the bound") {
   Photos photos(std::vector<uint64_t>(200, 100));
   ByteBudget in_flight(400 * kKiB);
   Decoders decoders(in_flight);
-  decode_all(photos, in_flight, decoders, 8);
+  decoders.hold(true);
+  LocalFetcher fetcher(8);
+  fetch_all(photos, fetcher, decoders, in_flight);
+  while (in_flight.waits() == 0) std::this_thread::yield();  // the bound has room for three
+  decoders.hold(false);
+  REQUIRE(decoders.wait(photos.requests.size()));
   CHECK(decoders.failed == 0);
   CHECK(decoders.bytes_most <= 400 * kKiB);
-  CHECK(in_flight.waits() > 0);
   CHECK(in_flight.bytes() == 0);
 }
 
