@@ -245,7 +245,7 @@ class WithDaemon(DaemonCase):
         done = self.ctl("errors", "bad")
         self.assert_code(done, FINE)
         self.assertIn("class-0/0.jpg", done.stdout)
-        self.assertRegex(done.stdout, r"(?m) damaged +no JPEG or PNG but text$")
+        self.assertRegex(done.stdout, r"(?m) damaged +no picture but text$")
         self.assertEqual(self.ctl("errors", "small").stdout, "no errors\n")
 
 

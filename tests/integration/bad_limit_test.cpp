@@ -53,7 +53,7 @@ TEST_CASE("more bad samples than bad_max end the run, in the same place every ti
     DaemonProcess daemon(daemons ? "[limits]\ncpu_budget = 1\n" : "");
     make_half_bad(daemon.dir() / "photos");
     ends.push_back(run({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(daemon.dir() / "photos")}));
-    CHECK_THAT(ends.back().why, Contains("bad_max = \"auto\" allows 32 (") && Contains("no JPEG or PNG but text") &&
+    CHECK_THAT(ends.back().why, Contains("bad_max = \"auto\" allows 32 (") && Contains("no picture but text") &&
                                     Contains("a GIF picture") && Contains("order.exclude"));
     const auto described = nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()));
     CHECK(described["bad"]["unsupported"] > 0);

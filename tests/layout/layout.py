@@ -24,7 +24,7 @@ ROOMS = {
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
     **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
-       for codec in ("jpeg", "png")},
+       for codec in ("jpeg", "png", "webp")},
     "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     # Where bytes lie, and how they are read from there.
@@ -63,6 +63,7 @@ LIBRARIES = {
     "jpeglib.h": ("daemon/media/image/jpeg/", "tests/", "bench/"),
     "spng.h": ("daemon/media/image/png/", "tests/", "bench/"),
     "zlib.h": ("daemon/media/image/png/", "tests/"),
+    "webp/": ("daemon/media/image/webp/",),
     "simdjson.h": ("daemon/media/text/json/",),
     "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),

@@ -8,9 +8,7 @@ were written, by the rules of docs/pipelines.md. JPEGs' grey is what Pillow's dr
 Pillow's, and of 16 bits within 1 of the same formula in numpy and within 2 of torch's interpolate(antialias=True).
 """
 import io
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -18,39 +16,11 @@ import numpy as np
 import torch
 from PIL import Image
 
-from compare_png import CHANNELS, HEIGHT, KINDS, TRANSPARENT, WIDTH, spec_of, written
+from compare_png import CHANNELS, HEIGHT, KINDS, TRANSPARENT, WIDTH, written
+from dump import Daemon
 
 LUMA = np.array([19595, 38470, 7471], np.int64)
 FAILED = []
-
-
-class Daemon:
-    """The daemon's decoder and resampler with one chain."""
-
-    started = 0
-
-    def __init__(self, program, folder, decode, ops):
-        Daemon.started += 1
-        spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
-        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}'))
-        self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(30)
-
-    def of(self, path):
-        self.process.stdin.write(f"0 {path}\n".encode())
-        self.process.stdin.flush()
-        header = json.loads(self.process.stdout.readline())
-        if "error" in header:
-            raise RuntimeError(f"{path}: {header['error']}")
-        values = np.frombuffer(self.process.stdout.read(header["bytes"]), header["dtype"])
-        return values.reshape(header["shape"]).astype(np.float64 if "float" in header["dtype"] else np.int64)
 
 
 def check(name, wrong):

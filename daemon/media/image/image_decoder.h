@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
@@ -87,5 +88,17 @@ std::string jpeg_code();
 std::unique_ptr<ImageDecoder> make_png_decoder(const media::DecodeLimits& limits = {});
 // The code that decides a PNG's pixels, with its version, as the library tells it: "libspng 0.7.3".
 std::string png_code();
+
+// The decoders of formats whose library a build may lack; open() is kUnsupported then, with a sentence that names the
+// library, and the code is an empty text. They decode a picture whole whatever box is needed, so that the box never
+// decides the verdict; damage is kContent. A picture has no planes, and no values for masks.
+//
+// WebP by libwebp, lossy and lossless, with Pillow's pixels. Of an animation it decodes the first frame, on a
+// canvas that is transparent and black. The orientation comes from the EXIF chunk.
+std::unique_ptr<ImageDecoder> make_webp_decoder(const media::DecodeLimits& limits = {});
+std::string webp_code();
+
+// The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
+std::vector<std::string> picture_codes();
 
 }  // namespace spdld::image

@@ -16,7 +16,8 @@ void PictureWork::shrink(size_t bytes_max) {
 }
 
 std::vector<std::string> PictureNode::code() const {
-  std::vector<std::string> code = {jpeg_code(), png_code(), "resampler " + std::to_string(kResamplerVersion)};
+  std::vector<std::string> code = picture_codes();
+  code.push_back("resampler " + std::to_string(kResamplerVersion));
   if (!has_planes(way_.pixels)) code.push_back("resampler of any pixels " + std::to_string(kAnyResamplerVersion));
   return code;
 }

@@ -18,7 +18,6 @@ struct Signature {
 
 constexpr std::array kSignatures = {
     Signature{0, "GIF8"sv, "a GIF picture"},
-    Signature{8, "WEBP"sv, "a WebP picture"},
     Signature{0, "BM"sv, "a BMP picture"},
     Signature{0, "II*\0"sv, "a TIFF picture"},
     Signature{0, "MM\0*"sv, "a TIFF picture"},
@@ -42,6 +41,12 @@ bool is_text(std::string_view head) {
   });
 }
 
+bool has_at(std::span<const uint8_t> bytes, size_t at, std::string_view text) {
+  return bytes.size() >= at + text.size() &&
+         std::equal(text.begin(), text.end(), bytes.begin() + static_cast<ptrdiff_t>(at),
+                    [](char c, uint8_t byte) { return static_cast<uint8_t>(c) == byte; });
+}
+
 }  // namespace
 
 bool begins_like_jpeg(std::span<const uint8_t> bytes) {
@@ -52,25 +57,29 @@ bool begins_like_png(std::span<const uint8_t> bytes) {
   return bytes.size() >= 4 && bytes[0] == 0x89 && bytes[1] == 'P' && bytes[2] == 'N' && bytes[3] == 'G';
 }
 
+bool begins_like_webp(std::span<const uint8_t> bytes) {
+  return has_at(bytes, 0, "RIFF"sv) && has_at(bytes, 8, "WEBP"sv);
+}
+
 Error unsupported(const std::string& what) {
-  return {Trouble::kUnsupported, what + ": this build decodes JPEG (8 bits, sequential or progressive) and PNG"};
+  return {Trouble::kUnsupported, what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG and WebP"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {
   const auto no_picture = [](std::string what) { return Error{Trouble::kContent, std::move(what)}; };
-  if (bytes.empty()) return no_picture("no JPEG or PNG: it is empty");
+  if (bytes.empty()) return no_picture("no picture: it is empty");
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 256));
   for (const Signature& signature : kSignatures) {
     if (head.size() >= signature.at && head.substr(signature.at).starts_with(signature.bytes)) {
       const std::string name(signature.name);
-      return signature.is_picture ? unsupported(name) : no_picture("no JPEG or PNG but " + name);
+      return signature.is_picture ? unsupported(name) : no_picture("no picture but " + name);
     }
   }
-  if (is_text(head)) return no_picture("no JPEG or PNG but text");
+  if (is_text(head)) return no_picture("no picture but text");
   if (std::all_of(head.begin(), head.end(), [](char c) { return c == 0; })) {
-    return no_picture("no JPEG or PNG: it begins with zeros, as a file does that was never written out");
+    return no_picture("no picture: it begins with zeros, as a file does that was never written out");
   }
-  return no_picture("no JPEG or PNG: it begins like neither");
+  return no_picture("no picture: it begins like none that is known");
 }
 
 }  // namespace spdld::image

@@ -24,7 +24,7 @@ std::string refusal(image::ImageDecoder& decoder, const Bytes& bytes, Trouble tr
 
 std::string unsupported(image::ImageDecoder& decoder, const Bytes& bytes) {
   const std::string message = refusal(decoder, bytes, Trouble::kUnsupported);
-  CHECK_THAT(message, Contains("this build decodes JPEG") && Contains("and PNG"));
+  CHECK_THAT(message, Contains("this build decodes JPEG") && Contains("PNG"));
   return message;
 }
 
@@ -62,16 +62,16 @@ TEST_CASE("what is no picture is named", "[decode]") {
   CHECK_THAT(refusal(*decoder, bytes_of("hello, this is text\n")), Contains("text"));
   CHECK_THAT(refusal(*decoder, bytes_of("<!doctype html>")), Contains("HTML"));
   CHECK_THAT(refusal(*decoder, Bytes(100, 0)), Contains("zeros"));
-  CHECK_THAT(refusal(*decoder, {0xFF, 0xD8}), Contains("no JPEG or PNG"));
-  CHECK_THAT(refusal(*decoder, bytes_of("\x89PN")), Contains("no JPEG or PNG"));
-  CHECK_THAT(refusal(*decoder, {1, 2, 3, 4}), Contains("no JPEG or PNG"));
+  CHECK_THAT(refusal(*decoder, {0xFF, 0xD8}), Contains("no picture"));
+  CHECK_THAT(refusal(*decoder, bytes_of("\x89PN")), Contains("no picture"));
+  CHECK_THAT(refusal(*decoder, {1, 2, 3, 4}), Contains("no picture"));
   check_still_works(*decoder);
 }
 
 TEST_CASE("a picture of a format that is not decoded is unsupported, and no damage", "[decode]") {
   auto decoder = image::make_image_decoder();
   CHECK_THAT(unsupported(*decoder, bytes_of("GIF89a....")), Contains("a GIF picture"));
-  CHECK_THAT(unsupported(*decoder, bytes_of("RIFF1234WEBPVP8 ")), Contains("a WebP picture"));
+  CHECK_THAT(unsupported(*decoder, bytes_of("\xFF\x0A....")), Contains("a JPEG XL picture"));
   check_still_works(*decoder);
   const auto changed = [](size_t place, uint8_t byte) {
     auto jpeg = test::make_jpeg(64, 64);

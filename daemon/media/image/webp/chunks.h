@@ -1,0 +1,28 @@
+// The structure of a WebP, found without decoding anything. Source: "WebP Container Specification" (Google, RFC 9649).
+// Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "daemon/base/picture.h"
+#include "daemon/base/result.h"
+
+namespace spdld::image {
+
+struct WebpOutline {
+  uint32_t width = 0, height = 0;  // of the canvas
+  Box frame;                       // of the picture, or of the first frame, on the canvas
+  int orientation = 1;             // of the first EXIF chunk; 1 where there is none, or where it is damaged
+  bool lossless = false;
+  bool has_alpha_plane = false;  // beside a lossy picture
+  bool has_alpha = false;
+  // The frame's chunks: ALPH, where there is one, to the end of "VP8 " or "VP8L".
+  std::span<const uint8_t> coded;
+};
+
+// Reads all chunks, which must all be there; bytes behind the file's own length are ignored. Of an animation it gives
+// the first frame. kContent: the bytes are cut off, or are not laid out as a WebP.
+Result<WebpOutline> webp_outline_of(std::span<const uint8_t> webp);
+
+}  // namespace spdld::image

@@ -1,0 +1,53 @@
+// Arbitrary bytes as a picture of any format but JPEG and PNG, which have fuzzers of their own: open, then decode a box
+// that the first bytes choose and the whole picture. A picture that can't be decoded must be an error, the same for
+// every box; a picture that can be decoded must have the same pixels in a box as in the whole.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/sniff.h"
+#include "tests/fuzz/pictures.h"
+
+namespace {
+
+using namespace spdld;
+
+// The same pixels in the box as in the whole.
+void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
+  fuzz::check_rows(rows, box);
+  const Box& covers = rows.covers;
+  const ptrdiff_t pixel = rows.format.pixel_bytes();
+  if (!(rows.format == whole.format)) std::abort();
+  for (int y = covers.y; y < covers.y + covers.height; ++y) {
+    const uint8_t* wanted = whole.row(y) + pixel * (covers.x - whole.covers.x);
+    if (std::memcmp(rows.row(y), wanted, static_cast<size_t>(pixel * covers.width)) != 0) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  constexpr size_t kChoice = 5;
+  if (size < kChoice) return 0;
+  static const auto decoder = image::make_image_decoder({.cpu_ms_max = 500, .bytes_max = 64 << 20});
+  static PixelRows whole, some;
+  const std::span picture(bytes + kChoice, size - kChoice);
+  if (image::begins_like_jpeg(picture) || image::begins_like_png(picture)) return 0;
+
+  const bool exif = (bytes[4] & 1) != 0;
+  const image::Pixels pixels{static_cast<image::Colours>(bytes[4] >> 2 & 3), (bytes[4] & 16) != 0 ? 16 : 8};
+  const auto opened = decoder->open(picture, exif, false, pixels);
+  if (!opened) {
+    if (opened.error().message.empty()) std::abort();
+    return 0;
+  }
+  if (fuzz::is_too_large(*opened)) return 0;
+  const Box box = fuzz::choose_box(*opened, bytes);
+  const Status decoded = decoder->decode({0, 0, opened->width, opened->height}, whole);
+  if (!decoded && decoded.error().message.find("CPU") != std::string::npos) return 0;  // no clock gives the same twice
+  if (bool(decoder->decode(box, some)) != bool(decoded)) std::abort();  // the verdict must not depend on the box
+  if (decoded) compare(some, whole, box);
+  return 0;
+}

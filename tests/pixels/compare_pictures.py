@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Holds the daemon's pixels of one format of pictures to Pillow's, and its decoder to what every decoder promises.
+
+    compare_pictures.py PIXEL_DUMP PICTURE_TRIAL FORMAT
+    compare_pictures.py --make FOLDER      only makes pictures of all formats there
+
+The pictures are made by Pillow, and by writers of picture_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
+over all pictures, neither crash the decoder nor have different verdicts for different boxes. Headers that claim too much are refused.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from dump import Daemon
+from picture_makers import FORMATS
+
+COPIES = 1000
+
+
+def pillows(path, mode):
+    """Pillow's pixels. Of samples of 16 bits it takes the upper 8, but cuts grey ones at 255: of these the upper 8 are taken here, too."""
+    with Image.open(path) as picture:
+        picture.load()
+        if picture.mode.startswith("I"):
+            grey = (np.asarray(picture, np.int64) & 0xFFFF) >> 8
+            opaque = [np.full(grey.shape, 255)] if mode == "RGBA" else []
+            return np.dstack([grey] * 3 + opaque)
+        upright = picture if path.suffix == ".tif" else ImageOps.exif_transpose(picture)  # a TIFF is turned as it is loaded
+        return np.asarray(upright.convert(mode), np.int64)
+
+
+def check_pixels(program, folder, paths, maker):
+    """The number of pictures that differ, with a line for each."""
+    failed, dumps = 0, {}
+    try:
+        for path in paths:
+            for mode in ("RGB", "RGBA"):
+                wanted = maker.expected(path, mode) if hasattr(maker, "expected") else pillows(path, mode)
+                key = (mode, *wanted.shape[:2])
+                if key not in dumps:
+                    crop = f'{{ op = "center-crop", size = [{wanted.shape[0]}, {wanted.shape[1]}] }}'
+                    dumps[key] = Daemon(program, folder, f'colours = "{mode.lower()}"', crop)
+                try:
+                    ours = dumps[key].of(path)
+                except RuntimeError as error:
+                    failed += 1
+                    print(f"FAILED {error}")
+                    continue
+                if ours.shape != wanted.shape or np.abs(ours - wanted).max() > maker.TOLERANCE:
+                    failed += 1
+                    differ = np.count_nonzero(ours != wanted) if ours.shape == wanted.shape else ours.shape
+                    print(f"FAILED {path.name} as {mode}: {differ} samples differ")
+    finally:
+        for dump in dumps.values():
+            dump.__exit__()
+    return failed
+
+
+def check_refusals(program, folder, maker):
+    """Each of these is refused with its sentence."""
+    failed = 0
+    with Daemon(program, folder, 'colours = "rgb"', '{ op = "center-crop", size = [1, 1] }') as daemon:
+        for name, content, sentence in maker.refused():
+            path = folder / f"refused-{name}"
+            path.write_bytes(content)
+            try:
+                daemon.of(path)
+                why = "it is decoded"
+            except RuntimeError as error:
+                why = str(error)
+            if sentence not in why:
+                failed += 1
+                print(f"FAILED {name}: no \"{sentence}\" in: {why}")
+    return failed
+
+
+def main():
+    if sys.argv[1] == "--make":
+        for maker in FORMATS.values():
+            maker.make(pathlib.Path(sys.argv[2]), small=True)
+        return
+    maker = FORMATS[sys.argv[3]]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, work = pathlib.Path(scratch, "pictures"), pathlib.Path(scratch, "work")
+        folder.mkdir(), work.mkdir()
+        maker.make(folder, small=False)
+        paths = sorted(folder.iterdir())
+        failed = check_pixels(sys.argv[1], work, paths, maker) + check_refusals(sys.argv[1], work, maker)
+        copies = str(COPIES // len(paths) + 1)
+        failed += subprocess.run([sys.argv[2], copies, *paths], check=False).returncode != 0
+    print(f"{len(paths)} pictures of the format {sys.argv[3]}: {failed} faults")
+    sys.exit(1 if failed or len(paths) < maker.LEAST else 0)
+
+
+if __name__ == "__main__":
+    main()

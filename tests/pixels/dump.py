@@ -1,0 +1,37 @@
+"""pixel_dump as an object: the daemon's decoder and resampler with one chain of operations."""
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+
+from compare_png import spec_of
+
+
+class Daemon:
+    """The daemon's decoder and resampler with one chain."""
+
+    started = 0
+
+    def __init__(self, program, folder, decode, ops):
+        Daemon.started += 1
+        spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
+        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}'))
+        self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(30)
+
+    def of(self, path):
+        self.process.stdin.write(f"0 {path}\n".encode())
+        self.process.stdin.flush()
+        header = json.loads(self.process.stdout.readline())
+        if "error" in header:
+            raise RuntimeError(f"{path}: {header['error']}")
+        values = np.frombuffer(self.process.stdout.read(header["bytes"]), header["dtype"])
+        return values.reshape(header["shape"]).astype(np.float64 if "float" in header["dtype"] else np.int64)
