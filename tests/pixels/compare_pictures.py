@@ -39,7 +39,7 @@ def check_pixels(program, folder, paths, maker):
     try:
         for path in paths:
             for mode in ("RGB", "RGBA"):
-                wanted = maker.expected(path, mode) if hasattr(maker, "expected") else pillows(path, mode)
+                wanted = pillows(maker.alike(path) if hasattr(maker, "alike") else path, mode)
                 key = (mode, *wanted.shape[:2])
                 if key not in dumps:
                     crop = f'{{ op = "center-crop", size = [{wanted.shape[0]}, {wanted.shape[1]}] }}'

@@ -29,7 +29,7 @@ Error Claim::exceeds(size_t coded_bytes, const std::string& what, const char* ca
 }
 
 Status Claim::check_pixels() const {
-  if (int64_t{width} * height <= kPixelsMax) return Done{};
+  if (uint64_t{width} * height <= static_cast<uint64_t>(kPixelsMax)) return Done{};
   return refusal(", more than the limit of " + std::to_string(kPixelsMax));
 }
 

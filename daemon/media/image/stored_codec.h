@@ -20,7 +20,7 @@ namespace spdld::image {
 struct StoredOutline {
   uint32_t width = 0, height = 0;  // in pixels, as they are stored
   int orientation = 1;             // 1 to 8, as EXIF defines it
-  PixelFormat format;              // of the rows that decode() gives
+  PixelFormat format = {};         // of the rows that decode() gives
   uint64_t library_bytes = 0;      // the most memory that decode() takes beside the rows
 };
 
