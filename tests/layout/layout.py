@@ -24,7 +24,7 @@ ROOMS = {
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
     **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
-       for codec in ("jpeg", "png", "webp")},
+       for codec in ("jpeg", "png", "webp", "tiff")},
     "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     # Where bytes lie, and how they are read from there.
@@ -64,6 +64,7 @@ LIBRARIES = {
     "spng.h": ("daemon/media/image/png/", "tests/", "bench/"),
     "zlib.h": ("daemon/media/image/png/", "tests/"),
     "webp/": ("daemon/media/image/webp/",),
+    "tiffio.h": ("daemon/media/image/tiff/",),
     "simdjson.h": ("daemon/media/text/json/",),
     "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),

@@ -97,6 +97,12 @@ std::string png_code();
 // canvas that is transparent and black. The orientation comes from the EXIF chunk.
 std::unique_ptr<ImageDecoder> make_webp_decoder(const media::DecodeLimits& limits = {});
 std::string webp_code();
+// TIFF by libtiff: the first page, of 1 to 16 bits, as grey, palette or RGB with or without alpha, in strips, tiles or
+// planes. Colours that are multiplied by alpha are divided by it, as in Pillow. White that is stored as 0 is inverted.
+// The orientation comes from the page's tag. kUnsupported: floating-point and signed samples, CMYK, other compressions
+// than LZW, PackBits, Deflate, JPEG and Zstandard.
+std::unique_ptr<ImageDecoder> make_tiff_decoder(const media::DecodeLimits& limits = {});
+std::string tiff_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

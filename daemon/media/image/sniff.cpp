@@ -19,8 +19,6 @@ struct Signature {
 constexpr std::array kSignatures = {
     Signature{0, "GIF8"sv, "a GIF picture"},
     Signature{0, "BM"sv, "a BMP picture"},
-    Signature{0, "II*\0"sv, "a TIFF picture"},
-    Signature{0, "MM\0*"sv, "a TIFF picture"},
     Signature{4, "ftypavif"sv, "an AVIF picture"},
     Signature{4, "ftyphei"sv, "a HEIF picture"},
     Signature{4, "ftypmif1"sv, "a HEIF picture"},
@@ -61,8 +59,14 @@ bool begins_like_webp(std::span<const uint8_t> bytes) {
   return has_at(bytes, 0, "RIFF"sv) && has_at(bytes, 8, "WEBP"sv);
 }
 
+bool begins_like_tiff(std::span<const uint8_t> bytes) {
+  return has_at(bytes, 0, "II*\0"sv) || has_at(bytes, 0, "MM\0*"sv) || has_at(bytes, 0, "II+\0"sv) ||
+         has_at(bytes, 0, "MM\0+"sv);
+}
+
 Error unsupported(const std::string& what) {
-  return {Trouble::kUnsupported, what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG and WebP"};
+  return {Trouble::kUnsupported,
+          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP and TIFF"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {

@@ -1,0 +1,45 @@
+// libtiff over bytes in memory. One thread a reader.
+#pragma once
+
+#include <tiffio.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace spdld::image {
+
+// The first page of a TIFF, opened. libtiff's warnings and errors are not written anywhere.
+class TiffReader {
+ public:
+  // `bytes` must stay valid as long as the reader. No single piece of libtiff's memory is larger than
+  // `piece_bytes_max`.
+  TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max);
+
+  // Whether there is a page. All calls below need one.
+  bool is_open() const { return tiff_ != nullptr; }
+
+  // A tag's value; its default where the page has none, or `otherwise` where the tag has no default.
+  uint32_t number(uint32_t tag, uint32_t otherwise = 0) const;  // of 32 bits
+  uint16_t small(uint32_t tag, uint16_t otherwise = 0) const;   // of 16 bits
+  TIFF* get() const { return tiff_.get(); }
+
+ private:
+  struct Source {
+    std::span<const uint8_t> bytes;
+    uint64_t at = 0;
+  };
+  struct Close {
+    void operator()(TIFF* tiff) const { TIFFClose(tiff); }
+  };
+  static tmsize_t read(thandle_t source, void* to, tmsize_t count);
+  static toff_t seek(thandle_t source, toff_t offset, int from);
+  static toff_t size(thandle_t source);
+  static int map(thandle_t source, void** bytes, toff_t* size);
+
+  Source source_;
+  std::unique_ptr<TIFF, Close> tiff_;  // points to source_: the reader can't be moved
+};
+
+}  // namespace spdld::image
