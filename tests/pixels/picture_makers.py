@@ -233,4 +233,105 @@ class Tiff:
         yield "strips", cls.file(rgb, cls.RGB, tags={279: (4, [10] * 5)}), "libtiff can't decode its pixels from row 0 on"
 
 
-FORMATS = {"webp": Webp, "tiff": Tiff}
+class Bmp:
+    """All depths, with and without masks and run lengths, and the headers of all ages."""
+
+    TOLERANCE, LEAST = 0, 20
+
+    @classmethod
+    def make(cls, folder, small):
+        for mode in ("1", "L", "P", "RGB", "RGBA"):
+            image = picture("RGB").quantize(200) if mode == "P" else picture(mode)
+            (folder / f"pillow-{mode}.bmp").write_bytes(saved(image, "BMP"))
+        for name, content in cls.written():
+            (folder / f"{name}.bmp").write_bytes(content)
+        if not small:
+            (folder / "large.bmp").write_bytes(saved(picture("RGB", 1700, 2300), "BMP"))
+
+    @staticmethod
+    def alike(path):
+        """The file that Pillow reads with the same pixels: two headers are unknown to it."""
+        return path.with_name(path.name.replace("-52", "-40").replace("-56", "-40"))
+
+    @classmethod
+    def written(cls):
+        rng = np.random.default_rng(8)
+        for bits in (1, 4, 8):
+            numbers, palette = rng.integers(0, 1 << bits, (HEIGHT, WIDTH)), rng.integers(0, 256, (1 << bits, 3), np.uint8)
+            for top_down in (False, True):
+                yield f"palette-{bits}-{top_down}", cls.file(cls.rows(numbers, bits, top_down), bits, top_down=top_down, palette=palette)
+            yield f"core-{bits}", cls.file(cls.rows(numbers, bits, False), bits, header=12, palette=palette)
+        yield "core-24", cls.file(cls.rows(rng.integers(0, 1 << 24, (HEIGHT, WIDTH)), 24, False), 24, header=12)
+        deep, full = rng.integers(0, 1 << 16, (HEIGHT, WIDTH)), rng.integers(0, 1 << 32, (HEIGHT, WIDTH))
+        yield "555", cls.file(cls.rows(deep, 16, False), 16)
+        for header in (40, 52, 56, 108, 124):
+            yield f"565-{header}", cls.file(cls.rows(deep, 16, False), 16, header=header, masks=(0xF800, 0x7E0, 0x1F, 0))
+            yield f"rgb-{header}", cls.file(cls.rows(full, 32, True), 32, header=header, top_down=True, masks=(0xFF0000, 0xFF00, 0xFF, 0))
+        for header in (108, 124):
+            yield f"rgba-{header}", cls.file(cls.rows(full, 32, False), 32, header=header, masks=(0xFF0000, 0xFF00, 0xFF, 0xFF000000))
+            yield f"abgr-{header}", cls.file(cls.rows(full, 32, False), 32, header=header, masks=(0xFF, 0xFF00, 0xFF0000, 0xFF000000))
+        yield "no-masks-32", cls.file(cls.rows(full, 32, False), 32)
+        numbers = np.repeat(rng.integers(0, 200, (HEIGHT, WIDTH // 4 + 1)), 4, 1)[:, :WIDTH]
+        palette = rng.integers(0, 256, (256, 3), np.uint8)
+        yield "runs", cls.file(cls.runs(numbers), 8, compression=1, palette=palette)
+
+    @staticmethod
+    def rows(values, bits, top_down):
+        """Rows as they are stored, each filled up to four bytes."""
+        if bits < 8:
+            each = (values[:, :, None] >> np.arange(bits - 1, -1, -1)) & 1
+            rows = np.packbits(each.astype(np.uint8).reshape(len(values), -1), axis=1)
+        else:
+            rows = ((values[:, :, None] >> np.arange(0, bits, 8)) & 255).astype(np.uint8).reshape(len(values), -1)
+        rows = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
+        return (rows if top_down else rows[::-1]).tobytes()
+
+    @staticmethod
+    def runs(numbers):
+        """Run lengths; some pixels stand one by one."""
+        out = bytearray()
+        for row in numbers[::-1]:
+            out += bytes([0, 5, *row[:5], 0])
+            x = 5
+            while x < len(row):
+                count = 1
+                while x + count < len(row) and row[x + count] == row[x] and count < 255:
+                    count += 1
+                out += bytes([count, row[x]])
+                x += count
+            out += bytes([0, 0])
+        return bytes(out) + bytes([0, 1])
+
+    @classmethod
+    def file(cls, content, bits, header=40, top_down=False, masks=None, palette=None, compression=0, size=(WIDTH, HEIGHT)):
+        width, height = size
+        colours = b"" if palette is None else b"".join(
+            bytes([blue, green, red]) + (b"" if header == 12 else b"\0") for red, green, blue in palette)
+        if header == 12:
+            info = struct.pack("<IHHHH", 12, width, height, 1, bits)
+        else:
+            compression = 3 if masks else compression
+            info = struct.pack("<IiiHHIIiiII", header, width, -height if top_down else height, 1, bits, compression, len(content), 2835, 2835,
+                               len(palette) if palette is not None else 0, 0)
+            words = 3 if header <= 52 else 4
+            info += struct.pack(f"<{words}I", *masks[:words]) if masks else b""
+            info = info.ljust(max(header, len(info)), b"\0")
+        start = 14 + len(info) + len(colours)
+        return b"BM" + struct.pack("<IHHI", start + len(content), 0, 0, start) + info + colours + content
+
+    @classmethod
+    def refused(cls):
+        rows = cls.rows(np.zeros((HEIGHT, WIDTH), np.int64), 24, False)
+        yield "large", cls.file(rows, 24, size=(65000, 65000)), "65000 x 65000 pixels, more than the limit"
+        yield "cut", cls.file(rows, 24)[:-1], "a BMP that was cut off"
+        yield "claims", cls.file(rows, 24, size=(13000, 13000)), "a BMP that was cut off"
+        yield "runs", cls.file(bytes([0, 1]), 8, compression=1, size=(13000, 13000)), "can hold"
+        yield "leaves", cls.file(bytes([0, 5, 1, 2, 3, 4, 5, 0] * 20), 8, compression=1, size=(20, 20)), "its code leaves the picture"
+        yield "short", cls.file(bytes([20, 7] * 3), 8, compression=1, size=(20, 20)), "cut off"
+        yield "empty", cls.file(rows, 24, size=(0, 5)), "claims no pixels"
+        yield "depth", cls.file(rows, 7), "its header says what no BMP's header says"
+        yield "jpeg", cls.file(rows, 24, compression=4), "a BMP with a compression of kind 4"
+        yield "masks", cls.file(rows, 32, masks=(5, 0xFF00, 0xFF0000, 0)), "do not lie side by side"
+
+
+FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp}

@@ -103,6 +103,10 @@ std::string webp_code();
 // than LZW, PackBits, Deflate, JPEG and Zstandard.
 std::unique_ptr<ImageDecoder> make_tiff_decoder(const media::DecodeLimits& limits = {});
 std::string tiff_code();
+// BMP by this daemon's own code: 1 to 32 bits, with masks or run lengths, and the headers of all ages. The picture has
+// no orientation. Alpha comes from a mask of its own.
+std::unique_ptr<ImageDecoder> make_bmp_decoder(const media::DecodeLimits& limits = {});
+std::string bmp_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

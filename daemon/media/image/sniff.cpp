@@ -18,7 +18,6 @@ struct Signature {
 
 constexpr std::array kSignatures = {
     Signature{0, "GIF8"sv, "a GIF picture"},
-    Signature{0, "BM"sv, "a BMP picture"},
     Signature{4, "ftypavif"sv, "an AVIF picture"},
     Signature{4, "ftyphei"sv, "a HEIF picture"},
     Signature{4, "ftypmif1"sv, "a HEIF picture"},
@@ -64,9 +63,16 @@ bool begins_like_tiff(std::span<const uint8_t> bytes) {
          has_at(bytes, 0, "MM\0+"sv);
 }
 
+// Texts may begin with these two letters, so that the length of the second header counts as well.
+bool begins_like_bmp(std::span<const uint8_t> bytes) {
+  constexpr std::array<uint8_t, 7> kHeaderBytes = {12, 40, 52, 56, 64, 108, 124};
+  return has_at(bytes, 0, "BM"sv) && has_at(bytes, 15, "\0\0\0"sv) &&
+         std::find(kHeaderBytes.begin(), kHeaderBytes.end(), bytes[14]) != kHeaderBytes.end();
+}
+
 Error unsupported(const std::string& what) {
   return {Trouble::kUnsupported,
-          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP and TIFF"};
+          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF and BMP"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {

@@ -1,0 +1,117 @@
+#include "daemon/media/image/bmp/header.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "daemon/media/image/stored_codec.h"
+
+namespace spdld::image {
+namespace {
+
+constexpr size_t kBmpFileHeaderBytes = 14, kCoreBytes = 12, kInfoBytes = 40,
+                 kMasksAt = kBmpFileHeaderBytes + kInfoBytes;
+enum BmpCompression : uint32_t { kBmpRgb = 0, kRle8 = 1, kRle4 = 2, kBitFields = 3, kAlphaBitFields = 6 };
+
+uint32_t le16(std::span<const uint8_t> bytes, size_t at) { return uint32_t{bytes[at]} | uint32_t{bytes[at + 1]} << 8; }
+uint32_t le32(std::span<const uint8_t> bytes, size_t at) { return le16(bytes, at) | le16(bytes, at + 2) << 16; }
+
+Result<BmpMask> mask_of(uint32_t mask) {
+  if (mask == 0) return BmpMask{};
+  const auto shift = static_cast<uint32_t>(std::countr_zero(mask));
+  const uint32_t greatest = mask >> shift;
+  if ((greatest & (greatest + 1)) != 0) return damaged(kBmpName, "the bits of a colour do not lie side by side");
+  return BmpMask{shift, greatest};
+}
+
+Status read_masks(std::span<const uint8_t> bmp, uint32_t header_bytes, uint32_t compression, BmpHeader& header) {
+  std::array<uint32_t, 4> masks = {0x7C00, 0x3E0, 0x1F, 0};
+  if (header.bits == 32) masks = {0xFF0000, 0xFF00, 0xFF, 0};
+  if (compression == kBitFields || compression == kAlphaBitFields) {
+    const bool has_alpha = header_bytes >= 56 || compression == kAlphaBitFields;
+    const size_t count = has_alpha ? 4 : 3;
+    if (bmp.size() < kMasksAt + 4 * count) return cut_off(kBmpName);
+    for (size_t i = 0; i < count; ++i) masks[i] = le32(bmp, kMasksAt + 4 * i);
+  }
+  for (size_t i = 0; i < masks.size(); ++i) {
+    const auto mask = mask_of(masks[i]);
+    if (!mask) return mask.error();
+    header.masks[i] = *mask;
+  }
+  return Done{};
+}
+
+// A palette's entries are three bytes in the oldest header, and four in others.
+void read_colours(std::span<const uint8_t> bmp, uint32_t header_bytes, size_t pixels_at, BmpHeader& header) {
+  const size_t start = kBmpFileHeaderBytes + header_bytes, entry = header_bytes == kCoreBytes ? 3 : 4;
+  const size_t end = std::min(bmp.size(), pixels_at);
+  const size_t claimed = header_bytes == kCoreBytes ? 0 : le32(bmp, kBmpFileHeaderBytes + 32);
+  const size_t all = size_t{1} << header.bits;
+  const size_t count = claimed == 0 ? all : std::min(claimed, all);
+  for (size_t i = 0; i < count && start + entry * (i + 1) <= end; ++i) {
+    const auto colour = bmp.subspan(start + entry * i, 3);
+    header.palette[i] = {colour[2], colour[1], colour[0]};
+  }
+}
+
+// The size, the depth and the compression. Heights below zero are of pictures whose first row is the uppermost one.
+Result<uint32_t> read_info(std::span<const uint8_t> bmp, uint32_t header_bytes, BmpHeader& header) {
+  if (header_bytes == kCoreBytes) {
+    header.width = le16(bmp, 18), header.height = le16(bmp, 20);
+    header.bits = static_cast<int>(le16(bmp, 24));
+    return uint32_t{kBmpRgb};
+  }
+  header.width = le32(bmp, 18), header.height = le32(bmp, 22);
+  header.top_down = (header.height & 0x80000000u) != 0;
+  if (header.top_down) header.height = ~header.height + 1;
+  header.bits = static_cast<int>(le16(bmp, 28));
+  return le32(bmp, 30);
+}
+
+Status check_kind(uint32_t compression, uint32_t header_bytes, BmpHeader& header) {
+  constexpr uint32_t kOs2Bytes = 64;  // OS/2 has other compressions under these numbers
+  const int bits = header.bits;
+  if (header.width == 0 || header.height == 0 || header.width > INT32_MAX || header.height > INT32_MAX)
+    return damaged(kBmpName, "its header claims no pixels");
+  const bool is_coded = compression == kRle8 || compression == kRle4;
+  const bool has_masks = compression == kBitFields || compression == kAlphaBitFields;
+  if ((compression != kBmpRgb && !is_coded && !has_masks) || (has_masks && header_bytes == kOs2Bytes))
+    return not_decoded(kBmpName, "a compression of kind " + std::to_string(compression));
+  const bool is_known = bits == 1 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32;
+  const bool fits = is_coded ? bits == (compression == kRle8 ? 8 : 4) && !header.top_down : !has_masks || bits >= 16;
+  if (!is_known || !fits) return damaged(kBmpName, "its header says what no BMP's header says");
+  header.run_length = is_coded;
+  return Done{};
+}
+
+}  // namespace
+
+Result<BmpHeader> bmp_header_of(std::span<const uint8_t> bmp) {
+  if (bmp.size() < kBmpFileHeaderBytes + kCoreBytes) return cut_off(kBmpName);
+  const uint32_t header_bytes = le32(bmp, kBmpFileHeaderBytes);
+  if (header_bytes != kCoreBytes && header_bytes < kInfoBytes) return damaged(kBmpName, "its header is too short");
+  if (header_bytes > bmp.size() - kBmpFileHeaderBytes) return cut_off(kBmpName);
+  BmpHeader header;
+  const auto compression = read_info(bmp, header_bytes, header);
+  if (const Status sound = check_kind(*compression, header_bytes, header); !sound) return sound.error();
+  const Claim claim{kBmpName, header.width, header.height};
+  if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
+  const size_t pixels_at = le32(bmp, 10);
+  if (pixels_at < kBmpFileHeaderBytes + header_bytes) return damaged(kBmpName, "its pixels lie in its header");
+  if (pixels_at >= bmp.size()) return cut_off(kBmpName);
+  header.pixels = bmp.subspan(pixels_at);
+  if (header.bits <= 8) read_colours(bmp, header_bytes, pixels_at, header);
+  if (header.bits == 16 || header.bits == 32) {
+    if (const Status read = read_masks(bmp, header_bytes, *compression, header); !read) return read.error();
+  }
+  if (header.run_length) {
+    constexpr uint64_t kPixelsPerByte = 128;  // 255 pixels in two bytes
+    if (uint64_t{header.width} * header.height > header.pixels.size() * kPixelsPerByte)
+      return claim.exceeds(header.pixels.size(), ", more than its ", "can hold");
+  } else if (header.row_bytes() * header.height > header.pixels.size()) {
+    return cut_off(kBmpName);
+  }
+  return header;
+}
+
+}  // namespace spdld::image
