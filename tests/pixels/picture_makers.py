@@ -334,4 +334,49 @@ class Bmp:
         yield "masks", cls.file(rows, 32, masks=(5, 0xFF00, 0xFF0000, 0)), "do not lie side by side"
 
 
-FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp}
+class Gif:
+    """Plain, interlaced, with transparency, animated, and frames that do not fill the canvas."""
+
+    TOLERANCE, LEAST = 0, 14
+
+    @classmethod
+    def make(cls, folder, small):
+        indexed = picture("RGB").quantize(200)
+        def write(name, image, **options):
+            (folder / f"{name}.gif").write_bytes(saved(image, "GIF", **options))
+        for interlace in (0, 1):
+            for colours in (2, 3, 16, 200, 256):
+                write(f"colours-{colours}-{interlace}", picture("RGB").quantize(colours), interlace=interlace)
+            write(f"grey-{interlace}", picture("L"), interlace=interlace)
+            write(f"transparent-{interlace}", indexed, interlace=interlace, transparency=7)
+        frames = [picture("RGB", seed=seed).quantize(64) for seed in range(3)]
+        write("animated", frames[0], save_all=True, append_images=frames[1:])
+        for name, place in (("part", (100, 90, 20, 15)), ("beyond", (30, 20, 5, 4))):
+            for transparency in (None, 9):
+                options = {} if transparency is None else {"transparency": transparency}
+                content = saved(indexed, "GIF", **options)
+                (folder / f"{name}-{transparency}.gif").write_bytes(cls.placed(content, *place))
+        if not small:
+            write("large", picture("RGB", 1700, 2300).quantize(256))
+
+    @staticmethod
+    def placed(gif, width, height, left, top):
+        """The same picture at another place of another canvas."""
+        changed = bytearray(gif)
+        changed[6:10] = struct.pack("<HH", width, height)
+        frame = gif.index(b"\x2c" + struct.pack("<HHHH", 0, 0, WIDTH, HEIGHT))
+        changed[frame + 1:frame + 5] = struct.pack("<HH", left, top)
+        return bytes(changed)
+
+    @classmethod
+    def refused(cls):
+        gif = saved(picture("RGB").quantize(200), "GIF")
+        yield "large", cls.placed(gif, 65000, 65000, 0, 0), "65000 x 65000 pixels, more than the limit"
+        yield "claims", cls.placed(gif, 13000, 12000, 0, 0), "can hold"
+        yield "cut", gif[:len(gif) // 2], "giflib can't decode its row"
+        yield "head", gif[:100], "a damaged GIF"
+        yield "none", gif[:13 + 3 * 256] + b"\x3b", "it has no picture"
+        yield "ends", gif[:13 + 3 * 256], "it ends before its first picture"
+
+
+FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif}

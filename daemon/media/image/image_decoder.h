@@ -107,6 +107,10 @@ std::string tiff_code();
 // no orientation. Alpha comes from a mask of its own.
 std::unique_ptr<ImageDecoder> make_bmp_decoder(const media::DecodeLimits& limits = {});
 std::string bmp_code();
+// GIF by giflib: the first picture, on the canvas that Pillow gives it, with the transparent colour around it, or the
+// first one. A GIF has no orientation. Its transparent colour has alpha 0.
+std::unique_ptr<ImageDecoder> make_gif_decoder(const media::DecodeLimits& limits = {});
+std::string gif_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

@@ -17,17 +17,11 @@ struct Signature {
 };
 
 constexpr std::array kSignatures = {
-    Signature{0, "GIF8"sv, "a GIF picture"},
-    Signature{4, "ftypavif"sv, "an AVIF picture"},
-    Signature{4, "ftyphei"sv, "a HEIF picture"},
-    Signature{4, "ftypmif1"sv, "a HEIF picture"},
-    Signature{4, "ftyp"sv, "an MP4 file", false},
-    Signature{0, "\xFF\x0A"sv, "a JPEG XL picture"},
-    Signature{0, "\0\0\0\x0CJXL "sv, "a JPEG XL picture"},
-    Signature{4, "jP  "sv, "a JPEG 2000 picture"},
-    Signature{0, "%PDF"sv, "a PDF document", false},
-    Signature{0, "\x1F\x8B"sv, "a gzip file", false},
-    Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
+    Signature{4, "ftypavif"sv, "an AVIF picture"},          Signature{4, "ftyphei"sv, "a HEIF picture"},
+    Signature{4, "ftypmif1"sv, "a HEIF picture"},           Signature{4, "ftyp"sv, "an MP4 file", false},
+    Signature{0, "\xFF\x0A"sv, "a JPEG XL picture"},        Signature{0, "\0\0\0\x0CJXL "sv, "a JPEG XL picture"},
+    Signature{4, "jP  "sv, "a JPEG 2000 picture"},          Signature{0, "%PDF"sv, "a PDF document", false},
+    Signature{0, "\x1F\x8B"sv, "a gzip file", false},       Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
     Signature{0, "<"sv, "an HTML, XML or SVG text", false},
 };
 
@@ -70,9 +64,13 @@ bool begins_like_bmp(std::span<const uint8_t> bytes) {
          std::find(kHeaderBytes.begin(), kHeaderBytes.end(), bytes[14]) != kHeaderBytes.end();
 }
 
+bool begins_like_gif(std::span<const uint8_t> bytes) {
+  return has_at(bytes, 0, "GIF87a"sv) || has_at(bytes, 0, "GIF89a"sv);
+}
+
 Error unsupported(const std::string& what) {
   return {Trouble::kUnsupported,
-          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF and BMP"};
+          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF, BMP and GIF"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {

@@ -1,0 +1,80 @@
+#include "daemon/media/image/gif/reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/media/image/stored_codec.h"
+
+namespace spdld::image {
+
+int GifReader::read(GifFileType* gif, GifByteType* to, int count) {
+  auto& rest = static_cast<Source*>(gif->UserData)->rest;
+  const size_t part = count <= 0 ? 0 : std::min(static_cast<size_t>(count), rest.size());
+  std::memcpy(to, rest.data(), part);
+  rest = rest.subspan(part);
+  return static_cast<int>(part);
+}
+
+// The last control block before the picture counts.
+bool GifReader::read_extension() {
+  constexpr int kControl = 0xF9;
+  int code = 0;
+  GifByteType* block = nullptr;
+  if (DGifGetExtension(gif_.get(), &code, &block) != GIF_OK) return false;
+  while (block != nullptr) {
+    if (code == kControl && block[0] >= 4) {
+      const bool has_transparency = (block[1] & 1) != 0;
+      transparent_ = has_transparency ? std::optional<int>(block[4]) : std::nullopt;
+    }
+    if (DGifGetExtensionNext(gif_.get(), &block) != GIF_OK) return false;
+  }
+  return true;
+}
+
+Status GifReader::find_picture() {
+  int error = 0;
+  gif_.reset(DGifOpen(&source_, read, &error));
+  if (!gif_ && error == D_GIF_ERR_NOT_ENOUGH_MEM)
+    return Error{Trouble::kMemory, "there is not enough memory to decode a GIF"};
+  if (!gif_) return damaged(kGifName, "giflib can't read its header");
+  // Each record takes bytes of the file, so that the loop ends.
+  for (;;) {
+    GifRecordType record = UNDEFINED_RECORD_TYPE;
+    if (DGifGetRecordType(gif_.get(), &record) != GIF_OK) return damaged(kGifName, "it ends before its first picture");
+    if (record == TERMINATE_RECORD_TYPE) return damaged(kGifName, "it has no picture");
+    if (record == IMAGE_DESC_RECORD_TYPE) break;
+    if (!read_extension()) return damaged(kGifName, "a block before its first picture is cut off");
+  }
+  if (DGifGetImageDesc(gif_.get()) != GIF_OK) return damaged(kGifName, "the header of its first picture is cut off");
+  const Box place = frame();
+  if (place.width <= 0 || place.height <= 0) return damaged(kGifName, "its first picture has no pixels");
+  return Done{};
+}
+
+Box GifReader::frame() const {
+  const GifImageDesc& image = gif_->Image;
+  return {image.Left, image.Top, image.Width, image.Height};
+}
+
+uint32_t GifReader::width() const {
+  return static_cast<uint32_t>(std::max(gif_->SWidth, gif_->Image.Left + gif_->Image.Width));
+}
+
+uint32_t GifReader::height() const {
+  return static_cast<uint32_t>(std::max(gif_->SHeight, gif_->Image.Top + gif_->Image.Height));
+}
+
+std::array<uint8_t, 3> GifReader::colour(int number) const {
+  const ColorMapObject* map = gif_->Image.ColorMap != nullptr ? gif_->Image.ColorMap : gif_->SColorMap;
+  const auto grey = static_cast<uint8_t>(number);
+  if (map == nullptr) return {grey, grey, grey};
+  if (number >= map->ColorCount) return {};
+  const GifColorType& colour = map->Colors[number];
+  return {colour.Red, colour.Green, colour.Blue};
+}
+
+bool GifReader::read_row(std::span<uint8_t> numbers) {
+  return DGifGetLine(gif_.get(), numbers.data(), static_cast<int>(numbers.size())) == GIF_OK;
+}
+
+}  // namespace spdld::image
