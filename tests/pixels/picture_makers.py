@@ -379,4 +379,38 @@ class Gif:
         yield "ends", gif[:13 + 3 * 256], "it ends before its first picture"
 
 
-FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif}
+class Avif:
+    """All samplings, with alpha, turned and animated. Pillow's libavif is another version, whose colours may differ a little."""
+
+    TOLERANCE, LEAST = 3, 20
+
+    @classmethod
+    def make(cls, folder, small):
+        def write(name, image, **options):
+            (folder / f"{name}.avif").write_bytes(saved(image, "AVIF", speed=10, max_threads=1, **options))
+        for sampling in ("4:2:0", "4:2:2", "4:4:4", "4:0:0"):
+            for mode in ("RGB", "RGBA"):
+                write(f"{mode}-{sampling.replace(':', '')}", picture(mode), quality=70, subsampling=sampling)
+        write("lossless", picture("RGB"), quality=100, subsampling="4:4:4")
+        for height, width in ((1, 1), (17, 33), (5, 400)):
+            write(f"size-{height}-{width}", picture("RGB", height, width))
+        for orientation in range(1, 9):
+            write(f"turned-{orientation}", picture("RGB"), exif=exif_of(orientation))
+        frames = [picture("RGB", seed=seed) for seed in range(3)]
+        write("animated", frames[0], save_all=True, append_images=frames[1:])
+        if not small:
+            write("large", picture("RGB", 1700, 2300), quality=90)
+
+    @classmethod
+    def refused(cls):
+        avif = saved(picture("RGB"), "AVIF", speed=10)
+        place = avif.index(b"ispe") + 8
+        def claims(width, height):
+            return avif[:place] + struct.pack(">II", width, height) + avif[place + 8:]
+        yield "large", claims(32000, 32000), "AVIF"
+        yield "empty", claims(0, 47), "AVIF"
+        yield "cut", avif[:-20], "an AVIF that was cut off"
+        yield "head", avif[:100], "AVIF"
+
+
+FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif, "avif": Avif}

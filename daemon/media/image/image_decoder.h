@@ -111,6 +111,10 @@ std::string bmp_code();
 // first one. A GIF has no orientation. Its transparent colour has alpha 0.
 std::unique_ptr<ImageDecoder> make_gif_decoder(const media::DecodeLimits& limits = {});
 std::string gif_code();
+// AVIF by libavif: 8 to 12 bits, with or without alpha; the picture, or the first of an animation. It is turned by its
+// own boxes (irot and imir), and not by its EXIF. Values of 10 and 12 bits are scaled to 8 or 16.
+std::unique_ptr<ImageDecoder> make_avif_decoder(const media::DecodeLimits& limits = {});
+std::string avif_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

@@ -17,12 +17,11 @@ struct Signature {
 };
 
 constexpr std::array kSignatures = {
-    Signature{4, "ftypavif"sv, "an AVIF picture"},          Signature{4, "ftyphei"sv, "a HEIF picture"},
-    Signature{4, "ftypmif1"sv, "a HEIF picture"},           Signature{4, "ftyp"sv, "an MP4 file", false},
-    Signature{0, "\xFF\x0A"sv, "a JPEG XL picture"},        Signature{0, "\0\0\0\x0CJXL "sv, "a JPEG XL picture"},
-    Signature{4, "jP  "sv, "a JPEG 2000 picture"},          Signature{0, "%PDF"sv, "a PDF document", false},
-    Signature{0, "\x1F\x8B"sv, "a gzip file", false},       Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
-    Signature{0, "<"sv, "an HTML, XML or SVG text", false},
+    Signature{4, "ftyphei"sv, "a HEIF picture"},           Signature{4, "ftypmif1"sv, "a HEIF picture"},
+    Signature{4, "ftyp"sv, "an MP4 file", false},          Signature{0, "\xFF\x0A"sv, "a JPEG XL picture"},
+    Signature{0, "\0\0\0\x0CJXL "sv, "a JPEG XL picture"}, Signature{4, "jP  "sv, "a JPEG 2000 picture"},
+    Signature{0, "%PDF"sv, "a PDF document", false},       Signature{0, "\x1F\x8B"sv, "a gzip file", false},
+    Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},  Signature{0, "<"sv, "an HTML, XML or SVG text", false},
 };
 
 bool is_text(std::string_view head) {
@@ -68,9 +67,21 @@ bool begins_like_gif(std::span<const uint8_t> bytes) {
   return has_at(bytes, 0, "GIF87a"sv) || has_at(bytes, 0, "GIF89a"sv);
 }
 
+// A file of a more general kind may say among its brands that it is an AVIF, too.
+bool begins_like_avif(std::span<const uint8_t> bytes) {
+  constexpr size_t kBrandsAt = 16, kBrandsEnd = 64, kBrandBytes = 4;
+  if (has_at(bytes, 4, "ftypavif"sv) || has_at(bytes, 4, "ftypavis"sv)) return true;
+  if (!has_at(bytes, 4, "ftypmif1"sv) && !has_at(bytes, 4, "ftypmsf1"sv)) return false;
+  const size_t end = std::min<size_t>(kBrandsEnd, bytes[2] == 0 ? bytes[3] : kBrandsEnd);
+  for (size_t at = kBrandsAt; at + kBrandBytes <= end; at += kBrandBytes) {
+    if (has_at(bytes, at, "avif"sv)) return true;
+  }
+  return false;
+}
+
 Error unsupported(const std::string& what) {
   return {Trouble::kUnsupported,
-          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF, BMP and GIF"};
+          what + ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF, BMP, GIF and AVIF"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {

@@ -16,6 +16,7 @@ bool begins_like_webp(std::span<const uint8_t> bytes);
 bool begins_like_tiff(std::span<const uint8_t> bytes);
 bool begins_like_bmp(std::span<const uint8_t> bytes);
 bool begins_like_gif(std::span<const uint8_t> bytes);
+bool begins_like_avif(std::span<const uint8_t> bytes);
 
 // The error for a picture that seems sound, but is of a format that this build does not decode (kUnsupported): "a GIF
 // picture: this build decodes ...".
