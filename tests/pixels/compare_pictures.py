@@ -2,7 +2,7 @@
 """Holds the daemon's pixels of one format of pictures to Pillow's, and its decoder to what every decoder promises.
 
     compare_pictures.py PIXEL_DUMP PICTURE_TRIAL FORMAT
-    compare_pictures.py --make FOLDER      only makes pictures of all formats there
+    compare_pictures.py --make FOLDER FORMAT...      only makes pictures of these formats there
 
 The pictures are made by Pillow, and by writers of picture_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
 over all pictures, neither crash the decoder nor have different verdicts for different boxes. Headers that claim too much are refused.
@@ -80,8 +80,8 @@ def check_refusals(program, folder, maker):
 
 def main():
     if sys.argv[1] == "--make":
-        for maker in FORMATS.values():
-            maker.make(pathlib.Path(sys.argv[2]), small=True)
+        for name in sys.argv[3:]:
+            FORMATS[name].make(pathlib.Path(sys.argv[2]), small=True)
         return
     maker = FORMATS[sys.argv[3]]
     with tempfile.TemporaryDirectory() as scratch:
