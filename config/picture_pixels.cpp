@@ -9,4 +9,8 @@ PicturePixels picture_pixels(const OperationSpec& spec) {
   return pixels;
 }
 
+std::string filter_of(const OperationSpec& spec) {
+  return spec.parameters.contains("filter") ? spec.text("filter") : std::string(kBilinear);
+}
+
 }  // namespace spdld::config

@@ -1,7 +1,9 @@
-// The pixels that decode-image is asked for: `colours` and `bits` of its parameters. Pure functions; any thread.
+// The pixels that operations on pictures are asked for: `colours` and `bits` of decode-image, and `filter` of
+// operations that resample. Pure functions; any thread.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "config/spec.h"
 
@@ -18,5 +20,9 @@ struct PicturePixels {
 
 // Parameters that have their default need not be there.
 PicturePixels picture_pixels(const OperationSpec& spec);
+
+inline constexpr std::string_view kBilinear = "bilinear";  // the default filter
+// The filter's name. A parameter that has its default need not be there.
+std::string filter_of(const OperationSpec& spec);
 
 }  // namespace spdld::config

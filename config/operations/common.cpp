@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "config/check.h"
+#include "config/picture_pixels.h"
 #include "config/varying.h"
 
 namespace spdld::config::ops {
@@ -33,6 +34,20 @@ Parameter size(std::string_view help) {
 
 Parameter antialias() {
   return flag("antialias", "when shrinking, average over all the pixels that are covered", true);
+}
+
+Parameter filter() {
+  return choice("filter",
+                "how pixels are made: with the values of Pillow's filter of this name; without antialias, bicubic is "
+                "torchvision's of tensors, and lanczos and box are refused",
+                {"bilinear", "nearest", "bicubic", "lanczos", "box"}, kBilinear);
+}
+
+void check_filter(OperationSpec& spec, const Complain& complain) {
+  const std::string& name = spec.text("filter");
+  if (!spec.flag("antialias") && (name == "lanczos" || name == "box"))
+    return complain("antialias", "must be true with filter = " + in_quotes(name));
+  if (name == kBilinear) spec.parameters.erase("filter");
 }
 
 Parameter draw() {

@@ -20,6 +20,9 @@ Parameter choice(std::string_view name, std::string_view help, std::vector<std::
 // Of a picture: one or two numbers.
 Parameter size(std::string_view help);
 Parameter antialias();
+// The filter of a resampling operation, and the check of it beside `antialias`: "bilinear" is left out of the spec.
+Parameter filter();
+void check_filter(OperationSpec& spec, const Complain& complain);
 // The name of the random numbers that an operation takes.
 Parameter draw();
 

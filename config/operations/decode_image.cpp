@@ -61,8 +61,9 @@ OperationType decode_image() {
                   {"rgb", "grey", "rgba"}, "rgb"),
            bits, flag("exif", "turn the picture upright as its EXIF orientation says", true),
            flag("fast",
-                "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased, leaves "
-                "at most 5/8 of that: less CPU, pixels that differ a little (50 dB on average), and no cache = "
+                "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased and "
+                "bilinear, leaves at most 5/8 of that: less CPU, pixels that differ a little (50 dB on average), and "
+                "no cache = "
                 "\"decoded\"",
                 false),
            flag("strict",

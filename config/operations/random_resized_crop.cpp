@@ -42,6 +42,7 @@ void check_random_crop(OperationSpec& spec, const Complain& complain) {
     const auto& pair = spec.numbers(name);
     if (pair[0] > pair[1]) complain(name, "must have its least number first: [least, greatest]");
   }
+  check_filter(spec, complain);
   check_draw(spec, complain);
 }
 
@@ -66,9 +67,9 @@ OperationType random_resized_crop() {
   return {.name = "random-resized-crop",
           .takes = Kind::kImage,
           .gives = Kind::kImage,
-          .help = "Cut a box of random area and ratio and resize it (bilinear), as torchvision's RandomResizedCrop.",
+          .help = "Cut a box of random area and ratio and resize it, as torchvision's RandomResizedCrop.",
           .parameters = {size("of the result: one number (a square) or [height, width]"), scale(), ratio(), box(),
-                         antialias(), draw()},
+                         antialias(), filter(), draw()},
           .bind = bind_random_crop,
           .check = check_random_crop,
           .extras = drawn_box,

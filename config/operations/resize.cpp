@@ -26,9 +26,11 @@ OperationType resize() {
   return {.name = "resize",
           .takes = Kind::kImage,
           .gives = Kind::kImage,
-          .help = "Resize (bilinear), as Pillow and torchvision do it.",
-          .parameters = {size("one number: of the shorter side, the other follows; or [height, width]"), antialias()},
+          .help = "Resize, as Pillow and torchvision do it.",
+          .parameters = {size("one number: of the shorter side, the other follows; or [height, width]"), antialias(),
+                         filter()},
           .bind = bind_resize,
+          .check = check_filter,
           .view_part = ViewPart::kMoves};
 }
 

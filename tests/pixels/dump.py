@@ -27,10 +27,11 @@ class Daemon:
         self.process.stdout.close()
         self.process.wait(30)
 
-    def of(self, path):
-        self.process.stdin.write(f"0 {path}\n".encode())
+    def of(self, path, sample=0):
+        self.process.stdin.write(f"{sample} {path}\n".encode())
         self.process.stdin.flush()
         header = json.loads(self.process.stdout.readline())
+        self.header = header
         if "error" in header:
             raise RuntimeError(f"{path}: {header['error']}")
         values = np.frombuffer(self.process.stdout.read(header["bytes"]), header["dtype"])

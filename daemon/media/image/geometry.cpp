@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/picture_pixels.h"
 #include "config/picture_size.h"
 #include "daemon/media/image/weights.h"
 
@@ -19,8 +20,18 @@ bool only_cuts(const Pass& pass) { return !resamples(pass) && inside_of(pass) ==
 
 Box decoded_part(const Pass& pass) {
   const Box inside = inside_of(pass);
-  const auto across = source_range({pass.box.width, pass.size.width, inside.x, inside.width, false, pass.antialias});
-  const auto down = source_range({pass.box.height, pass.size.height, inside.y, inside.height, false, pass.antialias});
+  const auto across = source_range({.in = pass.box.width,
+                                    .out = pass.size.width,
+                                    .first = inside.x,
+                                    .count = inside.width,
+                                    .antialias = pass.antialias,
+                                    .filter = pass.filter});
+  const auto down = source_range({.in = pass.box.height,
+                                  .out = pass.size.height,
+                                  .first = inside.y,
+                                  .count = inside.height,
+                                  .antialias = pass.antialias,
+                                  .filter = pass.filter});
   return {pass.box.x + across.first, pass.box.y + down.first, across.end - across.first, down.end - down.first};
 }
 
@@ -29,6 +40,10 @@ Box decoded_part(const Pass& pass) {
 Size size_of(const config::OperationSpec& op) {
   const config::PictureSize size = config::picture_size(op);
   return {static_cast<int>(size.width), static_cast<int>(size.height)};
+}
+
+Resampling resampling_of(const config::OperationSpec& op) {
+  return {filter_named(config::filter_of(op)), op.flag("antialias")};
 }
 
 uint64_t draw_of(const config::OperationSpec& op) {
@@ -46,7 +61,7 @@ Box in_source(const Pass& pass, const Box& box) {
   return {pass.box.x + pass.window.x + x, pass.box.y + pass.window.y + box.y, box.width, box.height};
 }
 
-void resize_box(const Box& box, const Size& size, bool antialias, std::vector<Pass>& passes) {
+void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes) {
   Pass& last = passes.back();
   const Box whole{0, 0, size.width, size.height};
   if (only_cuts(last)) {
@@ -54,20 +69,23 @@ void resize_box(const Box& box, const Size& size, bool antialias, std::vector<Pa
             .size = size,
             .window = whole,
             .mirrored = last.mirrored,
-            .antialias = antialias,
-            .mirrored_before = last.mirrored};
+            .antialias = how.antialias,
+            .mirrored_before = last.mirrored,
+            .filter = how.filter};
   } else {
-    passes.push_back({.box = box, .size = size, .window = whole, .antialias = antialias});
+    passes.push_back({.box = box, .size = size, .window = whole, .antialias = how.antialias, .filter = how.filter});
   }
 }
 
 bool resamples(const Pass& pass) { return Size{pass.box.width, pass.box.height} != pass.size; }
 
+bool is_bilinear(const Pass& pass) { return pass.filter == Filter::kBilinear || !resamples(pass); }
+
 // The triangle filter must be left a good part of the shrinking. Measured on 6,000 crops of sharp photos: with 1.6 on
 // both axes about 50 dB beside the plain way on average, 40 of all but one in 150; with 1 left, 43, and 33 at worst.
 int reduction_of(const Pass& pass) {
   constexpr int64_t kLeft = 8, kLeftOf = 5;
-  if (!pass.antialias) return 1;
+  if (!pass.antialias || pass.filter != Filter::kBilinear) return 1;
   int reduction = 1;
   const auto fits = [](int side, int wanted, int by) { return kLeftOf * side >= kLeft * by * wanted; };
   while (reduction < 8 && fits(pass.box.width, pass.size.width, 2 * reduction) &&

@@ -11,6 +11,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/random.h"
 #include "daemon/base/row_part.h"
+#include "daemon/media/image/filter.h"
 
 namespace spdld::image {
 
@@ -25,6 +26,13 @@ struct Pass {
   // A mirror stands before the resize, not behind it (with `mirrored` off: before and behind). Interpolated pixels are
   // the same; nearest ones, of masks, are not.
   bool mirrored_before = false;
+  Filter filter = Filter::kBilinear;
+};
+
+// How an operation resamples.
+struct Resampling {
+  Filter filter = Filter::kBilinear;
+  bool antialias = true;
 };
 
 // The decisions for one sample.
@@ -36,7 +44,7 @@ struct Geometry {
   int reduction = 1;
   RowPart part;              // of the picture, which the row is; set before the steps are applied
   bool has_its_part = true;  // false: the picture has another size than when its parts were counted
-  Box drawn;  // box in the picture of a random-resized-crop before any resize; else all of it
+  Box drawn;                 // box in the picture of a random-resized-crop before any resize; else all of it
 };
 
 // One operation between decode-image and the tensor.
@@ -54,6 +62,8 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
 
 // [height, width] of the operation's `size`; one number stands for both.
 Size size_of(const config::OperationSpec& op);
+// The operation's `filter` and `antialias`.
+Resampling resampling_of(const config::OperationSpec& op);
 // The stream of random numbers that the operation's `draw` names; unnamed ones are the operation's own.
 uint64_t draw_of(const config::OperationSpec& op);
 // Python's round(): ties to even.
@@ -63,11 +73,13 @@ Size shown(const Pass& pass);
 // `box` of what the pass shows, in the pass's source. Precondition: the pass only cuts and mirrors.
 Box in_source(const Pass& pass, const Box& box);
 // Resamples `box` of what the last pass shows.
-void resize_box(const Box& box, const Size& size, bool antialias, std::vector<Pass>& passes);
+void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes);
 
 // --- for readers of a geometry ---
 
 bool resamples(const Pass& pass);
+// The pass is one for the kernels and weights of the triangle, which take planes as well; other filters take rows.
+bool is_bilinear(const Pass& pass);
 // The most by which the pass's source may be reduced (1, 2, 4 or 8) without being seen.
 int reduction_of(const Pass& pass);
 // The part of `pass.size` that lies in `pass.window`: the rest of the window is black.

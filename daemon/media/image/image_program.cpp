@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "daemon/media/image/pixel_moves.h"
+#include "daemon/media/image/planes_rows.h"
 #include "daemon/media/image/resample.h"
 #include "daemon/media/image/resample_any.h"
+#include "daemon/media/image/resample_fixed.h"
 #include "daemon/media/image/weights.h"
 
 namespace spdld::image {
@@ -37,38 +40,19 @@ struct Source {
   bool has_kernels() const { return is_grey() || format == PixelFormat(); }
 };
 
-template <size_t kPixelBytes>
-void mirror_pixels(const uint8_t* from, int width, uint8_t* to) {
-  to += kPixelBytes * static_cast<size_t>(width);
-  for (int x = 0; x < width; ++x, from += kPixelBytes) std::memcpy(to -= kPixelBytes, from, kPixelBytes);
-}
-
-void mirror_row(const uint8_t* from, int width, size_t pixel_bytes, uint8_t* to) {
-  switch (pixel_bytes) {
-    case 1:
-      return mirror_pixels<1>(from, width, to);
-    case 2:
-      return mirror_pixels<2>(from, width, to);
-    case 4:
-      return mirror_pixels<4>(from, width, to);
-    case 6:
-      return mirror_pixels<6>(from, width, to);
-    case 8:
-      return mirror_pixels<8>(from, width, to);
-    default:
-      return mirror_pixels<3>(from, width, to);
-  }
-}
-
 }  // namespace
 
 struct Scratch::Inside {
   AxisWeights horizontal, vertical;                // of RGB, or luma
   AxisWeights chroma_horizontal, chroma_vertical;  // where chroma is smaller
   AnyResampler any;                                // of other pixels
-  ByteBuffer columns, turned;                      // of resample_band
-  ByteBuffer band, padded;                         // rows on their way out
-  ByteBuffer pictures[2];                          // between passes, in turn
+  FixedResampler fixed;                            // by other filters
+  std::vector<int> nearest;                        // pixels of a row
+  std::vector<int> nearest_rows;
+  PlanesRows rows;             // of planes, for other filters
+  ByteBuffer columns, turned;  // of resample_band
+  ByteBuffer band, padded;     // rows on their way out
+  ByteBuffer pictures[2];      // between passes, in turn
 };
 
 Scratch::Scratch() : inside_(std::make_unique<Inside>()) {}
@@ -103,7 +87,9 @@ class PassRun {
   void run() {
     if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
     for (int y = 0; y < top_; ++y) sink_(y, 1, padded_row());
-    if (source_.planes == nullptr && resamples(pass_) && !source_.has_kernels()) {
+    if (!is_bilinear(pass_)) {
+      resample_filtered();
+    } else if (source_.planes == nullptr && resamples(pass_) && !source_.has_kernels()) {
       resample_any();
     } else if (source_.planes != nullptr || resamples(pass_)) {
       resample();
@@ -220,26 +206,64 @@ class PassRun {
     return {&weights, box_first / request.reduction};
   }
 
+  AxisRequest across() const {
+    const int by = source_.reduction;
+    return {pass_.box.width,  pass_.size.width, inside_.x, inside_.width, pass_.mirrored, pass_.antialias, by,
+            pass_.box.x % by, pass_.filter};
+  }
+  AxisRequest down() const {
+    const int by = source_.reduction;
+    return {pass_.box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias, by,
+            pass_.box.y % by, pass_.filter};
+  }
+  template <typename Resampler>
+  const uint8_t* first_of(const Resampler& resampler) const {
+    return source_.at(pass_.box.x + resampler.across().first, pass_.box.y + resampler.down().first);
+  }
+  uint8_t* one_row() const {
+    return aligned(memory_.band, static_cast<size_t>(inside_.width) * pixel_bytes_ + PixelRows::kSlackBytes);
+  }
+
   void resample_any() {
-    const Box& box = pass_.box;
-    const AxisRequest across{box.width,      pass_.size.width, inside_.x, inside_.width,
-                             pass_.mirrored, pass_.antialias,  1,         0};
-    memory_.any.begin(across, {box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias, 1, 0});
-    const uint8_t* first = source_.at(box.x + memory_.any.across().first, box.y + memory_.any.down().first);
-    uint8_t* row = aligned(memory_.band, static_cast<size_t>(inside_.width) * pixel_bytes_ + PixelRows::kSlackBytes);
+    memory_.any.begin(across(), down());
+    const uint8_t* first = first_of(memory_.any);
+    uint8_t* row = one_row();
     for (int y = 0; y < inside_.height; ++y) {
       memory_.any.row(source_.format, first, source_.stride_bytes, y, row);
       emit(y, 1, {row, 0, 0});
     }
   }
 
+  void resample_fixed() {
+    memory_.fixed.begin(across(), down(), source_.format.channels);
+    const uint8_t* first = first_of(memory_.fixed);
+    uint8_t* row = one_row();
+    for (int y = 0; y < inside_.height; ++y) {
+      memory_.fixed.next_row(first, source_.stride_bytes, row);
+      emit(y, 1, {row, 0, 0});
+    }
+  }
+
+  void take_nearest() {
+    nearest_pixels(across(), memory_.nearest);
+    nearest_pixels(down(), memory_.nearest_rows);
+    uint8_t* row = one_row();
+    for (int y = 0; y < inside_.height; ++y) {
+      const uint8_t* from = source_.at(pass_.box.x, pass_.box.y + memory_.nearest_rows[static_cast<size_t>(y)]);
+      pick_row(from, memory_.nearest, pixel_bytes_, row);
+      emit(y, 1, {row, 0, 0});
+    }
+  }
+
+  // By another filter than the kernels'. The source has rows.
+  void resample_filtered() {
+    if (pass_.filter == Filter::kNearest) return take_nearest();
+    if (pass_.antialias && source_.format.sample_bytes == 1) return resample_fixed();
+    resample_any();
+  }
+
   void resample() {
-    const Box& box = pass_.box;
-    const int by = source_.reduction;
-    const AxisRequest across{box.width,      pass_.size.width, inside_.x, inside_.width,
-                             pass_.mirrored, pass_.antialias,  by,        box.x % by};
-    const AxisRequest down{box.height, pass_.size.height, inside_.y, inside_.height,
-                           false,      pass_.antialias,   by,        box.y % by};
+    const AxisRequest across = this->across(), down = this->down();
     if (source_.planes != nullptr) prefetch_planes(*source_.planes, source_range(across), source_range(down));
     memory_.horizontal.fill(across);
     memory_.vertical.fill(down);
@@ -285,8 +309,20 @@ Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteB
   return {source.format, nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
 }
 
+// The same pixels in rows, for a first pass whose filter takes no planes. Luma is a row of grey as it lies.
+Source rows_of(const Source& source, const Box& needed, Memory& memory) {
+  const PlanesView& planes = *source.planes;
+  if (source.is_grey()) return {source.format, nullptr, planes.plane[0], planes.stride_bytes[0], source.covers};
+  const size_t stride = source.pixel_bytes() * static_cast<size_t>(needed.width);
+  uint8_t* rows = memory.pictures[1].resize(stride * static_cast<size_t>(needed.height) + PixelRows::kSlackBytes);
+  memory.rows.write(planes, needed, rows);
+  return {source.format, nullptr, rows, stride, needed};
+}
+
 void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
   const size_t last = geometry.passes.size() - 1;
+  if (source.planes != nullptr && !is_bilinear(geometry.passes.front()))
+    source = rows_of(source, geometry.decoded, memory);
   for (size_t i = 0; i < last; ++i) source = run_between(source, geometry.passes[i], memory, memory.pictures[i % 2]);
   auto sink = [&](int first, int rows, const RowsView& rgb) { write_rows(format, rgb, first, rows, out); };
   PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();

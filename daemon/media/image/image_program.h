@@ -7,10 +7,12 @@
 // Pixels are RGB of 8 bits, grey of 8 bits (both by the kernels of resample.h), or of another format (resample_any.h).
 //
 // Resampling is Pillow's and torchvision's: separable, triangle filter, antialiased (support grows with the reduction)
-// unless turned off, box edges clamp, pixel centres at half. Each pass of a chain is one resampling; flips and crops
-// fold into the pass that they follow; a second resize starts a second pass. Every pass is rounded to the picture's 8
-// or 16 bits, as in a chain over Pillow's pictures: a float tensor has the same values as the uint8 tensor. The program
-// itself is constant once its operations were added: any thread.
+// unless turned off, box edges clamp, pixel centres at half. Other filters (filter.h) take rows alone: planes become
+// libjpeg's RGB first (planes_rows.h), so that their pixels are the same from planes and from rows, bit for bit. Each
+// pass of a chain is one resampling; flips and crops fold into the pass that they follow; a second resize starts a
+// second pass. Every pass is rounded to the picture's 8 or 16 bits, as in a chain over Pillow's pictures: a float
+// tensor has the same values as the uint8 tensor. The program itself is constant once its operations were added: any
+// thread.
 //
 // random-resized-crop and horizontal-flip draw from the stream that their `draw` names, by default from a stream named
 // as the operation. So two outputs of a sample share a crop unless they name different draws.

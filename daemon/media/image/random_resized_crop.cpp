@@ -14,7 +14,7 @@ constexpr int kAttemptsMax = 10;  // torchvision's, before it falls back to the 
 class RandomResizedCrop final : public GeometryStep {
  public:
   explicit RandomResizedCrop(const config::OperationSpec& op)
-      : size_(size_of(op)), antialias_(op.flag("antialias")), draw_(draw_of(op)) {
+      : size_(size_of(op)), how_(resampling_of(op)), draw_(draw_of(op)) {
     for (size_t i = 0; i < 2; ++i) scale_[i] = op.numbers("scale")[i], ratio_[i] = op.numbers("ratio")[i];
   }
 
@@ -22,7 +22,7 @@ class RandomResizedCrop final : public GeometryStep {
     const Pass& last = geometry.passes.back();
     const Box box = draw_box(shown(last), draws.named(draw_));
     if (geometry.passes.size() == 1 && !resamples(last)) geometry.drawn = in_source(last, box);
-    resize_box(box, size_, antialias_, geometry.passes);
+    resize_box(box, size_, how_, geometry.passes);
   }
 
  private:
@@ -48,7 +48,7 @@ class RandomResizedCrop final : public GeometryStep {
   }
 
   Size size_;
-  bool antialias_;
+  Resampling how_;
   uint64_t draw_;                  // key
   std::array<double, 2> scale_{};  // of the area
   std::array<double, 2> ratio_{};  // width / height

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace spdld::image {
 namespace {
@@ -27,6 +28,10 @@ void FloatWeights::fill(const AxisRequest& request) {
     const int i = request.mirrored ? request.count - 1 - n : n;
     Span& span = spans_[static_cast<size_t>(i)];
     span.first_weight = weights_.size();
+    if (request.filter != Filter::kBilinear) {
+      fill_one(request, request.first + n, span);
+      continue;
+    }
     if (request.in == request.out) {
       span = {n, 1, weights_.size()};
       weights_.push_back(1);
@@ -44,6 +49,12 @@ void FloatWeights::fill(const AxisRequest& request) {
   }
 }
 
+void FloatWeights::fill_one(const AxisRequest& request, int i, Span& span) {
+  one_.make(request, i);
+  span = {one_.first() - range_.first, static_cast<int>(one_.weights().size()), weights_.size()};
+  for (const double weight : one_.weights()) weights_.push_back(static_cast<float>(weight));
+}
+
 void AnyResampler::begin(const AxisRequest& across, const AxisRequest& down) {
   across_.fill(across);
   down_.fill(down);
@@ -52,6 +63,7 @@ void AnyResampler::begin(const AxisRequest& across, const AxisRequest& down) {
 
 template <typename Sample, int kChannels>
 void AnyResampler::make_row(const uint8_t* first, size_t stride_bytes, int y, Sample* out) {
+  constexpr float kWhite = std::numeric_limits<Sample>::max();
   const auto samples = static_cast<size_t>(across_.range().end - across_.range().first) * kChannels;
   sums_.assign(samples, 0);
   const uint8_t* row = first + stride_bytes * static_cast<size_t>(down_.start(y));
@@ -64,7 +76,7 @@ void AnyResampler::make_row(const uint8_t* first, size_t stride_bytes, int y, Sa
     for (int k = 0; k < across_.taps(x); ++k, from += kChannels) {
       for (int c = 0; c < kChannels; ++c) sum[c] += weights[k] * from[c];
     }
-    for (int c = 0; c < kChannels; ++c) out[c] = static_cast<Sample>(sum[c] + 0.5f);
+    for (int c = 0; c < kChannels; ++c) out[c] = static_cast<Sample>(std::clamp(sum[c] + 0.5f, 0.0f, kWhite));
   }
 }
 

@@ -1,6 +1,7 @@
-// Resampling of pixels of any format, in float: of alpha and of 16 bits, which the kernels of resample.h do not take.
-// The weights are Pillow's triangle filter (libImaging/Resample.c, precompute_coeffs) without fixed point; the result
-// is rounded once, to the nearest value, halves up. Every channel is resampled by itself, alpha too, as in
+// Resampling of pixels of any format, in float: of alpha and of 16 bits, which the kernels of resample.h do not take,
+// and by bicubic without antialias. The weights are Pillow's triangle filter (libImaging/Resample.c, precompute_coeffs)
+// without fixed point, or another filter's (filter.h); the result is rounded once, to the nearest value, halves up, and
+// cut off at the format's least and greatest value. Every channel is resampled by itself, alpha too, as in
 // torchvision's resize of tensors. One thread an object, reused from sample to sample.
 #pragma once
 
@@ -20,7 +21,7 @@ constexpr int kAnyResamplerVersion = 1;
 // source counts from range().first.
 class FloatWeights {
  public:
-  // Precondition: request.reduction is 1.
+  // Precondition: request.reduction is 1, and the filter is not kNearest.
   void fill(const AxisRequest& request);
 
   const SourceRange& range() const { return range_; }
@@ -33,7 +34,10 @@ class FloatWeights {
     int start, taps;
     size_t first_weight;
   };
+  void fill_one(const AxisRequest& request, int i, Span& span);
+
   SourceRange range_;
+  PixelWeights one_;
   std::vector<Span> spans_;
   std::vector<float> weights_;
 };

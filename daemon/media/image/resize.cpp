@@ -10,12 +10,12 @@ namespace {
 class Resize final : public GeometryStep {
  public:
   explicit Resize(const config::OperationSpec& op)
-      : size_(size_of(op)), is_shorter_(config::has_one_number(op)), antialias_(op.flag("antialias")) {}
+      : size_(size_of(op)), is_shorter_(config::has_one_number(op)), how_(resampling_of(op)) {}
 
   void apply(const Draws&, Geometry& geometry) const override {
     const Size now = shown(geometry.passes.back());
     const Size size = is_shorter_ ? follow_shorter(now) : size_;
-    if (size != now) resize_box({0, 0, now.width, now.height}, size, antialias_, geometry.passes);
+    if (size != now) resize_box({0, 0, now.width, now.height}, size, how_, geometry.passes);
   }
 
  private:
@@ -25,7 +25,8 @@ class Resize final : public GeometryStep {
   }
 
   Size size_;
-  bool is_shorter_, antialias_;
+  bool is_shorter_;
+  Resampling how_;
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ struct Scale {
 
 SourceRange source_range(const AxisRequest& request) {
   if (request.in == request.out) return {request.first, request.first + request.count};
+  if (request.filter != Filter::kBilinear) return filter_range(request);
   const Scale scale(request);
   return {scale.first(request.first), scale.end(request.first + request.count - 1)};
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/media/image/filter.h"
+
 namespace spdld::image {
 
 // `in` source pixels become `out` pixels. The pixels [first, first + count) of these are wanted.
@@ -20,7 +22,8 @@ struct AxisRequest {
   int first = 0, count = 1;
   bool mirrored = false;  // wanted pixels in reverse order
   bool antialias = true;
-  int reduction = 1, phase = 0;  // phase < reduction; reduction > 1: in > reduction * out
+  int reduction = 1, phase = 0;  // phase < reduction; reduction > 1: in > reduction * out, and kBilinear
+  Filter filter = Filter::kBilinear;
 
   int samples() const { return (phase + in + reduction - 1) / reduction; }  // source samples that the box touches
 };
@@ -42,6 +45,7 @@ struct HalvedAxis {
 
 class AxisWeights {
  public:
+  // Precondition: the filter is kBilinear.
   void fill(const AxisRequest& request);
   // The chroma weights for the resampling that `luma` does for luma, as if the whole plane were upsampled first.
   // range() is in the plane's samples then.

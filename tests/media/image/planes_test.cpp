@@ -121,6 +121,34 @@ TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many 
   CHECK(sum / count >= 50);
 }
 
+TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for bit", "[transform]") {
+  const std::string filter = GENERATE(as<std::string>(), "nearest", "bicubic", "lanczos", "box");
+  const std::string by = ", filter = \"" + filter + "\" }";
+  const std::vector<test::PictureChain> programs = [&] {
+    std::vector<test::PictureChain> made;
+    made.push_back(
+        test::program_of(R"({ op = "random-resized-crop", size = 64)" + by + R"(, { op = "horizontal-flip" })"));
+    made.push_back(
+        test::program_of(R"({ op = "resize", size = [70, 131])" + by + R"(, { op = "center-crop", size = 50 })"));
+    made.push_back(test::program_of(R"({ op = "random-resized-crop", size = 20, scale = [0.01, 0.1])" + by));
+    return made;
+  }();
+  for (const PlanesKind& kind : kPlanesKinds) {
+    for (const Size& size : {Size{201, 149}, Size{320, 240}, Size{97, 333}, Size{3, 7}, Size{4, 1}, Size{1, 2}}) {
+      const auto jpeg = jpeg_of(kind, size, static_cast<uint32_t>(size.width));
+      const PixelRows rows = full_rows(jpeg);
+      const Planes planes = raw_planes(jpeg);
+      for (const test::PictureChain& program : programs) {
+        for (uint64_t sample = 0; sample < 6; ++sample) {
+          const Draws draws{3, 1, sample};
+          CAPTURE(filter, size.width, size.height, kind.grey, static_cast<int>(kind.subsampling), sample);
+          REQUIRE(render(program, planes.view, draws) == test::render(program, rows, draws).tensor);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("planes of tiny pictures are upsampled as libjpeg does it, up to the border", "[transform]") {
   const auto program = test::program_of(R"({ op = "resize", size = [23, 29], antialias = false })");
   for (const PlanesKind& kind : kPlanesKinds) {

@@ -1,0 +1,99 @@
+#include "daemon/media/image/resample_fixed.h"
+
+#include <algorithm>
+
+namespace spdld::image {
+namespace {
+
+constexpr int32_t kHalfSum = 1 << (FixedWeights::kFractionBits - 1);
+
+uint8_t rounded(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> FixedWeights::kFractionBits, 0, 255)); }
+
+// Halves away from zero.
+int32_t fixed(double weight) {
+  const double scaled = weight * (1 << FixedWeights::kFractionBits);
+  return static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+// A loop that compilers turn into vectors.
+void add_line(const uint8_t* line, int32_t weight, size_t count, int32_t* sums) {
+  for (size_t i = 0; i < count; ++i) sums[i] += weight * line[i];
+}
+
+template <int kChannels>
+void cross_row(const FixedWeights& axis, const uint8_t* row, uint8_t* out) {
+  for (int x = 0; x < axis.count(); ++x, out += kChannels) {
+    int32_t sum[kChannels];
+    for (int32_t& one : sum) one = kHalfSum;
+    const uint8_t* from = row + static_cast<ptrdiff_t>(axis.start(x)) * kChannels;
+    const int32_t* weights = axis.weights(x);
+    for (int k = 0; k < axis.taps(x); ++k, from += kChannels) {
+      for (int c = 0; c < kChannels; ++c) sum[c] += weights[k] * from[c];
+    }
+    for (int c = 0; c < kChannels; ++c) out[c] = rounded(sum[c]);
+  }
+}
+
+}  // namespace
+
+void FixedWeights::fill(const AxisRequest& request) {
+  range_ = source_range(request);
+  spans_.resize(static_cast<size_t>(request.count));
+  weights_.clear();
+  for (int n = 0; n < request.count; ++n) {
+    one_.make(request, request.first + n);
+    const auto weights = one_.weights();
+    spans_[static_cast<size_t>(request.mirrored ? request.count - 1 - n : n)] = {
+        one_.first() - range_.first, static_cast<int>(weights.size()), weights_.size()};
+    for (const double weight : weights) weights_.push_back(fixed(weight));
+  }
+}
+
+void FixedResampler::begin(const AxisRequest& across, const AxisRequest& down, int channels) {
+  across_.fill(across);
+  down_.fill(down);
+  channels_ = channels;
+  width_ = across.count;
+  row_samples_ = static_cast<size_t>(width_) * static_cast<size_t>(channels);
+  shrinks_ = down.in > down.out;
+  taken_ = given_ = 0;
+  lines_kept_ = 1;
+  // Lines are kept where few belong to a wanted row, and sums where few wanted rows belong to a line.
+  for (int y = 0; y < down_.count() && !shrinks_; ++y) lines_kept_ = std::max(lines_kept_, down_.taps(y));
+  lines_.resize(static_cast<size_t>(lines_kept_) * row_samples_);
+  sums_.resize((shrinks_ ? kSumsKept : 1) * row_samples_);
+}
+
+void FixedResampler::cross(const uint8_t* row, uint8_t* out) const {
+  if (channels_ == 1) return cross_row<1>(across_, row, out);
+  if (channels_ == 3) return cross_row<3>(across_, row, out);
+  cross_row<4>(across_, row, out);
+}
+
+void FixedResampler::shrunk_row(const uint8_t* first, size_t stride_bytes, int y) {
+  for (; taken_ < down_.end(y); ++taken_) {
+    cross(first + stride_bytes * static_cast<size_t>(taken_), line(taken_));
+    for (int wanted = y; wanted < down_.count() && down_.start(wanted) <= taken_; ++wanted) {
+      const int k = taken_ - down_.start(wanted);
+      if (k == 0) std::fill_n(sums(wanted), row_samples_, kHalfSum);
+      if (k < down_.taps(wanted)) add_line(line(taken_), down_.weights(wanted)[k], row_samples_, sums(wanted));
+    }
+  }
+}
+
+void FixedResampler::grown_row(const uint8_t* first, size_t stride_bytes, int y) {
+  taken_ = std::max(taken_, down_.start(y));
+  for (; taken_ < down_.end(y); ++taken_) cross(first + stride_bytes * static_cast<size_t>(taken_), line(taken_));
+  std::fill_n(sums(0), row_samples_, kHalfSum);
+  for (int k = 0; k < down_.taps(y); ++k)
+    add_line(line(down_.start(y) + k), down_.weights(y)[k], row_samples_, sums(0));
+}
+
+void FixedResampler::next_row(const uint8_t* first, size_t stride_bytes, uint8_t* out) {
+  const int y = given_++;
+  shrinks_ ? shrunk_row(first, stride_bytes, y) : grown_row(first, stride_bytes, y);
+  const int32_t* sum = sums(shrinks_ ? y : 0);
+  for (size_t i = 0; i < row_samples_; ++i) out[i] = rounded(sum[i]);
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,78 @@
+// Resampling of pixels of 8 bits by the filters that have negative weights, and by the box: antialiased, bit for bit as
+// Pillow's Image.resize (libImaging/Resample.c). Each channel is resampled by itself, first across, then down. Weights
+// are rounded to 22 fractional bits. Sums are exact in 32 bits: the weights of any such filter have absolute values
+// that add up to less than 1.9, with all rounding, and 1.9 * 255 * 2^22 + 2^21 < 2^31. Both passes round to the
+// nearest value, and cut off what is below 0 or above 255. One thread an object, reused from sample to sample.
+//
+// The operations that have a `filter` must raise their versions when this code gives other bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/media/image/filter.h"
+#include "daemon/media/image/weights.h"
+
+namespace spdld::image {
+
+// The weights of one axis. Wanted pixel i is the sum of weights(i)[k] * source[start(i) + k], k < taps(i), where the
+// source counts from range().first.
+class FixedWeights {
+ public:
+  static constexpr int kFractionBits = 22;
+
+  // Precondition: as of PixelWeights::make().
+  void fill(const AxisRequest& request);
+
+  const SourceRange& range() const { return range_; }
+  int count() const { return static_cast<int>(spans_.size()); }
+  int start(int i) const { return spans_[static_cast<size_t>(i)].start; }
+  int taps(int i) const { return spans_[static_cast<size_t>(i)].taps; }
+  int end(int i) const { return start(i) + taps(i); }
+  const int32_t* weights(int i) const { return weights_.data() + spans_[static_cast<size_t>(i)].first_weight; }
+
+ private:
+  struct Span {
+    int start, taps;
+    size_t first_weight;
+  };
+  SourceRange range_;
+  PixelWeights one_;
+  std::vector<Span> spans_;
+  std::vector<int32_t> weights_;
+};
+
+class FixedResampler {
+ public:
+  // Precondition: `down` is not mirrored.
+  void begin(const AxisRequest& across, const AxisRequest& down, int channels);
+  const SourceRange& across() const { return across_.range(); }
+  const SourceRange& down() const { return down_.range(); }
+
+  // Writes the next wanted row, beginning with the first one: `channels` values of 8 bits for each pixel. `first`: the
+  // source's sample at (across().first, down().first).
+  void next_row(const uint8_t* first, size_t stride_bytes, uint8_t* out);
+
+ private:
+  void shrunk_row(const uint8_t* first, size_t stride_bytes, int y);
+  void grown_row(const uint8_t* first, size_t stride_bytes, int y);
+  void cross(const uint8_t* row, uint8_t* out) const;
+  uint8_t* line(int row) { return lines_.data() + static_cast<size_t>(row % lines_kept_) * row_samples_; }
+  int32_t* sums(int y) { return sums_.data() + static_cast<size_t>(y % kSumsKept) * row_samples_; }
+
+  // A picture that shrinks has at most 2 * 3 + 1 wanted rows to which a source row belongs.
+  static constexpr int kSumsKept = 8;
+
+  FixedWeights across_, down_;
+  int channels_ = 0, width_ = 0;  // of a wanted row
+  size_t row_samples_ = 0;
+  int lines_kept_ = 1;
+  int taken_ = 0, given_ = 0;  // source rows that went through the pass across; wanted rows that were written
+  bool shrinks_ = false;
+  ByteBuffer lines_;           // rows that went through the pass across: the latest few
+  std::vector<int32_t> sums_;  // of the next wanted rows
+};
+
+}  // namespace spdld::image
