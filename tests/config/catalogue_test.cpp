@@ -60,11 +60,11 @@ TEST_CASE("the tables hold together", "[config]") {
     check_parameters(operation.parameters);
   }
   CHECK(names ==
-        std::set<std::string_view>{"decode-image",    "tile",      "resize",  "center-crop", "random-resized-crop",
-                                   "horizontal-flip", "normalize", "convert", "parse-int",   "parse-float",
-                                   "one-hot",         "pad-bytes", "bytes",   "parse-list",  "parse-npy",
-                                   "decode-mask",     "boxes",     "points",  "keep-with",   "raw",
-                                   "raw-int"});
+        std::set<std::string_view>{
+            "decode-image",  "tile",      "resize",     "center-crop", "random-resized-crop", "horizontal-flip",
+            "vertical-flip", "normalize", "convert",    "parse-int",   "parse-float",         "one-hot",
+            "pad-bytes",     "bytes",     "parse-list", "parse-npy",   "decode-mask",         "boxes",
+            "points",        "keep-with", "raw",        "raw-int"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
@@ -124,7 +124,7 @@ TEST_CASE("the help names every operation, source and parameter", "[config]") {
   }
   CHECK(json["operations"][3]["parameters"][1]["default"] == nlohmann::json({0.08, 1.0}));
   CHECK(json["operations"][3]["parameters"][0]["required"] == true);
-  CHECK(json["operations"][5]["out"] == "tensor");
+  CHECK(json["operations"][6]["out"] == "tensor");
   CHECK(json["sources"][0]["fields"] == nlohmann::json({"image", "class", "path"}));
   CHECK_THAT(text, Catch::Contains("\n    fields: image class path\n    extensions: a text; default \"jpg,jpeg\"\n"));
 }

@@ -11,25 +11,14 @@ int crop_start(int side, int wanted) {
   return round_even((side - wanted) / 2.0);
 }
 
-bool cuts(const Pass& pass) { return inside_of(pass) != Box{0, 0, pass.size.width, pass.size.height}; }
-
 class CenterCrop final : public GeometryStep {
  public:
   explicit CenterCrop(const config::OperationSpec& op) : size_(size_of(op)) {}
 
   void apply(const Draws&, Geometry& geometry) const override {
     const Size now = shown(geometry.passes.back());
-    int x = crop_start(now.width, size_.width);
-    const int y = crop_start(now.height, size_.height);
-    // A border that is added now is black, also where an operation before has cut the picture.
-    const bool adds_border = x < 0 || y < 0;
-    if (adds_border && cuts(geometry.passes.back())) {
-      const Box whole{0, 0, now.width, now.height};
-      geometry.passes.push_back({.box = whole, .size = now, .window = whole});
-    }
-    Pass& pass = geometry.passes.back();
-    if (pass.mirrored) x = now.width - x - size_.width;
-    pass.window = {pass.window.x + x, pass.window.y + y, size_.width, size_.height};
+    const int x = crop_start(now.width, size_.width), y = crop_start(now.height, size_.height);
+    crop_box({x, y, size_.width, size_.height}, geometry.passes);
   }
 
  private:

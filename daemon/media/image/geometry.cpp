@@ -18,6 +18,10 @@ Pass untouched(const Size& size) {
 // A pass that only cuts and mirrors its source can be replaced by one that resamples the source itself.
 bool only_cuts(const Pass& pass) { return !resamples(pass) && inside_of(pass) == pass.window; }
 
+bool cuts(const Pass& pass) { return inside_of(pass) != Box{0, 0, pass.size.width, pass.size.height}; }
+
+bool is_turned(const Pass& pass) { return pass.mirrored || pass.flipped; }
+
 Box decoded_part(const Pass& pass) {
   const Box inside = inside_of(pass);
   const auto across = source_range({.in = pass.box.width,
@@ -58,22 +62,39 @@ Size shown(const Pass& pass) { return {pass.window.width, pass.window.height}; }
 
 Box in_source(const Pass& pass, const Box& box) {
   const int x = pass.mirrored ? pass.window.width - box.x - box.width : box.x;
-  return {pass.box.x + pass.window.x + x, pass.box.y + pass.window.y + box.y, box.width, box.height};
+  const int y = pass.flipped ? pass.window.height - box.y - box.height : box.y;
+  return {pass.box.x + pass.window.x + x, pass.box.y + pass.window.y + y, box.width, box.height};
+}
+
+void crop_box(const Box& box, std::vector<Pass>& passes) {
+  const Size now = shown(passes.back());
+  const bool adds_border = box.x < 0 || box.y < 0 || box.x + box.width > now.width || box.y + box.height > now.height;
+  // A border that is added now is black, also where an operation before has cut the picture.
+  if (adds_border && cuts(passes.back())) passes.push_back(untouched(now));
+  Pass& pass = passes.back();
+  const int x = pass.mirrored ? now.width - box.x - box.width : box.x;
+  const int y = pass.flipped ? now.height - box.y - box.height : box.y;
+  pass.window = {pass.window.x + x, pass.window.y + y, box.width, box.height};
 }
 
 void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes) {
   Pass& last = passes.back();
   const Box whole{0, 0, size.width, size.height};
-  if (only_cuts(last)) {
+  // The other filters have ties, which fall to the same side before and behind a mirror.
+  if (only_cuts(last) && (how.filter == Filter::kBilinear || !is_turned(last))) {
     last = {.box = in_source(last, box),
             .size = size,
             .window = whole,
             .mirrored = last.mirrored,
             .antialias = how.antialias,
             .mirrored_before = last.mirrored,
-            .filter = how.filter};
+            .filter = how.filter,
+            .flipped = last.flipped,
+            .flipped_before = last.flipped};
   } else {
-    passes.push_back({.box = box, .size = size, .window = whole, .antialias = how.antialias, .filter = how.filter});
+    Box source = box;
+    if (only_cuts(last)) crop_box(box, passes), source.x = source.y = 0;
+    passes.push_back({.box = source, .size = size, .window = whole, .antialias = how.antialias, .filter = how.filter});
   }
 }
 

@@ -15,8 +15,8 @@
 
 namespace spdld::image {
 
-// `box` of the source is resampled to `size`; its part `window` is kept, then mirrored or not. A window may reach
-// outside of `size`: pixels there are black (a center-crop of a smaller picture).
+// `box` of the source is resampled to `size`; its part `window` is kept, then mirrored and flipped or not. A window may
+// reach outside of `size`: pixels there are black (a center-crop of a smaller picture).
 struct Pass {
   Box box;
   Size size;
@@ -27,6 +27,7 @@ struct Pass {
   // the same; nearest ones, of masks, are not.
   bool mirrored_before = false;
   Filter filter = Filter::kBilinear;
+  bool flipped = false, flipped_before = false;  // top and bottom, as `mirrored` is left and right
 };
 
 // How an operation resamples.
@@ -72,6 +73,8 @@ int round_even(double value);
 Size shown(const Pass& pass);
 // `box` of what the pass shows, in the pass's source. Precondition: the pass only cuts and mirrors.
 Box in_source(const Pass& pass, const Box& box);
+// Cuts `box` out of what the last pass shows; what lies outside of that is black.
+void crop_box(const Box& box, std::vector<Pass>& passes);
 // Resamples `box` of what the last pass shows.
 void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes);
 

@@ -62,7 +62,7 @@ namespace {
 
 using Memory = Scratch::Inside;
 
-// Runs one pass and gives its rows to sink(first_row, rows, RowsView), in order, each exactly once; in planes only
+// Runs one pass and gives its rows to sink(first_row, rows, RowsView), in any order, each exactly once; in planes only
 // where `planar` asks for them.
 template <typename Sink>
 class PassRun {
@@ -86,7 +86,7 @@ class PassRun {
 
   void run() {
     if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
-    for (int y = 0; y < top_; ++y) sink_(y, 1, padded_row());
+    for (int y = 0; y < top_; ++y) give(y, 1, padded_row());
     if (!is_bilinear(pass_)) {
       resample_filtered();
     } else if (source_.planes == nullptr && resamples(pass_) && !source_.has_kernels()) {
@@ -98,19 +98,26 @@ class PassRun {
     }
     if (!padded_) return;
     std::memset(memory_.padded.data(), 0, width_bytes_);
-    for (int y = top_ + inside_.height; y < pass_.window.height; ++y) sink_(y, 1, padded_row());
+    for (int y = top_ + inside_.height; y < pass_.window.height; ++y) give(y, 1, padded_row());
   }
 
  private:
   RowsView padded_row() const { return {memory_.padded.data(), 0, 0}; }
 
+  // Rows of the window before it is flipped, from its row `first`.
+  void give(int first, int rows, const RowsView& view) {
+    if (!pass_.flipped) return sink_(first, rows, view);
+    RowsView row = view;
+    for (int y = 0; y < rows; ++y, row.first += view.stride_bytes) sink_(pass_.window.height - 1 - first - y, 1, row);
+  }
+
   // Rows of the inside, from its row `first`.
   void emit(int first, int rows, const RowsView& rgb) {
-    if (!padded_) return sink_(top_ + first, rows, rgb);
+    if (!padded_) return give(top_ + first, rows, rgb);
     const uint8_t* row = rgb.first;
     for (int y = 0; y < rows; ++y, row += rgb.stride_bytes) {
       std::memcpy(memory_.padded.data() + left_bytes_, row, static_cast<size_t>(inside_.width) * pixel_bytes_);
-      sink_(top_ + first + y, 1, padded_row());
+      give(top_ + first + y, 1, padded_row());
     }
   }
 
@@ -309,6 +316,12 @@ Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteB
   return {source.format, nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
 }
 
+// Whether the first pass that resamples has another filter than the kernels'.
+bool takes_rows(const std::vector<Pass>& passes) {
+  const auto first = std::find_if(passes.begin(), passes.end(), resamples);
+  return first != passes.end() && !is_bilinear(*first);
+}
+
 // The same pixels in rows, for a first pass whose filter takes no planes. Luma is a row of grey as it lies.
 Source rows_of(const Source& source, const Box& needed, Memory& memory) {
   const PlanesView& planes = *source.planes;
@@ -321,8 +334,7 @@ Source rows_of(const Source& source, const Box& needed, Memory& memory) {
 
 void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
   const size_t last = geometry.passes.size() - 1;
-  if (source.planes != nullptr && !is_bilinear(geometry.passes.front()))
-    source = rows_of(source, geometry.decoded, memory);
+  if (source.planes != nullptr && takes_rows(geometry.passes)) source = rows_of(source, geometry.decoded, memory);
   for (size_t i = 0; i < last; ++i) source = run_between(source, geometry.passes[i], memory, memory.pictures[i % 2]);
   auto sink = [&](int first, int rows, const RowsView& rgb) { write_rows(format, rgb, first, rows, out); };
   PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();

@@ -49,7 +49,9 @@ struct Side {
 };
 
 Side side_of(const Pass& pass, bool across) {
-  if (!across) return {pass.box.y, pass.box.height, pass.size.height, pass.window.y, pass.window.height, false, false};
+  if (!across)
+    return {pass.box.y,         pass.box.height, pass.size.height,   pass.window.y,
+            pass.window.height, pass.flipped,    pass.flipped_before};
   return {pass.box.x,        pass.box.width, pass.size.width,     pass.window.x,
           pass.window.width, pass.mirrored,  pass.mirrored_before};
 }

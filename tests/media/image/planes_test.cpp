@@ -130,6 +130,8 @@ TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for b
         test::program_of(R"({ op = "random-resized-crop", size = 64)" + by + R"(, { op = "horizontal-flip" })"));
     made.push_back(
         test::program_of(R"({ op = "resize", size = [70, 131])" + by + R"(, { op = "center-crop", size = 50 })"));
+    made.push_back(
+        test::program_of(R"({ op = "vertical-flip", p = 1 }, { op = "random-resized-crop", size = 20)" + by));
     made.push_back(test::program_of(R"({ op = "random-resized-crop", size = 20, scale = [0.01, 0.1])" + by));
     return made;
   }();

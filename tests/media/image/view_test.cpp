@@ -150,6 +150,41 @@ TEST_CASE("boxes move as torchvision's steps move them", "[view]") {
   }
 }
 
+// The same steps, of rows.
+std::string turned_texts_of(const std::vector<Step>& steps) {
+  std::string text;
+  for (const Step& step : steps) {
+    if (step.what == Step::What::kFlip) {
+      text += "{ op = \"vertical-flip\", p = 1 }, ";
+      continue;
+    }
+    text += std::string("{ op = \"") + (step.what == Step::What::kCrop ? "center-crop" : "resize") + "\", size = [" +
+            std::to_string(step.width) + ", 8] }, ";
+  }
+  return text + "{ op = \"resize\", size = [12, 8] }";
+}
+
+TEST_CASE("rows of flipped pictures are as columns of mirrored ones", "[view]") {
+  std::mt19937 random(8);
+  std::uniform_real_distribution<float> anywhere(-20, 120);
+  for (int round = 0; round < 300; ++round) {
+    const int side = 1 + static_cast<int>(random() % 90);
+    const std::vector<Step> steps = random_steps(random, true, side);
+    const Geometry across = resolved(texts_of(steps), {side, 8}), down = resolved(turned_texts_of(steps), {8, side});
+    std::vector<int32_t> columns, rows;
+    image::nearest(across.passes, true, columns);
+    image::nearest(down.passes, false, rows);
+    INFO(turned_texts_of(steps) << " of " << side);
+    REQUIRE(columns == rows);
+    float x1 = anywhere(random), x2 = anywhere(random);
+    if (x2 < x1) std::swap(x1, x2);
+    const Corners wide = image::seen(across.passes, {x1, 2, x2, 3}), high = image::seen(down.passes, {2, x1, 3, x2});
+    REQUIRE((wide.x1 == high.y1 && wide.x2 == high.y2 && wide.y1 == high.x1 && wide.y2 == high.x2));
+    const image::SeenPoint left = image::seen(across.passes, x1, 2), top = image::seen(down.passes, 2, x1);
+    REQUIRE((left.x == top.y && left.y == top.x && left.is_inside == top.is_inside));
+  }
+}
+
 TEST_CASE("a box outside of the picture has no area, however far away it is", "[view]") {
   const auto geometry =
       resolved("{ op = \"center-crop\", size = [8, 40] }, { op = \"resize\", size = [16, 20] }", {20, 8});
