@@ -105,7 +105,8 @@ std::string bind_view_list(Signature& signature, Signature list) {
 
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
   if (!signature.is_fixed())
-    return "has pictures whose size is not fixed: add center-crop, random-resized-crop, or a resize with two numbers";
+    return "has pictures whose size is not fixed: add center-crop, random-crop, random-resized-crop, or a resize with "
+           "two numbers";
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
   const Dimension channels = signature.channels;
   const bool planes = layout_named(spec.text("layout")) == Layout::kNchw;

@@ -59,12 +59,12 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(operation.bind != nullptr);
     check_parameters(operation.parameters);
   }
-  CHECK(names ==
-        std::set<std::string_view>{
-            "decode-image",  "tile",      "resize",     "center-crop", "random-resized-crop", "horizontal-flip",
-            "vertical-flip", "normalize", "convert",    "parse-int",   "parse-float",         "one-hot",
-            "pad-bytes",     "bytes",     "parse-list", "parse-npy",   "decode-mask",         "boxes",
-            "points",        "keep-with", "raw",        "raw-int"});
+  CHECK(names == std::set<std::string_view>{
+                     "decode-image",    "tile",          "resize",      "center-crop", "random-resized-crop",
+                     "horizontal-flip", "vertical-flip", "random-crop", "normalize",   "convert",
+                     "parse-int",       "parse-float",   "one-hot",     "pad-bytes",   "bytes",
+                     "parse-list",      "parse-npy",     "decode-mask", "boxes",       "points",
+                     "keep-with",       "raw",           "raw-int"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
@@ -122,9 +122,9 @@ TEST_CASE("the help names every operation, source and parameter", "[config]") {
       CHECK(text.find("\n    " + std::string(parameter.name) + ": ", at) != std::string::npos);
     }
   }
-  CHECK(json["operations"][3]["parameters"][1]["default"] == nlohmann::json({0.08, 1.0}));
-  CHECK(json["operations"][3]["parameters"][0]["required"] == true);
-  CHECK(json["operations"][6]["out"] == "tensor");
+  CHECK(json["operations"][4]["parameters"][1]["default"] == nlohmann::json({0.08, 1.0}));
+  CHECK(json["operations"][4]["parameters"][0]["required"] == true);
+  CHECK(json["operations"][7]["out"] == "tensor");
   CHECK(json["sources"][0]["fields"] == nlohmann::json({"image", "class", "path"}));
   CHECK_THAT(text, Catch::Contains("\n    fields: image class path\n    extensions: a text; default \"jpg,jpeg\"\n"));
 }

@@ -14,7 +14,7 @@
 // tensor has the same values as the uint8 tensor. The program itself is constant once its operations were added: any
 // thread.
 //
-// random-resized-crop and the flips draw from the stream that their `draw` names, by default from a stream named
+// The random crops and the flips draw from the stream that their `draw` names, by default from a stream named
 // as the operation. So two outputs of a sample share a crop unless they name different draws.
 #pragma once
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "daemon/media/image/image_decoder.h"
+#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/allocations.h"
 #include "tests/support/image_programs.h"
 #include "tests/support/jpeg_maker.h"
@@ -151,6 +153,31 @@ TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for b
   }
 }
 
+TEST_CASE("another filter needs no more of the planes than a decoder gives for its box", "[transform]") {
+  const auto program = test::program_of(
+      R"({ op = "random-resized-crop", size = 40, filter = "lanczos", scale = [0.02, 0.3] }, { op = "vertical-flip" })");
+  const auto decoder = image::make_jpeg_decoder();
+  for (const PlanesKind& kind : kPlanesKinds) {
+    const auto jpeg = jpeg_of(kind, {301, 247}, 8);
+    const PixelRows rows = full_rows(jpeg);
+    for (uint64_t sample = 0; sample < 20; ++sample) {
+      const Draws draws{3, 1, sample};
+      image::Geometry geometry;
+      image::Scratch scratch;
+      std::vector<uint8_t> tensor(program.tensor().bytes());
+      const auto size = decoder->open(jpeg, true);
+      program.resolve(*size, draws, geometry);
+      test::PlanesMemory memory(*decoder->planes(), sample % 2 == 0 ? 0x00 : 0xFF);
+      PlanesView view;
+      REQUIRE(decoder->decode_planes(geometry.decoded, memory.data()));
+      REQUIRE(view_planes(memory.data(), memory.size(), view));
+      program.render(view, geometry, scratch, tensor.data());
+      CAPTURE(kind.grey, static_cast<int>(kind.subsampling), sample);
+      REQUIRE(tensor == test::render(program, rows, draws).tensor);
+    }
+  }
+}
+
 TEST_CASE("planes of tiny pictures are upsampled as libjpeg does it, up to the border", "[transform]") {
   const auto program = test::program_of(R"({ op = "resize", size = [23, 29], antialias = false })");
   for (const PlanesKind& kind : kPlanesKinds) {
@@ -220,8 +247,10 @@ TEST_CASE("planes of one colour stay it", "[transform]") {
 }
 
 TEST_CASE("rendering from planes allocates nothing once its memory has grown", "[transform]") {
-  const auto program = test::program_of(
-      R"({ op = "random-resized-crop", size = 96 }, { op = "resize", size = [50, 48] }, { op = "horizontal-flip" },
+  const std::string filter = GENERATE(as<std::string>(), "bilinear", "lanczos", "nearest");
+  const auto program =
+      test::program_of(R"({ op = "random-resized-crop", size = 96, filter = ")" + filter +
+                       R"(" }, { op = "resize", size = [50, 48] }, { op = "horizontal-flip" }, { op = "vertical-flip" },
          { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" })");
   image::Scratch scratch;
   image::Geometry geometry;
