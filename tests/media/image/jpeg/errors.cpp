@@ -60,6 +60,8 @@ TEST_CASE("what is no picture is named", "[decode]") {
   CHECK_THAT(refusal(*decoder, {}), Contains("empty"));
   CHECK_THAT(refusal(*decoder, bytes_of("PK\x03\x04...")), Contains("ZIP"));
   CHECK_THAT(refusal(*decoder, bytes_of("hello, this is text\n")), Contains("text"));
+  CHECK_THAT(refusal(*decoder, bytes_of("BM is how this text of many words begins\n")),
+             Contains("no picture but text"));
   CHECK_THAT(refusal(*decoder, bytes_of("<!doctype html>")), Contains("HTML"));
   CHECK_THAT(refusal(*decoder, Bytes(100, 0)), Contains("zeros"));
   CHECK_THAT(refusal(*decoder, {0xFF, 0xD8}), Contains("no picture"));
