@@ -20,4 +20,30 @@ PictureSize shorter_side_size(const PictureSize& picture, int64_t shorter) {
   return {shorter, longer(picture.width, picture.height)};
 }
 
+namespace {
+
+// The picture's size with another length of its longer side: the shorter one follows, rounded down.
+PictureSize longer_side_size(const PictureSize& picture, int64_t longer) {
+  const auto shorter = [longer](int64_t short_side, int64_t long_side) {
+    return std::max<int64_t>(longer * short_side / long_side, 1);
+  };
+  if (picture.width <= picture.height) return {longer, shorter(picture.width, picture.height)};
+  return {shorter(picture.height, picture.width), longer};
+}
+
+}  // namespace
+
+ResizeRule::ResizeRule(const OperationSpec& resize) : size_(picture_size(resize)), is_exact_(!has_one_number(resize)) {
+  if (resize.parameters.contains("side")) is_longer_ = resize.text("side") == "longer";
+  if (resize.parameters.contains("max_size")) longest_ = resize.integer("max_size");
+}
+
+PictureSize ResizeRule::size_for(const PictureSize& picture) const {
+  if (is_exact_) return size_;
+  if (is_longer_) return longer_side_size(picture, size_.width);
+  const PictureSize size = shorter_side_size(picture, size_.width);
+  const bool is_too_long = longest_ > 0 && std::max(size.width, size.height) > longest_;
+  return is_too_long ? longer_side_size(size, longest_) : size;
+}
+
 }  // namespace spdld::config

@@ -22,4 +22,21 @@ bool has_one_number(const OperationSpec& spec);
 inline constexpr int64_t kLongestSideMax = 65'500;  // the longest side a JPEG decoder takes
 PictureSize shorter_side_size(const PictureSize& picture, int64_t shorter);
 
+// How `resize` makes a size of a picture's own size.
+class ResizeRule {
+ public:
+  // Of `size`, `side` and `max_size`. Parameters that have their default need not be there.
+  explicit ResizeRule(const OperationSpec& resize);
+
+  bool is_exact() const { return is_exact_; }  // the size is the same for all pictures
+  // Neither side is less than 1.
+  PictureSize size_for(const PictureSize& picture) const;
+
+ private:
+  PictureSize size_;
+  bool is_exact_;
+  bool is_longer_ = false;  // the longer side gets the size, not the shorter one
+  int64_t longest_ = 0;     // the most that the longer side may get; 0: unbounded
+};
+
 }  // namespace spdld::config

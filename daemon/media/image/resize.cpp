@@ -6,26 +6,19 @@
 namespace spdld::image {
 namespace {
 
-// To a size, or so that the shorter side has a length.
 class Resize final : public GeometryStep {
  public:
-  explicit Resize(const config::OperationSpec& op)
-      : size_(size_of(op)), is_shorter_(config::has_one_number(op)), how_(resampling_of(op)) {}
+  explicit Resize(const config::OperationSpec& op) : rule_(op), how_(resampling_of(op)) {}
 
   void apply(const Draws&, Geometry& geometry) const override {
     const Size now = shown(geometry.passes.back());
-    const Size size = is_shorter_ ? follow_shorter(now) : size_;
+    const config::PictureSize wanted = rule_.size_for({now.height, now.width});
+    const Size size{static_cast<int>(wanted.width), static_cast<int>(wanted.height)};
     if (size != now) resize_box({0, 0, now.width, now.height}, size, how_, geometry.passes);
   }
 
  private:
-  Size follow_shorter(const Size& now) const {
-    const config::PictureSize size = config::shorter_side_size({now.height, now.width}, size_.width);
-    return {static_cast<int>(size.width), static_cast<int>(size.height)};
-  }
-
-  Size size_;
-  bool is_shorter_;
+  config::ResizeRule rule_;
   Resampling how_;
 };
 

@@ -119,6 +119,20 @@ TEST_CASE("lanczos and box are always antialiased", "[transform]") {
   for (const std::string name : {"bilinear", "nearest", "bicubic"}) CHECK(complaint(resize + name + "\" }").empty());
 }
 
+TEST_CASE("a side and a bound stand beside one number alone", "[transform]") {
+  const auto of = [](const std::string& rest) {
+    return complaint("{ op = \"resize\", " + rest + " }, { op = \"center-crop\", size = 8 }");
+  };
+  CHECK_THAT(of("size = [8, 9], side = \"longer\""), Catch::Contains("a size of one number alone"));
+  CHECK_THAT(of("size = [8, 9], max_size = 20"), Catch::Contains("a size of one number alone"));
+  CHECK_THAT(of("size = 8, side = \"longer\", max_size = 20"), Catch::Contains("can't stand beside"));
+  CHECK_THAT(of("size = 8, max_size = 8"), Catch::Contains("must be more than size"));
+  CHECK(of("size = 8, max_size = 9").empty());
+  const auto plain =
+      test::output_of("{ op = \"resize\", size = 8, side = \"shorter\" }, { op = \"center-crop\", size = 8 }");
+  CHECK(plain.ops[1].parameters.size() == 2);  // as before there were filters, sides and bounds
+}
+
 TEST_CASE("a filter that is the default leaves the spec as it was", "[transform]") {
   const std::string plain = "{ op = \"resize\", size = [8, 8]";
   CHECK_FALSE(test::output_of(plain + " }").ops[1].parameters.contains("filter"));

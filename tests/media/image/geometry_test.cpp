@@ -39,6 +39,36 @@ TEST_CASE("the shorter side's size is torchvision's", "[transform]") {
   CHECK(shorter({65000, 1}, 256) == Size{config::kLongestSideMax, 256});
 }
 
+Size resized(const Size& picture, const std::string& parameters) {
+  const auto resize = test::output_of("{ op = \"resize\", " + parameters + " }, { op = \"center-crop\", size = 8 }");
+  const auto size = config::ResizeRule(resize.ops[1]).size_for({picture.height, picture.width});
+  return {static_cast<int>(size.width), static_cast<int>(size.height)};
+}
+
+// The sizes of torchvision's Resize(size, max_size = ...).
+TEST_CASE("a bound of the longer side makes the shorter one shorter", "[transform]") {
+  CHECK(resized({500, 375}, "size = 256, max_size = 300") == Size{300, 225});
+  CHECK(resized({375, 500}, "size = 256, max_size = 300") == Size{225, 300});
+  CHECK(resized({500, 375}, "size = 256, max_size = 341") == Size{341, 256});
+  CHECK(resized({500, 375}, "size = 256, max_size = 340") == Size{340, 255});
+  CHECK(resized({640, 427}, "size = 800, max_size = 1333") == Size{1199, 800});
+  CHECK(resized({640, 300}, "size = 800, max_size = 1333") == Size{1333, 625});
+  CHECK(resized({3, 16384}, "size = 8, max_size = 9") == Size{1, 9});
+  CHECK(resized({500, 375}, "size = 256, max_size = 0") == Size{341, 256});
+}
+
+TEST_CASE("the longer side gets the size, and the shorter one follows", "[transform]") {
+  CHECK(resized({500, 375}, "size = 256, side = \"longer\"") == Size{256, 192});
+  CHECK(resized({333, 1000}, "size = 100, side = \"longer\"") == Size{33, 100});
+  CHECK(resized({100, 100}, "size = 7, side = \"longer\"") == Size{7, 7});
+  CHECK(resized({1, 60000}, "size = 256, side = \"longer\"") == Size{1, 256});
+  CHECK(resized({100, 50}, "size = [7, 9]") == Size{9, 7});
+  const auto rendered = render(program_of("{ op = \"resize\", size = 30, side = \"longer\" }, "
+                                          "{ op = \"center-crop\", size = [15, 30] }"),
+                               noise({60, 31}, 3));
+  CHECK(rendered.geometry.passes.front().size == Size{30, 15});
+}
+
 TEST_CASE("center-crop rounds its place to even and fills up with black", "[transform]") {
   CHECK(resolved("{ op = \"center-crop\", size = 4 }", {9, 7}).decoded == Box{2, 2, 4, 4});   // 2.5, 1.5
   CHECK(resolved("{ op = \"center-crop\", size = 4 }", {11, 8}).decoded == Box{4, 2, 4, 4});  // 3.5
