@@ -59,12 +59,45 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(operation.bind != nullptr);
     check_parameters(operation.parameters);
   }
-  CHECK(names == std::set<std::string_view>{
-                     "decode-image",    "tile",          "resize",      "center-crop", "random-resized-crop",
-                     "horizontal-flip", "vertical-flip", "random-crop", "normalize",   "convert",
-                     "parse-int",       "parse-float",   "one-hot",     "pad-bytes",   "bytes",
-                     "parse-list",      "parse-npy",     "decode-mask", "boxes",       "points",
-                     "keep-with",       "raw",           "raw-int"});
+  CHECK(names == std::set<std::string_view>{"decode-image",
+                                            "tile",
+                                            "resize",
+                                            "center-crop",
+                                            "random-resized-crop",
+                                            "horizontal-flip",
+                                            "vertical-flip",
+                                            "random-crop",
+                                            "normalize",
+                                            "convert",
+                                            "parse-int",
+                                            "parse-float",
+                                            "one-hot",
+                                            "pad-bytes",
+                                            "bytes",
+                                            "parse-list",
+                                            "parse-npy",
+                                            "decode-mask",
+                                            "boxes",
+                                            "points",
+                                            "keep-with",
+                                            "raw",
+                                            "raw-int",
+                                            "color-jitter",
+                                            "brightness",
+                                            "contrast",
+                                            "saturation",
+                                            "hue",
+                                            "gamma",
+                                            "grayscale",
+                                            "channel-permutation",
+                                            "posterize",
+                                            "solarize",
+                                            "equalize",
+                                            "autocontrast",
+                                            "invert",
+                                            "sharpness",
+                                            "gaussian-blur",
+                                            "gaussian-noise"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
@@ -124,7 +157,7 @@ TEST_CASE("the help names every operation, source and parameter", "[config]") {
   }
   CHECK(json["operations"][4]["parameters"][1]["default"] == nlohmann::json({0.08, 1.0}));
   CHECK(json["operations"][4]["parameters"][0]["required"] == true);
-  CHECK(json["operations"][7]["out"] == "tensor");
+  CHECK(json["operations"][7]["out"] == "image");
   CHECK(json["sources"][0]["fields"] == nlohmann::json({"image", "class", "path"}));
   CHECK_THAT(text, Catch::Contains("\n    fields: image class path\n    extensions: a text; default \"jpg,jpeg\"\n"));
 }

@@ -46,6 +46,20 @@ TEST_CASE("a chain gives what its last operation gives", "[config]") {
   CHECK(follow({}, integer()).error.empty());
 }
 
+TEST_CASE("colours are changed in pictures of 8 bits without alpha", "[config]") {
+  const auto rgba = follow_bytes({op("decode-image", {{"colours", std::string("rgba")}}), crop(8), op("equalize")});
+  CHECK(rgba.at == 2);
+  CHECK(rgba.error.find("these have alpha") != std::string::npos);
+  const auto deep = follow_bytes({op("decode-image", {{"bits", int64_t{16}}}), crop(8), op("color-jitter")});
+  CHECK(deep.at == 2);
+  CHECK(deep.error.find("these have 16") != std::string::npos);
+  const auto grey =
+      follow_bytes({op("decode-image"), op("grayscale", {{"channels", int64_t{1}}}), crop(8), op("convert")});
+  CHECK(grey.error.empty());
+  CHECK(grey.end() == tensor(DType::kUint8, {8, 8, 1}));
+  CHECK(follow_bytes({op("decode-image"), op("grayscale"), crop(8), op("convert")}).end().shape().back() == 3);
+}
+
 TEST_CASE("a dimension is fixed, bounded or ragged", "[config]") {
   CHECK(Dimension(5).is_fixed());
   CHECK(Dimension(5).value() == 5);

@@ -16,7 +16,7 @@ Pass untouched(const Size& size) {
 }
 
 // A pass that only cuts and mirrors its source can be replaced by one that resamples the source itself.
-bool only_cuts(const Pass& pass) { return !resamples(pass) && inside_of(pass) == pass.window; }
+bool only_cuts(const Pass& pass) { return !pass.coloured && !resamples(pass) && inside_of(pass) == pass.window; }
 
 bool cuts(const Pass& pass) { return inside_of(pass) != Box{0, 0, pass.size.width, pass.size.height}; }
 
@@ -66,8 +66,13 @@ Box in_source(const Pass& pass, const Box& box) {
   return {pass.box.x + pass.window.x + x, pass.box.y + pass.window.y + y, box.width, box.height};
 }
 
+Pass& pass_to_cut(std::vector<Pass>& passes) {
+  if (passes.back().coloured) passes.push_back(untouched(shown(passes.back())));
+  return passes.back();
+}
+
 void crop_box(const Box& box, std::vector<Pass>& passes) {
-  const Size now = shown(passes.back());
+  const Size now = shown(pass_to_cut(passes));
   const bool adds_border = box.x < 0 || box.y < 0 || box.x + box.width > now.width || box.y + box.height > now.height;
   // A border that is added now is black, also where an operation before has cut the picture.
   if (adds_border && cuts(passes.back())) passes.push_back(untouched(now));
@@ -125,6 +130,7 @@ Box inside_of(const Pass& pass) {
 
 void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws, Geometry& geometry) {
   geometry.passes.clear();
+  geometry.adjustments.clear();
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};
   geometry.reduction = 1;

@@ -11,6 +11,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/random.h"
 #include "daemon/base/row_part.h"
+#include "daemon/media/image/adjustment.h"
 #include "daemon/media/image/filter.h"
 
 namespace spdld::image {
@@ -28,6 +29,9 @@ struct Pass {
   bool mirrored_before = false;
   Filter filter = Filter::kBilinear;
   bool flipped = false, flipped_before = false;  // top and bottom, as `mirrored` is left and right
+  // Colours are adjusted behind it: no later step but a mirror or a flip may change it, since pixels outside of its
+  // window and the order of resampling and adjusting would then matter.
+  bool coloured = false;
 };
 
 // How an operation resamples.
@@ -43,9 +47,10 @@ struct Geometry {
   // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
   // with `fast`). The planes need to cover only `decoded`.
   int reduction = 1;
-  RowPart part;              // of the picture, which the row is; set before the steps are applied
-  bool has_its_part = true;  // false: the picture has another size than when its parts were counted
-  Box drawn;                 // box in the picture of a random-resized-crop before any resize; else all of it
+  RowPart part;                         // of the picture, which the row is; set before the steps are applied
+  bool has_its_part = true;             // false: the picture has another size than when its parts were counted
+  std::vector<Adjustment> adjustments;  // in order, each behind its pass
+  Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
 };
 
 // One operation between decode-image and the tensor.
@@ -75,6 +80,8 @@ Size shown(const Pass& pass);
 Box in_source(const Pass& pass, const Box& box);
 // Cuts `box` out of what the last pass shows; what lies outside of that is black.
 void crop_box(const Box& box, std::vector<Pass>& passes);
+// The pass that a cut changes: the last one, or a new one behind it where that one is coloured.
+Pass& pass_to_cut(std::vector<Pass>& passes);
 // Resamples `box` of what the last pass shows.
 void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes);
 

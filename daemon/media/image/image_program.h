@@ -14,6 +14,9 @@
 // tensor has the same values as the uint8 tensor. The program itself is constant once its operations were added: any
 // thread.
 //
+// Operations on colours adjust the rounded picture that a pass shows (adjustment.h): it then lies in scratch as a
+// whole. Without a drawn adjustment nothing is done for them.
+//
 // The random crops and the flips draw from the stream that their `draw` names, by default from a stream named
 // as the operation. So two outputs of a sample share a crop unless they name different draws.
 #pragma once
@@ -45,8 +48,9 @@ class Scratch {
 
 class ImageProgram {
  public:
-  // `fast`: geometry.reduction may be more than 1.
-  explicit ImageProgram(bool fast) : fast_(fast) {}
+  // `fast`: geometry.reduction may be more than 1. `decoded`: of the pixels that the first pass gives; operations on
+  // colours may change them before the tensor.
+  explicit ImageProgram(bool fast, const PixelFormat& decoded = {}) : fast_(fast), decoded_(decoded) {}
 
   // The next operation; the last one is end().
   void add(std::unique_ptr<const GeometryStep> step) { steps_.push_back(std::move(step)); }
@@ -58,17 +62,18 @@ class ImageProgram {
 
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
-  // `rows` covers geometry.decoded (or more), of pixels of format().pixels; `out` has tensor_bytes() bytes, aligned to
-  // the dtype at least.
+  // `rows` covers geometry.decoded (or more), of pixels of the decoded format; `out` has tensor_bytes() bytes, aligned
+  // to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
   // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
   // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal
   // the other render()'s within rounding. From reduced planes the pixels are close to these. Precondition:
-  // format().pixels are RGB or grey of 8 bits; luma alone is taken for grey.
+  // the decoded pixels are RGB or grey of 8 bits; luma alone is taken for grey.
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
 
  private:
   bool fast_;
+  PixelFormat decoded_;
   GeometrySteps steps_;
   TensorFormat format_;
 };

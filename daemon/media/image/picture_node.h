@@ -39,7 +39,7 @@ struct PictureWork {
 
 class PictureNode final : public media::Node {
  public:
-  explicit PictureNode(const DecodeWay& way) : way_(way), program_(way.fast), form_(way) {}
+  explicit PictureNode(const DecodeWay& way) : way_(way), program_(way.fast, way.pixels.format()), form_(way) {}
 
   // The next operation, and the last one. Without an end the tensor is uint8 NHWC of no size.
   void add(std::unique_ptr<const GeometryStep> step) { program_.add(std::move(step)); }

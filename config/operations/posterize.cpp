@@ -1,0 +1,15 @@
+#include "config/operations/colour.h"
+#include "config/operations/types.h"
+
+namespace spdld::config::ops {
+
+OperationType posterize() {
+  const Parameter bits{.name = "bits",
+                       .type = ParameterType::kInteger,
+                       .help = "how many of each value's upper bits are kept",
+                       .min = 0,
+                       .max = 8};
+  return colour_operation("posterize", "Keep some bits of each value, as torchvision's RandomPosterize.", {bits}, 0.5);
+}
+
+}  // namespace spdld::config::ops

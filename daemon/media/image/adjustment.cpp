@@ -1,0 +1,207 @@
+#include "daemon/media/image/adjustment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/media/image/adjust_pixels.h"
+
+namespace spdld::image {
+namespace {
+
+constexpr float kWhitest = 255;
+
+uint8_t clamped(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, kWhitest)); }
+
+template <typename Function>
+ValueTable table_of(Function function) {
+  ValueTable table;
+  for (size_t i = 0; i < table.size(); ++i) table[i] = function(static_cast<int>(i));
+  return table;
+}
+
+ValueTable brightness_table(float factor) {
+  return table_of([=](int value) { return clamped(static_cast<float>(value) * factor); });
+}
+
+ValueTable contrast_table(float factor, float rest, float mean) {
+  return table_of([=](int value) { return clamped(static_cast<float>(value) * factor + rest * mean); });
+}
+
+ValueTable gamma_table(float exponent, float gain) {
+  return table_of([=](int value) {
+    const float power = std::pow(static_cast<float>(value) * (1 / kWhitest), exponent);
+    return static_cast<uint8_t>(std::clamp(power * gain, 0.0F, 1.0F) * 255.999F);
+  });
+}
+
+ValueTable posterize_table(int bits) {
+  return table_of([=](int value) { return static_cast<uint8_t>(value & (0xFF00 >> bits)); });
+}
+
+ValueTable solarize_table(double threshold) {
+  return table_of([=](int value) { return static_cast<uint8_t>(value >= threshold ? 255 - value : value); });
+}
+
+// Pillow's way: the part of the pixels that are darker, where the pixels of the lightest colour do not count.
+ValueTable equalize_table(const Histogram& counts) {
+  uint64_t pixels = 0;
+  uint32_t lightest = 0;
+  for (const uint32_t count : counts) {
+    pixels += count;
+    if (count != 0) lightest = count;
+  }
+  const uint64_t step = (pixels - lightest) / 255;
+  if (step == 0) return table_of([](int value) { return static_cast<uint8_t>(value); });
+  uint64_t darker = 0;
+  return table_of([&](int value) {
+    const uint64_t to = value == 0 ? 0 : std::min<uint64_t>((darker + step / 2) / step, 255);
+    darker += counts[static_cast<size_t>(value)];
+    return static_cast<uint8_t>(to);
+  });
+}
+
+ValueTable autocontrast_table(const Histogram& counts) {
+  const auto occurs = [](uint32_t count) { return count != 0; };
+  const auto first = std::find_if(counts.begin(), counts.end(), occurs) - counts.begin();
+  const auto after = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), occurs);
+  auto least = static_cast<float>(first);
+  float scale = (static_cast<float>(after - 1) - least) * (1 / kWhitest);
+  if (scale == 0) least = 0, scale = 1;
+  return table_of([=](int value) { return clamped((static_cast<float>(value) - least) / scale); });
+}
+
+}  // namespace
+
+// Changes of single values wait in one table until something else needs the pixels.
+struct Adjuster::Inside {
+  void run(const Adjustment& adjustment, AdjustedPicture& picture);
+  void finish(const AdjustedPicture& picture) {
+    if (waits) map_values(tables, picture);
+    waits = false;
+  }
+
+ private:
+  using Kind = Adjustment::Kind;
+
+  void begin() {
+    if (waits) return;
+    tables.table.fill(table_of([](int value) { return static_cast<uint8_t>(value); }));
+    tables.order = {0, 1, 2};
+    waits = true;
+  }
+  void then(const ValueTable& next) { then({next, next, next}); }
+  void then(const std::array<ValueTable, 3>& next) {
+    begin();
+    for (size_t channel = 0; channel < next.size(); ++channel)
+      for (uint8_t& value : tables.table[channel]) value = next[channel][value];
+  }
+  void permute(const std::array<uint8_t, 3>& order) {
+    begin();
+    const PointTables before = tables;
+    for (size_t i = 0; i < order.size(); ++i)
+      tables.table[i] = before.table[order[i]], tables.order[i] = before.order[order[i]];
+  }
+  bool run_table(const Adjustment& adjustment, const AdjustedPicture& picture);
+  void run_colours(const Adjustment& adjustment, AdjustedPicture& picture);
+  const uint8_t* copy_of(const AdjustedPicture& picture) {
+    uint8_t* const memory = copy.resize(picture.bytes());
+    std::memcpy(memory, picture.pixels, picture.bytes());
+    return memory;
+  }
+  void run_blur(const Adjustment& adjustment, const AdjustedPicture& picture);
+  template <typename TableOf>
+  void run_histograms(const AdjustedPicture& picture, TableOf of) {
+    finish(picture);
+    const auto counts = histograms(picture);
+    const bool grey = picture.channels == 1;
+    then({of(counts[0]), of(counts[grey ? 0 : 1]), of(counts[grey ? 0 : 2])});
+  }
+
+  PointTables tables{};
+  bool waits = false;
+  ByteBuffer copy;
+  std::vector<float> row;
+};
+
+// False: it is more than a table.
+bool Adjuster::Inside::run_table(const Adjustment& adjustment, const AdjustedPicture& picture) {
+  const auto amount = static_cast<float>(adjustment.amount);
+  switch (adjustment.kind) {
+    case Kind::kBrightness:
+      return then(brightness_table(amount)), true;
+    case Kind::kContrast:
+      finish(picture);
+      return then(contrast_table(amount, static_cast<float>(1 - adjustment.amount), grey_mean(picture))), true;
+    case Kind::kGamma:
+      return then(gamma_table(amount, static_cast<float>(adjustment.gain))), true;
+    case Kind::kPosterize:
+      return then(posterize_table(static_cast<int>(adjustment.amount))), true;
+    case Kind::kSolarize:
+      return then(solarize_table(adjustment.amount)), true;
+    case Kind::kInvert:
+      return then(solarize_table(0)), true;
+    case Kind::kPermutation:
+      if (picture.channels == 3) permute(adjustment.order);
+      return true;
+    case Kind::kEqualize:
+      return run_histograms(picture, equalize_table), true;
+    case Kind::kAutocontrast:
+      return run_histograms(picture, autocontrast_table), true;
+    default:
+      return false;
+  }
+}
+
+// A picture of one channel is grey already.
+void Adjuster::Inside::run_colours(const Adjustment& adjustment, AdjustedPicture& picture) {
+  if (picture.channels == 1) return;
+  switch (adjustment.kind) {
+    case Kind::kSaturation:
+      return saturate(picture, adjustment.amount);
+    case Kind::kHue:
+      return turn_hue(picture, static_cast<float>(adjustment.amount));
+    case Kind::kGrey:
+      return make_grey(picture);
+    default:
+      make_grey(picture);
+      return keep_one_channel(picture);
+  }
+}
+
+void Adjuster::Inside::run_blur(const Adjustment& adjustment, const AdjustedPicture& picture) {
+  std::array<float, kTapsMax> across, down;
+  const std::span<float> columns(across.data(), static_cast<size_t>(adjustment.taps_across));
+  const std::span<float> rows(down.data(), static_cast<size_t>(adjustment.taps_down));
+  fill_gaussian(adjustment.amount, columns);
+  fill_gaussian(adjustment.amount, rows);
+  blur(picture, copy_of(picture), columns, rows, row);
+}
+
+void Adjuster::Inside::run(const Adjustment& adjustment, AdjustedPicture& picture) {
+  if (run_table(adjustment, picture)) return;
+  finish(picture);
+  switch (adjustment.kind) {
+    case Kind::kSharpness:
+      return sharpen(picture, copy_of(picture), adjustment.amount);
+    case Kind::kBlur:
+      return run_blur(adjustment, picture);
+    case Kind::kNoise:
+      return add_noise(picture, *adjustment.noise, adjustment.seed);
+    default:
+      return run_colours(adjustment, picture);
+  }
+}
+
+Adjuster::Adjuster() : inside_(std::make_unique<Inside>()) {}
+Adjuster::~Adjuster() = default;
+
+void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture) {
+  for (const Adjustment& adjustment : adjustments)
+    if (adjustment.pass == pass) inside_->run(adjustment, picture);
+  inside_->finish(picture);
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,98 @@
+// Changes of a picture's colours, as the samples' operations draw them and as they are carried out: brightness,
+// contrast and so on, on whole pictures of 8 bits, in the place where they lie. The results equal torchvision
+// v2's kernels for uint8 tensors: the same where these compute with integers, and within 1 where they compute in
+// float32.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "daemon/base/picture.h"
+
+namespace spdld::image {
+
+class NoiseTable;
+
+// One drawn change of the colours.
+struct Adjustment {
+  enum class Kind : uint8_t {
+    kBrightness,    // `amount`: the factor
+    kContrast,      // `amount`: the factor
+    kSaturation,    // `amount`: the factor
+    kHue,           // `amount`: -0.5 to 0.5, parts of a turn
+    kGamma,         // `amount`: the exponent; `gain` multiplies the result
+    kGrey,          // three equal colours
+    kOneChannel,    // grey of one channel
+    kPermutation,   // `order`
+    kPosterize,     // `amount`: bits that are kept, 0 to 8
+    kSolarize,      // `amount`: values from this one on are inverted
+    kInvert,        // no number
+    kEqualize,      // no number
+    kAutocontrast,  // no number
+    kSharpness,     // `amount`: the factor
+    kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
+    kNoise          // `noise` and `seed`
+  };
+
+  Kind kind = Kind::kInvert;
+  size_t pass = 0;  // of Geometry::passes: the adjustment changes what this pass shows
+  double amount = 0, gain = 1;
+  std::array<uint8_t, 3> order = {0, 1, 2};  // channel i of the result is channel order[i] of the picture
+  int taps_across = 1, taps_down = 1;        // odd, at most kTapsMax
+  const NoiseTable* noise = nullptr;         // lives as long as the operation
+  uint64_t seed = 0;                         // of the noise
+};
+
+inline constexpr int kTapsMax = 127;  // of a blur, along each side
+
+// A picture of 8 bits in rows without gaps, of 1 or 3 channels. The memory belongs to the caller.
+struct AdjustedPicture {
+  uint8_t* pixels = nullptr;
+  Size size;
+  int channels = 3;
+
+  size_t row_bytes() const { return static_cast<size_t>(size.width) * static_cast<size_t>(channels); }
+  size_t bytes() const { return row_bytes() * static_cast<size_t>(size.height); }
+};
+
+// Carries adjustments out, and keeps the memory that they need. One decode thread.
+class Adjuster {
+ public:
+  Adjuster();
+  ~Adjuster();
+  // In order; an adjustment behind another pass is left out. `picture` is changed in its place; kOneChannel makes it
+  // smaller.
+  void run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+// Normal noise of integers, cut off towards zero as torchvision cuts it for uint8 pictures. Drawn by Walker's method of
+// aliases, which takes the same time for each value. Constant after construction; any thread.
+class NoiseTable {
+ public:
+  // Both on the scale where white is 1: -1 <= mean <= 1 and 0 <= sigma <= 1.
+  NoiseTable(double mean, double sigma);
+  // The value that these uniform random bits choose, -255 to 255: larger ones leave black or white alike.
+  int value(uint64_t bits) const {
+    const auto bin = static_cast<size_t>((bits >> 32) * kBins >> 32);
+    const Bin& of = bins_[bin];
+    return (static_cast<uint32_t>(bits) < of.below ? static_cast<int>(bin) : of.other) - kMost;
+  }
+
+ private:
+  static constexpr int kMost = 255;
+  static constexpr size_t kBins = 2 * kMost + 1;
+  struct Bin {
+    uint32_t below;  // of 2^32: how often the bin stands for itself
+    int other;       // bin that it stands for else
+  };
+  std::array<Bin, kBins> bins_;
+};
+
+}  // namespace spdld::image

@@ -1,0 +1,35 @@
+#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/picture_node.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::image {
+namespace {
+
+class GaussianBlur final : public ColourStep {
+ public:
+  explicit GaussianBlur(const config::OperationSpec& op)
+      : ColourStep(op), kernel_(range_of(op, "kernel_size")), sigma_(range_of(op, "sigma")) {}
+
+ private:
+  void adjust(Draw& draw, Geometry& geometry) const override {
+    add({.kind = Adjustment::Kind::kBlur,
+         .amount = sigma_.from(draw),
+         .taps_across = static_cast<int>(kernel_.least),
+         .taps_down = static_cast<int>(kernel_.greatest)},
+        geometry);
+  }
+
+  Range kernel_;  // across, and down
+  Range sigma_;
+};
+
+}  // namespace
+}  // namespace spdld::image
+
+namespace spdld::media::ops {
+
+void gaussian_blur(const Part& part, Nodes& nodes) {
+  image::picture_node(nodes).add(std::make_unique<image::GaussianBlur>(part.spec));
+}
+
+}  // namespace spdld::media::ops

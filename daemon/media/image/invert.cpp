@@ -1,0 +1,12 @@
+#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/picture_node.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::media::ops {
+
+void invert(const Part& part, Nodes& nodes) {
+  image::picture_node(nodes).add(
+      std::make_unique<image::GivenStep>(part.spec, image::Adjustment{.kind = image::Adjustment::Kind::kInvert}));
+}
+
+}  // namespace spdld::media::ops
