@@ -331,31 +331,33 @@ Source rows_of(const Source& source, const Box& needed, Memory& memory) {
   uint8_t* rows = memory.pictures[1].resize(stride * static_cast<size_t>(needed.height) + PixelRows::kSlackBytes);
   memory.rows.write(planes, needed, rows);
   return {source.format, nullptr, rows, stride, needed};
-  // One pass into a picture of its own, and the adjustments behind the pass.
-  Source run_whole(const Source& source, const Geometry& geometry, size_t at, Memory& memory) {
-    const Pass& pass = geometry.passes[at];
-    Source made = run_between(source, pass, memory, memory.pictures[at % 2]);
-    if (!pass.coloured) return made;
-    AdjustedPicture picture{memory.pictures[at % 2].data(), shown(pass), made.format.channels};
-    memory.adjuster.run(geometry.adjustments, at, picture);
-    made.format.channels = picture.channels;
-    made.stride_bytes = picture.row_bytes();
-    return made;
-  }
+}
 
-  void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
-    const size_t last = geometry.passes.size() - 1;
-    if (source.planes != nullptr && takes_rows(geometry.passes)) source = rows_of(source, geometry.decoded, memory);
-    for (size_t i = 0; i < last; ++i) source = run_whole(source, geometry, i, memory);
-    if (geometry.passes[last].coloured) {
-      source = run_whole(source, geometry, last, memory);
-      write_rows(format, {source.first, source.stride_bytes, 0}, 0, format.size.height, out);
-      return flush_rows();
-    }
-    auto sink = [&](int first, int rows, const RowsView& rgb) { write_rows(format, rgb, first, rows, out); };
-    PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();
-    flush_rows();
+// One pass into a picture of its own, and the adjustments behind the pass.
+Source run_whole(const Source& source, const Geometry& geometry, size_t at, Memory& memory) {
+  const Pass& pass = geometry.passes[at];
+  Source made = run_between(source, pass, memory, memory.pictures[at % 2]);
+  if (!pass.coloured) return made;
+  AdjustedPicture picture{memory.pictures[at % 2].data(), shown(pass), made.format.channels};
+  memory.adjuster.run(geometry.adjustments, at, picture);
+  made.format.channels = picture.channels;
+  made.stride_bytes = picture.row_bytes();
+  return made;
+}
+
+void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
+  const size_t last = geometry.passes.size() - 1;
+  if (source.planes != nullptr && takes_rows(geometry.passes)) source = rows_of(source, geometry.decoded, memory);
+  for (size_t i = 0; i < last; ++i) source = run_whole(source, geometry, i, memory);
+  if (geometry.passes[last].coloured) {
+    source = run_whole(source, geometry, last, memory);
+    write_rows(format, {source.first, source.stride_bytes, 0}, 0, format.size.height, out);
+    return flush_rows();
   }
+  auto sink = [&](int first, int rows, const RowsView& rgb) { write_rows(format, rgb, first, rows, out); };
+  PassRun(source, geometry.passes[last], memory, prefers_planes(format), sink).run();
+  flush_rows();
+}
 
 }  // namespace
 

@@ -19,13 +19,18 @@ class RandomResizedCrop final : public GeometryStep {
   }
 
   void apply(const Draws& draws, Geometry& geometry) const override {
-    const Pass& last = geometry.passes.back();
-    const Box box = draw_box(shown(last), draws.named(draw_));
-    if (geometry.passes.size() == 1 && !resamples(last)) geometry.drawn = in_source(last, box);
+    const auto& passes = geometry.passes;
+    const Box box = draw_box(shown(passes.back()), draws.named(draw_));
+    if (std::none_of(passes.begin(), passes.end(), resamples)) geometry.drawn = in_picture(passes, box);
     resize_box(box, size_, how_, geometry.passes);
   }
 
  private:
+  static Box in_picture(const std::vector<Pass>& passes, Box box) {
+    for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) box = in_source(*pass, box);
+    return box;
+  }
+
   // torchvision's RandomResizedCrop.get_params, with our own numbers.
   Box draw_box(const Size& picture, Draw draw) const {
     const double area = static_cast<double>(picture.width) * picture.height;

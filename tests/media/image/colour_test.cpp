@@ -161,6 +161,21 @@ TEST_CASE("a geometry behind colours starts a pass of its own", "[colour]") {
   CHECK(render(program_of("{ op = \"invert\", p = 0 }, " + resize), rows).geometry.passes.size() == 1);
 }
 
+TEST_CASE("a drawn box is in the picture's pixels behind colours as well", "[colour]") {
+  const std::string crop = "{ op = \"center-crop\", size = [30, 40] }, { op = \"horizontal-flip\", p = 1 }";
+  const std::string box = ", { op = \"random-resized-crop\", size = 8, box = \"b\" }";
+  const auto plain = program_of(crop + box);
+  for (const std::string& ops : {"{ op = \"hue\", factor = 0.2 }, " + crop, crop + ", { op = \"equalize\", p = 1 }"}) {
+    const auto coloured = program_of(ops + box);
+    Geometry expected, geometry;
+    for (uint64_t sample = 0; sample < 20; ++sample) {
+      plain.resolve({100, 90}, {1, 1, sample}, expected);
+      coloured.resolve({100, 90}, {1, 1, sample}, geometry);
+      CHECK(geometry.drawn == expected.drawn);
+    }
+  }
+}
+
 TEST_CASE("the mean of contrast is that of the cut picture", "[colour]") {
   PixelRows rows = noise({60, 20}, 5);
   std::memset(rows.memory.data(), 10, rows.memory.size());
