@@ -54,7 +54,7 @@ TEST_CASE("more bad samples than bad_max end the run, in the same place every ti
     make_half_bad(daemon.dir() / "photos");
     ends.push_back(run({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(daemon.dir() / "photos")}));
     CHECK_THAT(ends.back().why, Contains("bad_max = \"auto\" allows 32 (") && Contains("no picture but text") &&
-                                    Contains("a GIF picture") && Contains("order.exclude"));
+                                    Contains("a JPEG XL picture") && Contains("order.exclude"));
     const auto described = nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()));
     CHECK(described["bad"]["unsupported"] > 0);
     CHECK(described["bad"]["damaged"] > 0);
