@@ -16,8 +16,8 @@ All readers shuffle a window of the same number of rows, and the files are in th
 process and of all processes below it, among them the daemon. The table has medians over the turns, and spdld's value divided by each reader's.
 
 All readers have their default settings for memory, by which spdld and others hold what they have decoded. The row "spdld, decoding anew" may
-hold less than the column, so that it decodes every row group in each epoch. The goals are those of the row "spdld" beside all loaders; the
-readers in ASIDE have no part in them. The exit code is 1 where spdld misses a goal, unless --no-fail.
+hold less than the column, so that it decodes every row group in each epoch. The row "spdld" is held to the goals beside all loaders but
+the readers in ASIDE. The exit code is 1 where spdld misses a goal, unless --no-fail.
 """
 import argparse
 import json
