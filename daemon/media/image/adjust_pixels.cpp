@@ -38,7 +38,8 @@ void each_pixel(const AdjustedPicture& picture, Change change) {
 }  // namespace
 
 void map_values(const PointTables& tables, const AdjustedPicture& picture) {
-  const auto& [table, order] = tables;
+  const auto& table = tables.table;
+  const auto& order = tables.order;
   if (picture.channels == 1) {
     for (uint8_t& value : std::span(picture.pixels, picture.bytes())) value = table[0][value];
     return;
