@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/document.h"
+#include "daemon/base/little_endian.h"
 
 namespace spdld::array {
 namespace {
@@ -169,8 +170,7 @@ Result<NpyStart> read_npy_start(std::span<const uint8_t> file) {
     return bad("its format's version is none of 1.0, 2.0 and 3.0");
   const size_t length_bytes = version == 1 ? 2 : 4;
   if (text.size() < place + length_bytes) return bad("it ends within its header");
-  uint64_t length = 0;
-  for (size_t i = length_bytes; i-- > 0;) length = length << 8 | file[place + i];
+  const uint64_t length = little_endian(file.subspan(place, length_bytes));
   if (length > kNpyHeaderBytesMax)
     return bad("its header of " + std::to_string(length) + " bytes is above the limit of " +
                std::to_string(kNpyHeaderBytesMax));

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "daemon/base/little_endian.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::array {
@@ -20,8 +21,7 @@ class RawInt final : public media::Node {
     if (first > bytes || bytes - first < size_ || (offset_ < 0 && bytes != size_))
       return bad("it has " + std::to_string(bytes) + " bytes, and an integer of " + std::to_string(size_) +
                  " bytes is wanted" + (offset_ < 0 ? "" : " at byte " + std::to_string(offset_)));
-    uint64_t bits = 0;
-    for (size_t i = size_; i-- > 0;) bits = bits << 8 | value.bytes[first + i];
+    const uint64_t bits = little_endian(value.bytes.subspan(first, size_));
     const unsigned unused = static_cast<unsigned>(64 - 8 * size_);
     if (is_signed_) {
       value.integer = static_cast<int64_t>(bits << unused) >> unused;

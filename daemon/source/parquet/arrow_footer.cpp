@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/base/byte_buffer.h"
+#include "daemon/base/little_endian.h"
 #include "daemon/source/parquet/arrow_module.h"
 
 namespace spdld::source::parquet::with_arrow {
@@ -45,7 +46,7 @@ std::vector<uint8_t> footer_bytes(store::View& view, const std::string& name) {
   if (std::memcmp(end + 4, "PARE", 4) == 0) refuse(name, " is encrypted: write it without encryption.");
   if (std::memcmp(end + 4, "PAR1", 4) != 0)
     refuse(name, " is no Parquet file, or it was cut: its last bytes are not PAR1.");
-  const uint64_t length = uint64_t{end[0]} | uint64_t{end[1]} << 8 | uint64_t{end[2]} << 16 | uint64_t{end[3]} << 24;
+  const uint64_t length = little_endian({end, 4});
   if (length > size - kEndBytes - 4) refuse(name, " is damaged: its footer is longer than the file.");
   if (length > kFooterBytesMax)
     refuse(name, " has a footer of " + std::to_string(length) + " bytes, more than the limit of " +

@@ -5,6 +5,7 @@
 
 #include "config/document.h"
 #include "config/dtype.h"
+#include "daemon/base/little_endian.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/block_reader.h"
@@ -118,9 +119,7 @@ class ShardReader {
 };
 
 uint64_t number_at(std::span<const uint8_t> bytes, uint64_t at) {
-  uint64_t value = 0;
-  for (size_t i = 4; i-- > 0;) value = value << 8 | bytes[static_cast<size_t>(at) + i];
-  return value;
+  return little_endian(bytes, static_cast<size_t>(at), 4);
 }
 
 }  // namespace

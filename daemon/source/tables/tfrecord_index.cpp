@@ -3,6 +3,7 @@
 
 #include "config/document.h"
 #include "daemon/base/crc32c.h"
+#include "daemon/base/little_endian.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/block_reader.h"
@@ -17,12 +18,6 @@ constexpr size_t kLookedBytes = 16 << 10;  // at once: larger messages are not r
 
 std::span<const uint8_t> as_bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-uint64_t little_endian(std::span<const uint8_t> bytes) {
-  uint64_t value = 0;
-  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | bytes[i];
-  return value;
 }
 
 // As TensorFlow stores checksums of bytes that may hold checksums themselves.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "daemon/base/little_endian.h"
 #include "daemon/media/image/stored_codec.h"
 
 namespace spdld::image {
@@ -12,9 +13,6 @@ namespace {
 constexpr size_t kBmpFileHeaderBytes = 14, kCoreBytes = 12, kInfoBytes = 40,
                  kMasksAt = kBmpFileHeaderBytes + kInfoBytes;
 enum BmpCompression : uint32_t { kBmpRgb = 0, kRle8 = 1, kRle4 = 2, kBitFields = 3, kAlphaBitFields = 6 };
-
-uint32_t le16(std::span<const uint8_t> bytes, size_t at) { return uint32_t{bytes[at]} | uint32_t{bytes[at + 1]} << 8; }
-uint32_t le32(std::span<const uint8_t> bytes, size_t at) { return le16(bytes, at) | le16(bytes, at + 2) << 16; }
 
 Result<BmpMask> mask_of(uint32_t mask) {
   if (mask == 0) return BmpMask{};
@@ -31,7 +29,7 @@ Status read_masks(std::span<const uint8_t> bmp, uint32_t header_bytes, uint32_t 
     const bool has_alpha = header_bytes >= 56 || compression == kAlphaBitFields;
     const size_t count = has_alpha ? 4 : 3;
     if (bmp.size() < kMasksAt + 4 * count) return cut_off(kBmpName);
-    for (size_t i = 0; i < count; ++i) masks[i] = le32(bmp, kMasksAt + 4 * i);
+    for (size_t i = 0; i < count; ++i) masks[i] = little_endian(bmp, kMasksAt + 4 * i, 4);
   }
   for (size_t i = 0; i < masks.size(); ++i) {
     const auto mask = mask_of(masks[i]);
@@ -45,7 +43,7 @@ Status read_masks(std::span<const uint8_t> bmp, uint32_t header_bytes, uint32_t 
 void read_colours(std::span<const uint8_t> bmp, uint32_t header_bytes, size_t pixels_at, BmpHeader& header) {
   const size_t start = kBmpFileHeaderBytes + header_bytes, entry = header_bytes == kCoreBytes ? 3 : 4;
   const size_t end = std::min(bmp.size(), pixels_at);
-  const size_t claimed = header_bytes == kCoreBytes ? 0 : le32(bmp, kBmpFileHeaderBytes + 32);
+  const size_t claimed = header_bytes == kCoreBytes ? 0 : little_endian(bmp, kBmpFileHeaderBytes + 32, 4);
   const size_t all = size_t{1} << header.bits;
   const size_t count = claimed == 0 ? all : std::min(claimed, all);
   for (size_t i = 0; i < count && start + entry * (i + 1) <= end; ++i) {
@@ -57,15 +55,15 @@ void read_colours(std::span<const uint8_t> bmp, uint32_t header_bytes, size_t pi
 // The size, the depth and the compression. Heights below zero are of pictures whose first row is the uppermost one.
 Result<uint32_t> read_info(std::span<const uint8_t> bmp, uint32_t header_bytes, BmpHeader& header) {
   if (header_bytes == kCoreBytes) {
-    header.width = le16(bmp, 18), header.height = le16(bmp, 20);
-    header.bits = static_cast<int>(le16(bmp, 24));
+    header.width = little_endian(bmp, 18, 2), header.height = little_endian(bmp, 20, 2);
+    header.bits = static_cast<int>(little_endian(bmp, 24, 2));
     return uint32_t{kBmpRgb};
   }
-  header.width = le32(bmp, 18), header.height = le32(bmp, 22);
+  header.width = little_endian(bmp, 18, 4), header.height = little_endian(bmp, 22, 4);
   header.top_down = (header.height & 0x80000000u) != 0;
   if (header.top_down) header.height = ~header.height + 1;
-  header.bits = static_cast<int>(le16(bmp, 28));
-  return le32(bmp, 30);
+  header.bits = static_cast<int>(little_endian(bmp, 28, 2));
+  return little_endian(bmp, 30, 4);
 }
 
 Status check_kind(uint32_t compression, uint32_t header_bytes, BmpHeader& header) {
@@ -88,7 +86,7 @@ Status check_kind(uint32_t compression, uint32_t header_bytes, BmpHeader& header
 
 Result<BmpHeader> bmp_header_of(std::span<const uint8_t> bmp) {
   if (bmp.size() < kBmpFileHeaderBytes + kCoreBytes) return cut_off(kBmpName);
-  const uint32_t header_bytes = le32(bmp, kBmpFileHeaderBytes);
+  const uint32_t header_bytes = little_endian(bmp, kBmpFileHeaderBytes, 4);
   if (header_bytes != kCoreBytes && header_bytes < kInfoBytes) return damaged(kBmpName, "its header is too short");
   if (header_bytes > bmp.size() - kBmpFileHeaderBytes) return cut_off(kBmpName);
   BmpHeader header;
@@ -96,7 +94,7 @@ Result<BmpHeader> bmp_header_of(std::span<const uint8_t> bmp) {
   if (const Status sound = check_kind(*compression, header_bytes, header); !sound) return sound.error();
   const Claim claim{kBmpName, header.width, header.height};
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
-  const size_t pixels_at = le32(bmp, 10);
+  const size_t pixels_at = little_endian(bmp, 10, 4);
   if (pixels_at < kBmpFileHeaderBytes + header_bytes) return damaged(kBmpName, "its pixels lie in its header");
   if (pixels_at >= bmp.size()) return cut_off(kBmpName);
   header.pixels = bmp.subspan(pixels_at);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "daemon/base/little_endian.h"
 #include "daemon/media/image/stored_codec.h"
 #include "daemon/media/image/tiff.h"
 
@@ -14,12 +15,6 @@ using namespace std::string_view_literals;
 
 constexpr size_t kRiffHeaderBytes = 12, kChunkHeaderBytes = 8, kCanvasBytes = 10, kFrameHeaderBytes = 16;
 constexpr char kWebp[] = "a WebP";
-
-uint32_t little_endian(std::span<const uint8_t> bytes, size_t at, size_t count) {
-  uint32_t value = 0;
-  for (size_t i = count; i-- > 0;) value = value << 8 | bytes[at + i];
-  return value;
-}
 
 struct Chunk {
   std::span<const uint8_t> whole;  // with its header, without the byte that fills it up to an even length
