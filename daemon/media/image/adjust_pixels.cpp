@@ -8,14 +8,10 @@
 namespace spdld::image {
 namespace {
 
-constexpr float kWhite = 255;
-
 float grey_of(const uint8_t* pixel) {
   return static_cast<float>(pixel[0]) * 0.2989F + static_cast<float>(pixel[1]) * 0.587F +
          static_cast<float>(pixel[2]) * 0.114F;
 }
-
-uint8_t cut_off(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, kWhite)); }
 
 size_t pixels_of(const AdjustedPicture& picture) {
   return static_cast<size_t>(picture.size.width) * static_cast<size_t>(picture.size.height);
@@ -79,7 +75,7 @@ void saturate(const AdjustedPicture& picture, double factor) {
   const auto by = static_cast<float>(factor), rest = static_cast<float>(1 - factor);
   each_pixel(picture, [=](uint8_t* pixel) {
     const auto grey = static_cast<float>(static_cast<int>(grey_of(pixel)));
-    for (int i = 0; i < 3; ++i) pixel[i] = cut_off(static_cast<float>(pixel[i]) * by + rest * grey);
+    for (int i = 0; i < 3; ++i) pixel[i] = value_of(static_cast<float>(pixel[i]) * by + rest * grey);
   });
 }
 
@@ -101,14 +97,11 @@ Hsv hsv_of(float red, float green, float blue) {
   return {hue >= 1 ? hue - 1 : hue, range / most, most};
 }
 
-// torchvision's way from 0..1 to 0..255: all of the 256 values have the same share.
-uint8_t byte_of(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.999F); }
-
 void write_rgb(const Hsv& hsv, uint8_t* pixel) {
   const float sixths = hsv.hue * 6, sector = std::floor(sixths), within = sixths - sector;
-  const uint8_t v = byte_of(hsv.value), p = byte_of((1 - hsv.saturation) * hsv.value);
-  const uint8_t q = byte_of((1 - hsv.saturation * within) * hsv.value);
-  const uint8_t t = byte_of((hsv.saturation * within + (1 - hsv.saturation)) * hsv.value);
+  const uint8_t v = value_of_unit(hsv.value), p = value_of_unit((1 - hsv.saturation) * hsv.value);
+  const uint8_t q = value_of_unit((1 - hsv.saturation * within) * hsv.value);
+  const uint8_t t = value_of_unit((hsv.saturation * within + (1 - hsv.saturation)) * hsv.value);
   const uint8_t rgb[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
   const auto& chosen = rgb[static_cast<int>(sector) % 6];
   std::copy(std::begin(chosen), std::end(chosen), pixel);
@@ -117,7 +110,7 @@ void write_rgb(const Hsv& hsv, uint8_t* pixel) {
 }  // namespace
 
 void turn_hue(const AdjustedPicture& picture, float turn) {
-  constexpr float kScale = 1 / kWhite;
+  constexpr float kScale = 1 / kWhiteValue;
   each_pixel(picture, [=](uint8_t* pixel) {
     Hsv hsv = hsv_of(static_cast<float>(pixel[0]) * kScale, static_cast<float>(pixel[1]) * kScale,
                      static_cast<float>(pixel[2]) * kScale);
@@ -146,7 +139,7 @@ void sharpen(const AdjustedPicture& picture, const uint8_t* copy, double factor)
       const int sum = above[x - step] + above[x] + above[x + step] + at[x - step] + 5 * at[x] + at[x + step] +
                       below[x - step] + below[x] + below[x + step];
       const auto blurred = static_cast<float>((2 * sum + 13) / 26), value = static_cast<float>(at[x]);
-      out[x] = cut_off(value + rest * (blurred - value));
+      out[x] = value_of(value + rest * (blurred - value));
     }
   }
 }
@@ -208,7 +201,7 @@ void blur(const AdjustedPicture& picture, const uint8_t* copy, std::span<const f
       from += channels;
     }
     uint8_t* out = picture.pixels + stride * static_cast<size_t>(y);
-    for (size_t x = 0; x < stride; ++x) out[x] = cut_off(rounded(sums[x]));
+    for (size_t x = 0; x < stride; ++x) out[x] = value_of(rounded(sums[x]));
   }
 }
 

@@ -11,10 +11,6 @@
 namespace spdld::image {
 namespace {
 
-constexpr float kWhitest = 255;
-
-uint8_t clamped(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, kWhitest)); }
-
 template <typename Function>
 ValueTable table_of(Function function) {
   ValueTable table;
@@ -23,17 +19,17 @@ ValueTable table_of(Function function) {
 }
 
 ValueTable brightness_table(float factor) {
-  return table_of([=](int value) { return clamped(static_cast<float>(value) * factor); });
+  return table_of([=](int value) { return value_of(static_cast<float>(value) * factor); });
 }
 
 ValueTable contrast_table(float factor, float rest, float mean) {
-  return table_of([=](int value) { return clamped(static_cast<float>(value) * factor + rest * mean); });
+  return table_of([=](int value) { return value_of(static_cast<float>(value) * factor + rest * mean); });
 }
 
 ValueTable gamma_table(float exponent, float gain) {
   return table_of([=](int value) {
-    const float power = std::pow(static_cast<float>(value) * (1 / kWhitest), exponent);
-    return static_cast<uint8_t>(std::clamp(power * gain, 0.0F, 1.0F) * 255.999F);
+    const float power = std::pow(static_cast<float>(value) * (1 / kWhiteValue), exponent);
+    return value_of_unit(power * gain);
   });
 }
 
@@ -68,9 +64,9 @@ ValueTable autocontrast_table(const Histogram& counts) {
   const auto first = std::find_if(counts.begin(), counts.end(), occurs) - counts.begin();
   const auto after = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), occurs);
   auto least = static_cast<float>(first);
-  float scale = (static_cast<float>(after - 1) - least) * (1 / kWhitest);
+  float scale = (static_cast<float>(after - 1) - least) * (1 / kWhiteValue);
   if (scale == 0) least = 0, scale = 1;
-  return table_of([=](int value) { return clamped((static_cast<float>(value) - least) / scale); });
+  return table_of([=](int value) { return value_of((static_cast<float>(value) - least) / scale); });
 }
 
 }  // namespace

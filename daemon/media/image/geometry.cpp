@@ -5,7 +5,6 @@
 
 #include "config/picture_pixels.h"
 #include "config/picture_size.h"
-#include "daemon/media/image/weights.h"
 
 namespace spdld::image {
 namespace {
@@ -23,19 +22,7 @@ bool cuts(const Pass& pass) { return inside_of(pass) != Box{0, 0, pass.size.widt
 bool is_turned(const Pass& pass) { return pass.mirrored || pass.flipped; }
 
 Box decoded_part(const Pass& pass) {
-  const Box inside = inside_of(pass);
-  const auto across = source_range({.in = pass.box.width,
-                                    .out = pass.size.width,
-                                    .first = inside.x,
-                                    .count = inside.width,
-                                    .antialias = pass.antialias,
-                                    .filter = pass.filter});
-  const auto down = source_range({.in = pass.box.height,
-                                  .out = pass.size.height,
-                                  .first = inside.y,
-                                  .count = inside.height,
-                                  .antialias = pass.antialias,
-                                  .filter = pass.filter});
+  const SourceRange across = source_range(across_of(pass)), down = source_range(down_of(pass));
   return {pass.box.x + across.first, pass.box.y + down.first, across.end - across.first, down.end - down.first};
 }
 
@@ -66,13 +53,9 @@ Box in_source(const Pass& pass, const Box& box) {
   return {pass.box.x + pass.window.x + x, pass.box.y + pass.window.y + y, box.width, box.height};
 }
 
-Pass& pass_to_cut(std::vector<Pass>& passes) {
-  if (passes.back().coloured) passes.push_back(untouched(shown(passes.back())));
-  return passes.back();
-}
-
 void crop_box(const Box& box, std::vector<Pass>& passes) {
-  const Size now = shown(pass_to_cut(passes));
+  const Size now = shown(passes.back());
+  if (passes.back().coloured) passes.push_back(untouched(now));
   const bool adds_border = box.x < 0 || box.y < 0 || box.x + box.width > now.width || box.y + box.height > now.height;
   // A border that is added now is black, also where an operation before has cut the picture.
   if (adds_border && cuts(passes.back())) passes.push_back(untouched(now));
@@ -126,6 +109,18 @@ Box inside_of(const Pass& pass) {
   const int right = std::min(pass.window.x + pass.window.width, pass.size.width);
   const int bottom = std::min(pass.window.y + pass.window.height, pass.size.height);
   return {left, top, right - left, bottom - top};
+}
+
+AxisRequest across_of(const Pass& pass, int reduction) {
+  const Box inside = inside_of(pass);
+  return {pass.box.width, pass.size.width,        inside.x,   inside.width, pass.mirrored, pass.antialias,
+          reduction,      pass.box.x % reduction, pass.filter};
+}
+
+AxisRequest down_of(const Pass& pass, int reduction) {
+  const Box inside = inside_of(pass);
+  return {pass.box.height, pass.size.height,       inside.y,   inside.height, false, pass.antialias,
+          reduction,       pass.box.y % reduction, pass.filter};
 }
 
 void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws, Geometry& geometry) {

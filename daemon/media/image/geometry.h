@@ -13,6 +13,7 @@
 #include "daemon/base/row_part.h"
 #include "daemon/media/image/adjustment.h"
 #include "daemon/media/image/filter.h"
+#include "daemon/media/image/weights.h"
 
 namespace spdld::image {
 
@@ -80,8 +81,6 @@ Size shown(const Pass& pass);
 Box in_source(const Pass& pass, const Box& box);
 // Cuts `box` out of what the last pass shows; what lies outside of that is black.
 void crop_box(const Box& box, std::vector<Pass>& passes);
-// The pass that a cut changes: the last one, or a new one behind it where that one is coloured.
-Pass& pass_to_cut(std::vector<Pass>& passes);
 // Resamples `box` of what the last pass shows.
 void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes);
 
@@ -94,5 +93,9 @@ bool is_bilinear(const Pass& pass);
 int reduction_of(const Pass& pass);
 // The part of `pass.size` that lies in `pass.window`: the rest of the window is black.
 Box inside_of(const Pass& pass);
+// The resampling of this part along each axis, of a source that is reduced so. Rows are wanted from the top to the
+// bottom, also of a pass that is flipped.
+AxisRequest across_of(const Pass& pass, int reduction = 1);
+AxisRequest down_of(const Pass& pass, int reduction = 1);
 
 }  // namespace spdld::image

@@ -214,16 +214,8 @@ class PassRun {
     return {&weights, box_first / request.reduction};
   }
 
-  AxisRequest across() const {
-    const int by = source_.reduction;
-    return {pass_.box.width,  pass_.size.width, inside_.x, inside_.width, pass_.mirrored, pass_.antialias, by,
-            pass_.box.x % by, pass_.filter};
-  }
-  AxisRequest down() const {
-    const int by = source_.reduction;
-    return {pass_.box.height, pass_.size.height, inside_.y, inside_.height, false, pass_.antialias, by,
-            pass_.box.y % by, pass_.filter};
-  }
+  AxisRequest across() const { return across_of(pass_, source_.reduction); }
+  AxisRequest down() const { return down_of(pass_, source_.reduction); }
   template <typename Resampler>
   const uint8_t* first_of(const Resampler& resampler) const {
     return source_.at(pass_.box.x + resampler.across().first, pass_.box.y + resampler.down().first);

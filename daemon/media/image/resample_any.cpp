@@ -19,40 +19,27 @@ double triangle(double distance) { return std::max(0.0, 1 - std::abs(distance));
 }  // namespace
 
 void FloatWeights::fill(const AxisRequest& request) {
-  range_ = source_range(request);
-  spans_.resize(static_cast<size_t>(request.count));
-  weights_.clear();
+  begin(request);
   const double scale = static_cast<double>(request.in) / request.out;
   const double reach = request.antialias ? std::max(scale, 1.0) : 1;
   for (int n = 0; n < request.count; ++n) {
-    const int i = request.mirrored ? request.count - 1 - n : n;
-    Span& span = spans_[static_cast<size_t>(i)];
-    span.first_weight = weights_.size();
     if (request.filter != Filter::kBilinear) {
-      fill_one(request, request.first + n, span);
+      add_pixel(request, n, [](double weight) { return static_cast<float>(weight); });
       continue;
     }
     if (request.in == request.out) {
-      span = {n, 1, weights_.size()};
-      weights_.push_back(1);
+      begin_pixel(request, n, range().first + n, 1);
+      add(1);
       continue;
     }
     const double centre = (request.first + n + 0.5) * scale;
-    const int first = std::max(range_.first, static_cast<int>(std::floor(centre - reach + 0.5)));
-    const int end = std::min(range_.end, static_cast<int>(std::floor(centre + reach + 0.5)));
-    span.start = first - range_.first;
-    span.taps = end - first;
+    const int first = std::max(range().first, static_cast<int>(std::floor(centre - reach + 0.5)));
+    const int end = std::min(range().end, static_cast<int>(std::floor(centre + reach + 0.5)));
+    begin_pixel(request, n, first, end - first);
     double sum = 0;
     for (int x = first; x < end; ++x) sum += triangle((x + 0.5 - centre) / reach);
-    for (int x = first; x < end; ++x)
-      weights_.push_back(static_cast<float>(triangle((x + 0.5 - centre) / reach) / sum));
+    for (int x = first; x < end; ++x) add(static_cast<float>(triangle((x + 0.5 - centre) / reach) / sum));
   }
-}
-
-void FloatWeights::fill_one(const AxisRequest& request, int i, Span& span) {
-  one_.make(request, i);
-  span = {one_.first() - range_.first, static_cast<int>(one_.weights().size()), weights_.size()};
-  for (const double weight : one_.weights()) weights_.push_back(static_cast<float>(weight));
 }
 
 void AnyResampler::begin(const AxisRequest& across, const AxisRequest& down) {

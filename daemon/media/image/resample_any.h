@@ -10,36 +10,17 @@
 #include <vector>
 
 #include "daemon/base/picture.h"
-#include "daemon/media/image/weights.h"
+#include "daemon/media/image/tap_weights.h"
 
 namespace spdld::image {
 
 // The version of this code: raised when it gives other bytes.
 constexpr int kAnyResamplerVersion = 1;
 
-// The weights of one axis. Wanted pixel i is the sum of weights(i)[k] * source[start(i) + k], k < taps(i), where the
-// source counts from range().first.
-class FloatWeights {
+class FloatWeights final : public TapWeights<float> {
  public:
   // Precondition: request.reduction is 1, and the filter is not kNearest.
   void fill(const AxisRequest& request);
-
-  const SourceRange& range() const { return range_; }
-  int start(int i) const { return spans_[static_cast<size_t>(i)].start; }
-  int taps(int i) const { return spans_[static_cast<size_t>(i)].taps; }
-  const float* weights(int i) const { return weights_.data() + spans_[static_cast<size_t>(i)].first_weight; }
-
- private:
-  struct Span {
-    int start, taps;
-    size_t first_weight;
-  };
-  void fill_one(const AxisRequest& request, int i, Span& span);
-
-  SourceRange range_;
-  PixelWeights one_;
-  std::vector<Span> spans_;
-  std::vector<float> weights_;
 };
 
 class AnyResampler {

@@ -37,16 +37,8 @@ void cross_row(const FixedWeights& axis, const uint8_t* row, uint8_t* out) {
 }  // namespace
 
 void FixedWeights::fill(const AxisRequest& request) {
-  range_ = source_range(request);
-  spans_.resize(static_cast<size_t>(request.count));
-  weights_.clear();
-  for (int n = 0; n < request.count; ++n) {
-    one_.make(request, request.first + n);
-    const auto weights = one_.weights();
-    spans_[static_cast<size_t>(request.mirrored ? request.count - 1 - n : n)] = {
-        one_.first() - range_.first, static_cast<int>(weights.size()), weights_.size()};
-    for (const double weight : weights) weights_.push_back(fixed(weight));
-  }
+  begin(request);
+  for (int n = 0; n < request.count; ++n) add_pixel(request, n, fixed);
 }
 
 void FixedResampler::begin(const AxisRequest& across, const AxisRequest& down, int channels) {

@@ -12,36 +12,16 @@
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
-#include "daemon/media/image/filter.h"
-#include "daemon/media/image/weights.h"
+#include "daemon/media/image/tap_weights.h"
 
 namespace spdld::image {
 
-// The weights of one axis. Wanted pixel i is the sum of weights(i)[k] * source[start(i) + k], k < taps(i), where the
-// source counts from range().first.
-class FixedWeights {
+class FixedWeights final : public TapWeights<int32_t> {
  public:
   static constexpr int kFractionBits = 22;
 
   // Precondition: as of PixelWeights::make().
   void fill(const AxisRequest& request);
-
-  const SourceRange& range() const { return range_; }
-  int count() const { return static_cast<int>(spans_.size()); }
-  int start(int i) const { return spans_[static_cast<size_t>(i)].start; }
-  int taps(int i) const { return spans_[static_cast<size_t>(i)].taps; }
-  int end(int i) const { return start(i) + taps(i); }
-  const int32_t* weights(int i) const { return weights_.data() + spans_[static_cast<size_t>(i)].first_weight; }
-
- private:
-  struct Span {
-    int start, taps;
-    size_t first_weight;
-  };
-  SourceRange range_;
-  PixelWeights one_;
-  std::vector<Span> spans_;
-  std::vector<int32_t> weights_;
 };
 
 class FixedResampler {

@@ -33,7 +33,8 @@ Error error_of(avifResult result) {
     case AVIF_RESULT_TRUNCATED_DATA:
       return cut_off(kAvifName);
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
-      return {Trouble::kUnsupported, "this spdld's libavif has no decoder: install one that has dav1d"};
+      return {Trouble::kUnsupported,
+              "the libavif that this spdld uses has no decoder: install a libavif that was built with dav1d"};
     case AVIF_RESULT_NOT_IMPLEMENTED:
     case AVIF_RESULT_UNSUPPORTED_DEPTH:
       return not_decoded(kAvifName, "a feature that libavif does not know");
