@@ -6,15 +6,6 @@
 
 namespace spdld::config::ops {
 
-Parameter probability(double fallback) {
-  return {.name = "p",
-          .type = ParameterType::kNumber,
-          .help = "probability",
-          .fallback = Value(fallback),
-          .min = 0,
-          .max = 1};
-}
-
 Parameter range(std::string_view name, std::string_view help, double min, double max) {
   return {.name = name,
           .type = ParameterType::kNumbers,

@@ -9,8 +9,6 @@
 
 namespace spdld::config::ops {
 
-// How often the operation is done.
-Parameter probability(double fallback);
 // One number, or the least and the greatest of drawn ones.
 Parameter range(std::string_view name, std::string_view help, double min, double max);
 // The operation's own parameters with `p` and `draw` behind them.

@@ -4,6 +4,7 @@
 
 #include "config/check.h"
 #include "config/picture_pixels.h"
+#include "config/picture_size.h"
 #include "config/varying.h"
 
 namespace spdld::config::ops {
@@ -50,6 +51,15 @@ void check_filter(OperationSpec& spec, const Complain& complain) {
   if (name == kBilinear) spec.parameters.erase("filter");
 }
 
+Parameter probability(double fallback) {
+  return {.name = "p",
+          .type = ParameterType::kNumber,
+          .help = "probability",
+          .fallback = Value(fallback),
+          .min = 0,
+          .max = 1};
+}
+
 Parameter draw() {
   return {.name = "draw",
           .type = ParameterType::kText,
@@ -86,6 +96,12 @@ void check_draw(const OperationSpec& spec, const Complain& complain) {
   const std::string& name = spec.text("draw");
   if (!name.empty() && !is_word(name, "_.-"))
     complain("draw", "must be 1 to 64 letters, digits, \"_\", \".\" or \"-\", not " + in_quotes(name));
+}
+
+std::string bind_cut(const OperationSpec& spec, Signature& signature) {
+  const PictureSize size = picture_size(spec);
+  signature = resized(signature, size.height, size.width, signature.is_resampled);
+  return "";
 }
 
 std::string bind_number(Signature& signature, Signature number) {

@@ -23,6 +23,8 @@ Parameter antialias();
 // The filter of a resampling operation, and the check of it beside `antialias`: "bilinear" is left out of the spec.
 Parameter filter();
 void check_filter(OperationSpec& spec, const Complain& complain);
+// `p`: the probability with which an operation is done.
+Parameter probability(double fallback);
 // The name of the random numbers that an operation takes.
 Parameter draw();
 
@@ -37,6 +39,8 @@ Dimension length_of(const OperationSpec& spec);
 // Complains where `draw` is no word.
 void check_draw(const OperationSpec& spec, const Complain& complain);
 
+// A picture that is cut to the operation's `size`.
+std::string bind_cut(const OperationSpec& spec, Signature& signature);
 // `number` for bytes that hold its digits; the error where they are the sample's name.
 std::string bind_number(Signature& signature, Signature number);
 // `list` for bytes that a follower of a view reads as a list; the error where they are the sample's name, or where the

@@ -4,13 +4,11 @@
 namespace spdld::config::ops {
 
 OperationType horizontal_flip() {
-  const Parameter p{
-      .name = "p", .type = ParameterType::kNumber, .help = "probability", .fallback = Value(0.5), .min = 0, .max = 1};
   return {.name = "horizontal-flip",
           .takes = Kind::kImage,
           .gives = Kind::kImage,
           .help = "Mirror left and right with probability p.",
-          .parameters = {p, draw()},
+          .parameters = {probability(0.5), draw()},
           .bind = [](const OperationSpec&, Signature&) { return std::string(); },
           .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
           .view_part = ViewPart::kMoves};

@@ -1,17 +1,7 @@
 #include "config/operations/common.h"
 #include "config/operations/types.h"
-#include "config/picture_size.h"
 
 namespace spdld::config::ops {
-namespace {
-
-std::string bind_place(const OperationSpec& spec, Signature& signature) {
-  const PictureSize size = picture_size(spec);
-  signature = resized(signature, size.height, size.width, signature.is_resampled);
-  return "";
-}
-
-}  // namespace
 
 OperationType random_crop() {
   return {.name = "random-crop",
@@ -21,7 +11,7 @@ OperationType random_crop() {
               "Cut a box of this size out at a random place, as torchvision's RandomCrop; a smaller picture gets a "
               "random place in a black box.",
           .parameters = {size("of the result: one number (a square) or [height, width]"), draw()},
-          .bind = bind_place,
+          .bind = bind_cut,
           .check = [](OperationSpec& spec, const Complain& complain) { check_draw(spec, complain); },
           .view_part = ViewPart::kMoves};
 }
