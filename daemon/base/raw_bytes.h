@@ -1,5 +1,6 @@
-// Bytes in one piece of memory that grows, and is never zeroed: for bytes that are written before they are read. It
-// grows by realloc(), which moves large memory without a copy. Owned by one thread at a time.
+// Bytes in one piece of memory that is never zeroed, for bytes that are written before they are read. Unlike a
+// ByteBuffer it keeps its bytes when it grows: by realloc(), which moves large memory without a copy. Owned by one
+// thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ void FetchStage::note(const Passage& passage) {
 
 void FetchStage::let_go(Passage& passage, Keep keep) const {
   fetcher_.end_loan(passage);
-  for (auto& borrowed : passage.borrowed) borrowed = {};
+  passage.end_borrowing();
   for (auto& bytes : passage.bytes) bytes.shrink(keep == Keep::kSmall ? kKeptBytesMax : 0);
   if (passage.budget) passage.budget->give_back(passage);
 }

@@ -18,7 +18,7 @@ constexpr size_t kHoldersKeptBytes = 256 << 10;  // from one use of a request to
 void clear(FetchRequest& request) {
   request.bytes.resize(std::max(request.bytes.size(), request.fields.size()));  // once in a request's life
   for (ByteBuffer& bytes : request.bytes) bytes.resize(0);
-  for (FetchRequest::Borrowed& borrowed : request.borrowed) borrowed = {};
+  request.end_borrowing();
   for (ByteBuffer& holder : request.holders) holder.resize(0);
   request.ok = true;
   request.error = {};

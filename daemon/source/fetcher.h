@@ -100,6 +100,9 @@ struct FetchRequest : ByteBudget::Holder {
   std::span<const uint8_t> bytes_of(size_t i) const {
     return i < borrowed.size() && borrowed[i].keeper ? borrowed[i].bytes : bytes[i].bytes();
   }
+  void end_borrowing() {
+    for (Borrowed& one : borrowed) one = {};
+  }
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
