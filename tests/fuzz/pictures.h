@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "daemon/base/picture.h"
+#include "daemon/media/image/pixels.h"
 
 namespace spdld::fuzz {
 
@@ -42,6 +44,23 @@ inline void check_rows(const PixelRows& rows, const Box& box) {
   }
   volatile unsigned sink = sum;
   (void)sink;
+}
+
+// The pixels that bits 2 to 4 of a byte ask for.
+inline image::Pixels choose_pixels(uint8_t choice) {
+  return {static_cast<image::Colours>(choice >> 2 & 3), (choice & 16) != 0 ? 16 : 8};
+}
+
+// Ends the program where the box has other pixels than the whole picture.
+inline void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
+  check_rows(rows, box);
+  const Box& covers = rows.covers;
+  const ptrdiff_t pixel = rows.format.pixel_bytes();
+  if (!(rows.format == whole.format)) std::abort();
+  for (int y = covers.y; y < covers.y + covers.height; ++y) {
+    const uint8_t* wanted = whole.row(y) + pixel * (covers.x - whole.covers.x);
+    if (std::memcmp(rows.row(y), wanted, static_cast<size_t>(pixel * covers.width)) != 0) std::abort();
+  }
 }
 
 }  // namespace spdld::fuzz

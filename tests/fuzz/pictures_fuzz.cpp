@@ -3,30 +3,13 @@
 // every box; a picture that can be decoded must have the same pixels in a box as in the whole.
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/sniff.h"
 #include "tests/fuzz/pictures.h"
 
-namespace {
-
 using namespace spdld;
-
-// The same pixels in the box as in the whole.
-void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
-  fuzz::check_rows(rows, box);
-  const Box& covers = rows.covers;
-  const ptrdiff_t pixel = rows.format.pixel_bytes();
-  if (!(rows.format == whole.format)) std::abort();
-  for (int y = covers.y; y < covers.y + covers.height; ++y) {
-    const uint8_t* wanted = whole.row(y) + pixel * (covers.x - whole.covers.x);
-    if (std::memcmp(rows.row(y), wanted, static_cast<size_t>(pixel * covers.width)) != 0) std::abort();
-  }
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   constexpr size_t kChoice = 5;
@@ -37,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (image::begins_like_jpeg(picture) || image::begins_like_png(picture)) return 0;
 
   const bool exif = (bytes[4] & 1) != 0;
-  const image::Pixels pixels{static_cast<image::Colours>(bytes[4] >> 2 & 3), (bytes[4] & 16) != 0 ? 16 : 8};
+  const image::Pixels pixels = fuzz::choose_pixels(bytes[4]);
   const auto opened = decoder->open(picture, exif, false, pixels);
   if (!opened) {
     if (opened.error().message.empty()) std::abort();
@@ -48,6 +31,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const Status decoded = decoder->decode({0, 0, opened->width, opened->height}, whole);
   if (!decoded && decoded.error().message.find("CPU") != std::string::npos) return 0;  // no clock gives the same twice
   if (bool(decoder->decode(box, some)) != bool(decoded)) std::abort();  // the verdict must not depend on the box
-  if (decoded) compare(some, whole, box);
+  if (decoded) fuzz::compare(some, whole, box);
   return 0;
 }

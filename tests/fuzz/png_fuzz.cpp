@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -29,18 +28,6 @@ void correct_checksums(std::vector<uint8_t>& png) {
   }
 }
 
-// The same pixels in the box as in the whole.
-void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
-  fuzz::check_rows(rows, box);
-  const Box& covers = rows.covers;
-  const ptrdiff_t pixel = rows.format.pixel_bytes();
-  if (!(rows.format == whole.format)) std::abort();
-  for (int y = covers.y; y < covers.y + covers.height; ++y) {
-    const uint8_t* wanted = whole.row(y) + pixel * (covers.x - whole.covers.x);
-    if (std::memcmp(rows.row(y), wanted, static_cast<size_t>(pixel * covers.width)) != 0) std::abort();
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -52,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if ((bytes[4] & 2) == 0) correct_checksums(png);
 
   const bool exif = (bytes[4] & 1) != 0;
-  const image::Pixels pixels{static_cast<image::Colours>(bytes[4] >> 2 & 3), (bytes[4] & 16) != 0 ? 16 : 8};
+  const image::Pixels pixels = fuzz::choose_pixels(bytes[4]);
   const auto picture = decoder->open(png, exif, false, pixels);
   if (!picture) {
     if (picture.error().message.empty()) std::abort();
@@ -62,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const Box box = fuzz::choose_box(*picture, bytes);
   const bool decoded = bool(decoder->decode({0, 0, picture->width, picture->height}, whole));
   if (bool(decoder->decode(box, some)) != decoded) std::abort();  // the verdict must not depend on the box
-  if (decoded) compare(some, whole, box);
+  if (decoded) fuzz::compare(some, whole, box);
   if (!decoder->open(png, exif, true, pixels) || bool(decoder->decode(box, some)) != decoded) std::abort();
-  if (decoded) compare(some, whole, box);
+  if (decoded) fuzz::compare(some, whole, box);
   return 0;
 }

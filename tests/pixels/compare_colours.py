@@ -7,9 +7,7 @@ Each operation is given numbers that leave nothing to chance. The values are the
 where it computes in float32. A random order, of channels or of color-jitter's four changes, gives one of torchvision's orders.
 """
 import itertools
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -17,7 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from compare_png import spec_of
+from dump import Daemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
@@ -41,32 +39,12 @@ def make_pictures(rng):
     yield colours.reshape(18 * 18, 18, 3)
 
 
-class Daemon:
-    """The daemon's decoder and a chain that leaves pictures of this size as they are but for `ops`."""
+class Colours(Daemon):
+    """The daemon with a chain that leaves pictures of this size as they are but for `ops`."""
 
     def __init__(self, program, folder, ops, shape, colours="rgb"):
-        spec = pathlib.Path(folder, "spec.toml")
         crop = f'{{ op = "center-crop", size = [{shape[0]}, {shape[1]}] }}'
-        spec.write_text(spec_of(f'{{ op = "decode-image", colours = "{colours}" }}, {crop}, {ops}'))
-        self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(30)
-
-    def of(self, path, sample=0):
-        self.process.stdin.write(f"{sample} {path}\n".encode())
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        header = json.loads(line) if line else {"error": "the pipeline is refused"}
-        if "error" in header:
-            raise RuntimeError(f"{path}: {header['error']}")
-        values = np.frombuffer(self.process.stdout.read(header["bytes"]), header["dtype"])
-        return values.reshape(header["shape"])
+        super().__init__(program, folder, f'colours = "{colours}"', f"{crop}, {ops}")
 
 
 def kernels():
@@ -139,7 +117,7 @@ def check_shape(F, program, folder, pictures, colours):
     shape = next(iter(pictures.values())).shape
     chains = [(ops, *of) for ops, of in works(F).items()] + [(ops, of, 1) for ops, of in blurs(F, shape)]
     for ops, function, bound in chains:
-        with Daemon(program, folder, ops, shape, colours) as daemon:
+        with Colours(program, folder, ops, shape, colours) as daemon:
             for number, picture in pictures.items():
                 ours = daemon.of(pathlib.Path(folder, f"{colours}-{number}.png"))
                 check(f"{ops} of {colours} picture {number}", ours, untorched(function(torched(picture))), bound)
@@ -157,7 +135,7 @@ def check_orders(F, program, folder, path, picture):
             changed = change(changed)
         wanted.append(untorched(changed))
     seen = set()
-    with Daemon(program, folder, jitter, picture.shape) as daemon:
+    with Colours(program, folder, jitter, picture.shape) as daemon:
         for sample in range(200):
             ours = daemon.of(path, sample).astype(int)
             differences = [np.abs(ours - one).mean() for one in wanted]
@@ -167,7 +145,7 @@ def check_orders(F, program, folder, path, picture):
     if len(seen) != len(wanted):
         FAILED.append(f"color-jitter: {len(seen)} orders of {len(wanted)} occur")
     seen = set()
-    with Daemon(program, folder, '{ op = "channel-permutation" }', picture.shape) as daemon:
+    with Colours(program, folder, '{ op = "channel-permutation" }', picture.shape) as daemon:
         for sample in range(60):
             ours = daemon.of(path, sample)
             orders = [order for order in itertools.permutations(range(3))
