@@ -32,6 +32,7 @@ struct Field {
   bool is_prepared = false;  // the bytes are in the form of the representation that all readers have
   Keeper* keeper = nullptr;  // keeps that form of these bytes; null: nobody would
   size_t number = 0;         // among the sample's fetched fields
+  bool is_begun = false;     // a node has begun with it: what a workspace holds of it belongs to this sample
 };
 
 // A value that passes from node to node, as its signature describes it.
@@ -87,6 +88,10 @@ struct Run {
 class Node {
  public:
   virtual ~Node() = default;
+
+  // Of the first nodes of chains that share a field, before any of them runs: says what the node will need of the
+  // field, so that it is decoded once for all. Nothing is written: run.tensors is empty. kContent: the content is bad.
+  virtual Status announce(const Run&) const { return Done{}; }
 
   // Turns the value into what follows, or writes the tensors. kContent: the sample's content is bad.
   virtual Status run(Value& value, const Run& run) const = 0;

@@ -50,6 +50,7 @@ Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) : h
   }
   order_ = std::move(views.order);
   note_representations();
+  note_shared();
   if (!spec.batch.lam.empty()) add_rows(spec.batch.lam, config::DType::kFloat32, {});
   if (!spec.batch.partner.empty()) add_rows(spec.batch.partner, config::DType::kInt64, {});
   for (const auto& op : spec.batch.ops)
@@ -203,6 +204,15 @@ void Plan::note_representations() {
   }
 }
 
+void Plan::note_shared() {
+  std::vector<size_t> starts(fetched_.size());
+  const auto starts_there = [](const Output& output) { return output.fetched && !output.json; };
+  for (const Output& output : outputs_)
+    if (starts_there(output)) ++starts[*output.fetched];
+  for (const size_t number : order_)
+    if (starts_there(outputs_[number]) && starts[*outputs_[number].fetched] > 1) shared_.push_back(number);
+}
+
 std::string Plan::code() const {
   std::set<std::string> all(batch_code_.begin(), batch_code_.end());
   for (const Output& output : outputs_) all.insert(output.chain.code().begin(), output.chain.code().end());
@@ -212,7 +222,12 @@ std::string Plan::code() const {
 }
 
 Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
+  for (FieldBytes& field : sample.fields) field.is_begun = false;
   if (const Status read = read_json(sample, context); !read) return read;
+  if (const Status announced = announce(sample, draws, context); !announced) {
+    clear_lengths(target);
+    return announced;
+  }
   for (const size_t number : order_) {
     const Status status = run_output(outputs_[number], sample, draws, context, target);
     if (status) continue;
@@ -221,6 +236,18 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
   }
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
   if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;
+  return Done{};
+}
+
+Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& context) const {
+  for (const size_t number : shared_) {
+    const Output& output = outputs_[number];
+    FieldBytes& field = sample.fields[*output.fetched];
+    field.number = *output.fetched;
+    const Status announced =
+        output.chain.announce({sample.id, draws, context.workspace, &field, {}, part_of(sample), output.view});
+    if (!announced) return announced;
+  }
   return Done{};
 }
 
@@ -270,8 +297,8 @@ Status Plan::run_output(const Output& output, const Sample& sample, const Draws&
   for (const size_t tensor : output.tensors)
     context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index)});
   if (output.varying) open_length(output, target, context.tensors.front());
-  const RowPart part = has_rows_ ? sample.listing.part_of(sample.id) : RowPart();
-  return output.chain.run(value, {sample.id, draws, context.workspace, field, context.tensors, part, output.view});
+  return output.chain.run(value,
+                          {sample.id, draws, context.workspace, field, context.tensors, part_of(sample), output.view});
 }
 
 void Plan::clear_lengths(const Target& target) const {

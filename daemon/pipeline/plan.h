@@ -97,9 +97,12 @@ class Plan {
   size_t add_rows(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
   size_t add_varying(const config::OutputSpec& spec, const config::Signature& end, uint64_t length_max);
   void note_representations();
+  void note_shared();
 
   void clear_lengths(const Target& target) const;
   static void open_length(const Output& output, const Target& target, media::TensorOut& out);
+  Status announce(const Sample& sample, const Draws& draws, DecodeContext& context) const;
+  RowPart part_of(const Sample& sample) const { return has_rows_ ? sample.listing.part_of(sample.id) : RowPart(); }
   Status run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
                     const Target& target) const;
   Status read_json(const Sample& sample, DecodeContext& context) const;
@@ -109,6 +112,7 @@ class Plan {
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
   std::vector<size_t> order_;            // in which a sample runs the outputs
+  std::vector<size_t> shared_;           // the outputs that start from the bytes of a field with others
   std::vector<size_t> json_;             // fetched fields that hold JSON; each is read once a sample
   size_t varying_ = 0;                   // how many outputs have samples that differ in length
   std::vector<std::string> batch_code_;  // of the operations on batches

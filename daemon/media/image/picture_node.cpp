@@ -10,10 +10,7 @@
 
 namespace spdld::image {
 
-void PictureWork::shrink(size_t bytes_max) {
-  rows.memory.shrink(bytes_max);
-  for (ByteBuffer& memory : planes) memory.shrink(bytes_max);
-}
+void PictureWork::shrink(size_t bytes_max) { decodings.shrink(bytes_max); }
 
 std::vector<std::string> PictureNode::code() const {
   std::vector<std::string> code = picture_codes();
@@ -37,11 +34,26 @@ Status check_part(const Geometry& geometry) {
                                       " pixels for which its tiles were counted: was it replaced?"};
 }
 
+// A field's picture of the sample before means nothing any more.
+void begin(media::Field& field, PictureWork& work) {
+  if (field.is_begun) return;
+  work.decodings.forget(field.number);
+  if (work.opened && work.opened->field == field.number) work.opened.reset();
+  field.is_begun = true;
+}
+
 }  // namespace
+
+Status PictureNode::announce(const media::Run& run) const {
+  if (run.field->is_prepared) return Done{};
+  auto& work = run.workspace.of<PictureWork>();
+  begin(*run.field, work);
+  const Result<Decoding*> asked = ask(run, work);
+  return asked ? Status(Done{}) : asked.error();
+}
 
 Status PictureNode::run(media::Value&, const media::Run& run) const {
   auto& work = run.workspace.of<PictureWork>();
-  work.geometry.part = run.part;
   const Status rendered = run.field->is_prepared ? render_planes(run.field->bytes, run, work) : render_bytes(run, work);
   if (!rendered) return rendered;
   if (run.view) lead(run, work.picture, work.geometry.passes);
@@ -53,38 +65,79 @@ Status PictureNode::run(media::Value&, const media::Run& run) const {
   return Done{};
 }
 
+Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureWork& work) const {
+  work.picture = picture;
+  work.geometry.part = run.part;
+  program_.resolve(picture, run.draws, work.geometry);
+  return check_part(work.geometry);
+}
+
 Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const {
   const auto planes = PlanesForm::open(bytes);
   if (!planes)
     return Error{Trouble::kInternal, "what the cache keeps of sample " + std::to_string(run.sample) + " is no picture"};
-  work.picture = planes->shape.picture;
-  resolve(program_.steps(), planes->shape.picture, run.draws, work.geometry);
-  if (const Status same = check_part(work.geometry); !same) return same;
+  if (const Status resolved = resolve(planes->shape.picture, run, work); !resolved) return resolved;
   program_.render(*planes, work.geometry, work.scratch, run.tensors.front().memory);
   return Done{};
 }
 
-Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const {
-  media::Field& field = *run.field;
-  uint8_t* const out = run.tensors.front().memory;
+Result<Size> PictureNode::open(const media::Field& field, PictureWork& work) const {
+  work.opened.reset();
   const Result<Size> size = work.decoder->open(field.bytes, way_.exif, way_.strict, way_.pixels);
-  if (!size) return size.error();
-  work.picture = *size;
-  program_.resolve(*size, run.draws, work.geometry);
-  if (const Status same = check_part(work.geometry); !same) return same;
+  if (size) work.opened = {field.number, way_};
+  return size;
+}
+
+Result<Size> PictureNode::picture_of(const media::Field& field, PictureWork& work) const {
+  const std::optional<Size> known = work.decodings.picture_of(field.number, way_);
+  if (known) return *known;
+  return open(field, work);
+}
+
+Result<Decoding*> PictureNode::ask(const media::Run& run, PictureWork& work) const {
+  const media::Field& field = *run.field;
+  const Result<Size> picture = picture_of(field, work);
+  if (!picture) return picture.error();
+  if (const Status resolved = resolve(*picture, run, work); !resolved) return resolved.error();
   int& reduction = work.geometry.reduction;
+  if (reduction > 1 && work.opened != Opened{field.number, way_}) {
+    if (const Result<Size> again = open(field, work); !again) return again.error();
+  }
   while (reduction > 1 && !work.decoder->planes(reduction)) reduction /= 2;
-  const auto shape = work.decoder->planes(reduction);
-  if (!shape) {
-    const Status decoded = work.decoder->decode(work.geometry.decoded, work.rows);
+  return &work.decodings.ask(field.number, way_, *picture, reduction, work.geometry.decoded);
+}
+
+Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork& work) const {
+  if (work.opened != Opened{field.number, way_}) {
+    if (const Result<Size> again = open(field, work); !again) return again.error();
+  }
+  if (const auto shape = work.decoder->planes(decoding.reduction)) {
+    const auto planes = PlanesForm::prepare(*shape, field, *work.decoder, decoding);
+    if (!planes) return planes.error();
+    decoding.planes = *planes;
+  } else {
+    const Status decoded = work.decoder->decode(decoding.box, decoding.rows);
     if (!decoded) return decoded;
     if (field.keeper) field.keeper->keep_as_fetched(field.bytes);
-    program_.render(work.rows, work.geometry, work.scratch, out);
-    return Done{};
   }
-  const auto planes = PlanesForm::prepare(*shape, field, work);
-  if (!planes) return planes.error();
-  program_.render(*planes, work.geometry, work.scratch, out);
+  decoding.is_done = true;
+  return Done{};
+}
+
+Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const {
+  begin(*run.field, work);
+  const Result<Decoding*> asked = ask(run, work);
+  if (!asked) return asked.error();
+  Decoding& decoding = **asked;
+  if (!decoding.is_done) {
+    if (const Status decoded = decode(decoding, *run.field, work); !decoded) return decoded;
+  }
+  uint8_t* const out = run.tensors.front().memory;
+  if (decoding.planes) {
+    program_.render(*decoding.planes, work.geometry, work.scratch, out);
+  } else {
+    program_.render(decoding.rows, work.geometry, work.scratch, out);
+  }
   return Done{};
 }
 

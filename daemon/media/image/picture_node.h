@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/byte_buffer.h"
+#include "daemon/media/image/decodings.h"
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/image_program.h"
 #include "daemon/media/image/planes_form.h"
@@ -16,12 +16,11 @@
 
 namespace spdld::image {
 
-// How decode-image decodes.
-struct DecodeWay {
-  bool exif = true;     // upright, as the EXIF orientation says
-  bool fast = false;    // smaller, where the first resize leaves little of it: such pictures have no form to keep
-  bool strict = false;  // damage anywhere in a picture is bad content
-  Pixels pixels;        // to give
+// A field's picture that is open.
+struct Opened {
+  size_t field = 0;  // its number
+  DecodeWay way;
+  friend bool operator==(const Opened&, const Opened&) = default;
 };
 
 // The objects that a decode thread keeps for pictures.
@@ -30,9 +29,9 @@ struct PictureWork {
   void shrink(size_t bytes_max);
 
   std::unique_ptr<ImageDecoder> decoder;
-  PixelRows rows;
-  std::vector<ByteBuffer> planes;  // by field, of pictures that the cache does not keep in memory
-  Size picture;                    // the size of the picture that `geometry` belongs to
+  std::optional<Opened> opened;  // by the decoder
+  Decodings decodings;
+  Size picture;  // the size of the picture that `geometry` belongs to
   Geometry geometry;
   Scratch scratch;
 };
@@ -47,6 +46,7 @@ class PictureNode final : public media::Node {
   // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Run::tensors.
   void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }
 
+  Status announce(const media::Run& run) const override;
   Status run(media::Value& value, const media::Run& run) const override;
   std::vector<std::string> code() const override;
   const media::Representation* representation() const override {
@@ -58,6 +58,13 @@ class PictureNode final : public media::Node {
   const ImageProgram& program() const { return program_; }
 
  private:
+  // Finds out what the sample needs of its field's picture: into work.geometry, and into the decoding that will have
+  // it.
+  Result<Decoding*> ask(const media::Run& run, PictureWork& work) const;
+  Result<Size> picture_of(const media::Field& field, PictureWork& work) const;
+  Result<Size> open(const media::Field& field, PictureWork& work) const;
+  Status resolve(const Size& picture, const media::Run& run, PictureWork& work) const;
+  Status decode(Decoding& decoding, media::Field& field, PictureWork& work) const;
   Status render_bytes(const media::Run& run, PictureWork& work) const;
   Status render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const;
 

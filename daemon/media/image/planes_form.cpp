@@ -35,16 +35,14 @@ std::optional<PlanesView> PlanesForm::open(std::span<const uint8_t> bytes) {
   return view_planes(bytes.data(), bytes.size(), planes) ? std::optional(planes) : std::nullopt;
 }
 
-Result<PlanesView> PlanesForm::prepare(const PlanesShape& shape, media::Field& field, PictureWork& work) {
+Result<PlanesView> PlanesForm::prepare(const PlanesShape& shape, media::Field& field, ImageDecoder& decoder,
+                                       Decoding& decoding) {
   const size_t bytes = PlanesLayout(shape).bytes;
   uint8_t* memory = field.keeper ? field.keeper->reserve(bytes) : nullptr;
   const bool whole = memory || (field.keeper && field.keeper->takes(bytes));
-  if (!memory) {
-    if (work.planes.size() <= field.number) work.planes.resize(field.number + 1);
-    memory = aligned_planes(work.planes[field.number], bytes);
-  }
-  const Status decoded = whole ? work.decoder->decode_planes(memory)
-                               : work.decoder->decode_planes(work.geometry.decoded, work.geometry.reduction, memory);
+  if (!memory) memory = aligned_planes(decoding.memory, bytes);
+  const Status decoded =
+      whole ? decoder.decode_planes(memory) : decoder.decode_planes(decoding.box, decoding.reduction, memory);
   if (!decoded) return decoded.error();
   const auto planes = open({memory, bytes});
   if (!planes) return Error{Trouble::kInternal, "a picture's decoder has made planes of another size than it said"};

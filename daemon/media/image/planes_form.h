@@ -1,6 +1,6 @@
 // The form in which the cache keeps pictures: a picture's planes, whole and at full size, as planes.h lays them out.
 // This class alone knows how large the form of a picture is, how it is made and how it is opened. Constant after
-// construction; any thread, each with a PictureWork of its own.
+// construction; any thread, each with a decoder of its own.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 namespace spdld::image {
 
 struct DecodeWay;
-struct PictureWork;
+struct Decoding;
+class ImageDecoder;
 
 class PlanesForm final : public media::Representation {
  public:
@@ -25,11 +26,12 @@ class PlanesForm final : public media::Representation {
   const std::string& id() const override { return id_; }
   std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
 
-  // Decodes the picture that work.decoder has opened to planes of this shape, its decoder's planes(). Where somebody
-  // keeps the form it is made whole, and stands for the field from then on. Else, and where the picture is reduced
-  // (such a picture has no form to keep), only what work.geometry needs is decoded. The view is into memory of the
-  // keeper or of `work`, and lives until the sample's end.
-  static Result<PlanesView> prepare(const PlanesShape& shape, media::Field& field, PictureWork& work);
+  // Decodes the picture that `decoder` has opened to planes of this shape, its planes(decoding.reduction). Where
+  // somebody keeps the form it is made whole, and stands for the field from then on. Else, and where the picture is
+  // reduced (such a picture has no form to keep), only decoding.box is decoded. The view is into memory of the keeper
+  // or of `decoding`, and lives until the sample's end.
+  static Result<PlanesView> prepare(const PlanesShape& shape, media::Field& field, ImageDecoder& decoder,
+                                    Decoding& decoding);
   // The planes in bytes of this form. None: the bytes are no planes.
   static std::optional<PlanesView> open(std::span<const uint8_t> bytes);
 

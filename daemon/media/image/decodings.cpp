@@ -1,0 +1,56 @@
+#include "daemon/media/image/decodings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spdld::image {
+namespace {
+
+Box union_of(const Box& a, const Box& b) {
+  const int x = std::min(a.x, b.x), y = std::min(a.y, b.y);
+  return {x, y, std::max(a.x + a.width, b.x + b.width) - x, std::max(a.y + a.height, b.y + b.height) - y};
+}
+
+}  // namespace
+
+void Decodings::forget(size_t field) {
+  for (size_t i = used_; i-- > 0;)
+    if (all_[i].field == field) std::swap(all_[i], all_[--used_]);
+}
+
+std::optional<Size> Decodings::picture_of(size_t field, const DecodeWay& way) const {
+  for (size_t i = 0; i < used_; ++i)
+    if (all_[i].field == field && all_[i].way == way) return all_[i].picture;
+  return {};
+}
+
+Decoding& Decodings::ask(size_t field, const DecodeWay& way, const Size& picture, int reduction, const Box& box) {
+  for (size_t i = 0; i < used_; ++i) {
+    Decoding& one = all_[i];
+    if (one.field != field || one.way != way || one.reduction != reduction) continue;
+    const Box both = union_of(one.box, box);
+    one.is_done = one.is_done && both == one.box;
+    one.box = both;
+    return one;
+  }
+  if (used_ == all_.size()) all_.emplace_back();
+  Decoding& added = all_[used_++];
+  added.field = field;
+  added.way = way;
+  added.reduction = reduction;
+  added.picture = picture;
+  added.box = box;
+  added.is_done = false;
+  added.planes.reset();
+  return added;
+}
+
+void Decodings::shrink(size_t bytes_max) {
+  used_ = 0;
+  for (Decoding& one : all_) {
+    one.rows.memory.shrink(bytes_max);
+    one.memory.shrink(bytes_max);
+  }
+}
+
+}  // namespace spdld::image

@@ -1,0 +1,58 @@
+// What a decode thread has decoded of the pictures of the sample that it runs. Outputs that start from one field in one
+// way share a decoding: each says beforehand which part it needs (ask), the first of them that runs decodes the part
+// that covers all of these, and the others find it there. Samples are the same from any part, so that sharing never
+// changes a pixel. Memory is reused from sample to sample. One thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/picture.h"
+#include "daemon/media/image/pixels.h"
+#include "daemon/media/image/planes.h"
+
+namespace spdld::image {
+
+// How decode-image decodes.
+struct DecodeWay {
+  bool exif = true;     // upright, as the EXIF orientation says
+  bool fast = false;    // smaller, where the first resize leaves little of it: such pictures have no form to keep
+  bool strict = false;  // damage anywhere in a picture is bad content
+  Pixels pixels;        // to give
+  friend bool operator==(const DecodeWay&, const DecodeWay&) = default;
+};
+
+struct Decoding {
+  size_t field = 0;  // its number
+  DecodeWay way;
+  int reduction = 1;  // of planes
+  Size picture;
+  Box box;               // the part of the picture that is decoded, or is to be
+  bool is_done = false;  // then the pixels are in `planes`, or else in `rows`
+  std::optional<PlanesView> planes = {};
+  PixelRows rows = {};
+  ByteBuffer memory = {};  // of the planes, where nobody keeps them
+};
+
+class Decodings {
+ public:
+  // Forgets what was asked for and decoded of this field: a new sample is run.
+  void forget(size_t field);
+
+  // The size of this field's picture, where an output has asked for a part of it in this way.
+  std::optional<Size> picture_of(size_t field, const DecodeWay& way) const;
+  // `box` of the picture is needed too. The result stays in its place until the next forget(). It is done only where
+  // its part has the box.
+  Decoding& ask(size_t field, const DecodeWay& way, const Size& picture, int reduction, const Box& box);
+
+  // Gives back larger buffers, and forgets everything.
+  void shrink(size_t bytes_max);
+
+ private:
+  std::deque<Decoding> all_;  // the first used_ are in use
+  size_t used_ = 0;
+};
+
+}  // namespace spdld::image
