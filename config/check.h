@@ -142,6 +142,9 @@ void check_bound(const TableReader& reader, const VaryingSpec& varying, const Si
 void refuse_too_many_tensors(const PipelineSpec& spec, int line, Complaints& complaints);
 // Checks all [[output]] tables; `node` is their list, null where there is none.
 std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, Complaints& complaints);
+// The outputs with each one's copies in its place (`copies`). `list`: the tables of the outputs. Precondition: there
+// was no complaint.
+std::vector<OutputSpec> with_copies(const Node& list, std::vector<OutputSpec> outputs, Complaints& complaints);
 // Checks [rows]; a stand-in after complaints.
 RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints);
 // Checks what the rest of the pipeline says beside [rows], or says though there is no [rows]. `line`: of [rows].

@@ -23,7 +23,13 @@ std::vector<Parameter> own_output_keys() {
           {.name = "view",
            .type = ParameterType::kText,
            .help = "of outputs that share one random geometry: a picture leads, and its mask, boxes and points follow",
-           .fallback = Value(std::string())}};
+           .fallback = Value(std::string())},
+          {.name = "copies",
+           .type = ParameterType::kInteger,
+           .help = "so many outputs NAME-1, NAME-2, ... that are made alike, each with random numbers of its own",
+           .fallback = Value(int64_t{1}),
+           .min = 1,
+           .max = 32}};
 }
 
 }  // namespace

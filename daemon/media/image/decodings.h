@@ -1,5 +1,5 @@
-// What a decode thread has decoded of the pictures of the sample that it runs. Outputs that start from one field in one
-// way share a decoding: each says beforehand which part it needs (ask), the first of them that runs decodes the part
+// The pictures of the sample that a decode thread runs, as far as they are decoded. Outputs that start from one field in
+// one way share a decoding: each says beforehand which part it needs (ask), the first of them that runs decodes the part
 // that covers all of these, and the others find it there. Samples are the same from any part, so that sharing never
 // changes a pixel. Memory is reused from sample to sample. One thread.
 #pragma once
