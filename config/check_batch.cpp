@@ -213,6 +213,7 @@ void check_order_by_cost(const PipelineSpec& spec, const Node* order, Complaints
   if (spec.order.shuffle == Shuffle::kWindow || spec.order.shuffle == Shuffle::kClient)
     refuse("shuffle", "must be true or false");
   refuse("weights", "may not stand");
+  refuse("repeats", "may not stand");
   refuse("epoch_samples", "may not stand");
   if (spec.rows.is_on()) complaints.add(0, "rows", "may not stand beside batch.cost_max, which counts whole samples");
   if (spec.is_mix()) complaints.add(0, "sources", "may not be several beside batch.cost_max: write one [source]");

@@ -33,6 +33,12 @@ const std::vector<Parameter>& own_order_keys() {
        .fallback = Value(int64_t{1}),
        .min = 0,
        .max = 1e9},
+      {.name = "repeats",
+       .type = Type::kInteger,
+       .help = "how often each sample comes in an epoch, one row after another, with other random numbers each time",
+       .fallback = Value(int64_t{1}),
+       .min = 1,
+       .max = 64},
       {.name = "mix",
        .type = Type::kChoice,
        .help = "of several sources: any weights, or exact proportions in whole numbers",
@@ -119,6 +125,7 @@ void check_weights(const TableReader& reader, const std::filesystem::path& folde
   if (reader.find("weights_default") != nullptr)
     order.weights_default = std::get<double>(reader.value("weights_default"));
   order.replacement = reader.flag("replacement");
+  if (reader.find("repeats") != nullptr) reader.complain("repeats", "may not stand beside weights");
   if (order.shuffle != Shuffle::kGlobal)
     reader.complain("shuffle", "must be left out beside weights, whose draws are the order");
 }
@@ -164,13 +171,14 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
   order.epochs = static_cast<uint64_t>(reader.integer("epochs"));
   if (order.shuffle == Shuffle::kClient) {
     if (reader.find("epochs") == nullptr) order.epochs = 0;  // its trainer counts them
-    for (const std::string_view key : {"include", "exclude", "first", "epoch_samples"}) {
+    for (const std::string_view key : {"include", "exclude", "first", "repeats", "epoch_samples"}) {
       if (reader.find(key) == nullptr) continue;
       reader.complain(key, "may not stand beside shuffle = \"client\": the trainer says which samples come");
     }
   }
   static_cast<Selection&>(order) = check_selection(reader, folder);
   order.mix = reader.text("mix") == "exact" ? MixRule::kExact : MixRule::kRandom;
+  order.repeats = static_cast<uint64_t>(reader.integer("repeats"));
   order.epoch_samples = static_cast<uint64_t>(reader.integer("epoch_samples"));
   check_weights(reader, folder, order);
   return order;

@@ -113,6 +113,7 @@ Json deciding_order_json(const OrderSpec& order) {
   if (order.shuffle == Shuffle::kClient) object["shuffle"] = "client";
   if (order.mix == MixRule::kExact) object["mix"] = "exact";
   if (!order.weights.empty()) object["replacement"] = order.replacement;
+  if (order.repeats != 1) object["repeats"] = order.repeats;
   if (order.epoch_samples != 0) object["epoch_samples"] = order.epoch_samples;
   return object;
 }

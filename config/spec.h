@@ -175,7 +175,8 @@ enum class MixRule : uint8_t {
 struct OrderSpec : Selection {  // of a single source
   Shuffle shuffle = Shuffle::kGlobal;
   uint64_t epochs = 1;  // 0: endless
-  uint64_t window = 0;  // samples; not 0 with kWindow alone
+  uint64_t window = 0;   // samples; not 0 with kWindow alone
+  uint64_t repeats = 1;  // rows of a sample in an epoch, one after another; each is drawn anew
   MixRule mix = MixRule::kRandom;
   // Weighted draws: then shuffle is kGlobal, and without weights the others are as they stand here.
   std::string weights;                    // absolute path of a file, or one of kWeightsBy...; empty: none

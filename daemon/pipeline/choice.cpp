@@ -261,8 +261,10 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
       return;
     }
     if (spec.order.weights.empty()) {
-      sources.push_back(
-          {{{spec.order.shuffle, seed, spec.order.window}, std::move(subset), part.archive_starts()}, first});
+      sources.push_back({{{spec.order.shuffle, seed, spec.order.window, spec.order.repeats},
+                          std::move(subset),
+                          part.archive_starts()},
+                         first});
       return;
     }
     sampler::Weighting weighting = weighting_of(spec.order, part, subset, lists, stop);

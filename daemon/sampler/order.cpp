@@ -19,17 +19,17 @@ constexpr uint32_t kFromBucketMax = 4;
 }  // namespace
 
 Order::Order(const Rule& rule, Subset subset, std::span<const uint64_t> archive_starts)
-    : rule_(rule), subset_(std::move(subset)), epoch_samples_(subset_.size()) {
+    : rule_(rule), subset_(std::move(subset)), epoch_samples_(subset_.size() * rule.repeats) {
   if (rule_.shuffle != Shuffle::kWindow || size() == 0) return;
   archive_starts_.push_back(0);
   for (const uint64_t id : archive_starts) {
     const uint64_t number = subset_.below(id);
-    if (number != archive_starts_.back() && number < size()) archive_starts_.push_back(number);
+    if (number != archive_starts_.back() && number < subset_.size()) archive_starts_.push_back(number);
   }
 }
 
 Order::Order(uint64_t seed, Subset subset, Weighting weighting)
-    : rule_{Shuffle::kGlobal, seed, 0}, subset_(std::move(subset)), epoch_samples_(weighting.epoch_samples) {
+    : rule_{Shuffle::kGlobal, seed}, subset_(std::move(subset)), epoch_samples_(weighting.epoch_samples) {
   if (weighting.replacement)
     table_.emplace(weighting.weights);
   else
@@ -59,7 +59,7 @@ EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoc
     return;
   }
   if (order.rule_.shuffle == Shuffle::kGlobal)
-    permutation_.emplace(order.size(), Draw(seed, epoch, 0, draw_key("order")));
+    permutation_.emplace(order.subset_.size(), Draw(seed, epoch, 0, draw_key("order")));
   if (order.rule_.shuffle != Shuffle::kWindow) return;
   const uint64_t archives = order.archive_starts_.size();
   const Permutation permutation(archives, Draw(seed, epoch, 0, draw_key("archives")));
@@ -75,12 +75,14 @@ EpochOrder::EpochOrder(const Order& order, uint64_t epoch) : order_(order), epoc
 
 uint64_t EpochOrder::archive_samples(uint64_t archive) const {
   const auto& starts = order_.archive_starts_;
-  return (archive + 1 < starts.size() ? starts[archive + 1] : order_.size()) - starts[archive];
+  return (archive + 1 < starts.size() ? starts[archive + 1] : order_.subset_.size()) - starts[archive];
 }
 
 uint64_t EpochOrder::operator()(uint64_t position) const { return order_.subset_[number_at(position)]; }
 
-uint64_t EpochOrder::number_at(uint64_t position) const {
+uint64_t EpochOrder::number_at(uint64_t position) const { return number_of_turn(position / order_.rule_.repeats); }
+
+uint64_t EpochOrder::number_of_turn(uint64_t position) const {
   if (!drawn_.empty()) return drawn_[position];
   if (order_.table_) {
     Draw draw(order_.rule_.seed, epoch_, position, draw_key("weighted"));
@@ -93,7 +95,7 @@ uint64_t EpochOrder::number_at(uint64_t position) const {
 
 uint64_t EpochOrder::number_in_window(uint64_t position) const {
   const uint64_t window = order_.rule_.window, block = position / window, first = block * window;
-  const Permutation within(std::min(window, order_.size() - first),
+  const Permutation within(std::min(window, order_.subset_.size() - first),
                            Draw(order_.rule_.seed, epoch_, block, draw_key("window")));
   return number_in_archives(first + within(position - first));
 }
@@ -110,7 +112,7 @@ std::optional<uint64_t> EpochOrder::ahead(uint64_t position, uint64_t distance) 
   const bool reads_archives = (shuffle == Shuffle::kWindow || shuffle == Shuffle::kOff) && !order_.buckets_;
   if (!reads_archives || order_.table_ || !drawn_.empty() || position >= order_.size()) return {};
   if (distance >= order_.size() - position) return {};
-  const uint64_t place = position + distance;
+  const uint64_t place = (position + distance) / order_.rule_.repeats;
   return order_.subset_[shuffle == Shuffle::kWindow ? number_in_archives(place) : place];
 }
 
@@ -121,10 +123,13 @@ uint64_t EpochOrder::place_in_bucket(uint64_t position) const {
   return first + in_buckets_[bucket](position - first);
 }
 
-// With replacement: mix_bits(mix_bits(epoch) + position): a bijection of the position. So positions of one
-// epoch never meet, and positions of two epochs meet with a chance of 2^-64.
+// Where a sample comes more than once, it is mix_bits(mix_bits(epoch) + position), or + the number of the repeat: a
+// bijection of that. So passes of one epoch never meet, and passes of two epochs meet with a chance of 2^-64. The first
+// of the repeats has the pass of a sample that is not repeated.
 uint64_t EpochOrder::pass(uint64_t position) const {
-  return order_.table_ ? mix_bits(mix_bits(epoch_) + position) : epoch_;
+  if (order_.table_) return mix_bits(mix_bits(epoch_) + position);
+  const uint64_t repeat = position % order_.rule_.repeats;
+  return repeat == 0 ? epoch_ : mix_bits(mix_bits(epoch_) + repeat);
 }
 
 uint64_t EpochOrder::substitute(uint64_t position, uint32_t attempt) const {

@@ -16,6 +16,9 @@
 //
 // kOff: the listing's own order.
 //
+// With repeats, each sample of these orders has so many positions one after another (repeated augmentation: Hoffer et
+// al., "Augment your batch", CVPR 2020; Berman et al., "MultiGrain", 2019).
+//
 // By cost (buckets.h), with kGlobal or kOff: a keyed permutation of each bucket, or the listing's order within each
 // bucket. A position takes O(log buckets).
 //
@@ -49,7 +52,8 @@ class Order {
   struct Rule {
     config::Shuffle shuffle = config::Shuffle::kGlobal;
     uint64_t seed = 0;
-    uint64_t window = 0;  // positions; > 0 with kWindow
+    uint64_t window = 0;   // samples; > 0 with kWindow
+    uint64_t repeats = 1;  // positions that a sample has, one after another; without weights and buckets
   };
 
   // `archive_starts`: the first id of each archive, in order (equal ids: the earlier archives are empty); none: there
@@ -91,7 +95,8 @@ class EpochOrder {
   std::optional<uint64_t> ahead(uint64_t position, uint64_t distance) const;
   // The key of random operations on the sample of this position, beside the seed and its id, so that a sample that
   // comes twice in an epoch looks different each time. Where no sample comes twice, it is the epoch. With replacement
-  // it is mixed from (epoch, position), and no two positions of an epoch have the same (order.cpp has the details).
+  // it is mixed from (epoch, position), and with repeats from (epoch, number of the repeat): no two positions of a
+  // sample in an epoch have the same (order.cpp has the details).
   uint64_t pass(uint64_t position) const;
   // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
   // sample except this position's sample (unless there is only one), with replacement drawn by weight. By cost, it is
@@ -100,7 +105,8 @@ class EpochOrder {
   uint64_t substitute(uint64_t position, uint32_t attempt) const;
 
  private:
-  uint64_t number_at(uint64_t position) const;  // in the subset
+  uint64_t number_at(uint64_t position) const;       // in the subset
+  uint64_t number_of_turn(uint64_t position) const;  // of positions without repeats
   uint64_t number_in_window(uint64_t position) const;
   uint64_t number_in_archives(uint64_t place) const;
   uint64_t place_in_bucket(uint64_t position) const;
@@ -114,8 +120,8 @@ class EpochOrder {
   // kWindow, of each archive in this epoch's order: the position behind it, and its first sample's number. Few archives
   // are far from a power of two, and their permutation would walk for long at each sample.
   std::vector<uint64_t> ends_, starts_;
-  std::vector<Permutation> in_buckets_;     // by cost, kGlobal: of each bucket's rows
-  std::vector<uint32_t> drawn_;             // weighted without replacement: the numbers, by position
+  std::vector<Permutation> in_buckets_;  // by cost, kGlobal: of each bucket's rows
+  std::vector<uint32_t> drawn_;          // weighted without replacement: the numbers, by position
 };
 
 }  // namespace spdld::sampler

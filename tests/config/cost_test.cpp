@@ -67,7 +67,7 @@ TEST_CASE("an order by cost is shuffled as a whole, or not at all", "[config]") 
   };
   CHECK(with_order("shuffle = false"));
   for (const char* order :
-       {"shuffle = \"window\"", "shuffle = \"client\"", "epoch_samples = 4", "weights = \"class\""}) {
+       {"shuffle = \"window\"", "shuffle = \"client\"", "epoch_samples = 4", "repeats = 2", "weights = \"class\""}) {
     INFO(order);
     const auto loaded = with_order(order);
     REQUIRE_FALSE(loaded);

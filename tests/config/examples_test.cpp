@@ -149,12 +149,12 @@ TEST_CASE("what the examples show in comments is right as well", "[config]") {
 TEST_CASE("the example of training names every key of a pipeline", "[config]") {
   const std::string text = text_of(kExamples / "imagenet-train.toml");
   for (const char* key :
-       {"name",         "seed",    "on_bad",         "cache",           "type",        "uri",
-        "extensions",   "shuffle", "window",         "epochs",          "include",     "exclude",
-        "first",        "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
-        "from",         "ops",     "size",           "global_size",     "last",        "prefetch_depth",
-        "held_max",     "device",  "cpu_weight",     "fingerprint",     "bad_max",     "on_missing",
-        "check_listing"}) {
+       {"name",          "seed",    "on_bad",         "cache",           "type",        "uri",
+        "extensions",    "shuffle", "window",         "epochs",          "include",     "exclude",
+        "first",         "weights", "weights_column", "weights_default", "replacement", "epoch_samples",
+        "from",          "ops",     "size",           "global_size",     "last",        "prefetch_depth",
+        "held_max",      "device",  "cpu_weight",     "fingerprint",     "bad_max",     "on_missing",
+        "check_listing", "repeats", "copies"}) {
     INFO(key);
     CHECK(names_key(text, key));
   }

@@ -34,6 +34,13 @@ TEST_CASE("true and false are words as well, and one spec", "[config]") {
   CHECK_THROWS_AS(last_batch_named("keep"), std::logic_error);
 }
 
+TEST_CASE("a sample comes as often as repeats says", "[config]") {
+  CHECK(order_of("").repeats == 1);
+  CHECK(order_of("repeats = 3").repeats == 3);
+  CHECK(canonical_of("repeats = 1") == canonical_of(""));
+  CHECK(canonical_of("repeats = 3") != canonical_of("repeats = 2"));
+}
+
 TEST_CASE("a window has a size, by default ten thousand, and is only there where it is used", "[config]") {
   const auto given = order_of("shuffle = \"window\"\nwindow = 77");
   CHECK(given.shuffle == Shuffle::kWindow);
@@ -136,6 +143,10 @@ TEST_CASE("one error in [order] is found at its key and line", "[config]") {
   const std::vector<Case> cases = {
       {"shuffle = \"windw\"", {7, "order.shuffle", "not \"windw\" (did you mean \"window\"?)"}},
       {"shuffle = [true]", {7, "order.shuffle", "\"off\" or \"client\", not [true]"}},
+      {"repeats = 0", {7, "order.repeats", "an integer from 1 to 64, not 0"}},
+      {"repeats = 65", {7, "order.repeats", "an integer from 1 to 64, not 65"}},
+      {"weights = \"class\"\nrepeats = 2", {8, "order.repeats", "may not stand beside weights"}},
+      {"shuffle = \"client\"\nrepeats = 2", {8, "order.repeats", "the trainer says which samples come"}},
       {"window = 5", {7, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = true\nwindow = 5", {8, "order.window", "may only stand beside shuffle = \"window\""}},
       {"shuffle = \"window\"\nwindow = 0", {8, "order.window", "an integer from 1 to 1000000000000, not 0"}},

@@ -127,6 +127,31 @@ TEST_CASE("windows: a seek into an epoch gives what would have come there") {
   }
 }
 
+TEST_CASE(
+    "repeats: the rows of a sample follow one another, an epoch may be cut, and a seek gives what would have come") {
+  Given given;
+  given.samples = 20, given.batch_size = 8, given.epochs = 3;
+  given.order.repeats = 3;
+  const auto batches = batches_of(given, 8);
+  const Ids all = joined(batches);
+  REQUIRE(all.size() == 180);
+  for (size_t p = 0; p < all.size(); p++) CHECK(all[p] == all[p / 3 * 3]);
+  Ids of_each;
+  for (size_t p = 0; p < 60; p += 3) of_each.push_back(all[p]);
+  CHECK(sorted(of_each) == counted_up(20));
+  for (const uint64_t at : {0u, 5u, 7u, 8u, 23u}) {
+    Rig rig(given);
+    rig.stream->seek(1, {at / 8, at % 8});
+    rig.fill_all();
+    CHECK(rig.take().ids == batches[at]);
+  }
+  const std::string plain = fingerprint_of(given);
+  given.order.repeats = 2;
+  CHECK(fingerprint_of(given) != plain);
+  given.order.repeats = 3, given.order.epoch_samples = 20, given.epochs = 9;  // the same rows, cut otherwise
+  CHECK(joined(batches_of(given, 3)) == all);
+}
+
 TEST_CASE("lists of names and ids, and the first ones: ids stay those of the listing") {
   const test::TempDir lists;
   Given given;

@@ -185,4 +185,36 @@ TEST_CASE("a subset is ordered like a data set of its size, and its substitutes 
   }
 }
 
+TEST_CASE("repeats are the positions of a sample, one after another, in each kind of order") {
+  const std::vector<uint64_t> archive_starts = {0, 10, 35};
+  for (const Shuffle shuffle : {Shuffle::kGlobal, Shuffle::kOff, Shuffle::kWindow}) {
+    const uint64_t window = shuffle == Shuffle::kWindow ? 8 : 0;
+    const Order once({shuffle, 9, window}, Subset(50), archive_starts);
+    const Order thrice({shuffle, 9, window, 3}, Subset(50), archive_starts);
+    CHECK(thrice.size() == 150);
+    for (const uint64_t epoch : {0, 5}) {
+      const EpochOrder single(once, epoch), repeated(thrice, epoch);
+      for (uint64_t i = 0; i < 150; ++i) CHECK(repeated(i) == single(i / 3));
+      for (uint64_t i = 0; i < 120; ++i) CHECK(repeated.ahead(i, 30) == single.ahead(i / 3, 10));
+      CHECK_FALSE(repeated.ahead(120, 30));
+    }
+  }
+}
+
+TEST_CASE("each repeat of a sample has draws and substitutes of its own") {
+  const Order order({Shuffle::kGlobal, 9, 0, 3}, Subset(50));
+  std::set<uint64_t> passes;
+  for (uint64_t epoch = 0; epoch < 1000; ++epoch)
+    for (uint64_t i = 30; i < 33; ++i) passes.insert(EpochOrder(order, epoch).pass(i));
+  CHECK(passes.size() == 3000);
+  const EpochOrder epoch(order, 7);
+  CHECK(epoch.pass(30) == 7);  // as the sample that is not repeated
+  int differ = 0;
+  for (uint32_t attempt = 1; attempt < 20; ++attempt) {
+    CHECK(epoch.substitute(31, attempt) != epoch(31));
+    differ += epoch.substitute(30, attempt) != epoch.substitute(31, attempt);
+  }
+  CHECK(differ > 10);
+}
+
 }  // namespace spdld::order_test
