@@ -81,6 +81,37 @@ SourceType manifest() {
       .check = check_manifest};
 }
 
+SourceType coco() {
+  return {
+      .name = "coco",
+      .help =
+          "Files of annotations in COCO's form (instances, person_keypoints or captions in JSON). A sample is a "
+          "picture, "
+          "in the order of the ids. boxes (xywh), labels, category_ids, areas, iscrowd, annotation_ids, keypoints, "
+          "captions and segmentations are lists with an element for each of its annotations, in the file's order. "
+          "labels number the categories from 0, in the order of their ids. The uri names the file of annotations; it "
+          "may have braces and wildcards, or be a list of uris, which follow one another.",
+      .fields = {"image", "path", "image_id", "boxes", "labels", "category_ids", "areas", "iscrowd", "annotation_ids",
+                 "keypoints", "captions", "segmentations"},
+      .parameters = {{.name = "images",
+                      .type = Type::kText,
+                      .help =
+                          "the folder of the pictures, such as \"../train2017\"; it begins at the folder of the file "
+                          "of annotations, and may be a url or an absolute path",
+                      .fallback = Value(std::string())},
+                     {.name = "crowd",
+                      .type = Type::kChoice,
+                      .help = "keep: annotations of crowds are kept; drop: they are left out",
+                      .fallback = Value(std::string("keep")),
+                      .choices = {"keep", "drop"}},
+                     {.name = "empty",
+                      .type = Type::kChoice,
+                      .help = "keep: pictures without annotations are kept; drop: they are left out",
+                      .fallback = Value(std::string("keep")),
+                      .choices = {"keep", "drop"}}},
+      .takes_patterns = true};
+}
+
 SourceType npy() {
   return {.name = "npy",
           .help =
@@ -175,7 +206,8 @@ SourceType parquet() {
 }  // namespace
 
 std::span<const SourceType> sources() {
-  static const std::array table = {image_folder(), webdataset(), manifest(), npy(), records(), tfrecord(), mds(), parquet()};
+  static const std::array table = {image_folder(), webdataset(), manifest(), coco(),   npy(),
+                                   records(),      tfrecord(),   mds(),      parquet()};
   return table;
 }
 

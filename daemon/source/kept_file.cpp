@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTitle = "spdldlst";
 // 2: hidden names are left out, and what is missing stands apart. 3: an archive's index tells its compression.
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint64_t kFileBytesMax = 8ull << 30;
 constexpr size_t kDigits = 32;
 constexpr size_t kWriteBytes = 1 << 20;  // at once

@@ -135,8 +135,9 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
-constexpr std::array<std::pair<std::string_view, OpenFiles>, 7> kKinds = {{{"webdataset", &open_webdataset},
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 8> kKinds = {{{"webdataset", &open_webdataset},
                                                                            {"manifest", &open_manifest},
+                                                                           {"coco", &open_coco},
                                                                            {"npy", &open_npy},
                                                                            {"records", &open_records},
                                                                            {"tfrecord", &open_tfrecord},

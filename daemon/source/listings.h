@@ -49,6 +49,7 @@ struct SourceOpening {
 };
 std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening);
 std::unique_ptr<Listing> open_manifest(const SourceOpening& opening);
+std::unique_ptr<Listing> open_coco(const SourceOpening& opening);
 std::unique_ptr<Listing> open_npy(const SourceOpening& opening);
 std::unique_ptr<Listing> open_records(const SourceOpening& opening);
 std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening);

@@ -14,6 +14,7 @@
 #include "daemon/base/base64.h"
 #include "daemon/base/npy.h"
 #include "daemon/base/result.h"
+#include "daemon/source/tables/coco_index.h"
 #include "daemon/source/tables/csv.h"
 #include "daemon/source/tables/example.h"
 #include "daemon/source/tables/json_text.h"
@@ -178,12 +179,29 @@ void read_names(Bytes bytes) {
   }
 }
 
+// Lists of one row stand beside one another, so that each text is sound JSON if the file's was.
+void read_coco(Bytes bytes) {
+  for (const CocoChoice choice : {CocoChoice{false, false, true}, CocoChoice{true, true, false}}) {
+    const auto read = [&](store::View& file, std::atomic<uint64_t>& done) {
+      const TableIndex index = index_coco(file, "fuzz", choice, done, std::stop_token());
+      require(index.texts.size() == index.columns.size() + 2);
+      for (size_t i = 0; i < index.texts.size(); ++i) {
+        require(index.texts[i].size() == index.rows());
+        for (uint64_t row = 0; i >= 2 && row < index.rows(); ++row)
+          require(for_each_element_of(index.texts[i][row], [](const JsonValue&) { return true; }));
+      }
+      return index;
+    };
+    index_file(bytes, read, nullptr, 0);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const Bytes bytes(data + 1, size - 1);
-  switch (data[0] % 9) {
+  switch (data[0] % 10) {
     case 0:
       read_manifest(bytes, ManifestFormat::kCsv);
       break;
@@ -208,8 +226,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 7:
       read_start(bytes);
       break;
-    default:
+    case 8:
       read_names(bytes);
+      break;
+    default:
+      read_coco(bytes);
   }
   return 0;
 }

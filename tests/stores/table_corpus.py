@@ -33,6 +33,7 @@ class TableCorpus:
         for name, body in zip(self.names, self.pictures):
             self.write(name, body)
         self._write_manifests()
+        self._write_annotations()
         array = np.array([draw.randrange(-1000, 1000) for _ in range(ROWS * 12)], "<i2").reshape(ROWS, 3, 4)
         for number, part in enumerate(np.split(array, 2)):
             saved = io.BytesIO()
@@ -60,6 +61,14 @@ class TableCorpus:
         self.write("m/inside.jsonl", "".join(json.dumps({"image": base64.b64encode(body).decode(), "label": label}) + "\n"
                                              for body, label in zip(self.pictures, self.labels)).encode())
 
+    def _write_annotations(self):
+        """Each picture has as many boxes as its label says."""
+        self.write("coco/instances.json", json.dumps({
+            "images": [{"id": number, "file_name": name} for number, name in enumerate(self.names)],
+            "annotations": [{"id": 10 * number + box, "image_id": number, "bbox": [box, 1, 8, 9], "category_id": 3 * box}
+                            for number, label in enumerate(self.labels) for box in range(label)],
+            "categories": [{"id": 3 * number, "name": f"category {number}"} for number in range(5)]}).encode())
+
     def write_csv(self, name, columns, rows):
         text = io.StringIO()
         csv.writer(text).writerows([columns, *rows])
@@ -78,13 +87,17 @@ class TableCorpus:
 
 
 def table_spec(kind, uri, name="table", batch=4, epochs=1, order=None, **changes):
-    """A pipeline over a table of the corpus. `kind`: files, inside, npy, records, tfrecord or mds."""
+    """A pipeline over a table of the corpus. `kind`: files, inside, npy, records, tfrecord, mds or coco."""
     picture = {"name": "image", "ops": [{"op": "decode-image"}, {"op": "resize", "size": [16, 16]}]}
     number = {"name": "label", "from": "label", "ops": [{"op": "parse-int"}]}
     values = {"name": "label", "from": "label", "ops": [{"op": "raw-int", "dtype": "int64"}]}
     source, output = {
         "files": ({"type": "manifest", "files": "file"}, [{**picture, "from": "file"}, number]),
         "inside": ({"type": "manifest", "base64": "image"}, [{**picture, "from": "image"}, number]),
+        "coco": ({"type": "coco", "images": ".."}, [
+            {**picture, "from": "image"},
+            {"name": "boxes", "from": "boxes", "ops": [{"op": "parse-list", "dtype": "float32", "width": 4}], "pad": "longest", "length_max": 9},
+            {"name": "labels", "from": "labels", "ops": [{"op": "parse-list", "dtype": "int64"}], "pad": "longest", "length_max": 9}]),
         "npy": ({"type": "npy"}, [{"name": "array", "from": "array", "ops": [{"op": "raw", "dtype": "int16", "shape": [3, 4]}]}]),
         "records": ({"type": "records", "record_bytes": 24, "header_bytes": 16},
                     [{"name": "record", "from": "record", "ops": [{"op": "raw", "dtype": "uint8", "shape": [24]}]}]),
@@ -96,5 +109,6 @@ def table_spec(kind, uri, name="table", batch=4, epochs=1, order=None, **changes
 
 
 # Where the tables of each kind lie: in a folder or bucket, and on a web server, which has no lists.
-PLACES = {"files": "m/files.csv", "inside": "m/inside.jsonl", "npy": "n", "records": "raw.bin", "tfrecord": "r", "mds": "mds"}
+PLACES = {"files": "m/files.csv", "inside": "m/inside.jsonl", "npy": "n", "records": "raw.bin", "tfrecord": "r", "mds": "mds",
+          "coco": "coco/instances.json"}
 WEB_PLACES = {**PLACES, "npy": "n/{0,1}.npy", "tfrecord": "r/{a,b}.tfrecord"}

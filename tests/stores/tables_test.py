@@ -95,7 +95,7 @@ class Tables(TableCase):
 
     def test_a_state_of_a_local_table_goes_on_in_a_store(self):
         daemon = self.daemon(self.all_stores())
-        for kind in ("inside", "mds", "npy"):
+        for kind in ("inside", "mds", "npy", "coco"):
             uris = self.uris(kind)
             with self.subTest(kind=kind):
                 loader = self.attach(daemon, table_spec(kind, uris[0]), group=f"{kind} first")

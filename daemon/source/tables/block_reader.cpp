@@ -42,6 +42,11 @@ void BlockReader::drop(uint64_t bytes) {
   done_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void BlockReader::drop_byte_order_mark() {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  if (have(kMark.size()) && text().starts_with(kMark)) drop(kMark.size());
+}
+
 void BlockReader::skip(uint64_t bytes) {
   if (bytes <= text().size()) return drop(bytes);
   block_.clear();

@@ -27,8 +27,9 @@ class BlockReader {
   bool more();
   // Reads on until text() has `bytes`. False: the file ends before.
   bool have(uint64_t bytes);
-  void drop(uint64_t bytes);  // of text()
-  void skip(uint64_t bytes);  // also beyond text()
+  void drop(uint64_t bytes);    // of text()
+  void skip(uint64_t bytes);    // also beyond text()
+  void drop_byte_order_mark();  // of UTF-8, where text() begins with it
   uint64_t offset() const { return offset_; }
   bool is_at_end() const { return is_at_end_; }  // more() has said so
 

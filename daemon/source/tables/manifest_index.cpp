@@ -15,8 +15,6 @@
 namespace spdld::source {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 [[noreturn]] void refuse(const std::string& message) { throw SetupError(Trouble::kUsage, message); }
 
 // A value of a row, with nothing left to decode; null: the row has none.
@@ -34,8 +32,7 @@ class ManifestIndexer {
   }
 
   TableIndex run() {
-    if (reader_.have(kByteOrderMark.size()) && reader_.text().starts_with(kByteOrderMark))
-      reader_.drop(kByteOrderMark.size());
+    reader_.drop_byte_order_mark();
     if (format_ == ManifestFormat::kJsonLines) {
       read_lines();
     } else {

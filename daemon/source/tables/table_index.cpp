@@ -59,7 +59,9 @@ bool read_text_columns(KeptReader& reader, TableIndex& index) {
 
 bool read_classes(KeptReader& reader, TableIndex& index) {
   index.classes = read_texts(reader);
-  for (uint64_t row = 0; row < (index.classes.empty() ? 0 : index.rows()); ++row) {
+  const uint64_t count = reader.number();
+  if (count != 0 && count != index.rows()) return false;
+  for (uint64_t row = 0; row < count; ++row) {
     index.class_of.push_back(static_cast<uint32_t>(reader.number()));
     if (!reader.ok() || index.class_of.back() >= index.classes.size()) return false;
   }
@@ -105,6 +107,7 @@ std::string kept_bytes_of(const TableIndex& index) {
   writer.number(index.texts.size());
   for (const TextColumn& column : index.texts) writer.text(column.texts());
   write_texts(writer, index.classes);
+  writer.number(index.class_of.size());
   for (const uint32_t number : index.class_of) writer.number(number);
   writer.number(index.weights.size());
   for (const double weight : index.weights) writer.number(std::bit_cast<uint64_t>(weight));

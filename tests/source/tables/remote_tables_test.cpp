@@ -40,6 +40,10 @@ struct AllTables : TableFolder {
     const Texts first = {"one", "", "three"}, second = {"four"};
     file("mds/shard.0.mds", mds_shard(first));
     file("mds/shard.1.mds", mds_shard(second));
+    file("coco/a.json",
+         R"({"annotations": [{"id": 1, "image_id": 2, "bbox": [1, 2, 3, 4], "category_id": 9}, {"id": 1}], )"
+         R"("images": [{"id": 2, "file_name": "pictures/2.jpg"}, {"id": 1, "file_name": "pictures/1.jpg"}], )"
+         R"("categories": [{"id": 9, "name": "nine"}]})");
     file("mds/index.json", mds_index({{"shard.0.mds", first}, {"shard.1.mds", second}}));
   }
   const std::vector<Case> cases = {
@@ -50,7 +54,8 @@ struct AllTables : TableFolder {
       {"tfrecord", "r", {"image", "label"}},
       {"npy", "n", {"array"}},
       {"records", "raw.bin", {"record"}, {{"record_bytes", int64_t{64}}, {"header_bytes", int64_t{4}}}},
-      {"mds", "mds", {"text"}}};
+      {"mds", "mds", {"text"}},
+      {"coco", "coco/a.json", {"image", "image_id", "boxes", "labels"}, {{"images", std::string("..")}}}};
 };
 
 }  // namespace
