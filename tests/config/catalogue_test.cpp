@@ -72,6 +72,7 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "parse-int",
                                             "parse-float",
                                             "one-hot",
+                                            "multi-hot",
                                             "pad-bytes",
                                             "bytes",
                                             "parse-list",

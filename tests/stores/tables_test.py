@@ -107,6 +107,18 @@ class Tables(TableCase):
                 for uri in uris[1:]:
                     self.assertEqual(list(map(content, self.attach(daemon, table_spec(kind, uri), group=uri, state=state))), rest)
 
+    def test_annotations_reach_the_trainer(self):
+        daemon = self.daemon(self.all_stores())
+        present = {"name": "present", "from": "labels", "ops": [{"op": "multi-hot", "classes": 5}]}
+        for uri in self.uris("coco"):
+            spec = table_spec("coco", uri, order={"shuffle": False}, batch=1)
+            with self.subTest(uri=uri), self.attach(daemon, {**spec, "output": [*spec["output"], present]}, group=uri) as loader:
+                self.assertEqual(loader.info.classes, [f"category {number}" for number in range(5)])
+                for count, batch in zip(self.corpus.labels, loader, strict=True):
+                    self.assertEqual(batch["boxes"].tolist(), [[[box, 1, 8, 9] for box in range(count)]])
+                    self.assertEqual(batch["labels"].tolist(), [list(range(count))])
+                    self.assertEqual(batch["present"].tolist(), [[1] * count + [0] * (5 - count)])
+
     def test_a_table_that_is_replaced_while_it_is_read_is_bad_content(self):
         daemon = self.daemon(self.all_stores())
         key = "deep/set/" + PLACES["records"]

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "daemon/media/text/json/json_reader.h"
-#include "daemon/media/text/list_text.h"
+#include "daemon/media/text/list_value.h"
 
 namespace spdld::image {
 
@@ -12,8 +11,7 @@ Result<uint64_t> read_view_list(const media::Value& value, const ListKind& kind,
   const uint64_t numbers_max = kElementsMax * std::max<uint64_t>(kind.width, 1);
   text::NumberList list{kind.dtype, work.memory.resize(numbers_max * config::dtype_bytes(kind.dtype)), numbers_max,
                         kind.width};
-  const Status read =
-      kind.reads_json ? value.json->reader.read_list(value.json->steps, list) : text::read_list(value.text(), list);
+  const Status read = text::read_list_value(value, kind.reads_json, list);
   if (!read) return read.error();
   if (list.rows() > kElementsMax)
     return Error{Trouble::kContent, "the list has " + std::to_string(list.rows()) + " elements; at most " +

@@ -1,8 +1,7 @@
 #include <optional>
 
 #include "daemon/media/operations.h"
-#include "daemon/media/text/json/json_reader.h"
-#include "daemon/media/text/list_text.h"
+#include "daemon/media/text/list_value.h"
 
 namespace spdld::text {
 namespace {
@@ -28,8 +27,7 @@ class ParseList final : public media::Node {
   Status store(const media::Value& value, const media::TensorOut& out) const {
     NumberList list{dtype_, out.memory, 0, width_};
     list.numbers_max = length_.value_or(out.length_max) * list.numbers_of_row();
-    Status status = reads_json_ ? value.json->reader.read_list(value.json->steps, list) : read_list(value.text(), list);
-    if (!status) return status;
+    if (Status read = read_list_value(value, reads_json_, list); !read) return read;
     if (length_ && list.rows() != *length_)
       return Error{Trouble::kContent,
                    "the list has a length of " + std::to_string(list.rows()) + ", not " + std::to_string(*length_)};
