@@ -104,15 +104,31 @@ std::string bind_cut(const OperationSpec& spec, Signature& signature) {
   return "";
 }
 
+Parameter classes() {
+  return {.name = "classes",
+          .type = ParameterType::kInteger,
+          .help = "how many there are: the length of the tensor",
+          .min = 1,
+          .max = 1'000'000};
+}
+
+Parameter class_dtype() {
+  return choice("dtype", "of the tensor's elements", {"uint8", "float32", "float64"}, "float32");
+}
+
+std::string why_not_read(const Signature& signature, std::string_view wanted) {
+  if (signature.origin != Origin::kName) return "";
+  return "can't read \"path\": it is the sample's name, not " + std::string(wanted);
+}
+
 std::string bind_number(Signature& signature, Signature number) {
-  if (signature.origin == Origin::kName) return "can't read \"path\": it is the sample's name, not a number";
+  if (const std::string why = why_not_read(signature, "a number"); !why.empty()) return why;
   signature = std::move(number);
   return "";
 }
 
 std::string bind_view_list(Signature& signature, Signature list) {
-  const bool is_name = signature.origin == Origin::kName;
-  if (is_name) return "can't read \"path\": it is the sample's name, not a list";
+  if (const std::string why = why_not_read(signature, "a list"); !why.empty()) return why;
   if (!signature.frame)
     return "has no picture to follow: its output's `view` needs a leader, which begins with decode-image";
   signature = std::move(list);

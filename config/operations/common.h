@@ -41,6 +41,12 @@ void check_draw(const OperationSpec& spec, const Complain& complain);
 
 // A picture that is cut to the operation's `size`.
 std::string bind_cut(const OperationSpec& spec, Signature& signature);
+// The parameters of a vector that has an element for each class: `classes` and `dtype`.
+Parameter classes();
+Parameter class_dtype();
+
+// Says that bytes which are the sample's name are no `wanted` ("a list"); empty: they are no name.
+std::string why_not_read(const Signature& signature, std::string_view wanted);
 // `number` for bytes that hold its digits; the error where they are the sample's name.
 std::string bind_number(Signature& signature, Signature number);
 // `list` for bytes that a follower of a view reads as a list; the error where they are the sample's name, or where the

@@ -4,8 +4,6 @@
 namespace spdld::config::ops {
 namespace {
 
-constexpr double kClassesMax = 1'000'000;
-
 std::string bind_one_hot(const OperationSpec& spec, Signature& signature) {
   signature = tensor(dtype_named(spec.text("dtype")), {spec.integer("classes")});
   return "";
@@ -19,11 +17,6 @@ void check_one_hot(OperationSpec& spec, const Complain& complain) {
 }  // namespace
 
 OperationType one_hot() {
-  const Parameter classes{.name = "classes",
-                          .type = ParameterType::kInteger,
-                          .help = "how many there are: the length of the tensor",
-                          .min = 1,
-                          .max = kClassesMax};
   const Parameter smoothing{.name = "smoothing",
                             .type = ParameterType::kNumber,
                             .help = "the part of the sum 1 that all classes share alike, as torch's label_smoothing",
@@ -36,8 +29,7 @@ OperationType one_hot() {
           .help =
               "A class as a tensor [classes] that is 1 at the class and 0 elsewhere; a class that is not from 0 to "
               "classes - 1 is bad content.",
-          .parameters = {classes, smoothing,
-                         choice("dtype", "of the tensor's elements", {"uint8", "float32", "float64"}, "float32")},
+          .parameters = {classes(), smoothing, class_dtype()},
           .bind = bind_one_hot,
           .check = check_one_hot};
 }

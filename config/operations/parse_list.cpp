@@ -5,7 +5,7 @@ namespace spdld::config::ops {
 namespace {
 
 std::string bind_list(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't read \"path\": it is the sample's name, not a list";
+  if (const std::string why = why_not_read(signature, "a list"); !why.empty()) return why;
   std::vector<Dimension> dimensions = {length_of(spec)};
   if (const int64_t width = spec.integer("width"); width != 0) dimensions.emplace_back(width);
   signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));

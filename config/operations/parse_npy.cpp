@@ -7,7 +7,7 @@ namespace {
 constexpr int kTrailingMax = 4;
 
 std::string bind_npy(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't read \"path\": it is the sample's name, not a .npy file";
+  if (const std::string why = why_not_read(signature, "a .npy file"); !why.empty()) return why;
   if (signature.origin == Origin::kJson) return "can't read a JSON value: for a list, write parse-list";
   std::vector<Dimension> dimensions = {length_of(spec)};
   for (const double size : spec.numbers("shape")) dimensions.emplace_back(static_cast<int64_t>(size));

@@ -4,6 +4,7 @@
 #include "daemon/media/image/view.h"
 #include "daemon/media/image/view_list.h"
 #include "daemon/media/operations.h"
+#include "daemon/media/text/list_value.h"
 
 namespace spdld::image {
 namespace {
@@ -29,8 +30,8 @@ class KeepWith final : public media::Node {
     const View* const view = followed(run);
     const View::Kept* const kept = view == nullptr ? nullptr : view->find_kept(of_);
     if (kept == nullptr) return no_view(run);
-    auto& work = run.workspace.of<ListWork>();
-    const Result<uint64_t> listed = read_view_list(value, kind_, work);
+    auto& work = run.workspace.of<text::ListWork>();
+    const Result<uint64_t> listed = text::read_list_value(value, kind_, work);
     if (!listed) return listed.error();
     if (*listed != kept->listed)
       return Error{Trouble::kContent, "the list has " + std::to_string(*listed) +
@@ -46,7 +47,7 @@ class KeepWith final : public media::Node {
   }
 
   std::string output_, of_;
-  ListKind kind_;
+  text::ListKind kind_;
   size_t element_bytes_;
 };
 

@@ -7,18 +7,6 @@
 
 namespace spdld::image {
 
-Result<uint64_t> read_view_list(const media::Value& value, const ListKind& kind, ListWork& work) {
-  const uint64_t numbers_max = kElementsMax * std::max<uint64_t>(kind.width, 1);
-  text::NumberList list{kind.dtype, work.memory.resize(numbers_max * config::dtype_bytes(kind.dtype)), numbers_max,
-                        kind.width};
-  const Status read = text::read_list_value(value, kind.reads_json, list);
-  if (!read) return read.error();
-  if (list.rows() > kElementsMax)
-    return Error{Trouble::kContent, "the list has " + std::to_string(list.rows()) + " elements; at most " +
-                                        std::to_string(kElementsMax) + " are allowed"};
-  return list.rows();
-}
-
 Error no_view(const media::Run& run) {
   return {Trouble::kInternal, "sample " + std::to_string(run.sample) + " has no geometry of its view"};
 }
@@ -34,8 +22,9 @@ Status ViewListNode::run(media::Value& value, const media::Run& run) const {
 Status ViewListNode::move_all(const media::Value& value, const media::Run& run) const {
   View* const view = followed(run);
   if (view == nullptr) return no_view(run);
-  auto& work = run.workspace.of<ListWork>();
-  const Result<uint64_t> listed = read_view_list(value, {config::DType::kFloat32, columns_, reads_json_}, work);
+  auto& work = run.workspace.of<text::ListWork>();
+  const text::ListKind kind{config::DType::kFloat32, columns_, reads_json_};
+  const Result<uint64_t> listed = text::read_list_value(value, kind, work);
   if (!listed) return listed.error();
   View::Kept& kept = view->keep(output_);
   kept.listed = *listed;

@@ -5,32 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "config/dtype.h"
-#include "daemon/base/byte_buffer.h"
 #include "daemon/media/image/view.h"
 #include "daemon/media/node.h"
 
 namespace spdld::image {
-
-inline constexpr uint64_t kElementsMax = 65'536;  // of one sample's list; a longer list is bad content
-
-// The list that is read now.
-struct ListWork {
-  explicit ListWork(const media::DecodeLimits&) {}
-  void shrink(size_t bytes_max) { memory.shrink(bytes_max); }
-  const float* floats() const { return reinterpret_cast<const float*>(memory.data()); }
-
-  ByteBuffer memory;
-};
-
-// How a list is written and what it holds.
-struct ListKind {
-  config::DType dtype;
-  uint64_t width;   // numbers of an element; 0: an element is one number
-  bool reads_json;  // the value is one inside of JSON
-};
-// Reads the value into the thread's ListWork, and returns how many elements it has. kContent: it is no such list.
-Result<uint64_t> read_view_list(const media::Value& value, const ListKind& kind, ListWork& work);
 
 // The error of a follower whose leader has not run: a fault of the daemon.
 Error no_view(const media::Run& run);

@@ -1,21 +1,11 @@
 #include <algorithm>
 
-#include "daemon/base/byte_buffer.h"
 #include "daemon/media/operations.h"
+#include "daemon/media/text/class_vector.h"
 #include "daemon/media/text/list_value.h"
 
 namespace spdld::text {
 namespace {
-
-constexpr uint64_t kMultiHotNumbersMax = 65'536;  // of one sample's list; a longer list is bad content
-
-// The list that is read now.
-struct ClassListWork {
-  explicit ClassListWork(const media::DecodeLimits&) {}
-  void shrink(size_t bytes_max) { memory.shrink(bytes_max); }
-
-  ByteBuffer memory;
-};
 
 template <typename T>
 class MultiHot final : public media::Node {
@@ -34,20 +24,15 @@ class MultiHot final : public media::Node {
   }
 
   Status store(const media::Value& value, const media::Run& run) const {
-    ByteBuffer& memory = run.workspace.of<ClassListWork>().memory;
-    NumberList list{config::DType::kInt64, memory.resize(kMultiHotNumbersMax * sizeof(int64_t)), kMultiHotNumbersMax};
-    if (Status read = read_list_value(value, reads_json_, list); !read) return read;
-    if (list.count > kMultiHotNumbersMax)
-      return Error{Trouble::kContent, "the list has " + std::to_string(list.count) + " elements; at most " +
-                                          std::to_string(kMultiHotNumbersMax) + " are allowed"};
-    // Tensors begin at multiples of 128 bytes, and a sample's part has whole elements.
-    T* const out = reinterpret_cast<T*>(run.tensors.front().memory);
+    auto& work = run.workspace.of<ListWork>();
+    const Result<uint64_t> listed = read_list_value(value, {config::DType::kInt64, 0, reads_json_}, work);
+    if (!listed) return listed.error();
+    T* const out = elements_of<T>(run);
     std::fill_n(out, classes_, T{0});
-    const auto* const numbers = reinterpret_cast<const int64_t*>(memory.data());
-    for (uint64_t i = 0; i < list.count; ++i) {
+    const auto* const numbers = reinterpret_cast<const int64_t*>(work.memory.data());
+    for (uint64_t i = 0; i < *listed; ++i) {
       if (numbers[i] < 0 || numbers[i] >= classes_)
-        return Error{Trouble::kContent, "element [" + std::to_string(i) + "]: " + std::to_string(numbers[i]) +
-                                            " is no class from 0 to " + std::to_string(classes_ - 1)};
+        return Error{Trouble::kContent, "element [" + std::to_string(i) + "]: " + no_class(numbers[i], classes_)};
       out[numbers[i]] = T{1};
     }
     return Done{};
@@ -63,15 +48,6 @@ class MultiHot final : public media::Node {
 
 namespace spdld::media::ops {
 
-void multi_hot(const Part& part, Nodes& nodes) {
-  switch (part.gives.dtype) {
-    case config::DType::kFloat32:
-      return nodes.push_back(std::make_unique<text::MultiHot<float>>(part));
-    case config::DType::kFloat64:
-      return nodes.push_back(std::make_unique<text::MultiHot<double>>(part));
-    default:
-      return nodes.push_back(std::make_unique<text::MultiHot<uint8_t>>(part));
-  }
-}
+void multi_hot(const Part& part, Nodes& nodes) { text::add_class_node<text::MultiHot>(part, nodes); }
 
 }  // namespace spdld::media::ops

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "daemon/media/operations.h"
+#include "daemon/media/text/class_vector.h"
 
 namespace spdld::text {
 namespace {
@@ -17,10 +18,8 @@ class OneHot final : public media::Node {
  private:
   Status run(media::Value& value, const media::Run& run) const override {
     if (value.integer < 0 || value.integer >= classes_)
-      return media::of_output(output_, {Trouble::kContent, std::to_string(value.integer) + " is no class from 0 to " +
-                                                               std::to_string(classes_ - 1)});
-    // Tensors begin at multiples of 128 bytes, and a sample's part has whole elements.
-    T* const out = reinterpret_cast<T*>(run.tensors.front().memory);
+      return media::of_output(output_, {Trouble::kContent, no_class(value.integer, classes_)});
+    T* const out = elements_of<T>(run);
     std::fill_n(out, classes_, low_);
     out[value.integer] = high_;
     return Done{};
@@ -36,15 +35,6 @@ class OneHot final : public media::Node {
 
 namespace spdld::media::ops {
 
-void one_hot(const Part& part, Nodes& nodes) {
-  switch (part.gives.dtype) {
-    case config::DType::kFloat32:
-      return nodes.push_back(std::make_unique<text::OneHot<float>>(part));
-    case config::DType::kFloat64:
-      return nodes.push_back(std::make_unique<text::OneHot<double>>(part));
-    default:
-      return nodes.push_back(std::make_unique<text::OneHot<uint8_t>>(part));
-  }
-}
+void one_hot(const Part& part, Nodes& nodes) { text::add_class_node<text::OneHot>(part, nodes); }
 
 }  // namespace spdld::media::ops
