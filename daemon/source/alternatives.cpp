@@ -84,4 +84,8 @@ std::unique_ptr<Listing> with_alternatives(std::unique_ptr<Listing> listing, std
   return chosen;
 }
 
+bool is_among(std::string_view wanted, const std::string& field) {
+  return (';' + std::string(wanted) + ';').find(';' + field + ';') != std::string::npos;
+}
+
 }  // namespace spdld::source

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "daemon/source/listing.h"
 
@@ -15,5 +16,8 @@ namespace spdld::source {
 // `wanted`: fields as config::FieldPath::field() writes them. A text adds nothing if it has a single name, or if its
 // names are no fetched fields here. Gives `listing` itself where nothing is added.
 std::unique_ptr<Listing> with_alternatives(std::unique_ptr<Listing> listing, std::span<const std::string> wanted);
+
+// Whether the text is the name of this field, or has it among its alternatives.
+bool is_among(std::string_view wanted, const std::string& field);
 
 }  // namespace spdld::source

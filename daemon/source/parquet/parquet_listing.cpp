@@ -8,6 +8,7 @@
 #include "config/catalogue.h"
 #include "daemon/base/cpu.h"
 #include "daemon/base/result.h"
+#include "daemon/source/alternatives.h"
 #include "daemon/source/data_files.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
@@ -156,13 +157,13 @@ class ParquetListing final : public TableListing {
     }
   }
 
-  // The columns of the fields that are wanted. A text may name several fields that stand for one another: "jpg;png".
+  // The columns of the fields that are wanted.
   std::vector<size_t> wanted_columns(const std::vector<ColumnStore::Field>& stored,
                                      std::span<const std::string> wanted) const {
     std::set<size_t> columns;
     for (const std::string& text : wanted)
       for (const auto& field : stored)
-        if ((';' + text + ';').find(';' + field.name + ';') != std::string::npos) columns.insert(field.column);
+        if (is_among(text, field.name)) columns.insert(field.column);
     return {columns.begin(), columns.end()};
   }
 

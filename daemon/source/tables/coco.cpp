@@ -1,12 +1,13 @@
 // Annotations in COCO's form as a data set: a sample is a picture with the annotations that belong to it. The pictures
-// are in the order of their ids, as in torchvision.datasets.CocoDetection. The values of annotations are held in memory:
-// their locator means no byte of the file, and its packing has the value.
+// are in the order of their ids, as in torchvision.datasets.CocoDetection. The values of annotations are held in
+// memory: their locator means no byte of the file, and its packing has the value.
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "config/catalogue.h"
 #include "daemon/base/result.h"
+#include "daemon/source/alternatives.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/coco_index.h"
@@ -50,11 +51,7 @@ class Coco final : public TableListing {
       fingerprint.add_text(text);
     for (size_t i = 0; i < indexes.size(); ++i) {
       TableIndex& index = indexes[i];
-      add_file(index.rows());
-      remarks_.add_all(index.remarks);
-      fingerprint.add_text(file_name(i));
-      fingerprint.add_number(index.rows());
-      fingerprint.add_text(index.content);
+      add_file(index, fingerprint);
       add_classes(index, file(i).name);
       add_rows(index, i, opening);
     }
@@ -78,10 +75,7 @@ class Coco final : public TableListing {
   }
   std::string name(uint64_t sample) const override {
     const size_t number = file_of(sample);
-    const std::string_view name = files_[number].names[sample - first_of(number)];
-    // No name consists of digits alone: such a text is an id, where samples are named.
-    if (name.find_first_not_of("0123456789") != std::string_view::npos) return std::string(name);
-    return std::string(file_name(number)).append(1, ':').append(name);
+    return name_of(number, files_[number].names[sample - first_of(number)]);
   }
   uint64_t memory_bytes() const override {
     uint64_t bytes = 0;
@@ -139,16 +133,17 @@ class Coco final : public TableListing {
 };
 
 // Whether an output asks for the field; without a list of fields any may be asked for.
-bool is_asked_for(std::string_view field, std::span<const std::string> wanted) {
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
-                                       [&](const std::string& text) { return text.find(field) != std::string::npos; });
+bool is_asked_for(const std::string& field, std::span<const std::string> wanted) {
+  return wanted.empty() ||
+         std::any_of(wanted.begin(), wanted.end(), [&](const std::string& text) { return is_among(text, field); });
 }
 
 }  // namespace
 
 std::unique_ptr<Listing> open_coco(const SourceOpening& opening) {
-  const CocoChoice choice{opening.text("crowd") == "drop", opening.text("empty") == "drop",
-                          is_asked_for(kCocoLists[static_cast<size_t>(CocoList::kSegmentations)], opening.wanted)};
+  const CocoChoice choice{
+      opening.text("crowd") == "drop", opening.text("empty") == "drop",
+      is_asked_for(std::string(kCocoLists[static_cast<size_t>(CocoList::kSegmentations)]), opening.wanted)};
   std::string key = "coco";
   for (const bool chosen : {choice.drops_crowd, choice.drops_empty, choice.holds_segmentations})
     key += chosen ? "\n1" : "\n0";

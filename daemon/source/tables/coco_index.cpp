@@ -38,9 +38,12 @@ std::optional<uint64_t> numbers_in(const JsonValue& list) {
 }
 
 // The parts of an annotation, as texts in JSON; empty: it lacks the part.
+enum Part : uint8_t { kBox, kCategory, kArea, kIsCrowd, kKeypoints, kCaption, kSegmentation, kParts };
+using Parts = std::array<std::string_view, kParts>;
+
 struct Annotation {
   std::optional<uint64_t> id, picture;
-  std::string_view box, category, area, crowd, keypoints, caption, segmentation;
+  Parts parts;
 };
 
 // Takes one entry of an annotation. Returns what is wrong with it; empty: nothing.
@@ -58,27 +61,27 @@ std::string take_part(std::string_view key, const JsonValue& value, Annotation& 
     return {};
   } else if (key == "bbox") {
     if (numbers_in(value) != 4) return "has a bbox that is no list of 4 finite numbers";
-    annotation.box = value.text;
+    annotation.parts[kBox] = value.text;
   } else if (key == "category_id") {
     if (!plain_count(value)) return "has a category_id that is no whole number of 0 or more";
-    annotation.category = value.text;
+    annotation.parts[kCategory] = value.text;
   } else if (key == "area") {
     if (!is_finite_number(value)) return "has an area that is no finite number";
-    annotation.area = value.text;
+    annotation.parts[kArea] = value.text;
   } else if (key == "iscrowd") {
     if (value.kind == Kind::kText || !is_flag()) return "has an iscrowd that is neither 0 nor 1";
-    annotation.crowd = value.text == "1" || value.text == "true" ? "1" : "0";
+    annotation.parts[kIsCrowd] = value.text == "1" || value.text == "true" ? "1" : "0";
   } else if (key == "keypoints") {
     const auto count = numbers_in(value);
     if (!count || *count % 3 != 0) return "has keypoints that are no list of finite numbers, three for each point";
-    annotation.keypoints = value.text;
+    annotation.parts[kKeypoints] = value.text;
   } else if (key == "caption") {
     if (value.kind != Kind::kText || !plain_text(value)) return "has a caption that is no text";
-    annotation.caption = {value.text.data() - 1, value.text.size() + 2};  // with its quotes
+    annotation.parts[kCaption] = {value.text.data() - 1, value.text.size() + 2};  // with its quotes
   } else if (key == "segmentation") {
     if (value.kind != Kind::kList && value.kind != Kind::kTable)
       return "has a segmentation that is neither a list of polygons nor a table of run lengths";
-    annotation.segmentation = value.text;
+    annotation.parts[kSegmentation] = value.text;
   }
   return {};
 }
@@ -122,13 +125,12 @@ class CocoIndexer {
     uint64_t id;
     std::string name;
   };
-  // An annotation whose parts lie in parts_, in the order of Annotation, each ended by NUL.
+  // An annotation whose parts lie in parts_, in their order, each ended by NUL.
   struct Place {
     uint64_t id, picture;
     size_t at;
     uint32_t row = 0;
   };
-  static constexpr size_t kParts = 7;
 
   std::string take_key() {
     JsonText text(stream_.value());
@@ -155,14 +157,24 @@ class CocoIndexer {
 
   std::string here() const { return "at byte " + std::to_string(stream_.offset()); }
 
-  void read_picture(std::string_view text) {
+  // The two entries of a picture or a category that count.
+  struct Named {
     std::optional<uint64_t> id;
     std::optional<std::string> name;
-    const bool is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
-      if (key.text == "id") id = plain_count(value);
-      if (key.text == "file_name" && value.kind == Kind::kText) name = plain_text(value);
+    bool is_sound;
+  };
+  static Named read_named(std::string_view text, std::string_view name_key) {
+    Named named = {};
+    named.is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
+      if (key.text == "id") named.id = plain_count(value);
+      if (key.text == name_key && value.kind == Kind::kText) named.name = plain_text(value);
       return true;
     });
+    return named;
+  }
+
+  void read_picture(std::string_view text) {
+    auto [id, name, is_sound] = read_named(text, "file_name");
     const std::string what = "the picture " + (id ? std::to_string(*id) : here());
     if (!is_sound) return lose("the picture " + here() + " is no sound table of JSON");
     if (!id) return lose(what + " has no id that is a whole number of 0 or more");
@@ -171,13 +183,7 @@ class CocoIndexer {
   }
 
   void read_category(std::string_view text) {
-    std::optional<uint64_t> id;
-    std::optional<std::string> name;
-    const bool is_sound = for_each_entry_of(text, [&](const JsonValue& key, const JsonValue& value) {
-      if (key.text == "id") id = plain_count(value);
-      if (key.text == "name" && value.kind == Kind::kText) name = plain_text(value);
-      return true;
-    });
+    auto [id, name, is_sound] = read_named(text, "name");
     if (!is_sound || !id || !name) stream_.refuse("a category must be a table with an id, a whole number, and a name");
     categories_.push_back({*id, std::move(*name)});
     if (categories_.size() > kClassesMax)
@@ -202,21 +208,20 @@ class CocoIndexer {
   }
 
   void hold(const Annotation& annotation) {
-    if (choice_.drops_crowd && annotation.crowd == "1") return;
+    Parts parts = annotation.parts;
+    if (choice_.drops_crowd && parts[kIsCrowd] == "1") return;
+    if (!choice_.holds_segmentations) parts[kSegmentation] = {};
     note(CocoList::kAnnotationIds, true);
-    note(CocoList::kBoxes, !annotation.box.empty());
-    note(CocoList::kLabels, !annotation.category.empty());
-    note(CocoList::kCategoryIds, !annotation.category.empty());
-    note(CocoList::kAreas, !annotation.area.empty());
-    note(CocoList::kCrowd, !annotation.crowd.empty());
-    note(CocoList::kKeypoints, !annotation.keypoints.empty());
-    note(CocoList::kCaptions, !annotation.caption.empty());
-    note(CocoList::kSegmentations, choice_.holds_segmentations && !annotation.segmentation.empty());
+    note(CocoList::kBoxes, !parts[kBox].empty());
+    note(CocoList::kLabels, !parts[kCategory].empty());
+    note(CocoList::kCategoryIds, !parts[kCategory].empty());
+    note(CocoList::kAreas, !parts[kArea].empty());
+    note(CocoList::kCrowd, !parts[kIsCrowd].empty());
+    note(CocoList::kKeypoints, !parts[kKeypoints].empty());
+    note(CocoList::kCaptions, !parts[kCaption].empty());
+    note(CocoList::kSegmentations, !parts[kSegmentation].empty());
     places_.push_back({*annotation.id, *annotation.picture, parts_.size()});
-    const std::string_view segmentation = choice_.holds_segmentations ? annotation.segmentation : std::string_view();
-    for (const std::string_view part : {annotation.box, annotation.category, annotation.area, annotation.crowd,
-                                        annotation.keypoints, annotation.caption, segmentation})
-      parts_.append(part) += '\0';
+    for (const std::string_view part : parts) parts_.append(part) += '\0';
   }
 
   void note(CocoList list, bool has) { has_[static_cast<size_t>(list)] |= has; }
@@ -286,19 +291,19 @@ class CocoIndexer {
     if (found == pictures_.end() || found->id != place.picture)
       return "belongs to the picture " + std::to_string(place.picture) + ", which the file does not list";
     place.row = static_cast<uint32_t>(found - pictures_.begin());
-    const auto parts = parts_of(place);
+    const Parts parts = parts_of(place);
     const auto lacks = [](std::string_view key) {
       return "has no " + std::string(key) + ", and other annotations of the file have one";
     };
-    if (has(CocoList::kBoxes) && parts[0].empty()) return lacks("bbox");
-    if (has(CocoList::kLabels) && parts[1].empty()) return lacks("category_id");
-    if (has(CocoList::kCaptions) && parts[5].empty()) return lacks("caption");
-    if (parts[1].empty() || label_of(parts[1])) return {};
-    return "has the category " + std::string(parts[1]) + ", which the file does not list";
+    if (has(CocoList::kBoxes) && parts[kBox].empty()) return lacks("bbox");
+    if (has(CocoList::kLabels) && parts[kCategory].empty()) return lacks("category_id");
+    if (has(CocoList::kCaptions) && parts[kCaption].empty()) return lacks("caption");
+    if (parts[kCategory].empty() || label_of(parts[kCategory])) return {};
+    return "has the category " + std::string(parts[kCategory]) + ", which the file does not list";
   }
 
-  std::array<std::string_view, kParts> parts_of(const Place& place) const {
-    std::array<std::string_view, kParts> parts;
+  Parts parts_of(const Place& place) const {
+    Parts parts;
     const char* at = parts_.data() + place.at;
     for (std::string_view& part : parts) part = at, at += part.size() + 1;
     return parts;
@@ -319,21 +324,21 @@ class CocoIndexer {
     std::array<std::string, kCocoLists.size()> lists;
     lists.fill("[");
     for (auto place = first; place != end; ++place) {
-      const auto parts = parts_of(*place);
+      const Parts parts = parts_of(*place);
       const auto add = [&](CocoList list, std::string_view text) {
         std::string& to = lists[static_cast<size_t>(list)];
         to.append(place == first ? "" : ",").append(text);
       };
       const auto or_else = [](std::string_view text, std::string_view other) { return text.empty() ? other : text; };
-      add(CocoList::kBoxes, parts[0]);
-      if (has(CocoList::kLabels)) add(CocoList::kLabels, std::to_string(*label_of(parts[1])));
-      add(CocoList::kCategoryIds, parts[1]);
-      add(CocoList::kAreas, or_else(parts[2], "0"));
-      add(CocoList::kCrowd, or_else(parts[3], "0"));
+      add(CocoList::kBoxes, parts[kBox]);
+      if (has(CocoList::kLabels)) add(CocoList::kLabels, std::to_string(*label_of(parts[kCategory])));
+      add(CocoList::kCategoryIds, parts[kCategory]);
+      add(CocoList::kAreas, or_else(parts[kArea], "0"));
+      add(CocoList::kCrowd, or_else(parts[kIsCrowd], "0"));
       add(CocoList::kAnnotationIds, std::to_string(place->id));
-      add(CocoList::kKeypoints, or_else(parts[4], "[]"));
-      add(CocoList::kCaptions, parts[5]);
-      add(CocoList::kSegmentations, or_else(parts[6], "[]"));
+      add(CocoList::kKeypoints, or_else(parts[kKeypoints], "[]"));
+      add(CocoList::kCaptions, parts[kCaption]);
+      add(CocoList::kSegmentations, or_else(parts[kSegmentation], "[]"));
     }
     index_.texts[0].add(picture.file_name);
     index_.texts[1].add(std::to_string(picture.id));

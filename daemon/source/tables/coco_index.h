@@ -37,8 +37,9 @@ struct CocoChoice {
 
 // A row is a picture, in the order of the ids; its annotations are in the file's order. The index's columns are the
 // lists that the file has; its texts are the pictures' file names, their ids, and then these lists. Classes are the
-// categories in the order of their ids. An annotation or a picture that is damaged, or that belongs to none, is passed
-// over with a remark, as one that is lost. Throws SetupError where the file can't be read, or is no such table of JSON.
+// categories in the order of their ids. A picture or an annotation that is damaged is left out, and so is an annotation
+// whose picture the file does not list; a remark counts each as missing. Throws SetupError where the file can't be
+// read, or where its text is no table of JSON in COCO's form.
 TableIndex index_coco(store::View& file, const std::string& path, const CocoChoice& choice, std::atomic<uint64_t>& done,
                       const std::stop_token& stop);
 

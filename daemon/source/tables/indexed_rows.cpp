@@ -19,13 +19,8 @@ IndexedRows::IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::
   }
   fields_.push_back({std::string(config::kTableNameField), FieldKind::kText});
   remarks_.add_all(remarks);
-  for (size_t i = 0; i < indexes.size(); ++i) {
-    TableIndex& index = indexes[i];
-    add_file(index.rows());
-    remarks_.add_all(index.remarks);
-    fingerprint.add_text(file_name(i));
-    fingerprint.add_number(index.rows());
-    fingerprint.add_text(index.content);
+  for (TableIndex& index : indexes) {
+    add_file(index, fingerprint);
     rows_.push_back({std::move(index.offsets), std::move(index.lengths)});
   }
   fingerprint_ = fingerprint.digits();

@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "daemon/base/result.h"
+#include "daemon/source/tables/json_text.h"
 
 namespace spdld::source {
 namespace {
-
-constexpr std::string_view kJsonBlanks = " \t\r\n";
 
 // Finds where a value ends, in a text that grows.
 class ValueEnd {

@@ -87,7 +87,7 @@ uint8_t* write_utf8(uint32_t code, uint8_t* to) {
 }  // namespace
 
 void JsonText::skip_blanks() {
-  const size_t blanks = rest_.find_first_not_of(" \t\r\n");
+  const size_t blanks = rest_.find_first_not_of(kJsonBlanks);
   rest_.remove_prefix(std::min(blanks, rest_.size()));
 }
 

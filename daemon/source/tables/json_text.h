@@ -11,6 +11,7 @@
 namespace spdld::source {
 
 inline constexpr int kJsonTextDepthMax = 64;
+inline constexpr std::string_view kJsonBlanks = " \t\r\n";
 
 struct JsonValue {
   enum class Kind : uint8_t { kNull, kText, kNumber, kFlag, kList, kTable };

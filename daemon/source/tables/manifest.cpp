@@ -42,11 +42,7 @@ class Manifest final : public TableListing {
     fingerprint.add_text(columns_.key);
     for (size_t i = 0; i < indexes_.size(); ++i) {
       TableIndex& index = indexes_[i];
-      add_file(index.rows());
-      remarks_.add_all(index.remarks);
-      fingerprint.add_text(file_name(i));
-      fingerprint.add_number(index.rows());
-      fingerprint.add_text(index.content);
+      add_file(index, fingerprint);
       add_rows(index, i, format_of(file(i).name, wanted_format), stop);
     }
     fingerprint_ = fingerprint.digits();
@@ -84,10 +80,7 @@ class Manifest final : public TableListing {
   std::string name(uint64_t sample) const override {
     if (columns_.key.empty()) return TableListing::name(sample);
     const size_t file = file_of(sample);
-    const std::string_view key = indexes_[file].texts.back()[sample - first_of(file)];
-    // No name consists of digits alone: such a text is an id, where samples are named.
-    if (key.find_first_not_of("0123456789") != std::string_view::npos) return std::string(key);
-    return std::string(file_name(file)).append(1, ':').append(key);
+    return name_of(file, indexes_[file].texts.back()[sample - first_of(file)]);
   }
   uint64_t memory_bytes() const override {
     uint64_t bytes = 0;

@@ -12,4 +12,18 @@ size_t TableListing::file_of(uint64_t sample) const {
   return static_cast<size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), sample) - firsts_.begin()) - 1;
 }
 
+void TableListing::add_file(const TableIndex& index, Fingerprint& fingerprint) {
+  fingerprint.add_text(file_name(firsts_.size()));
+  fingerprint.add_number(index.rows());
+  fingerprint.add_text(index.content);
+  remarks_.add_all(index.remarks);
+  add_file(index.rows());
+}
+
+// No name consists of digits alone: such a text is an id, where samples are named.
+std::string TableListing::name_of(size_t number, std::string_view key) const {
+  if (key.find_first_not_of("0123456789") != std::string_view::npos) return std::string(key);
+  return std::string(file_name(number)).append(1, ':').append(key);
+}
+
 }  // namespace spdld::source

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "daemon/source/data_files.h"
+#include "daemon/source/fingerprint.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/tables/table_index.h"
 
 namespace spdld::source {
 
@@ -37,6 +39,10 @@ class TableListing : public Listing {
     firsts_.push_back(size_);
     size_ += rows;
   }
+  // The same of a file that was indexed, with its remarks and its part of the listing's fingerprint.
+  void add_file(const TableIndex& index, Fingerprint& fingerprint);
+  // The name of a row of this file whose key is `key`.
+  std::string name_of(size_t number, std::string_view key) const;
   size_t file_of(uint64_t sample) const;
   const DataFile& file(size_t number) const { return files_.files[number]; }
   size_t file_count() const { return files_.files.size(); }
