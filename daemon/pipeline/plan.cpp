@@ -222,17 +222,17 @@ std::string Plan::code() const {
 }
 
 Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
-  for (FieldBytes& field : sample.fields) field.is_begun = false;
-  if (const Status read = read_json(sample, context); !read) return read;
-  if (const Status announced = announce(sample, draws, context); !announced) {
-    clear_lengths(target);
-    return announced;
+  for (size_t i = 0; i < sample.fields.size(); ++i) {
+    sample.fields[i].number = i;
+    sample.fields[i].is_begun = false;
   }
-  for (const size_t number : order_) {
-    const Status status = run_output(outputs_[number], sample, draws, context, target);
-    if (status) continue;
+  if (const Status read = read_json(sample, context); !read) return read;
+  Status made = announce(sample, draws, context);
+  for (size_t i = 0; made && i < order_.size(); ++i)
+    made = run_output(outputs_[order_[i]], sample, draws, context, target);
+  if (!made) {
     clear_lengths(target);
-    return status;
+    return made;
   }
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
   if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;
@@ -242,10 +242,8 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
 Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& context) const {
   for (const size_t number : shared_) {
     const Output& output = outputs_[number];
-    FieldBytes& field = sample.fields[*output.fetched];
-    field.number = *output.fetched;
-    const Status announced =
-        output.chain.announce({sample.id, draws, context.workspace, &field, {}, part_of(sample), output.view});
+    const Status announced = output.chain.announce(
+        {sample.id, draws, context.workspace, &sample.fields[*output.fetched], {}, part_of(sample), output.view});
     if (!announced) return announced;
   }
   return Done{};
@@ -285,7 +283,6 @@ Status Plan::run_output(const Output& output, const Sample& sample, const Draws&
     const uint64_t record = has_rows_ ? sample.listing.record_of(sample.id) : sample.id;  // what a shelf keeps
     if (field->keeps_on && !field->is_prepared) keeper.emplace(*field->keeps_on, record, field->identity);
     field->keeper = keeper ? &*keeper : nullptr;
-    field->number = *output.fetched;
     value.bytes = field->bytes;
   } else if (output.kind == source::FieldKind::kText) {
     context.name = sample.listing.name(sample.id);

@@ -15,19 +15,19 @@ Box union_of(const Box& a, const Box& b) {
 
 void Decodings::forget(size_t field) {
   for (size_t i = used_; i-- > 0;)
-    if (all_[i].field == field) std::swap(all_[i], all_[--used_]);
+    if (all_[i].wanted.field == field) std::swap(all_[i], all_[--used_]);
 }
 
-std::optional<Size> Decodings::picture_of(size_t field, const DecodeWay& way) const {
+std::optional<Size> Decodings::picture_of(const Wanted& wanted) const {
   for (size_t i = 0; i < used_; ++i)
-    if (all_[i].field == field && all_[i].way == way) return all_[i].picture;
+    if (all_[i].wanted == wanted) return all_[i].picture;
   return {};
 }
 
-Decoding& Decodings::ask(size_t field, const DecodeWay& way, const Size& picture, int reduction, const Box& box) {
+Decoding& Decodings::ask(const Wanted& wanted, const Size& picture, int reduction, const Box& box) {
   for (size_t i = 0; i < used_; ++i) {
     Decoding& one = all_[i];
-    if (one.field != field || one.way != way || one.reduction != reduction) continue;
+    if (one.wanted != wanted || one.reduction != reduction) continue;
     const Box both = union_of(one.box, box);
     one.is_done = one.is_done && both == one.box;
     one.box = both;
@@ -35,8 +35,7 @@ Decoding& Decodings::ask(size_t field, const DecodeWay& way, const Size& picture
   }
   if (used_ == all_.size()) all_.emplace_back();
   Decoding& added = all_[used_++];
-  added.field = field;
-  added.way = way;
+  added.wanted = wanted;
   added.reduction = reduction;
   added.picture = picture;
   added.box = box;

@@ -1,7 +1,7 @@
-// The pictures of the sample that a decode thread runs, as far as they are decoded. Outputs that start from one field in
-// one way share a decoding: each says beforehand which part it needs (ask), the first of them that runs decodes the part
-// that covers all of these, and the others find it there. Samples are the same from any part, so that sharing never
-// changes a pixel. Memory is reused from sample to sample. One thread.
+// The pictures of the sample that a decode thread runs, as far as they are decoded. Outputs that start from one field
+// in one way share a decoding: each says beforehand which part it needs (ask), the first of them that runs decodes the
+// part that covers all of these, and the others find it there. Samples are the same from any part, so that sharing
+// never changes a pixel. Memory is reused from sample to sample. One thread.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,15 @@ struct DecodeWay {
   friend bool operator==(const DecodeWay&, const DecodeWay&) = default;
 };
 
-struct Decoding {
+// A field's picture, as outputs want it decoded.
+struct Wanted {
   size_t field = 0;  // its number
   DecodeWay way;
+  friend bool operator==(const Wanted&, const Wanted&) = default;
+};
+
+struct Decoding {
+  Wanted wanted;
   int reduction = 1;  // of planes
   Size picture;
   Box box;               // the part of the picture that is decoded, or is to be
@@ -41,11 +47,11 @@ class Decodings {
   // Forgets what was asked for and decoded of this field: a new sample is run.
   void forget(size_t field);
 
-  // The size of this field's picture, where an output has asked for a part of it in this way.
-  std::optional<Size> picture_of(size_t field, const DecodeWay& way) const;
+  // The size of the picture, where an output has asked for a part of it.
+  std::optional<Size> picture_of(const Wanted& wanted) const;
   // `box` of the picture is needed too. The result stays in its place until the next forget(). It is done only where
   // its part has the box.
-  Decoding& ask(size_t field, const DecodeWay& way, const Size& picture, int reduction, const Box& box);
+  Decoding& ask(const Wanted& wanted, const Size& picture, int reduction, const Box& box);
 
   // Gives back larger buffers, and forgets everything.
   void shrink(size_t bytes_max);

@@ -84,33 +84,32 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::R
 Result<Size> PictureNode::open(const media::Field& field, PictureWork& work) const {
   work.opened.reset();
   const Result<Size> size = work.decoder->open(field.bytes, way_.exif, way_.strict, way_.pixels);
-  if (size) work.opened = {field.number, way_};
+  if (size) work.opened = wanted(field);
   return size;
 }
 
-Result<Size> PictureNode::picture_of(const media::Field& field, PictureWork& work) const {
-  const std::optional<Size> known = work.decodings.picture_of(field.number, way_);
-  if (known) return *known;
-  return open(field, work);
+Status PictureNode::reopen(const media::Field& field, PictureWork& work) const {
+  if (work.opened == wanted(field)) return Done{};
+  const Result<Size> size = open(field, work);
+  return size ? Status(Done{}) : size.error();
 }
 
 Result<Decoding*> PictureNode::ask(const media::Run& run, PictureWork& work) const {
   const media::Field& field = *run.field;
-  const Result<Size> picture = picture_of(field, work);
+  const std::optional<Size> known = work.decodings.picture_of(wanted(field));
+  const Result<Size> picture = known ? Result<Size>(*known) : open(field, work);
   if (!picture) return picture.error();
   if (const Status resolved = resolve(*picture, run, work); !resolved) return resolved.error();
   int& reduction = work.geometry.reduction;
-  if (reduction > 1 && work.opened != Opened{field.number, way_}) {
-    if (const Result<Size> again = open(field, work); !again) return again.error();
+  if (reduction > 1) {
+    if (const Status opened = reopen(field, work); !opened) return opened.error();
   }
   while (reduction > 1 && !work.decoder->planes(reduction)) reduction /= 2;
-  return &work.decodings.ask(field.number, way_, *picture, reduction, work.geometry.decoded);
+  return &work.decodings.ask(wanted(field), *picture, reduction, work.geometry.decoded);
 }
 
 Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork& work) const {
-  if (work.opened != Opened{field.number, way_}) {
-    if (const Result<Size> again = open(field, work); !again) return again.error();
-  }
+  if (const Status opened = reopen(field, work); !opened) return opened;
   if (const auto shape = work.decoder->planes(decoding.reduction)) {
     const auto planes = PlanesForm::prepare(*shape, field, *work.decoder, decoding);
     if (!planes) return planes.error();

@@ -16,20 +16,13 @@
 
 namespace spdld::image {
 
-// A field's picture that is open.
-struct Opened {
-  size_t field = 0;  // its number
-  DecodeWay way;
-  friend bool operator==(const Opened&, const Opened&) = default;
-};
-
 // The objects that a decode thread keeps for pictures.
 struct PictureWork {
   explicit PictureWork(const media::DecodeLimits& limits) : decoder(make_image_decoder(limits)) {}
   void shrink(size_t bytes_max);
 
   std::unique_ptr<ImageDecoder> decoder;
-  std::optional<Opened> opened;  // by the decoder
+  std::optional<Wanted> opened;  // by the decoder
   Decodings decodings;
   Size picture;  // the size of the picture that `geometry` belongs to
   Geometry geometry;
@@ -61,8 +54,10 @@ class PictureNode final : public media::Node {
   // Finds out what the sample needs of its field's picture: into work.geometry, and into the decoding that will have
   // it.
   Result<Decoding*> ask(const media::Run& run, PictureWork& work) const;
-  Result<Size> picture_of(const media::Field& field, PictureWork& work) const;
+  Wanted wanted(const media::Field& field) const { return {field.number, way_}; }
   Result<Size> open(const media::Field& field, PictureWork& work) const;
+  // Opens the picture again where the decoder has opened another one since.
+  Status reopen(const media::Field& field, PictureWork& work) const;
   Status resolve(const Size& picture, const media::Run& run, PictureWork& work) const;
   Status decode(Decoding& decoding, media::Field& field, PictureWork& work) const;
   Status render_bytes(const media::Run& run, PictureWork& work) const;
