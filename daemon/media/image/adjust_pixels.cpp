@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "daemon/base/random.h"
+#include "daemon/media/image/border.h"
 
 namespace spdld::image {
 namespace {
@@ -26,7 +27,7 @@ float rounded(float value) {
 // Calls change(pixel) for each pixel of three channels.
 template <typename Change>
 void each_pixel(const AdjustedPicture& picture, Change change) {
-  uint8_t* pixel = picture.pixels;
+  uint8_t* pixel = picture.pixels();
   const uint8_t* const end = pixel + picture.bytes();
   for (; pixel != end; pixel += 3) change(pixel);
 }
@@ -37,7 +38,7 @@ void map_values(const PointTables& tables, const AdjustedPicture& picture) {
   const auto& table = tables.table;
   const auto& order = tables.order;
   if (picture.channels == 1) {
-    for (uint8_t& value : std::span(picture.pixels, picture.bytes())) value = table[0][value];
+    for (uint8_t& value : std::span(picture.pixels(), picture.bytes())) value = table[0][value];
     return;
   }
   each_pixel(picture, [&](uint8_t* pixel) {
@@ -49,7 +50,7 @@ void map_values(const PointTables& tables, const AdjustedPicture& picture) {
 float grey_mean(const AdjustedPicture& picture) {
   uint64_t sum = 0;
   if (picture.channels == 1) {
-    for (const uint8_t value : std::span(picture.pixels, picture.bytes())) sum += value;
+    for (const uint8_t value : std::span(picture.pixels(), picture.bytes())) sum += value;
   } else {
     each_pixel(picture, [&](const uint8_t* pixel) { sum += static_cast<uint32_t>(grey_of(pixel)); });
   }
@@ -59,7 +60,7 @@ float grey_mean(const AdjustedPicture& picture) {
 std::array<Histogram, 3> histograms(const AdjustedPicture& picture) {
   std::array<Histogram, 3> counts{};
   if (picture.channels == 1) {
-    for (const uint8_t value : std::span(picture.pixels, picture.bytes())) ++counts[0][value];
+    for (const uint8_t value : std::span(picture.pixels(), picture.bytes())) ++counts[0][value];
     return counts;
   }
   each_pixel(picture,
@@ -122,7 +123,7 @@ void turn_hue(const AdjustedPicture& picture, float turn) {
 
 void keep_one_channel(AdjustedPicture& picture) {
   const size_t pixels = pixels_of(picture);
-  for (size_t i = 0; i < pixels; ++i) picture.pixels[i] = picture.pixels[3 * i];
+  for (size_t i = 0; i < pixels; ++i) picture.pixels()[i] = picture.pixels()[3 * i];
   picture.channels = 1;
 }
 
@@ -134,7 +135,7 @@ void sharpen(const AdjustedPicture& picture, const uint8_t* copy, double factor)
   const auto rest = static_cast<float>(1 - factor);
   for (size_t y = 1; y + 1 < static_cast<size_t>(picture.size.height); ++y) {
     const uint8_t *at = copy + y * stride, *above = at - stride, *below = at + stride;
-    uint8_t* out = picture.pixels + y * stride;
+    uint8_t* out = picture.pixels() + y * stride;
     for (size_t x = step; x + step < stride; ++x) {
       const int sum = above[x - step] + above[x] + above[x + step] + at[x - step] + 5 * at[x] + at[x + step] +
                       below[x - step] + below[x] + below[x + step];
@@ -157,12 +158,7 @@ void fill_gaussian(double sigma, std::span<float> weights) {
 
 namespace {
 
-// The place that stands for place `at` of `length` ones: reflected at the first and the last place as often as needed.
-size_t reflected(int at, int length) {
-  if (length == 1) return 0;
-  const int period = 2 * (length - 1), within = ((at % period) + period) % period;
-  return static_cast<size_t>(within < length ? within : period - within);
-}
+size_t reflected(int at, int length) { return static_cast<size_t>(place_behind(BorderKind::kReflect, at, length)); }
 
 // One row of the picture, blurred along the columns, from row[0] on.
 void blur_down(const AdjustedPicture& picture, const uint8_t* copy, int y, std::span<const float> weights, float* row) {
@@ -200,14 +196,14 @@ void blur(const AdjustedPicture& picture, const uint8_t* copy, std::span<const f
       for (size_t x = 0; x < stride; ++x) sums[x] += weight * from[x];
       from += channels;
     }
-    uint8_t* out = picture.pixels + stride * static_cast<size_t>(y);
+    uint8_t* out = picture.pixels() + stride * static_cast<size_t>(y);
     for (size_t x = 0; x < stride; ++x) out[x] = value_of(rounded(sums[x]));
   }
 }
 
 void add_noise(const AdjustedPicture& picture, const NoiseTable& noise, uint64_t seed) {
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // SplitMix64's
-  for (uint8_t& value : std::span(picture.pixels, picture.bytes())) {
+  for (uint8_t& value : std::span(picture.pixels(), picture.bytes())) {
     value = static_cast<uint8_t>(std::clamp(value + noise.value(mix_bits(seed += kStep)), 0, 255));
   }
 }

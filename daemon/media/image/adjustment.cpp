@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/media/image/adjust_pixels.h"
+#include "daemon/media/image/warper.h"
 
 namespace spdld::image {
 namespace {
@@ -104,10 +106,11 @@ struct Adjuster::Inside {
   void run_colours(const Adjustment& adjustment, AdjustedPicture& picture);
   const uint8_t* copy_of(const AdjustedPicture& picture) {
     uint8_t* const memory = copy.resize(picture.bytes());
-    std::memcpy(memory, picture.pixels, picture.bytes());
+    std::memcpy(memory, picture.pixels(), picture.bytes());
     return memory;
   }
   void run_blur(const Adjustment& adjustment, const AdjustedPicture& picture);
+  void run_warp(const Warp& warp, AdjustedPicture& picture);
   template <typename TableOf>
   void run_histograms(const AdjustedPicture& picture, TableOf of) {
     finish(picture);
@@ -120,6 +123,7 @@ struct Adjuster::Inside {
   bool waits = false;
   ByteBuffer copy;
   std::vector<float> row;
+  Warper warper;
 };
 
 // False: it is more than a table.
@@ -176,6 +180,14 @@ void Adjuster::Inside::run_blur(const Adjustment& adjustment, const AdjustedPict
   blur(picture, copy_of(picture), columns, rows, row);
 }
 
+void Adjuster::Inside::run_warp(const Warp& warp, AdjustedPicture& picture) {
+  const AdjustedPicture made{copy, warp.size, picture.channels};
+  copy.resize(made.bytes() + PixelRows::kSlackBytes);
+  warper.run(warp, picture.pixels(), picture.channels, made.pixels());
+  picture.size = warp.size;
+  std::swap(copy, picture.memory);
+}
+
 void Adjuster::Inside::run(const Adjustment& adjustment, AdjustedPicture& picture) {
   if (run_table(adjustment, picture)) return;
   finish(picture);
@@ -186,6 +198,8 @@ void Adjuster::Inside::run(const Adjustment& adjustment, AdjustedPicture& pictur
       return run_blur(adjustment, picture);
     case Kind::kNoise:
       return add_noise(picture, *adjustment.noise, adjustment.seed);
+    case Kind::kWarp:
+      return run_warp(adjustment.warp, picture);
     default:
       return run_colours(adjustment, picture);
   }

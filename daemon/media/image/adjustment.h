@@ -1,7 +1,6 @@
-// Changes of a picture's colours, as the samples' operations draw them and as they are carried out: brightness,
-// contrast and so on, on whole pictures of 8 bits, in the place where they lie. The results equal torchvision
-// v2's kernels for uint8 tensors: the same where these compute with integers, and within 1 where they compute in
-// float32.
+// Changes of a whole picture of 8 bits, as the samples' operations draw them and as they are carried out: its colours
+// (brightness, contrast and so on), or the places of its pixels (warps). The results equal torchvision v2's kernels for
+// uint8 tensors: the same where these compute with integers, and within 1 where they compute in float32.
 #pragma once
 
 #include <array>
@@ -10,13 +9,15 @@
 #include <memory>
 #include <span>
 
+#include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
+#include "daemon/media/image/warp.h"
 
 namespace spdld::image {
 
 class NoiseTable;
 
-// One drawn change of the colours.
+// One drawn change.
 struct Adjustment {
   enum class Kind : uint8_t {
     kBrightness,    // `amount`: the factor
@@ -34,7 +35,8 @@ struct Adjustment {
     kAutocontrast,  // no number
     kSharpness,     // `amount`: the factor
     kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
-    kNoise          // `noise` and `seed`
+    kNoise,         // `noise` and `seed`
+    kWarp           // `warp`
   };
 
   Kind kind = Kind::kInvert;
@@ -44,16 +46,21 @@ struct Adjustment {
   int taps_across = 1, taps_down = 1;        // odd, at most kTapsMax
   const NoiseTable* noise = nullptr;         // lives as long as the operation
   uint64_t seed = 0;                         // of the noise
+  Warp warp = {};
+
+  bool moves() const { return kind == Kind::kWarp; }
 };
 
 inline constexpr int kTapsMax = 127;  // of a blur, along each side
 
-// A picture of 8 bits in rows without gaps, of 1 or 3 channels. The memory belongs to the caller.
+// A picture of 8 bits in rows without gaps, of 1 or 3 channels, from the beginning of `memory`, which belongs to the
+// caller.
 struct AdjustedPicture {
-  uint8_t* pixels = nullptr;
+  ByteBuffer& memory;
   Size size;
   int channels = 3;
 
+  uint8_t* pixels() const { return memory.data(); }
   size_t row_bytes() const { return static_cast<size_t>(size.width) * static_cast<size_t>(channels); }
   size_t bytes() const { return row_bytes() * static_cast<size_t>(size.height); }
 };
@@ -63,8 +70,8 @@ class Adjuster {
  public:
   Adjuster();
   ~Adjuster();
-  // In order; an adjustment behind another pass is left out. `picture` is changed in its place; kOneChannel makes it
-  // smaller.
+  // In order; an adjustment behind another pass is left out. `picture` is changed in its memory; kOneChannel and
+  // warps change its size.
   void run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture);
 
  private:

@@ -1,19 +1,19 @@
-#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
 namespace {
 
-class ChannelPermutation final : public ColourStep {
+class ChannelPermutation final : public AdjustingStep {
  public:
-  using ColourStep::ColourStep;
+  using AdjustingStep::AdjustingStep;
 
  private:
-  void adjust(Draw& draw, Geometry& geometry) const override {
+  void add(Draw& draw, Geometry& geometry) const override {
     Adjustment adjustment{.kind = Adjustment::Kind::kPermutation};
     shuffle(draw, std::span(adjustment.order));
-    add(adjustment, geometry);
+    adjust(adjustment, geometry);
   }
 };
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
 
@@ -15,10 +15,10 @@ Range jitter_of(const config::OperationSpec& op, std::string_view name, double n
   return {std::max(least, neutral - numbers[0]), neutral + numbers[0]};
 }
 
-class ColorJitter final : public ColourStep {
+class ColorJitter final : public AdjustingStep {
  public:
   explicit ColorJitter(const config::OperationSpec& op)
-      : ColourStep(op),
+      : AdjustingStep(op),
         changes_{{{Adjustment::Kind::kBrightness, jitter_of(op, "brightness", 1, 0), 1},
                   {Adjustment::Kind::kContrast, jitter_of(op, "contrast", 1, 0), 1},
                   {Adjustment::Kind::kSaturation, jitter_of(op, "saturation", 1, 0), 1},
@@ -31,14 +31,14 @@ class ColorJitter final : public ColourStep {
     double neutral;  // changes nothing
   };
 
-  void adjust(Draw& draw, Geometry& geometry) const override {
+  void add(Draw& draw, Geometry& geometry) const override {
     std::array<uint8_t, 4> order = {0, 1, 2, 3};
     shuffle(draw, std::span(order));
     std::array<double, 4> amounts;
     for (size_t i = 0; i < amounts.size(); ++i) amounts[i] = changes_[i].range.from(draw);
     for (const uint8_t i : order)
       if (!changes_[i].range.is_only(changes_[i].neutral))
-        add({.kind = changes_[i].kind, .amount = amounts[i]}, geometry);
+        adjust({.kind = changes_[i].kind, .amount = amounts[i]}, geometry);
   }
 
   std::array<Change, 4> changes_;

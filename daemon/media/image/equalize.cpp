@@ -1,4 +1,4 @@
-#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
 

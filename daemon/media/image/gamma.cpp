@@ -1,18 +1,18 @@
-#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
 namespace {
 
-class Gamma final : public ColourStep {
+class Gamma final : public AdjustingStep {
  public:
   explicit Gamma(const config::OperationSpec& op)
-      : ColourStep(op), gamma_(range_of(op, "gamma")), gain_(op.number("gain")) {}
+      : AdjustingStep(op), gamma_(range_of(op, "gamma")), gain_(op.number("gain")) {}
 
  private:
-  void adjust(Draw& draw, Geometry& geometry) const override {
-    add({.kind = Adjustment::Kind::kGamma, .amount = gamma_.from(draw), .gain = gain_}, geometry);
+  void add(Draw& draw, Geometry& geometry) const override {
+    adjust({.kind = Adjustment::Kind::kGamma, .amount = gamma_.from(draw), .gain = gain_}, geometry);
   }
 
   Range gamma_;

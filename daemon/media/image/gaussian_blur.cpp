@@ -1,18 +1,18 @@
-#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
 namespace {
 
-class GaussianBlur final : public ColourStep {
+class GaussianBlur final : public AdjustingStep {
  public:
   explicit GaussianBlur(const config::OperationSpec& op)
-      : ColourStep(op), kernel_(range_of(op, "kernel_size")), sigma_(range_of(op, "sigma")) {}
+      : AdjustingStep(op), kernel_(range_of(op, "kernel_size")), sigma_(range_of(op, "sigma")) {}
 
  private:
-  void adjust(Draw& draw, Geometry& geometry) const override {
-    add({.kind = Adjustment::Kind::kBlur,
+  void add(Draw& draw, Geometry& geometry) const override {
+    adjust({.kind = Adjustment::Kind::kBlur,
          .amount = sigma_.from(draw),
          .taps_across = static_cast<int>(kernel_.least),
          .taps_down = static_cast<int>(kernel_.greatest)},

@@ -1,18 +1,18 @@
-#include "daemon/media/image/colour_step.h"
+#include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
 namespace {
 
-class GaussianNoise final : public ColourStep {
+class GaussianNoise final : public AdjustingStep {
  public:
   explicit GaussianNoise(const config::OperationSpec& op)
-      : ColourStep(op), noise_(op.number("mean"), op.number("sigma")) {}
+      : AdjustingStep(op), noise_(op.number("mean"), op.number("sigma")) {}
 
  private:
-  void adjust(Draw& draw, Geometry& geometry) const override {
-    add({.kind = Adjustment::Kind::kNoise, .noise = &noise_, .seed = draw.bits64()}, geometry);
+  void add(Draw& draw, Geometry& geometry) const override {
+    adjust({.kind = Adjustment::Kind::kNoise, .noise = &noise_, .seed = draw.bits64()}, geometry);
   }
 
   NoiseTable noise_;

@@ -15,7 +15,7 @@ Pass untouched(const Size& size) {
 }
 
 // A pass that only cuts and mirrors its source can be replaced by one that resamples the source itself.
-bool only_cuts(const Pass& pass) { return !pass.coloured && !resamples(pass) && inside_of(pass) == pass.window; }
+bool only_cuts(const Pass& pass) { return !pass.adjusted && !resamples(pass) && inside_of(pass) == pass.window; }
 
 bool cuts(const Pass& pass) { return inside_of(pass) != Box{0, 0, pass.size.width, pass.size.height}; }
 
@@ -45,6 +45,13 @@ uint64_t draw_of(const config::OperationSpec& op) {
 // Ties to even is the floating-point environment's default.
 int round_even(double value) { return static_cast<int>(std::nearbyint(value)); }
 
+void adjust(const Adjustment& adjustment, Geometry& geometry) {
+  geometry.adjustments.push_back(adjustment);
+  geometry.adjustments.back().pass = geometry.passes.size() - 1;
+  geometry.passes.back().adjusted = true;
+  if (adjustment.moves()) geometry.passes.push_back(untouched(adjustment.warp.size));
+}
+
 Size shown(const Pass& pass) { return {pass.window.width, pass.window.height}; }
 
 Box in_source(const Pass& pass, const Box& box) {
@@ -55,7 +62,7 @@ Box in_source(const Pass& pass, const Box& box) {
 
 void crop_box(const Box& box, std::vector<Pass>& passes) {
   const Size now = shown(passes.back());
-  if (passes.back().coloured) passes.push_back(untouched(now));
+  if (passes.back().adjusted) passes.push_back(untouched(now));
   const bool adds_border = box.x < 0 || box.y < 0 || box.x + box.width > now.width || box.y + box.height > now.height;
   // A border that is added now is black, also where an operation before has cut the picture.
   if (adds_border && cuts(passes.back())) passes.push_back(untouched(now));
@@ -87,6 +94,11 @@ void resize_box(const Box& box, const Size& size, const Resampling& how, std::ve
 }
 
 bool resamples(const Pass& pass) { return Size{pass.box.width, pass.box.height} != pass.size; }
+
+bool is_untouched(const Pass& pass) {
+  const Box whole{0, 0, pass.size.width, pass.size.height};
+  return pass.box == whole && pass.window == whole && !is_turned(pass);
+}
 
 bool is_bilinear(const Pass& pass) { return pass.filter == Filter::kBilinear || !resamples(pass); }
 

@@ -30,9 +30,9 @@ struct Pass {
   bool mirrored_before = false;
   Filter filter = Filter::kBilinear;
   bool flipped = false, flipped_before = false;  // top and bottom, as `mirrored` is left and right
-  // Colours are adjusted behind it: no later step but a mirror or a flip may change it, since pixels outside of its
-  // window and the order of resampling and adjusting would then matter.
-  bool coloured = false;
+  // Adjustments stand behind it: no later step but a mirror or a flip may change it, since pixels outside of its
+  // window and the order of resampling and adjusting would then matter. A warp is the last one behind its pass.
+  bool adjusted = false;
 };
 
 // How an operation resamples.
@@ -75,6 +75,8 @@ Resampling resampling_of(const config::OperationSpec& op);
 uint64_t draw_of(const config::OperationSpec& op);
 // Python's round(): ties to even.
 int round_even(double value);
+// Adds the adjustment behind what the last pass shows. A warp starts a pass of its result.
+void adjust(const Adjustment& adjustment, Geometry& geometry);
 // The size of what the pass shows.
 Size shown(const Pass& pass);
 // `box` of what the pass shows, in the pass's source. Precondition: the pass only cuts and mirrors.
@@ -87,6 +89,8 @@ void resize_box(const Box& box, const Size& size, const Resampling& how, std::ve
 // --- for readers of a geometry ---
 
 bool resamples(const Pass& pass);
+// The pass shows its whole source as it is.
+bool is_untouched(const Pass& pass);
 // The pass is one for the kernels and weights of the triangle, which take planes as well; other filters take rows.
 bool is_bilinear(const Pass& pass);
 // The most by which the pass's source may be reduced (1, 2, 4 or 8) without being seen.

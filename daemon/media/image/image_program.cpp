@@ -29,7 +29,8 @@ struct Source {
   const uint8_t* first;
   size_t stride_bytes;
   Box covers;
-  int reduction = 1;  // of the planes
+  int reduction = 1;             // of the planes
+  ByteBuffer* memory = nullptr;  // of a picture between passes, which nobody else reads
 
   const uint8_t* at(int x, int y) const {
     return first + stride_bytes * static_cast<size_t>(y - covers.y) + pixel_bytes() * static_cast<size_t>(x - covers.x);
@@ -296,6 +297,11 @@ class PassRun {
   bool padded_, planar_;
 };
 
+Source whole_picture(const PixelFormat& format, const Size& size, ByteBuffer& memory) {
+  const size_t stride = static_cast<size_t>(size.width) * static_cast<size_t>(format.pixel_bytes());
+  return {format, nullptr, memory.data(), stride, {0, 0, size.width, size.height}, 1, &memory};
+}
+
 // One pass into a picture of its own, for the next pass.
 Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteBuffer& picture) {
   const size_t stride = static_cast<size_t>(pass.window.width) * source.pixel_bytes();
@@ -306,7 +312,7 @@ Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteB
                   stride);
   };
   PassRun(source, pass, memory, false, sink).run();
-  return {source.format, nullptr, out, stride, {0, 0, pass.window.width, pass.window.height}};
+  return whole_picture(source.format, shown(pass), picture);
 }
 
 // Whether the first pass that resamples has another filter than the kernels'.
@@ -328,20 +334,22 @@ Source rows_of(const Source& source, const Box& needed, Memory& memory) {
 // One pass into a picture of its own, and the adjustments behind the pass.
 Source run_whole(const Source& source, const Geometry& geometry, size_t at, Memory& memory) {
   const Pass& pass = geometry.passes[at];
-  Source made = run_between(source, pass, memory, memory.pictures[at % 2]);
-  if (!pass.coloured) return made;
-  AdjustedPicture picture{memory.pictures[at % 2].data(), shown(pass), made.format.channels};
+  auto& [first, second] = memory.pictures;
+  const Source made = source.memory != nullptr && is_untouched(pass)
+                          ? source
+                          : run_between(source, pass, memory, source.memory == &first ? second : first);
+  if (!pass.adjusted) return made;
+  AdjustedPicture picture{*made.memory, shown(pass), made.format.channels};
   memory.adjuster.run(geometry.adjustments, at, picture);
-  made.format.channels = picture.channels;
-  made.stride_bytes = picture.row_bytes();
-  return made;
+  const PixelFormat format{picture.channels, made.format.sample_bytes};
+  return whole_picture(format, picture.size, *made.memory);
 }
 
 void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
   const size_t last = geometry.passes.size() - 1;
   if (source.planes != nullptr && takes_rows(geometry.passes)) source = rows_of(source, geometry.decoded, memory);
   for (size_t i = 0; i < last; ++i) source = run_whole(source, geometry, i, memory);
-  if (geometry.passes[last].coloured) {
+  if (geometry.passes[last].adjusted) {
     source = run_whole(source, geometry, last, memory);
     write_rows(format, {source.first, source.stride_bytes, 0}, 0, format.size.height, out);
     return flush_rows();

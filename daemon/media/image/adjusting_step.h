@@ -1,6 +1,6 @@
-// The steps of a chain that change colours and no geometry: with probability `p`, each adds drawn adjustments behind
-// the last pass. A step that resamples or cuts after it starts a pass of its own. Constant after construction; any
-// thread.
+// The steps of a chain that adjust the picture, its colours or its places: with probability `p`, each adds drawn
+// adjustments behind the last pass. A step that resamples or cuts after it starts a pass of its own. Constant after
+// construction; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace spdld::image {
 
-class ColourStep : public GeometryStep {
+class AdjustingStep : public GeometryStep {
  public:
-  explicit ColourStep(const config::OperationSpec& op) : probability_(op.number("p")), draw_(draw_of(op)) {}
+  explicit AdjustingStep(const config::OperationSpec& op) : probability_(op.number("p")), draw_(draw_of(op)) {}
   void apply(const Draws& draws, Geometry& geometry) const final;
 
  protected:
-  // Draws what the adjustments need and gives them to add(). `draw` has given one number, for the probability.
-  virtual void adjust(Draw& draw, Geometry& geometry) const = 0;
-  static void add(const Adjustment& adjustment, Geometry& geometry);
+  // Draws what the adjustments need, and adds them with image::adjust(). `draw` has given one number, for the
+  // probability.
+  virtual void add(Draw& draw, Geometry& geometry) const = 0;
 
  private:
   double probability_;
@@ -43,25 +43,26 @@ inline void shuffle(Draw& draw, std::span<uint8_t> places) {
 }
 
 // One adjustment whose amount is drawn from the range of this parameter.
-class AmountStep final : public ColourStep {
+class AmountStep final : public AdjustingStep {
  public:
   AmountStep(const config::OperationSpec& op, Adjustment::Kind kind, std::string_view parameter)
-      : ColourStep(op), kind_(kind), range_(range_of(op, parameter)) {}
+      : AdjustingStep(op), kind_(kind), range_(range_of(op, parameter)) {}
 
  private:
-  void adjust(Draw& draw, Geometry& geometry) const override;
+  void add(Draw& draw, Geometry& geometry) const override;
 
   Adjustment::Kind kind_;
   Range range_;
 };
 
 // One adjustment whose numbers are all known before the samples are.
-class GivenStep final : public ColourStep {
+class GivenStep final : public AdjustingStep {
  public:
-  GivenStep(const config::OperationSpec& op, const Adjustment& adjustment) : ColourStep(op), adjustment_(adjustment) {}
+  GivenStep(const config::OperationSpec& op, const Adjustment& adjustment)
+      : AdjustingStep(op), adjustment_(adjustment) {}
 
  private:
-  void adjust(Draw&, Geometry& geometry) const override { add(adjustment_, geometry); }
+  void add(Draw&, Geometry& geometry) const override { adjust(adjustment_, geometry); }
 
   Adjustment adjustment_;
 };
