@@ -11,6 +11,13 @@ PictureSize picture_size(const OperationSpec& spec) {
 
 bool has_one_number(const OperationSpec& spec) { return spec.numbers("size").size() == 1; }
 
+PicturePadding picture_padding(const OperationSpec& spec) {
+  const auto& numbers = spec.numbers("padding");
+  const size_t last = numbers.size() - 1;
+  const auto number = [&](size_t i) { return static_cast<int64_t>(numbers[i]); };
+  return {number(0), number(last > 0 ? 1 : 0), number(last == 3 ? 2 : 0), number(last)};
+}
+
 PictureSize shorter_side_size(const PictureSize& picture, int64_t shorter) {
   const auto longer = [shorter](int64_t long_side, int64_t short_side) {
     const auto exact = static_cast<int64_t>(static_cast<double>(shorter * long_side) / static_cast<double>(short_side));

@@ -1,5 +1,5 @@
-// Sizes of pictures in a pipeline's file: `size` as it is written, one number or [height, width], and the size that
-// follows from a shorter side. Pure functions; any thread.
+// Sizes of pictures in a pipeline's file: `size` as it is written, one number or [height, width], the size that follows
+// from a shorter side, and `padding`. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,13 @@ struct PictureSize {
 PictureSize picture_size(const OperationSpec& spec);
 // `size` is one number.
 bool has_one_number(const OperationSpec& spec);
+
+// The border that `padding` of an operation asks for, in pixels: one number is for all sides, two are for [left and
+// right, top and bottom], and four for [left, top, right, bottom].
+struct PicturePadding {
+  int64_t left = 0, top = 0, right = 0, bottom = 0;
+};
+PicturePadding picture_padding(const OperationSpec& spec);
 
 // torchvision's size of a picture whose shorter side becomes `shorter`; but no side becomes longer than
 // kLongestSideMax, so that a picture one pixel wide does not become a tower of gigabytes.

@@ -67,6 +67,12 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "horizontal-flip",
                                             "vertical-flip",
                                             "random-crop",
+                                            "affine",
+                                            "rotate",
+                                            "perspective",
+                                            "elastic",
+                                            "pad",
+                                            "zoom-out",
                                             "normalize",
                                             "convert",
                                             "parse-int",
@@ -104,7 +110,7 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK_FALSE(source.help.empty());
     check_parameters(source.parameters);
   }
-  CHECK(find_operation("rotate") == nullptr);
+  CHECK(find_operation("shift") == nullptr);
   CHECK(find_source("s3") == nullptr);
 }
 

@@ -75,7 +75,8 @@ TEST_CASE("all examples load", "[config]") {
                                        "mixup.toml",          "multi-crop.toml",   "npy.toml",
                                        "parquet.toml",        "png.toml",          "ragged.toml",
                                        "records.toml",        "segmentation.toml", "spdld.toml",
-                                       "tfrecord.toml",       "tiles.toml",        "webdataset.toml"});
+                                       "tfrecord.toml",       "tiles.toml",        "warps.toml",
+                                       "webdataset.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
 }

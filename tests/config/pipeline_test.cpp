@@ -142,7 +142,7 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
       {"{ }", {11, "output[0].ops[0].op", "is missing"}},
       {"{ op = 1 }", {11, "output[0].ops[0].op", "must be a text, not 1"}},
       {decode + "{ op = \"centre-crop\", size = 8 }", {11, "output[0].ops[1].op", "did you mean \"center-crop\"?"}},
-      {decode + "{ op = \"rotate\" }", {11, "output[0].ops[1].op", "known are \"decode-image\", \"resize\""}},
+      {decode + "{ op = \"shift\" }", {11, "output[0].ops[1].op", "known are \"decode-image\", \"resize\""}},
       {"{ op = \"decode-image\", exfi = true }, " + crop, {11, "output[0].ops[0].exfi", "did you mean \"exif\"?"}},
       {"{ op = \"decode-image\", exif = 1 }, " + crop, {11, "output[0].ops[0].exif", "must be true or false"}},
       {decode + "{ op = \"resize\" }",

@@ -18,10 +18,10 @@ class Boxes final : public ViewListNode {
         area_min_(static_cast<float>(part.spec.number("min_area"))) {}
 
  private:
-  Result<bool> move(float* row, uint64_t place, const View& view) const override {
+  Result<bool> move(float* row, uint64_t place, View& view) const override {
     const Result<Corners> box = read_box(row, place, view.picture);
     if (!box) return box.error();
-    const Corners left = seen(view.passes, *box);
+    const Corners left = seen(view, *box);
     if (!is_large(left)) return false;
     write_box(gives_, left, row);
     return true;

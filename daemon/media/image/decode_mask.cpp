@@ -16,7 +16,7 @@ struct MaskWork {
 
   std::unique_ptr<ImageDecoder> decoder;
   PixelRows rows;
-  std::vector<int32_t> columns, lines;  // of the mask, for each column and line of the tensor
+  NearestMap map;  // from the tensor to the mask
 };
 
 std::string text_of(const Size& size) { return std::to_string(size.width) + " x " + std::to_string(size.height); }
@@ -41,7 +41,7 @@ class DecodeMask final : public media::Node {
   using Stored = std::conditional_t<kBits == 8, uint8_t, uint16_t>;
 
   Status decode(std::span<const uint8_t> bytes, const media::Run& run) const {
-    const View* view = followed(run);
+    View* const view = followed(run);
     if (view == nullptr || view->end() != size_)
       return Error{Trouble::kInternal, "the geometry of sample " + std::to_string(run.sample) + " is not its view's"};
     if (!begins_like_png(bytes)) return Error{Trouble::kContent, "a mask must be a PNG, and this content is none"};
@@ -53,21 +53,29 @@ class DecodeMask final : public media::Node {
                                           text_of(view->picture) + ": both must have the same size"};
     const Box whole{0, 0, size->width, size->height};
     if (const Status decoded = work.decoder->decode(whole, work.rows); !decoded) return decoded;
-    nearest(view->passes, true, work.columns);
-    nearest(view->passes, false, work.lines);
+    nearest(*view, work.map);
     write(work, reinterpret_cast<T*>(run.tensors.front().memory));
     return Done{};
   }
 
   // Tensors begin at multiples of 128 bytes, and a sample's part has whole elements.
   void write(const MaskWork& work, T* out) const {
-    for (const int32_t line : work.lines) {
+    if (work.map.is_warped) return write_pixels(work, out);
+    for (const int32_t line : work.map.lines) {
       if (line == kOutside) {
-        out = std::fill_n(out, work.columns.size(), fill_);
+        out = std::fill_n(out, work.map.columns.size(), fill_);
         continue;
       }
       const auto* row = reinterpret_cast<const Stored*>(work.rows.row(line));
-      for (const int32_t column : work.columns) *out++ = column == kOutside ? fill_ : static_cast<T>(row[column]);
+      for (const int32_t column : work.map.columns) *out++ = column == kOutside ? fill_ : static_cast<T>(row[column]);
+    }
+  }
+
+  void write_pixels(const MaskWork& work, T* out) const {
+    const int width = work.rows.picture.width;
+    for (const int32_t pixel : work.map.pixels) {
+      const auto* row = pixel == kOutside ? nullptr : reinterpret_cast<const Stored*>(work.rows.row(pixel / width));
+      *out++ = pixel == kOutside ? fill_ : static_cast<T>(row[pixel % width]);
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "config/picture_pixels.h"
 #include "config/picture_size.h"
+#include "daemon/media/image/picture_limits.h"
 
 namespace spdld::image {
 namespace {
@@ -46,6 +47,11 @@ uint64_t draw_of(const config::OperationSpec& op) {
 int round_even(double value) { return static_cast<int>(std::nearbyint(value)); }
 
 void adjust(const Adjustment& adjustment, Geometry& geometry) {
+  const Size& made = adjustment.warp.size;
+  if (adjustment.moves() && int64_t{made.width} * made.height > kPixelsMax) {
+    geometry.too_large = made;
+    return;
+  }
   geometry.adjustments.push_back(adjustment);
   geometry.adjustments.back().pass = geometry.passes.size() - 1;
   geometry.passes.back().adjusted = true;
@@ -138,6 +144,7 @@ AxisRequest down_of(const Pass& pass, int reduction) {
 void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws, Geometry& geometry) {
   geometry.passes.clear();
   geometry.adjustments.clear();
+  geometry.too_large.reset();
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};
   geometry.reduction = 1;

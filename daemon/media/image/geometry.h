@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "config/spec.h"
@@ -51,6 +52,7 @@ struct Geometry {
   RowPart part;                         // of the picture, which the row is; set before the steps are applied
   bool has_its_part = true;             // false: the picture has another size than when its parts were counted
   std::vector<Adjustment> adjustments;  // in order, each behind its pass
+  std::optional<Size> too_large;        // of a warp that was left out, since its result has more than kPixelsMax pixels
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
 };
 

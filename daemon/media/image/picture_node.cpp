@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/resample.h"
 #include "daemon/media/image/resample_any.h"
 #include "daemon/media/image/view.h"
@@ -26,7 +27,12 @@ std::string_view PictureNode::why_unprepared() const {
 
 namespace {
 
-Status check_part(const Geometry& geometry) {
+Status check(const Geometry& geometry) {
+  if (geometry.too_large)
+    return Error{Trouble::kContent, "the picture would have " + std::to_string(geometry.too_large->width) + " x " +
+                                        std::to_string(geometry.too_large->height) +
+                                        " pixels after an operation that makes it larger: at most " +
+                                        std::to_string(kPixelsMax) + " are allowed"};
   if (geometry.has_its_part) return Done{};
   const RowPart& part = geometry.part;
   return Error{Trouble::kContent, "the picture has another size than the " + std::to_string(part.width) + " x " +
@@ -56,7 +62,7 @@ Status PictureNode::run(media::Value&, const media::Run& run) const {
   auto& work = run.workspace.of<PictureWork>();
   const Status rendered = run.field->is_prepared ? render_planes(run.field->bytes, run, work) : render_bytes(run, work);
   if (!rendered) return rendered;
-  if (run.view) lead(run, work.picture, work.geometry.passes);
+  if (run.view) lead(run, work.picture, work.geometry);
   if (drawn_tensor_) {
     const Box& drawn = work.geometry.drawn;
     const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
@@ -69,7 +75,7 @@ Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureW
   work.picture = picture;
   work.geometry.part = run.part;
   program_.resolve(picture, run.draws, work.geometry);
-  return check_part(work.geometry);
+  return check(work.geometry);
 }
 
 Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const {

@@ -11,10 +11,10 @@ class Points final : public ViewListNode {
       : ViewListNode(part, 2), is_relative_(part.spec.flag("relative")), drops_(part.spec.text("outside") == "drop") {}
 
  private:
-  Result<bool> move(float* row, uint64_t, const View& view) const override {
+  Result<bool> move(float* row, uint64_t, View& view) const override {
     const auto width = static_cast<float>(is_relative_ ? view.picture.width : 1);
     const auto height = static_cast<float>(is_relative_ ? view.picture.height : 1);
-    const SeenPoint point = seen(view.passes, row[0] * width, row[1] * height);
+    const SeenPoint point = seen(view, row[0] * width, row[1] * height);
     row[0] = point.x, row[1] = point.y;
     return point.is_inside || !drops_;
   }

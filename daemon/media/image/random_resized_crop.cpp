@@ -21,11 +21,17 @@ class RandomResizedCrop final : public GeometryStep {
   void apply(const Draws& draws, Geometry& geometry) const override {
     const auto& passes = geometry.passes;
     const Box box = draw_box(shown(passes.back()), draws.named(draw_));
-    if (std::none_of(passes.begin(), passes.end(), resamples)) geometry.drawn = in_picture(passes, box);
+    if (!is_resampled(geometry)) geometry.drawn = in_picture(passes, box);
     resize_box(box, size_, how_, geometry.passes);
   }
 
  private:
+  // The picture's own pixels lie elsewhere than what the passes show.
+  static bool is_resampled(const Geometry& geometry) {
+    const auto moves = [](const Adjustment& adjustment) { return adjustment.moves(); };
+    return std::any_of(geometry.passes.begin(), geometry.passes.end(), resamples) ||
+           std::any_of(geometry.adjustments.begin(), geometry.adjustments.end(), moves);
+  }
   static Box in_picture(const std::vector<Pass>& passes, Box box) {
     for (auto pass = passes.rbegin(); pass != passes.rend(); ++pass) box = in_source(*pass, box);
     return box;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 namespace spdld::image {
@@ -21,13 +22,16 @@ const View::Kept* View::find_kept(const std::string& output) const {
   return nullptr;
 }
 
-void lead(const media::Run& run, const Size& picture, const std::vector<Pass>& passes) {
+void lead(const media::Run& run, const Size& picture, const Geometry& geometry) {
   auto& views = run.workspace.of<Views>().by_number;
   if (views.size() <= *run.view) views.resize(*run.view + 1);
   View& view = views[*run.view];
   view.sample = run.sample;
   view.picture = picture;
-  view.passes = passes;
+  view.passes = geometry.passes;
+  view.moves.clear();
+  std::copy_if(geometry.adjustments.begin(), geometry.adjustments.end(), std::back_inserter(view.moves),
+               [](const Adjustment& adjustment) { return adjustment.moves(); });
   view.kept_count = 0;
 }
 
@@ -128,6 +132,91 @@ SeenPoint seen(std::span<const Pass> passes, float x, float y) {
     point.x = moved(across, point.x, false);
     point.y = moved(down, point.y, false);
   }
+  return point;
+}
+
+// --- through warps ---
+
+namespace {
+
+// Calls use(passes, warp) for each stretch of the view's passes and the warp behind it: null behind the last one.
+template <typename Use>
+void each_stretch(const View& view, Use use) {
+  const std::span<const Pass> passes = view.passes;
+  size_t first = 0;
+  for (const Adjustment& move : view.moves) {
+    use(passes.subspan(first, move.pass + 1 - first), &move.warp);
+    first = move.pass + 1;
+  }
+  use(passes.subspan(first), nullptr);
+}
+
+void take(const std::vector<int32_t>& sources, std::span<int32_t> places) {
+  for (int32_t& place : places)
+    if (place != kOutside) place = sources[static_cast<size_t>(place)];
+}
+
+}  // namespace
+
+void nearest(View& view, NearestMap& map) {
+  map.stretches.resize(view.moves.size());
+  size_t at = 0;
+  each_stretch(view, [&](std::span<const Pass> passes, const Warp* warp) {
+    const bool is_last = warp == nullptr;
+    nearest(passes, true, is_last ? map.columns : map.stretches[at].columns);
+    nearest(passes, false, is_last ? map.lines : map.stretches[at++].lines);
+  });
+  map.is_warped = !view.moves.empty();
+  map.pixels.clear();
+  if (!map.is_warped) return;
+  for (const int32_t line : map.lines) {
+    map.xs = map.columns;
+    map.ys.assign(map.xs.size(), line);
+    for (size_t i = 0; i < map.xs.size(); ++i)  // both numbers say that there is no pixel
+      if (line == kOutside || map.xs[i] == kOutside) map.xs[i] = map.ys[i] = kOutside;
+    for (size_t move = view.moves.size(); move-- > 0;) {
+      view.warper.nearest(view.moves[move].warp, map.xs, map.ys);
+      take(map.stretches[move].columns, map.xs);
+      take(map.stretches[move].lines, map.ys);
+      for (size_t i = 0; i < map.xs.size(); ++i)
+        if (map.xs[i] == kOutside || map.ys[i] == kOutside) map.xs[i] = map.ys[i] = kOutside;
+    }
+    for (size_t i = 0; i < map.xs.size(); ++i)
+      map.pixels.push_back(map.xs[i] == kOutside ? kOutside : map.ys[i] * view.picture.width + map.xs[i]);
+  }
+}
+
+Corners seen(View& view, const Corners& box) {
+  Corners at = box;
+  each_stretch(view, [&](std::span<const Pass> passes, const Warp* warp) {
+    at = seen(passes, at);
+    if (warp == nullptr) return;
+    const Place places[] = {{at.x1, at.y1}, {at.x2, at.y1}, {at.x2, at.y2}, {at.x1, at.y2}};
+    const Place first = view.warper.ahead(*warp, places[0]);
+    Place least = first, most = first;
+    for (const Place& place : std::span(places).subspan(1)) {
+      const Place moved = view.warper.ahead(*warp, place);
+      least = {std::min(least.x, moved.x), std::min(least.y, moved.y)};
+      most = {std::max(most.x, moved.x), std::max(most.y, moved.y)};
+    }
+    const double width = warp->size.width, height = warp->size.height;
+    at = {static_cast<float>(std::clamp(least.x, 0.0, width)), static_cast<float>(std::clamp(least.y, 0.0, height)),
+          static_cast<float>(std::clamp(most.x, 0.0, width)), static_cast<float>(std::clamp(most.y, 0.0, height))};
+  });
+  return at;
+}
+
+SeenPoint seen(View& view, float x, float y) {
+  SeenPoint point{x, y, true};
+  each_stretch(view, [&](std::span<const Pass> passes, const Warp* warp) {
+    const SeenPoint next = seen(passes, point.x, point.y);
+    point = {next.x, next.y, point.is_inside && next.is_inside};
+    if (warp == nullptr) return;
+    const Place moved = view.warper.ahead(*warp, {point.x, point.y});
+    point = {static_cast<float>(moved.x), static_cast<float>(moved.y),
+             point.is_inside && is_within(static_cast<float>(moved.x), warp->size.width) &&
+                 is_within(static_cast<float>(moved.y), warp->size.height)};
+  });
   return point;
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
 #include "daemon/media/image/geometry.h"
+#include "daemon/media/image/warper.h"
 #include "daemon/media/node.h"
 
 namespace spdld::image {
@@ -31,8 +32,10 @@ struct View {
   uint64_t sample = std::numeric_limits<uint64_t>::max();  // its id
   Size picture;                                            // of the leader, before any pass
   std::vector<Pass> passes;                                // of the leader
+  std::vector<Adjustment> moves;                           // its warps, in order: each is the last one of its pass
   std::vector<Kept> kept;  // the first `kept_count` belong to this sample; memory is reused
   size_t kept_count = 0;
+  Warper warper;  // for the view's followers
 
   Size end() const { return shown(passes.back()); }
   // An empty record for the rows that `output` keeps.
@@ -48,7 +51,7 @@ struct Views {
 };
 
 // Begins the view of run.view for this sample. Precondition: the output has a view.
-void lead(const media::Run& run, const Size& picture, const std::vector<Pass>& passes);
+void lead(const media::Run& run, const Size& picture, const Geometry& geometry);
 // The view that the sample's leader has left; null: it has left none.
 View* followed(const media::Run& run);
 
@@ -61,6 +64,21 @@ inline constexpr int32_t kOutside = -1;
 // pixel i the pixel floor(i * (in / out)) in float32, as torch's interpolate(mode="nearest") does: torchvision v2
 // resizes masks with it.
 void nearest(std::span<const Pass> passes, bool across, std::vector<int32_t>& sources);
+
+// Where nearest takes the pixels of what a view shows: kOutside where the view leaves black.
+struct NearestMap {
+  std::vector<int32_t> columns, lines;  // without warps: for each column and line, the picture's
+  std::vector<int32_t> pixels;          // with warps: for each pixel, row by row, the number of one of the picture
+  bool is_warped = false;
+
+  // For nearest(): of the passes between two warps.
+  struct Stretch {
+    std::vector<int32_t> columns, lines;
+  };
+  std::vector<Stretch> stretches = {};
+  std::vector<int32_t> xs = {}, ys = {};  // of a row
+};
+void nearest(View& view, NearestMap& map);
 
 // --- boxes and points ---
 
@@ -77,6 +95,10 @@ struct SeenPoint {
   bool is_inside;  // of everything that the passes show on the way
 };
 SeenPoint seen(std::span<const Pass> passes, float x, float y);
+// The same through the view's passes and warps. A box that a warp has turned is the smallest upright one around it, cut
+// off at the picture's sides, as torchvision v2 has it.
+Corners seen(View& view, const Corners& box);
+SeenPoint seen(View& view, float x, float y);
 
 // How the four numbers of a box are to be read: corners, or a corner or the centre with width and height.
 enum class BoxFormat : uint8_t { kXyxy, kXywh, kCxcywh };

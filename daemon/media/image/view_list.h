@@ -25,7 +25,7 @@ class ViewListNode : public media::Node {
 
   // Moves row `place` of the list, which has `columns` numbers, in its place. False: the row is dropped; its numbers
   // mean nothing then. kContent: the row makes no sense.
-  virtual Result<bool> move(float* row, uint64_t place, const View& view) const = 0;
+  virtual Result<bool> move(float* row, uint64_t place, View& view) const = 0;
 
  private:
   Status move_all(const media::Value& value, const media::Run& run) const;

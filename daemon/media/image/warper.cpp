@@ -269,6 +269,12 @@ void Warper::nearest(const Warp& warp, std::span<int32_t> xs, std::span<int32_t>
 
 namespace {
 
+// The pixel whose displacement a place takes, of `side` ones.
+int pixel_of(double at, int side) {
+  const double last = side - 1, from_first = at > 0 ? std::ceil(at) : 0;  // also of what is no number
+  return static_cast<int>(from_first < last ? from_first : last);
+}
+
 Place ahead_of_affine(const Warp& warp, const Place& place) {
   const auto& back = warp.back;
   const double divisor = back[0] * back[4] - back[1] * back[3];
@@ -300,8 +306,7 @@ Place Warper::ahead(const Warp& warp, const Place& place) {
       break;
   }
   const Displacements& by = displacements_of(warp);
-  const int x = std::clamp(static_cast<int>(std::ceil(place.x)), 0, warp.source.width - 1);
-  const int y = std::clamp(static_cast<int>(std::ceil(place.y)), 0, warp.source.height - 1);
+  const int x = pixel_of(place.x, warp.source.width), y = pixel_of(place.y, warp.source.height);
   const size_t at = static_cast<size_t>(y) * static_cast<size_t>(warp.source.width) + static_cast<size_t>(x);
   const Spot spot = Unnormalized(warp.source)(Identity(warp.source.width).at(x) - by.across[at],
                                               Identity(warp.source.height).at(y) - by.down[at]);
@@ -314,19 +319,19 @@ Place Warper::ahead(const Warp& warp, const Place& place) {
 void Warper::blur(const Size& size, int taps, const std::array<double, 2>& sigma, std::vector<float>& values) {
   const int half = taps / 2;
   const auto width = static_cast<size_t>(size.width), border = static_cast<size_t>(half);
-  std::vector<float> weights(static_cast<size_t>(taps));
+  weights_.resize(static_cast<size_t>(taps));
   between_.assign(values.size(), 0);
-  fill_gaussian(sigma[1], weights);
+  fill_gaussian(sigma[1], weights_);
   for (int y = 0; y < size.height; ++y) {
     float* to = between_.data() + static_cast<size_t>(y) * width;
     for (int i = 0; i < taps; ++i) {
       const int row = place_behind(BorderKind::kReflect, y + i - half, size.height);
       const float* from = values.data() + static_cast<size_t>(row) * width;
-      const float weight = weights[static_cast<size_t>(i)];
+      const float weight = weights_[static_cast<size_t>(i)];
       for (size_t x = 0; x < width; ++x) to[x] += weight * from[x];
     }
   }
-  fill_gaussian(sigma[0], weights);
+  fill_gaussian(sigma[0], weights_);
   row_.resize(width + 2 * border);
   for (int y = 0; y < size.height; ++y) {
     const float* from = between_.data() + static_cast<size_t>(y) * width;
@@ -334,8 +339,8 @@ void Warper::blur(const Size& size, int taps, const std::array<double, 2>& sigma
       row_[static_cast<size_t>(x + half)] = from[place_behind(BorderKind::kReflect, x, size.width)];
     float* to = values.data() + static_cast<size_t>(y) * width;
     std::fill_n(to, width, 0.0F);
-    for (size_t i = 0; i < weights.size(); ++i)
-      for (size_t x = 0; x < width; ++x) to[x] += weights[i] * row_[x + i];
+    for (size_t i = 0; i < weights_.size(); ++i)
+      for (size_t x = 0; x < width; ++x) to[x] += weights_[i] * row_[x + i];
   }
 }
 

@@ -40,8 +40,8 @@ class Warper {
   void with_map(const Warp& warp, Use use);
 
   std::optional<Displacements> displacements_;
-  std::vector<float> xs_, ys_;        // of a row of the result
-  std::vector<float> between_, row_;  // of a blur
+  std::vector<float> xs_, ys_;                  // of a row of the result
+  std::vector<float> between_, row_, weights_;  // of a blur
 };
 
 }  // namespace spdld::image

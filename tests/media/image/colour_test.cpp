@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tests/support/allocations.h"
+#include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
 #include "tests/support/steady.h"
 
@@ -14,9 +15,11 @@ namespace {
 
 using image::Adjustment;
 using image::Geometry;
+using test::chi_squared;
 using test::noise;
 using test::program_of;
 using test::render;
+using test::uniform_distance;
 using Kind = Adjustment::Kind;
 
 constexpr uint64_t kDraws = 20'000;
@@ -34,34 +37,12 @@ std::vector<std::vector<Adjustment>> drawn(const std::string& ops) {
   return all;
 }
 
-// The greatest distance of the numbers' distribution from the uniform one, times the root of their count (Kolmogorov
-// and Smirnov): beyond 2.2 in one of 10,000 tries.
-double uniform_distance(std::vector<double> numbers, double least, double greatest) {
-  std::sort(numbers.begin(), numbers.end());
-  double distance = 0;
-  const auto count = static_cast<double>(numbers.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const double at = (numbers[i] - least) / (greatest - least);
-    distance = std::max({distance, at - static_cast<double>(i) / count, static_cast<double>(i + 1) / count - at});
-  }
-  return distance * std::sqrt(count);
-}
-
 std::vector<double> amounts(const std::vector<std::vector<Adjustment>>& all, Kind kind) {
   std::vector<double> numbers;
   for (const auto& adjustments : all)
     for (const Adjustment& adjustment : adjustments)
       if (adjustment.kind == kind) numbers.push_back(adjustment.amount);
   return numbers;
-}
-
-// Pearson's sum for counts that should be equal.
-template <typename Counts>
-double chi_squared(const Counts& counts, size_t places) {
-  const double wanted = static_cast<double>(kDraws) / static_cast<double>(places);
-  double sum = wanted * static_cast<double>(places - counts.size());
-  for (const auto& [key, count] : counts) sum += (count - wanted) * (count - wanted) / wanted;
-  return sum;
 }
 
 TEST_CASE("color-jitter draws torchvision's ranges and all orders", "[colour]") {
@@ -77,7 +58,7 @@ TEST_CASE("color-jitter draws torchvision's ranges and all orders", "[colour]") 
     ++orders[{each[0].kind, each[1].kind, each[2].kind, each[3].kind}];
   }
   CHECK(orders.size() == 24);
-  CHECK(chi_squared(orders, 24) < 58);  // 23 degrees: beyond 58 in one of 10,000
+  CHECK(chi_squared(orders, kDraws, 24) < 58);  // 23 degrees: beyond 58 in one of 10,000
 }
 
 TEST_CASE("color-jitter leaves out what changes nothing", "[colour]") {
@@ -90,7 +71,7 @@ TEST_CASE("color-jitter leaves out what changes nothing", "[colour]") {
 TEST_CASE("orders of channels are equally likely", "[colour]") {
   std::map<std::array<uint8_t, 3>, double> orders;
   for (const auto& each : drawn("{ op = \"channel-permutation\" }")) ++orders[each.at(0).order];
-  CHECK(chi_squared(orders, 6) < 26);  // 5 degrees: beyond 26 in one of 10,000
+  CHECK(chi_squared(orders, kDraws, 6) < 26);  // 5 degrees: beyond 26 in one of 10,000
 }
 
 TEST_CASE("probabilities are kept, and draws have their names", "[colour]") {

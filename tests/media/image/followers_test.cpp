@@ -27,7 +27,9 @@ class Sample {
  public:
   Sample() {
     const image::Pass pass{.box = {10, 20, 40, 30}, .size = {20, 30}, .window = {0, 0, 20, 30}, .mirrored = true};
-    image::lead(run_of({}), {100, 80}, {pass});
+    image::Geometry geometry;
+    geometry.passes = {pass};
+    image::lead(run_of({}), {100, 80}, geometry);
   }
 
   // What the operation writes of the content, whose value at "v" it takes where it starts from JSON.
