@@ -60,6 +60,10 @@ TEST_CASE("wrong warps are complained about with what to write", "[config]") {
   wrong("{ op = \"pad\", padding = -1 }", ".padding", "0 to 16384");
   wrong("{ op = \"pad\", padding = [1, 2, 3] }", ".padding", "one, two or four numbers");
   wrong("{ op = \"pad\", padding = 1, mode = \"edge\", fill = 3 }", ".fill", "mode = \"constant\" alone");
+  wrong("{ op = \"random-resize\", size = [9, 9] }", ".size", "a least number below the bound");
+  wrong("{ op = \"random-shortest-size\", sizes = [9, 0] }", ".sizes", "1 to 16384");
+  wrong("{ op = \"scale-jitter\", size = 9, scale = 2 }", ".scale", "two numbers, [least, greatest]");
+  wrong("{ op = \"scale-jitter\", size = 9, scale = [2, 1] }", ".scale", "least number first");
   wrong("{ op = \"zoom-out\", side_range = 2 }", ".side_range", "two numbers");
   wrong("{ op = \"zoom-out\", side_range = [0.5, 2] }", ".side_range", "1 to 8");
 }

@@ -240,6 +240,16 @@ def check_operations(v2, program, folder, rng):
             fill = ", fill = 7" if mode == "constant" else ""
             chain(f"pad {mode} {padding}", f'{{ op = "pad", padding = {padding}, mode = "{mode}"{fill} }}, '
                   f'{{ op = "center-crop", size = [{padded.shape[1]}, {padded.shape[2]}] }}', padded, 0)
+    for name, ops, transform in (("random-resize", "size = [31, 32]", None),
+                                 ("random-shortest-size", "sizes = [50], max_size = 40", v2.RandomShortestSize(50, 40)),
+                                 ("random-shortest-size, unbounded", "sizes = 50", v2.RandomShortestSize(50)),
+                                 ("scale-jitter", "size = 64, scale = [1.3, 1.3]", v2.ScaleJitter((64, 64), (1.3, 1.3)))):
+        shorter = min(height, width)
+        wanted = [31 * height // shorter, 31 * width // shorter] if transform is None else [int(side) for side in transform._get_params([image])["size"]]
+        with Daemon(program, folder, 'colours = "rgb"', f'{{ op = "resize", size = {wanted} }}') as daemon:
+            resized = torch.from_numpy(daemon.of(path)).permute(2, 0, 1)
+        op = name.split(",")[0]
+        chain(name, f'{{ op = "{op}", {ops} }}, {{ op = "center-crop", size = {wanted} }}', resized, 0)
     chain("CIFAR's padded crop", f'{{ op = "pad", padding = 4 }}, {{ op = "center-crop", size = [{height + 8}, {width + 8}] }}, {crop}', image, 0)
 
 

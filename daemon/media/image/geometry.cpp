@@ -46,12 +46,14 @@ uint64_t draw_of(const config::OperationSpec& op) {
 // Ties to even is the floating-point environment's default.
 int round_even(double value) { return static_cast<int>(std::nearbyint(value)); }
 
+bool is_allowed(const Size& size, Geometry& geometry) {
+  const bool is_small = int64_t{size.width} * size.height <= kPixelsMax;
+  if (!is_small) geometry.too_large = size;
+  return is_small;
+}
+
 void adjust(const Adjustment& adjustment, Geometry& geometry) {
-  const Size& made = adjustment.warp.size;
-  if (adjustment.moves() && int64_t{made.width} * made.height > kPixelsMax) {
-    geometry.too_large = made;
-    return;
-  }
+  if (adjustment.moves() && !is_allowed(adjustment.warp.size, geometry)) return;
   geometry.adjustments.push_back(adjustment);
   geometry.adjustments.back().pass = geometry.passes.size() - 1;
   geometry.passes.back().adjusted = true;

@@ -52,7 +52,7 @@ struct Geometry {
   RowPart part;                         // of the picture, which the row is; set before the steps are applied
   bool has_its_part = true;             // false: the picture has another size than when its parts were counted
   std::vector<Adjustment> adjustments;  // in order, each behind its pass
-  std::optional<Size> too_large;        // of a warp that was left out, since its result has more than kPixelsMax pixels
+  std::optional<Size> too_large;        // of a step that was left out, since its result has more than kPixelsMax pixels
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
 };
 
@@ -77,6 +77,8 @@ Resampling resampling_of(const config::OperationSpec& op);
 uint64_t draw_of(const config::OperationSpec& op);
 // Python's round(): ties to even.
 int round_even(double value);
+// Whether a picture may become so large; where it may not, the geometry keeps the size, for the error.
+bool is_allowed(const Size& size, Geometry& geometry);
 // Adds the adjustment behind what the last pass shows. A warp starts a pass of its result.
 void adjust(const Adjustment& adjustment, Geometry& geometry);
 // The size of what the pass shows.

@@ -254,6 +254,32 @@ TEST_CASE("a picture that would become too large is not made", "[warp]") {
   CHECK(geometry.adjustments.empty());
 }
 
+TEST_CASE("sizes are drawn as torchvision draws them", "[warp]") {
+  const auto sizes = [](const std::string& op) {
+    const auto program = program_of(op + ", { op = \"resize\", size = [7, 9] }");
+    Geometry geometry;
+    std::vector<Size> all;
+    for (uint64_t sample = 0; sample < kDraws; ++sample) {
+      program.resolve(kPicture, {5, 1, sample}, geometry);
+      all.push_back(geometry.passes.front().size);
+    }
+    return all;
+  };
+  std::map<int, double> shorter, chosen;
+  for (const Size& size : sizes("{ op = \"random-resize\", size = [50, 90] }")) ++shorter[size.height];
+  CHECK(shorter.begin()->first == 50);
+  CHECK(shorter.rbegin()->first == 89);
+  CHECK(test::chi_squared(shorter, kDraws, 40) < 83);  // 39 degrees: beyond 83 in less than one of 10,000
+  for (const Size& size : sizes("{ op = \"random-shortest-size\", sizes = [50, 60, 70, 80], max_size = 111 }"))
+    ++chosen[size.width];
+  CHECK(chosen.rbegin()->first <= 111);  // in place of 120
+  CHECK(test::chi_squared(chosen, kDraws, 4) < 22);  // 3 degrees: beyond 22 in less than one of 10,000
+  std::vector<double> factors;
+  for (const Size& size : sizes("{ op = \"scale-jitter\", size = 3000, scale = [0.25, 2] }"))
+    factors.push_back((size.width + 0.5) / 3000);
+  CHECK(uniform_distance(factors, 0.25, 2) < kUniformMost);
+}
+
 TEST_CASE("a drawn box of a crop behind a warp is not in the picture's pixels", "[warp]") {
   const auto spec = config::load_pipeline_toml(
       "name = \"t\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = \"image\"\n"
