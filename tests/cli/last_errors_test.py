@@ -17,7 +17,7 @@ class LastErrors(Case):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             make_pictures(folder / "pictures", classes=1, of_each=4)
-            (folder / "pictures/class-0/9.jpg").write_bytes(b"\xff\x0a and so on")
+            (folder / "pictures/class-0/9.jpg").write_bytes(b"8BPS and so on")
             (folder / "pictures/empty").mkdir()
             text = pipeline_text(folder / "pictures").replace('[order]', 'on_missing = "warn"\n[order]')
             (folder / "x.toml").write_text(text)
@@ -40,7 +40,7 @@ class LastErrors(Case):
             self.assert_code(last, FINE)
             self.assertRegex(last.stdout, rf"^spdld [\d.]+, pid {pid}, written 2\d\d\d-")
             self.assertRegex(last.stdout, r"(?m)^small +the class folder empty holds no file ending in")
-            self.assertRegex(last.stdout, r"(?m)class-0/9.jpg +\d +\d+ +unsupported +a JPEG XL picture: this build decodes JPEG")
+            self.assertRegex(last.stdout, r"(?m)class-0/9.jpg +\d +\d+ +unsupported +a Photoshop picture: this build decodes JPEG")
             document = json.loads(spdlctl("errors", "--last", "small", "-o", "json", env=environment).stdout)
             self.assertEqual([error["name"] for error in document["errors"]], ["class-0/9.jpg"])
             self.assertEqual(spdlctl("errors", "--last", "other", env=environment).stdout.splitlines()[-1], "no errors")

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kGoodPhotos = 80, kBadPhotos = 40;
 
-// Pictures, and among them files that are none: so many text files and pictures in JPEG XL in turn.
+// Pictures, and among them files that are none: so many text files and Photoshop pictures in turn.
 void make_half_bad(const fs::path& folder) {
   make_photos(folder, kGoodPhotos, 2);
   for (int i = 0; i < kBadPhotos; i++)
     std::ofstream(folder / "class-0" / ("bad-" + std::to_string(i) + ".jpg"), std::ios::binary)
-        << (i % 2 ? "this is no picture\n" : "\xFF\x0A and so on");
+        << (i % 2 ? "this is no picture\n" : "8BPS and so on");
 }
 
 struct End {
@@ -54,7 +54,7 @@ TEST_CASE("more bad samples than bad_max end the run, in the same place every ti
     make_half_bad(daemon.dir() / "photos");
     ends.push_back(run({.socket = daemon.socket(), .spec = PhotoSpec{}.toml(daemon.dir() / "photos")}));
     CHECK_THAT(ends.back().why, Contains("bad_max = \"auto\" allows 32 (") && Contains("no picture but text") &&
-                                    Contains("a JPEG XL picture") && Contains("order.exclude"));
+                                    Contains("a Photoshop picture") && Contains("order.exclude"));
     const auto described = nlohmann::json::parse(query("describe", "photos", daemon.socket().c_str()));
     CHECK(described["bad"]["unsupported"] > 0);
     CHECK(described["bad"]["damaged"] > 0);
@@ -82,12 +82,12 @@ TEST_CASE("below bad_max the run goes on, and the loader has the counts and the 
     CHECK(reason.count == 20);
     CHECK_THAT(reason.name, Contains("class-0/bad-"));
     CHECK_THAT(reason.reason,
-               reason.unsupported ? Contains("a JPEG XL picture: this build decodes JPEG") : Contains("text"));
+               reason.unsupported ? Contains("a Photoshop picture: this build decodes JPEG") : Contains("text"));
   }
   const auto errors = nlohmann::json::parse(query("errors", "photos", daemon.socket().c_str()));
   for (const auto& error : errors["errors"])
     CHECK(error["kind"] ==
-          (error["reason"].get<std::string>().find("JPEG XL") != std::string::npos ? "unsupported" : "damaged"));
+          (error["reason"].get<std::string>().find("Photoshop") != std::string::npos ? "unsupported" : "damaged"));
 }
 
 TEST_CASE("with on_bad = mask a picture of another format is masked and told") {

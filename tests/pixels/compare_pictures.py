@@ -4,9 +4,10 @@
     compare_pictures.py PIXEL_DUMP PICTURE_TRIAL FORMAT
     compare_pictures.py --make FOLDER FORMAT...      only makes pictures of these formats there
 
-The pictures are made by Pillow, and by writers of picture_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
+The pictures are made by Pillow, and by writers of picture_makers.py and modern_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
 over all pictures, neither crash the decoder nor have different verdicts for different boxes. Headers that claim too much are refused.
 """
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -16,9 +17,12 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from dump import Daemon
-from picture_makers import FORMATS
+from modern_makers import Avif, Jxl
+from picture_makers import Bmp, Gif, Tiff, Webp
 
+FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif, "avif": Avif, "jxl": Jxl}
 COPIES = 1000
+TURNED = (".tif", ".jxl")  # by Pillow as it loads them
 
 
 def pillows(path, mode):
@@ -29,13 +33,13 @@ def pillows(path, mode):
             grey = (np.asarray(picture, np.int64) & 0xFFFF) >> 8
             opaque = [np.full(grey.shape, 255)] if mode == "RGBA" else []
             return np.dstack([grey] * 3 + opaque)
-        upright = picture if path.suffix == ".tif" else ImageOps.exif_transpose(picture)  # a TIFF is turned as it is loaded
+        upright = picture if path.suffix in TURNED else ImageOps.exif_transpose(picture)
         return np.asarray(upright.convert(mode), np.int64)
 
 
 def check_pixels(program, folder, paths, maker):
-    """The number of pictures that differ, with a line for each."""
-    failed, dumps = 0, {}
+    """The number of pictures that differ too much, with a line for each. Smaller differences are counted."""
+    failed, dumps, samples, differing, largest = 0, {}, 0, 0, 0
     try:
         for path in paths:
             for mode in ("RGB", "RGBA"):
@@ -50,6 +54,11 @@ def check_pixels(program, folder, paths, maker):
                     failed += 1
                     print(f"FAILED {error}")
                     continue
+                if ours.shape == wanted.shape:
+                    differences = np.abs(ours - wanted)
+                    samples += differences.size
+                    differing += np.count_nonzero(differences)
+                    largest = max(largest, differences.max())
                 if ours.shape != wanted.shape or np.abs(ours - wanted).max() > maker.TOLERANCE:
                     failed += 1
                     differ = np.count_nonzero(ours != wanted) if ours.shape == wanted.shape else ours.shape
@@ -57,6 +66,7 @@ def check_pixels(program, folder, paths, maker):
     finally:
         for dump in dumps.values():
             dump.__exit__()
+    print(f"{differing} of {samples} samples differ, by at most {largest}")
     return failed
 
 
@@ -78,12 +88,19 @@ def check_refusals(program, folder, maker):
     return failed
 
 
+def maker_of(name):
+    maker = FORMATS[name]
+    if hasattr(maker, "PLUGIN"):  # without which Pillow does not know the format
+        importlib.import_module(maker.PLUGIN)
+    return maker
+
+
 def main():
     if sys.argv[1] == "--make":
         for name in sys.argv[3:]:
-            FORMATS[name].make(pathlib.Path(sys.argv[2]), small=True)
+            maker_of(name).make(pathlib.Path(sys.argv[2]), small=True)
         return
-    maker = FORMATS[sys.argv[3]]
+    maker = maker_of(sys.argv[3])
     with tempfile.TemporaryDirectory() as scratch:
         folder, work = pathlib.Path(scratch, "pictures"), pathlib.Path(scratch, "work")
         folder.mkdir(), work.mkdir()

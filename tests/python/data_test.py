@@ -8,7 +8,7 @@ import spdld
 import spdld.torch
 from case import BATCH, CLASSES, SAMPLES, STEPS, DaemonCase
 
-JPEG_XL = b"\xff\x0a and so on"
+PHOTOSHOP = b"8BPS and so on"
 
 
 def data_warnings(caught):
@@ -16,13 +16,13 @@ def data_warnings(caught):
 
 
 class BadSamples(DaemonCase):
-    """Of the first class's pictures one is a text, and one is in JPEG XL."""
+    """Of the first class's pictures one is a text, and one is Photoshop's."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         (cls.pictures / "class-0/0.jpg").write_bytes(b"no picture at all")
-        (cls.pictures / "class-0/1.jpg").write_bytes(JPEG_XL)
+        (cls.pictures / "class-0/1.jpg").write_bytes(PHOTOSHOP)
 
     def test_each_reason_warns_once_and_is_counted(self):
         loader = self.attach()
@@ -35,7 +35,7 @@ class BadSamples(DaemonCase):
         self.assertEqual(len(told), 2, [str(warning.message) for warning in told])
         texts = sorted(str(warning.message) for warning in told)
         self.assertRegex(texts[0] + texts[1], r"pipeline small, epoch 0, step \d: the sample class-0/[01].jpg was replaced")
-        self.assertTrue(any("a JPEG XL picture: this build decodes JPEG" in text for text in texts))
+        self.assertTrue(any("a Photoshop picture: this build decodes JPEG" in text for text in texts))
         self.assertTrue(any("no picture but text" in text for text in texts))
         for warning in told:
             self.assertEqual(Path(warning.filename).name, "data_test.py")  # the line of the program's own loop

@@ -115,6 +115,11 @@ std::string gif_code();
 // own boxes (irot and imir), and not by its EXIF. Values of 10 and 12 bits are scaled to 8 or 16.
 std::unique_ptr<ImageDecoder> make_avif_decoder(const media::DecodeLimits& limits = {});
 std::string avif_code();
+// JPEG XL by libjxl: of all depths, grey or RGB, with or without alpha; the picture, or the first of an animation. It
+// is turned by its own header, and not by its EXIF. Floating-point samples are cut to 0 and 1. A picture that is
+// stored in the library's own colours (lossy ones) comes in the colours that its header names.
+std::unique_ptr<ImageDecoder> make_jxl_decoder(const media::DecodeLimits& limits = {});
+std::string jxl_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

@@ -1,0 +1,125 @@
+"""Makes pictures of the formats that need a newer Pillow than Debian's, and plugins for it."""
+import pathlib
+import struct
+import subprocess
+import tempfile
+
+from PIL import Image
+
+from picture_makers import HEIGHT, WIDTH, exif_of, noise, picture, saved
+
+
+class Avif:
+    """All samplings, with alpha, turned and animated. Pillow's libavif is another version, whose colours may differ a little."""
+
+    TOLERANCE, LEAST = 3, 20
+
+    @classmethod
+    def make(cls, folder, small):
+        def write(name, image, **options):
+            (folder / f"{name}.avif").write_bytes(saved(image, "AVIF", speed=10, max_threads=1, **options))
+        for sampling in ("4:2:0", "4:2:2", "4:4:4", "4:0:0"):
+            for mode in ("RGB", "RGBA"):
+                write(f"{mode}-{sampling.replace(':', '')}", picture(mode), quality=70, subsampling=sampling)
+        write("lossless", picture("RGB"), quality=100, subsampling="4:4:4")
+        for height, width in ((1, 1), (17, 33), (5, 400)):
+            write(f"size-{height}-{width}", picture("RGB", height, width))
+        for orientation in range(1, 9):
+            write(f"turned-{orientation}", picture("RGB"), exif=exif_of(orientation))
+        frames = [picture("RGB", seed=seed) for seed in range(3)]
+        write("animated", frames[0], save_all=True, append_images=frames[1:])
+        if not small:
+            write("large", picture("RGB", 1700, 2300), quality=90)
+
+    @classmethod
+    def refused(cls):
+        avif = saved(picture("RGB"), "AVIF", speed=10)
+        place = avif.index(b"ispe") + 8
+        def claims(width, height):
+            return avif[:place] + struct.pack(">II", width, height) + avif[place + 8:]
+        yield "large", claims(32000, 32000), "AVIF"
+        yield "empty", claims(0, 47), "AVIF"
+        yield "cut", avif[:-20], "an AVIF that was cut off"
+        yield "head", avif[:100], "AVIF"
+
+
+class Jxl:
+    """Lossy and lossless, of 8 and 16 bits, grey, with alpha, turned, animated, with and without boxes; all written by libjxl's own program.
+
+    The library that is beside Pillow is another version, whose lossy colours may differ a little. Lossless ones do not.
+    """
+
+    TOLERANCE, LEAST, PLUGIN = 1, 40, "pillow_jxl"
+
+    @classmethod
+    def make(cls, folder, small):
+        def write(name, image, *options, **saving):
+            (folder / f"{name}.jxl").write_bytes(cls.coded(saved(image, "PNG", **saving), *options))
+        for mode in ("RGB", "RGBA", "L", "LA"):
+            for kind, options in cls.KINDS.items():
+                write(f"{mode}-{kind}", picture(mode), *options)
+        for height, width in ((1, 1), (17, 33), (5, 400), (300, 270)):
+            write(f"lossless-{height}-{width}", picture("RGB", height, width), "-d", "0")
+            write(f"lossy-{height}-{width}", picture("RGB", height, width))
+        for orientation in range(1, 9):
+            write(f"turned-{orientation}", picture("RGB"), "-d", "0", exif=exif_of(orientation))
+        write("deep", Image.fromarray(noise(1, white=65535)[:, :, 0]), "-d", "0")
+        frames = [picture("RGB", seed=seed) for seed in range(3)]
+        write("first", frames[0], "-d", "0")
+        write("animated", frames[0], "-d", "0", save_all=True, append_images=frames[1:], duration=100)
+        if not small:
+            write("large", picture("RGB", 1700, 2300), "-e", "3")
+
+    KINDS = {"lossless": ("-d", "0"), "boxes": ("-d", "0", "--container=1"), "fast": ("-d", "0", "-e", "1"), "lossy": (), "low": ("-d", "4"),
+             "modular": ("-d", "1", "-m", "1"), "progressive": ("-p",), "sharp": ("-d", "1", "--epf=0", "--gaborish=0")}
+
+    @staticmethod
+    def coded(content, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            plain, coded = pathlib.Path(folder, "plain"), pathlib.Path(folder, "coded.jxl")
+            plain.write_bytes(content)
+            subprocess.run(["cjxl", "--num_threads=0", *options, plain, coded], check=True, capture_output=True)
+            return coded.read_bytes()
+
+    @staticmethod
+    def alike(path):
+        """Pillow's plugin gives an animation's last frame."""
+        return path.with_name("first.jxl") if path.stem == "animated" else path
+
+    @staticmethod
+    def packed(*fields):
+        """Numbers, each with its count of bits, from the lowest bit on."""
+        bits, count = 0, 0
+        for value, width in fields:
+            bits |= value << count
+            count += width
+        return bits.to_bytes((count + 7) // 8, "little")
+
+    @classmethod
+    def claims(cls, width, height):
+        """A header, and an empty frame with all defaults. Each side is 30 bits behind two that say so (ISO/IEC 18181-1, size_header)."""
+        return b"\xff\x0a" + cls.packed((0, 1), (3, 2), (height - 1, 30), (0, 3), (3, 2), (width - 1, 30), (1, 1), (1, 1)) + b"\1" + bytes(10_000)
+
+    @classmethod
+    def framed(cls, *fields):
+        """A picture of 8 x 8 pixels, in the format's own colours, whose first frame begins so (ISO/IEC 18181-1, frame_header)."""
+        return b"\xff\x0a" + cls.packed((1, 1), (0, 5), (1, 3), (1, 1), (1, 1)) + cls.packed(*fields) + bytes(10_000)
+
+    @classmethod
+    def refused(cls):
+        coded = cls.coded(saved(picture("RGB"), "PNG"))
+        yield "large", cls.claims(65000, 65000), "65000 x 65000 pixels, more than the limit"
+        yield "huge", cls.claims(1 << 29, 1 << 29), "more than the limit"
+        yield "memory", cls.claims(13000, 13000), "limits.sample_bytes_max"
+        yield "cut", coded[:-20], "a JPEG XL that was cut off"
+        yield "head", coded[:5], "a JPEG XL that was cut off"
+        yield "box", b"\0\0\0\x0cJXL \r\n\x87\n" + bytes(100), "JPEG XL"
+        start, side, end = ((0, 1), (0, 2), (0, 1), (0, 2), (0, 2), (2, 3), (2, 3), (0, 2), (1, 1)), ((2, 2), (18000 - 2304, 14)), ((0, 2), (1, 1), (0, 2), (1, 1))
+        yield "frame", cls.framed(*start, *((0, 2), (0, 8)) * 2, *side * 2, *end), "a frame that is larger than the picture"
+        yield "layers", cls.framed(*start[:-1], (0, 1), (0, 2), (0, 1), (0, 2), (0, 1), (0, 2), (1, 1)), "several layers"
+        yield "lowest", cls.coded(saved(picture("RGB"), "PNG"), "-d", "8"), "frames before its picture"
+        yield "reference", cls.framed((0, 1), (2, 2)), "frames before its picture"
+        yield "dc", cls.framed((0, 1), (1, 2)), "frames before its picture"
+        for flag, sentence in ((2, "patches"), (16, "splines"), (32, "frames that need others")):
+            coded = ((1, 2), (flag - 1, 4)) if flag < 17 else ((2, 2), (flag - 17, 8))
+            yield f"flag-{flag}", cls.framed((0, 1), (0, 2), (0, 1), *coded), sentence
