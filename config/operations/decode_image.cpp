@@ -54,8 +54,8 @@ OperationType decode_image() {
       .takes = Kind::kBytes,
       .gives = Kind::kImage,
       .help =
-          "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or JPEG XL) to RGB, grey or RGBA of 8 or 16 bits; by "
-          "default to RGB of 8 bits.",
+          "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL or JPEG 2000) to RGB, grey or RGBA of 8 or "
+          "16 bits; by default to RGB of 8 bits.",
       .parameters =
           {choice("colours",
                   "of the pixels: grey pictures become RGB, colours become grey as in Pillow's convert(\"L\") (a "

@@ -17,10 +17,10 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from dump import Daemon
-from modern_makers import Avif, Jxl
+from modern_makers import Avif, Jpeg2000, Jxl
 from picture_makers import Bmp, Gif, Tiff, Webp
 
-FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif, "avif": Avif, "jxl": Jxl}
+FORMATS = {"webp": Webp, "tiff": Tiff, "bmp": Bmp, "gif": Gif, "avif": Avif, "jxl": Jxl, "jpeg2000": Jpeg2000}
 COPIES = 1000
 TURNED = (".tif", ".jxl")  # by Pillow as it loads them
 

@@ -123,3 +123,55 @@ class Jxl:
         for flag, sentence in ((2, "patches"), (16, "splines"), (32, "frames that need others")):
             coded = ((1, 2), (flag - 1, 4)) if flag < 17 else ((2, 2), (flag - 17, 8))
             yield f"flag-{flag}", cls.framed((0, 1), (0, 2), (0, 1), *coded), sentence
+
+
+class Jpeg2000:
+    """In boxes and bare, reversible or not, in tiles, layers and all orders, of 8 and 16 bits, grey, with alpha, and with headers that lie."""
+
+    TOLERANCE, LEAST = 1, 50
+
+    @classmethod
+    def make(cls, folder, small):
+        def write(name, image, **options):
+            for ending in ("jp2", "j2k"):
+                (folder / f"{name}.{ending}").write_bytes(saved(image, "JPEG2000", no_jp2=ending == "j2k", **options))
+        for mode in ("L", "LA", "RGB", "RGBA"):
+            for irreversible in (False, True):
+                write(f"{mode}-{irreversible}", picture(mode), irreversible=irreversible)
+            write(f"tiles-{mode}", picture(mode), tile_size=(16, 32), offset=(3, 5), tile_offset=(1, 2))
+        write("deep", Image.fromarray(noise(1, white=65535)[:, :, 0]))
+        for order in ("LRCP", "RLCP", "RPCL", "PCRL", "CPRL"):
+            write(f"order-{order}", picture("RGB", 200, 150), progression=order, quality_layers=[40, 20, 5], irreversible=True,
+                  precinct_size=(64, 64), codeblock_size=(16, 16), num_resolutions=3)
+        write("chroma", picture("RGB").convert("YCbCr"))
+        write("plain", picture("RGB"), mct=0, num_resolutions=1, codeblock_size=(4, 4))
+        for height, width in ((1, 1), (1, 2), (17, 33), (5, 400)):
+            write(f"size-{height}-{width}", picture("RGB", height, width))
+        if not small:
+            write("large", picture("RGB", 1700, 2300))
+
+    @staticmethod
+    def changed(coded, *changes):
+        """The codestream with other bytes behind its SIZ marker."""
+        start = coded.index(b"\xff\x51") + 2
+        for place, content in changes:
+            coded = coded[:start + place] + content + coded[start + place + len(content):]
+        return coded
+
+    @classmethod
+    def refused(cls):
+        coded = saved(picture("RGB"), "JPEG2000")
+        bare = saved(picture("RGB"), "JPEG2000", no_jp2=True, quality_layers=[20, 5], precinct_size=(64, 64), codeblock_size=(16, 16))
+        four = struct.pack(">I", 65000)
+        yield "large", cls.changed(coded, (4, four), (8, four)), "65000 x 65000 pixels, more than the limit"
+        yield "memory", cls.changed(coded, *((place, struct.pack(">I", 13300)) for place in (4, 8, 20, 24))), "limits.sample_bytes_max"
+        yield "tiles", cls.changed(coded, (20, struct.pack(">II", 1, 1))), "in 2867 tiles, more than its"
+        yield "components", cls.changed(coded, (36, struct.pack(">H", 16384))), "a JPEG 2000 with 16384 components"
+        yield "bits", cls.changed(coded, (38, b"\x1f")), "a JPEG 2000 with samples of 32 bits"
+        yield "empty", cls.changed(coded, (4, bytes(4))), "its header says what no JPEG 2000's header says"
+        layers = bare.index(b"\xff\x52") + 6
+        yield "layers", bare[:layers] + b"\xff\xff" + bare[layers + 2:], "packets, more than its"
+        yield "precincts", bare[:layers + 8] + b"\x11" * 6 + bare[layers + 14:], "JPEG 2000"
+        yield "cut", coded[:-200], "JPEG 2000"
+        yield "head", coded[:60], "JPEG 2000"
+        yield "box", coded[:coded.index(b"jp2c") - 4], "a JPEG 2000 that was cut off"

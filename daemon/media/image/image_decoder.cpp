@@ -14,10 +14,15 @@ struct Format {
 };
 
 constexpr std::array kFormats = {
-    Format{begins_like_jpeg, make_jpeg_decoder, jpeg_code}, Format{begins_like_png, make_png_decoder, png_code},
-    Format{begins_like_webp, make_webp_decoder, webp_code}, Format{begins_like_tiff, make_tiff_decoder, tiff_code},
-    Format{begins_like_bmp, make_bmp_decoder, bmp_code},    Format{begins_like_gif, make_gif_decoder, gif_code},
-    Format{begins_like_avif, make_avif_decoder, avif_code}, Format{begins_like_jxl, make_jxl_decoder, jxl_code},
+    Format{begins_like_jpeg, make_jpeg_decoder, jpeg_code},
+    Format{begins_like_png, make_png_decoder, png_code},
+    Format{begins_like_webp, make_webp_decoder, webp_code},
+    Format{begins_like_tiff, make_tiff_decoder, tiff_code},
+    Format{begins_like_bmp, make_bmp_decoder, bmp_code},
+    Format{begins_like_gif, make_gif_decoder, gif_code},
+    Format{begins_like_avif, make_avif_decoder, avif_code},
+    Format{begins_like_jxl, make_jxl_decoder, jxl_code},
+    Format{begins_like_jpeg2000, make_jpeg2000_decoder, jpeg2000_code},
 };
 
 // Hands each picture to the decoder of its format.

@@ -120,6 +120,11 @@ std::string avif_code();
 // stored in the library's own colours (lossy ones) comes in the colours that its header names.
 std::unique_ptr<ImageDecoder> make_jxl_decoder(const media::DecodeLimits& limits = {});
 std::string jxl_code();
+// JPEG 2000 by OpenJPEG, in boxes (JP2) or as a bare codestream: 1 to 4 components of up to 16 bits, with or without
+// sign, subsampled or not, or a palette; sRGB, grey or sYCC. Two components are grey with alpha, four are RGB with
+// alpha. It has no orientation. kUnsupported: CMYK, other numbers of components, more bits.
+std::unique_ptr<ImageDecoder> make_jpeg2000_decoder(const media::DecodeLimits& limits = {});
+std::string jpeg2000_code();
 
 // The code of all these, for pictures whose format only their bytes tell. Formats that the build lacks are left out.
 std::vector<std::string> picture_codes();

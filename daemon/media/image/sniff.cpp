@@ -17,11 +17,15 @@ struct Signature {
 };
 
 constexpr std::array kSignatures = {
-    Signature{4, "ftyphei"sv, "a HEIF picture"},          Signature{4, "ftypmif1"sv, "a HEIF picture"},
-    Signature{4, "ftyp"sv, "an MP4 file", false},         Signature{4, "jP  "sv, "a JPEG 2000 picture"},
-    Signature{0, "8BPS"sv, "a Photoshop picture"},        Signature{0, "v/1\x01"sv, "an OpenEXR picture"},
-    Signature{0, "%PDF"sv, "a PDF document", false},      Signature{0, "\x1F\x8B"sv, "a gzip file", false},
-    Signature{0, "PK\x03\x04"sv, "a ZIP archive", false}, Signature{0, "<"sv, "an HTML, XML or SVG text", false},
+    Signature{4, "ftyphei"sv, "a HEIF picture"},
+    Signature{4, "ftypmif1"sv, "a HEIF picture"},
+    Signature{4, "ftyp"sv, "an MP4 file", false},
+    Signature{0, "8BPS"sv, "a Photoshop picture"},
+    Signature{0, "v/1\x01"sv, "an OpenEXR picture"},
+    Signature{0, "%PDF"sv, "a PDF document", false},
+    Signature{0, "\x1F\x8B"sv, "a gzip file", false},
+    Signature{0, "PK\x03\x04"sv, "a ZIP archive", false},
+    Signature{0, "<"sv, "an HTML, XML or SVG text", false},
 };
 
 bool is_text(std::string_view head) {
@@ -83,11 +87,15 @@ bool begins_like_jxl(std::span<const uint8_t> bytes) {
   return has_at(bytes, 0, "\xFF\x0A"sv) || has_at(bytes, 0, "\0\0\0\x0CJXL \r\n\x87\n"sv);
 }
 
+bool begins_like_jpeg2000(std::span<const uint8_t> bytes) {
+  return has_at(bytes, 0, "\xFF\x4F\xFF\x51"sv) || has_at(bytes, 0, "\0\0\0\x0CjP  \r\n\x87\n"sv);
+}
+
 Error unsupported(const std::string& what) {
   return {Trouble::kUnsupported,
           what +
-              ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF, BMP, GIF, AVIF "
-              "and JPEG XL"};
+              ": this build decodes JPEG (8 bits, sequential or progressive), PNG, WebP, TIFF, BMP, GIF, AVIF, "
+              "JPEG XL and JPEG 2000"};
 }
 
 Error refusal_of(std::span<const uint8_t> bytes) {
