@@ -6,6 +6,7 @@ PicturePixels picture_pixels(const OperationSpec& spec) {
   PicturePixels pixels;
   if (spec.parameters.contains("colours")) pixels.colours = spec.text("colours");
   if (spec.parameters.contains("bits")) pixels.bits = static_cast<int>(spec.integer("bits"));
+  pixels.srgb = spec.parameters.contains("profile") && spec.text("profile") == "srgb";
   return pixels;
 }
 

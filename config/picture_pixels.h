@@ -1,5 +1,5 @@
-// The pixels that operations on pictures are asked for: `colours` and `bits` of decode-image, and `filter` of
-// operations that resample. Pure functions; any thread.
+// The pixels that operations on pictures are asked for: `colours`, `bits` and `profile` of decode-image, and `filter`
+// of operations that resample. Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -12,10 +12,11 @@ namespace spdld::config {
 struct PicturePixels {
   std::string colours = "rgb";  // "rgb", "grey" or "rgba"
   int bits = 8;                 // of a sample, 8 or 16
+  bool srgb = false;            // by the picture's colour profile
 
   int channels() const { return colours == "rgb" ? 3 : colours == "rgba" ? 4 : 1; }
   // Whether the cache can keep such pictures as a JPEG's planes.
-  bool has_planes() const { return bits == 8 && channels() != 4; }
+  bool has_planes() const { return bits == 8 && channels() != 4 && !srgb; }
 };
 
 // Parameters that have their default need not be there.

@@ -13,18 +13,25 @@ std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
   return "";
 }
 
-// Both have been added to specs of before: they are left out where they ask for what such specs got.
+// All have been added to specs of before: they are left out where they ask for what such specs got.
 void check_decoding(OperationSpec& spec, const Complain& complain) {
   const PicturePixels pixels = picture_pixels(spec);
   if (pixels.bits != 8 && pixels.bits != 16)
     return complain("bits", "must be 8 or 16, not " + std::to_string(pixels.bits));
   if (pixels.bits == 8) spec.parameters.erase("bits");
   if (pixels.colours == "rgb") spec.parameters.erase("colours");
+  if (!pixels.srgb) spec.parameters.erase("profile");
 }
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so. Planes have no
 // alpha, and 8 bits.
 std::optional<Hindrance> hindrance(const OperationSpec& spec) {
+  if (picture_pixels(spec).srgb) {
+    return Hindrance{
+        "profile",
+        "can't be \"srgb\" beside cache = \"decoded\", which keeps colours as they are stored: write cache = "
+        "\"encoded\", \"off\" or \"auto\""};
+  }
   if (!picture_pixels(spec).has_planes()) {
     const bool deep = picture_pixels(spec).bits == 16;
     return Hindrance{deep ? "bits" : "colours",
@@ -61,7 +68,13 @@ OperationType decode_image() {
                   "of the pixels: grey pictures become RGB, colours become grey as in Pillow's convert(\"L\") (a "
                   "JPEG's own luma is taken); alpha is dropped, or opaque where a picture has none",
                   {"rgb", "grey", "rgba"}, "rgb"),
-           bits, flag("exif", "turn the picture upright as its EXIF orientation says", true),
+           bits,
+           choice(
+               "profile",
+               "of colours: \"ignore\" gives them as they are stored; \"srgb\" converts them to sRGB by the picture's "
+               "ICC profile, where it has one (perceptual intent, by lcms2), and refuses a damaged profile",
+               {"ignore", "srgb"}, "ignore"),
+           flag("exif", "turn the picture upright as its EXIF orientation says", true),
            flag("fast",
                 "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased and "
                 "bilinear, leaves at most 5/8 of that: less CPU, pixels that differ a little (50 dB on average), and "

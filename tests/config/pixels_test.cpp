@@ -21,12 +21,18 @@ const std::string kUint16 = ", { op = \"convert\", dtype = \"uint16\" }";
 
 TEST_CASE("colours and bits change a spec only where they are not as before", "[config]") {
   const auto plain = load("");
-  const auto written = load(", colours = \"rgb\", bits = 8");
+  const auto written = load(", colours = \"rgb\", bits = 8, profile = \"ignore\"");
   REQUIRE(plain);
   REQUIRE(written);
   CHECK(canonical_json(*plain.value) == canonical_json(*written.value));
   CHECK(canonical_json(*plain.value).find("colours") == std::string::npos);
   CHECK(canonical_json(*plain.value).find("bits") == std::string::npos);
+  CHECK(canonical_json(*plain.value).find("profile") == std::string::npos);
+  const auto srgb = load(", profile = \"srgb\"");
+  REQUIRE(srgb);
+  CHECK(picture_pixels(srgb.value->outputs[0].ops[0]).srgb);
+  CHECK_FALSE(picture_pixels(plain.value->outputs[0].ops[0]).srgb);
+  CHECK(canonical_json(*srgb.value) != canonical_json(*plain.value));
   const auto grey = load(", colours = \"grey\", bits = 16", kUint16);
   INFO(grey.sentences());
   REQUIRE(grey);
@@ -54,7 +60,10 @@ TEST_CASE("wrong colours and bits are complained about with what to write", "[co
                     {{11, "output[0].ops[0].bits", "can't be 16 beside cache = \"decoded\""}});
   expect_complaints(load(", colours = \"rgba\"", "", "cache = \"decoded\""),
                     {{11, "output[0].ops[0].colours", "can't be \"rgba\" beside cache = \"decoded\""}});
-  CHECK(load(", colours = \"grey\"", "", "cache = \"decoded\""));
+  expect_complaints(load(", profile = \"srgb\"", "", "cache = \"decoded\""),
+                    {{11, "output[0].ops[0].profile", "can't be \"srgb\" beside cache = \"decoded\""}});
+  expect_complaints(load(", profile = \"p3\""), {{11, "output[0].ops[0].profile", "\"ignore\""}});
+  CHECK(load(", colours = \"grey\", profile = \"ignore\"", "", "cache = \"decoded\""));
 }
 
 TEST_CASE("means for 16 bits and means where white is 1 are one spec", "[config]") {

@@ -24,7 +24,7 @@ ROOMS = {
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
     **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
-       for codec in ("jpeg", "png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000")},
+       for codec in ("jpeg", "png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
     "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     # Where bytes lie, and how they are read from there.
@@ -69,6 +69,7 @@ LIBRARIES = {
     "avif/": ("daemon/media/image/avif/",),
     "jxl/": ("daemon/media/image/jxl/",),
     "openjpeg.h": ("daemon/media/image/jpeg2000/",),
+    "lcms2.h": ("daemon/media/image/colour/",),
     "simdjson.h": ("daemon/media/text/json/",),
     "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),

@@ -116,7 +116,12 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK_FALSE(is_picture({of("a", "grey", 8), picture("b", true)}));
   CHECK_FALSE(is_picture({of("a", "rgb", 16)}));
   CHECK_FALSE(is_picture({of("a", "rgba", 8), picture("b", true)}));
-  CHECK(why_unprepared({of("a", "rgba", 8)}) == "pictures of 16 bits, or with alpha, have no planes to keep");
+  CHECK(why_unprepared({of("a", "rgba", 8)}) ==
+        "pictures of 16 bits, with alpha, or in sRGB by their profiles have no planes to keep");
+  config::OutputSpec srgb = picture("a", true);
+  srgb.ops[0].parameters["profile"] = std::string("srgb");
+  CHECK_FALSE(is_picture({srgb}));
+  CHECK_FALSE(is_picture({srgb, picture("b", true)}));
   const auto id = [&](const config::OutputSpec& spec) {
     return pipeline::Plan(with({spec}), listing).fetched()[0].representation->id();
   };

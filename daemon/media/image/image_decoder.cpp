@@ -3,6 +3,7 @@
 #include <array>
 
 #include "daemon/media/image/sniff.h"
+#include "daemon/media/image/srgb_transforms.h"
 
 namespace spdld::image {
 namespace {
@@ -34,14 +35,17 @@ class AnyDecoder final : public ImageDecoder {
 
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override {
     opened_ = decoder_of(bytes);
+    is_converted_ = false;
     if (opened_ == nullptr) return refusal_of(bytes);
-    return opened_->open(bytes, exif, strict, pixels);
+    return pixels.srgb ? open_srgb(bytes, exif, strict, pixels) : opened_->open(bytes, exif, strict, pixels);
   }
+  Result<ColourProfile> profile() override { return opened_ == nullptr ? ColourProfile() : opened_->profile(); }
   Status decode(const Box& box, PixelRows& rows) override {
-    return opened_ == nullptr ? nothing_is_open() : opened_->decode(box, rows);
+    if (opened_ == nullptr) return nothing_is_open();
+    return is_converted_ ? decode_srgb(box, rows) : opened_->decode(box, rows);
   }
   std::optional<PlanesShape> planes(int reduction) const override {
-    return opened_ == nullptr ? std::nullopt : opened_->planes(reduction);
+    return opened_ == nullptr || is_converted_ ? std::nullopt : opened_->planes(reduction);
   }
   Status decode_planes(uint8_t* memory) override {
     return opened_ == nullptr ? nothing_is_open() : opened_->decode_planes(memory);
@@ -59,9 +63,42 @@ class AnyDecoder final : public ImageDecoder {
     return nullptr;
   }
 
+  Result<Size> open_srgb(std::span<const uint8_t> bytes, bool exif, bool strict, Pixels pixels);
+  Status decode_srgb(const Box& box, PixelRows& rows);
+
   std::array<std::unique_ptr<ImageDecoder>, kFormats.size()> decoders_;
   ImageDecoder* opened_ = nullptr;
+  std::unique_ptr<SrgbTransforms> transforms_ = make_srgb_transforms();
+  bool is_converted_ = false;  // the opened picture, by its profile
+  Pixels wanted_;              // of such a picture
+  PixelRows read_;             // in colours, where grey is wanted
 };
+
+// Grey is made of sRGB, so that a picture with a profile is opened for colours.
+Result<Size> AnyDecoder::open_srgb(std::span<const uint8_t> bytes, bool exif, bool strict, Pixels pixels) {
+  pixels.srgb = false;
+  const auto size = opened_->open(bytes, exif, strict, pixels);
+  if (!size) return size.error();
+  const auto profile = opened_->profile();
+  if (!profile) return profile.error();
+  if (profile->bytes.empty()) return *size;
+  wanted_ = pixels;
+  if (pixels.colours == Colours::kGrey) pixels.colours = Colours::kRgb;
+  const Status chosen = transforms_->choose(profile->bytes, profile->is_grey, pixels.format());
+  if (!chosen) return chosen.error();
+  is_converted_ = true;
+  return pixels == wanted_ ? *size : opened_->open(bytes, exif, strict, pixels);
+}
+
+Status AnyDecoder::decode_srgb(const Box& box, PixelRows& rows) {
+  const bool is_grey = wanted_.colours == Colours::kGrey;
+  PixelRows& read = is_grey ? read_ : rows;
+  if (const Status decoded = opened_->decode(box, read); !decoded) return decoded;
+  transforms_->apply(read);
+  if (is_grey) convert_rows(read, wanted_, rows);
+  read_.memory.shrink(kMemoryKeptMax);
+  return Done{};
+}
 
 }  // namespace
 

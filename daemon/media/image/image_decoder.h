@@ -39,6 +39,10 @@ class ImageDecoder {
     return open(bytes, exif, strict, Pixels());
   }
 
+  // The ICC profile of the opened picture. Other ways to tell colours (an nclx box, gamma and chromaticities) do not
+  // count. kContent: it is damaged, or larger than ColourProfile::kBytesMax.
+  virtual Result<ColourProfile> profile() { return ColourProfile(); }
+
   // Decodes the part that `box` (inside the picture) needs: rows.covers contains box, and its pixels are exactly the
   // same as when the whole picture is decoded. Errors are kContent: data that can't be decoded, or costs more than
   // DecodeLimits allow.
@@ -67,6 +71,8 @@ class ImageDecoder {
 };
 
 // Looks at each picture's first bytes and hands the picture to one of the decoders below. File names do not count.
+// With Pixels::srgb it gives the pixels of a picture with a colour profile in sRGB (srgb_transforms.h); such a picture
+// has no planes, and grey is made of its sRGB. A damaged profile is kContent, since its colours could only be guessed.
 std::unique_ptr<ImageDecoder> make_image_decoder(const media::DecodeLimits& limits = {});
 
 // The decoders of single formats; open() takes pictures of other formats for damaged ones.

@@ -7,6 +7,7 @@
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/resample.h"
 #include "daemon/media/image/resample_any.h"
+#include "daemon/media/image/srgb_transforms.h"
 #include "daemon/media/image/view.h"
 
 namespace spdld::image {
@@ -16,12 +17,14 @@ void PictureWork::shrink(size_t bytes_max) { decodings.shrink(bytes_max); }
 std::vector<std::string> PictureNode::code() const {
   std::vector<std::string> code = picture_codes();
   code.push_back("resampler " + std::to_string(kResamplerVersion));
+  if (std::string colours = colour_code(); way_.pixels.srgb && !colours.empty()) code.push_back(std::move(colours));
   if (!has_planes(way_.pixels)) code.push_back("resampler of any pixels " + std::to_string(kAnyResamplerVersion));
   return code;
 }
 
 std::string_view PictureNode::why_unprepared() const {
-  if (!has_planes(way_.pixels)) return "pictures of 16 bits, or with alpha, have no planes to keep";
+  if (!has_planes(way_.pixels))
+    return "pictures of 16 bits, with alpha, or in sRGB by their profiles have no planes to keep";
   return way_.fast ? "decode-image with fast = true leaves no planes to keep" : std::string_view();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "daemon/base/picture.h"
 
@@ -18,6 +19,8 @@ enum class Colours : uint8_t {
 struct Pixels {
   Colours colours = Colours::kRgb;
   int bits = 8;  // 8 or 16; kStored: the most that a stored value may have
+  // Whether colours become sRGB where a picture has a colour profile. make_image_decoder()'s does it for all formats.
+  bool srgb = false;
 
   constexpr PixelFormat format() const {
     const int channels = colours == Colours::kRgb ? 3 : colours == Colours::kRgba ? 4 : 1;
@@ -26,9 +29,17 @@ struct Pixels {
   friend bool operator==(const Pixels&, const Pixels&) = default;
 };
 
-// Whether the planes of a JPEG can give such pixels (planes.h).
+// An ICC profile; empty: a picture has none.
+struct ColourProfile {
+  static constexpr size_t kBytesMax = size_t{4} << 20;  // larger ones are damage
+
+  std::vector<uint8_t> bytes;
+  bool is_grey = false;  // the picture stores grey
+};
+
+// Whether the planes of any JPEG can give such pixels (planes.h).
 constexpr bool has_planes(const Pixels& pixels) {
-  return pixels.bits == 8 && (pixels.colours == Colours::kRgb || pixels.colours == Colours::kGrey);
+  return pixels.bits == 8 && !pixels.srgb && (pixels.colours == Colours::kRgb || pixels.colours == Colours::kGrey);
 }
 
 // Turns `width` pixels of format `from` at `in` into pixels of to.format() at `out`; both are aligned to their samples

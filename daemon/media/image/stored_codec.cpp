@@ -16,6 +16,7 @@ class StoredDecoder final : public ImageDecoder {
 
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
+  Result<ColourProfile> profile() override { return codec_->profile(); }
   std::optional<PlanesShape> planes(int) const override { return std::nullopt; }
   Status decode_planes(uint8_t*) override { return no_stored_planes(); }
   Status decode_planes(const Box&, int, uint8_t*) override { return no_stored_planes(); }
@@ -119,6 +120,21 @@ Error costs_too_much(const std::string& name, const char* why) {
 }
 
 Error cut_off(const std::string& name) { return {Trouble::kContent, name + " that was cut off: its end is missing"}; }
+
+Error damaged_profile(const std::string& name) {
+  return {Trouble::kContent,
+          name + " with a damaged colour profile: repair the picture, or write profile = \"ignore\""};
+}
+
+Result<ColourProfile> profile_of(const std::string& name, const void* bytes, size_t size, bool is_grey) {
+  ColourProfile profile;
+  profile.is_grey = is_grey;
+  if (bytes == nullptr || size == 0) return profile;
+  if (size > ColourProfile::kBytesMax) return damaged_profile(name);
+  const auto* const first = static_cast<const uint8_t*>(bytes);
+  profile.bytes.assign(first, first + size);
+  return profile;
+}
 
 Error not_decoded(const std::string& name, const std::string& with) {
   return {Trouble::kUnsupported, name + " with " + with + ": this spdld does not decode such pictures"};

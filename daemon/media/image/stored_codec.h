@@ -34,6 +34,8 @@ class StoredCodec {
   // header claims: the caller checks it after this call. Errors: kContent, or kUnsupported for a kind of picture that
   // is not decoded.
   virtual Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) = 0;
+  // ImageDecoder::profile().
+  virtual Result<ColourProfile> profile() { return ColourProfile(); }
   // Decodes the part of the stored picture that `box` needs. `rows` has its format and its picture's size; this call
   // sets the memory, the stride, the offset and the box that is covered. The verdict must not depend on `box`. Errors:
   // kContent, or kMemory where the machine has none. `watch` is asked before each piece of the work.
@@ -53,6 +55,10 @@ std::unique_ptr<ImageDecoder> make_missing_decoder(std::string sentence);
 Error damaged(const std::string& name, const std::string& how);
 Error costs_too_much(const std::string& name, const char* why);
 Error cut_off(const std::string& name);
+// "... with a damaged colour profile".
+Error damaged_profile(const std::string& name);
+// A copy of a profile of `size` bytes at `bytes`; nullptr: there is none.
+Result<ColourProfile> profile_of(const std::string& name, const void* bytes, size_t size, bool is_grey);
 // kUnsupported: "a WebP with ...: this spdld does not decode such pictures".
 Error not_decoded(const std::string& name, const std::string& with);
 

@@ -63,6 +63,7 @@ class AvifCodec final : public StoredCodec {
  public:
   const char* name() const override { return kAvifName; }
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override;
+  Result<ColourProfile> profile() override;
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
 
  private:
@@ -80,6 +81,13 @@ Result<StoredOutline> AvifCodec::open(std::span<const uint8_t> bytes, const Pixe
   const uint64_t pixels = uint64_t{image.width} * image.height;
   return StoredOutline{image.width, image.height, orientation_of(image), format,
                        kForAll + pixels * kSamples * (image.depth > 8 ? 2 : 1)};
+}
+
+Result<ColourProfile> AvifCodec::profile() {
+  const auto decoder = parse(bytes_);
+  if (!decoder) return decoder.error();
+  const avifImage& image = *(*decoder)->image;
+  return profile_of(kAvifName, image.icc.data, image.icc.size, image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400);
 }
 
 // AV1 is decoded in one piece: the time is looked at before and behind it.

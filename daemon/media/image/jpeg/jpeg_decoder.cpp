@@ -5,6 +5,7 @@
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/exif.h"
+#include "daemon/media/image/jpeg/icc.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
 #include "daemon/media/image/jpeg/scans.h"
 #include "daemon/media/image/orient.h"
@@ -131,6 +132,7 @@ class JpegDecoder final : public ImageDecoder {
   explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
+  Result<ColourProfile> profile() override { return jpeg_profile(bytes_, codec_.jpeg().num_components == 1); }
   std::optional<PlanesShape> planes(int reduction) const override;
   Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
   Status decode_planes(const Box& box, int reduction, uint8_t* memory) override;

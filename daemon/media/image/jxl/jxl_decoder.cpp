@@ -59,13 +59,41 @@ Status check_frames(std::span<const uint8_t> code, const JxlBasicInfo& info) {
   return is_shown_alone ? Status(Done{}) : not_decoded(kJxlName, "several layers");
 }
 
+// At the event of the colours. Pictures in the library's own colours, whose header has an ICC profile, would come as
+// linear light: sRGB is asked for. The library asks for nothing where a picture stores its own colours.
+void choose_colours(JxlDecoder* decoder, bool is_grey) {
+  JxlColorEncoding told;
+  if (JxlDecoderGetColorAsEncodedProfile(decoder, nullptr, JXL_COLOR_PROFILE_TARGET_ORIGINAL, &told) == JXL_DEC_SUCCESS)
+    return;
+  JxlColorEncoding srgb{};
+  srgb.color_space = is_grey ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB;
+  srgb.white_point = JXL_WHITE_POINT_D65;
+  srgb.primaries = JXL_PRIMARIES_SRGB;
+  srgb.transfer_function = JXL_TRANSFER_FUNCTION_SRGB;
+  srgb.rendering_intent = JXL_RENDERING_INTENT_PERCEPTUAL;
+  (void)JxlDecoderSetPreferredColorProfile(decoder, &srgb);
+}
+
+// Whether the pixels come in sRGB, or in grey with sRGB's curve.
+bool gives_srgb(const JxlDecoder* decoder) {
+  JxlColorEncoding given;
+  if (JxlDecoderGetColorAsEncodedProfile(decoder, nullptr, JXL_COLOR_PROFILE_TARGET_DATA, &given) != JXL_DEC_SUCCESS)
+    return false;
+  const bool has_primaries = given.color_space == JXL_COLOR_SPACE_GRAY ||
+                             (given.color_space == JXL_COLOR_SPACE_RGB && given.primaries == JXL_PRIMARIES_SRGB);
+  return has_primaries && given.white_point == JXL_WHITE_POINT_D65 &&
+         given.transfer_function == JXL_TRANSFER_FUNCTION_SRGB;
+}
+
 class JxlCodec final : public StoredCodec {
  public:
   const char* name() const override { return kJxlName; }
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override;
+  Result<ColourProfile> profile() override;
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
 
  private:
+  bool is_grey_ = false;
   std::vector<uint8_t> joined_;    // of a codestream in parts
   std::span<const uint8_t> code_;  // the codestream
 };
@@ -85,8 +113,9 @@ Result<StoredOutline> JxlCodec::open(std::span<const uint8_t> bytes, const Pixel
   const Claim claim{kJxlName, info.xsize, info.ysize};
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
   if (const Status sound = check_frames(code_, info); !sound) return sound.error();
+  is_grey_ = info.num_color_channels == 1;
   const bool gives_alpha = info.alpha_bits != 0 && wanted.colours == Colours::kRgba;
-  const int channels = gives_alpha ? 4 : info.num_color_channels == 1 ? 1 : 3;
+  const int channels = gives_alpha ? 4 : is_grey_ ? 1 : 3;
   const bool is_deep = info.bits_per_sample > 8 && wanted.bits == 16;
   const uint64_t planes = 3 + info.num_extra_channels;
   return StoredOutline{info.xsize, info.ysize, static_cast<int>(info.orientation),
@@ -94,14 +123,38 @@ Result<StoredOutline> JxlCodec::open(std::span<const uint8_t> bytes, const Pixel
                        kForAll + uint64_t{info.xsize} * info.ysize * planes * 4 * kCopies};
 }
 
+// The profile of the pixels that decode() gives.
+Result<ColourProfile> JxlCodec::profile() {
+  const auto decoder = start(code_, JXL_DEC_COLOR_ENCODING);
+  if (!decoder) return decoder.error();
+  if (const auto status = JxlDecoderProcessInput(decoder->get()); status != JXL_DEC_COLOR_ENCODING)
+    return error_of_jxl(status);
+  choose_colours(decoder->get(), is_grey_);
+  if (gives_srgb(decoder->get())) return ColourProfile();
+  size_t size = 0;
+  constexpr auto kTarget = JXL_COLOR_PROFILE_TARGET_DATA;
+  if (JxlDecoderGetICCProfileSize(decoder->get(), nullptr, kTarget, &size) != JXL_DEC_SUCCESS || size == 0 ||
+      size > ColourProfile::kBytesMax)
+    return damaged_profile(kJxlName);
+  ColourProfile profile;
+  profile.is_grey = is_grey_;
+  profile.bytes.resize(size);
+  if (JxlDecoderGetColorAsICCProfile(decoder->get(), nullptr, kTarget, profile.bytes.data(), size) != JXL_DEC_SUCCESS)
+    return damaged_profile(kJxlName);
+  return profile;
+}
+
 // The library decodes in one piece: the time is looked at before and behind it.
 Status JxlCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
-  const auto decoder = start(code_, JXL_DEC_FULL_IMAGE);
+  const auto decoder = start(code_, JXL_DEC_COLOR_ENCODING | JXL_DEC_FULL_IMAGE);
   if (!decoder) return decoder.error();
   const Size picture = rows.picture;
   const uint64_t blocks = static_cast<uint64_t>(picture.width) * static_cast<uint64_t>(picture.height) / 64 + 1;
   if (watch.is_over(blocks)) return costs_too_much(kJxlName, kTooMuchCpuTime);
   auto status = JxlDecoderProcessInput(decoder->get());
+  if (status != JXL_DEC_COLOR_ENCODING) return error_of_jxl(status);
+  choose_colours(decoder->get(), is_grey_);
+  status = JxlDecoderProcessInput(decoder->get());
   if (status != JXL_DEC_NEED_IMAGE_OUT_BUFFER) return error_of_jxl(status);
   const JxlPixelFormat format{static_cast<uint32_t>(rows.format.channels),
                               rows.format.sample_bytes == 2 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};

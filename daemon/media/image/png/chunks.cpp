@@ -1,13 +1,12 @@
 #include "daemon/media/image/png/chunks.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "daemon/media/image/png/chunk.h"
 #include "daemon/media/image/sniff.h"
 #include "daemon/media/image/tiff.h"
 
@@ -16,8 +15,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array<uint8_t, 8> kPngSignature = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-constexpr size_t kFrameBytes = 12;  // of a chunk: its length, its type and its checksum
 constexpr size_t kHeaderBytes = 13;
 
 struct Pass {
@@ -26,30 +23,6 @@ struct Pass {
 constexpr std::array<Pass, 1> kOnePass = {{{0, 0, 1, 1}}};
 constexpr std::array<Pass, 7> kAdam7 = {
     {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}};
-
-uint32_t number_at(std::span<const uint8_t> bytes, size_t at) {
-  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 | bytes[at + 3];
-}
-
-struct Chunk {
-  std::span<const uint8_t> whole;
-
-  std::string_view type() const { return {reinterpret_cast<const char*>(whole.data()) + 4, 4}; }
-  std::span<const uint8_t> content() const { return whole.subspan(8, whole.size() - kFrameBytes); }
-  bool is_critical() const { return (whole[4] & 0x20) == 0; }
-  bool is_sound() const {
-    const auto summed = whole.subspan(4, whole.size() - 8);
-    return crc32_z(crc32_z(0, nullptr, 0), summed.data(), summed.size()) == number_at(whole, whole.size() - 4);
-  }
-};
-
-// The chunk that `bytes` begin with; none: it is not all there.
-std::optional<Chunk> first_chunk(std::span<const uint8_t> bytes) {
-  if (bytes.size() < kFrameBytes) return std::nullopt;
-  const size_t length = number_at(bytes, 0);
-  if (length > bytes.size() - kFrameBytes) return std::nullopt;
-  return Chunk{bytes.first(length + kFrameBytes)};
-}
 
 Error damaged(const std::string& how) { return {Trouble::kContent, "a damaged PNG: " + how}; }
 Error cut_off() { return {Trouble::kContent, "a PNG that was cut off: its end is missing"}; }
@@ -70,13 +43,13 @@ bool is_possible(uint8_t depth, uint8_t colour) {
   }
 }
 
-int orientation_in(const Chunk& exif) {
+int orientation_in(const PngChunk& exif) {
   if (!exif.is_sound()) return 1;
   // Some writers put EXIF's name before the block, as a JPEG has it.
   return tiff_orientation(behind_exif_name(exif.content()).value_or(exif.content()));
 }
 
-bool is_unknown_critical(const Chunk& chunk) {
+bool is_unknown_critical(const PngChunk& chunk) {
   const auto type = chunk.type();
   return chunk.is_critical() && type != "IHDR"sv && type != "PLTE"sv && type != "IDAT"sv && type != "IEND"sv;
 }
@@ -89,13 +62,13 @@ std::string name_of(std::string_view type) {
   return name;
 }
 
-Error refusal_of_critical(const Chunk& chunk) {
+Error refusal_of_critical(const PngChunk& chunk) {
   const std::string name = name_of(chunk.type());
   if (!chunk.is_sound()) return damaged("a chunk \"" + name + "\" that no PNG has");
   return unsupported("a PNG with the critical chunk \"" + name + "\", which PNG does not define");
 }
 
-Result<PngHeader> header_in(const Chunk& chunk) {
+Result<PngHeader> header_in(const PngChunk& chunk) {
   const auto content = chunk.content();
   if (is_unknown_critical(chunk)) return refusal_of_critical(chunk);  // Apple's own kind begins so
   if (chunk.type() != "IHDR"sv || content.size() != kHeaderBytes) return damaged("it does not begin with a header");

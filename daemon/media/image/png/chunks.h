@@ -8,6 +8,7 @@
 #include <span>
 
 #include "daemon/base/result.h"
+#include "daemon/media/image/pixels.h"
 
 namespace spdld::image {
 
@@ -33,6 +34,9 @@ struct PngOutline {
 // have a header that no PNG has, or are not laid out as a PNG. libspng looks at the content of the other chunks.
 // kUnsupported: the picture has a critical chunk that PNG does not define.
 Result<PngOutline> outline_of(std::span<const uint8_t> png);
+
+// The content of the first iCCP chunk, inflated. kContent: it is damaged, or too large.
+Result<ColourProfile> png_profile(std::span<const uint8_t> png, const PngHeader& header);
 
 // The signature and the critical chunks up to IEND as one sequence of bytes, read piece by piece. Ancillary chunks are
 // left out, but for tRNS where it is asked for: nobody inflates a colour profile or a text. Precondition: outline_of()

@@ -16,6 +16,7 @@ class PngDecoder final : public ImageDecoder {
   explicit PngDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
+  Result<ColourProfile> profile() override { return png_profile(bytes_, header_); }
   std::optional<PlanesShape> planes(int) const override { return std::nullopt; }
   Status decode_planes(uint8_t*) override { return no_planes(); }
   Status decode_planes(const Box&, int, uint8_t*) override { return no_planes(); }

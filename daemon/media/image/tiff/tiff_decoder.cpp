@@ -148,6 +148,15 @@ class TiffCodec final : public StoredCodec {
                          layout_.library_bytes()};
   }
 
+  Result<ColourProfile> profile() override {
+    const TiffReader page(bytes_, kPieceBytesMin);
+    if (!page.is_open()) return no_page();
+    uint32_t size = 0;
+    void* profile = nullptr;
+    if (TIFFGetField(page.get(), TIFFTAG_ICCPROFILE, &size, &profile) != 1) profile = nullptr;
+    return profile_of(kTiffName, profile, size, layout_.kind == TiffLayout::Kind::kGrey);
+  }
+
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override {
     const TiffReader page(bytes_, std::max(kPieceBytesMin, static_cast<int64_t>(layout_.library_bytes())));
     if (!page.is_open()) return no_page();

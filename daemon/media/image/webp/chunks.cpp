@@ -115,6 +115,7 @@ Status read_extended(const Chunk& canvas, std::span<const uint8_t> bytes, WebpOu
       has_exif = true;
       outline.orientation = tiff_orientation(behind_exif_name(chunk->content()).value_or(chunk->content()));
     }
+    if (chunk->type() == "ICCP"sv && outline.profile.empty()) outline.profile = chunk->content();
     rest = chunk->behind(rest);
   }
   if (animated) {

@@ -11,9 +11,10 @@
 namespace spdld::image {
 
 struct WebpOutline {
-  uint32_t width = 0, height = 0;  // of the canvas
-  Box frame;                       // of the picture, or of the first frame, on the canvas
-  int orientation = 1;             // of the first EXIF chunk; 1 where there is none, or where it is damaged
+  uint32_t width = 0, height = 0;    // of the canvas
+  Box frame;                         // of the picture, or of the first frame, on the canvas
+  int orientation = 1;               // of the first EXIF chunk; 1 where there is none, or where it is damaged
+  std::span<const uint8_t> profile;  // of the first ICCP chunk; empty: there is none
   bool lossless = false;
   bool has_alpha_plane = false;  // beside a lossy picture
   bool has_alpha = false;

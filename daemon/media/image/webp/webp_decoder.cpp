@@ -52,6 +52,9 @@ class WebpCodec final : public StoredCodec {
  public:
   const char* name() const override { return kWebpName; }
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override;
+  Result<ColourProfile> profile() override {
+    return profile_of(kWebpName, outline_.profile.data(), outline_.profile.size(), false);
+  }
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
 
  private:
