@@ -51,16 +51,21 @@ inline image::Pixels choose_pixels(uint8_t choice) {
   return {static_cast<image::Colours>(choice >> 2 & 3), (choice & 16) != 0 ? 16 : 8};
 }
 
-// Ends the program where the box has other pixels than the whole picture.
-inline void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
-  check_rows(rows, box);
-  const Box& covers = rows.covers;
+// Ends the program where `area` of the rows has other pixels than the whole picture.
+inline void compare_area(const PixelRows& rows, const PixelRows& whole, const Box& area) {
   const ptrdiff_t pixel = rows.format.pixel_bytes();
   if (!(rows.format == whole.format)) std::abort();
-  for (int y = covers.y; y < covers.y + covers.height; ++y) {
-    const uint8_t* wanted = whole.row(y) + pixel * (covers.x - whole.covers.x);
-    if (std::memcmp(rows.row(y), wanted, static_cast<size_t>(pixel * covers.width)) != 0) std::abort();
+  for (int y = area.y; y < area.y + area.height; ++y) {
+    const uint8_t* had = rows.row(y) + pixel * (area.x - rows.covers.x);
+    const uint8_t* wanted = whole.row(y) + pixel * (area.x - whole.covers.x);
+    if (std::memcmp(had, wanted, static_cast<size_t>(pixel * area.width)) != 0) std::abort();
   }
+}
+
+// Ends the program where what is decoded for the box has other pixels than the whole picture.
+inline void compare(const PixelRows& rows, const PixelRows& whole, const Box& box) {
+  check_rows(rows, box);
+  compare_area(rows, whole, rows.covers);
 }
 
 }  // namespace spdld::fuzz
