@@ -46,20 +46,14 @@ const std::vector<Parameter>& batch_operation_keys() {
   return keys;
 }
 
-PictureShape shape_of(const MixedOutput& output) {
-  const std::vector<int64_t> shape = output.end.shape();
+PictureShape shape_of(const Signature& end) {
+  const std::vector<int64_t> shape = end.shape();
   const auto size = [&](size_t i) { return static_cast<uint64_t>(shape.at(i)); };
-  if (output.layout == Layout::kNchw) return {size(1), size(2), size(0)};
+  if (end.layout == Layout::kNchw) return {size(1), size(2), size(0)};
   return {size(0), size(1), size(2)};
 }
 
-MixedOutput mixed_output(const OutputSpec& output) {
-  MixedOutput mixed{follow(output.ops, start_of(output.ops)).end(), {}};
-  if (output.ops.empty()) return mixed;
-  const OperationSpec& last = output.ops.back();
-  if (find_operation(last.op)->takes == Kind::kImage) mixed.layout = layout_named(last.text("layout"));
-  return mixed;
-}
+Signature end_of(const OutputSpec& output) { return follow(output.ops, start_of(output.ops)).end(); }
 
 std::string refuses_label(const Signature& end) {
   switch (end.dtype) {

@@ -3,7 +3,6 @@
 // same types. Constant data and pure functions; any thread.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,26 +14,22 @@
 
 namespace spdld::config {
 
-// An output that is to be mixed: its end, and for a picture the order of its dimensions.
-struct MixedOutput {
-  Signature end;
-  std::optional<Layout> layout = {};
-};
-// The parts of a picture's row. Precondition: it has a layout, and three dimensions.
+// The parts of a picture's row. Precondition: it has a layout.
 struct PictureShape {
   uint64_t height = 0, width = 0, channels = 0;
   friend bool operator==(const PictureShape&, const PictureShape&) = default;
 };
-PictureShape shape_of(const MixedOutput& output);
-// Of an output whose operations are known.
-MixedOutput mixed_output(const OutputSpec& output);
+PictureShape shape_of(const Signature& end);
+// The end of an output's operations. Precondition: they are known.
+Signature end_of(const OutputSpec& output);
 
 struct BatchOperationType {
   std::string_view name;
   std::string_view help;
   std::vector<Parameter> parameters;  // beside the parameters that every batch operation has
-  // Why it can't mix such an output as one of its `images`: the end of a sentence about the output; empty: it can.
-  std::string (*refuses)(const MixedOutput& output);
+  // Why it can't mix an output with such an end as one of its `images`: the end of a sentence about the output; empty:
+  // it can.
+  std::string (*refuses)(const Signature& end);
   bool has_boxes = false;  // its images must be equal in height and width
   // Raised when the operation gives other bytes for the same samples and parameters.
   int version = 1;

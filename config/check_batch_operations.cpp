@@ -68,13 +68,13 @@ class Outputs {
         if (std::find(seen.begin(), seen.end(), name) != seen.end())
           complaints_.add(op.where.line, at, "names " + in_quotes(name) + " again: an operation mixes an output once");
         seen.push_back(name);
-        const auto mixed = find(name, at, op.where.line);
-        if (!mixed) continue;
-        const std::string why = is_image ? type->refuses(*mixed) : refuses_label(mixed->end);
+        const auto end = find(name, at, op.where.line);
+        if (!end) continue;
+        const std::string why = is_image ? type->refuses(*end) : refuses_label(*end);
         if (!why.empty()) {
           complaints_.add(op.where.line, at, in_quotes(name) + " " + why);
         } else if (is_image && type->has_boxes) {
-          const PictureShape shape = shape_of(*mixed);
+          const PictureShape shape = shape_of(*end);
           if (!first) first = shape;
           if (shape.height != first->height || shape.width != first->width)
             complaints_.add(op.where.line, at,
@@ -87,13 +87,13 @@ class Outputs {
 
  private:
   // None: there is nothing more to say about it.
-  std::optional<MixedOutput> find(const std::string& name, const std::string& at, int line) {
+  std::optional<Signature> find(const std::string& name, const std::string& at, int line) {
     std::vector<std::string_view> names;
     for (const auto& output : spec_.outputs) {
       names.push_back(output.name);
       if (output.name != name) continue;
-      MixedOutput mixed = mixed_output(output);
-      if (mixed.end.kind == Kind::kInteger || (mixed.end.kind == Kind::kTensor && mixed.end.is_fixed())) return mixed;
+      Signature end = end_of(output);
+      if (end.kind == Kind::kInteger || (end.kind == Kind::kTensor && end.is_fixed())) return end;
       complaints_.add(line, at,
                       in_quotes(name) + " has samples of several sizes: only outputs of one size can be mixed");
       return std::nullopt;

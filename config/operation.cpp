@@ -47,7 +47,11 @@ std::string with_article(Kind kind) {
 std::string cant_follow(const OperationType& operation, Kind has) {
   const std::string name(operation.name);
   if (has == Kind::kTensor)
-    return name + " can't follow: the operation before it writes the tensor and must be the last";
+    return name + " can't follow: the operation before it writes the tensor, which " + takers_of(Kind::kTensor) +
+           " alone can change";
+  if (operation.takes == Kind::kTensor)
+    return name + " changes a tensor: add { op = \"" + std::string(maker_of(Kind::kTensor)) +
+           "\" } or another that writes one before it";
   if (operation.takes == Kind::kBytes && has == Kind::kImage)
     return name + " works on a field's bytes: it must be the first operation";
   if (has == Kind::kBytes)

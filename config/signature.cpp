@@ -49,8 +49,8 @@ Signature resized(Signature picture, Dimension height, Dimension width, bool is_
   return picture;
 }
 
-Signature tensor(DType dtype, std::vector<Dimension> dimensions) {
-  return {.kind = Kind::kTensor, .dtype = dtype, .dimensions = std::move(dimensions)};
+Signature tensor(DType dtype, std::vector<Dimension> dimensions, std::optional<Layout> layout) {
+  return {.kind = Kind::kTensor, .dtype = dtype, .dimensions = std::move(dimensions), .layout = layout};
 }
 
 }  // namespace spdld::config

@@ -73,6 +73,8 @@ struct Signature {
 
   bool is_fixed() const;               // every dimension is the same for all samples
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
+  // Of kTensor: how the picture lies that it holds; none: it holds no picture.
+  std::optional<Layout> layout = {};
   // Of kBytes that a follower of a view starts from; none: it follows nobody.
   std::optional<Frame> frame = {};
   // Of kBytes: the numbers that they are; none: this is not known.
@@ -86,6 +88,6 @@ Signature integer();
 Signature image(int channels, int bits);  // of any size
 // `picture` cut or resized to another size. Precondition: it is a kImage.
 Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled);
-Signature tensor(DType dtype, std::vector<Dimension> dimensions);
+Signature tensor(DType dtype, std::vector<Dimension> dimensions, std::optional<Layout> layout = {});
 
 }  // namespace spdld::config

@@ -3,8 +3,8 @@
 namespace spdld::config::batch_ops {
 namespace {
 
-std::string refuses_cutmix(const MixedOutput& output) {
-  if (output.layout && output.end.dimensions.size() == 3) return "";
+std::string refuses_cutmix(const Signature& end) {
+  if (end.layout) return "";
   return "is no picture, and cutmix cuts boxes out of pictures";
 }
 

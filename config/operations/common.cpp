@@ -141,9 +141,10 @@ std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature)
            "two numbers";
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
   const Dimension channels = signature.channels;
-  const bool planes = layout_named(spec.text("layout")) == Layout::kNchw;
-  signature = tensor(dtype_named(spec.text("dtype")), planes ? std::vector<Dimension>{channels, height, width}
-                                                             : std::vector<Dimension>{height, width, channels});
+  const Layout layout = layout_named(spec.text("layout"));
+  std::vector<Dimension> dimensions = {height, width, channels};
+  if (layout == Layout::kNchw) dimensions = {channels, height, width};
+  signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions), layout);
   return "";
 }
 

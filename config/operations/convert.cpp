@@ -33,18 +33,18 @@ OperationType convert() {
       .min = 0,
       .max = 1000,
       .above_min = true};
-  return {
-      .name = "convert",
-      .takes = Kind::kImage,
-      .gives = Kind::kTensor,
-      .help =
-          "The picture's values as a tensor; the last operation of its output, and the default when none is written.",
-      .parameters = {choice("dtype", "of the tensor's elements; uint8 is for pictures of 8 bits, uint16 of 16",
-                            {"uint8", "uint16", "float16", "bfloat16", "float32"}, "uint8"),
-                     choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NHWC"), scale},
-      .bind = bind_conversion,
-      .check = check_convert,
-      .ends_images = true};
+  return {.name = "convert",
+          .takes = Kind::kImage,
+          .gives = Kind::kTensor,
+          .help =
+              "The picture's values as a tensor; the default when none is written. Only an operation on tensors may "
+              "follow.",
+          .parameters = {choice("dtype", "of the tensor's elements; uint8 is for pictures of 8 bits, uint16 of 16",
+                                {"uint8", "uint16", "float16", "bfloat16", "float32"}, "uint8"),
+                         choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NHWC"), scale},
+          .bind = bind_conversion,
+          .check = check_convert,
+          .ends_images = true};
 }
 
 }  // namespace spdld::config::ops

@@ -11,9 +11,9 @@ namespace {
 class Cutmix final : public Operation {
  public:
   explicit Cutmix(const Part& part) : alpha_(part.spec.number("alpha")), shape_(shape_of(part.images.front())) {
-    for (const config::MixedOutput& image : part.images) {
+    for (const config::Signature& image : part.images) {
       const bool is_planar = image.layout == config::Layout::kNchw;
-      const uint64_t channels = shape_of(image).channels, element = config::dtype_bytes(image.end.dtype);
+      const uint64_t channels = shape_of(image).channels, element = config::dtype_bytes(image.dtype);
       images_.push_back({is_planar ? element : channels * element, is_planar ? channels : 1});
     }
   }

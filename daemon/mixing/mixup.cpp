@@ -11,10 +11,10 @@ namespace {
 class Mixup final : public Operation {
  public:
   explicit Mixup(const Part& part) : alpha_(part.spec.number("alpha")) {
-    for (const config::MixedOutput& image : part.images) {
-      const auto shape = image.end.shape();
+    for (const config::Signature& image : part.images) {
+      const auto shape = image.shape();
       const int64_t elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-      images_.push_back({image.end.dtype, static_cast<size_t>(elements)});
+      images_.push_back({image.dtype, static_cast<size_t>(elements)});
     }
   }
 

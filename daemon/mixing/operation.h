@@ -33,7 +33,7 @@ class Operation {
 
 struct Part {
   const config::BatchOperationSpec& spec;
-  std::vector<config::MixedOutput> images;  // as spec.images
+  std::vector<config::Signature> images;  // the ends of spec.images
 };
 // Precondition: config/load.h has accepted the operation.
 std::unique_ptr<Operation> make_operation(const Part& part);

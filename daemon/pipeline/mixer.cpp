@@ -43,7 +43,7 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
     mixing::Part part{op, {}};
     for (const auto& name : op.images) {
       applied.uses[index_of(layout, name)] = Use{part.images.size()};
-      part.images.push_back(config::mixed_output(output_of(spec, name)));
+      part.images.push_back(config::end_of(output_of(spec, name)));
     }
     for (const auto& name : op.labels) applied.uses[index_of(layout, name)] = Use{};
     applied.operation = mixing::make_operation(part);

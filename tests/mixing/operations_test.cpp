@@ -11,16 +11,16 @@ using namespace spdld;
 namespace {
 
 std::unique_ptr<mixing::Operation> make(const std::string& op, double alpha,
-                                        const std::vector<config::MixedOutput>& images) {
+                                        const std::vector<config::Signature>& images) {
   config::BatchOperationSpec spec;
   spec.op = op;
   spec.parameters["alpha"] = alpha;
   return mixing::make_operation({spec, images});
 }
 
-config::MixedOutput picture(config::DType dtype, config::Layout layout, int64_t height, int64_t width) {
-  if (layout == config::Layout::kNchw) return {config::tensor(dtype, {3, height, width}), layout};
-  return {config::tensor(dtype, {height, width, 3}), layout};
+config::Signature picture(config::DType dtype, config::Layout layout, int64_t height, int64_t width) {
+  if (layout == config::Layout::kNchw) return config::tensor(dtype, {3, height, width}, layout);
+  return config::tensor(dtype, {height, width, 3}, layout);
 }
 
 }  // namespace
