@@ -82,7 +82,7 @@ LIBRARIES = {
     "nlohmann/": ("config/document.cpp", "config/json.cpp", "tests/"),
     "curl/": ("daemon/store/http/",),
     "openssl/": ("daemon/store/s3/", "daemon/store/http/body_check.h"),
-    "expat.h": ("daemon/store/s3/",),
+    "expat.h": ("daemon/base/xml_reader.cpp",),
     "isa-l": ("daemon/base/crc32c.cpp", "daemon/store/unpack/gzip.cpp"),
     "zstd": ("daemon/store/unpack/zstd.cpp", "tests/", "bench/"),
     "nanobind/": ("client/python/",),

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/document.h"
-#include "daemon/store/s3/xml_reader.h"
+#include "daemon/base/xml_reader.h"
 
 namespace spdld::store::s3 {
 namespace {
@@ -38,7 +38,7 @@ std::string ErrorText::words() const { return message.empty() ? code : code + " 
 
 std::optional<ErrorText> read_error_text(std::string_view xml) {
   ErrorVisitor visitor;
-  if (!read_xml(xml, kErrorBytesMax, "the error of the store", visitor)) return std::nullopt;
+  if (!read_xml(xml, {"the error of the store", kErrorBytesMax}, visitor)) return std::nullopt;
   ErrorText text = visitor.take();
   if (text.code.empty()) return std::nullopt;
   text.code = config::printable(text.code, kErrorCodeBytesMax);

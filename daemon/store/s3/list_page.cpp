@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "daemon/base/utc_time.h"
+#include "daemon/base/xml_reader.h"
 #include "daemon/store/s3/encoding.h"
 #include "daemon/store/s3/error_text.h"
-#include "daemon/store/s3/xml_reader.h"
 
 namespace spdld::store::s3 {
 namespace {
@@ -169,7 +169,7 @@ Result<ListPage> read_list_page(std::string_view xml, const std::string& what) {
                                       " bytes, more than the limit of " + std::to_string(kListPageBytesMax) + "."};
   }
   PageVisitor visitor(xml.size(), what);
-  const Status status = read_xml(xml, kListPageBytesMax, what, visitor);
+  const Status status = read_xml(xml, {what, kListPageBytesMax, Trouble::kTransient}, visitor);
   if (status) return visitor.take();
   // A store may find out only after it has sent the status 200 that it can't answer.
   if (const auto text = read_error_text(xml))

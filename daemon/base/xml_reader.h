@@ -1,4 +1,4 @@
-// Reads the XML documents of S3, element by element; expat, which does it, stands behind this header. The text is not
+// Reads XML documents, element by element; expat, which does it, stands behind this header. The text is not
 // trusted: its size and depth are bounded, and document types with their entities are refused. One thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "daemon/base/result.h"
 
-namespace spdld::store::s3 {
+namespace spdld {
 
 // The steps of a reading. Names come without a prefix; texts come in pieces, as UTF-8, and all pieces together
 // are never longer than the document. The root has the depth 1. Views are valid during the call.
@@ -29,8 +29,13 @@ class XmlVisitor {
 
 constexpr int kXmlDepthMax = 16;
 
-// Reads the whole document. Errors begin with `what`: kLimit (longer than `bytes_max`, or too deep), kTransient (no
-// XML, or cut off), kMemory, or the visitor's refusal.
-Status read_xml(std::string_view xml, size_t bytes_max, const std::string& what, XmlVisitor& visitor);
+struct XmlKind {
+  std::string what;  // the document, in a sentence
+  size_t bytes_max = 0;
+  Trouble damage = Trouble::kContent;  // a document that is no XML, or is cut off, is such a trouble
+};
+// Reads the whole document. Errors begin with `what`: kLimit (longer than `bytes_max`, or too deep), `damage`, kMemory,
+// or the visitor's refusal.
+Status read_xml(std::string_view xml, const XmlKind& kind, XmlVisitor& visitor);
 
-}  // namespace spdld::store::s3
+}  // namespace spdld

@@ -1,4 +1,4 @@
-#include "daemon/store/s3/xml_reader.h"
+#include "daemon/base/xml_reader.h"
 
 #include <expat.h>
 
@@ -7,7 +7,7 @@
 #include <new>
 #include <type_traits>
 
-namespace spdld::store::s3 {
+namespace spdld {
 namespace {
 
 struct FreeParser {
@@ -62,7 +62,8 @@ void refuse_type(void* user, const XML_Char*, const XML_Char*, const XML_Char*, 
 
 }  // namespace
 
-Status read_xml(std::string_view xml, size_t bytes_max, const std::string& what, XmlVisitor& visitor) {
+Status read_xml(std::string_view xml, const XmlKind& kind, XmlVisitor& visitor) {
+  const auto& [what, bytes_max, damage] = kind;
   if (xml.size() > bytes_max || xml.size() > INT_MAX)
     return Error{Trouble::kLimit, what + " has " + std::to_string(xml.size()) + " bytes, more than the limit of " +
                                       std::to_string(bytes_max) + "."};
@@ -76,7 +77,7 @@ Status read_xml(std::string_view xml, size_t bytes_max, const std::string& what,
   XML_SetStartDoctypeDeclHandler(parser.get(), refuse_type);
   const bool is_read = XML_Parse(parser.get(), xml.data(), static_cast<int>(xml.size()), XML_TRUE) == XML_STATUS_OK;
   if (visitor.refusal()) return *visitor.refusal();
-  if (reading.has_type) return Error{Trouble::kTransient, what + " has a document type, which S3 never sends."};
+  if (reading.has_type) return Error{damage, what + " has a document type, which is not read."};
   if (reading.is_too_deep)
     return Error{Trouble::kLimit,
                  what + " has more than " + std::to_string(kXmlDepthMax) + " elements in one another."};
@@ -84,9 +85,8 @@ Status read_xml(std::string_view xml, size_t bytes_max, const std::string& what,
   if (reading.has_no_memory || (!is_read && code == XML_ERROR_NO_MEMORY))
     return Error{Trouble::kMemory, "there is no memory to read " + what + "."};
   if (is_read) return Done();
-  return Error{Trouble::kTransient, what + " is damaged in line " +
-                                        std::to_string(XML_GetCurrentLineNumber(parser.get())) + ": " +
-                                        XML_ErrorString(code) + "."};
+  return Error{damage, what + " is damaged in line " + std::to_string(XML_GetCurrentLineNumber(parser.get())) + ": " +
+                           XML_ErrorString(code) + "."};
 }
 
-}  // namespace spdld::store::s3
+}  // namespace spdld
