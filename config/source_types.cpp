@@ -9,6 +9,18 @@ namespace {
 
 using Type = ParameterType;
 
+Parameter keep_or_drop(std::string_view name, std::string_view help) {
+  return {.name = name,
+          .type = Type::kChoice,
+          .help = help,
+          .fallback = Value(std::string("keep")),
+          .choices = {"keep", "drop"}};
+}
+
+Parameter text(std::string_view name, std::string_view help, std::string_view fallback) {
+  return {.name = name, .type = Type::kText, .help = help, .fallback = Value(std::string(fallback))};
+}
+
 SourceType image_folder() {
   return {.name = "image-folder",
           .help = "A folder with a folder of pictures for each class; classes are numbered in their names' order.",
@@ -99,17 +111,68 @@ SourceType coco() {
                           "the folder of the pictures, such as \"../train2017\"; it begins at the folder of the file "
                           "of annotations, and may be a url or an absolute path",
                       .fallback = Value(std::string())},
-                     {.name = "crowd",
-                      .type = Type::kChoice,
-                      .help = "keep: annotations of crowds are kept; drop: they are left out",
-                      .fallback = Value(std::string("keep")),
-                      .choices = {"keep", "drop"}},
-                     {.name = "empty",
-                      .type = Type::kChoice,
-                      .help = "keep: pictures without annotations are kept; drop: they are left out",
-                      .fallback = Value(std::string("keep")),
-                      .choices = {"keep", "drop"}}},
+                     keep_or_drop("crowd", "keep: annotations of crowds are kept; drop: they are left out"),
+                     keep_or_drop("empty", "keep: pictures without annotations are kept; drop: they are left out")},
       .takes_patterns = true};
+}
+
+SourceType voc() {
+  return {
+      .name = "voc",
+      .help =
+          "A folder in the form of PASCAL VOC: JPEGImages, Annotations and ImageSets. A sample is a name of one "
+          "list of ImageSets, in the list's order. boxes (xyxy, as the files have them: the first pixel is 1), "
+          "labels, classes, difficult and truncated are lists with an element for each object. class_mask and "
+          "object_mask are the PNG files of SegmentationClass and SegmentationObject.",
+      .fields = {"image", "path", "class_mask", "object_mask", "boxes", "labels", "classes", "difficult", "truncated"},
+      .parameters = {text("set", "the list below ImageSets, without .txt: \"Segmentation/val\"", "Main/train"),
+                     columns("names", "the classes in the order of their labels; by default the 20 of PASCAL VOC"),
+                     keep_or_drop("difficult", "keep: objects that are difficult are kept; drop: they are left out"),
+                     text("ending", "how the pictures' names end, without the dot", "jpg")}};
+}
+
+constexpr std::string_view kPictureExtensions = "jpg,jpeg,png,bmp,tif,tiff,webp";
+
+SourceType yolo() {
+  return {
+      .name = "yolo",
+      .help =
+          "A folder in the form of YOLO's loaders: pictures, and for each a .txt file of labels under the same "
+          "name, with a class and a box or a polygon in each line. boxes (cxcywh), labels and segmentations are "
+          "lists with an element for each line. Their numbers are parts of the picture's width and height, for "
+          "boxes with relative = true. A picture without a file of labels shows nothing.",
+      .fields = {"image", "path", "boxes", "labels", "segmentations"},
+      .parameters = {text("images", "the folder of the pictures, below the uri", "images/train"),
+                     text("labels",
+                          "the folder of the labels, below the uri; by default as images, with the step \"labels\" "
+                          "in the place of \"images\"",
+                          ""),
+                     text("extensions", "which files are pictures: comma-separated, without dots", kPictureExtensions),
+                     columns("names", "the classes in the order of their numbers"),
+                     text("names_file", "a description below the uri that lists `names`, such as \"data.yaml\"", ""),
+                     keep_or_drop("empty", "keep: pictures that show nothing are kept; drop: they are left out")},
+      .check = [](const SourceSpec& spec, const Complain& complain) {
+        const auto has = [&](std::string_view name) {
+          return !std::get<std::string>(spec.parameters.find(name)->second).empty();
+        };
+        if (has("names") && has("names_file")) complain("names_file", "may not stand beside names");
+      }};
+}
+
+SourceType image_pairs() {
+  return {
+      .name = "image-pairs",
+      .help =
+          "Pictures and their masks, in two folders: files that belong together have the same path from their "
+          "folder on, but for the ending and the suffix. mask is for decode-mask.",
+      .fields = {"image", "path", "mask"},
+      .parameters = {text("images", "the folder of the pictures, below the uri", "images"),
+                     text("masks", "the folder of the masks, below the uri", "masks"),
+                     text("extensions", "which files are pictures: comma-separated, without dots", kPictureExtensions),
+                     text("mask_extensions", "which files are masks: comma-separated, without dots", "png"),
+                     text("image_suffix", "how the pictures' names end before the dot: \"_leftImg8bit\"", ""),
+                     text("mask_suffix", "how the masks' names end before the dot: \"_mask\"", ""),
+                     columns("names", "the classes in the order of the masks' values")}};
 }
 
 SourceType npy() {
@@ -206,8 +269,8 @@ SourceType parquet() {
 }  // namespace
 
 std::span<const SourceType> sources() {
-  static const std::array table = {image_folder(), webdataset(), manifest(), coco(),   npy(),
-                                   records(),      tfrecord(),   mds(),      parquet()};
+  static const std::array table = {image_folder(), webdataset(), manifest(), coco(),     voc(), yolo(),
+                                   image_pairs(),  npy(),        records(),  tfrecord(), mds(), parquet()};
   return table;
 }
 

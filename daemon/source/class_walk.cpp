@@ -6,6 +6,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/kept_records.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/trouble.h"
 
@@ -15,7 +16,37 @@ namespace {
 constexpr size_t kDepthMax = 64;              // folders inside one another, below the root
 constexpr uint64_t kFoldersMax = 1ull << 24;  // of one class
 
+// Writes what the next listing can take, if that is another than what this one took.
+void keep(KeptFile& file, const std::vector<ClassFiles>& files, size_t kept_before, KeptUse& use) {
+  std::vector<std::string_view> records;
+  bool more = false;
+  for (const ClassFiles& part : files) {
+    use.taken += part.taken.size();
+    use.read += part.read;
+    more = more || !part.records.empty();
+    records.insert(records.end(), part.taken.begin(), part.taken.end());
+    records.push_back(part.records);
+  }
+  keep_records(file, records, more, kept_before, use);
+}
+
 }  // namespace
+
+Walked walk_folders(const std::vector<std::string>& names, const WalkPlan& plan) {
+  KeptFile kept_file(plan.kept, plan.key);
+  const KeptFolders kept(kept_file.read());
+  std::atomic<uint64_t> found{0};
+  Walked walked{std::vector<ClassFiles>(names.size())};
+  const WalkSource source{plan.root,         plan.root_id, plan.endings, kept,
+                          kept_file.is_on(), plan.stop,    found,        plan.bounds};
+  run_parts(
+      names.size(), [&](uint64_t i) { walked.files[i] = ClassWalk(source).walk(names[i]); },
+      {"pictures", found, kept.pictures()}, plan.progress, plan.stop);
+  walked.found = found;
+  plan.use = {};
+  if (found != 0) keep(kept_file, walked.files, kept.size(), plan.use);
+  return walked;
+}
 
 ClassFiles ClassWalk::walk(const std::string& name) {
   pending_.push_back({name, {source_.root_id}});

@@ -1,10 +1,12 @@
-// Goes through one class of an image folder: its pictures, in order of their folder's path and then their name.
+// Goes through the classes of an image folder, or other folders below a root: their files, in order of their folder's
+// path and then their name.
 #pragma once
 
 #include <sys/stat.h>
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include "daemon/source/folder.h"
 #include "daemon/source/kept_folders.h"
+#include "daemon/source/listing.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/stamps.h"
 #include "daemon/store/object.h"
@@ -81,5 +84,24 @@ class ClassWalk {
   std::vector<Pending> pending_;
   ClassFiles files_;
 };
+
+// How several folders below a root are walked.
+struct WalkPlan {
+  const std::string& root;  // ends in '/'
+  FolderId root_id;
+  const Endings& endings;
+  const std::string& key;  // under which the names are kept
+  const Progress& progress;
+  const std::stop_token& stop;
+  const std::filesystem::path& kept;
+  KeptUse& use;          // set
+  const Bounds* bounds;  // nullptr: none
+};
+struct Walked {
+  std::vector<ClassFiles> files;  // by folder
+  uint64_t found = 0;             // pictures in all
+};
+// Walks each, several at once, and takes from the kept listing what is unchanged. Throws SetupError.
+Walked walk_folders(const std::vector<std::string>& names, const WalkPlan& plan);
 
 }  // namespace spdld::source

@@ -14,8 +14,6 @@
 #include "daemon/source/class_walk.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/folder.h"
-#include "daemon/source/kept_folders.h"
-#include "daemon/source/kept_records.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remarks.h"
@@ -186,20 +184,6 @@ std::vector<std::string> find_classes(const OpenFolder& open, const std::string&
   return classes;
 }
 
-// Writes what the next listing can take, if that is another than what this one took.
-void keep(KeptFile& file, const std::vector<ClassFiles>& files, size_t kept_before, KeptUse& use) {
-  std::vector<std::string_view> records;
-  bool more = false;
-  for (const ClassFiles& part : files) {
-    use.taken += part.taken.size();
-    use.read += part.read;
-    more = more || !part.records.empty();
-    records.insert(records.end(), part.taken.begin(), part.taken.end());
-    records.push_back(part.records);
-  }
-  keep_records(file, records, more, kept_before, use);
-}
-
 }  // namespace
 
 std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::string& extensions,
@@ -210,23 +194,16 @@ std::unique_ptr<Listing> open_image_folder(const std::string& root, const std::s
   const std::string base = root.ends_with('/') ? root : root + '/';
   const OpenFolder open = open_folder(base, bounds);
   std::vector<std::string> classes = find_classes(open, root, stop);
-  KeptFile kept_file(kept_folder, "image-folder\n" + endings.joined() + '\n' + base);
-  const KeptFolders kept(kept_file.read());
-
-  std::atomic<uint64_t> found{0};
-  std::vector<ClassFiles> files(classes.size());
-  const WalkSource source{base, folder_id(open.status), endings, kept, kept_file.is_on(), stop, found, bounds};
-  run_parts(
-      classes.size(), [&](uint64_t i) { files[i] = ClassWalk(source).walk(classes[i]); },
-      {"pictures", found, kept.pictures()}, progress, stop);
-  if (found == 0) {
+  const std::string key = "image-folder\n" + endings.joined() + '\n' + base;
+  Walked walked =
+      walk_folders(classes, {base, folder_id(open.status), endings, key, progress, stop, kept_folder, use, bounds});
+  if (walked.found == 0) {
     throw SetupError(Trouble::kUsage, "none of the " + std::to_string(classes.size()) + " class folders in " + root +
                                           " holds a file ending in " + endings.joined() + ".");
   }
-  keep(kept_file, files, kept.size(), use);
   Origin origin{base};
   origin.stamps.add({}, open.status);
-  return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), files);
+  return std::make_unique<ImageFolder>(std::move(origin), std::move(classes), walked.files);
 }
 
 std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, const std::string& extensions,
@@ -238,26 +215,12 @@ std::unique_ptr<Listing> open_remote_image_folder(const RemoteSource& source, co
   std::string prefix = found.object;
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
   const auto folder = std::make_shared<const RemoteFolder>(found.store, prefix, endings);
-  const std::string key = "remote-image-folder\n" + found.store->uri_of(prefix);
-  KeptFile file(source.samples_listing ? kept_folder : std::filesystem::path(), key);
-  RemotePages pages = RemotePages::of_payload(file.read());
-  if (folder->is_unchanged(pages, stop)) {
-    use.taken = pages.pages.size();
-    file.touch();
-  } else {
-    pages = folder->read(progress, stop);
-    use.read = pages.pages.size();
-    if (file.is_on()) use.trouble = file.write({pages.payload()});
-  }
-  RemoteListing listed = folder->sort_out(pages);
+  const std::filesystem::path kept = source.samples_listing ? kept_folder : std::filesystem::path();
+  RemoteListing listed =
+      list_remote("remote-image-folder\n" + found.store->uri_of(prefix), folder, {progress, stop, kept, use});
   Origin origin{prefix};
   origin.store = found.store;
-  origin.is_unchanged = [folder, digits = listed.digits, key, where = source.samples_listing ? kept_folder : ""] {
-    KeptFile kept(where, key);
-    const RemotePages before = RemotePages::of_payload(kept.read());
-    if (before.digits() == digits && folder->is_unchanged(before, {})) return true;
-    return folder->read({}, {}).digits() == digits;
-  };
+  origin.is_unchanged = std::move(listed.is_unchanged);
   return std::make_unique<ImageFolder>(std::move(origin), std::move(listed.classes), listed.files);
 }
 

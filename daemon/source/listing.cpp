@@ -119,9 +119,9 @@ int64_t SourceOpening::integer(std::string_view name, int64_t fallback) const {
 }
 double SourceOpening::number(std::string_view name, double fallback) const { return parameter(spec, name, fallback); }
 
-Indexing SourceOpening::indexing(const FileKind& kind, std::string key, std::string_view what) const {
+Indexing SourceOpening::indexing(const FileKind& kind, std::string key, std::string_view what, KeptUse* part) const {
   for (const std::string& uri : uris) key.append(1, '\n').append(uri);
-  return {kind, std::move(key), what, progress, stop, kept, use, places.bounds.get()};
+  return {kind, std::move(key), what, progress, stop, kept, part == nullptr ? use : *part, places.bounds.get()};
 }
 
 namespace {
@@ -135,14 +135,17 @@ bool is_remote_source(const config::SourceSpec& spec) {
 }
 
 using OpenFiles = std::unique_ptr<Listing> (*)(const SourceOpening&);
-constexpr std::array<std::pair<std::string_view, OpenFiles>, 8> kKinds = {{{"webdataset", &open_webdataset},
-                                                                           {"manifest", &open_manifest},
-                                                                           {"coco", &open_coco},
-                                                                           {"npy", &open_npy},
-                                                                           {"records", &open_records},
-                                                                           {"tfrecord", &open_tfrecord},
-                                                                           {"mds", &open_mds},
-                                                                           {"parquet", &open_parquet}}};
+constexpr std::array<std::pair<std::string_view, OpenFiles>, 11> kKinds = {{{"webdataset", &open_webdataset},
+                                                                            {"manifest", &open_manifest},
+                                                                            {"coco", &open_coco},
+                                                                            {"voc", &open_voc},
+                                                                            {"yolo", &open_yolo},
+                                                                            {"image-pairs", &open_image_pairs},
+                                                                            {"npy", &open_npy},
+                                                                            {"records", &open_records},
+                                                                            {"tfrecord", &open_tfrecord},
+                                                                            {"mds", &open_mds},
+                                                                            {"parquet", &open_parquet}}};
 
 std::unique_ptr<Listing> open_any(const config::SourceSpec& spec, const Progress& progress, const std::stop_token& stop,
                                   const std::filesystem::path& kept, KeptUse& used, const Places& places,

@@ -160,6 +160,12 @@ struct KeptUse {
   uint64_t taken = 0;   // folders (archives) taken from the kept listing, unchanged
   uint64_t read = 0;    // folders (archives) that were read
   std::string trouble;  // why this listing could not be kept; empty where it was, or need not be
+
+  void add(const KeptUse& part) {  // of a listing that has several
+    taken += part.taken;
+    read += part.read;
+    if (trouble.empty()) trouble = part.trouble;
+  }
 };
 
 // Where a data set may lie.

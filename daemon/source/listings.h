@@ -44,12 +44,15 @@ struct SourceOpening {
   std::string text(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback) const;
   double number(std::string_view name, double fallback) const;
-  // `key`: the type, and what else an index depends on beside the uris.
-  Indexing indexing(const FileKind& kind, std::string key, std::string_view what) const;
+  // `key`: the type, and what else an index depends on beside the uris. `part`: a use of its own, in place of `use`.
+  Indexing indexing(const FileKind& kind, std::string key, std::string_view what, KeptUse* part = nullptr) const;
 };
 std::unique_ptr<Listing> open_webdataset(const SourceOpening& opening);
 std::unique_ptr<Listing> open_manifest(const SourceOpening& opening);
 std::unique_ptr<Listing> open_coco(const SourceOpening& opening);
+std::unique_ptr<Listing> open_voc(const SourceOpening& opening);
+std::unique_ptr<Listing> open_yolo(const SourceOpening& opening);
+std::unique_ptr<Listing> open_image_pairs(const SourceOpening& opening);
 std::unique_ptr<Listing> open_npy(const SourceOpening& opening);
 std::unique_ptr<Listing> open_records(const SourceOpening& opening);
 std::unique_ptr<Listing> open_tfrecord(const SourceOpening& opening);

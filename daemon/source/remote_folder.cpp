@@ -98,6 +98,7 @@ RemotePages RemotePages::of_payload(std::string_view payload) {
 }
 
 std::vector<std::string> RemoteFolder::prefixes(const std::stop_token& stop) const {
+  if (!choice_.folder.empty()) return {prefix_ + choice_.folder + '/'};
   std::vector<std::string> prefixes;
   for_each_page(*store_, prefix_, true, stop, [&](const store::List& page) {
     for (const std::string& folder : page.folders)
@@ -139,6 +140,7 @@ RemotePages RemoteFolder::read(const Progress& progress, const std::stop_token& 
 }
 
 bool RemoteFolder::has_same_folders(const RemotePages& pages, const std::stop_token& stop) const {
+  if (!choice_.folder.empty()) return true;
   std::set<std::string, std::less<>> known;
   const auto add = [&](std::string_view name) {
     const size_t slash = name.find('/', prefix_.size());
@@ -236,7 +238,7 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
       const auto picture = picture_path(relative, endings_);
       if (!picture) continue;
       if (entry.identity.size == 0) {
-        if (empty++ == 0) first_empty = relative;
+        if (!choice_.may_be_empty && empty++ == 0) first_empty = relative;
         continue;
       }
       if (folder == nullptr || path != picture->folder) {
@@ -253,8 +255,9 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
   RemoteListing listing;
   listing.digits = pages.digits();
   if (pictures == 0)
-    throw SetupError(Trouble::kUsage, "no object below " + store_->uri_of(prefix_) + " has a name that ends in " +
-                                          endings_.joined() + " and lies in the folder of a class.");
+    throw SetupError(Trouble::kUsage, "no object below " + store_->uri_of(prefix_ + choice_.folder) +
+                                          " has a name that ends in " + endings_.joined() +
+                                          (choice_.folder.empty() ? " and lies in the folder of a class." : "."));
   for (auto& [name, folders] : classes) {
     ClassFiles files;
     for (auto& [folder_path, one] : folders) {
@@ -270,6 +273,29 @@ RemoteListing RemoteFolder::sort_out(const RemotePages& pages) const {
     listing.files.push_back(std::move(files));
   }
   return listing;
+}
+
+RemoteListing list_remote(const std::string& key, const std::shared_ptr<const RemoteFolder>& folder,
+                          const RemoteOpening& opening) {
+  KeptFile file(opening.kept, key);
+  RemotePages pages = RemotePages::of_payload(file.read());
+  opening.use = {};
+  if (folder->is_unchanged(pages, opening.stop)) {
+    opening.use.taken = pages.pages.size();
+    file.touch();
+  } else {
+    pages = folder->read(opening.progress, opening.stop);
+    opening.use.read = pages.pages.size();
+    if (file.is_on()) opening.use.trouble = file.write({pages.payload()});
+  }
+  RemoteListing listed = folder->sort_out(pages);
+  listed.is_unchanged = [folder, digits = listed.digits, key, where = opening.kept] {
+    KeptFile kept(where, key);
+    const RemotePages before = RemotePages::of_payload(kept.read());
+    if (before.digits() == digits && folder->is_unchanged(before, {})) return true;
+    return folder->read({}, {}).digits() == digits;
+  };
+  return listed;
 }
 
 }  // namespace spdld::source

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -39,13 +41,24 @@ struct RemoteListing {
   std::vector<std::string> classes;  // in order
   std::vector<ClassFiles> files;     // by class
   std::string digits;                // as RemotePages::digits()
+  // Asks the store whether the same objects are there; set by list_remote().
+  std::function<bool()> is_unchanged = {};
+};
+
+// The part of the objects below the prefix that is listed.
+struct RemoteChoice {
+  // The one folder that is listed, as if it were a class; empty: each folder directly below the prefix is a class.
+  std::string folder = {};
+  // An object without a byte is passed over in silence. Otherwise it is a sample that is lost.
+  bool may_be_empty = false;
 };
 
 class RemoteFolder {
  public:
   // `prefix`: of all objects; ends in '/', or is empty.
-  RemoteFolder(std::shared_ptr<store::Store> store, std::string prefix, const Endings& endings)
-      : store_(std::move(store)), prefix_(std::move(prefix)), endings_(endings) {}
+  RemoteFolder(std::shared_ptr<store::Store> store, std::string prefix, const Endings& endings,
+               RemoteChoice choice = {})
+      : store_(std::move(store)), prefix_(std::move(prefix)), endings_(endings), choice_(std::move(choice)) {}
 
   // Asks for all pages, of several classes at once. Throws SetupError.
   RemotePages read(const Progress& progress, const std::stop_token& stop) const;
@@ -68,6 +81,18 @@ class RemoteFolder {
   const std::shared_ptr<store::Store> store_;
   const std::string prefix_;
   const Endings endings_;
+  const RemoteChoice choice_;
 };
+
+struct RemoteOpening {
+  const Progress& progress;
+  const std::stop_token& stop;
+  const std::filesystem::path& kept;  // empty: all is asked for anew
+  KeptUse& use;                       // set
+};
+// Takes the pages that are kept under `key` where a look at some of them says that all are as they were, and else reads
+// and keeps them. Throws SetupError.
+RemoteListing list_remote(const std::string& key, const std::shared_ptr<const RemoteFolder>& folder,
+                          const RemoteOpening& opening);
 
 }  // namespace spdld::source

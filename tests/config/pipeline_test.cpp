@@ -81,7 +81,9 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {13, "size = 8\nstd = 0", {14, "batch.std", "but in { op = \"normalize\" }; known"}},
       {4,
        "type = \"webdataset\"\nextensions = \"jpg\"",
-       {5, "source.extensions", "but in [source] with type = \"image-folder\"; known"}},
+       {5, "source.extensions",
+        "but in [source] with type = \"image-folder\", in [source] with type = \"yolo\" or in [source] with type = "
+        "\"image-pairs\"; known"}},
       {2, "cpu_budget = 2", {2, "cpu_budget", "but in [limits] of the daemon's file; known"}},
       {2, "seed = 1979-05-27", {2, "seed", "not a date or time"}},
       {2, "sede = 1", {2, "sede", "did you mean \"seed\"?"}},

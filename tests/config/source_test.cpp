@@ -99,7 +99,8 @@ TEST_CASE("a webdataset is streamed where it says so, with a bound", "[config]")
 TEST_CASE("a source's type and keys are checked", "[config]") {
   expect_complaints(load_with_line(4, "type = \"image-foldr\""),
                     {{4, "source.type",
-                      "\"image-folder\", \"webdataset\", \"manifest\", \"coco\", \"npy\", \"records\", \"tfrecord\", "
+                      "\"image-folder\", \"webdataset\", \"manifest\", \"coco\", \"voc\", \"yolo\", \"image-pairs\", "
+                      "\"npy\", \"records\", \"tfrecord\", "
                       "\"mds\", \"parquet\", "
                       "not \"image-foldr\" (did you mean \"image-folder\"?)"}});
   expect_complaints(load_with_line(4, "type = 3"), {{4, "source.type", "must be a text, not 3"}});

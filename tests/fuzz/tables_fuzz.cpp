@@ -14,6 +14,9 @@
 #include "daemon/base/base64.h"
 #include "daemon/base/npy.h"
 #include "daemon/base/result.h"
+#include "daemon/source/annotations/list_text.h"
+#include "daemon/source/annotations/voc_annotation.h"
+#include "daemon/source/annotations/yolo_labels.h"
 #include "daemon/source/tables/coco_index.h"
 #include "daemon/source/tables/csv.h"
 #include "daemon/source/tables/example.h"
@@ -196,12 +199,42 @@ void read_coco(Bytes bytes) {
   }
 }
 
+// Boxes do not end before they begin, and names are texts that JSON can hold.
+void read_voc_file(Bytes bytes) {
+  const Result<VocAnnotation> annotation = read_voc(text_of(bytes), "fuzz");
+  if (!annotation) return;
+  for (const VocObject& object : annotation->objects) {
+    require(object.box[0] <= object.box[2] && object.box[1] <= object.box[3]);
+    ListText list;
+    append_text(list.next(), object.name);
+    for (const double corner : object.box) append_number(list.next(), corner);
+    require(for_each_element_of(list.finish(), [](const JsonValue&) { return true; }));
+  }
+}
+
+// Labels have names, and boxes lie around their polygons.
+void read_yolo_file(Bytes bytes) {
+  const YoloLabels labels = read_yolo(text_of(bytes), 3);
+  for (const YoloObject& object : labels.objects) {
+    require(object.label < 3 && object.box[2] >= 0 && object.box[3] >= 0 && object.polygon.size() % 2 == 0);
+    for (size_t i = 0; i < object.polygon.size(); ++i) {
+      const double centre = object.box[i % 2], half = object.box[2 + i % 2] / 2;
+      require(object.polygon[i] >= centre - half - 1e-9 && object.polygon[i] <= centre + half + 1e-9);
+    }
+  }
+  try {
+    for (const std::string& name : read_yolo_names(text_of(bytes), "fuzz"))
+      require(!name.empty() && name.find('\n') == std::string::npos);
+  } catch (const SetupError&) {  // a sentence is an answer
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const Bytes bytes(data + 1, size - 1);
-  switch (data[0] % 10) {
+  switch (data[0] % 12) {
     case 0:
       read_manifest(bytes, ManifestFormat::kCsv);
       break;
@@ -229,8 +262,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 8:
       read_names(bytes);
       break;
-    default:
+    case 9:
       read_coco(bytes);
+      break;
+    case 10:
+      read_voc_file(bytes);
+      break;
+    default:
+      read_yolo_file(bytes);
   }
   return 0;
 }

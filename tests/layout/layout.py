@@ -19,6 +19,7 @@ ROOMS = {
     "daemon/source": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/store/unpack"),
     # Tables: rows of text, of records, of arrays.
     "daemon/source/tables": (*LOWEST, "daemon/base", "daemon/store", "daemon/source"),
+    "daemon/source/annotations": (*LOWEST, "daemon/base", "daemon/store", "daemon/source", "daemon/source/tables"),
     "daemon/source/parquet": (*LOWEST, "daemon/base", "daemon/store", "daemon/store/streams", "daemon/source", "daemon/source/tables"),
     **{f"daemon/media/{medium}": (*LOWEST, "daemon/base", "daemon/media") for medium in ("bytes", "array")},
     # A view's boxes and their classes are lists of numbers, as operations on text read them.

@@ -22,6 +22,7 @@ class TableCorpus:
         m/files.csv       paths, labels and weights            m/inside.jsonl    pictures in base64, labels
         n/{0,1}.npy       (rows / 2, 3, 4) int16               raw.bin           16 bytes of a header, records of 24 bytes
         r/{a,b}.tfrecord  image, label                         mds/              image, label, in two shards
+        coco/, voc/, data.yaml with pictures/ and labels/      annotations
     """
 
     def __init__(self, folder, seed=3):
@@ -69,6 +70,16 @@ class TableCorpus:
                             for number, label in enumerate(self.labels) for box in range(label)],
             "categories": [{"id": 3 * number, "name": f"category {number}"} for number in range(5)]}).encode())
 
+        self.write("voc/ImageSets/Main/train.txt", "".join(f"{number}\n" for number in range(len(self.names))).encode())
+        self.write("data.yaml", "names:\n".encode() + b"".join(b"- category %d\n" % number for number in range(5)))
+        for number, (name, label, picture) in enumerate(zip(self.names, self.labels, self.pictures)):
+            objects = "".join(f"<object><name>category {box}</name><bndbox><xmin>{box}</xmin><ymin>1</ymin><xmax>{box + 8}</xmax>"
+                              "<ymax>10</ymax></bndbox></object>" for box in range(label))
+            self.write(f"voc/JPEGImages/{number}.jpg", picture)
+            self.write(f"voc/Annotations/{number}.xml", f"<annotation>{objects}</annotation>".encode())
+            stem = name.rpartition(".")[0]
+            self.write(f"labels/{stem}.txt", "".join(f"{box} 0.5 0.5 0.25 0.{box}\n" for box in range(label)).encode())
+
     def write_csv(self, name, columns, rows):
         text = io.StringIO()
         csv.writer(text).writerows([columns, *rows])
@@ -87,17 +98,20 @@ class TableCorpus:
 
 
 def table_spec(kind, uri, name="table", batch=4, epochs=1, order=None, **changes):
-    """A pipeline over a table of the corpus. `kind`: files, inside, npy, records, tfrecord, mds or coco."""
+    """A pipeline over a table of the corpus. `kind`: files, inside, npy, records, tfrecord, mds, coco, voc or yolo."""
     picture = {"name": "image", "ops": [{"op": "decode-image"}, {"op": "resize", "size": [16, 16]}]}
     number = {"name": "label", "from": "label", "ops": [{"op": "parse-int"}]}
     values = {"name": "label", "from": "label", "ops": [{"op": "raw-int", "dtype": "int64"}]}
+    lists = [{"name": "boxes", "from": "boxes", "ops": [{"op": "parse-list", "dtype": "float32", "width": 4}], "pad": "longest", "length_max": 9},
+             {"name": "labels", "from": "labels", "ops": [{"op": "parse-list", "dtype": "int64"}], "pad": "longest", "length_max": 9}]
     source, output = {
         "files": ({"type": "manifest", "files": "file"}, [{**picture, "from": "file"}, number]),
         "inside": ({"type": "manifest", "base64": "image"}, [{**picture, "from": "image"}, number]),
         "coco": ({"type": "coco", "images": ".."}, [
-            {**picture, "from": "image"},
-            {"name": "boxes", "from": "boxes", "ops": [{"op": "parse-list", "dtype": "float32", "width": 4}], "pad": "longest", "length_max": 9},
-            {"name": "labels", "from": "labels", "ops": [{"op": "parse-list", "dtype": "int64"}], "pad": "longest", "length_max": 9}]),
+            {**picture, "from": "image"}, *lists]),
+        "voc": ({"type": "voc", "names": [f"category {number}" for number in range(5)]}, [{**picture, "from": "image"}, *lists]),
+        "yolo": ({"type": "yolo", "images": "pictures", "labels": "labels/pictures", "names_file": "data.yaml"}, [
+            {**picture, "from": "image"}, *lists]),
         "npy": ({"type": "npy"}, [{"name": "array", "from": "array", "ops": [{"op": "raw", "dtype": "int16", "shape": [3, 4]}]}]),
         "records": ({"type": "records", "record_bytes": 24, "header_bytes": 16},
                     [{"name": "record", "from": "record", "ops": [{"op": "raw", "dtype": "uint8", "shape": [24]}]}]),
@@ -110,5 +124,6 @@ def table_spec(kind, uri, name="table", batch=4, epochs=1, order=None, **changes
 
 # Where the tables of each kind lie: in a folder or bucket, and on a web server, which has no lists.
 PLACES = {"files": "m/files.csv", "inside": "m/inside.jsonl", "npy": "n", "records": "raw.bin", "tfrecord": "r", "mds": "mds",
-          "coco": "coco/instances.json"}
+          "coco": "coco/instances.json", "voc": "voc", "yolo": ""}
 WEB_PLACES = {**PLACES, "npy": "n/{0,1}.npy", "tfrecord": "r/{a,b}.tfrecord"}
+del WEB_PLACES["yolo"]  # its pictures are those that a list names

@@ -4,6 +4,7 @@ import collections
 import threading
 import time
 
+import numpy as np
 import remote_case  # first: it makes the folders of the others known
 from remote_case import StoreCase, content, store_table, until
 
@@ -36,7 +37,8 @@ class TableCase(StoreCase):
 
     def uris(self, kind):
         local = self.corpus.folder / PLACES[kind]
-        return [f"file://{local}", f"s3://data/deep/set/{PLACES[kind]}", f"{self.web.tls_endpoint}/{WEB_PLACES[kind]}"]
+        uris = [f"file://{local}", f"s3://data/deep/set/{PLACES[kind]}"]
+        return uris + [f"{self.web.tls_endpoint}/{WEB_PLACES[kind]}"] if kind in WEB_PLACES else uris
 
     def fresh(self, name):
         folder = self.folder / f"{self.id().rpartition('.')[2]}-{name}"
@@ -95,7 +97,7 @@ class Tables(TableCase):
 
     def test_a_state_of_a_local_table_goes_on_in_a_store(self):
         daemon = self.daemon(self.all_stores())
-        for kind in ("inside", "mds", "npy", "coco"):
+        for kind in ("inside", "mds", "npy", "coco", "voc", "yolo"):
             uris = self.uris(kind)
             with self.subTest(kind=kind):
                 loader = self.attach(daemon, table_spec(kind, uris[0]), group=f"{kind} first")
@@ -109,15 +111,24 @@ class Tables(TableCase):
 
     def test_annotations_reach_the_trainer(self):
         daemon = self.daemon(self.all_stores())
+        by_path = [label for _, label in sorted(zip(self.corpus.names, self.corpus.labels))]
+        for kind, counts, box_of in (("coco", self.corpus.labels, lambda box: [box, 1, 8, 9]),
+                                     ("voc", self.corpus.labels, lambda box: [box, 1, box + 8, 10]),
+                                     ("yolo", by_path, lambda box: [0.5, 0.5, 0.25, float(np.float32(box / 10))])):
+            for uri in self.uris(kind):
+                with self.subTest(uri=uri):
+                    self.check_annotations(daemon, kind, uri, counts, box_of)
+
+    def check_annotations(self, daemon, kind, uri, counts, box_of):
+        """Each picture has so many boxes, of the classes from 0 on."""
         present = {"name": "present", "from": "labels", "ops": [{"op": "multi-hot", "classes": 5}]}
-        for uri in self.uris("coco"):
-            spec = table_spec("coco", uri, order={"shuffle": False}, batch=1)
-            with self.subTest(uri=uri), self.attach(daemon, {**spec, "output": [*spec["output"], present]}, group=uri) as loader:
-                self.assertEqual(loader.info.classes, [f"category {number}" for number in range(5)])
-                for count, batch in zip(self.corpus.labels, loader, strict=True):
-                    self.assertEqual(batch["boxes"].tolist(), [[[box, 1, 8, 9] for box in range(count)]])
-                    self.assertEqual(batch["labels"].tolist(), [list(range(count))])
-                    self.assertEqual(batch["present"].tolist(), [[1] * count + [0] * (5 - count)])
+        spec = table_spec(kind, uri, order={"shuffle": False}, batch=1)
+        with self.attach(daemon, {**spec, "output": [*spec["output"], present]}, group=f"{kind} {uri}") as loader:
+            self.assertEqual(loader.info.classes, [f"category {number}" for number in range(5)])
+            for count, batch in zip(counts, loader, strict=True):
+                self.assertEqual(batch["boxes"].tolist(), [list(map(box_of, range(count)))])
+                self.assertEqual(batch["labels"].tolist(), [list(range(count))])
+                self.assertEqual(batch["present"].tolist(), [[1] * count + [0] * (5 - count)])
 
     def test_a_table_that_is_replaced_while_it_is_read_is_bad_content(self):
         daemon = self.daemon(self.all_stores())

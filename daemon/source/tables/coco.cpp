@@ -11,9 +11,9 @@
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/listings.h"
 #include "daemon/source/tables/coco_index.h"
+#include "daemon/source/tables/held_column.h"
 #include "daemon/source/tables/named_files.h"
 #include "daemon/source/tables/table_listing.h"
-#include "daemon/store/packing.h"
 
 namespace spdld::source {
 namespace {
@@ -23,20 +23,6 @@ constexpr FileKind kCocoFiles = {.noun = "file of annotations",
                                  .endings = "",
                                  .advice = "",
                                  .meant = "a file of annotations"};
-
-// A column of texts that is held in memory, by row.
-class HeldColumn final : public store::Packing {
- public:
-  explicit HeldColumn(TextColumn texts) : texts_(std::move(texts)) {}
-  Result<Piece> find(std::span<const uint8_t>, uint32_t row) const override {
-    const std::string_view text = texts_[row];
-    return Piece{{reinterpret_cast<const uint8_t*>(text.data()), text.size()}, text.size()};
-  }
-  uint64_t memory_bytes() const { return texts_.memory_bytes(); }
-
- private:
-  const TextColumn texts_;
-};
 
 class Coco final : public TableListing {
  public:

@@ -10,8 +10,8 @@
 #include "config/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/listings.h"
-#include "daemon/source/tables/block_reader.h"
 #include "daemon/source/tables/indexed_rows.h"
+#include "daemon/source/tables/whole_texts.h"
 
 namespace spdld::source {
 namespace {
@@ -31,24 +31,10 @@ std::string shard_name(const std::string& index, const std::string& basename) {
          (config::is_remote(index) ? config::written_in_uri(index, basename) : basename);
 }
 
-// The texts of the indexes, which are kept as they are.
 std::vector<std::string> read_index_texts(DataFiles& indexes, const SourceOpening& opening) {
-  const auto read = [&](store::View& view, const DataFile& file, std::atomic<uint64_t>& done) {
-    if (file.bytes > kMdsIndexBytesMax)
-      throw SetupError(Trouble::kLimit,
-                       file.name + " has more than the limit of " + std::to_string(kMdsIndexBytesMax) + " bytes.");
-    BlockReader reader(view, done, opening.stop);
-    reader.have(kMdsIndexBytesMax);
-    return std::string(reader.text());
-  };
   KeptUse unused;  // the listing's use counts shards
-  Indexing indexing = opening.indexing(kIndexes, "mds indexes", "bytes of indexes");
-  return index_files<std::string>(
-      indexes,
-      {indexing.kind, indexing.key, indexing.what, indexing.progress, indexing.stop, indexing.kept, unused,
-       indexing.bounds},
-      {read, [](const std::string& text) { return text; },
-       [](std::string_view bytes, const DataFile&) { return std::optional(std::string(bytes)); }});
+  return whole_texts(indexes, opening.indexing(kIndexes, "mds indexes", "bytes of indexes", &unused),
+                     kMdsIndexBytesMax);
 }
 
 // The shards of all indexes, in order.

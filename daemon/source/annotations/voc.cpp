@@ -1,0 +1,172 @@
+// A data set in the form of PASCAL VOC: JPEGImages/NAME.jpg, Annotations/NAME.xml, SegmentationClass/NAME.png and
+// SegmentationObject/NAME.png, and lists of names in ImageSets. A sample is a name of one list, in the list's order, as
+// in torchvision.datasets.VOCDetection.
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "config/document.h"
+#include "config/parameter.h"
+#include "daemon/base/result.h"
+#include "daemon/source/annotations/annotated_pictures.h"
+#include "daemon/source/annotations/list_text.h"
+#include "daemon/source/annotations/voc_annotation.h"
+#include "daemon/source/fingerprint.h"
+#include "daemon/source/tables/whole_texts.h"
+
+namespace spdld::source {
+namespace {
+
+constexpr uint64_t kSetBytesMax = 256 << 20;
+constexpr FileKind kSets = {
+    .noun = "list", .nouns = "lists", .endings = "", .advice = "", .meant = "a list of ImageSets, as `set` names it"};
+constexpr FileKind kAnnotations = {.noun = "file of annotations",
+                                   .nouns = "files of annotations",
+                                   .endings = "",
+                                   .advice = "",
+                                   .meant = "a file of annotations"};
+
+// In the order of their names, as the challenge numbers them.
+const std::vector<std::string>& voc_classes() {
+  static const std::vector<std::string> kClasses = {
+      "aeroplane",   "bicycle", "bird",  "boat",      "bottle", "bus",         "car",   "cat",  "chair", "cow",
+      "diningtable", "dog",     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"};
+  return kClasses;
+}
+
+// The first word of each line; a second one says in VOC's own lists whether the picture shows a class.
+std::vector<std::string> names_of(std::string_view text, const std::string& path, Remarks& remarks) {
+  std::vector<std::string> names;
+  std::unordered_set<std::string> seen;
+  for (uint64_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n')), words = without_blanks(line);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (words.empty()) continue;
+    std::string name(words.substr(0, words.find_first_of(" \t")));
+    const auto lose = [&](const std::string& fault) {
+      remarks.add_missing(path + ", line " + std::to_string(number) + ": " + fault + '.');
+    };
+    if (name.find('\0') != std::string::npos || !path_fault(name).empty())
+      lose("\"" + config::printable(name) + "\" is no name of a picture");
+    else if (!seen.insert(name).second)
+      lose("the name " + config::printable(name) + " stands there for the second time");
+    else
+      names.push_back(std::move(name));
+  }
+  return names;
+}
+
+class VocReader {
+ public:
+  explicit VocReader(const SourceOpening& opening)
+      : opening_(opening), root_(data_root(opening)), drops_difficult_(opening.text("difficult") == "drop") {
+    classes_ = config::names_in(opening.text("names"));
+    has_own_classes_ = !classes_.empty();
+    if (!has_own_classes_) classes_ = voc_classes();
+    for (size_t i = 0; i < classes_.size(); ++i) labels_.emplace(classes_[i], i);
+  }
+
+  std::unique_ptr<Listing> list() {
+    const std::vector<std::string> names = read_set();
+    std::vector<std::string> files;
+    for (const std::string& name : names) files.push_back(root_.name_of("Annotations/" + name + ".xml"));
+    DataFiles annotations = name_data_files(files, kAnnotations, opening_.places, opening_.stop);
+    const std::vector<std::string> texts = whole_texts(
+        annotations, opening_.indexing(kAnnotations, "voc\n" + opening_.text("set"), "bytes of annotations"),
+        kVocBytesMax);
+    for (size_t i = 0; i < names.size(); ++i) add_picture(names[i], texts[i], files[i], annotations.files[i]);
+    if (count_ == 0) throw SetupError(Trouble::kUsage, set_.files.front().name + " names no picture that can be read.");
+    return finish(std::move(annotations.is_unchanged));
+  }
+
+ private:
+  enum List : uint8_t { kBoxes, kLabels, kClassNames, kDifficult, kTruncated, kLists };
+  enum File : uint8_t { kImage, kClassMask, kObjectMask, kFiles };
+
+  std::vector<std::string> read_set() {
+    const std::string set = opening_.text("set");
+    if (const std::string fault = path_fault(set); !fault.empty())
+      throw SetupError(Trouble::kUsage, "source.set " + fault + '.');
+    set_ = name_data_files({root_.name_of("ImageSets/" + set + ".txt")}, kSets, opening_.places, opening_.stop);
+    KeptUse unused;  // the listing's use counts files of annotations
+    const std::vector<std::string> texts =
+        whole_texts(set_, opening_.indexing(kSets, "voc set\n" + set, "bytes of lists", &unused), kSetBytesMax);
+    const std::string& path = set_.files.front().name;
+    std::vector<std::string> names = names_of(texts.front(), path, parts_.remarks);
+    if (names.empty()) throw SetupError(Trouble::kUsage, path + " names no picture.");
+    return names;
+  }
+
+  void add_picture(const std::string& name, std::string_view xml, const std::string& path, DataFile& file) {
+    const Result<VocAnnotation> annotation = read_voc(xml, path);
+    if (!annotation) return parts_.remarks.add_missing(annotation.error().message);
+    for (const std::string& fault : annotation->faults) lose(path, fault);
+    std::array<ListText, kLists> lists;
+    for (const VocObject& object : annotation->objects) {
+      const auto label = labels_.find(object.name);
+      if (label == labels_.end())
+        lose(path, "the object \"" + config::printable(object.name) + "\" has none of the classes" +
+                       (has_own_classes_ ? " that `names` lists" : " of PASCAL VOC: list yours in `names`"));
+      else if (!drops_difficult_ || !object.is_difficult)
+        add_object(object, label->second, lists);
+    }
+    for (size_t i = 0; i < kLists; ++i) lists_[i].add(lists[i].finish());
+    files_[kImage].add("JPEGImages/" + name + '.' + opening_.text("ending"));
+    files_[kClassMask].add("SegmentationClass/" + name + ".png");
+    files_[kObjectMask].add("SegmentationObject/" + name + ".png");
+    parts_.annotation_of.push_back(count_++);
+    parts_.annotations.push_back(std::move(file));
+  }
+
+  static void add_object(const VocObject& object, size_t label, std::array<ListText, kLists>& lists) {
+    std::string box = "[";
+    for (const double corner : object.box) append_number(box.size() > 1 ? box += ',' : box, corner);
+    lists[kBoxes].add(box += ']');
+    lists[kLabels].add(std::to_string(label));
+    append_text(lists[kClassNames].next(), object.name);
+    lists[kDifficult].add(object.is_difficult ? "1" : "0");
+    lists[kTruncated].add(object.is_truncated ? "1" : "0");
+  }
+
+  std::unique_ptr<Listing> finish(std::function<bool()> are_unchanged) {
+    Fingerprint fingerprint;
+    for (const std::string_view text : {std::string_view("voc"), std::string_view(files_[kImage].texts())})
+      fingerprint.add_text(text);
+    for (const TextColumn& list : lists_) fingerprint.add_text(list.texts());
+    parts_.fingerprint = fingerprint.digits();
+    parts_.root = root_;
+    constexpr std::array<const char*, kFiles> kFileFields = {"image", "class_mask", "object_mask"};
+    constexpr std::array<const char*, kLists> kListFields = {"boxes", "labels", "classes", "difficult", "truncated"};
+    for (size_t i = 0; i < kFiles; ++i) parts_.files.push_back({kFileFields[i], std::move(files_[i])});
+    for (size_t i = 0; i < kLists; ++i) parts_.lists.push_back({kListFields[i], std::move(lists_[i])});
+    parts_.classes = std::move(classes_);
+    parts_.is_unchanged = [is_set = std::move(set_.is_unchanged), are = std::move(are_unchanged)] {
+      return is_set() && are();
+    };
+    return list_annotated(std::move(parts_));
+  }
+
+  void lose(const std::string& path, const std::string& fault) {
+    parts_.remarks.add_missing(path + ": " + fault + '.');
+  }
+
+  const SourceOpening& opening_;
+  const DataRoot root_;
+  const bool drops_difficult_;
+  std::vector<std::string> classes_;
+  bool has_own_classes_ = false;
+  std::unordered_map<std::string, size_t> labels_;  // by class
+  DataFiles set_;
+  AnnotatedParts parts_;
+  std::array<TextColumn, kFiles> files_;
+  std::array<TextColumn, kLists> lists_;
+  uint32_t count_ = 0;  // of the rows
+};
+
+}  // namespace
+
+std::unique_ptr<Listing> open_voc(const SourceOpening& opening) { return VocReader(opening).list(); }
+
+}  // namespace spdld::source
