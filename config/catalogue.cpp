@@ -26,7 +26,8 @@ Json parameters_json(const std::vector<Parameter>& parameters) {
       entry["max"] = parameter.max;
       entry["above_min"] = parameter.above_min;
     }
-    if (parameter.type == ParameterType::kNumbers) entry["count"] = {parameter.count_min, parameter.count_max};
+    if (parameter.type == ParameterType::kNumbers || parameter.type == ParameterType::kOperations)
+      entry["count"] = {parameter.count_min, parameter.count_max};
     if (!parameter.choices.empty()) entry["choices"] = parameter.choices;
     list.push_back(std::move(entry));
   }

@@ -94,6 +94,7 @@ Value stand_in(const Parameter& parameter) {
     case Type::kText:
     case Type::kTexts:
     case Type::kNames:
+    case Type::kOperations:
       return std::string();
   }
   return false;
@@ -179,9 +180,10 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
       return static_cast<int64_t>(*bytes);
     }
     case Type::kTexts:
+    case Type::kOperations:
       break;
   }
-  throw std::logic_error("a list of texts is no Value");
+  throw std::logic_error("a list of " + std::string(type_name(parameter.type)) + " is no Value");
 }
 
 // The value itself where it is short and says more than its kind.
@@ -365,7 +367,8 @@ std::vector<std::string> TableReader::texts(std::string_view name) const {
 
 Parameters TableReader::values() const {
   Parameters all;
-  for (const auto& parameter : known_) all.emplace(parameter.name, value(parameter.name));
+  for (const auto& parameter : known_)
+    if (is_value(parameter.type)) all.emplace(parameter.name, value(parameter.name));
   return all;
 }
 

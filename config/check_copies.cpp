@@ -9,17 +9,22 @@
 namespace spdld::config {
 namespace {
 
-// Copy `number` (from 1) of the output: its name and the names of its draws have the number behind them.
-OutputSpec copy_of(const OutputSpec& output, int64_t number) {
-  const std::string suffix = "-" + std::to_string(number);
-  OutputSpec copy = output;
-  copy.name += suffix;
-  for (OperationSpec& op : copy.ops) {
+void add_to_draws(std::vector<OperationSpec>& ops, const std::string& suffix) {
+  for (OperationSpec& op : ops) {
+    add_to_draws(op.ops, suffix);
     const auto draw = op.parameters.find("draw");
     if (draw == op.parameters.end()) continue;
     auto& name = std::get<std::string>(draw->second);
     name = (name.empty() ? op.op : name) + suffix;
   }
+}
+
+// Copy `number` (from 1) of the output: its name and the names of its draws have the number behind them.
+OutputSpec copy_of(const OutputSpec& output, int64_t number) {
+  const std::string suffix = "-" + std::to_string(number);
+  OutputSpec copy = output;
+  copy.name += suffix;
+  add_to_draws(copy.ops, suffix);
   return copy;
 }
 

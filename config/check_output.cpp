@@ -10,7 +10,8 @@ namespace spdld::config {
 namespace {
 
 constexpr size_t kOutputsMax = 64;
-constexpr size_t kOpsMax = 32;  // of one output
+constexpr size_t kOpsMax = 32;      // of one output
+constexpr size_t kAllOpsMax = 256;  // of one output, with the operations that others hold
 
 std::vector<Parameter> own_output_keys() {
   return {{.name = "name", .type = ParameterType::kText, .help = "of the tensor in the batch"},
@@ -45,41 +46,6 @@ const std::vector<Parameter>& output_keys() {
 
 namespace {
 
-// None: which operation is meant is not known; the rest of the chain can't be checked.
-std::optional<OperationSpec> check_operation(const Node& node, const std::string& key, Complaints& complaints) {
-  static const std::vector<Parameter> op_key = {
-      {.name = "op", .type = ParameterType::kText, .help = "the operation's name"}};
-  if (node.table() == nullptr) {
-    complaints.add(node.line, key,
-                   "must be a table such as { op = \"decode-image\" }, not " + std::string(kind_of(node)));
-    return std::nullopt;
-  }
-  OperationSpec spec;
-  spec.where = {complaints.file(), node.line};
-  TableReader head(node, key, op_key, complaints);
-  const auto op = head.given_text("op");
-  if (!op) return std::nullopt;
-  spec.op = *op;
-  const auto* operation = find_operation(spec.op);
-  if (operation == nullptr) {
-    std::vector<std::string_view> names;
-    for (const auto& known : operations()) names.push_back(known.name);
-    head.complain("op", "is not a known operation: " + in_quotes(spec.op) + did_you_mean(spec.op, names) +
-                            "; known are " + joined(names));
-    return std::nullopt;
-  }
-  const std::array<std::string_view, 1> always = {"op"};
-  TableReader reader(node, key, operation->parameters, complaints);
-  reader.refuse_unknown(always);
-  spec.parameters = reader.values();
-  // In the place of a wrong value stands one that nobody wrote: there is nothing more to say about it.
-  const auto complain = [&](std::string_view name, std::string text) {
-    if (!complaints.has(reader.key(name))) reader.complain(name, std::move(text));
-  };
-  if (operation->check != nullptr) operation->check(spec, complain);
-  return spec;
-}
-
 // A chain that ends in an image gets the operation that makes its tensor. `start`: what the field gives; none when that
 // is not known.
 void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key,
@@ -91,10 +57,15 @@ void check_chain(OutputSpec& output, const std::optional<Signature>& start, cons
   const Followed chain = follow(output.ops, start ? *start : start_of(output.ops), output.varying.form);
   if (chain.error.empty()) return check_bound(reader, output.varying, chain.end());
   if (chain.at < written) {
-    const std::string operation = key + ".ops[" + std::to_string(chain.at) + "]";
+    std::string operation = key + ".ops[" + std::to_string(chain.at) + "]";
+    const OperationSpec* at = &output.ops[chain.at];
+    for (const size_t inside : chain.inside) {
+      operation.append(".").append(kHeldOperations).append("[").append(std::to_string(inside)).append("]");
+      at = &at->ops[inside];
+    }
     // A value that nobody wrote may stand in the place of a wrong one.
     Complaints& complaints = reader.complaints();
-    if (!complaints.has_inside(operation)) complaints.add(output.ops[chain.at].where.line, operation, chain.error);
+    if (!complaints.has_inside(operation)) complaints.add(at->where.line, operation, chain.error);
   } else {
     reader.complain("ops", chain.error);
   }
@@ -138,6 +109,7 @@ bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, 
     return false;
   }
   bool known = true;
+  size_t count = 0;
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string key = reader.key("ops") + "[" + std::to_string(i) + "]";
     auto spec = check_operation((*list)[i], key, reader.complaints());
@@ -149,8 +121,14 @@ bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, 
       const Node* place = (*list)[i].find(extra.parameter);
       names.add(extra.name, place->line, key + "." + std::string(extra.parameter));
     }
+    count += count_of(*spec);
     output.ops.push_back(*std::move(spec));
   }
+  if (count > kAllOpsMax)
+    reader.complain("ops", "may have at most " + std::to_string(kAllOpsMax) +
+                               " operations, also counting operations that stand in others");
+  if (known && !name_draws(output.ops))
+    reader.complain("ops", "have a `draw` that is too long for an operation that holds others: write a shorter one");
   return known;
 }
 

@@ -67,6 +67,49 @@ const OperationType& type_of(const OperationSpec& spec) {
   return *type;
 }
 
+// The same pictures, whether or not they were resampled.
+bool are_alike(Signature one, const Signature& other) {
+  one.is_resampled = other.is_resampled;
+  return one == other;
+}
+
+// Why the last of the operations that `spec` holds does not fit, which give so; empty: no draw decides what `spec`
+// gives.
+std::string why_not_alike(const OperationSpec& spec, Holds holds, const Signature& takes,
+                          std::span<const Signature> given) {
+  if (holds == Holds::kOneOf && !are_alike(given.back(), given.front()))
+    return "must give the size and channels that the first operation gives, since " + spec.op + " does one of them";
+  if (holds == Holds::kAnyOrder && !are_alike(given.back(), takes))
+    return "must leave size and channels as they are, since the operations of " + spec.op + " come in any order";
+  const bool is_last = given.size() == spec.ops.size();
+  if (holds == Holds::kInTurn && is_last && !are_alike(given.back(), takes))
+    return "must leave size and channels as they were before " + spec.op + ", which does its operations or not";
+  return "";
+}
+
+// Follows the operations that `spec` holds.
+Followed follow_held(const OperationSpec& spec, Holds holds, Signature takes) {
+  Followed followed{{std::move(takes)}, {}, 0};
+  const Signature& before = followed.along.front();
+  std::vector<Signature> given;
+  for (size_t i = 0; i < spec.ops.size() && followed.error.empty(); ++i) {
+    Followed held = follow_one(spec.ops[i], holds == Holds::kInTurn && i > 0 ? given.back() : before);
+    followed.error = std::move(held.error);
+    followed.inside = std::move(held.inside);
+    if (followed.error.empty()) {
+      given.push_back(std::move(held.along.back()));
+      followed.error = why_not_alike(spec, holds, before, given);
+    }
+    followed.inside.insert(followed.inside.begin(), i);
+  }
+  if (!followed.error.empty()) return followed;
+  followed.inside.clear();
+  Signature gives = holds == Holds::kOneOf ? given.front() : before;
+  for (const Signature& one : given) gives.is_resampled |= one.is_resampled;
+  followed.along.push_back(std::move(gives));
+  return followed;
+}
+
 // A tensor's samples must have the shapes that its output's form is for.
 std::string error_of_form(const Signature& end, Form form) {
   const auto& sizes = end.dimensions;
@@ -121,15 +164,27 @@ std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
   return extras;
 }
 
+bool may_be_held(const OperationType& operation) {
+  return operation.takes == Kind::kImage && operation.gives == Kind::kImage && !operation.takes_row_part;
+}
+
+Followed follow_one(const OperationSpec& spec, Signature takes) {
+  const OperationType& type = type_of(spec);
+  if (takes.kind == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
+  Followed followed{{takes}, {}, 0};
+  followed.error = takes.kind == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind);
+  if (followed.error.empty()) followed.along.push_back(std::move(takes));
+  return followed;
+}
+
 Followed follow(std::span<const OperationSpec> ops, Signature start, Form form) {
   Followed followed{{std::move(start)}, {}, 0};
   for (; followed.at < ops.size(); ++followed.at) {
-    const OperationSpec& spec = ops[followed.at];
-    const OperationType& type = type_of(spec);
-    Signature signature = followed.end();
-    followed.error = signature.kind == type.takes ? type.bind(spec, signature) : cant_follow(type, signature.kind);
+    Followed one = follow_one(ops[followed.at], followed.end());
+    followed.error = std::move(one.error);
+    followed.inside = std::move(one.inside);
     if (!followed.error.empty()) return followed;
-    followed.along.push_back(std::move(signature));
+    followed.along.push_back(std::move(one.along.back()));
   }
   followed.error = error_at_end(followed.end(), form);
   return followed;

@@ -40,7 +40,16 @@ enum class ViewPart : uint8_t {
   kNone,
   kLeads,   // gives the picture whose geometry the view has
   kMoves,   // changes the geometry of a picture
+  kBlends,  // blends pictures of several geometries, which nothing can follow
   kFollows  // applies the geometry of the view's leader
+};
+
+// How an operation runs the operations that it holds.
+enum class Holds : uint8_t {
+  kNone,     // it holds none
+  kInTurn,   // all of them, each behind the other, or none: together they give what they take
+  kOneOf,    // one of them: all give the same
+  kAnyOrder  // all of them in any order: each gives what it takes
 };
 
 struct OperationType {
@@ -49,7 +58,8 @@ struct OperationType {
   std::string_view help;
   std::vector<Parameter> parameters;
   // Turns the signature that the operation takes (of kind `takes`) into the signature that it gives. A text that is not
-  // empty says why the operation can't take it, as the end of a sentence about the operation.
+  // empty says why the operation can't take it, as the end of a sentence about the operation. Null: the operations that
+  // it holds say it.
   std::string (*bind)(const OperationSpec& spec, Signature& signature);
   // Complains about parameters that are each allowed and make no sense together; may bring two spellings into one.
   void (*check)(OperationSpec& spec, const Complain& complain) = nullptr;
@@ -62,7 +72,16 @@ struct OperationType {
   bool drops_rows = false;              // some elements of its list may be left out, by the geometry of its view
   std::string_view keeps_rows_of = {};  // the parameter that names the output which dropped them; empty: none
   bool ends_images = false;             // is added, with its defaults, to a chain that ends in an image
+  bool takes_row_part = false;          // takes the row's part of the record, and stands first
+  // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.
+  Holds holds = Holds::kNone;
 };
+
+inline constexpr std::string_view kHeldOperations = "ops";
+inline constexpr int kHeldMax = 16;      // operations in one list
+inline constexpr int kHeldDepthMax = 4;  // operations in one another, the outermost one included
+// Whether an operation may hold it: it changes a picture and does nothing beside that.
+bool may_be_held(const OperationType& operation);
 
 std::span<const OperationType> operations();
 const OperationType* find_operation(std::string_view name);
@@ -79,6 +98,8 @@ struct Followed {
   // operations, about the chain as a whole.
   std::string error;
   size_t at = 0;
+  // Where the error is about an operation that operation `at` holds: its place there, and so on to the innermost one.
+  std::vector<size_t> inside = {};
 
   const Signature& end() const { return along.back(); }
 };
@@ -86,6 +107,9 @@ struct Followed {
 // tensor's samples have one shape. Any other form: they differ in their first dimension, and in no other one.
 // Precondition: the catalogue knows all operations.
 Followed follow(std::span<const OperationSpec> ops, Signature start, Form form = Form::kFixed);
+// The operation behind such a value: `along` is what it takes and, without an error, what it gives. Precondition: as of
+// follow().
+Followed follow_one(const OperationSpec& spec, Signature takes);
 // The signature that a chain is taken to start from where its field is not known: its first operation takes it. A chain
 // without operations starts from an integer.
 Signature start_of(std::span<const OperationSpec> ops);

@@ -33,6 +33,14 @@ std::string count_text(int count) {
                                                  : std::to_string(count);
 }
 
+// "one or two", "no to four"
+std::string counts_text(const Parameter& parameter) {
+  const std::string least = count_text(parameter.count_min);
+  if (parameter.count_max == parameter.count_min) return least;
+  const bool has_between = parameter.count_max > parameter.count_min + 1;
+  return least + (has_between ? " to " : " or ") + count_text(parameter.count_max);
+}
+
 std::string choices_text(const Parameter& parameter) {
   std::string text;
   for (const auto& word : parameter.choices) {
@@ -63,6 +71,8 @@ std::string_view type_name(Type type) {
       return "texts";
     case Type::kNames:
       return "names";
+    case Type::kOperations:
+      return "operations";
   }
   return "";
 }
@@ -90,13 +100,12 @@ std::string allowed(const Parameter& parameter) {
       return "a list of texts";
     case Type::kNames:
       return "names with commas between them, or a list of names";
+    case Type::kOperations:
+      return "a list of " + counts_text(parameter) + " operations";
     case Type::kNumbers:
       break;
   }
-  std::string text = count_text(parameter.count_min);
-  const bool has_between = parameter.count_max > parameter.count_min + 1;
-  if (parameter.count_max > parameter.count_min)
-    text += (has_between ? " to " : " or ") + count_text(parameter.count_max);
+  std::string text = counts_text(parameter);
   text += parameter.whole ? " whole number" : " number";
   if (parameter.count_max > 1) text += "s";
   return text + bounds_text(parameter);

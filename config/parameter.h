@@ -13,18 +13,31 @@
 namespace spdld::config {
 
 // kNames (names separated by commas, or a list of texts without commas; arrives as one text with commas between the
-// names) occurs in sources alone. kSize: an integer of bytes, or a text such as "8 GiB"; arrives as int64_t. kTexts (a
-// list of texts, not a Value) occurs in the daemon's file alone.
-enum class ParameterType : uint8_t { kFlag, kInteger, kNumber, kText, kNumbers, kChoice, kSize, kTexts, kNames };
+// names) occurs in sources alone. kSize: an integer of bytes, or a text such as "8 GiB"; arrives as int64_t. Two are no
+// Values: kTexts (a list of texts), which neither sources nor operations have, and kOperations (a list of operations),
+// which arrives as OperationSpec::ops.
+enum class ParameterType : uint8_t {
+  kFlag,
+  kInteger,
+  kNumber,
+  kText,
+  kNumbers,
+  kChoice,
+  kSize,
+  kTexts,
+  kNames,
+  kOperations
+};
 std::string_view type_name(ParameterType type);  // "flag", "integer"
+inline bool is_value(ParameterType type) { return type != ParameterType::kTexts && type != ParameterType::kOperations; }
 
 struct Parameter {
   std::string_view name;
   ParameterType type;
   std::string_view help;
-  std::optional<Value> fallback = {};          // none: the parameter must be given
-  double min = 0, max = 0;                     // of a number, or of each number of a list; min == max: unbounded
-  int count_min = 0, count_max = 0;            // of a list: how many numbers (a bare number counts as one)
+  std::optional<Value> fallback = {};  // none: the parameter must be given
+  double min = 0, max = 0;             // of a number, or of each number of a list; min == max: unbounded
+  int count_min = 0, count_max = 0;    // of a list: how many numbers (a bare number counts as one) or operations
   std::vector<std::string_view> choices = {};  // of a kChoice; of a kFlag: texts that may stand there instead
   bool whole = false;                          // of a kNumbers: each must be a whole number
   bool above_min = false;                      // min itself is not allowed

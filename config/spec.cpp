@@ -44,6 +44,16 @@ Json with_parameters(Json object, const Parameters& parameters) {
   return object;
 }
 
+Json ops_json(const std::vector<OperationSpec>& ops) {
+  auto list = Json::array();
+  for (const auto& op : ops) {
+    Json entry = with_parameters({{"op", op.op}}, op.parameters);
+    if (!op.ops.empty()) entry["ops"] = ops_json(op.ops);
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 std::string_view on_bad_name(OnBad on_bad) {
   switch (on_bad) {
     case OnBad::kSubstitute:
@@ -152,9 +162,7 @@ void add_varying(const VaryingSpec& varying, Json& output) {
 }
 
 Json output_json(const OutputSpec& output) {
-  auto ops = Json::array();
-  for (const auto& op : output.ops) ops.push_back(with_parameters({{"op", op.op}}, op.parameters));
-  Json object = {{"name", output.name}, {"from", output.from}, {"ops", std::move(ops)}};
+  Json object = {{"name", output.name}, {"from", output.from}, {"ops", ops_json(output.ops)}};
   if (!output.view.empty()) object["view"] = output.view;
   add_varying(output.varying, object);
   return object;

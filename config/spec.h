@@ -37,6 +37,7 @@ struct OperationSpec {
   std::string op;  // a name of catalogue.h's operations()
   Parameters parameters;
   Where where;
+  std::vector<OperationSpec> ops = {};  // that it holds, where its type says so
 
   // Precondition: the catalogue gives this operation such a parameter of this type (throws std::logic_error else).
   bool flag(std::string_view name) const;

@@ -18,6 +18,15 @@ std::optional<size_t> find_part(const OutputSpec& output, ViewPart part) {
   return static_cast<size_t>(found - output.ops.begin());
 }
 
+// The name of an operation that blends geometries, among these and the operations that they hold; empty: there is none.
+std::string_view blending(std::span<const OperationSpec> ops) {
+  for (const OperationSpec& op : ops) {
+    if (part_of(op) == ViewPart::kBlends) return op.op;
+    if (const std::string_view held = blending(op.ops); !held.empty()) return held;
+  }
+  return {};
+}
+
 // Whose rows the output keeps: the name of another output. Empty: it keeps none.
 const std::string& kept_from(const OutputSpec& output) {
   static const std::string none;
@@ -43,7 +52,9 @@ class Checker {
           add(i, {},
               "is a view without a leader: one output of view " + in_quotes(view) +
                   " must begin with decode-image, whose crops, resizes and flips the others follow");
-      } else if (leads_view(outputs_[i]) && &*first != &outputs_[i]) {
+      } else if (leads_view(outputs_[i]) && &*first == &outputs_[i]) {
+        check_blending(i);
+      } else if (leads_view(outputs_[i])) {
         add(i, {},
             "has a leader already: output " + in_quotes(first->name) + " decodes the picture of view " +
                 in_quotes(view) + ", and a view has one leader");
@@ -75,6 +86,18 @@ class Checker {
   }
 
  private:
+  void check_blending(size_t i) {
+    const auto& ops = outputs_[i].ops;
+    for (size_t at = 0; at < ops.size(); ++at) {
+      const std::string_view name = blending({&ops[at], 1});
+      if (!name.empty())
+        add(i, at,
+            std::string(name) +
+                " blends pictures whose pixels lie at different places, which no output of a view can follow: "
+                "leave `view` out");
+    }
+  }
+
   void check_kept(size_t i) {
     const std::string& name = kept_from(outputs_[i]);
     if (name.empty()) return;

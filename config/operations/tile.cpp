@@ -22,7 +22,8 @@ OperationType tile() {
           .gives = Kind::kImage,
           .help = "Cut out the row's tile, as [rows] with kind = \"tiles\" says.",
           .parameters = {of_rows},
-          .bind = bind_tile};
+          .bind = bind_tile,
+          .takes_row_part = true};
 }
 
 }  // namespace spdld::config::ops

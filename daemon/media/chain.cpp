@@ -34,13 +34,29 @@ class StoreInteger final : public Node {
 
 }  // namespace
 
+struct Chain::Place {
+  const std::string& output;
+  size_t extra;
+};
+
+// Adds the operation behind the operations that it holds, and returns what it gives.
+config::Signature Chain::add(const config::OperationSpec& spec, const config::Signature& takes, const Place& place) {
+  const config::OperationType& type = type_of(spec);
+  config::Signature held_takes = takes;
+  for (const config::OperationSpec& held : spec.ops) {
+    const config::Signature gives = add(held, held_takes, place);
+    if (type.holds == config::Holds::kInTurn) held_takes = gives;
+  }
+  const config::Signature gives = config::follow_one(spec, takes).end();
+  code_.insert(std::string(type.name) + " " + std::to_string(type.version));
+  kAdd[&type - config::operations().data()]({spec, takes, gives, place.output, place.extra}, nodes_);
+  return gives;
+}
+
 Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output) {
   size_t extra = 1;  // the output's own tensor is before them
   for (size_t i = 0; i < ops.size(); ++i) {
-    const config::OperationType& type = type_of(ops[i]);
-    code_.insert(std::string(type.name) + " " + std::to_string(type.version));
-    kAdd[&type - config::operations().data()]({ops[i], followed.along[i], followed.along[i + 1], output, extra},
-                                              nodes_);
+    add(ops[i], followed.along[i], {output, extra});
     extra += config::extras_of(ops.subspan(i, 1)).size();
   }
   if (followed.end().kind == config::Kind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());

@@ -38,6 +38,9 @@ class Chain {
   const std::set<std::string>& code() const { return code_; }
 
  private:
+  struct Place;
+  config::Signature add(const config::OperationSpec& spec, const config::Signature& takes, const Place& place);
+
   Nodes nodes_;
   std::set<std::string> code_;
 };

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "daemon/mixing/beta.h"
+#include "daemon/base/beta.h"
 #include "daemon/mixing/operations.h"
 
 namespace spdld::mixing {

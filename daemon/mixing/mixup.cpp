@@ -1,7 +1,7 @@
 #include <functional>
 #include <numeric>
 
-#include "daemon/mixing/beta.h"
+#include "daemon/base/beta.h"
 #include "daemon/mixing/operations.h"
 #include "daemon/mixing/rows.h"
 

@@ -1,5 +1,6 @@
 #include "config/catalogue.h"
 
+#include <algorithm>
 #include <set>
 
 #include <catch2/catch.hpp>
@@ -26,6 +27,7 @@ bool fits(const Parameter& parameter) {
     case ParameterType::kNames:
       return std::holds_alternative<std::string>(*parameter.fallback);
     case ParameterType::kTexts:
+    case ParameterType::kOperations:
       return false;
   }
   return false;
@@ -56,7 +58,11 @@ TEST_CASE("the tables hold together", "[config]") {
     CHECK(find_operation(operation.name) == &operation);
     CHECK_FALSE(operation.help.empty());
     if (operation.takes == Kind::kTensor) CHECK(operation.gives == Kind::kTensor);
-    CHECK(operation.bind != nullptr);
+    CHECK((operation.bind != nullptr) == (operation.holds == Holds::kNone));
+    const auto lists = std::count_if(operation.parameters.begin(), operation.parameters.end(), [](const auto& one) {
+      return one.type == ParameterType::kOperations && one.name == kHeldOperations;
+    });
+    CHECK(lists == (operation.holds == Holds::kNone ? 0 : 1));
     check_parameters(operation.parameters);
   }
   CHECK(names == std::set<std::string_view>{"decode-image",
@@ -108,7 +114,14 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "invert",
                                             "sharpness",
                                             "gaussian-blur",
-                                            "gaussian-noise"});
+                                            "gaussian-noise",
+                                            "random-apply",
+                                            "random-choice",
+                                            "random-order",
+                                            "rand-augment",
+                                            "trivial-augment",
+                                            "auto-augment",
+                                            "aug-mix"});
   for (const auto& source : sources()) {
     CHECK(find_source(source.name) == &source);
     CHECK_FALSE(source.help.empty());
@@ -146,6 +159,7 @@ TEST_CASE("what is allowed is said in words", "[config]") {
   CHECK(of("horizontal-flip", "p") == "a number from 0 to 1");
   CHECK(of("normalize", "dtype") == "\"float16\", \"bfloat16\" or \"float32\"");
   CHECK(of("parse-npy", "shape") == "no to four whole numbers from 1 to 1048576");
+  CHECK(of("random-choice", "ops") == "a list of one to 16 operations");
   CHECK(of("pad-bytes", "length") == "an integer from 1 to 1048576");
 }
 

@@ -104,6 +104,21 @@ TEST_CASE("a list keeps the rows of boxes or points of its own view", "[config]"
   expect_complaints(load(leader + boxes + keep("")), {{23, "output[2].ops[0].of", "must be the name of an output"}});
 }
 
+TEST_CASE("no view has an operation that blends geometries", "[config]") {
+  const std::string mix = "{ op = \"aug-mix\" }";
+  const auto with = [](const std::string& view, const std::string& op) {
+    return load(output("x", view, std::string(kPicture) + ", " + op));
+  };
+  CHECK(with("", mix));
+  CHECK(with("a", "{ op = \"rand-augment\" }"));
+  const std::string held = "{ op = \"random-apply\", ops = [{ op = \"invert\" }, " + mix + "] }";
+  for (const std::string& op : {mix, held}) {
+    const auto loaded = with("a", op);
+    REQUIRE_FALSE(loaded);
+    CHECK_THAT(loaded.sentences(), Catch::Contains("aug-mix blends pictures"));
+  }
+}
+
 TEST_CASE("the parameters of a mask", "[config]") {
   const auto with = [](const std::string& parameters) {
     return load(output("x", "a", kPicture) + output("m", "a", "{ op = \"decode-mask\", " + parameters + " }"));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/load.h"
-#include "daemon/mixing/beta.h"
+#include "daemon/base/beta.h"
 #include "tests/pipeline/rig.h"
 
 namespace spdld::mixer_test {

@@ -7,58 +7,9 @@ from pathlib import Path
 import numpy as np
 import spdld
 from case import CLASSES, SAMPLES, DaemonCase
+from draws import Draw, beta
 
-SEED, SIDE, M64 = 11, 32, (1 << 64) - 1
-
-
-def philox(counter, key):
-    """Philox4x32-10, as daemon/base/random.cpp has it."""
-    c, k = list(counter), list(key)
-    for _ in range(10):
-        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
-        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return c
-
-
-class Draw:
-    def __init__(self, epoch, position, name):
-        key = 0xCBF29CE484222325
-        for byte in name.encode():
-            key = ((key ^ byte) * 0x100000001B3) & M64
-        low, high = (lambda v: v & 0xFFFFFFFF), (lambda v: v >> 32)
-        place = philox((low(position), high(position), low(epoch), high(epoch)), (low(SEED), high(SEED)))
-        self.key, self.counter, self.words = place[:2], [0, place[2], low(key), high(key)], []
-
-    def bits64(self):
-        if not self.words:
-            self.words = philox(self.counter, self.key)
-            self.counter[0] += 1
-        high, low, *self.words = self.words
-        return high << 32 | low
-
-    def uniform(self):
-        return (self.bits64() >> 11) * 2.0**-53
-
-    def below(self, bound):
-        return self.bits64() * bound >> 64  # a rejection has a chance of 2^-58 here
-
-
-def log_gamma_number(draw, alpha):
-    d = (alpha + 1 if alpha < 1 else alpha) - 1 / 3
-    while True:
-        x = math.sqrt(-2 * math.log(1 - draw.uniform())) * math.cos(2 * math.pi * draw.uniform())
-        t = 1 + x / math.sqrt(9 * d)
-        u = 1 - draw.uniform()
-        if t > 0 and math.log(u) < 0.5 * x * x + d - d * t**3 + d * math.log(t**3):
-            break
-    found = math.log(d * t**3)
-    return found + math.log(1 - draw.uniform()) / alpha if alpha < 1 else found
-
-
-def beta(draw, alpha):
-    x = log_gamma_number(draw, alpha)
-    return 1 / (1 + math.exp(log_gamma_number(draw, alpha) - x))
+SEED, SIDE = 11, 32
 
 
 def mixed(dtype, own, other, lam):
@@ -78,7 +29,7 @@ def expect(plain, epoch, operations, group):
         first = p // group * group
         members = min(group, count - first)
         other = first + (p - first - 1) % members
-        chosen, up_to = Draw(epoch, p, "batch.ops").uniform(), 0
+        chosen, up_to = Draw(SEED, epoch, p, "batch.ops").uniform(), 0
         for name, alpha, share in operations:
             up_to += share
             if chosen < up_to:
@@ -87,7 +38,7 @@ def expect(plain, epoch, operations, group):
             continue
         if members == 1:
             continue
-        draw = Draw(epoch, p, name)
+        draw = Draw(SEED, epoch, p, name)
         lam = beta(draw, alpha)
         if name == "cutmix":
             ratio = 0.5 * math.sqrt(1 - lam)
@@ -231,7 +182,7 @@ class BatchOperations(DaemonCase):
                     np.testing.assert_array_equal(got["image"][p], plain["image"][p])
                     continue
                 other = members[members.index(p) - 1]
-                lam = beta(Draw(0, p, "mixup"), 0.5)
+                lam = beta(Draw(SEED, 0, p, "mixup"), 0.5)
                 self.assertEqual(got["partner"][p], plain["sample_id"][other])
                 np.testing.assert_array_equal(got["image"][p], mixed(np.dtype("uint8"), plain["image"][p],
                                                                      plain["image"][other], lam))
@@ -259,7 +210,7 @@ class BatchOperations(DaemonCase):
                 for i, sample in enumerate(ids):
                     first = i // 2 * 2
                     other = first + (i - first - 1) % min(2, len(ids) - first)
-                    lam = beta(Draw(0, number(step, i, sample), "mixup"), 0.5) if other != i else 1
+                    lam = beta(Draw(SEED, 0, number(step, i, sample), "mixup"), 0.5) if other != i else 1
                     self.assertEqual(got[step]["partner"][i], ids[other])
                     self.assertEqual(got[step]["lam"][i], np.float32(lam))
                     np.testing.assert_array_equal(

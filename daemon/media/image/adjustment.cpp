@@ -39,7 +39,8 @@ ValueTable posterize_table(int bits) {
   return table_of([=](int value) { return static_cast<uint8_t>(value & (0xFF00 >> bits)); });
 }
 
-ValueTable solarize_table(double threshold) {
+// torch compares in float32: a threshold of 85.000003, a third of white, is 85.
+ValueTable solarize_table(float threshold) {
   return table_of([=](int value) { return static_cast<uint8_t>(value >= threshold ? 255 - value : value); });
 }
 
@@ -75,7 +76,8 @@ ValueTable autocontrast_table(const Histogram& counts) {
 
 // Changes of single values wait in one table until something else needs the pixels.
 struct Adjuster::Inside {
-  void run(const Adjustment& adjustment, AdjustedPicture& picture);
+  // Runs the first of `adjustments`, behind which stand the adjustments that it holds.
+  void run(std::span<const Adjustment> adjustments, AdjustedPicture& picture);
   void finish(const AdjustedPicture& picture) {
     if (waits) map_values(tables, picture);
     waits = false;
@@ -111,6 +113,8 @@ struct Adjuster::Inside {
   }
   void run_blur(const Adjustment& adjustment, const AdjustedPicture& picture);
   void run_warp(const Warp& warp, AdjustedPicture& picture);
+  void run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture);
+  void add_to_sums(const AdjustedPicture& picture, double amount);
   template <typename TableOf>
   void run_histograms(const AdjustedPicture& picture, TableOf of) {
     finish(picture);
@@ -124,6 +128,8 @@ struct Adjuster::Inside {
   ByteBuffer copy;
   std::vector<float> row;
   Warper warper;
+  ByteBuffer branch;        // of a mix
+  std::vector<float> sums;  // of a mix, for each value
 };
 
 // False: it is more than a table.
@@ -140,7 +146,7 @@ bool Adjuster::Inside::run_table(const Adjustment& adjustment, const AdjustedPic
     case Kind::kPosterize:
       return then(posterize_table(static_cast<int>(adjustment.amount))), true;
     case Kind::kSolarize:
-      return then(solarize_table(adjustment.amount)), true;
+      return then(solarize_table(amount)), true;
     case Kind::kInvert:
       return then(solarize_table(0)), true;
     case Kind::kPermutation:
@@ -188,7 +194,29 @@ void Adjuster::Inside::run_warp(const Warp& warp, AdjustedPicture& picture) {
   std::swap(copy, picture.memory);
 }
 
-void Adjuster::Inside::run(const Adjustment& adjustment, AdjustedPicture& picture) {
+void Adjuster::Inside::add_to_sums(const AdjustedPicture& picture, double amount) {
+  const auto weight = static_cast<float>(amount);
+  const uint8_t* const pixels = picture.pixels();
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<float>(pixels[i]);
+}
+
+void Adjuster::Inside::run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture) {
+  sums.assign(picture.bytes(), 0);
+  add_to_sums(picture, mix.front().amount);
+  for (auto left = mix.subspan(1, mix.front().held); !left.empty(); left = left.subspan(1 + left.front().held)) {
+    AdjustedPicture changed{branch, picture.size, picture.channels};
+    branch.resize(picture.bytes() + PixelRows::kSlackBytes);
+    std::memcpy(changed.pixels(), picture.pixels(), picture.bytes());
+    for (size_t i = 1; i <= left.front().held; ++i) run(left.subspan(i), changed);
+    finish(changed);
+    add_to_sums(changed, left.front().amount);
+  }
+  uint8_t* const pixels = picture.pixels();
+  for (size_t i = 0; i < sums.size(); ++i) pixels[i] = value_of(sums[i]);
+}
+
+void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPicture& picture) {
+  const Adjustment& adjustment = adjustments.front();
   if (run_table(adjustment, picture)) return;
   finish(picture);
   switch (adjustment.kind) {
@@ -200,6 +228,8 @@ void Adjuster::Inside::run(const Adjustment& adjustment, AdjustedPicture& pictur
       return add_noise(picture, *adjustment.noise, adjustment.seed);
     case Kind::kWarp:
       return run_warp(adjustment.warp, picture);
+    case Kind::kMix:
+      return run_mix(adjustments, picture);
     default:
       return run_colours(adjustment, picture);
   }
@@ -209,8 +239,8 @@ Adjuster::Adjuster() : inside_(std::make_unique<Inside>()) {}
 Adjuster::~Adjuster() = default;
 
 void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture) {
-  for (const Adjustment& adjustment : adjustments)
-    if (adjustment.pass == pass) inside_->run(adjustment, picture);
+  for (size_t i = 0; i < adjustments.size(); ++i)
+    if (adjustments[i].pass == pass) inside_->run(adjustments.subspan(i), picture);
   inside_->finish(picture);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -36,18 +37,22 @@ struct Adjustment {
     kSharpness,     // `amount`: the factor
     kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
     kNoise,         // `noise` and `seed`
-    kWarp           // `warp`
+    kWarp,          // `warp`
+    kMix,           // the sum of the picture times `amount` and of its branches; all these amounts are 1 together
+    kBranch         // of a mix: a copy of the picture, changed by the adjustments that it holds, times `amount`
   };
 
   Kind kind = Kind::kInvert;
-  size_t pass = 0;  // of Geometry::passes: the adjustment changes what this pass shows
+  size_t pass = 0;  // of Geometry::passes: the adjustment changes what this pass shows; kNoPass: another one holds it
   double amount = 0, gain = 1;
   std::array<uint8_t, 3> order = {0, 1, 2};  // channel i of the result is channel order[i] of the picture
   int taps_across = 1, taps_down = 1;        // odd, at most kTapsMax
   const NoiseTable* noise = nullptr;         // lives as long as the operation
   uint64_t seed = 0;                         // of the noise
   Warp warp = {};
+  size_t held = 0;  // so many adjustments right behind it belong to a kMix or a kBranch
 
+  static constexpr size_t kNoPass = std::numeric_limits<size_t>::max();
   bool moves() const { return kind == Kind::kWarp; }
 };
 

@@ -60,6 +60,12 @@ void adjust(const Adjustment& adjustment, Geometry& geometry) {
   if (adjustment.moves()) geometry.passes.push_back(untouched(adjustment.warp.size));
 }
 
+size_t begin_mix(double amount, Geometry& geometry) {
+  adjust({.kind = Adjustment::Kind::kMix, .amount = amount}, geometry);
+  geometry.passes.push_back(untouched(shown(geometry.passes.back())));
+  return geometry.adjustments.size() - 1;
+}
+
 Size shown(const Pass& pass) { return {pass.window.width, pass.window.height}; }
 
 Box in_source(const Pass& pass, const Box& box) {

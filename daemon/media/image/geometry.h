@@ -81,6 +81,9 @@ int round_even(double value);
 bool is_allowed(const Size& size, Geometry& geometry);
 // Adds the adjustment behind what the last pass shows. A warp starts a pass of its result.
 void adjust(const Adjustment& adjustment, Geometry& geometry);
+// Adds a kMix, which starts a pass of its result; returns its place among the adjustments. The caller adds the
+// adjustments that it holds, and says how many they are.
+size_t begin_mix(double amount, Geometry& geometry);
 // The size of what the pass shows.
 Size shown(const Pass& pass);
 // `box` of what the pass shows, in the pass's source. Precondition: the pass only cuts and mirrors.

@@ -361,6 +361,13 @@ void run_passes(Source source, const Geometry& geometry, const TensorFormat& for
 
 }  // namespace
 
+GeometrySteps ImageProgram::take(size_t count) {
+  const auto first = steps_.end() - static_cast<std::ptrdiff_t>(count);
+  GeometrySteps taken(std::make_move_iterator(first), std::make_move_iterator(steps_.end()));
+  steps_.erase(first, steps_.end());
+  return taken;
+}
+
 size_t ImageProgram::tensor_bytes() const {
   const auto pixels = static_cast<size_t>(format_.size.width) * static_cast<size_t>(format_.size.height);
   return static_cast<size_t>(format_.pixels.channels) * pixels * config::dtype_bytes(format_.dtype);

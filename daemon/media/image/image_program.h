@@ -54,6 +54,8 @@ class ImageProgram {
 
   // The next operation; the last one is end().
   void add(std::unique_ptr<const GeometryStep> step) { steps_.push_back(std::move(step)); }
+  // Takes the last `count` operations off, for an operation that holds them.
+  GeometrySteps take(size_t count);
   void end(const TensorFormat& format) { format_ = format; }
 
   const GeometrySteps& steps() const { return steps_; }

@@ -35,6 +35,8 @@ class PictureNode final : public media::Node {
 
   // The next operation, and the last one. Without an end the tensor is uint8 NHWC of no size.
   void add(std::unique_ptr<const GeometryStep> step) { program_.add(std::move(step)); }
+  // The steps of the last `count` operations, each of which has added one, for an operation that holds them.
+  GeometrySteps take(size_t count) { return program_.take(count); }
   void end(const TensorFormat& format) { program_.end(format); }
   // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Run::tensors.
   void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }

@@ -41,7 +41,7 @@ struct Affine {
   double translate_x = 0, translate_y = 0;
   double scale = 1;
   double shear_x_degrees = 0, shear_y_degrees = 0;
-  std::optional<Place> centre;  // none: the picture's
+  std::optional<Place> centre = {};  // none: the picture's
 };
 Warp affine_warp(const Size& source, const Affine& affine);
 // As functional.rotate: counter-clockwise. `expands`: the result is as large as the turned picture needs.

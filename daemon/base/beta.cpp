@@ -1,9 +1,10 @@
-#include "daemon/mixing/beta.h"
+#include "daemon/base/beta.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace spdld::mixing {
+namespace spdld {
 namespace {
 
 double open_uniform(Draw& draw) { return 1.0 - draw.uniform(0, 1); }  // (0, 1]: it has a logarithm
@@ -18,7 +19,7 @@ double log_gamma_number(Draw& draw, double alpha) {
   const double raised = alpha < 1 ? alpha + 1 : alpha;
   const double d = raised - 1.0 / 3.0, c = 1.0 / std::sqrt(9.0 * d);
   double found = std::log(d);
-  for (int i = 0; i < kTriesMax; i++) {
+  for (int i = 0; i < kGammaTriesMax; i++) {
     const double x = normal(draw);
     const double t = 1.0 + c * x;
     const double u = open_uniform(draw);
@@ -38,4 +39,12 @@ double draw_beta(Draw& draw, double alpha) {
   return 1.0 / (1.0 + std::exp(y - x));
 }
 
-}  // namespace spdld::mixing
+void draw_parts(Draw& draw, double alpha, std::span<double> parts) {
+  for (double& part : parts) part = log_gamma_number(draw, alpha);
+  const double most = *std::max_element(parts.begin(), parts.end());
+  double sum = 0;
+  for (double& part : parts) sum += part = std::exp(part - most);
+  for (double& part : parts) part /= sum;
+}
+
+}  // namespace spdld

@@ -1,0 +1,14 @@
+#include "config/operations/policy.h"
+
+namespace spdld::config::ops {
+
+Parameter magnitude_bins() {
+  return {.name = "bins",
+          .type = ParameterType::kInteger,
+          .help = "how many magnitudes each change has, from none to the strongest",
+          .fallback = Value(int64_t{31}),
+          .min = 2,
+          .max = 1000};
+}
+
+}  // namespace spdld::config::ops

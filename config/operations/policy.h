@@ -1,0 +1,11 @@
+// Parameters that policies of automatic augmentation have in common. Pure functions.
+#pragma once
+
+#include "config/operation.h"
+
+namespace spdld::config::ops {
+
+// `bins`: how many magnitudes a change has.
+Parameter magnitude_bins();
+
+}  // namespace spdld::config::ops

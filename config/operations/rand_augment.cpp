@@ -1,0 +1,37 @@
+#include "config/operations/policy.h"
+#include "config/operations/types.h"
+#include "config/operations/warp.h"
+
+namespace spdld::config::ops {
+namespace {
+
+void check_rand_augment(OperationSpec& spec, const Complain& complain) {
+  const int64_t magnitude = spec.integer("magnitude"), bins = spec.integer("bins");
+  if (magnitude >= bins)
+    complain("magnitude", "must be below bins, which is " + std::to_string(bins) + ": bins are numbered from 0");
+  check_warp(spec, complain);
+}
+
+}  // namespace
+
+OperationType rand_augment() {
+  const Parameter count{.name = "num_ops",
+                        .type = ParameterType::kInteger,
+                        .help = "how many changes are drawn and done, one after another",
+                        .fallback = Value(int64_t{2}),
+                        .min = 1,
+                        .max = 16};
+  const Parameter magnitude{.name = "magnitude",
+                            .type = ParameterType::kInteger,
+                            .help = "of all changes: the number of a bin, from 0",
+                            .fallback = Value(int64_t{9}),
+                            .min = 0,
+                            .max = 999};
+  OperationType type = warp_operation(
+      "rand-augment", "Do some changes of colours and places of one magnitude, as torchvision's RandAugment.",
+      {count, magnitude, magnitude_bins(), warp_filter("nearest"), warp_fill()}, 1);
+  type.check = check_rand_augment;
+  return type;
+}
+
+}  // namespace spdld::config::ops
