@@ -54,25 +54,35 @@ class Chains {
     }
   }
 
-  // An operation that fits more often than chance would have it, so that long chains come up.
-  config::OperationSpec operation(const config::Signature& before) {
+  // An operation that fits more often than chance would have it, so that long chains come up. It stands in `depth`
+  // others.
+  config::OperationSpec operation(const config::Signature& before, int depth = 0) {
     std::vector<const config::OperationType*> fitting;
     for (const auto& type : config::operations())
       // Followers of a view fit no chain that stands alone.
-      if ((type.takes == before.kind && type.view_part != config::ViewPart::kFollows) || below(20) == 0)
+      if (depth > 0 ? fits_inside(type, depth)
+                    : (type.takes == before.kind && type.view_part != config::ViewPart::kFollows) || below(20) == 0)
         fitting.push_back(&type);
     if (fitting.empty()) fitting.push_back(&config::operations()[below(config::operations().size())]);
     const config::OperationType& type = *fitting[below(fitting.size())];
     config::OperationSpec spec{.op = std::string(type.name), .parameters = {}, .where = {}};
-    for (const auto& parameter : type.parameters) spec.parameters.emplace(parameter.name, value_of(parameter));
+    for (const auto& parameter : type.parameters)
+      if (config::is_value(parameter.type)) spec.parameters.emplace(parameter.name, value_of(parameter));
+    const uint64_t held = type.holds == config::Holds::kNone ? 0 : 1 + below(3);
+    while (spec.ops.size() < held) spec.ops.push_back(operation(before, depth + 1));
     // Some parameters of sound types make no sense together; the checks of a file complain about them.
     if (type.check != nullptr) {
       bool sound = true;
       if (type.name == "normalize") spec.parameters["scale"] = int64_t{255};
       type.check(spec, [&](std::string_view, const std::string&) { sound = false; });
-      if (!sound) return operation(before);
+      if (!sound) return operation(before, depth);
     }
     return spec;
+  }
+
+  static bool fits_inside(const config::OperationType& type, int depth) {
+    constexpr int kDepthMax = 2;  // deeper, nearly no chain is sound
+    return config::may_be_held(type) && (type.holds == config::Holds::kNone || depth < kDepthMax);
   }
 
   std::vector<config::OperationSpec> chain(config::Signature signature) {
@@ -80,8 +90,9 @@ class Chains {
     const uint64_t length = below(6);
     while (ops.size() < length) {
       ops.push_back(operation(signature));
-      const auto& type = *config::find_operation(ops.back().op);
-      if (signature.kind != type.takes || !type.bind(ops.back(), signature).empty()) break;
+      const config::Followed one = config::follow_one(ops.back(), signature);
+      if (!one.error.empty()) break;
+      signature = one.end();
     }
     return ops;
   }

@@ -32,7 +32,7 @@ config::PipelineSpec spec_of(const std::string& share, const std::string& order)
 
 double lam_at(uint64_t epoch, uint64_t number) {
   Draw draw(kSeed, epoch, number, draw_key("mixup"));
-  return mixing::draw_beta(draw, 1);
+  return draw_beta(draw, 1);
 }
 
 // A batch whose sample at each position p has the id 100 + p and the row (p, -p).

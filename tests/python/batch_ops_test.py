@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import spdld
 from case import CLASSES, SAMPLES, DaemonCase
-from draws import Draw, beta
+from draws import M64, Draw, beta
 
 SEED, SIDE = 11, 32
 
