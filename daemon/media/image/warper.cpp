@@ -6,186 +6,16 @@
 
 #include "daemon/base/random.h"
 #include "daemon/media/image/adjust_pixels.h"
+#include "daemon/media/image/adjust_rows.h"
+#include "daemon/media/image/warp_maps.h"
+#include "daemon/media/image/warp_rows.h"
 
 namespace spdld::image {
 namespace {
 
 using Kind = Warp::Kind;
 
-// A place of the source, where whole numbers are the middles of pixels.
-struct Spot {
-  float x, y;
-};
-
-// grid_sample's way from -1 .. 1, the borders of the picture, to pixels.
-struct Unnormalized {
-  explicit Unnormalized(const Size& source)
-      : half_width(static_cast<float>(source.width) / 2), half_height(static_cast<float>(source.height) / 2) {}
-  Spot operator()(float x, float y) const { return {(x + 1) * half_width - 0.5F, (y + 1) * half_height - 0.5F}; }
-  float half_width, half_height;
-};
-
-// The numbers of `warp.back` in parts of half a side, as float32.
-std::array<float, 6> rescaled(const Warp& warp, const Size& by) {
-  std::array<float, 6> numbers;
-  for (size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = static_cast<float>(warp.back[i]) / (0.5F * static_cast<float>(i < 3 ? by.width : by.height));
-  return numbers;
-}
-
-struct AffineMap {
-  explicit AffineMap(const Warp& warp)
-      : by(rescaled(warp, warp.source)),
-        left((1 - static_cast<float>(warp.size.width)) * 0.5F),
-        top((1 - static_cast<float>(warp.size.height)) * 0.5F),
-        to_pixels(warp.source) {}
-  Spot operator()(int column, int row) const {
-    const float x = left + static_cast<float>(column), y = top + static_cast<float>(row);
-    return to_pixels((x * by[0] + y * by[1]) + by[2], (x * by[3] + y * by[4]) + by[5]);
-  }
-  std::array<float, 6> by;
-  float left, top;
-  Unnormalized to_pixels;
-};
-
-struct PerspectiveMap {
-  explicit PerspectiveMap(const Warp& warp)
-      : by(rescaled(warp, warp.size)),
-        below{static_cast<float>(warp.back[6]), static_cast<float>(warp.back[7])},
-        to_pixels(warp.source) {}
-  Spot operator()(int column, int row) const {
-    const float x = static_cast<float>(column) + 0.5F, y = static_cast<float>(row) + 0.5F;
-    const float divisor = (x * below[0] + y * below[1]) + 1;
-    return to_pixels(((x * by[0] + y * by[1]) + by[2]) / divisor - 1, ((x * by[3] + y * by[4]) + by[5]) / divisor - 1);
-  }
-  std::array<float, 6> by;
-  std::array<float, 2> below;
-  Unnormalized to_pixels;
-};
-
-// One side of torch's linspace((1 - n) / n, (n - 1) / n, n), which counts from both ends.
-struct Identity {
-  explicit Identity(int side)
-      : count(side),
-        last(static_cast<float>(static_cast<double>(side - 1) / side)),
-        step(side > 1 ? (last + last) / static_cast<float>(side - 1) : 0) {}
-  float at(int i) const {
-    return i < count / 2 ? -last + step * static_cast<float>(i) : last - step * static_cast<float>(count - 1 - i);
-  }
-  int count;
-  float last, step;
-};
-
-struct ElasticMap {
-  ElasticMap(const Warp& warp, const float* across_, const float* down_)
-      : width(static_cast<size_t>(warp.size.width)),
-        columns(warp.size.width),
-        rows(warp.size.height),
-        across(across_),
-        down(down_),
-        to_pixels(warp.source) {}
-  Spot operator()(int column, int row) const {
-    const size_t at = static_cast<size_t>(row) * width + static_cast<size_t>(column);
-    return to_pixels(columns.at(column) + across[at], rows.at(row) + down[at]);
-  }
-  size_t width;
-  Identity columns, rows;
-  const float *across, *down;
-  Unnormalized to_pixels;
-};
-
-// Not far from the picture, also where it is no number.
-float bounded(float at, int side) {
-  const auto most = static_cast<float>(side) + 1;
-  const float from_least = at > -2 ? at : -2;
-  return from_least < most ? from_least : most;
-}
-
-// To the nearest whole number, ties to even, of a value below 2^22.
-float to_nearest(float value) {
-  constexpr float kWholeFrom = 12'582'912;  // 1.5 * 2^23
-  return (value + kWholeFrom) - kWholeFrom;
-}
-
 bool is_in(int32_t at, int side) { return static_cast<uint32_t>(at) < static_cast<uint32_t>(side); }
-
-// --- pixels of a row, of kChannels channels ---
-
-struct RowTask {
-  const Warp& warp;
-  const uint8_t* pixels;  // of the source
-  const float *xs, *ys;   // spots of the row's pixels, bounded
-};
-
-template <int kChannels>
-void take_nearest(const RowTask& task, uint8_t* out) {
-  const Size source = task.warp.source;
-  for (int i = 0; i < task.warp.size.width; ++i, out += kChannels) {
-    const auto x = static_cast<int32_t>(to_nearest(task.xs[i])), y = static_cast<int32_t>(to_nearest(task.ys[i]));
-    const bool is_inside = is_in(x, source.width) && is_in(y, source.height);
-    const size_t at = static_cast<size_t>(y) * static_cast<size_t>(source.width) + static_cast<size_t>(x);
-    const uint8_t* from = is_inside ? task.pixels + at * kChannels : task.warp.fill.data();
-    for (int channel = 0; channel < kChannels; ++channel) out[channel] = from[channel];
-  }
-}
-
-constexpr int kWeightBits = 11;  // of each side's weight
-constexpr int kWeightOne = 1 << kWeightBits;
-
-// A pixel of which a neighbour lies outside. That part is mixed with `fill` as torchvision does: outside is black, and
-// the sum is then mixed by the weight of the neighbours inside.
-template <int kChannels>
-void mix_at_border(const RowTask& task, int left, int top, const int (&across)[2], const int (&down)[2], uint8_t* out) {
-  constexpr float kOne = static_cast<float>(kWeightOne) * kWeightOne;
-  const Size source = task.warp.source;
-  float sums[kChannels] = {}, inside = 0;
-  for (int dy = 0; dy < 2; ++dy) {
-    for (int dx = 0; dx < 2; ++dx) {
-      const int x = left + dx, y = top + dy;
-      if (!is_in(x, source.width) || !is_in(y, source.height)) continue;
-      const float weight = static_cast<float>(across[dx] * down[dy]) / kOne;
-      const size_t at = static_cast<size_t>(y) * static_cast<size_t>(source.width) + static_cast<size_t>(x);
-      inside += weight;
-      for (int channel = 0; channel < kChannels; ++channel)
-        sums[channel] += weight * static_cast<float>(task.pixels[at * kChannels + static_cast<size_t>(channel)]);
-    }
-  }
-  for (size_t channel = 0; channel < kChannels; ++channel) {
-    const auto fill = static_cast<float>(task.warp.fill[channel]);
-    out[channel] = value_of(to_nearest(inside * (sums[channel] - fill) + fill));
-  }
-}
-
-template <int kChannels>
-void take_bilinear(const RowTask& task, uint8_t* out) {
-  const Size source = task.warp.source;
-  const size_t stride = static_cast<size_t>(source.width) * kChannels;
-  for (int i = 0; i < task.warp.size.width; ++i, out += kChannels) {
-    const float left = std::floor(task.xs[i]), top = std::floor(task.ys[i]);
-    const auto x = static_cast<int>(left), y = static_cast<int>(top);
-    const int right_part = static_cast<int>((task.xs[i] - left) * kWeightOne + 0.5F);
-    const int lower_part = static_cast<int>((task.ys[i] - top) * kWeightOne + 0.5F);
-    const int across[2] = {kWeightOne - right_part, right_part}, down[2] = {kWeightOne - lower_part, lower_part};
-    if (!is_in(x, source.width - 1) || !is_in(y, source.height - 1)) {
-      mix_at_border<kChannels>(task, x, y, across, down, out);
-      continue;
-    }
-    const uint8_t* above = task.pixels + static_cast<size_t>(y) * stride + static_cast<size_t>(x) * kChannels;
-    const uint8_t* below = above + stride;
-    constexpr int kHalf = 1 << (2 * kWeightBits - 1);
-    for (int channel = 0; channel < kChannels; ++channel) {
-      const int upper = above[channel] * across[0] + above[channel + kChannels] * across[1];
-      const int lower = below[channel] * across[0] + below[channel + kChannels] * across[1];
-      out[channel] = static_cast<uint8_t>((upper * down[0] + lower * down[1] + kHalf) >> (2 * kWeightBits));
-    }
-  }
-}
-
-void take_row(const RowTask& task, int channels, uint8_t* out) {
-  const bool nearest = task.warp.filter == Filter::kNearest;
-  if (channels == 1) return nearest ? take_nearest<1>(task, out) : take_bilinear<1>(task, out);
-  return nearest ? take_nearest<3>(task, out) : take_bilinear<3>(task, out);
-}
 
 // --- a border ---
 
@@ -231,12 +61,8 @@ void Warper::run(const Warp& warp, const uint8_t* pixels, int channels, uint8_t*
   ys_.resize(width);
   with_map(warp, [&](const auto& map) {
     for (int y = 0; y < warp.size.height; ++y, out += width * static_cast<size_t>(channels)) {
-      for (int x = 0; x < warp.size.width; ++x) {
-        const Spot spot = map(x, y);
-        xs_[static_cast<size_t>(x)] = bounded(spot.x, warp.source.width);
-        ys_[static_cast<size_t>(x)] = bounded(spot.y, warp.source.height);
-      }
-      take_row({warp, pixels, xs_.data(), ys_.data()}, channels, out);
+      fill_spots(map, y, warp.source, xs_, ys_);
+      take_row({warp, pixels, xs_, ys_}, channels, out);
     }
   });
 }
@@ -320,27 +146,27 @@ void Warper::blur(const Size& size, int taps, const std::array<double, 2>& sigma
   const int half = taps / 2;
   const auto width = static_cast<size_t>(size.width), border = static_cast<size_t>(half);
   weights_.resize(static_cast<size_t>(taps));
-  between_.assign(values.size(), 0);
+  rows_.resize(weights_.size());
+  between_.resize(values.size());
   fill_gaussian(sigma[1], weights_);
   for (int y = 0; y < size.height; ++y) {
-    float* to = between_.data() + static_cast<size_t>(y) * width;
     for (int i = 0; i < taps; ++i) {
       const int row = place_behind(BorderKind::kReflect, y + i - half, size.height);
-      const float* from = values.data() + static_cast<size_t>(row) * width;
-      const float weight = weights_[static_cast<size_t>(i)];
-      for (size_t x = 0; x < width; ++x) to[x] += weight * from[x];
+      rows_[static_cast<size_t>(i)] = values.data() + static_cast<size_t>(row) * width;
     }
+    weigh_rows(rows_, weights_, width, between_.data() + static_cast<size_t>(y) * width);
   }
   fill_gaussian(sigma[0], weights_);
   row_.resize(width + 2 * border);
   for (int y = 0; y < size.height; ++y) {
     const float* from = between_.data() + static_cast<size_t>(y) * width;
-    for (int x = -half; x < size.width + half; ++x)
-      row_[static_cast<size_t>(x + half)] = from[place_behind(BorderKind::kReflect, x, size.width)];
-    float* to = values.data() + static_cast<size_t>(y) * width;
-    std::fill_n(to, width, 0.0F);
-    for (size_t i = 0; i < weights_.size(); ++i)
-      for (size_t x = 0; x < width; ++x) to[x] += weights_[i] * row_[x + i];
+    std::copy_n(from, width, row_.data() + border);
+    for (int i = 1; i <= half; ++i) {
+      const auto at = static_cast<size_t>(i);
+      row_[border - at] = from[place_behind(BorderKind::kReflect, -i, size.width)];
+      row_[border + width - 1 + at] = from[place_behind(BorderKind::kReflect, size.width - 1 + i, size.width)];
+    }
+    weigh_line(row_.data(), 1, weights_, width, values.data() + static_cast<size_t>(y) * width);
   }
 }
 

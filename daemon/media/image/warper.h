@@ -42,6 +42,7 @@ class Warper {
   std::optional<Displacements> displacements_;
   std::vector<float> xs_, ys_;                  // of a row of the result
   std::vector<float> between_, row_, weights_;  // of a blur
+  std::vector<const float*> rows_;              // of a blur: a row for each weight
 };
 
 }  // namespace spdld::image
