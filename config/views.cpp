@@ -37,6 +37,34 @@ const std::string& kept_from(const OutputSpec& output) {
   return none;
 }
 
+// Adds the names of outputs whose boxes the operations ask for, and the operations that they hold.
+void add_asked(std::span<const OperationSpec> ops, std::vector<std::string>& names) {
+  for (const OperationSpec& op : ops) {
+    const std::string_view parameter = find_operation(op.op)->asks_boxes_of;
+    if (!parameter.empty()) names.push_back(op.text(parameter));
+    add_asked(op.ops, names);
+  }
+}
+
+std::vector<std::string> asked_by(std::span<const OperationSpec> ops) {
+  std::vector<std::string> names;
+  add_asked(ops, names);
+  return names;
+}
+
+// Whether an output asks for the boxes of the output with this name.
+bool is_asked(std::span<const OutputSpec> outputs, const std::string& name) {
+  return std::any_of(outputs.begin(), outputs.end(), [&](const OutputSpec& output) {
+    const std::vector<std::string> asked = asked_by(output.ops);
+    return std::find(asked.begin(), asked.end(), name) != asked.end();
+  });
+}
+
+bool lists_boxes(const OutputSpec& output) {
+  return std::any_of(output.ops.begin(), output.ops.end(),
+                     [](const OperationSpec& op) { return find_operation(op.op)->lists_boxes; });
+}
+
 class Checker {
  public:
   Checker(std::span<const OutputSpec> outputs, Views& views) : outputs_(outputs), views_(views) {}
@@ -59,6 +87,15 @@ class Checker {
             "has a leader already: output " + in_quotes(first->name) + " decodes the picture of view " +
                 in_quotes(view) + ", and a view has one leader");
       }
+    }
+  }
+
+  void check_asked() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto& ops = outputs_[i].ops;
+      const std::vector<std::string> all = asked_by(ops);
+      for (size_t at = 0; at < ops.size(); ++at)
+        for (const std::string& name : asked_by({&ops[at], 1})) check_asked(i, at, name, all.front());
     }
   }
 
@@ -86,6 +123,25 @@ class Checker {
   }
 
  private:
+  // Operation `at` of output i asks for the boxes of the output `name`; the first one that asks, for those of `first`.
+  void check_asked(size_t i, size_t at, const std::string& name, const std::string& first) {
+    const OutputSpec& output = outputs_[i];
+    const std::string& op = output.ops[at].op;
+    if (output.view.empty())
+      return add(
+          i, at,
+          op + " takes the boxes of a view: write view = \"NAME\" in this output and in the output with the boxes");
+    if (!leads_view(output)) return;  // it has no operation that moves a picture, either
+    const auto found =
+        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == name; });
+    if (found == outputs_.end() || found->view != output.view || !lists_boxes(*found))
+      add(i, at, op + " must ask for an output of the same view with boxes: " + in_quotes(name) + " is none");
+    else if (name != first)
+      add(i, at,
+          op + " must ask for the boxes that decide the geometry before it, of output " + in_quotes(first) + ", not " +
+              in_quotes(name));
+  }
+
   void check_blending(size_t i) {
     const auto& ops = outputs_[i].ops;
     for (size_t at = 0; at < ops.size(); ++at) {
@@ -148,8 +204,11 @@ Views views_of(std::span<const OutputSpec> outputs) {
   for (int now = 0; now <= 2; ++now)
     for (size_t i = 0; i < outputs.size(); ++i)
       if (turn(outputs[i]) == now) views.order.push_back(i);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (views.number[i] && lists_boxes(outputs[i]) && is_asked(outputs, outputs[i].name)) views.asked.push_back(i);
   Checker checker(outputs, views);
   checker.check_leaders();
+  checker.check_asked();
   checker.check_followers();
   return views;
 }

@@ -36,7 +36,8 @@ OperationType boxes() {
                      least("min_area", "boxes with a smaller area are dropped, in square pixels")},
       .bind = bind_boxes,
       .view_part = ViewPart::kFollows,
-      .drops_rows = true};
+      .drops_rows = true,
+      .lists_boxes = true};
 }
 
 }  // namespace spdld::config::ops

@@ -27,6 +27,7 @@ class Chain {
   }
 
   // Of the first node, which alone reads the field.
+  Status advise(const Value& value, const Run& run) const { return nodes_.front()->advise(value, run); }
   Status announce(const Run& run) const { return nodes_.front()->announce(run); }
   const Representation* representation() const { return nodes_.front()->representation(); }
   std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }

@@ -93,6 +93,11 @@ class Node {
   // field, so that it is decoded once for all. Nothing is written: run.tensors is empty. kContent: the content is bad.
   virtual Status announce(const Run&) const { return Done{}; }
 
+  // Of the first node of a chain for whose value the leader of its view asks, before any node announces or runs: keeps
+  // what the leader needs of the value in the workspace. Nothing is written: run.tensors is empty. kContent: the
+  // content is bad.
+  virtual Status advise(const Value&, const Run&) const { return Done{}; }
+
   // Turns the value into what follows, or writes the tensors. kContent: the sample's content is bad.
   virtual Status run(Value& value, const Run& run) const = 0;
 

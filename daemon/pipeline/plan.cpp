@@ -49,6 +49,7 @@ Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) : h
     outputs_.back().view = views.number[i];
   }
   order_ = std::move(views.order);
+  asked_ = std::move(views.asked);
   note_representations();
   note_shared();
   if (!spec.batch.lam.empty()) add_rows(spec.batch.lam, config::DType::kFloat32, {});
@@ -221,13 +222,20 @@ std::string Plan::code() const {
   return text;
 }
 
+struct Plan::Start {
+  media::Value value;
+  FieldBytes* field = nullptr;
+  std::optional<text::JsonPlace> place = {};
+};
+
 Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
   for (size_t i = 0; i < sample.fields.size(); ++i) {
     sample.fields[i].number = i;
     sample.fields[i].is_begun = false;
   }
   if (const Status read = read_json(sample, context); !read) return read;
-  Status made = announce(sample, draws, context);
+  Status made = advise(sample, draws, context);
+  if (made) made = announce(sample, draws, context);
   for (size_t i = 0; made && i < order_.size(); ++i)
     made = run_output(outputs_[order_[i]], sample, draws, context, target);
   if (!made) {
@@ -236,6 +244,18 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
   }
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample.id));
   if (mask_) *target.layout.sample_at(target.slot, *mask_, target.index) = 1;
+  return Done{};
+}
+
+Status Plan::advise(const Sample& sample, const Draws& draws, DecodeContext& context) const {
+  for (const size_t number : asked_) {
+    const Output& output = outputs_[number];
+    Start start;
+    if (const Status begun = begin(output, sample, context, start); !begun) return begun;
+    const Status advised = output.chain.advise(
+        start.value, {sample.id, draws, context.workspace, start.field, {}, part_of(sample), output.view});
+    if (!advised) return advised;
+  }
   return Done{};
 }
 
@@ -266,36 +286,42 @@ void Plan::open_length(const Output& output, const Target& target, media::Tensor
   out.too_long = output.too_long;
 }
 
-Status Plan::run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
-                        const Target& target) const {
-  media::Value value;
-  FieldBytes* field = nullptr;
-  std::optional<ShelfKeeper> keeper;
-  std::optional<text::JsonPlace> place;
+Status Plan::begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const {
+  media::Value& value = start.value;
   if (output.json && output.chain.reads_json()) {
-    value.json = &place.emplace(text::JsonPlace{context.json[output.json->field], output.json->steps});
+    value.json = &start.place.emplace(text::JsonPlace{context.json[output.json->field], output.json->steps});
   } else if (output.json) {
     const auto text = context.json[output.json->field].at(output.json->steps);
     if (!text) return media::of_output(output.name, text.error());
     value.bytes = bytes_of(*text);
   } else if (output.fetched) {
-    field = &sample.fields[*output.fetched];
-    const uint64_t record = has_rows_ ? sample.listing.record_of(sample.id) : sample.id;  // what a shelf keeps
-    if (field->keeps_on && !field->is_prepared) keeper.emplace(*field->keeps_on, record, field->identity);
-    field->keeper = keeper ? &*keeper : nullptr;
-    value.bytes = field->bytes;
+    start.field = &sample.fields[*output.fetched];
+    value.bytes = start.field->bytes;
   } else if (output.kind == source::FieldKind::kText) {
     context.name = sample.listing.name(sample.id);
     value.bytes = bytes_of(context.name);
   } else {
     value.integer = sample.listing.integer(sample.id, output.field);
   }
+  return Done{};
+}
+
+Status Plan::run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
+                        const Target& target) const {
+  Start start;
+  if (const Status begun = begin(output, sample, context, start); !begun) return begun;
+  std::optional<ShelfKeeper> keeper;
+  if (FieldBytes* const field = start.field) {
+    const uint64_t record = has_rows_ ? sample.listing.record_of(sample.id) : sample.id;  // what a shelf keeps
+    if (field->keeps_on && !field->is_prepared) keeper.emplace(*field->keeps_on, record, field->identity);
+    field->keeper = keeper ? &*keeper : nullptr;
+  }
   context.tensors.clear();
   for (const size_t tensor : output.tensors)
     context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index)});
   if (output.varying) open_length(output, target, context.tensors.front());
-  return output.chain.run(value,
-                          {sample.id, draws, context.workspace, field, context.tensors, part_of(sample), output.view});
+  return output.chain.run(
+      start.value, {sample.id, draws, context.workspace, start.field, context.tensors, part_of(sample), output.view});
 }
 
 void Plan::clear_lengths(const Target& target) const {

@@ -101,6 +101,10 @@ class Plan {
 
   void clear_lengths(const Target& target) const;
   static void open_length(const Output& output, const Target& target, media::TensorOut& out);
+  // What an output's chain starts from, and what belongs to that.
+  struct Start;
+  Status begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const;
+  Status advise(const Sample& sample, const Draws& draws, DecodeContext& context) const;
   Status announce(const Sample& sample, const Draws& draws, DecodeContext& context) const;
   RowPart part_of(const Sample& sample) const { return has_rows_ ? sample.listing.part_of(sample.id) : RowPart(); }
   Status run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
@@ -112,6 +116,7 @@ class Plan {
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;
   std::vector<size_t> order_;            // in which a sample runs the outputs
+  std::vector<size_t> asked_;            // the outputs whose boxes decide the geometry of their view
   std::vector<size_t> shared_;           // the outputs that start from the bytes of a field with others
   std::vector<size_t> json_;             // fetched fields that hold JSON; each is read once a sample
   size_t varying_ = 0;                   // how many outputs have samples that differ in length

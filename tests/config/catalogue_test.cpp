@@ -70,6 +70,7 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "resize",
                                             "center-crop",
                                             "random-resized-crop",
+                                            "random-iou-crop",
                                             "horizontal-flip",
                                             "vertical-flip",
                                             "random-crop",

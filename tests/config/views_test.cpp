@@ -104,6 +104,55 @@ TEST_CASE("a list keeps the rows of boxes or points of its own view", "[config]"
   expect_complaints(load(leader + boxes + keep("")), {{23, "output[2].ops[0].of", "must be the name of an output"}});
 }
 
+TEST_CASE("a crop by boxes asks for the boxes of its own view", "[config]") {
+  const std::string ragged = "ragged = true\nlength_max = 9\n";  // 2 more lines
+  const auto leader = [](const std::string& crops, const std::string& view = "a") {
+    return output("x", view, kDecode + crops + ", { op = \"resize\", size = [8, 9] }");
+  };
+  const auto crop = [](const std::string& boxes) {
+    return ", { op = \"random-iou-crop\", boxes = \"" + boxes + "\" }";
+  };
+  const std::string boxes = output("b", "a", "{ op = \"boxes\" }") + ragged,
+                    others = output("o", "a", "{ op = \"boxes\" }") + ragged,
+                    points = output("p", "a", "{ op = \"points\" }") + ragged;
+  const auto good = load(boxes + leader(crop("b") + ", { op = \"horizontal-flip\" }" + crop("b")) + others);
+  INFO(good.sentences());
+  REQUIRE(good);
+  CHECK(views_of(good.value->outputs).asked == std::vector<size_t>{0});
+  CHECK(views_of(good.value->outputs).order == std::vector<size_t>{1, 0, 2});
+  CHECK(views_of(load(leader("") + boxes).value->outputs).asked.empty());
+  const std::string none = "must ask for an output of the same view with boxes";
+  for (const char* of : {"x", "p", "nobody"})
+    expect_complaints(load(leader(crop(of)) + boxes + points), {{11, "output[0].ops[1]", none}});
+  expect_complaints(load(leader(crop("b"), "z") + boxes + output("y", "a", kPicture)),
+                    {{11, "output[0].ops[1]", none}});
+  expect_complaints(load(leader(crop("b") + crop("o")) + boxes + others),
+                    {{11, "output[0].ops[2]", "of output \"b\", not \"o\""}});
+  expect_complaints(load(leader(crop("b"), "") + output("y", "a", kPicture) + boxes),
+                    {{11, "output[0].ops[1]", "random-iou-crop takes the boxes of a view"}});
+  const std::string held =
+      ", { op = \"random-apply\", ops = [{ op = \"invert\" }" + crop("p") + ", { op = \"resize\", size = [8, 9] }] }";
+  CHECK_THAT(load(leader(", { op = \"resize\", size = [8, 9] }" + held) + boxes + points).sentences(),
+             Catch::Contains(none));
+}
+
+TEST_CASE("the parameters of a crop by boxes", "[config]") {
+  const auto with = [](const std::string& parameters) {
+    return load(
+        output("x", "a",
+               kDecode + ", { op = \"random-iou-crop\"" + parameters + " }, " + "{ op = \"resize\", size = [8, 9] }") +
+        output("b", "a", "{ op = \"boxes\" }") + "ragged = true\nlength_max = 9\n");
+  };
+  CHECK(with(", boxes = \"b\", min_scale = 0.5, max_scale = 0.5, sampler_options = 0.5"));
+  expect_complaints(with(", boxes = \"b\", min_scale = 0.8, max_scale = 0.5"),
+                    {{11, "output[0].ops[1].min_scale", "at most max_scale"}});
+  expect_complaints(with(", boxes = \"b\", min_aspect_ratio = 3"),
+                    {{11, "output[0].ops[1].min_aspect_ratio", "at most max_aspect_ratio"}});
+  expect_complaints(with(", boxes = \"b\", min_scale = 0"), {{11, "output[0].ops[1].min_scale", "above 0"}});
+  expect_complaints(with(", boxes = \"b\", sampler_options = [0, 1.5]"),
+                    {{11, "output[0].ops[1].sampler_options", "from 0 to 1"}});
+}
+
 TEST_CASE("no view has an operation that blends geometries", "[config]") {
   const std::string mix = "{ op = \"aug-mix\" }";
   const auto with = [](const std::string& view, const std::string& op) {

@@ -43,6 +43,9 @@ class FakeListing final : public source::Listing {
 
   bool is_at_hand() const override { return at_hand; }
 
+  // Samples have this field, too, which is fetched.
+  void add_field(const std::string& name) { fields_.push_back({name, source::FieldKind::kFetched}); }
+
   std::optional<Streaming> streams;  // how it says that its archives are read
   bool at_hand = false;
 

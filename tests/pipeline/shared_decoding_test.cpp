@@ -170,4 +170,48 @@ TEST_CASE("a damaged picture of several outputs is bad content, and the next one
   CHECK(again.tensors == good.tensors);
 }
 
+TEST_CASE("a view's boxes are read before pictures that share a field say what they need") {
+  test::FakeListing listing(5);
+  listing.add_field("boxes");
+  const std::string view =
+      "[[output]]\nname = \"image\"\nfrom = \"text\"\nview = \"v\"\nops = [{ op = \"decode-image\" }, "
+      "{ op = \"random-iou-crop\", boxes = \"boxes\", max_scale = 0.6, sampler_options = 0 }, "
+      "{ op = \"resize\", size = [20, 20] }]\n"
+      "[[output]]\nname = \"boxes\"\nfrom = \"boxes\"\nview = \"v\"\nops = [{ op = \"boxes\" }]\nragged = true\n"
+      "length_max = 9\n";
+  const std::string boxes = "[[4, 4, 60, 50], [70, 60, 96, 76]]", damaged = "[[4, 4, 60, 50], [70, 60, 10, 76]]";
+  const Bytes picture = test::make_jpeg(100, 80, {});
+  const auto run = [&](const std::string& outputs, const std::string& list, uint64_t sample, Bytes& image) {
+    const config::PipelineSpec spec = spec_of(outputs);
+    const pipeline::Plan plan(spec, listing);
+    const batch::Layout layout(plan.tensors(), 1, 64 << 20);
+    std::vector<uint8_t> slot(layout.slot_bytes());
+    batch::Contents contents;
+    batch::clear(layout, contents);
+    pipeline::DecodeContext context;
+    std::vector<pipeline::FieldBytes> fields(2);
+    for (size_t i = 0; i < 2; ++i) {
+      const bool is_picture = plan.fetched()[i].field == 0;
+      fields[i].bytes = is_picture ? std::span<const uint8_t>(picture)
+                                   : std::span(reinterpret_cast<const uint8_t*>(list.data()), list.size());
+    }
+    Status status = plan.run({listing, sample, fields}, {1, 1, sample}, context, {layout, slot.data(), 0, &contents});
+    const uint8_t* at = layout.sample_at(slot.data(), 0, 0);
+    image.assign(at, at + layout.tensors().front().sample_bytes);
+    return status;
+  };
+  Bytes alone, shared, other;
+  for (uint64_t sample = 0; sample < 5; ++sample) {
+    REQUIRE(run(view, boxes, sample, alone));
+    REQUIRE(run(view + output(2), boxes, sample, shared));
+    CHECK(alone == shared);
+    CHECK(other != alone);
+    other = alone;
+  }
+  const Status bad = run(view, damaged, 1, alone);
+  REQUIRE_FALSE(bad);
+  CHECK(bad.error().trouble == Trouble::kContent);
+  CHECK_THAT(bad.error().message, Catch::Contains("output 'boxes': box 1"));
+}
+
 }  // namespace spdld::shared_decoding_test

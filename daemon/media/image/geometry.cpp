@@ -156,6 +156,7 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};
   geometry.reduction = 1;
+  geometry.boxes.is_dropped.assign(geometry.boxes.listed.size(), false);
   geometry.has_its_part = true;
   for (const auto& step : steps) step->apply(draws, geometry);
   geometry.decoded = decoded_part(geometry.passes.front());

@@ -13,6 +13,7 @@
 #include "daemon/base/random.h"
 #include "daemon/base/row_part.h"
 #include "daemon/media/image/adjustment.h"
+#include "daemon/media/image/box_list.h"
 #include "daemon/media/image/filter.h"
 #include "daemon/media/image/weights.h"
 
@@ -53,6 +54,7 @@ struct Geometry {
   bool has_its_part = true;             // false: the picture has another size than when its parts were counted
   std::vector<Adjustment> adjustments;  // in order, each behind its pass
   std::optional<Size> too_large;        // of a step that was left out, since its result has more than kPixelsMax pixels
+  DecidingBoxes boxes;                  // of the sample; none: no step asks for them
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
 };
 

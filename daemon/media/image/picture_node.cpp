@@ -77,6 +77,10 @@ Status PictureNode::run(media::Value&, const media::Run& run) const {
 Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureWork& work) const {
   work.picture = picture;
   work.geometry.part = run.part;
+  work.geometry.boxes.listed.clear();
+  if (asks_for_boxes_) {
+    if (const Status taken = take_boxes(run, picture, work.geometry); !taken) return taken;
+  }
   program_.resolve(picture, run.draws, work.geometry);
   return check(work.geometry);
 }

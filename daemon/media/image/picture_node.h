@@ -38,6 +38,8 @@ class PictureNode final : public media::Node {
   // The steps of the last `count` operations, each of which has added one, for an operation that holds them.
   GeometrySteps take(size_t count) { return program_.take(count); }
   void end(const TensorFormat& format) { program_.end(format); }
+  // A step chooses by the boxes of the view.
+  void ask_for_boxes() { asks_for_boxes_ = true; }
   // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Run::tensors.
   void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }
 
@@ -68,6 +70,7 @@ class PictureNode final : public media::Node {
   DecodeWay way_;
   ImageProgram program_;
   PlanesForm form_;
+  bool asks_for_boxes_ = false;
   std::optional<size_t> drawn_tensor_;
 };
 

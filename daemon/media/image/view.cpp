@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <stdexcept>
 
 namespace spdld::image {
 
@@ -22,16 +21,53 @@ const View::Kept* View::find_kept(const std::string& output) const {
   return nullptr;
 }
 
-void lead(const media::Run& run, const Size& picture, const Geometry& geometry) {
+bool View::drops(const std::string& output, uint64_t place) const {
+  return place < is_dropped.size() && is_dropped[place] && asked.output == output;
+}
+
+namespace {
+
+View& view_of(const media::Run& run) {
   auto& views = run.workspace.of<Views>().by_number;
   if (views.size() <= *run.view) views.resize(*run.view + 1);
-  View& view = views[*run.view];
+  return views[*run.view];
+}
+
+}  // namespace
+
+void list_boxes(const media::Run& run, const std::string& output, const BoxReading& reading,
+                std::span<const float> numbers) {
+  View::Asked& asked = view_of(run).asked;
+  asked.sample = run.sample;
+  asked.output = output;
+  asked.reading = reading;
+  asked.numbers.assign(numbers.begin(), numbers.end());
+}
+
+Status take_boxes(const media::Run& run, const Size& picture, Geometry& geometry) {
+  auto& boxes = geometry.boxes.listed;
+  boxes.clear();
+  if (!run.view) return Done{};
+  const View::Asked& asked = view_of(run).asked;
+  if (asked.sample != run.sample)
+    return Error{Trouble::kInternal, "the boxes of sample " + std::to_string(run.sample) + " were not read"};
+  for (size_t i = 0; 4 * i < asked.numbers.size(); ++i) {
+    const Result<Corners> box = asked.reading.read(&asked.numbers[4 * i], i, picture);
+    if (!box) return media::of_output(asked.output, box.error());
+    boxes.push_back(*box);
+  }
+  return Done{};
+}
+
+void lead(const media::Run& run, const Size& picture, const Geometry& geometry) {
+  View& view = view_of(run);
   view.sample = run.sample;
   view.picture = picture;
   view.passes = geometry.passes;
   view.moves.clear();
   std::copy_if(geometry.adjustments.begin(), geometry.adjustments.end(), std::back_inserter(view.moves),
                [](const Adjustment& adjustment) { return adjustment.moves(); });
+  view.is_dropped = geometry.boxes.is_dropped;
   view.kept_count = 0;
 }
 
@@ -139,12 +175,12 @@ SeenPoint seen(std::span<const Pass> passes, float x, float y) {
 
 namespace {
 
-// Calls use(passes, warp) for each stretch of the view's passes and the warp behind it: null behind the last one.
+// Calls use(passes, warp) for each stretch of the passes and the warp behind it: null behind the last one.
 template <typename Use>
-void each_stretch(const View& view, Use use) {
-  const std::span<const Pass> passes = view.passes;
+void each_stretch(std::span<const Pass> passes, std::span<const Adjustment> adjustments, Use use) {
   size_t first = 0;
-  for (const Adjustment& move : view.moves) {
+  for (const Adjustment& move : adjustments) {
+    if (!move.moves()) continue;
     use(passes.subspan(first, move.pass + 1 - first), &move.warp);
     first = move.pass + 1;
   }
@@ -161,7 +197,7 @@ void take(const std::vector<int32_t>& sources, std::span<int32_t> places) {
 void nearest(View& view, NearestMap& map) {
   map.stretches.resize(view.moves.size());
   size_t at = 0;
-  each_stretch(view, [&](std::span<const Pass> passes, const Warp* warp) {
+  each_stretch(view.passes, view.moves, [&](std::span<const Pass> passes, const Warp* warp) {
     const bool is_last = warp == nullptr;
     nearest(passes, true, is_last ? map.columns : map.stretches[at].columns);
     nearest(passes, false, is_last ? map.lines : map.stretches[at++].lines);
@@ -186,16 +222,17 @@ void nearest(View& view, NearestMap& map) {
   }
 }
 
-Corners seen(View& view, const Corners& box) {
+Corners seen(std::span<const Pass> passes, std::span<const Adjustment> adjustments, Warper& warper,
+             const Corners& box) {
   Corners at = box;
-  each_stretch(view, [&](std::span<const Pass> passes, const Warp* warp) {
-    at = seen(passes, at);
+  each_stretch(passes, adjustments, [&](std::span<const Pass> stretch, const Warp* warp) {
+    at = seen(stretch, at);
     if (warp == nullptr) return;
     const Place places[] = {{at.x1, at.y1}, {at.x2, at.y1}, {at.x2, at.y2}, {at.x1, at.y2}};
-    const Place first = view.warper.ahead(*warp, places[0]);
+    const Place first = warper.ahead(*warp, places[0]);
     Place least = first, most = first;
     for (const Place& place : std::span(places).subspan(1)) {
-      const Place moved = view.warper.ahead(*warp, place);
+      const Place moved = warper.ahead(*warp, place);
       least = {std::min(least.x, moved.x), std::min(least.y, moved.y)};
       most = {std::max(most.x, moved.x), std::max(most.y, moved.y)};
     }
@@ -206,9 +243,11 @@ Corners seen(View& view, const Corners& box) {
   return at;
 }
 
+Corners seen(View& view, const Corners& box) { return seen(view.passes, view.moves, view.warper, box); }
+
 SeenPoint seen(View& view, float x, float y) {
   SeenPoint point{x, y, true};
-  each_stretch(view, [&](std::span<const Pass> passes, const Warp* warp) {
+  each_stretch(view.passes, view.moves, [&](std::span<const Pass> passes, const Warp* warp) {
     const SeenPoint next = seen(passes, point.x, point.y);
     point = {next.x, next.y, point.is_inside && next.is_inside};
     if (warp == nullptr) return;
@@ -218,42 +257,6 @@ SeenPoint seen(View& view, float x, float y) {
                  is_within(static_cast<float>(moved.y), warp->size.height)};
   });
   return point;
-}
-
-BoxFormat box_format_named(std::string_view name) {
-  if (name == "xyxy") return BoxFormat::kXyxy;
-  if (name == "xywh") return BoxFormat::kXywh;
-  if (name == "cxcywh") return BoxFormat::kCxcywh;
-  throw std::logic_error("no format of boxes is called " + std::string(name));
-}
-
-Corners corners_of(BoxFormat format, const float* numbers) {
-  const float x = numbers[0], y = numbers[1], third = numbers[2], fourth = numbers[3];
-  switch (format) {
-    case BoxFormat::kXyxy:
-      return {x, y, third, fourth};
-    case BoxFormat::kXywh:
-      return {x, y, x + third, y + fourth};
-    case BoxFormat::kCxcywh:
-      return {x - third / 2, y - fourth / 2, (x - third / 2) + third, (y - fourth / 2) + fourth};
-  }
-  return {};
-}
-
-void write_box(BoxFormat format, const Corners& box, float* numbers) {
-  const float width = box.x2 - box.x1, height = box.y2 - box.y1;
-  switch (format) {
-    case BoxFormat::kXyxy:
-      numbers[0] = box.x1, numbers[1] = box.y1, numbers[2] = box.x2, numbers[3] = box.y2;
-      return;
-    case BoxFormat::kXywh:
-      numbers[0] = box.x1, numbers[1] = box.y1, numbers[2] = width, numbers[3] = height;
-      return;
-    case BoxFormat::kCxcywh:
-      numbers[0] = (box.x1 * 2 + width) / 2, numbers[1] = (box.y1 * 2 + height) / 2;
-      numbers[2] = width, numbers[3] = height;
-      return;
-  }
 }
 
 }  // namespace spdld::image

@@ -14,6 +14,7 @@
 #include "config/spec.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
+#include "daemon/media/image/box_list.h"
 #include "daemon/media/image/geometry.h"
 #include "daemon/media/image/warper.h"
 #include "daemon/media/node.h"
@@ -29,6 +30,14 @@ struct View {
     std::vector<uint32_t> places;
   };
 
+  // A list whose boxes decide the geometry, as it was read before the leader ran.
+  struct Asked {
+    uint64_t sample = std::numeric_limits<uint64_t>::max();  // its id
+    std::string output;
+    BoxReading reading;
+    std::vector<float> numbers;  // four for each box
+  };
+
   uint64_t sample = std::numeric_limits<uint64_t>::max();  // its id
   Size picture;                                            // of the leader, before any pass
   std::vector<Pass> passes;                                // of the leader
@@ -36,11 +45,15 @@ struct View {
   std::vector<Kept> kept;  // the first `kept_count` belong to this sample; memory is reused
   size_t kept_count = 0;
   Warper warper;  // for the view's followers
+  Asked asked;
+  std::vector<bool> is_dropped;  // by the geometry, for each box of the list that decides it
 
   Size end() const { return shown(passes.back()); }
   // An empty record for the rows that `output` keeps.
   Kept& keep(const std::string& output);
   const Kept* find_kept(const std::string& output) const;  // null: there is none yet
+  // Whether the geometry has dropped row `place` of the list that `output` is made of.
+  bool drops(const std::string& output, uint64_t place) const;
 };
 
 // A decode thread's views, by their number in the plan.
@@ -50,6 +63,13 @@ struct Views {
   std::vector<View> by_number;
 };
 
+// The boxes of this output decide the geometry of run.view for this sample. Precondition: the output has a view, and
+// `numbers` has four numbers for each box.
+void list_boxes(const media::Run& run, const std::string& output, const BoxReading& reading,
+                std::span<const float> numbers);
+// Takes these boxes into the geometry of a picture of this size. Without a view there are none. kContent: one of them
+// is no box.
+Status take_boxes(const media::Run& run, const Size& picture, Geometry& geometry);
 // Begins the view of run.view for this sample. Precondition: the output has a view.
 void lead(const media::Run& run, const Size& picture, const Geometry& geometry);
 // The view that the sample's leader has left; null: it has left none.
@@ -82,9 +102,6 @@ void nearest(View& view, NearestMap& map);
 
 // --- boxes and points ---
 
-struct Corners {  // x1 <= x2, y1 <= y2
-  float x1, y1, x2, y2;
-};
 // The part of a box of the picture that the passes leave, in the pixels of what the last pass shows. The arithmetic is
 // that of torchvision v2's kernels for bounding boxes, in float32: each crop moves and clamps, each resize multiplies
 // by new / old, each flip subtracts from the width.
@@ -98,12 +115,7 @@ SeenPoint seen(std::span<const Pass> passes, float x, float y);
 // The same through the view's passes and warps. A box that a warp has turned is the smallest upright one around it, cut
 // off at the picture's sides, as torchvision v2 has it.
 Corners seen(View& view, const Corners& box);
+Corners seen(std::span<const Pass> passes, std::span<const Adjustment> adjustments, Warper& warper, const Corners& box);
 SeenPoint seen(View& view, float x, float y);
-
-// How the four numbers of a box are to be read: corners, or a corner or the centre with width and height.
-enum class BoxFormat : uint8_t { kXyxy, kXywh, kCxcywh };
-BoxFormat box_format_named(std::string_view name);  // "xyxy", "xywh", "cxcywh"
-Corners corners_of(BoxFormat format, const float* numbers);
-void write_box(BoxFormat format, const Corners& box, float* numbers);
 
 }  // namespace spdld::image

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "daemon/media/image/view.h"
@@ -23,12 +24,16 @@ class ViewListNode : public media::Node {
  protected:
   ViewListNode(const media::Part& part, uint64_t columns);
 
+  const std::string& output() const { return output_; }
+  // All rows of the list, in the thread's ListWork. kContent: it is no such list; the error names the output.
+  Result<std::span<float>> read(const media::Value& value, const media::Run& run) const;
+
   // Moves row `place` of the list, which has `columns` numbers, in its place. False: the row is dropped; its numbers
   // mean nothing then. kContent: the row makes no sense.
   virtual Result<bool> move(float* row, uint64_t place, View& view) const = 0;
 
  private:
-  Status move_all(const media::Value& value, const media::Run& run) const;
+  Status move_all(std::span<float> numbers, const media::Run& run) const;
 
   std::string output_;
   uint64_t columns_;

@@ -70,6 +70,16 @@ class Sample {
     return result.error().message;
   }
 
+  // The geometry has dropped these boxes of the list that `output` is made of.
+  void drop(const std::string& output, std::vector<bool> dropped) {
+    const std::vector<float> numbers(4 * dropped.size());
+    image::list_boxes(run_of({}), output, {}, numbers);
+    image::Geometry geometry;
+    geometry.passes = {{.box = {0, 0, 100, 80}, .size = {20, 30}, .window = {0, 0, 20, 30}}};
+    geometry.boxes.is_dropped = std::move(dropped);
+    image::lead(run_of({}), {100, 80}, geometry);
+  }
+
   uint64_t length_max = 40;
   config::TooLong too_long = config::TooLong::kBad;
   uint64_t number = kSample;
@@ -102,6 +112,16 @@ TEST_CASE("boxes are cut off, moved, mirrored, and dropped where nothing is left
   const config::OperationSpec pairs =
       op("keep-with", {{"of", std::string("out")}, {"width", int64_t{2}}, {"dtype", std::string("float32")}});
   CHECK(*sample.run<float>(pairs, R"({"v": [[1, 2], [3, 4], [5, 6], [7, 8]]})", true, "pairs") == Floats{1, 2, 5, 6});
+}
+
+TEST_CASE("boxes that the geometry has dropped are left out, with what belongs to them", "[view]") {
+  Sample sample;
+  sample.drop("out", {true, false, true, false});
+  const std::string list = "0 0 10 8  10 8 20 16  20 16 30 24  30 24 40 32";
+  CHECK(*sample.run<float>(op("boxes", {{"min_size", 0.0}}), list) == Floats{2, 3, 4, 6, 6, 9, 8, 12});
+  const config::OperationSpec keep = op("keep-with", {{"of", std::string("out")}});
+  CHECK(*sample.run<int64_t>(keep, "5 6 7 8", false, "c") == std::vector<int64_t>{6, 8});
+  CHECK(sample.run<float>(op("boxes"), list, false, "other")->size() == 16);  // its list decided nothing
 }
 
 TEST_CASE("boxes in other formats, and as parts of the picture", "[view]") {
