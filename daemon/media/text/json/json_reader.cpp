@@ -110,6 +110,78 @@ Status read_row(const element& value, NumberList& list) {
   return Done{};
 }
 
+// The number at this place; an error is a clause.
+template <typename T>
+Result<T> number_at(const element& value, const std::string& place, const char* wanted) {
+  T number{};
+  if (!is_number(value.type())) return no_element(place, value, wanted);
+  if (!number_of(value, number)) return bad(place + ": " + simdjson::minify(value) + " is not " + wanted);
+  return number;
+}
+
+Status read_polygon(const element& value, const std::string& place, ShapeList& list) {
+  if (value.type() != element_type::ARRAY) return no_element(place, value, "a polygon, a list of numbers");
+  const size_t first = list.numbers.size();
+  const simdjson::dom::array corners = value.get_array().value_unsafe();
+  for (const element each : corners) {
+    const auto number = number_at<double>(each, place, "a finite number");
+    if (!number) return number.error();
+    list.numbers.push_back(*number);
+  }
+  list.polygons.push_back({first, list.numbers.size() - first});
+  return Done{};
+}
+
+// {"size": [height, width], "counts": [run lengths] or a text}
+Status read_runs(const element& value, const std::string& place, ShapeList& list) {
+  const auto size = step_into(value, {.key = "size"}), counts = step_into(value, {.key = "counts"});
+  if (!size || !counts) return bad(place + " lacks \"size\" or \"counts\"");
+  ShapeList::Shape shape{.kind = ShapeList::Kind::kRuns, .first = list.runs.size()};
+  if (size->type() != element_type::ARRAY) return no_element(place + ", size", *size, "[height, width]");
+  const simdjson::dom::array sides = size->get_array().value_unsafe();
+  if (sides.size() != 2) return bad(place + " must have \"size\": [height, width]");
+  int64_t* side = &shape.height;
+  for (const element each : sides) {
+    const auto number = number_at<int64_t>(each, place + ", size", "a whole number");
+    if (!number) return number.error();
+    *side = *number;
+    side = &shape.width;
+  }
+  if (counts->type() == element_type::STRING) {
+    const std::string_view packed = counts->get_string().value_unsafe();
+    shape.kind = ShapeList::Kind::kPackedRuns;
+    shape.first = list.characters.size();
+    shape.count = packed.size();
+    list.characters += packed;
+  } else if (counts->type() == element_type::ARRAY) {
+    const simdjson::dom::array lengths = counts->get_array().value_unsafe();
+    for (const element each : lengths) {
+      const auto number = number_at<uint32_t>(each, place + ", counts", "a number of pixels");
+      if (!number) return number.error();
+      list.runs.push_back(*number);
+    }
+    shape.count = list.runs.size() - shape.first;
+  } else {
+    return no_element(place + ", counts", *counts, "a list of run lengths or a text");
+  }
+  list.shapes.push_back(shape);
+  return Done{};
+}
+
+Status read_shape(const element& value, const std::string& place, ShapeList& list) {
+  if (value.type() == element_type::OBJECT) return read_runs(value, place, list);
+  if (value.type() != element_type::ARRAY && value.type() != element_type::NULL_VALUE)
+    return no_element(place, value, "a list of polygons or a table of run lengths");
+  const size_t first = list.polygons.size();
+  if (value.type() == element_type::ARRAY) {
+    const simdjson::dom::array parts = value.get_array().value_unsafe();
+    for (const element each : parts)
+      if (Status status = read_polygon(each, place, list); !status) return status;
+  }
+  list.shapes.push_back({.first = first, .count = list.polygons.size() - first});
+  return Done{};
+}
+
 }  // namespace
 
 struct JsonReader::Inside {
@@ -198,6 +270,19 @@ Status JsonReader::read_list(const std::vector<JsonStep>& steps, NumberList& lis
     }
     return Done{};
   });
+}
+
+Status JsonReader::read_shapes(const std::vector<JsonStep>& steps, ShapeList& list) {
+  list.clear();
+  const auto value = inside_->find(steps);
+  if (!value) return value.error();
+  if (value->type() != element_type::ARRAY) return no_element(where(steps, steps.size()), *value, "a list of shapes");
+  const simdjson::dom::array elements = value->get_array().value_unsafe();
+  for (const element each : elements) {
+    const std::string place = where(steps, steps.size()) + ", element [" + std::to_string(list.shapes.size()) + "]";
+    if (Status status = read_shape(each, place, list); !status) return status;
+  }
+  return Done{};
 }
 
 }  // namespace spdld::text

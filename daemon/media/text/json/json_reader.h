@@ -1,9 +1,9 @@
-// Takes single values and lists of numbers out of a text of JSON (RFC 8259), such as a label or boxes out of a
-// webdataset's json member. The whole
-// text must be sound. It is not trusted: its size is bounded, and so is its depth (1024, the library's own bound),
-// nothing recurses, and no exception leaves but std::bad_alloc. Where a key comes twice, the last value counts, as in
-// Python's json. The text is read by simdjson, which was measured beside nlohmann-json's events: 1 microsecond of CPU
-// against 12 for 640 bytes, 20 against 144 for 5,600, where a picture takes 700.
+// Takes single values, lists of numbers and lists of shapes out of a text of JSON (RFC 8259), such as a label or boxes
+// out of a webdataset's json member. The whole text must be sound. It is not trusted: its size is bounded, and so is
+// its depth (1024, the library's own bound), nothing recurses, and no exception leaves but std::bad_alloc. Where a key
+// comes twice, the last value counts, as in Python's json. The text is read by simdjson, which was measured beside
+// nlohmann-json's events: 1 microsecond of CPU against 12 for 640 bytes, 20 against 144 for 5,600, where a picture
+// takes 700.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include "config/field_path.h"
 #include "daemon/base/result.h"
 #include "daemon/media/text/json/number_list.h"
+#include "daemon/media/text/json/shape_list.h"
 
 namespace spdld::text {
 
@@ -40,6 +41,10 @@ class JsonReader {
   // Reads the value at the end of the steps as a list of numbers, or of lists of list.width numbers. An error
   // (kContent) is a clause that says which element does not fit; the content of list.memory is undefined then.
   Status read_list(const std::vector<config::JsonStep>& steps, NumberList& list);
+
+  // Reads the value at the end of the steps as a list of shapes: each a list of polygons, null (a shape without
+  // polygons), or a table with `size` and `counts`. An error (kContent) is a clause that says which shape does not fit.
+  Status read_shapes(const std::vector<config::JsonStep>& steps, ShapeList& list);
 
  private:
   struct Inside;

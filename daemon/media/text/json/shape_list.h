@@ -1,0 +1,54 @@
+// The shapes of a sample's objects, as COCO writes its segmentations: polygons, run lengths, or run lengths in a packed
+// text. Plain values; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spdld::text {
+
+// Memory is reused from sample to sample.
+class ShapeList {
+ public:
+  enum class Kind : uint8_t { kPolygons, kRuns, kPackedRuns };
+  struct Shape {
+    Kind kind = Kind::kPolygons;
+    size_t first = 0, count = 0;    // of polygons, of run lengths, or of characters
+    int64_t height = 0, width = 0;  // of the picture that run lengths are for
+  };
+  struct Polygon {
+    size_t first = 0, count = 0;  // numbers: x, y, x, y and so on
+  };
+
+  std::vector<Shape> shapes;
+  std::vector<Polygon> polygons;
+  std::vector<double> numbers;
+  std::vector<uint32_t> runs;
+  std::string characters;
+
+  void clear() {
+    shapes.clear();
+    polygons.clear();
+    numbers.clear();
+    runs.clear();
+    characters.clear();
+  }
+  std::span<const Polygon> polygons_of(const Shape& shape) const {
+    return std::span(polygons).subspan(shape.first, shape.count);
+  }
+  std::span<const double> numbers_of(const Polygon& polygon) const {
+    return std::span(numbers).subspan(polygon.first, polygon.count);
+  }
+  std::span<const uint32_t> runs_of(const Shape& shape) const {
+    return std::span(runs).subspan(shape.first, shape.count);
+  }
+  std::string_view packed_of(const Shape& shape) const {
+    return std::string_view(characters).substr(shape.first, shape.count);
+  }
+};
+
+}  // namespace spdld::text
