@@ -123,7 +123,8 @@ class Checker {
   }
 
  private:
-  // Operation `at` of output i asks for the boxes of the output `name`; the first one that asks, for those of `first`.
+  // Operation `at` of output i asks for the boxes of the output `name`; the first operation that asks takes the boxes
+  // of the output `first`.
   void check_asked(size_t i, size_t at, const std::string& name, const std::string& first) {
     const OutputSpec& output = outputs_[i];
     const std::string& op = output.ops[at].op;

@@ -135,6 +135,15 @@ std::string bind_view_list(Signature& signature, Signature list) {
   return "";
 }
 
+std::string bind_mask(Signature& signature, Signature masks) {
+  if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
+  if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a mask";
+  if (!signature.frame)
+    return "has no picture to follow: its output's `view` needs a leader, which begins with decode-image";
+  signature = std::move(masks);
+  return "";
+}
+
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
   if (!signature.is_fixed())
     return "has pictures whose size is not fixed: add center-crop, random-crop, random-resized-crop, or a resize with "

@@ -52,6 +52,9 @@ std::string bind_number(Signature& signature, Signature number);
 // `list` for bytes that a follower of a view reads as a list; the error where they are the sample's name, or where the
 // output follows nobody.
 std::string bind_view_list(Signature& signature, Signature list);
+// `masks` for a PNG that a follower of a view decodes; the error where the bytes are the sample's name or a value
+// inside of JSON, or where the output follows nobody.
+std::string bind_mask(Signature& signature, Signature masks);
 // The tensor of an image in this type and order of dimensions; the error where the pictures' size is not fixed.
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature);
 

@@ -4,13 +4,9 @@
 namespace spdld::config::ops {
 namespace {
 
-std::string bind_mask(const OperationSpec& spec, Signature& signature) {
-  if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
-  if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a mask";
-  if (!signature.frame)
-    return "has no picture to follow: its output's `view` needs a leader, which begins with decode-image";
-  signature = tensor(dtype_named(spec.text("dtype")), {signature.frame->height, signature.frame->width});
-  return "";
+std::string bind_values(const OperationSpec& spec, Signature& signature) {
+  const Frame frame = signature.frame.value_or(Frame());
+  return bind_mask(signature, tensor(dtype_named(spec.text("dtype")), {frame.height, frame.width}));
 }
 
 void check_mask(OperationSpec& spec, const Complain& complain) {
@@ -36,7 +32,7 @@ OperationType decode_mask() {
           .parameters = {choice("dtype", "of the tensor's elements; a value that it can't hold is bad content",
                                 {"uint8", "uint16", "int64"}, "uint8"),
                          fill},
-          .bind = bind_mask,
+          .bind = bind_values,
           .check = check_mask,
           .view_part = ViewPart::kFollows};
 }

@@ -101,7 +101,7 @@ class Plan {
 
   void clear_lengths(const Target& target) const;
   static void open_length(const Output& output, const Target& target, media::TensorOut& out);
-  // What an output's chain starts from, and what belongs to that.
+  // The value that an output's chain starts from, and the field or the reader that holds the value.
   struct Start;
   Status begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const;
   Status advise(const Sample& sample, const Draws& draws, DecodeContext& context) const;

@@ -95,6 +95,8 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "parse-list",
                                             "parse-npy",
                                             "decode-mask",
+                                            "instance-masks",
+                                            "object-masks",
                                             "boxes",
                                             "points",
                                             "keep-with",

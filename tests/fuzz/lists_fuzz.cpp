@@ -1,8 +1,9 @@
-// Lists of numbers and arrays out of archives: a text, a list in JSON, and a .npy file. The first byte chooses the
-// reader and the second one the dtype and the width. What is read must have the promised size, no byte behind the room
-// may be written, and an error must say something.
+// Lists of numbers, shapes and arrays out of archives: a text, lists in JSON, and a .npy file. The first byte chooses
+// the reader and the second one the dtype and the width, or the size of the shapes' picture. What is read must have the
+// promised size, no byte behind the room may be written, and an error must say something.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "daemon/base/npy.h"
+#include "daemon/media/image/object_mask.h"
 #include "daemon/media/text/json/json_reader.h"
 #include "daemon/media/text/list_text.h"
 
@@ -65,6 +67,36 @@ void read_json(uint8_t choice, std::string_view text) {
   }
 }
 
+// Shapes are drawn in a small picture. Each pixel of the rows that a mask has is 0 or 1. Longer sides of polygons say
+// nothing new, slowly.
+void draw_shapes(uint8_t choice, std::string_view text) {
+  static text::JsonReader reader;
+  const std::vector<uint8_t> copy(text.begin(), text.end());
+  if (!reader.read(copy)) return;
+  text::ShapeList list;
+  const Status read = reader.read_shapes({}, list);
+  if (!read) return require(read.error().trouble == Trouble::kContent && !read.error().message.empty());
+  const Size picture{1 + choice % 16, 1 + choice / 16};
+  const auto is_near = [](double place) { return std::abs(place) < 1000; };
+  image::ObjectMask mask;
+  mask.open(picture);
+  for (const auto& shape : list.shapes) {
+    mask.begin();
+    Status drawn = Done{};
+    if (shape.kind == text::ShapeList::Kind::kRuns) drawn = mask.add_runs(list.runs_of(shape));
+    if (shape.kind == text::ShapeList::Kind::kPackedRuns) drawn = mask.add_packed_runs(list.packed_of(shape));
+    if (shape.kind == text::ShapeList::Kind::kPolygons)
+      for (const auto& polygon : list.polygons_of(shape))
+        if (const auto numbers = list.numbers_of(polygon);
+            drawn && std::all_of(numbers.begin(), numbers.end(), is_near))
+          drawn = mask.add_polygon(numbers);
+    if (!drawn) require(drawn.error().trouble == Trouble::kContent && !drawn.error().message.empty());
+    for (int y = 0; y < picture.height; ++y)
+      if (const uint8_t* row = mask.row(y))
+        require(std::all_of(row, row + picture.width, [](uint8_t pixel) { return pixel <= 1; }));
+  }
+}
+
 void read_npy(std::string_view text) {
   const std::vector<uint8_t> copy(text.begin(), text.end());
   const auto npy = array::read_npy(copy);
@@ -88,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   constexpr size_t kChoice = 2;
   if (size < kChoice) return 0;
   const std::string_view text(reinterpret_cast<const char*>(bytes) + kChoice, size - kChoice);
-  switch (bytes[0] % 4) {
+  switch (bytes[0] % 5) {
     case 0:
       read_text(bytes[1], text);
       break;
@@ -97,6 +129,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       break;
     case 2:
       (void)array::read_npy_header(text);
+      break;
+    case 4:
+      draw_shapes(bytes[1], text);
       break;
     default:
       read_npy(text);

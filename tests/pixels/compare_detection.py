@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the daemon's augmentations for detection to torchvision v2's, with the numbers that the daemon draws.
+"""Holds the daemon's augmentations for detection to torchvision v2's, with the numbers that the daemon draws, and its masks to pycocotools'.
 
     compare_detection.py VIEW_DUMP
 
 torchvision's own class chooses the crops, and takes its random numbers from the daemon's streams: the crops, the pixels, the masks and the
-labels are the same, bit for bit. Boxes are within a ten-thousandth of a pixel, since the daemon mirrors them behind a crop.
+labels are the same, bit for bit; resized pixels are within 1. Boxes are within a ten-thousandth of a pixel, since the daemon mirrors them
+behind a crop. The masks of objects are those that pycocotools draws, from polygons and from run lengths.
 """
 import json
 import pathlib
@@ -17,7 +18,8 @@ import torch
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[1:1] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "support")]
+PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
+sys.path[1:1] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "support"), str(PYCOCOTOOLS)]
 from draws import Draw  # noqa: E402
 from torchvision_v2 import is_there, load_torchvision_v2  # noqa: E402
 
@@ -86,6 +88,77 @@ class Numbers:
         return torch.tensor([self.draw.uniform() for _ in range(count)], dtype=torch.float64).to(torch.float32)
 
 
+def make_polygon(rng, width, height):
+    """Corners that lie anywhere, also outside of the picture, on whole or half pixels, or on one another."""
+    corners = rng.uniform(-0.3, 1.3, (int(rng.integers(3, 12)), 2)) * [width, height]
+    kind = rng.integers(6)
+    if kind == 0:
+        corners = corners.round()
+    elif kind == 1:
+        corners = (2 * corners).round() / 2
+    elif kind == 2:
+        corners = corners.round(2).clip(0, [width, height])
+    elif kind == 3:
+        corners = np.concatenate([corners, corners[-1:], corners[:1]])
+    elif kind == 4:
+        corners[:, rng.integers(2)] = corners[0, 0]
+    return corners.ravel().tolist()
+
+
+def make_shape(rng, width, height):
+    from pycocotools import mask
+    if rng.random() < 0.5:
+        return [make_polygon(rng, width, height) for _ in range(int(rng.integers(1, 4)))]
+    pixels = (rng.random((height, width)) < rng.choice([0, 0.02, 0.5, 0.98, 1])).astype(np.uint8)
+    if rng.random() < 0.5:
+        top, left = int(rng.integers(height)), int(rng.integers(width))
+        pixels[:] = 0
+        pixels[top:top + int(rng.integers(1, height + 1)), left:left + int(rng.integers(1, width + 1))] = 1
+    if rng.random() < 0.5:
+        packed = mask.encode(np.asfortranarray(pixels))
+        return {"size": packed["size"], "counts": packed["counts"].decode()}
+    flat = np.concatenate([[0], pixels.ravel("F"), [2]])
+    runs = np.diff(np.concatenate([[0], np.flatnonzero(np.diff(flat)), [len(flat) - 2]]))
+    return {"size": [height, width], "counts": ([] if flat[1] == 0 else [0]) + [int(run) for run in runs if run > 0]}
+
+
+def drawn(shape, width, height):
+    """The shape's pixels, as COCO.annToMask gives them."""
+    from pycocotools import mask
+    if isinstance(shape, list):
+        return mask.decode(mask.merge(mask.frPyObjects(shape, height, width)))
+    return mask.decode(mask.frPyObjects(shape, height, width) if isinstance(shape["counts"], list) else shape)
+
+
+def check_shapes(program, folder):
+    """Masks before any geometry."""
+    rng = np.random.default_rng(4)
+    kinds = {}
+    for width, height in ((1, 1), (1, 40), (37, 1), (64, 48), (131, 97)):
+        path = pathlib.Path(folder, "shapes.png")
+        Image.fromarray(np.zeros((height, width, 3), np.uint8)).save(path)
+        outputs = [output("image", f'{{ op = "decode-image" }}, {{ op = "center-crop", size = [{height}, {width}] }}', False),
+                   output("masks", '{ op = "instance-masks" }')]
+        with Views(program, folder, outputs) as views:
+            for number in range(60):
+                shapes = [make_shape(rng, width, height) for _ in range(int(rng.integers(1, 12)))]
+                got = views.of(number, {"image": path, "masks": shapes})
+                if isinstance(got, str):
+                    FAILED.append(f"shapes of {width} x {height}: {got}")
+                    continue
+                for ours, shape in zip(got["masks"], shapes):
+                    kind = "polygons" if isinstance(shape, list) else "packed runs" if isinstance(shape["counts"], str) else "runs"
+                    theirs = drawn(shape, width, height)
+                    count = kinds.setdefault(kind, [0, 0, 0])
+                    count[0] += 1
+                    count[1] += int(theirs.any())
+                    if not np.array_equal(ours, theirs):
+                        count[2] += 1
+                        FAILED.append(f"{kind} of {width} x {height}: {(ours != theirs).sum()} pixels differ: {shape}"[:400])
+    for kind, (count, seen, differ) in kinds.items():
+        print(f"{kind}: {differ} of {count} masks differ; {seen} have pixels")
+
+
 def make_sample(rng, folder, number):
     width, height = (int(side) for side in rng.integers(20, 120, 2))
     picture = rng.integers(0, 256, (height, width, 3), np.uint8)
@@ -98,7 +171,8 @@ def make_sample(rng, folder, number):
     boxes = np.concatenate([boxes.min(1), boxes.max(1)], 1)
     boxes = (boxes.round() if number % 2 else boxes).astype(np.float32)
     labels = rng.integers(0, 80, count)
-    return picture, classes, boxes, labels, paths
+    shapes = [make_shape(rng, width, height) for _ in range(count)]
+    return picture, classes, boxes, labels, shapes, paths
 
 
 def bordered(v2, sample):
@@ -113,15 +187,19 @@ def sanitized(sample):
     boxes = sample["boxes"].numpy()
     sides = boxes[:, 2:] - boxes[:, :2]
     keep = (sides >= 1).all(1) & (sides.prod(1) >= 1)
-    return boxes[keep], sample["labels"][keep]
+    return boxes[keep], sample["labels"][keep], sample["masks"].numpy()[keep]
 
 
 def check_crops(v2, tv, program, folder):
     """RandomIoUCrop alone, and behind a flip and behind a border."""
     numbers = Numbers()
     sys.modules["torchvision.transforms.v2._geometry"].torch = numbers
+    sys.modules["torchvision.transforms.v2.functional._geometry"]._do_native_uint8_resize_on_cpu = lambda _: False  # a newer torch has it
+    cut = f'{{ op = "center-crop", size = {SIDE} }}'
+    resized = '{ op = "resize", size = [70, 50] }, { op = "vertical-flip", p = 1 }'
     cases = {
         "default": ("", "", {}, []),
+        "resized": ("", "", {}, []),
         "behind a flip": ('{ op = "horizontal-flip", p = 1 }, ', "", {}, [v2.RandomHorizontalFlip(p=1)]),
         "behind a border": ('{ op = "pad", padding = [9, 4, 3, 12] }, ', "", {}, [v2.Pad([9, 4, 3, 12])]),
         "parameters": ("", ", min_scale = 0.1, max_scale = 0.8, min_aspect_ratio = 0.7, max_aspect_ratio = 1.6, sampler_options = "
@@ -131,31 +209,38 @@ def check_crops(v2, tv, program, folder):
     }
     for name, (before, ours, theirs, first) in cases.items():
         rng = np.random.default_rng(3)
-        ops = f'{{ op = "decode-image" }}, {before}{{ op = "random-iou-crop", boxes = "boxes"{ours} }}, {{ op = "center-crop", size = {SIDE} }}'
+        ops = f'{{ op = "decode-image" }}, {before}{{ op = "random-iou-crop", boxes = "boxes"{ours} }}, {resized if name == "resized" else cut}'
         outputs = [output("image", ops, False), output("classes", '{ op = "decode-mask" }', False),
-                   output("boxes", '{ op = "boxes" }'), output("labels", '{ op = "keep-with", of = "boxes" }')]
-        chain = [*first, v2.RandomIoUCrop(**theirs), lambda sample: bordered(v2, sample), v2.CenterCrop(SIDE)]
+                   output("boxes", '{ op = "boxes" }'), output("labels", '{ op = "keep-with", of = "boxes" }'),
+                   output("masks", '{ op = "instance-masks", of = "boxes" }')]
+        after = [lambda sample: bordered(v2, sample), v2.CenterCrop(SIDE)]
+        if name == "resized":
+            after = [v2.Resize([70, 50], antialias=True), v2.RandomVerticalFlip(p=1)]
+        chain = [*first, v2.RandomIoUCrop(**theirs), *after]
         cropped = dropped = 0
         with Views(program, folder, outputs) as views:
             for number in range(PICTURES):
-                picture, classes, boxes, labels, (path, mask_path) = make_sample(rng, folder, number)
-                got = views.of(number, {"image": path, "classes": mask_path, "boxes": boxes.tolist(), "labels": labels.tolist()})
+                picture, classes, boxes, labels, shapes, (path, mask_path) = make_sample(rng, folder, number)
+                got = views.of(number, {"image": path, "classes": mask_path, "boxes": boxes.tolist(), "labels": labels.tolist(),
+                                        "masks": shapes})
+                masks = np.stack([drawn(shape, *picture.shape[1::-1]) for shape in shapes])
                 numbers.draw = Draw(SEED, 0, number, "random-iou-crop")
                 sample = {"image": tv.Image(torch.from_numpy(picture).permute(2, 0, 1)), "classes": tv.Mask(torch.from_numpy(classes)),
                           "boxes": tv.BoundingBoxes(torch.from_numpy(boxes), format="XYXY", canvas_size=picture.shape[:2]),
-                          "labels": labels}
+                          "labels": labels, "masks": tv.Mask(torch.from_numpy(masks))}
                 for step in chain:
                     before_size = sample["image"].shape
                     sample = step(sample)
                     cropped += isinstance(step, v2.RandomIoUCrop) and sample["image"].shape != before_size
-                kept, kept_labels = sanitized(sample)
+                kept, kept_labels, kept_masks = sanitized(sample)
                 dropped += len(boxes) - len(kept)
-                wanted = {"image": sample["image"].permute(1, 2, 0).numpy(), "classes": sample["classes"].numpy(), "boxes": kept, "labels": kept_labels}
+                wanted = {"image": sample["image"].permute(1, 2, 0).numpy(), "classes": sample["classes"].numpy(), "boxes": kept, "labels": kept_labels,
+                          "masks": kept_masks}
                 if isinstance(got, str):
                     FAILED.append(f"{name}, picture {number}: {got}")
                     continue
                 for what, values in wanted.items():
-                    within = 1e-4 if what == "boxes" else 0
+                    within = 1e-4 if what == "boxes" else 1 if what == "image" and name == "resized" else 0
                     if got[what].shape != values.shape or (np.abs(got[what].astype(float) - values) > within).any():
                         FAILED.append(f"{name}, picture {number}: {what} differ: {got[what].tolist()[:3]} and {values.tolist()[:3]}"[:300])
         print(f"{name}: {cropped} of {PICTURES} pictures cropped, {dropped} boxes dropped")
@@ -164,11 +249,12 @@ def check_crops(v2, tv, program, folder):
 
 
 def main():
-    if not is_there():
-        print("torchvision v2 is not there: tests/run installs it")
+    if not is_there() or not PYCOCOTOOLS.is_dir():
+        print("torchvision v2 or pycocotools is not there: tests/run installs them")
         sys.exit(SKIPPED)
     v2, tv_tensors = load_torchvision_v2()
     with tempfile.TemporaryDirectory() as folder:
+        check_shapes(sys.argv[1], folder)
         check_crops(v2, tv_tensors, sys.argv[1], folder)
     for failure in FAILED[:20]:
         print("FAILED", failure)

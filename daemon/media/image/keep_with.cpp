@@ -33,10 +33,7 @@ class KeepWith final : public media::Node {
     auto& work = run.workspace.of<text::ListWork>();
     const Result<uint64_t> listed = text::read_list_value(value, kind_, work);
     if (!listed) return listed.error();
-    if (*listed != kept->listed)
-      return Error{Trouble::kContent, "the list has " + std::to_string(*listed) +
-                                          " elements, and the list of output '" + of_ + "' has " +
-                                          std::to_string(kept->listed) + ": each element belongs to one of them"};
+    if (*listed != kept->listed) return other_length(*listed, *kept);
     const media::TensorOut& out = run.tensors.front();
     const Result<uint64_t> taken = out.take(kept->places.size());
     if (!taken) return taken.error();

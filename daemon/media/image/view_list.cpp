@@ -11,6 +11,12 @@ Error no_view(const media::Run& run) {
   return {Trouble::kInternal, "sample " + std::to_string(run.sample) + " has no geometry of its view"};
 }
 
+Error other_length(uint64_t listed, const View::Kept& kept) {
+  return {Trouble::kContent, "the list has " + std::to_string(listed) + " elements, and the list of output '" +
+                                 kept.output + "' has " + std::to_string(kept.listed) +
+                                 ": each element belongs to one of them"};
+}
+
 ViewListNode::ViewListNode(const media::Part& part, uint64_t columns)
     : output_(part.output), columns_(columns), reads_json_(part.takes.origin == config::Origin::kJson) {}
 

@@ -14,6 +14,9 @@ namespace spdld::image {
 // The error of a follower whose leader has not run: a fault of the daemon.
 Error no_view(const media::Run& run);
 
+// The error of a list whose `listed` elements belong to the rows of another list, which has more or less of them.
+Error other_length(uint64_t listed, const View::Kept& kept);
+
 // The node of a list of boxes or of points. The node moves each row of the list as the view's geometry says, and may
 // drop the row. It writes a tensor [n, columns] of float32, and tells the view which rows were kept.
 class ViewListNode : public media::Node {

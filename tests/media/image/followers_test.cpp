@@ -1,6 +1,8 @@
 // The operations that follow a view's leader, each by itself: what they write, and what they refuse.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "config/operation.h"
@@ -43,7 +45,7 @@ class Sample {
         config::follow({&spec, 1}, start, is_list ? config::Form::kRagged : config::Form::kFixed);
     REQUIRE(followed.error.empty());
     const media::Chain chain({&spec, 1}, followed, output);
-    std::vector<T> elements(20 * 30 + 4, T{77});
+    std::vector<T> elements((is_list ? length_max + 1 : 1) * 20 * 30, T{77});
     uint32_t length = 0;
     media::TensorOut out{.memory = reinterpret_cast<uint8_t*>(elements.data())};
     if (is_list) out.length_max = length_max, out.length = &length, out.too_long = too_long;
@@ -59,7 +61,9 @@ class Sample {
     const Status status = chain.run(value, run_of({&out, 1}));
     if (!status) return status.error();
     const auto& sizes = followed.end().dimensions;
-    elements.resize(is_list ? length * (sizes.size() > 1 ? static_cast<size_t>(sizes[1].value()) : 1) : 20 * 30);
+    size_t count = is_list ? length : 30;
+    for (size_t i = 1; i < sizes.size(); ++i) count *= static_cast<size_t>(sizes[i].value());
+    elements.resize(count);
     return elements;
   }
   template <typename T>
@@ -183,6 +187,103 @@ TEST_CASE("a list that belongs to boxes has as many elements", "[view]") {
   REQUIRE(sample.run<float>(op("boxes"), "10 20 30 35", false, "boxes"));
   CHECK_THAT(sample.error<int64_t>(op("keep-with", {{"of", std::string("boxes")}}), "1 2"),
              Catch::Contains("has 2 elements, and the list of output 'boxes' has 1"));
+}
+
+// The leader cuts 40 x 30 pixels from (10, 20) on out, halves their columns and mirrors them.
+TEST_CASE("instance masks are cut, resized and mirrored", "[view]") {
+  const std::string list =
+      R"([[[10, 20, 20, 20, 20, 30, 10, 30]], [], {"size": [80, 100], "counts": [0, 8000]}, [[0, 0, 9, 0, 9, 9]]])";
+  const auto check = [](const std::vector<uint8_t>& masks, size_t place, int left, int right, int bottom) {
+    for (int y = 0; y < 30; ++y)
+      for (int x = 0; x < 20; ++x) {
+        const bool inside = x >= left && x < right && y < bottom;
+        if (masks[600 * place + static_cast<size_t>(20 * y + x)] != (inside ? 1 : 0)) return false;
+      }
+    return true;
+  };
+  for (const bool is_json : {false, true}) {
+    const auto masks = Sample().run<uint8_t>(op("instance-masks"), is_json ? "{\"v\": " + list + "}" : list, is_json);
+    REQUIRE(masks);
+    REQUIRE(masks->size() == 4 * 600);
+    CHECK(check(*masks, 0, 15, 20, 10));
+    CHECK(check(*masks, 1, 0, 0, 0));
+    CHECK(check(*masks, 2, 0, 20, 30));
+    CHECK(check(*masks, 3, 0, 0, 0));
+  }
+  Sample sample;
+  REQUIRE(sample.run<float>(op("boxes"), "0 0 5 5  10 20 30 35  0 0 1 1  10 20 30 35", false, "boxes"));
+  const config::OperationSpec kept = op("instance-masks", {{"of", std::string("boxes")}});
+  const auto some = sample.run<uint8_t>(kept, list);
+  REQUIRE(some);
+  REQUIRE(some->size() == 2 * 600);
+  CHECK(check(*some, 0, 0, 0, 0));
+  CHECK_THAT(sample.error<uint8_t>(kept, "[[], []]"),
+             Catch::Contains("has 2 elements, and the list of output 'boxes' has 4"));
+  const auto relative = Sample().run<uint8_t>(op("instance-masks", {{"relative", true}}),
+                                              "[[[0.1, 0.25, 0.2, 0.25, 0.2, 0.375, 0.1, 0.375]]]");
+  REQUIRE(relative);
+  CHECK(check(*relative, 0, 15, 20, 10));
+}
+
+TEST_CASE("instance masks of shapes that are none are bad content", "[view]") {
+  Sample sample;
+  CHECK_THAT(sample.error<uint8_t>(op("instance-masks"), "[[], [[1, 2, 3]]]"),
+             Catch::Contains("output 'out': object 1 (counted from 0): a polygon of it has 3 numbers"));
+  CHECK_THAT(sample.error<uint8_t>(op("instance-masks"), R"([{"size": [100, 80], "counts": [8000]}])"),
+             Catch::Contains("for a picture of 80 x 100 pixels, and its picture has 100 x 80"));
+  CHECK_THAT(sample.error<uint8_t>(op("instance-masks"), "[[1,"), Catch::Contains("no sound JSON"));
+  CHECK_THAT(sample.error<uint8_t>(op("instance-masks"), R"({"v": 3})", true), Catch::Contains("not a list of shapes"));
+  sample.length_max = 1;
+  CHECK_THAT(sample.error<uint8_t>(op("instance-masks"), "[[], []]"), Catch::Contains("a length of 2"));
+}
+
+TEST_CASE("a mask of objects is split by their numbers", "[view]") {
+  auto made = test::make_png(100, 80, {.colour = 0, .depth = 8});
+  const auto value = [&](int x, int y) {
+    return made.rgb[3 * static_cast<size_t>(100 * (20 + y) + 10 + 2 * (19 - x))];
+  };
+  const std::set<uint8_t> all = [&] {
+    std::set<uint8_t> values;
+    for (size_t i = 0; i < made.rgb.size(); i += 3) values.insert(made.rgb[i]);
+    return values;
+  }();
+  REQUIRE(all.size() > 2);
+  Sample sample;
+  sample.length_max = 300;
+  const auto masks = sample.run<uint8_t>(op("object-masks"), text_of(made.bytes));
+  REQUIRE(masks);
+  size_t place = 0;
+  for (const uint8_t id : all) {
+    if (id == 0 || id == 255) continue;
+    for (int y = 0; y < 30; ++y)
+      for (int x = 0; x < 20; ++x)
+        REQUIRE((*masks)[600 * place + static_cast<size_t>(20 * y + x)] == (value(x, y) == id ? 1 : 0));
+    ++place;
+  }
+  CHECK(masks->size() == 600 * place);
+  const auto with_all = sample.run<uint8_t>(op("object-masks", {{"ignore", int64_t{-1}}}), text_of(made.bytes));
+  REQUIRE(with_all);
+  CHECK(with_all->size() == 600 * (place + all.count(255)));
+}
+
+TEST_CASE("a mask of objects keeps the objects of boxes that were kept", "[view]") {
+  const auto made = test::make_png(100, 80, {.colour = 3, .depth = 1});  // the numbers 0 and 1
+  Sample sample;
+  const config::OperationSpec kept = op("object-masks", {{"of", std::string("boxes")}});
+  REQUIRE(sample.run<float>(op("boxes"), "10 20 30 35  0 0 5 5  10 20 30 35", false, "boxes"));
+  const auto masks = sample.run<uint8_t>(kept, text_of(made.bytes));
+  REQUIRE(masks);
+  REQUIRE(masks->size() == 2 * 600);
+  const auto values = sample.run<uint8_t>(op("decode-mask"), text_of(made.bytes));
+  REQUIRE(values);
+  CHECK(std::equal(values->begin(), values->end(), masks->begin()));
+  CHECK(std::all_of(masks->begin() + 600, masks->end(), [](uint8_t pixel) { return pixel == 0; }));
+  Sample fewer;
+  REQUIRE(fewer.run<float>(op("boxes"), "", false, "boxes"));
+  CHECK_THAT(fewer.error<uint8_t>(kept, text_of(made.bytes)),
+             Catch::Contains("the mask has an object 1, and the list of output 'boxes' has 0 elements"));
+  const auto small = test::make_png(80, 80, {.colour = 0, .depth = 8});
+  CHECK_THAT(fewer.error<uint8_t>(op("object-masks"), text_of(small.bytes)), Catch::Contains("80 x 80 pixels"));
 }
 
 TEST_CASE("points are moved, and dropped or kept where they are outside", "[view]") {

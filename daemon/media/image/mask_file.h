@@ -1,0 +1,27 @@
+// Masks that lie in PNG files beside their pictures. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/view.h"
+
+namespace spdld::image {
+
+// The objects that a decode thread keeps for masks.
+struct MaskWork {
+  explicit MaskWork(const media::DecodeLimits& limits) : decoder(make_png_decoder(limits)) {}
+  void shrink(size_t bytes_max) { rows.memory.shrink(bytes_max); }
+
+  std::unique_ptr<ImageDecoder> decoder;
+  PixelRows rows;
+  NearestMap map;  // from the tensor to the mask
+};
+
+// Decodes the stored values of the mask in 8 or 16 bits, all of them into work.rows, and makes the map of a tensor of
+// this size. kContent: the content is no mask of the view's picture. kInternal: the view shows another size.
+Status read_mask(std::span<const uint8_t> content, int bits, const Size& size, const media::Run& run, MaskWork& work);
+
+}  // namespace spdld::image
