@@ -33,7 +33,8 @@ const std::vector<Parameter>& batch_operation_keys() {
       {.name = "images", .type = ParameterType::kTexts, .help = "the outputs that it mixes"},
       {.name = "labels",
        .type = ParameterType::kTexts,
-       .help = "outputs of numbers that it mixes in the same proportion; by default none",
+       .help = "outputs of numbers that it mixes in the same proportion, or lists that belong to its boxes; by default "
+               "none",
        .fallback = Value(std::string())},
       {.name = "share",
        .type = ParameterType::kNumber,
@@ -54,6 +55,12 @@ PictureShape shape_of(const Signature& end) {
 }
 
 Signature end_of(const OutputSpec& output) { return follow(output.ops, start_of(output.ops)).end(); }
+
+const std::string& box_format_of(const OutputSpec& output) {
+  const auto lists = [](const OperationSpec& op) { return find_operation(op.op)->lists_boxes; };
+  const OperationSpec& boxes = *std::find_if(output.ops.begin(), output.ops.end(), lists);
+  return boxes.text(boxes.text("gives").empty() ? "format" : "gives");
+}
 
 std::string refuses_label(const Signature& end) {
   switch (end.dtype) {

@@ -31,6 +31,10 @@ struct BatchOperationType {
   // it can.
   std::string (*refuses)(const Signature& end);
   bool has_boxes = false;  // its images must be equal in height and width
+  uint64_t partners = 1;   // samples that it mixes with a sample
+  // The parameter that names the list of boxes on its one image; its labels are lists that keep the rows of that list.
+  // Empty: its labels are mixed as numbers.
+  std::string_view boxes = {};
   // Raised when the operation gives other bytes for the same samples and parameters.
   int version = 1;
 };
@@ -39,6 +43,9 @@ std::span<const BatchOperationType> batch_operations();
 const BatchOperationType* find_batch_operation(std::string_view name);
 // The parameters of each of them: its name, `images`, `labels` and `share`.
 const std::vector<Parameter>& batch_operation_keys();
+
+// The format of the boxes that the output gives: "xyxy". Precondition: it is a list of boxes.
+const std::string& box_format_of(const OutputSpec& output);
 
 // Empty: labels of this kind can be mixed; else the end of a sentence about the output.
 std::string refuses_label(const Signature& end);

@@ -6,6 +6,7 @@
 #include "config/batch_operation.h"
 #include "config/check.h"
 #include "config/varying.h"
+#include "config/views.h"
 
 namespace spdld::config {
 namespace {
@@ -57,6 +58,7 @@ class Outputs {
   Outputs(const PipelineSpec& spec, Complaints& complaints) : spec_(spec), complaints_(complaints) {}
 
   void check(const BatchOperationSpec& op, const std::string& key) {
+    if (!find_batch_operation(op.op)->boxes.empty()) return check_lists(op, key);
     std::vector<std::string_view> seen;
     std::optional<PictureShape> first;
     const auto* type = find_batch_operation(op.op);
@@ -86,6 +88,49 @@ class Outputs {
   }
 
  private:
+  // An operation on one picture, its boxes and the lists that keep the rows of these.
+  void check_lists(const BatchOperationSpec& op, const std::string& key) {
+    const auto* type = find_batch_operation(op.op);
+    const std::string parameter(type->boxes);
+    const std::string& boxes = op.text(parameter);
+    const int line = op.where.line;
+    if (op.images.size() != 1)
+      return complaints_.add(line, key + ".images",
+                             "must name one output: " + op.op + " takes a picture and its boxes");
+    const auto end = find(op.images.front(), key + ".images[0]", line);
+    if (!end) return;
+    if (const std::string why = type->refuses(*end); !why.empty())
+      return complaints_.add(line, key + ".images[0]", in_quotes(op.images.front()) + " " + why);
+    const OutputSpec* const picture = named(op.images.front());
+    const OutputSpec* const list = named(boxes);
+    if (picture->view.empty() || list == nullptr || list->view != picture->view || !lists_boxes(*list))
+      return complaints_.add(line, key + "." + parameter,
+                             "must name an output with boxes in the view of " + in_quotes(picture->name) + ": " +
+                                 in_quotes(boxes) + " is none");
+    for (size_t i = 0; i < op.labels.size(); ++i) {
+      const OutputSpec* const label = named(op.labels[i]);
+      if (label == nullptr || kept_from(*label) != boxes)
+        complaints_.add(line, key + ".labels[" + std::to_string(i) + "]",
+                        in_quotes(op.labels[i]) + " is no list that keeps the rows of " + in_quotes(boxes));
+    }
+    for (const OutputSpec& output : spec_.outputs) {
+      const bool is_named =
+          &output == picture || &output == list || std::count(op.labels.begin(), op.labels.end(), output.name) == 1;
+      if (output.view == picture->view && !is_named)
+        complaints_.add(line, key + ".labels",
+                        "must name " + in_quotes(output.name) + " once, which belongs to the view of " +
+                            in_quotes(picture->name) + ", too; " + op.op +
+                            " takes lists that keep the rows of its boxes");
+    }
+  }
+
+  // Null: no output has this name.
+  const OutputSpec* named(const std::string& name) const {
+    const auto found = std::find_if(spec_.outputs.begin(), spec_.outputs.end(),
+                                    [&](const auto& output) { return output.name == name; });
+    return found == spec_.outputs.end() ? nullptr : &*found;
+  }
+
   // None: there is nothing more to say about it.
   std::optional<Signature> find(const std::string& name, const std::string& at, int line) {
     std::vector<std::string_view> names;
@@ -122,6 +167,11 @@ void check_shares(const TableReader& reader, const std::vector<Node>& list, cons
 }
 
 void check_group(const TableReader& reader, const BatchSpec& batch) {
+  uint64_t least = 1;
+  for (const auto& op : batch.ops) least = std::max(least, find_batch_operation(op.op)->partners + 1);
+  if (batch.group < least)
+    return reader.complain(
+        "group", "must be at least " + std::to_string(least) + ": one of ops mixes so many samples with one another");
   const uint64_t size = std::max(batch.size, batch.global_size);
   if (batch.group == 0 || size % batch.group == 0) return;
   reader.complain("group", "is " + std::to_string(batch.group) + ", and must divide " +

@@ -27,16 +27,6 @@ std::string_view blending(std::span<const OperationSpec> ops) {
   return {};
 }
 
-// Whose rows the output keeps: the name of another output. Empty: it keeps none.
-const std::string& kept_from(const OutputSpec& output) {
-  static const std::string none;
-  for (const OperationSpec& op : output.ops) {
-    const std::string_view parameter = find_operation(op.op)->keeps_rows_of;
-    if (!parameter.empty()) return op.text(parameter);
-  }
-  return none;
-}
-
 // Adds the names of outputs whose boxes the operations ask for, and the operations that they hold.
 void add_asked(std::span<const OperationSpec> ops, std::vector<std::string>& names) {
   for (const OperationSpec& op : ops) {
@@ -58,11 +48,6 @@ bool is_asked(std::span<const OutputSpec> outputs, const std::string& name) {
     const std::vector<std::string> asked = asked_by(output.ops);
     return std::find(asked.begin(), asked.end(), name) != asked.end();
   });
-}
-
-bool lists_boxes(const OutputSpec& output) {
-  return std::any_of(output.ops.begin(), output.ops.end(),
-                     [](const OperationSpec& op) { return find_operation(op.op)->lists_boxes; });
 }
 
 class Checker {
@@ -185,6 +170,20 @@ class Checker {
 };
 
 }  // namespace
+
+bool lists_boxes(const OutputSpec& output) {
+  return std::any_of(output.ops.begin(), output.ops.end(),
+                     [](const OperationSpec& op) { return find_operation(op.op)->lists_boxes; });
+}
+
+const std::string& kept_from(const OutputSpec& output) {
+  static const std::string none;
+  for (const OperationSpec& op : output.ops) {
+    const std::string_view parameter = find_operation(op.op)->keeps_rows_of;
+    if (!parameter.empty()) return op.text(parameter);
+  }
+  return none;
+}
 
 bool follows_view(const OutputSpec& output) { return find_part(output, ViewPart::kFollows).has_value(); }
 bool leads_view(const OutputSpec& output) { return find_part(output, ViewPart::kLeads).has_value(); }

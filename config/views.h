@@ -32,6 +32,10 @@ Views views_of(std::span<const OutputSpec> outputs);
 
 // Whether the output leads its view, if it has one: its chain begins with a picture.
 bool leads_view(const OutputSpec& output);
+// Whether the output is a list of boxes.
+bool lists_boxes(const OutputSpec& output);
+// The name of the output whose rows this output keeps; empty: it keeps none.
+const std::string& kept_from(const OutputSpec& output);
 // Whether one of the output's operations needs a frame.
 bool follows_view(const OutputSpec& output);
 // The size of the picture that the leader of `output`'s view shows at its end; none: the output follows nobody, or its

@@ -35,16 +35,16 @@ class Cutmix final : public Operation {
     const Box box{x - std::min(x, half_width), y - std::min(y, half_height), std::min(x + half_width, shape_.width),
                   std::min(y + half_height, shape_.height)};
     const auto area = static_cast<double>((box.right - box.left) * (box.bottom - box.top));
-    return {1.0 - area / static_cast<double>(shape_.width * shape_.height), box};
+    return {.lam = 1.0 - area / static_cast<double>(shape_.width * shape_.height), .box = box};
   }
 
-  void mix(const Mix& mix, size_t image, uint8_t* own, const uint8_t* partner) const override {
+  void mix(const Mix& mix, size_t image, uint8_t* own, std::span<const uint8_t* const> partners) const override {
     const auto [pixel_bytes, planes] = images_[image];
     const uint64_t row_bytes = shape_.width * pixel_bytes, bytes = (mix.box.right - mix.box.left) * pixel_bytes;
     for (uint64_t plane = 0; plane < planes; plane++)
       for (uint64_t row = mix.box.top; row < mix.box.bottom; row++) {
         const uint64_t at = (plane * shape_.height + row) * row_bytes + mix.box.left * pixel_bytes;
-        std::memcpy(own + at, partner + at, bytes);
+        std::memcpy(own + at, partners.front() + at, bytes);
       }
   }
 

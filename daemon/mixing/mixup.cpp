@@ -26,10 +26,10 @@ class Mixup final : public Operation {
 
   Mix draw(const Draws& draws) const override {
     Draw draw = draws.named(draw_key("mixup"));
-    return {draw_beta(draw, alpha_), {}};
+    return {.lam = draw_beta(draw, alpha_)};
   }
-  void mix(const Mix& mix, size_t image, uint8_t* own, const uint8_t* partner) const override {
-    mix_rows(images_[image].dtype, mix.lam, images_[image].elements, own, partner);
+  void mix(const Mix& mix, size_t image, uint8_t* own, std::span<const uint8_t* const> partners) const override {
+    mix_rows(images_[image].dtype, mix.lam, images_[image].elements, own, partners.front());
   }
 
   double alpha_;

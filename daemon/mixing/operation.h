@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "config/batch_operation.h"
+#include "daemon/base/box_format.h"
 #include "daemon/base/random.h"
 
 namespace spdld::mixing {
@@ -17,23 +19,52 @@ struct Box {
   uint64_t left = 0, top = 0, right = 0, bottom = 0;
 };
 
-// How one sample is mixed with its partner.
+// How one sample is mixed with its partners.
 struct Mix {
-  double lam = 1;  // the part of the sample's own label
-  Box box = {};    // of an operation that has boxes: the part of the picture that is the partner's
+  double lam = 1;         // the part of the sample's own label
+  Box box = {};           // of an operation that has boxes: the part of the picture that is the partner's
+  uint64_t x = 0, y = 0;  // of a mosaic: the pixel of the picture at which its four pictures meet
+};
+
+// The rows of a list that one sample has.
+struct ListRows {
+  const uint8_t* memory = nullptr;
+  uint32_t count = 0;
+};
+
+// A row that is taken over: of the sample's own list (0) or of the list of one of its partners, from 1 on.
+struct TakenRow {
+  uint32_t from = 0, place = 0;
+};
+
+// The part of an operation that takes over boxes on its picture, and the lists that keep their rows.
+class Lists {
+ public:
+  virtual ~Lists() = default;
+  // Adds the boxes that are taken over to `taken`, at most `most` of them. `boxes`: the sample's own list, then its
+  // partners' lists.
+  virtual void choose(const Mix& mix, std::span<const ListRows> boxes, uint64_t most,
+                      std::vector<TakenRow>& taken) const = 0;
+  // Writes a box, and the mask of an object in the size of the picture, to where they come to lie.
+  virtual void write_box(const Mix& mix, uint32_t from, const uint8_t* box, uint8_t* out) const = 0;
+  virtual void write_mask(const Mix& mix, uint32_t from, const uint8_t* mask, uint8_t* out) const = 0;
 };
 
 class Operation {
  public:
   virtual ~Operation() = default;
   virtual Mix draw(const Draws& draws) const = 0;
-  // Mixes the partner's row of the operation's image `image` (by its place in `images`) into the sample's own row.
-  virtual void mix(const Mix& mix, size_t image, uint8_t* own, const uint8_t* partner) const = 0;
+  // Mixes the partners' rows of the operation's image `image` (by its place in `images`) into the sample's own row.
+  // There are as many as the operation's type says.
+  virtual void mix(const Mix& mix, size_t image, uint8_t* own, std::span<const uint8_t* const> partners) const = 0;
+  // Null: it has no lists.
+  virtual const Lists* lists() const { return nullptr; }
 };
 
 struct Part {
   const config::BatchOperationSpec& spec;
   std::vector<config::Signature> images;  // the ends of spec.images
+  BoxFormat boxes = BoxFormat::kXyxy;     // of the list of boxes, where the operation has one
 };
 // Precondition: config/load.h has accepted the operation.
 std::unique_ptr<Operation> make_operation(const Part& part);

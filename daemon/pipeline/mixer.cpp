@@ -35,17 +35,33 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
       group_(spec.batch.group),
       is_pushed_(spec.order.shuffle == config::Shuffle::kClient),
       sample_id_(index_of(layout, "sample_id")) {
+  varying_.resize(layout.tensors().size());
+  for (size_t k = 0; k < layout.varying().size(); ++k) varying_[layout.varying()[k]] = k;
   double sum = 0;
   for (const auto& op : spec.batch.ops) {
+    const config::BatchOperationType& type = *config::find_batch_operation(op.op);
     Applied& applied = applied_.emplace_back();
     applied.up_to = sum += op.share;
+    applied.partners = type.partners;
+    partners_max_ = std::max(partners_max_, applied.partners);
     applied.uses.resize(layout.tensors().size());
     mixing::Part part{op, {}};
     for (const auto& name : op.images) {
-      applied.uses[index_of(layout, name)] = Use{part.images.size()};
+      applied.uses[index_of(layout, name)] = Use{Use::How::kImage, part.images.size()};
       part.images.push_back(config::end_of(output_of(spec, name)));
     }
-    for (const auto& name : op.labels) applied.uses[index_of(layout, name)] = Use{};
+    const bool has_lists = !type.boxes.empty();
+    for (const auto& name : op.labels)
+      applied.uses[index_of(layout, name)] = Use{has_lists ? Use::How::kList : Use::How::kLabel};
+    if (has_lists) {
+      const std::string& name = op.text(type.boxes);
+      applied.boxes = index_of(layout, name);
+      applied.uses[*applied.boxes] = Use{Use::How::kBoxes};
+      applied.rows_max = layout.length_max(*applied.boxes);
+      for (const auto& label : op.labels)
+        applied.rows_max = std::min(applied.rows_max, layout.length_max(index_of(layout, label)));
+      part.boxes = box_format_named(config::box_format_of(output_of(spec, name)));
+    }
     applied.operation = mixing::make_operation(part);
   }
   for (size_t i = 0; i < layout.tensors().size(); i++)
@@ -55,13 +71,29 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
   if (!spec.batch.partner.empty()) partner_ = index_of(layout, spec.batch.partner);
 }
 
-void Mixer::run(const batch::Batch& batch, uint8_t* memory) const {
+// All memory that the batch needs, so that there is no lack of memory later.
+Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
   Work work;
-  uint64_t row_bytes = 0;
-  for (const size_t tensor : tensors_) row_bytes = std::max(row_bytes, layout_.tensors()[tensor].sample_bytes);
-  work.scratch.resize(row_bytes);
-  work.group.reserve(std::min(group_, batch.slice.count));
+  uint64_t bytes = 0, list_bytes = 0, rows = 0;
+  for (const size_t tensor : tensors_) {
+    bytes = std::max(bytes, layout_.tensors()[tensor].sample_bytes);
+    if (varying_[tensor]) list_bytes = std::max(list_bytes, layout_.tensors()[tensor].sample_bytes);
+  }
+  for (const Applied& applied : applied_) rows = std::max(rows, applied.rows_max);
+  const uint64_t members = std::min(group_, batch.slice.count);
+  work.scratch.resize(std::min<uint64_t>(partners_max_, members) * bytes);
+  work.made.resize(list_bytes);
+  work.group.reserve(members);
+  work.rows.reserve(members);
+  work.taken.reserve(members * rows);
+  work.of_sample.reserve(partners_max_ + 1);
+  work.partners.reserve(partners_max_);
   work.is_masked.resize(batch.slice.count);
+  return work;
+}
+
+void Mixer::run(const batch::Batch& batch, uint8_t* memory) const {
+  Work work = work_for(batch);
   for (const uint32_t index : batch.masked) work.is_masked[index] = true;
   for (uint64_t i = 0; i < batch.slice.count; i++) {
     if (lam_) *reinterpret_cast<float*>(layout_.sample_at(memory, *lam_, i)) = 1;
@@ -77,7 +109,8 @@ void Mixer::run(const batch::Batch& batch, uint8_t* memory) const {
     first = end;
     if (work.group.size() < 2) continue;
     draw_group(batch, memory, work);
-    for (const size_t tensor : tensors_) mix_tensor(tensor, memory, work);
+    choose_rows(batch, memory, work);
+    for (const size_t tensor : tensors_) mix_tensor(batch, tensor, memory, work);
     tell(work, memory);
   }
 }
@@ -95,30 +128,105 @@ void Mixer::draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) c
     const double chosen = draws.named(draw_key("batch.ops")).uniform(0, 1);
     const auto at =
         std::find_if(applied_.begin(), applied_.end(), [&](const Applied& one) { return chosen < one.up_to; });
-    if (at == applied_.end()) continue;
+    if (at == applied_.end() || at->partners >= work.group.size()) continue;
     member.applied = &*at;
     member.mix = at->operation->draw(draws);
   }
 }
 
-// From the last sample to the first: so each partner is still as it was, but for the last sample, which is kept.
-void Mixer::mix_tensor(size_t tensor, uint8_t* memory, Work& work) const {
-  const auto row = [&](const Member& member) { return layout_.sample_at(memory, tensor, member.index); };
-  const auto is_mixed = [&](const Member& member) { return member.applied && member.applied->uses[tensor]; };
-  const auto& group = work.group;
-  if (is_mixed(group.front()))
-    std::memcpy(work.scratch.data(), row(group.back()), layout_.tensors()[tensor].sample_bytes);
-  for (size_t i = group.size() - 1; i > 0; i--)
-    if (is_mixed(group[i])) mix_row(tensor, group[i], row(group[i]), row(group[i - 1]));
-  if (is_mixed(group.front())) mix_row(tensor, group.front(), row(group.front()), work.scratch.data());
+uint64_t Mixer::row_bytes(size_t tensor, uint32_t count) const {
+  return varying_[tensor] ? count * layout_.value_bytes(tensor) : layout_.tensors()[tensor].sample_bytes;
 }
 
-void Mixer::mix_row(size_t tensor, const Member& member, uint8_t* own, const uint8_t* partner) const {
+void Mixer::find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const {
+  work.rows.clear();
+  for (const Member& member : work.group) {
+    const uint8_t* const row = layout_.sample_at(memory, tensor, member.index);
+    const auto k = varying_[tensor];
+    work.rows.push_back({row, k ? batch.slot->contents.lengths_of(layout_, *k)[member.index] : 0});
+  }
+}
+
+void Mixer::take_rows(size_t i, size_t partners, Work& work) const {
+  const size_t count = work.group.size();
+  work.of_sample.clear();
+  for (size_t back = 0; back <= partners; ++back) work.of_sample.push_back(work.rows[(i + count - back) % count]);
+}
+
+// The rows that each member takes over, before any list is changed.
+void Mixer::choose_rows(const batch::Batch& batch, uint8_t* memory, Work& work) const {
+  work.taken.clear();
+  for (const Applied& applied : applied_) {
+    if (!applied.boxes) continue;
+    find_rows(batch, *applied.boxes, memory, work);
+    for (size_t i = 0; i < work.group.size(); ++i) {
+      Member& member = work.group[i];
+      if (member.applied != &applied) continue;
+      take_rows(i, applied.partners, work);
+      member.first_taken = work.taken.size();
+      applied.operation->lists()->choose(member.mix, work.of_sample, applied.rows_max, work.taken);
+      member.taken = work.taken.size() - member.first_taken;
+    }
+  }
+}
+
+// From the last sample to the first: so each partner is still as it was, but for the last samples, which are kept.
+void Mixer::mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const {
+  const auto& group = work.group;
+  const auto is_mixed = [&](const Member& member) { return member.applied && member.applied->uses[tensor]; };
+  find_rows(batch, tensor, memory, work);
+  uint8_t* kept = work.scratch.data();
+  for (size_t i = group.size() - std::min(partners_max_, group.size() - 1); i < group.size(); ++i) {
+    const uint64_t bytes = row_bytes(tensor, work.rows[i].count);
+    std::memcpy(kept, work.rows[i].memory, bytes);
+    work.rows[i].memory = kept;
+    kept += bytes;
+  }
+  for (size_t i = group.size(); i-- > 0;) {
+    if (!is_mixed(group[i])) continue;
+    take_rows(i, group[i].applied->partners, work);
+    uint8_t* const own = layout_.sample_at(memory, tensor, group[i].index);
+    const Use::How how = group[i].applied->uses[tensor]->how;
+    if (how == Use::How::kBoxes || how == Use::How::kList) {
+      make_list(batch, tensor, group[i], own, work);
+      continue;
+    }
+    work.partners.clear();
+    for (size_t other = 1; other < work.of_sample.size(); ++other)
+      work.partners.push_back(work.of_sample[other].memory);
+    mix_row(tensor, group[i], own, work.partners);
+  }
+}
+
+void Mixer::mix_row(size_t tensor, const Member& member, uint8_t* own, std::span<const uint8_t* const> partners) const {
   const batch::TensorPlace& place = layout_.tensors()[tensor];
-  if (const auto image = member.applied->uses[tensor]->image)
-    member.applied->operation->mix(member.mix, *image, own, partner);
+  const Use& use = *member.applied->uses[tensor];
+  if (use.how == Use::How::kImage)
+    member.applied->operation->mix(member.mix, use.image, own, partners);
   else
-    mixing::mix_rows(place.dtype, member.mix.lam, elements_of(place), own, partner);
+    mixing::mix_rows(place.dtype, member.mix.lam, elements_of(place), own, partners.front());
+}
+
+// A list's rows are single values, a few numbers, or masks in the picture's size: only these have two dimensions.
+void Mixer::make_list(const batch::Batch& batch, size_t tensor, const Member& member, uint8_t* own, Work& work) const {
+  const batch::TensorPlace& place = layout_.tensors()[tensor];
+  const size_t dimensions = place.sample_shape.size() - (place.role == batch::Role::kValues ? 0 : 1);
+  const bool is_boxes = member.applied->uses[tensor]->how == Use::How::kBoxes;
+  const mixing::Lists& lists = *member.applied->operation->lists();
+  const uint64_t bytes = layout_.value_bytes(tensor);
+  uint8_t* out = work.made.data();
+  for (const mixing::TakenRow& row : std::span(work.taken).subspan(member.first_taken, member.taken)) {
+    const uint8_t* const from = work.of_sample[row.from].memory + bytes * row.place;
+    if (is_boxes)
+      lists.write_box(member.mix, row.from, from, out);
+    else if (dimensions == 2)
+      lists.write_mask(member.mix, row.from, from, out);
+    else
+      std::memcpy(out, from, bytes);
+    out += bytes;
+  }
+  std::memcpy(own, work.made.data(), bytes * member.taken);
+  batch.slot->contents.lengths_of(layout_, *varying_[tensor])[member.index] = static_cast<uint32_t>(member.taken);
 }
 
 void Mixer::tell(const Work& work, uint8_t* memory) const {

@@ -1,9 +1,10 @@
 // The operations on batches ([batch] ops), on the batches of one layout. Constant after construction; any thread.
 //
 // The positions of an epoch are in groups of `group`, from its first position on. Each sample of a group is mixed with
-// the sample before it, the first one with the last, as torchvision does it with a batch by roll(1): so nothing depends
-// on how the epoch is cut into batches and ranks, as long as no cut goes through a group (daemon/sampler/sharding.h).
-// The epoch's last group may be shorter. A masked sample is left out of its group; a sample alone stays as it is.
+// the sample before it, the first one with the last, as torchvision does it with a batch by roll(1); an operation with
+// several partners takes the samples before that one, too. So nothing depends on how the epoch is cut into batches and
+// ranks, as long as no cut goes through a group (daemon/sampler/sharding.h). The epoch's last group may be shorter. A
+// masked sample is left out of its group; a sample of a group that has too few others for its operation stays as it is.
 //
 // Which operation mixes a sample, and all that the operation draws, is keyed by (seed, epoch, position): positions are
 // numbered the same for every batch size and every number of ranks, and differ where a sample comes twice in an epoch.
@@ -15,6 +16,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "config/spec.h"
@@ -35,36 +37,57 @@ class Mixer {
  private:
   // An operation mixes this tensor of the batch.
   struct Use {
-    std::optional<size_t> image;  // its place in the operation's images; none: a label
+    enum class How : uint8_t { kImage, kLabel, kBoxes, kList };
+    How how;
+    size_t image = 0;  // of a kImage: its place in the operation's images
   };
   struct Applied {
     std::unique_ptr<mixing::Operation> operation;
+    size_t partners = 1;
     double up_to = 1;                      // of the draw that chooses: the end of its share
     std::vector<std::optional<Use>> uses;  // by tensor
+    std::optional<size_t> boxes;           // the tensor of its boxes
+    uint64_t rows_max = 0;                 // of its lists, the shortest one's
   };
   // A sample that may be mixed.
   struct Member {
     uint64_t index = 0;  // in the batch
     const Applied* applied = nullptr;
     mixing::Mix mix = {};
+    size_t first_taken = 0, taken = 0;  // of Work::taken: the rows of its lists
   };
   struct Work {
     std::vector<bool> is_masked;
     std::vector<Member> group;
-    std::vector<uint8_t> scratch;  // the row of a group's last sample as it was
+    std::vector<mixing::ListRows> rows;  // of the group's members, in one tensor, as they were
+    std::vector<uint8_t> scratch;        // the rows of a group's last members as they were
+    std::vector<uint8_t> made;           // of a list
+    std::vector<mixing::TakenRow> taken;
+    std::vector<mixing::ListRows> of_sample;  // of one member and its partners
+    std::vector<const uint8_t*> partners;
   };
 
+  Work work_for(const batch::Batch& batch) const;
   uint64_t number_of(const batch::Batch& batch, uint64_t index, uint8_t* memory) const;
   void draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) const;
-  void mix_tensor(size_t tensor, uint8_t* memory, Work& work) const;
-  void mix_row(size_t tensor, const Member& member, uint8_t* own, const uint8_t* partner) const;
+  void choose_rows(const batch::Batch& batch, uint8_t* memory, Work& work) const;
+  // The members' rows in the tensor, where they lie.
+  void find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const;
+  // The row of member i, then the rows of its partners.
+  void take_rows(size_t i, size_t partners, Work& work) const;
+  void mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const;
+  void mix_row(size_t tensor, const Member& member, uint8_t* own, std::span<const uint8_t* const> partners) const;
+  void make_list(const batch::Batch& batch, size_t tensor, const Member& member, uint8_t* own, Work& work) const;
   void tell(const Work& work, uint8_t* memory) const;
+  uint64_t row_bytes(size_t tensor, uint32_t count) const;
 
   const batch::Layout layout_;
   const uint64_t seed_, group_;
   const bool is_pushed_;
   std::vector<Applied> applied_;
-  std::vector<size_t> tensors_;  // that some operation mixes
+  size_t partners_max_ = 1;
+  std::vector<size_t> tensors_;                 // that some operation mixes
+  std::vector<std::optional<size_t>> varying_;  // by tensor: its place in Layout::varying()
   size_t sample_id_ = 0;
   std::optional<size_t> lam_, partner_;
 };

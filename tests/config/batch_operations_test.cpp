@@ -102,6 +102,47 @@ TEST_CASE("what can't be mixed is refused with a sentence", "[config]") {
   CHECK_THAT(refusal("group = 2\n"), Contains("may only stand beside ops"));
 }
 
+TEST_CASE("a mosaic takes a picture with all lists of its view", "[config]") {
+  using Catch::Contains;
+  const auto load = [](const std::string& keys, const std::string& further = "", const std::string& group = "4") {
+    const auto list = [](const std::string& name, const std::string& ops) {
+      return "[[output]]\nname = \"" + name + "\"\nfrom = \"" + name + "\"\nview = \"v\"\nops = [" + ops +
+             "]\nragged = true\nlength_max = 9\n";
+    };
+    return load_pipeline_toml(
+        "name = \"m\"\n[source]\ntype = \"webdataset\"\nuri = \"/a.tar\"\n[[output]]\nname = \"image\"\nfrom = "
+        "\"jpg\"\nview = \"v\"\nops = [{ op = \"decode-image\" }, { op = \"resize\", size = [8, 8] }]\n[[output]]\n"
+        "name = \"plain\"\nfrom = \"jpg\"\nops = [{ op = \"decode-image\" }, { op = \"resize\", size = [8, 8] }]\n" +
+            list("boxes", "{ op = \"boxes\" }") + list("labels", "{ op = \"keep-with\", of = \"boxes\" }") +
+            list("masks", "{ op = \"instance-masks\", of = \"boxes\" }") + further +
+            "[batch]\nsize = 8\ngroup = " + group + "\nops = [{ op = \"mosaic\", " + keys + " }]\n",
+        "m.toml");
+  };
+  const std::string image = "images = [\"image\"], ", boxes = "boxes = \"boxes\", ",
+                    labels = "labels = [\"labels\", \"masks\"]";
+  const auto good = load(image + boxes + labels);
+  INFO(good.sentences());
+  REQUIRE(good);
+  CHECK(good.value->batch.ops.front().numbers("center") == std::vector<double>{0, 1});
+  CHECK_THAT(load(image + boxes + labels, "", "2").sentences(), Contains("must be at least 4"));
+  CHECK_THAT(load(image + labels).sentences(), Contains("boxes: is missing"));
+  CHECK_THAT(load("images = [\"image\", \"plain\"], " + boxes + labels).sentences(), Contains("must name one output"));
+  CHECK_THAT(load("images = [\"plain\"], " + boxes + labels).sentences(),
+             Contains("must name an output with boxes in the view of \"plain\""));
+  CHECK_THAT(load(image + "boxes = \"labels\", " + labels).sentences(), Contains("\"labels\" is none"));
+  CHECK_THAT(load(image + "boxes = \"x\", " + labels).sentences(), Contains("\"x\" is none"));
+  CHECK_THAT(load("images = [\"boxes\"], " + boxes + labels).sentences(), Contains("several sizes"));
+  CHECK_THAT(load(image + boxes + "labels = [\"labels\"]").sentences(), Contains("must name \"masks\" once"));
+  CHECK_THAT(load(image + boxes + "labels = [\"labels\", \"masks\", \"masks\"]").sentences(),
+             Contains("must name \"masks\" once"));
+  CHECK_THAT(load(image + boxes + "labels = [\"labels\", \"masks\", \"plain\"]").sentences(),
+             Contains("\"plain\" is no list that keeps the rows of \"boxes\""));
+  const std::string points =
+      "[[output]]\nname = \"points\"\nfrom = \"p\"\nview = \"v\"\nops = [{ op = \"points\" }]\nragged = "
+      "true\nlength_max = 9\n";
+  CHECK_THAT(load(image + boxes + labels, points).sentences(), Contains("must name \"points\" once"));
+}
+
 TEST_CASE("the help names the operations on batches", "[config]") {
   for (const auto& operation : batch_operations()) {
     CHECK_THAT(operations_text(), Catch::Contains("\n  " + std::string(operation.name) + "  (batch -> batch)"));

@@ -1,8 +1,11 @@
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
 
 #include "daemon/mixing/operation.h"
+#include "tests/support/distributions.h"
 
 namespace spdld::mixing_test {
 
@@ -35,8 +38,9 @@ TEST_CASE("cutmix's box lies in the picture, and lam is the part that is the sam
     const mixing::Mix mix = cutmix->draw({1, 0, position});
     std::vector<uint8_t> own(kHeight * kWidth * 3), partner(own.size(), 1);
     std::vector<int16_t> planes(own.size()), others(own.size(), 1);
-    cutmix->mix(mix, 0, own.data(), partner.data());
-    cutmix->mix(mix, 1, reinterpret_cast<uint8_t*>(planes.data()), reinterpret_cast<const uint8_t*>(others.data()));
+    cutmix->mix(mix, 0, own.data(), std::array<const uint8_t*, 1>{partner.data()});
+    cutmix->mix(mix, 1, reinterpret_cast<uint8_t*>(planes.data()),
+                std::array{reinterpret_cast<const uint8_t*>(others.data())});
     size_t replaced = 0;
     for (uint64_t y = 0; y < kHeight; y++)
       for (uint64_t x = 0; x < kWidth; x++) {
@@ -61,6 +65,145 @@ TEST_CASE("draws are the position's own, and those of each operation its own") {
   CHECK(mixup->draw({1, 2, 3}).lam != mixup->draw({1, 2, 4}).lam);
   CHECK(mixup->draw({1, 2, 3}).lam != mixup->draw({1, 3, 3}).lam);
   CHECK(mixup->draw({1, 2, 3}).lam != mixup->draw({2, 2, 3}).lam);
+}
+
+// --- mosaic ---
+
+namespace {
+
+constexpr int64_t kHigh = 10, kWide = 14;
+
+std::unique_ptr<mixing::Operation> make_mosaic(const config::Signature& image, const std::vector<double>& center,
+                                               double min_size = 1, double min_area = 1, double min_part = 0,
+                                               BoxFormat format = BoxFormat::kXyxy) {
+  config::BatchOperationSpec spec;
+  spec.op = "mosaic";
+  spec.parameters = {{"center", center}, {"min_size", min_size}, {"min_area", min_area}, {"min_part", min_part}};
+  return mixing::make_operation({spec, {image}, format});
+}
+
+// Where the pixel (x, y) of a mosaic comes from: a picture, and its pixel.
+struct Source {
+  size_t picture;
+  int64_t x, y;
+};
+Source source_of(const mixing::Mix& mix, int64_t x, int64_t y) {
+  const auto meet_x = static_cast<int64_t>(mix.x), meet_y = static_cast<int64_t>(mix.y);
+  const bool is_right = x >= meet_x, is_lower = y >= meet_y;
+  return {static_cast<size_t>((is_right ? 1 : 0) + (is_lower ? 2 : 0)), is_right ? x - meet_x : x + kWide - meet_x,
+          is_lower ? y - meet_y : y + kHigh - meet_y};
+}
+
+}  // namespace
+
+TEST_CASE("a mosaic has the corners of four pictures around the place where they meet") {
+  const auto layout = GENERATE(config::Layout::kNhwc, config::Layout::kNchw);
+  const auto mosaic = make_mosaic(picture(config::DType::kInt16, layout, kHigh, kWide), {0, 1});
+  const auto at = [&](int64_t x, int64_t y, int64_t c) {
+    const bool is_planar = layout == config::Layout::kNchw;
+    return static_cast<size_t>(is_planar ? (c * kHigh + y) * kWide + x : (y * kWide + x) * 3 + c);
+  };
+  for (uint64_t position = 0; position < 200; ++position) {
+    const mixing::Mix mix = mosaic->draw({1, 0, position});
+    std::array<std::vector<int16_t>, 4> pictures;
+    for (size_t i = 0; i < 4; ++i)
+      for (size_t pixel = 0; pixel < size_t{3} * kHigh * kWide; ++pixel)
+        pictures[i].push_back(static_cast<int16_t>(1000 * i + pixel));
+    std::vector<int16_t> made = pictures[0];
+    std::array<const uint8_t*, 3> partners{};
+    for (size_t i = 0; i < 3; ++i) partners[i] = reinterpret_cast<const uint8_t*>(pictures[i + 1].data());
+    mosaic->mix(mix, 0, reinterpret_cast<uint8_t*>(made.data()), partners);
+    int64_t own = 0;
+    for (int64_t y = 0; y < kHigh; ++y)
+      for (int64_t x = 0; x < kWide; ++x) {
+        const Source from = source_of(mix, x, y);
+        own += from.picture == 0 ? 1 : 0;
+        for (int64_t c = 0; c < 3; ++c) REQUIRE(made[at(x, y, c)] == pictures[from.picture][at(from.x, from.y, c)]);
+      }
+    REQUIRE(std::abs(mix.lam - static_cast<double>(own) / (kHigh * kWide)) < 1e-12);
+  }
+}
+
+TEST_CASE("the place where a mosaic's pictures meet is uniform") {
+  constexpr int64_t kSide = 100'000;
+  const auto mosaic =
+      make_mosaic(picture(config::DType::kUint8, config::Layout::kNhwc, kSide, 2 * kSide), {0.25, 0.75});
+  std::vector<double> xs, ys;
+  for (uint64_t position = 0; position < 100'000; ++position) {
+    const mixing::Mix mix = mosaic->draw({3, 1, position});
+    xs.push_back((static_cast<double>(mix.x) + 0.5) / (2 * kSide));
+    ys.push_back((static_cast<double>(mix.y) + 0.5) / kSide);
+  }
+  CHECK(test::uniform_distance(xs, 0.25, 0.75) < test::kUniformMost);
+  CHECK(test::uniform_distance(ys, 0.25, 0.75) < test::kUniformMost);
+}
+
+TEST_CASE("boxes of a mosaic lie where the pixels of their objects lie") {
+  const auto format = GENERATE(BoxFormat::kXyxy, BoxFormat::kXywh, BoxFormat::kCxcywh);
+  const auto mosaic =
+      make_mosaic(picture(config::DType::kUint8, config::Layout::kNhwc, kHigh, kWide), {0, 1}, 1, 1, 0, format);
+  const auto* const lists = mosaic->lists();
+  REQUIRE(lists != nullptr);
+  const Corners box{3, 2, 9, 7};
+  float numbers[4];
+  write_box(format, box, numbers);
+  const auto* const row = reinterpret_cast<const uint8_t*>(numbers);
+  for (uint64_t position = 0; position < 100; ++position) {
+    const mixing::Mix mix = mosaic->draw({1, 0, position});
+    // The mask of the object that fills the box.
+    std::vector<uint8_t> mask(kHigh * kWide), moved(mask.size(), 7);
+    for (int64_t y = 2; y < 7; ++y)
+      for (int64_t x = 3; x < 9; ++x) mask[static_cast<size_t>(y * kWide + x)] = 1;
+    const std::array<mixing::ListRows, 4> rows = {{{row, 1}, {row, 1}, {row, 1}, {row, 1}}};
+    std::vector<mixing::TakenRow> taken;
+    lists->choose(mix, rows, 4, taken);
+    for (uint32_t from = 0; from < 4; ++from) {
+      lists->write_mask(mix, from, mask.data(), moved.data());
+      int64_t left = kWide, top = kHigh, right = 0, bottom = 0;
+      for (int64_t y = 0; y < kHigh; ++y)
+        for (int64_t x = 0; x < kWide; ++x) {
+          const Source of = source_of(mix, x, y);
+          const bool inside = of.picture == from && of.x >= 3 && of.x < 9 && of.y >= 2 && of.y < 7;
+          REQUIRE(moved[static_cast<size_t>(y * kWide + x)] == (inside ? 1 : 0));
+          if (!inside) continue;
+          left = std::min(left, x), right = std::max(right, x + 1);
+          top = std::min(top, y), bottom = std::max(bottom, y + 1);
+        }
+      const bool is_there = right > left;
+      const auto is_it = [&](const mixing::TakenRow& one) { return one.from == from; };
+      REQUIRE(std::count_if(taken.begin(), taken.end(), is_it) == (is_there ? 1 : 0));
+      if (!is_there) continue;
+      float out[4];
+      lists->write_box(mix, from, row, reinterpret_cast<uint8_t*>(out));
+      const Corners seen = corners_of(format, out);
+      CHECK(std::array{seen.x1, seen.y1, seen.x2, seen.y2} ==
+            std::array{static_cast<float>(left), static_cast<float>(top), static_cast<float>(right),
+                       static_cast<float>(bottom)});
+    }
+  }
+}
+
+TEST_CASE("a mosaic drops boxes of which too little is left, and boxes for which there is no room") {
+  const auto image = picture(config::DType::kUint8, config::Layout::kNhwc, kHigh, kWide);
+  const mixing::Mix mix{.x = 7, .y = 5};  // of the own picture, its lower right quarter is seen: from (7, 5) on
+  const float boxes[] = {0, 0, 6,  5,  4, 4, 10, 8,
+                         7, 5, 14, 10, 6, 4, 8,  6};  // 9 of 24, 35 of 35, 1 of 4 pixels are left
+  const auto places = [&](const mixing::Operation& mosaic, uint64_t most) {
+    const mixing::ListRows none, own{reinterpret_cast<const uint8_t*>(boxes), 4};
+    std::vector<mixing::TakenRow> taken;
+    mosaic.lists()->choose(mix, std::array{own, none, none, none}, most, taken);
+    std::vector<uint32_t> found;
+    for (const auto& row : taken) found.push_back(row.place);
+    return found;
+  };
+  using Places = std::vector<uint32_t>;
+  CHECK(places(*make_mosaic(image, {0, 1}), 9) == Places{1, 2, 3});
+  CHECK(places(*make_mosaic(image, {0, 1}, 1, 1, 0.3), 9) == Places{1, 2});
+  CHECK(places(*make_mosaic(image, {0, 1}, 1, 1, 0.4), 9) == Places{2});
+  CHECK(places(*make_mosaic(image, {0, 1}, 3), 9) == Places{1, 2});
+  CHECK(places(*make_mosaic(image, {0, 1}, 1, 9), 9) == Places{1, 2});
+  CHECK(places(*make_mosaic(image, {0, 1}, 1, 9.5), 9) == Places{2});
+  CHECK(places(*make_mosaic(image, {0, 1}), 2) == Places{1, 2});
 }
 
 }  // namespace spdld::mixing_test

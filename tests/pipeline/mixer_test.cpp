@@ -131,6 +131,153 @@ TEST_CASE("where the client pushes the order, the number of a sample is its plac
     batch.check(12, i, i % kGroup ? i - 1 : i + 2, lam_at(7, mix_bits(2 * 65536 + i) ^ (112 + i)));
 }
 
+// A batch of pictures of 4 x 6 pixels whose sample at position p has p boxes, numbered 10 p + i, with masks.
+struct MosaicBatch {
+  static config::PipelineSpec spec() {
+    const auto list = [](const std::string& name, const std::string& ops, int most, const std::string& form) {
+      return "[[output]]\nname = \"" + name + "\"\nfrom = \"" + name + "\"\nview = \"v\"\nops = [" + ops + "]\n" +
+             form + "\nlength_max = " + std::to_string(most) + "\n";
+    };
+    const auto loaded = config::load_pipeline_toml(
+        "name = \"m\"\nseed = 5\n[source]\ntype = \"webdataset\"\nuri = \"/a.tar\"\n[[output]]\nname = \"image\"\n"
+        "from = \"jpg\"\nview = \"v\"\nops = [{ op = \"decode-image\", colours = \"grey\" }, { op = \"resize\", size = "
+        "[4, 6] }]\n" +
+            list("boxes", "{ op = \"boxes\" }", 20, "ragged = true") +
+            list("labels", "{ op = \"keep-with\", of = \"boxes\" }", 12, "pad = \"longest\"") +
+            list("masks", "{ op = \"instance-masks\", of = \"boxes\" }", 20, "ragged = true") +
+            "[batch]\nsize = 8\ngroup = 4\nlam = \"lam\"\nops = [{ op = \"mosaic\", images = [\"image\"], boxes = "
+            "\"boxes\", labels = [\"labels\", \"masks\"], min_part = 0 }]\n",
+        "m.toml");
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    return *loaded.value;
+  }
+
+  MosaicBatch() {
+    slot.memory.resize(layout.slot_bytes());
+    slot.of.contents = {};
+    batch::clear(layout, slot.of.contents);
+  }
+
+  void run(uint64_t count, std::vector<uint32_t> masked = {}) {
+    batch::Batch of{&slot.of, 0, {7, 0}, {0, count, 0}};
+    of.masked = std::move(masked);
+    for (uint64_t p = 0; p < count; ++p) {
+      std::memset(at(0, p), static_cast<int>(p), 24);
+      set_lengths(p, static_cast<uint32_t>(p));
+      for (uint64_t i = 0; i < p; ++i) {
+        const float box[4] = {0, 0, 6, 4};
+        const auto label = static_cast<int64_t>(10 * p + i);
+        std::memcpy(at(1, p) + 16 * i, box, 16);
+        std::memcpy(at(3, p) + 8 * i, &label, 8);
+        std::memset(at(4, p) + 24 * i, 1, 24);
+      }
+    }
+    mixer.run(of, slot.memory.data());
+  }
+  void set_lengths(uint64_t sample, uint32_t length) {
+    for (size_t k = 0; k < 3; ++k) slot.of.contents.lengths_of(layout, k)[sample] = length;
+  }
+  uint32_t length(size_t k, uint64_t sample) { return slot.of.contents.lengths_of(layout, k)[sample]; }
+  uint8_t* at(size_t tensor, uint64_t sample) { return layout.sample_at(slot.memory.data(), tensor, sample); }
+
+  struct Slot {
+    std::vector<uint8_t> memory;
+    batch::Slot of;
+  };
+  batch::Layout layout{
+      {{.name = "image", .dtype = config::DType::kUint8, .sample_shape = {4, 6, 1}, .sample_bytes = 24},
+       {.name = "boxes",
+        .dtype = config::DType::kFloat32,
+        .sample_shape = {4},
+        .sample_bytes = 320,
+        .role = batch::Role::kValues},
+       {.name = "boxes.offsets",
+        .dtype = config::DType::kInt64,
+        .sample_shape = {},
+        .sample_bytes = 8,
+        .role = batch::Role::kOffsets,
+        .of = 1},
+       {.name = "labels",
+        .dtype = config::DType::kInt64,
+        .sample_shape = {12},
+        .sample_bytes = 96,
+        .padding = batch::Padding{}},
+       {.name = "masks",
+        .dtype = config::DType::kUint8,
+        .sample_shape = {4, 6},
+        .sample_bytes = 480,
+        .role = batch::Role::kValues},
+       {.name = "masks.offsets",
+        .dtype = config::DType::kInt64,
+        .sample_shape = {},
+        .sample_bytes = 8,
+        .role = batch::Role::kOffsets,
+        .of = 4},
+       {.name = "lam", .dtype = config::DType::kFloat32, .sample_shape = {}, .sample_bytes = 4},
+       {.name = "sample_id", .dtype = config::DType::kInt64, .sample_shape = {}, .sample_bytes = 8}},
+      8,
+      1 << 20};
+  pipeline::Mixer mixer{spec(), layout};
+  Slot slot;
+};
+
+TEST_CASE("a mosaic has the pictures and the lists of a sample and of the three samples before it") {
+  MosaicBatch batch;
+  batch.run(8);
+  size_t full = 0;
+  for (uint64_t p = 0; p < 8; ++p) {
+    const uint64_t first = p / 4 * 4;
+    const auto of = [&](uint64_t from) { return first + (p - first + 4 - from) % 4; };
+    Draw draw(kSeed, 7, p, draw_key("mosaic"));
+    const auto x = static_cast<uint64_t>(draw.uniform(0, 1) * 6), y = static_cast<uint64_t>(draw.uniform(0, 1) * 4);
+    for (uint64_t line = 0; line < 4; ++line)
+      for (uint64_t column = 0; column < 6; ++column)
+        REQUIRE(batch.at(0, p)[6 * line + column] == of((column >= x ? 1 : 0) + (line >= y ? 2 : 0)));
+    // Every box is a whole picture: it becomes its quarter.
+    std::vector<std::array<float, 4>> boxes;
+    std::vector<int64_t> labels;
+    for (uint64_t from = 0; from < 4; ++from) {
+      const std::array<float, 4> box = {static_cast<float>(from % 2 ? x : 0), static_cast<float>(from / 2 ? y : 0),
+                                        static_cast<float>(from % 2 ? 6 : x), static_cast<float>(from / 2 ? 4 : y)};
+      if (box[2] - box[0] < 1 || box[3] - box[1] < 1) continue;
+      for (uint64_t i = 0; i < of(from) && labels.size() < 12; ++i) {
+        boxes.push_back(box);
+        labels.push_back(static_cast<int64_t>(10 * of(from) + i));
+      }
+    }
+    full += labels.size() == 12 ? 1 : 0;
+    for (size_t k = 0; k < 3; ++k) REQUIRE(batch.length(k, p) == labels.size());
+    for (size_t i = 0; i < labels.size(); ++i) {
+      std::array<float, 4> box{};
+      int64_t label = 0;
+      std::memcpy(box.data(), batch.at(1, p) + 16 * i, 16);
+      std::memcpy(&label, batch.at(3, p) + 8 * i, 8);
+      REQUIRE(box == boxes[i]);
+      REQUIRE(label == labels[i]);
+      for (uint64_t line = 0; line < 4; ++line)
+        for (uint64_t column = 0; column < 6; ++column) {
+          const auto right = static_cast<float>(column), down = static_cast<float>(line);
+          const bool inside = right >= box[0] && right < box[2] && down >= box[1] && down < box[3];
+          REQUIRE(batch.at(4, p)[24 * i + 6 * line + column] == (inside ? 1 : 0));
+        }
+    }
+  }
+  CHECK(full > 0);
+}
+
+TEST_CASE("a sample stays as it is where a mosaic has too few others") {
+  MosaicBatch batch;
+  batch.run(7, {1});
+  for (const uint64_t p : {0u, 2u, 3u, 4u, 5u, 6u}) {
+    CHECK(std::all_of(batch.at(0, p), batch.at(0, p) + 24, [p](uint8_t pixel) { return pixel == p; }));
+    CHECK(batch.length(0, p) == p);
+    float lam = 0;
+    std::memcpy(&lam, batch.at(6, p), sizeof lam);
+    CHECK(lam == 1);
+  }
+}
+
 TEST_CASE("a stream hands out batches that are mixed") {
   test::Given given;
   given.shuffle = false, given.samples = 20, given.threads = GENERATE(1u, 4u);

@@ -1,27 +1,23 @@
-// The boxes of a sample's list: how their numbers are to be read and written, and the boxes by which a picture's
-// geometry is chosen. Plain values and pure functions; any thread.
+// The boxes of a sample's list: how they are read, and the boxes by which a picture's geometry is chosen. Plain values
+// and pure functions; any thread.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "config/spec.h"
+#include "daemon/base/box_format.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
 #include "daemon/media/image/warper.h"
 
 namespace spdld::image {
 
-struct Corners {  // x1 <= x2, y1 <= y2
-  float x1, y1, x2, y2;
-};
-
-// How the four numbers of a box are to be read: corners, or a corner or the centre with width and height.
-enum class BoxFormat : uint8_t { kXyxy, kXywh, kCxcywh };
-BoxFormat box_format_named(std::string_view name);  // "xyxy", "xywh", "cxcywh"
-Corners corners_of(BoxFormat format, const float* numbers);
-void write_box(BoxFormat format, const Corners& box, float* numbers);
+using spdld::box_format_named;
+using spdld::BoxFormat;
+using spdld::Corners;
+using spdld::corners_of;
+using spdld::write_box;
 
 // How the rows of a list are to be read.
 struct BoxReading {
