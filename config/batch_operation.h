@@ -35,6 +35,7 @@ struct BatchOperationType {
   // The parameter that names the list of boxes on its one image; its labels are lists that keep the rows of that list.
   // Empty: its labels are mixed as numbers.
   std::string_view boxes = {};
+  std::string_view masks = {};  // the parameter that names one of these labels, with masks of the objects; empty: none
   // Raised when the operation gives other bytes for the same samples and parameters.
   int version = 1;
 };

@@ -5,6 +5,7 @@
 
 #include "config/batch_operation.h"
 #include "config/check.h"
+#include "config/operation.h"
 #include "config/varying.h"
 #include "config/views.h"
 
@@ -113,6 +114,7 @@ class Outputs {
         complaints_.add(line, key + ".labels[" + std::to_string(i) + "]",
                         in_quotes(op.labels[i]) + " is no list that keeps the rows of " + in_quotes(boxes));
     }
+    if (!type->masks.empty()) check_masks(op, key);
     for (const OutputSpec& output : spec_.outputs) {
       const bool is_named =
           &output == picture || &output == list || std::count(op.labels.begin(), op.labels.end(), output.name) == 1;
@@ -122,6 +124,23 @@ class Outputs {
                             in_quotes(picture->name) + ", too; " + op.op +
                             " takes lists that keep the rows of its boxes");
     }
+  }
+
+  void check_masks(const BatchOperationSpec& op, const std::string& key) {
+    const std::string parameter(find_batch_operation(op.op)->masks);
+    const std::string& name = op.text(parameter);
+    const OutputSpec* const masks = named(name);
+    const bool fits = masks != nullptr && lists_masks(*masks) &&
+                      std::find(op.labels.begin(), op.labels.end(), name) != op.labels.end();
+    if (!fits)
+      complaints_.add(op.where.line, key + "." + parameter,
+                      "must name one of labels with masks of objects, as instance-masks gives them: " +
+                          in_quotes(name) + " is none");
+  }
+
+  static bool lists_masks(const OutputSpec& output) {
+    return std::any_of(output.ops.begin(), output.ops.end(),
+                       [](const OperationSpec& one) { return find_operation(one.op)->lists_masks; });
   }
 
   // Null: no output has this name.

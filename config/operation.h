@@ -71,6 +71,7 @@ struct OperationType {
   ViewPart view_part = ViewPart::kNone;
   bool drops_rows = false;              // some elements of its list may be left out, by the geometry of its view
   std::string_view keeps_rows_of = {};  // the parameter that names the output which dropped them; empty: none
+  bool lists_masks = false;             // gives a mask in the size of its view's picture for each object
   bool lists_boxes = false;             // its list may decide the geometry of its view's picture
   std::string_view asks_boxes_of = {};  // the parameter that names the output whose boxes decide; empty: none
   bool ends_images = false;             // is added, with its defaults, to a chain that ends in an image

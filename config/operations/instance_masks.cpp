@@ -27,7 +27,8 @@ OperationType instance_masks() {
                      flag("relative", "polygons are parts of the picture's width and height, not pixels", false)},
       .bind = bind_masks,
       .view_part = ViewPart::kFollows,
-      .keeps_rows_of = "of"};
+      .keeps_rows_of = "of",
+      .lists_masks = true};
 }
 
 }  // namespace spdld::config::ops

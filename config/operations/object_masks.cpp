@@ -31,7 +31,8 @@ OperationType object_masks() {
                           .max = 65535}},
           .bind = bind_masks,
           .view_part = ViewPart::kFollows,
-          .keeps_rows_of = "of"};
+          .keeps_rows_of = "of",
+          .lists_masks = true};
 }
 
 }  // namespace spdld::config::ops

@@ -107,8 +107,9 @@ class Mosaic final : public Operation, public Lists {
            width * height >= part_min_ * (was.x2 - was.x1) * (was.y2 - was.y1);
   }
 
-  void choose(const Mix& mix, std::span<const ListRows> boxes, uint64_t most,
+  void choose(const Mix& mix, const ListSources& sources, uint64_t most, std::span<uint8_t>,
               std::vector<TakenRow>& taken) const override {
+    const std::span<const ListRows> boxes = sources.boxes;
     uint64_t left = most;
     for (uint32_t from = 0; from < boxes.size(); ++from)
       for (uint32_t place = 0; place < boxes[from].count && left > 0; ++place) {
@@ -119,7 +120,7 @@ class Mosaic final : public Operation, public Lists {
       }
   }
 
-  void write_box(const Mix& mix, uint32_t from, const uint8_t* box, uint8_t* out) const override {
+  void write_box(const Mix& mix, uint32_t from, const uint8_t* box, const uint8_t*, uint8_t* out) const override {
     float numbers[4];
     spdld::write_box(format_, moved(mix, from, read(format_, box)), numbers);
     std::memcpy(out, numbers, sizeof numbers);

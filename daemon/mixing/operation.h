@@ -24,6 +24,9 @@ struct Mix {
   double lam = 1;         // the part of the sample's own label
   Box box = {};           // of an operation that has boxes: the part of the picture that is the partner's
   uint64_t x = 0, y = 0;  // of a mosaic: the pixel of the picture at which its four pictures meet
+  uint64_t seed = 0;      // of an operation that chooses among its partner's objects
+  // Of an operation with masks: a byte for each pixel, which is not 0 where the partner's objects lie.
+  std::span<const uint8_t> shade = {};
 };
 
 // The rows of a list that one sample has.
@@ -37,16 +40,30 @@ struct TakenRow {
   uint32_t from = 0, place = 0;
 };
 
+// The lists of a sample and of its partners, as they were.
+struct ListSources {
+  std::span<const ListRows> boxes;
+  std::span<const ListRows> masks;  // of an operation that asks for them
+
+  // Of a row that is taken over; null: the operation does not ask for masks of `bytes` bytes each.
+  const uint8_t* mask_of(const TakenRow& row, uint64_t bytes) const {
+    return masks.empty() ? nullptr : masks[row.from].memory + bytes * row.place;
+  }
+};
+
 // The part of an operation that takes over boxes on its picture, and the lists that keep their rows.
 class Lists {
  public:
   virtual ~Lists() = default;
-  // Adds the boxes that are taken over to `taken`, at most `most` of them. `boxes`: the sample's own list, then its
-  // partners' lists.
-  virtual void choose(const Mix& mix, std::span<const ListRows> boxes, uint64_t most,
+  // Adds the rows that are taken over to `taken`, at most `most` of them. `shade` is scratch, of a byte for each pixel.
+  virtual void choose(const Mix& mix, const ListSources& sources, uint64_t most, std::span<uint8_t> shade,
                       std::vector<TakenRow>& taken) const = 0;
-  // Writes a box, and the mask of an object in the size of the picture, to where they come to lie.
-  virtual void write_box(const Mix& mix, uint32_t from, const uint8_t* box, uint8_t* out) const = 0;
+  // Writes Mix::shade of a sample with these rows, for an operation that asks for masks.
+  virtual void cast(const ListSources&, std::span<const TakenRow>, std::span<uint8_t>) const {}
+  // Writes a box to where it comes to lie. `mask`: of the same row, where the operation asks for masks.
+  virtual void write_box(const Mix& mix, uint32_t from, const uint8_t* box, const uint8_t* mask,
+                         uint8_t* out) const = 0;
+  // The same of the mask of an object, in the size of the picture.
   virtual void write_mask(const Mix& mix, uint32_t from, const uint8_t* mask, uint8_t* out) const = 0;
 };
 

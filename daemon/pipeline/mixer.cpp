@@ -23,6 +23,11 @@ const config::OutputSpec& output_of(const config::PipelineSpec& spec, const std:
                        [&](const auto& output) { return output.name == name; });
 }
 
+// A list's rows are single values, a few numbers, or masks in the picture's size: only these have two dimensions.
+bool is_masks(const batch::TensorPlace& list) {
+  return list.sample_shape.size() == (list.role == batch::Role::kValues ? 2 : 3);
+}
+
 uint64_t elements_of(const batch::TensorPlace& tensor) {
   return tensor.sample_bytes / config::dtype_bytes(tensor.dtype);
 }
@@ -51,8 +56,11 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
       part.images.push_back(config::end_of(output_of(spec, name)));
     }
     const bool has_lists = !type.boxes.empty();
-    for (const auto& name : op.labels)
-      applied.uses[index_of(layout, name)] = Use{has_lists ? Use::How::kList : Use::How::kLabel};
+    for (const auto& name : op.labels) {
+      const size_t tensor = index_of(layout, name);
+      const Use::How as_list = is_masks(layout.tensors()[tensor]) ? Use::How::kMasks : Use::How::kList;
+      applied.uses[tensor] = Use{has_lists ? as_list : Use::How::kLabel};
+    }
     if (has_lists) {
       const std::string& name = op.text(type.boxes);
       applied.boxes = index_of(layout, name);
@@ -62,11 +70,23 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
         applied.rows_max = std::min(applied.rows_max, layout.length_max(index_of(layout, label)));
       part.boxes = box_format_named(config::box_format_of(output_of(spec, name)));
     }
+    if (!type.masks.empty()) {
+      const config::PictureShape shape = config::shape_of(part.images.front());
+      applied.masks = index_of(layout, op.text(type.masks));
+      applied.pixels = shape.height * shape.width;
+    }
     applied.operation = mixing::make_operation(part);
   }
   for (size_t i = 0; i < layout.tensors().size(); i++)
     if (std::any_of(applied_.begin(), applied_.end(), [i](const Applied& one) { return one.uses[i].has_value(); }))
       tensors_.push_back(i);
+  const auto turn = [&](size_t tensor) {
+    Use::How last = Use::How::kImage;
+    for (const Applied& applied : applied_)
+      if (applied.uses[tensor]) last = std::max(last, applied.uses[tensor]->how);
+    return last;
+  };
+  std::stable_sort(tensors_.begin(), tensors_.end(), [&](size_t a, size_t b) { return turn(a) < turn(b); });
   if (!spec.batch.lam.empty()) lam_ = index_of(layout, spec.batch.lam);
   if (!spec.batch.partner.empty()) partner_ = index_of(layout, spec.batch.partner);
 }
@@ -79,7 +99,12 @@ Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
     bytes = std::max(bytes, layout_.tensors()[tensor].sample_bytes);
     if (varying_[tensor]) list_bytes = std::max(list_bytes, layout_.tensors()[tensor].sample_bytes);
   }
-  for (const Applied& applied : applied_) rows = std::max(rows, applied.rows_max);
+  uint64_t pixels = 0;
+  for (const Applied& applied : applied_) {
+    // A choice may note every row of a list before it keeps some of them.
+    rows = std::max(rows, applied.rows_max + (applied.boxes ? layout_.length_max(*applied.boxes) : 0));
+    pixels = std::max(pixels, applied.pixels);
+  }
   const uint64_t members = std::min(group_, batch.slice.count);
   work.scratch.resize(std::min<uint64_t>(partners_max_, members) * bytes);
   work.made.resize(list_bytes);
@@ -87,6 +112,9 @@ Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
   work.rows.reserve(members);
   work.taken.reserve(members * rows);
   work.of_sample.reserve(partners_max_ + 1);
+  work.masks.reserve(members);
+  work.masks_of_sample.reserve(partners_max_ + 1);
+  work.shade.resize(pixels);
   work.partners.reserve(partners_max_);
   work.is_masked.resize(batch.slice.count);
   return work;
@@ -138,19 +166,43 @@ uint64_t Mixer::row_bytes(size_t tensor, uint32_t count) const {
   return varying_[tensor] ? count * layout_.value_bytes(tensor) : layout_.tensors()[tensor].sample_bytes;
 }
 
-void Mixer::find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const {
-  work.rows.clear();
+void Mixer::find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, const Work& work,
+                      std::vector<mixing::ListRows>& rows) const {
+  rows.clear();
   for (const Member& member : work.group) {
     const uint8_t* const row = layout_.sample_at(memory, tensor, member.index);
     const auto k = varying_[tensor];
-    work.rows.push_back({row, k ? batch.slot->contents.lengths_of(layout_, *k)[member.index] : 0});
+    rows.push_back({row, k ? batch.slot->contents.lengths_of(layout_, *k)[member.index] : 0});
   }
 }
 
-void Mixer::take_rows(size_t i, size_t partners, Work& work) const {
-  const size_t count = work.group.size();
-  work.of_sample.clear();
-  for (size_t back = 0; back <= partners; ++back) work.of_sample.push_back(work.rows[(i + count - back) % count]);
+void Mixer::take_rows(std::span<const mixing::ListRows> rows, size_t i, size_t partners,
+                      std::vector<mixing::ListRows>& taken) {
+  taken.clear();
+  for (size_t back = 0; back <= partners; ++back) taken.push_back(rows[(i + rows.size() - back) % rows.size()]);
+}
+
+void Mixer::take_masks(const batch::Batch& batch, size_t i, uint8_t* memory, Work& work) const {
+  work.masks_of_sample.clear();
+  const Applied& applied = *work.group[i].applied;
+  if (!applied.masks) return;
+  find_rows(batch, *applied.masks, memory, work, work.masks);
+  take_rows(work.masks, i, applied.partners, work.masks_of_sample);
+}
+
+std::span<const mixing::TakenRow> Mixer::taken_by(const Member& member, const Work& work) {
+  return std::span(work.taken).subspan(member.first_taken, member.taken);
+}
+
+// A list that was cut off (too_long = "cut") may have fewer rows than the boxes that it belongs to.
+void Mixer::limit_rows(const batch::Batch& batch, const Applied& applied, Work& work) const {
+  for (size_t tensor = 0; tensor < applied.uses.size(); ++tensor) {
+    const auto& use = applied.uses[tensor];
+    if (!use || use->how == Use::How::kImage || use->how == Use::How::kLabel) continue;
+    const auto lengths = batch.slot->contents.lengths_of(layout_, *varying_[tensor]);
+    for (size_t i = 0; i < work.group.size(); ++i)
+      work.rows[i].count = std::min(work.rows[i].count, lengths[work.group[i].index]);
+  }
 }
 
 // The rows that each member takes over, before any list is changed.
@@ -158,13 +210,16 @@ void Mixer::choose_rows(const batch::Batch& batch, uint8_t* memory, Work& work) 
   work.taken.clear();
   for (const Applied& applied : applied_) {
     if (!applied.boxes) continue;
-    find_rows(batch, *applied.boxes, memory, work);
+    find_rows(batch, *applied.boxes, memory, work, work.rows);
+    limit_rows(batch, applied, work);
     for (size_t i = 0; i < work.group.size(); ++i) {
       Member& member = work.group[i];
       if (member.applied != &applied) continue;
-      take_rows(i, applied.partners, work);
+      take_rows(work.rows, i, applied.partners, work.of_sample);
+      take_masks(batch, i, memory, work);
       member.first_taken = work.taken.size();
-      applied.operation->lists()->choose(member.mix, work.of_sample, applied.rows_max, work.taken);
+      applied.operation->lists()->choose(member.mix, {work.of_sample, work.masks_of_sample}, applied.rows_max,
+                                         work.shade, work.taken);
       member.taken = work.taken.size() - member.first_taken;
     }
   }
@@ -174,7 +229,7 @@ void Mixer::choose_rows(const batch::Batch& batch, uint8_t* memory, Work& work) 
 void Mixer::mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const {
   const auto& group = work.group;
   const auto is_mixed = [&](const Member& member) { return member.applied && member.applied->uses[tensor]; };
-  find_rows(batch, tensor, memory, work);
+  find_rows(batch, tensor, memory, work, work.rows);
   uint8_t* kept = work.scratch.data();
   for (size_t i = group.size() - std::min(partners_max_, group.size() - 1); i < group.size(); ++i) {
     const uint64_t bytes = row_bytes(tensor, work.rows[i].count);
@@ -183,44 +238,53 @@ void Mixer::mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory
     kept += bytes;
   }
   for (size_t i = group.size(); i-- > 0;) {
-    if (!is_mixed(group[i])) continue;
-    take_rows(i, group[i].applied->partners, work);
-    uint8_t* const own = layout_.sample_at(memory, tensor, group[i].index);
-    const Use::How how = group[i].applied->uses[tensor]->how;
-    if (how == Use::How::kBoxes || how == Use::How::kList) {
-      make_list(batch, tensor, group[i], own, work);
-      continue;
+    const Member& member = group[i];
+    if (!is_mixed(member)) continue;
+    const Applied& applied = *member.applied;
+    take_rows(work.rows, i, applied.partners, work.of_sample);
+    if (applied.masks == tensor)
+      work.masks_of_sample.assign(work.of_sample.begin(), work.of_sample.end());
+    else
+      take_masks(batch, i, memory, work);
+    mixing::Mix mix = member.mix;
+    if (applied.masks) {
+      const std::span<uint8_t> shade = std::span(work.shade).first(applied.pixels);
+      applied.operation->lists()->cast({{}, work.masks_of_sample}, taken_by(member, work), shade);
+      mix.shade = shade;
     }
-    work.partners.clear();
-    for (size_t other = 1; other < work.of_sample.size(); ++other)
-      work.partners.push_back(work.of_sample[other].memory);
-    mix_row(tensor, group[i], own, work.partners);
+    uint8_t* const own = layout_.sample_at(memory, tensor, member.index);
+    const Use::How how = applied.uses[tensor]->how;
+    if (how == Use::How::kImage || how == Use::How::kLabel)
+      mix_row(tensor, member, mix, own, work);
+    else
+      make_list(batch, tensor, member, mix, own, work);
   }
 }
 
-void Mixer::mix_row(size_t tensor, const Member& member, uint8_t* own, std::span<const uint8_t* const> partners) const {
+void Mixer::mix_row(size_t tensor, const Member& member, const mixing::Mix& mix, uint8_t* own, Work& work) const {
+  work.partners.clear();
+  for (size_t other = 1; other < work.of_sample.size(); ++other) work.partners.push_back(work.of_sample[other].memory);
   const batch::TensorPlace& place = layout_.tensors()[tensor];
   const Use& use = *member.applied->uses[tensor];
   if (use.how == Use::How::kImage)
-    member.applied->operation->mix(member.mix, use.image, own, partners);
+    member.applied->operation->mix(mix, use.image, own, work.partners);
   else
-    mixing::mix_rows(place.dtype, member.mix.lam, elements_of(place), own, partners.front());
+    mixing::mix_rows(place.dtype, mix.lam, elements_of(place), own, work.partners.front());
 }
 
-// A list's rows are single values, a few numbers, or masks in the picture's size: only these have two dimensions.
-void Mixer::make_list(const batch::Batch& batch, size_t tensor, const Member& member, uint8_t* own, Work& work) const {
-  const batch::TensorPlace& place = layout_.tensors()[tensor];
-  const size_t dimensions = place.sample_shape.size() - (place.role == batch::Role::kValues ? 0 : 1);
-  const bool is_boxes = member.applied->uses[tensor]->how == Use::How::kBoxes;
+void Mixer::make_list(const batch::Batch& batch, size_t tensor, const Member& member, const mixing::Mix& mix,
+                      uint8_t* own, Work& work) const {
   const mixing::Lists& lists = *member.applied->operation->lists();
+  const Use::How how = member.applied->uses[tensor]->how;
+  const mixing::ListSources sources{{}, work.masks_of_sample};
   const uint64_t bytes = layout_.value_bytes(tensor);
   uint8_t* out = work.made.data();
-  for (const mixing::TakenRow& row : std::span(work.taken).subspan(member.first_taken, member.taken)) {
+  for (const mixing::TakenRow& row : taken_by(member, work)) {
     const uint8_t* const from = work.of_sample[row.from].memory + bytes * row.place;
-    if (is_boxes)
-      lists.write_box(member.mix, row.from, from, out);
-    else if (dimensions == 2)
-      lists.write_mask(member.mix, row.from, from, out);
+    if (how == Use::How::kBoxes)
+      lists.write_box(mix, row.from, from, sources.mask_of(row, member.applied->pixels), out);
+    else if (how == Use::How::kMasks)
+      lists.write_mask(mix, row.from, from, out);
     else
       std::memcpy(out, from, bytes);
     out += bytes;

@@ -37,7 +37,8 @@ class Mixer {
  private:
   // An operation mixes this tensor of the batch.
   struct Use {
-    enum class How : uint8_t { kImage, kLabel, kBoxes, kList };
+    // In the order in which tensors are mixed: nothing needs the masks of samples that were mixed.
+    enum class How : uint8_t { kImage, kLabel, kList, kBoxes, kMasks };
     How how;
     size_t image = 0;  // of a kImage: its place in the operation's images
   };
@@ -47,6 +48,8 @@ class Mixer {
     double up_to = 1;                      // of the draw that chooses: the end of its share
     std::vector<std::optional<Use>> uses;  // by tensor
     std::optional<size_t> boxes;           // the tensor of its boxes
+    std::optional<size_t> masks;           // the tensor of the masks that it asks for
+    uint64_t pixels = 0;                   // of the picture that these masks are for
     uint64_t rows_max = 0;                 // of its lists, the shortest one's
   };
   // A sample that may be mixed.
@@ -63,21 +66,30 @@ class Mixer {
     std::vector<uint8_t> scratch;        // the rows of a group's last members as they were
     std::vector<uint8_t> made;           // of a list
     std::vector<mixing::TakenRow> taken;
-    std::vector<mixing::ListRows> of_sample;  // of one member and its partners
+    std::vector<mixing::ListRows> of_sample;               // of one member and its partners
+    std::vector<mixing::ListRows> masks, masks_of_sample;  // the same of the masks that an operation asks for
+    std::vector<uint8_t> shade;
     std::vector<const uint8_t*> partners;
   };
 
   Work work_for(const batch::Batch& batch) const;
   uint64_t number_of(const batch::Batch& batch, uint64_t index, uint8_t* memory) const;
   void draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) const;
+  void limit_rows(const batch::Batch& batch, const Applied& applied, Work& work) const;
   void choose_rows(const batch::Batch& batch, uint8_t* memory, Work& work) const;
   // The members' rows in the tensor, where they lie.
-  void find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const;
+  void find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, const Work& work,
+                 std::vector<mixing::ListRows>& rows) const;
   // The row of member i, then the rows of its partners.
-  void take_rows(size_t i, size_t partners, Work& work) const;
+  static void take_rows(std::span<const mixing::ListRows> rows, size_t i, size_t partners,
+                        std::vector<mixing::ListRows>& taken);
+  // The masks that the operation of member i asks for, while they are as they were.
+  void take_masks(const batch::Batch& batch, size_t i, uint8_t* memory, Work& work) const;
+  static std::span<const mixing::TakenRow> taken_by(const Member& member, const Work& work);
   void mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory, Work& work) const;
-  void mix_row(size_t tensor, const Member& member, uint8_t* own, std::span<const uint8_t* const> partners) const;
-  void make_list(const batch::Batch& batch, size_t tensor, const Member& member, uint8_t* own, Work& work) const;
+  void mix_row(size_t tensor, const Member& member, const mixing::Mix& mix, uint8_t* own, Work& work) const;
+  void make_list(const batch::Batch& batch, size_t tensor, const Member& member, const mixing::Mix& mix, uint8_t* own,
+                 Work& work) const;
   void tell(const Work& work, uint8_t* memory) const;
   uint64_t row_bytes(size_t tensor, uint32_t count) const;
 

@@ -114,8 +114,8 @@ TEST_CASE("a mosaic takes a picture with all lists of its view", "[config]") {
         "\"jpg\"\nview = \"v\"\nops = [{ op = \"decode-image\" }, { op = \"resize\", size = [8, 8] }]\n[[output]]\n"
         "name = \"plain\"\nfrom = \"jpg\"\nops = [{ op = \"decode-image\" }, { op = \"resize\", size = [8, 8] }]\n" +
             list("boxes", "{ op = \"boxes\" }") + list("labels", "{ op = \"keep-with\", of = \"boxes\" }") +
-            list("masks", "{ op = \"instance-masks\", of = \"boxes\" }") + further +
-            "[batch]\nsize = 8\ngroup = " + group + "\nops = [{ op = \"mosaic\", " + keys + " }]\n",
+            list("masks", "{ op = \"instance-masks\", of = \"boxes\" }") + further + "[batch]\nsize = 8\ngroup = " +
+            group + "\nops = [{ " + (keys.starts_with("op =") ? "" : "op = \"mosaic\", ") + keys + " }]\n",
         "m.toml");
   };
   const std::string image = "images = [\"image\"], ", boxes = "boxes = \"boxes\", ",
@@ -137,6 +137,14 @@ TEST_CASE("a mosaic takes a picture with all lists of its view", "[config]") {
              Contains("must name \"masks\" once"));
   CHECK_THAT(load(image + boxes + "labels = [\"labels\", \"masks\", \"plain\"]").sentences(),
              Contains("\"plain\" is no list that keeps the rows of \"boxes\""));
+  const std::string paste = "op = \"copy-paste\", " + image + boxes + labels;
+  const auto pastes = load(paste + ", masks = \"masks\"", "", "2");
+  INFO(pastes.sentences());
+  CHECK(pastes);
+  CHECK_THAT(load(paste).sentences(), Contains("masks: is missing"));
+  for (const char* name : {"labels", "boxes", "x"})
+    CHECK_THAT(load(paste + ", masks = \"" + name + "\"").sentences(),
+               Contains("must name one of labels with masks of objects"));
   const std::string points =
       "[[output]]\nname = \"points\"\nfrom = \"p\"\nview = \"v\"\nops = [{ op = \"points\" }]\nragged = "
       "true\nlength_max = 9\n";

@@ -68,16 +68,41 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(
-      names ==
-      std::set<std::string>{
-          "aug-mix.toml",      "buckets.toml",         "coco.toml",          "colours.toml",     "depth.toml",
-          "detection.toml",    "detection-crops.toml", "filters.toml",       "image-pairs.toml", "imagenet-train.toml",
-          "imagenet-val.toml", "lengths.toml",         "manifest.toml",      "mds.toml",         "mix.toml",
-          "mixup.toml",        "mosaic.toml",          "multi-crop.toml",    "npy.toml",         "parquet.toml",
-          "png.toml",          "ragged.toml",          "rand-augment.toml",  "records.toml",     "segmentation.toml",
-          "spdld.toml",        "tfrecord.toml",        "three-augment.toml", "tiles.toml",       "voc-objects.toml",
-          "voc.toml",          "warps.toml",           "webdataset.toml",    "yolo.toml"});
+  CHECK(names == std::set<std::string>{"aug-mix.toml",
+                                       "buckets.toml",
+                                       "coco.toml",
+                                       "colours.toml",
+                                       "copy-paste.toml",
+                                       "depth.toml",
+                                       "detection.toml",
+                                       "detection-crops.toml",
+                                       "filters.toml",
+                                       "image-pairs.toml",
+                                       "imagenet-train.toml",
+                                       "imagenet-val.toml",
+                                       "lengths.toml",
+                                       "manifest.toml",
+                                       "mds.toml",
+                                       "mix.toml",
+                                       "mixup.toml",
+                                       "mosaic.toml",
+                                       "multi-crop.toml",
+                                       "npy.toml",
+                                       "parquet.toml",
+                                       "png.toml",
+                                       "ragged.toml",
+                                       "rand-augment.toml",
+                                       "records.toml",
+                                       "segmentation.toml",
+                                       "spdld.toml",
+                                       "tfrecord.toml",
+                                       "three-augment.toml",
+                                       "tiles.toml",
+                                       "voc-objects.toml",
+                                       "voc.toml",
+                                       "warps.toml",
+                                       "webdataset.toml",
+                                       "yolo.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);
 }

@@ -156,7 +156,7 @@ TEST_CASE("boxes of a mosaic lie where the pixels of their objects lie") {
       for (int64_t x = 3; x < 9; ++x) mask[static_cast<size_t>(y * kWide + x)] = 1;
     const std::array<mixing::ListRows, 4> rows = {{{row, 1}, {row, 1}, {row, 1}, {row, 1}}};
     std::vector<mixing::TakenRow> taken;
-    lists->choose(mix, rows, 4, taken);
+    lists->choose(mix, {rows, {}}, 4, {}, taken);
     for (uint32_t from = 0; from < 4; ++from) {
       lists->write_mask(mix, from, mask.data(), moved.data());
       int64_t left = kWide, top = kHigh, right = 0, bottom = 0;
@@ -174,7 +174,7 @@ TEST_CASE("boxes of a mosaic lie where the pixels of their objects lie") {
       REQUIRE(std::count_if(taken.begin(), taken.end(), is_it) == (is_there ? 1 : 0));
       if (!is_there) continue;
       float out[4];
-      lists->write_box(mix, from, row, reinterpret_cast<uint8_t*>(out));
+      lists->write_box(mix, from, row, nullptr, reinterpret_cast<uint8_t*>(out));
       const Corners seen = corners_of(format, out);
       CHECK(std::array{seen.x1, seen.y1, seen.x2, seen.y2} ==
             std::array{static_cast<float>(left), static_cast<float>(top), static_cast<float>(right),
@@ -191,7 +191,8 @@ TEST_CASE("a mosaic drops boxes of which too little is left, and boxes for which
   const auto places = [&](const mixing::Operation& mosaic, uint64_t most) {
     const mixing::ListRows none, own{reinterpret_cast<const uint8_t*>(boxes), 4};
     std::vector<mixing::TakenRow> taken;
-    mosaic.lists()->choose(mix, std::array{own, none, none, none}, most, taken);
+    const std::array rows = {own, none, none, none};
+    mosaic.lists()->choose(mix, {rows, {}}, most, {}, taken);
     std::vector<uint32_t> found;
     for (const auto& row : taken) found.push_back(row.place);
     return found;
@@ -204,6 +205,143 @@ TEST_CASE("a mosaic drops boxes of which too little is left, and boxes for which
   CHECK(places(*make_mosaic(image, {0, 1}, 1, 9), 9) == Places{1, 2});
   CHECK(places(*make_mosaic(image, {0, 1}, 1, 9.5), 9) == Places{2});
   CHECK(places(*make_mosaic(image, {0, 1}), 2) == Places{1, 2});
+}
+
+// --- copy-paste ---
+
+namespace {
+
+std::unique_ptr<mixing::Operation> make_copy_paste(config::Layout layout, int64_t min_pixels = 1) {
+  config::BatchOperationSpec spec;
+  spec.op = "copy-paste";
+  spec.parameters = {{"min_pixels", min_pixels}};
+  return mixing::make_operation({spec, {picture(config::DType::kUint8, layout, kHigh, kWide)}, BoxFormat::kXyxy});
+}
+
+// Objects that fill their boxes.
+struct Objects {
+  std::vector<float> boxes;
+  std::vector<uint8_t> masks;
+  void add(int64_t left, int64_t top, int64_t right, int64_t bottom) {
+    for (const int64_t side : {left, top, right, bottom}) boxes.push_back(static_cast<float>(side));
+    for (int64_t y = 0; y < kHigh; ++y)
+      for (int64_t x = 0; x < kWide; ++x) masks.push_back(x >= left && x < right && y >= top && y < bottom ? 1 : 0);
+  }
+  uint32_t count() const { return static_cast<uint32_t>(boxes.size() / 4); }
+  mixing::ListRows box_rows() const { return {reinterpret_cast<const uint8_t*>(boxes.data()), count()}; }
+  mixing::ListRows mask_rows() const { return {masks.data(), count()}; }
+};
+
+using Rows = std::vector<std::pair<uint32_t, uint32_t>>;
+
+struct Pasted {
+  Rows rows;
+  std::vector<uint8_t> shade;
+};
+
+Pasted paste(const mixing::Operation& operation, const mixing::Mix& mix, const Objects& own, const Objects& other,
+             uint64_t most = 99) {
+  Pasted pasted{{}, std::vector<uint8_t>(kHigh * kWide, 9)};
+  const std::array boxes = {own.box_rows(), other.box_rows()}, masks = {own.mask_rows(), other.mask_rows()};
+  std::vector<mixing::TakenRow> taken = {{7, 7}};  // of another sample
+  operation.lists()->choose(mix, {boxes, masks}, most, pasted.shade, taken);
+  operation.lists()->cast({{}, masks}, std::span(taken).subspan(1), pasted.shade);
+  for (const auto& row : std::span(taken).subspan(1)) pasted.rows.emplace_back(row.from, row.place);
+  CHECK((taken.front().from == 7 && taken.front().place == 7));
+  return pasted;
+}
+
+}  // namespace
+
+TEST_CASE("copy-paste covers a sample's picture and objects with objects of its partner") {
+  const auto layout = GENERATE(config::Layout::kNhwc, config::Layout::kNchw);
+  const auto operation = make_copy_paste(layout);
+  Objects own, other;
+  own.add(0, 0, 4, 4), own.add(6, 5, 9, 9), own.add(12, 0, 14, 2);
+  other.add(2, 1, 10, 9);  // the only one, so it is always pasted: it covers the second object, and a part of the first
+  const mixing::Mix mix = operation->draw({1, 2, 3});
+  const Pasted pasted = paste(*operation, mix, own, other);
+  CHECK(pasted.rows == Rows{{0, 0}, {0, 2}, {1, 0}});
+  mixing::Mix shaded = mix;
+  shaded.shade = pasted.shade;
+  std::vector<uint8_t> mine(3 * kHigh * kWide, 1);
+  const std::vector<uint8_t> theirs(mine.size(), 2);
+  operation->mix(shaded, 0, mine.data(), std::array{theirs.data()});
+  const auto* const lists = operation->lists();
+  std::vector<uint8_t> mask(kHigh * kWide);
+  lists->write_mask(shaded, 0, own.masks.data(), mask.data());
+  for (int64_t y = 0; y < kHigh; ++y)
+    for (int64_t x = 0; x < kWide; ++x) {
+      const bool covered = x >= 2 && x < 10 && y >= 1 && y < 9;
+      for (int64_t c = 0; c < 3; ++c) {
+        const int64_t at = layout == config::Layout::kNchw ? (c * kHigh + y) * kWide + x : (y * kWide + x) * 3 + c;
+        REQUIRE(mine[static_cast<size_t>(at)] == (covered ? 2 : 1));
+      }
+      REQUIRE(mask[static_cast<size_t>(y * kWide + x)] == (x < 4 && y < 4 && !covered ? 1 : 0));
+    }
+  lists->write_mask(shaded, 1, other.masks.data(), mask.data());
+  CHECK(mask == other.masks);
+  const auto box_of = [&](uint32_t from, const Objects& of, size_t place) {
+    std::array<float, 4> box{};
+    lists->write_box(shaded, from, reinterpret_cast<const uint8_t*>(&of.boxes[4 * place]),
+                     &of.masks[kHigh * kWide * place], reinterpret_cast<uint8_t*>(box.data()));
+    return box;
+  };
+  CHECK(box_of(0, own, 0) == std::array<float, 4>{0, 0, 4, 4});  // its corner is covered alone
+  CHECK(box_of(0, own, 2) == std::array<float, 4>{12, 0, 14, 2});
+  CHECK(box_of(1, other, 0) == std::array<float, 4>{2, 1, 10, 9});
+}
+
+TEST_CASE("a box of copy-paste is drawn around the pixels that are left of its object") {
+  const auto operation = make_copy_paste(config::Layout::kNhwc);
+  Objects own, other;
+  own.add(2, 2, 8, 6);
+  own.boxes = {2.25, 1.75, 8, 6};
+  other.add(5, 0, 14, 10);
+  mixing::Mix mix = operation->draw({1, 2, 3});
+  const Pasted pasted = paste(*operation, mix, own, other);
+  mix.shade = pasted.shade;
+  float box[4];
+  const auto* const row = reinterpret_cast<const uint8_t*>(own.boxes.data());
+  operation->lists()->write_box(mix, 0, row, own.masks.data(), reinterpret_cast<uint8_t*>(box));
+  CHECK(std::array{box[0], box[1], box[2], box[3]} == std::array<float, 4>{2, 2, 5, 6});
+  const std::vector<uint8_t> nothing(kHigh * kWide);
+  mix.shade = nothing;
+  operation->lists()->write_box(mix, 0, row, own.masks.data(), reinterpret_cast<uint8_t*>(box));
+  CHECK(std::array{box[0], box[1], box[2], box[3]} == std::array<float, 4>{2.25, 1.75, 8, 6});
+}
+
+TEST_CASE("copy-paste keeps to the room of the lists, and drops objects of which too little is left") {
+  Objects own, other, none;
+  own.add(0, 0, 4, 4), own.add(3, 3, 6, 6), own.add(8, 8, 9, 9);
+  other.add(0, 0, 3, 4);
+  const auto rows = [&](int64_t min_pixels, uint64_t most, const Objects& of) {
+    const auto operation = make_copy_paste(config::Layout::kNhwc, min_pixels);
+    return paste(*operation, operation->draw({1, 1, 1}), own, of, most).rows;
+  };
+  CHECK(rows(1, 99, other) == Rows{{0, 0}, {0, 1}, {0, 2}, {1, 0}});
+  CHECK(rows(2, 99, other) == Rows{{0, 0}, {0, 1}, {1, 0}});
+  CHECK(rows(5, 99, other) == Rows{{0, 1}, {1, 0}});  // 4 pixels are left of the first one
+  CHECK(rows(1, 2, other) == Rows{{0, 0}, {1, 0}});
+  CHECK(rows(1, 1, other) == Rows{{1, 0}});
+  CHECK(rows(1, 99, none) == Rows{{0, 0}, {0, 1}, {0, 2}});
+}
+
+// Of n objects each is drawn by at least one of n numbers.
+TEST_CASE("copy-paste draws each object of the partner alike") {
+  constexpr uint64_t kDraws = 100'000;
+  const auto operation = make_copy_paste(config::Layout::kNhwc);
+  Objects other;
+  for (int64_t i = 0; i < 4; ++i) other.add(i, i, i + 1, i + 1);
+  std::vector<double> counts(4);
+  double pasted = 0;
+  for (uint64_t position = 0; position < kDraws; ++position)
+    for (const auto& [from, place] : paste(*operation, operation->draw({2, 0, position}), {}, other).rows) {
+      REQUIRE(from == 1);
+      ++counts[place], ++pasted;
+    }
+  const double chance = 1 - std::pow(0.75, 4), wanted = chance * kDraws;
+  for (const double count : counts) CHECK(std::abs(count - wanted) < 4 * std::sqrt(wanted * (1 - chance)));
 }
 
 }  // namespace spdld::mixing_test

@@ -165,6 +165,8 @@ struct MosaicBatch {
     for (uint64_t p = 0; p < count; ++p) {
       std::memset(at(0, p), static_cast<int>(p), 24);
       set_lengths(p, static_cast<uint32_t>(p));
+      auto& labels = slot.of.contents.lengths_of(layout, 1)[p];
+      labels = std::min(labels, limit);
       for (uint64_t i = 0; i < p; ++i) {
         const float box[4] = {0, 0, 6, 4};
         const auto label = static_cast<int64_t>(10 * p + i);
@@ -178,6 +180,7 @@ struct MosaicBatch {
   void set_lengths(uint64_t sample, uint32_t length) {
     for (size_t k = 0; k < 3; ++k) slot.of.contents.lengths_of(layout, k)[sample] = length;
   }
+  uint32_t limit = 99;  // of the labels of a sample
   uint32_t length(size_t k, uint64_t sample) { return slot.of.contents.lengths_of(layout, k)[sample]; }
   uint8_t* at(size_t tensor, uint64_t sample) { return layout.sample_at(slot.memory.data(), tensor, sample); }
 
@@ -264,6 +267,23 @@ TEST_CASE("a mosaic has the pictures and the lists of a sample and of the three 
     }
   }
   CHECK(full > 0);
+}
+
+TEST_CASE("rows that one of a mosaic's lists lacks are left out of all of them") {
+  MosaicBatch batch;
+  batch.limit = 2;
+  batch.run(8);
+  for (uint64_t p = 0; p < 8; ++p)
+    for (size_t k = 0; k < 3; ++k) {
+      CHECK(batch.length(k, p) == batch.length(0, p));
+      CHECK(batch.length(k, p) <= 8);
+    }
+  for (uint64_t p = 4; p < 8; ++p)
+    for (uint64_t i = 0; i < batch.length(1, p); ++i) {
+      int64_t label = 0;
+      std::memcpy(&label, batch.at(3, p) + 8 * i, 8);
+      CHECK(label % 10 < 2);
+    }
 }
 
 TEST_CASE("a sample stays as it is where a mosaic has too few others") {

@@ -1,4 +1,4 @@
-"""Objects with boxes, labels and masks: crops that are chosen by boxes, and mosaics of four samples."""
+"""Objects with boxes, labels and masks: crops that are chosen by boxes, mosaics of four samples, and pasted objects."""
 import io
 import json
 import tarfile
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import spdld
 from case import DaemonCase
-from draws import Draw
+from draws import M64, Draw
 from PIL import Image
 
 HEIGHT, WIDTH = 40, 56
@@ -40,6 +40,13 @@ def make_dataset(folder, seed=9):
             facts = {"boxes": boxes, "shapes": shapes, "labels": [100 * number + i for i in range(count)], "number": number}
             make_member(archive, f"{number:06d}.png", picture.getvalue())
             make_member(archive, f"{number:06d}.json", json.dumps(facts).encode())
+
+
+def mix_bits(z):
+    """As daemon/base/random.h has it."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & M64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & M64
+    return z ^ (z >> 31)
 
 
 def rows_of(ragged):
@@ -122,6 +129,35 @@ class DetectionTest(DaemonCase):
             for name, value in wanted.items():
                 np.testing.assert_array_equal(sample[name], value, f"{name} at {position}")
         self.assertTrue(SAMPLES / 2 < made < SAMPLES, made)
+
+    def test_pasted_objects_are_those_of_the_sample_before(self):
+        paste = {"op": "copy-paste", "images": ["image"], "boxes": "boxes", "labels": ["labels", "masks"], "masks": "masks", "min_pixels": 20}
+        plain = self.take(self.detection_spec(length_max=7), "objects-unpasted")
+        pasted = self.take(self.detection_spec(length_max=7, batch={"ops": [paste], "group": 2}), "objects-pasted")
+        covered = 0
+        for position, sample in enumerate(pasted):
+            own, other = plain[position], plain[position ^ 1]
+            wanted = self.pasted(own, other, Draw(SEED, 0, position, "copy-paste"))
+            covered += len(wanted["labels"]) < len(own["labels"]) + 1
+            for name, value in wanted.items():
+                np.testing.assert_array_equal(sample[name], value, f"{name} at {position}")
+        self.assertGreater(covered, 0)
+
+    def pasted(self, own, other, draw):
+        count, seed = len(other["labels"]), draw.bits64()
+        chosen = sorted({((mix_bits((seed + i) & M64) >> 32) * count) >> 32 for i in range(count)})[:7]
+        shade = other["masks"][chosen].any(0)
+        boxes, labels, masks = [], [], []
+        for box, label, mask in zip(own["boxes"], own["labels"], own["masks"]):
+            left = mask & ~shade
+            if left.sum() < 20 or len(labels) + len(chosen) == 7:
+                continue
+            lines, columns = np.flatnonzero(left.any(1)), np.flatnonzero(left.any(0))
+            around = np.float32([columns[0], lines[0], columns[-1] + 1, lines[-1] + 1])
+            boxes, labels, masks = [*boxes, around if (mask & shade).any() else box], [*labels, label], [*masks, left]
+        return {"image": np.where(shade[..., None], other["image"], own["image"]),
+                **{name: np.concatenate([np.array(mine, own[name].dtype).reshape(-1, *own[name].shape[1:]), other[name][chosen]])
+                   for name, mine in (("boxes", boxes), ("labels", labels), ("masks", masks))}}
 
     def mosaic_of(self, four, draw):
         x, y = int(draw.uniform() * WIDTH), int(draw.uniform() * HEIGHT)
