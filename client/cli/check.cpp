@@ -7,6 +7,7 @@
 #include "config/catalogue.h"
 #include "config/document.h"
 #include "config/load.h"
+#include "config/views.h"
 
 namespace spdld::cli {
 namespace {
@@ -21,9 +22,11 @@ struct Verdict {
   std::vector<config::Complaint> complaints;
 };
 
-std::string output_summary(const config::OutputSpec& output) {
+std::string output_summary(const config::PipelineSpec& spec, const config::OutputSpec& output) {
   const config::Form form = output.varying.form;
-  const config::Signature end = config::follow(output.ops, config::start_of(output.ops), form).end();
+  config::Signature start = config::start_of(output.ops);
+  start.frame = config::frame_of(spec.outputs, output);
+  const config::Signature end = config::follow(output.ops, start, form).end();
   const char* way = form == config::Form::kRagged ? ", ragged" : form == config::Form::kPadded ? ", padded" : "";
   return output.name + " (" + std::string(config::dtype_name(end.dtype)) + way + ")";
 }
@@ -60,7 +63,7 @@ std::string sources_summary(const config::PipelineSpec& spec) {
 std::string summary(const config::PipelineSpec& spec) {
   std::string text = "pipeline " + spec.name + ": " + sources_summary(spec) + "; gives ";
   for (const auto& output : spec.outputs) {
-    text += (&output == &spec.outputs.front() ? "" : ", ") + output_summary(output);
+    text += (&output == &spec.outputs.front() ? "" : ", ") + output_summary(spec, output);
   }
   const auto& batch = spec.batch;
   text += "; batches of " + (batch.global_size > 0 ? std::to_string(batch.global_size) + " over all ranks"

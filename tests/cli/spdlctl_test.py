@@ -74,6 +74,11 @@ class WithoutDaemon(Case):
         self.assertIn("spdld.toml: fine, the daemon's file", lines[1])
         self.assertIn("a cache of at most a quarter of the memory", lines[1])
 
+    def test_check_knows_the_types_of_outputs_that_follow_a_view(self):
+        done = spdlctl("check", ROOT / "config/examples/detection.toml")
+        self.assert_code(done, FINE)
+        self.assertIn("gives image (uint8), boxes (float32, ragged), classes (int64, ragged), corners (float32, padded);", done.stdout)
+
     def test_check_says_how_the_cache_is_bounded(self):
         for text, said in (('ram_bytes_max = "256 MiB"\nfolder = "/mnt/ssd"', "a cache of at most 256 MiB and 64.0 GiB in /mnt/ssd"),
                            ('ram_bytes_max = 0\nfolder = "/mnt/ssd"', "a cache of at most 64.0 GiB in /mnt/ssd"),
