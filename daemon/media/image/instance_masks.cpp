@@ -20,7 +20,7 @@ struct ShapeWork {
   explicit ShapeWork(const media::DecodeLimits&) {}
   void shrink(size_t bytes_max) {
     mask.shrink(bytes_max);
-    if (shapes.numbers.capacity() * sizeof(double) > bytes_max) shapes = {};
+    shapes.shrink(bytes_max);
   }
 
   text::JsonReader reader;  // of texts that are JSON as a whole

@@ -65,6 +65,18 @@ TEST_CASE("a list is read anew each time", "[json]") {
   }
 }
 
+TEST_CASE("shapes and polygons are bounded", "[json]") {
+  const auto many = [](const std::string& one, size_t count) {
+    std::string text = "[";
+    for (size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + one;
+    return text + "]";
+  };
+  CHECK(error_of(many("[]", ShapeList::kShapesMax)).empty());
+  CHECK(error_of(many("[]", ShapeList::kShapesMax + 1)) == "\"v\" has more than 65536 shapes");
+  CHECK(error_of("[" + many("[]", ShapeList::kPolygonsMax + 1) + "]") ==
+        "\"v\", element [0]: there are more than 1048576 polygons");
+}
+
 TEST_CASE("what is no shape is refused with its place", "[json]") {
   CHECK(error_of("3") == "\"v\" is a number, not a list of shapes");
   CHECK(error_of("[[], \"x\"]") == "\"v\", element [1] is a text, not a list of polygons or a table of run lengths");

@@ -129,7 +129,8 @@ Status read_polygon(const element& value, const std::string& place, ShapeList& l
     list.numbers.push_back(*number);
   }
   list.polygons.push_back({first, list.numbers.size() - first});
-  return Done{};
+  if (list.polygons.size() <= ShapeList::kPolygonsMax) return Done{};
+  return bad(place + ": there are more than " + std::to_string(ShapeList::kPolygonsMax) + " polygons");
 }
 
 // {"size": [height, width], "counts": [run lengths] or a text}
@@ -279,6 +280,8 @@ Status JsonReader::read_shapes(const std::vector<JsonStep>& steps, ShapeList& li
   if (value->type() != element_type::ARRAY) return no_element(where(steps, steps.size()), *value, "a list of shapes");
   const simdjson::dom::array elements = value->get_array().value_unsafe();
   for (const element each : elements) {
+    if (list.shapes.size() == ShapeList::kShapesMax)
+      return bad(where(steps, steps.size()) + " has more than " + std::to_string(ShapeList::kShapesMax) + " shapes");
     const std::string place = where(steps, steps.size()) + ", element [" + std::to_string(list.shapes.size()) + "]";
     if (Status status = read_shape(each, place, list); !status) return status;
   }

@@ -14,6 +14,8 @@ namespace spdld::text {
 // Memory is reused from sample to sample.
 class ShapeList {
  public:
+  static constexpr size_t kShapesMax = 65'536, kPolygonsMax = size_t{1} << 20;  // of one sample
+
   enum class Kind : uint8_t { kPolygons, kRuns, kPackedRuns };
   struct Shape {
     Kind kind = Kind::kPolygons;
@@ -36,6 +38,13 @@ class ShapeList {
     numbers.clear();
     runs.clear();
     characters.clear();
+  }
+  // Gives all memory back where it is more.
+  void shrink(size_t bytes_max) {
+    const size_t bytes = shapes.capacity() * sizeof(Shape) + polygons.capacity() * sizeof(Polygon) +
+                         numbers.capacity() * sizeof(double) + runs.capacity() * sizeof(uint32_t) +
+                         characters.capacity();
+    if (bytes > bytes_max) *this = {};
   }
   std::span<const Polygon> polygons_of(const Shape& shape) const {
     return std::span(polygons).subspan(shape.first, shape.count);
