@@ -61,6 +61,12 @@ std::string cant_follow(const OperationType& operation, Kind has) {
          with_article(has);
 }
 
+std::string cant_follow_pieces(const OperationType& operation) {
+  return std::string(operation.name) +
+         " can't follow: the operation before it makes several pieces of a picture, which go into the tensor as they "
+         "are";
+}
+
 const OperationType& type_of(const OperationSpec& spec) {
   const OperationType* type = find_operation(spec.op);
   if (type == nullptr) throw std::logic_error("no such operation: " + spec.op);
@@ -165,11 +171,13 @@ std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
 }
 
 bool may_be_held(const OperationType& operation) {
-  return operation.takes == Kind::kImage && operation.gives == Kind::kImage && !operation.takes_row_part;
+  return operation.takes == Kind::kImage && operation.gives == Kind::kImage && !operation.takes_row_part &&
+         operation.view_part != ViewPart::kPieces;
 }
 
 Followed follow_one(const OperationSpec& spec, Signature takes) {
   const OperationType& type = type_of(spec);
+  if (takes.pieces && type.gives == Kind::kImage) return {{std::move(takes)}, cant_follow_pieces(type), 0};
   if (takes.kind == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
   Followed followed{{takes}, {}, 0};
   followed.error = takes.kind == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind);

@@ -12,8 +12,8 @@
 
 namespace spdld::config {
 
-// kNames (names separated by commas, or a list of texts without commas; arrives as one text with commas between the
-// names) occurs in sources alone. kSize: an integer of bytes, or a text such as "8 GiB"; arrives as int64_t. Two are no
+// kNames (names separated by commas, or a list of texts without commas) arrives as one text with commas between the
+// names. kSize: an integer of bytes, or a text such as "8 GiB"; arrives as int64_t. Two are no
 // Values: kTexts (a list of texts), which neither sources nor operations have, and kOperations (a list of operations),
 // which arrives as OperationSpec::ops.
 enum class ParameterType : uint8_t {

@@ -70,10 +70,12 @@ struct Signature {
   bool is_resampled = false;          // of kImage: an operation has resized the sample's own picture
   int channels = 3;                   // of kImage: 1 (grey), 3 (red, green and blue) or 4 (these and alpha)
   int bits = 8;                       // of kImage: of each sample, 8 or 16
+  // Of kImage: it is so many pictures of this size, made of one; none: it is one picture.
+  std::optional<Dimension> pieces = {};
 
   bool is_fixed() const;               // every dimension is the same for all samples
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
-  // Of kTensor: how the picture lies that it holds; none: it holds no picture.
+  // Of kTensor: how the picture lies that it holds; none: it holds no picture, or several ones.
   std::optional<Layout> layout = {};
   // Of kBytes that a follower of a view starts from; none: it follows nobody.
   std::optional<Frame> frame = {};

@@ -18,12 +18,13 @@ std::optional<size_t> find_part(const OutputSpec& output, ViewPart part) {
   return static_cast<size_t>(found - output.ops.begin());
 }
 
-// The name of an operation that blends geometries, among these and the operations that they hold; empty: there is none.
-std::string_view blending(std::span<const OperationSpec> ops) {
-  for (const OperationSpec& op : ops) {
-    if (part_of(op) == ViewPart::kBlends) return op.op;
-    if (const std::string_view held = blending(op.ops); !held.empty()) return held;
-  }
+// The begin of a sentence about the operation, or about one that it holds, where nothing can follow it; empty: all of
+// them can be followed.
+std::string unfollowed(const OperationSpec& op) {
+  if (part_of(op) == ViewPart::kBlends) return op.op + " blends pictures whose pixels lie at different places, which";
+  if (part_of(op) == ViewPart::kPieces) return op.op + " makes several pieces of the picture, which";
+  for (const OperationSpec& held : op.ops)
+    if (std::string text = unfollowed(held); !text.empty()) return text;
   return {};
 }
 
@@ -66,7 +67,7 @@ class Checker {
               "is a view without a leader: one output of view " + in_quotes(view) +
                   " must begin with decode-image, whose crops, resizes and flips the others follow");
       } else if (leads_view(outputs_[i]) && &*first == &outputs_[i]) {
-        check_blending(i);
+        check_unfollowed(i);
       } else if (leads_view(outputs_[i])) {
         add(i, {},
             "has a leader already: output " + in_quotes(first->name) + " decodes the picture of view " +
@@ -128,15 +129,11 @@ class Checker {
               in_quotes(name));
   }
 
-  void check_blending(size_t i) {
+  void check_unfollowed(size_t i) {
     const auto& ops = outputs_[i].ops;
     for (size_t at = 0; at < ops.size(); ++at) {
-      const std::string_view name = blending({&ops[at], 1});
-      if (!name.empty())
-        add(i, at,
-            std::string(name) +
-                " blends pictures whose pixels lie at different places, which no output of a view can follow: "
-                "leave `view` out");
+      const std::string text = unfollowed(ops[at]);
+      if (!text.empty()) add(i, at, text + " no output of a view can follow: leave `view` out");
     }
   }
 

@@ -5,7 +5,7 @@ namespace {
 
 std::string refuses_cutmix(const Signature& end) {
   if (end.layout) return "";
-  return "is no picture, and cutmix cuts boxes out of pictures";
+  return "is no picture, or several pieces of one, and cutmix cuts boxes out of pictures";
 }
 
 }  // namespace

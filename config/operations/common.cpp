@@ -153,7 +153,10 @@ std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature)
   const Layout layout = layout_named(spec.text("layout"));
   std::vector<Dimension> dimensions = {height, width, channels};
   if (layout == Layout::kNchw) dimensions = {channels, height, width};
-  signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions), layout);
+  const std::optional<Dimension> pieces = signature.pieces;
+  if (pieces) dimensions.insert(dimensions.begin(), *pieces);
+  signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));
+  if (!pieces) signature.layout = layout;
   return "";
 }
 

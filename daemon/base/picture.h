@@ -1,6 +1,7 @@
 // The geometry and the pixels that decoders give and transforms take. Plain values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "daemon/base/byte_buffer.h"
@@ -16,6 +17,12 @@ struct Box {
   int x = 0, y = 0, width = 0, height = 0;
   friend bool operator==(const Box&, const Box&) = default;
 };
+
+// The smallest box that holds both.
+inline Box union_of(const Box& a, const Box& b) {
+  const int x = std::min(a.x, b.x), y = std::min(a.y, b.y);
+  return {x, y, std::max(a.x + a.width, b.x + b.width) - x, std::max(a.y + a.height, b.y + b.height) - y};
+}
 
 // The samples of one pixel.
 struct PixelFormat {

@@ -68,14 +68,15 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(names == std::set<std::string>{"aug-mix.toml",
+  CHECK(names == std::set<std::string>{"any-resolution.toml",
+                                       "aug-mix.toml",
                                        "buckets.toml",
                                        "coco.toml",
                                        "colours.toml",
                                        "copy-paste.toml",
                                        "depth.toml",
-                                       "detection.toml",
                                        "detection-crops.toml",
+                                       "detection.toml",
                                        "filters.toml",
                                        "image-pairs.toml",
                                        "imagenet-train.toml",
@@ -95,6 +96,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "records.toml",
                                        "segmentation.toml",
                                        "spdld.toml",
+                                       "ten-crop.toml",
                                        "tfrecord.toml",
                                        "three-augment.toml",
                                        "tiles.toml",

@@ -126,6 +126,24 @@ TEST_CASE("outputs of one picture open and decode it once, and have the pixels o
   }
 }
 
+TEST_CASE("a picture is decoded once for all pieces of all outputs, and also smaller") {
+  const auto five = [](const std::string& options) {
+    return "[[output]]\nname = \"five\"\nfrom = \"text\"\nops = [{ op = \"decode-image\"" + options +
+           " }, { op = \"resize\", size = 40 }, { op = \"five-crop\", size = 32 }]\n";
+  };
+  Runner both(output(0) + five("")), crop(output(0)), alone(five(""));
+  for (const Bytes& picture : pictures()) {
+    const Made made = both.run(picture, 3);
+    REQUIRE(made.status);
+    CHECK(made.counts.decoded == 1);
+    CHECK(made.tensors[0] == crop.run(picture, 3).tensors[0]);
+    CHECK(made.tensors[1] == alone.run(picture, 3).tensors[0]);
+  }
+  const Made fast = Runner(five(", fast = true")).run(test::make_jpeg(1600, 1200, {}), 3);
+  REQUIRE(fast.status);
+  CHECK(fast.counts.decoded == 1);
+}
+
 TEST_CASE("outputs that decode in different ways share what is alike") {
   Runner all(output(0) + output(1, ", exif = false") + output(2) + output(3, ", colours = \"grey\""));
   Runner first(output(0)), stored(output(1, ", exif = false")), grey(output(3, ", colours = \"grey\""));

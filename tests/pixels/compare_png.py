@@ -26,8 +26,8 @@ PASSES = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), 
 TRANSPARENT = {0: struct.pack(">H", 1), 2: struct.pack(">HHH", 1, 2, 3), 3: bytes([0])}
 
 
-def spec_of(ops):
-    """A pipeline of pictures with these operations, as pixel_dump reads it."""
+def spec_of(ops, further=""):
+    """A pipeline of pictures with these operations, as pixel_dump reads it; `further` lines are the output's."""
     return f"""
 name = "pixels"
 [source]
@@ -39,6 +39,7 @@ size = 1
 name = "image"
 from = "image"
 ops = [{ops}]
+{further}
 """
 
 

@@ -13,10 +13,10 @@ class Daemon:
 
     started = 0
 
-    def __init__(self, program, folder, decode, ops):
+    def __init__(self, program, folder, decode, ops, further=""):
         Daemon.started += 1
         spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
-        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}'))
+        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}', further))
         self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self):

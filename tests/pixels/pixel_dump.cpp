@@ -4,8 +4,8 @@
 //
 // runs the file's first output. A request is a line "SAMPLE PATH"; the answer is a line of JSON, then the tensor's
 // bytes:
-//   {"bytes": n, "dtype": "...", "shape": [...], "picture": [w, h], "box": [x, y, w, h]}    or    {"error": "..."}, no
-//   bytes
+//   {"bytes": n, "dtype": "...", "shape": [...], "picture": [w, h], "box": [x, y, w, h], "grid": [r, c, h, w]}
+// or {"error": "..."}, no bytes
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -46,9 +46,15 @@ nlohmann::json answer(Rooms& rooms, uint64_t sample, const std::string& path) {
   rooms.tensor.resize(rooms.program.tensor().bytes());
   rooms.program.render(rooms.rows, rooms.geometry, rooms.scratch, rooms.tensor.data());
   const Box& box = rooms.geometry.drawn;
+  std::vector<int64_t> shape = rooms.program.tensor().shape;
+  if (const size_t pieces = rooms.geometry.pieces.size(); pieces > 0) {
+    rooms.tensor.resize(rooms.tensor.size() / static_cast<size_t>(shape.front()) * pieces);
+    shape.front() = static_cast<int64_t>(pieces);
+  }
   return {{"bytes", rooms.tensor.size()},
           {"dtype", config::dtype_name(rooms.program.tensor().dtype)},
-          {"shape", rooms.program.tensor().shape},
+          {"shape", shape},
+          {"grid", rooms.geometry.grid},
           {"picture", {size->width, size->height}},
           {"box", {box.x, box.y, box.width, box.height}}};
 }

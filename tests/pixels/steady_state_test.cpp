@@ -1,5 +1,6 @@
 // Once its memory has grown, the way of a picture from bytes to tensor allocates nothing: neither we nor libjpeg.
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "config/load.h"
 #include "daemon/media/image/image_decoder.h"
@@ -11,6 +12,18 @@
 namespace spdld {
 namespace {
 
+constexpr char kCropped[] = R"(
+ops = [{ op = "decode-image" }, { op = "random-resized-crop", size = 64 }, { op = "resize", size = [50, 48] },
+       { op = "horizontal-flip" }, { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" }]
+)";
+constexpr char kPieces[] = R"(
+ops = [{ op = "decode-image" }, { op = "resize", size = 60 }, { op = "ten-crop", size = 50 }]
+)";
+constexpr char kGrid[] = R"(
+ops = [{ op = "decode-image" }, { op = "grid", size = 40, tiles_max = 9, thumbnail = "last" }]
+ragged = true
+)";
+
 constexpr char kPipeline[] = R"(
 name = "steady"
 [source]
@@ -21,12 +34,13 @@ size = 1
 [[output]]
 name = "image"
 from = "image"
-ops = [{ op = "decode-image" }, { op = "random-resized-crop", size = 64 }, { op = "resize", size = [50, 48] },
-       { op = "horizontal-flip" }, { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" }]
 )";
 
 struct Path {
-  test::PictureChain program{config::load_pipeline_toml(kPipeline, "steady.toml").value->outputs.front()};
+  explicit Path(const char* ops)
+      : program(config::load_pipeline_toml(std::string(kPipeline) + ops, "steady.toml").value->outputs.front()) {}
+
+  test::PictureChain program;
   std::unique_ptr<image::ImageDecoder> decoder = image::make_jpeg_decoder();
   image::Scratch scratch;
   image::Geometry geometry;
@@ -61,7 +75,7 @@ TEST_CASE("decoding and rendering allocate nothing in steady state", "[pixels]")
     options.exif_orientation = i % 9;
     jpegs.push_back(test::make_jpeg(200 + 10 * i, 400 - 9 * i, options));
   }
-  Path path;
+  Path path(GENERATE(kCropped, kPieces, kGrid));
   test::check_steady([&] {
     int failed = 0;
     for (size_t i = 0; i < jpegs.size(); ++i) failed += !path.run(jpegs[i], i);

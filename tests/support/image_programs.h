@@ -12,12 +12,13 @@
 
 namespace spdld::test {
 
-// The output whose operations are written as in a pipeline file, after decode-image.
-inline config::OutputSpec output_of(const std::string& ops, const std::string& decode = "") {
+// The output whose operations are written as in a pipeline file, after decode-image, and `further` lines behind them.
+inline config::OutputSpec output_of(const std::string& ops, const std::string& decode = "",
+                                    const std::string& further = "") {
   const auto spec = config::load_pipeline_toml(
       "name = \"t\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = \"image\"\n"
       "from = \"image\"\nops = [{ op = \"decode-image\"" +
-          decode + " }, " + ops + "]\n",
+          decode + " }, " + ops + "]\n" + further,
       "test.toml");
   INFO(spec.sentences());
   REQUIRE(spec);

@@ -17,14 +17,14 @@ class PictureChain {
  public:
   struct Tensor {
     config::DType dtype;
-    std::vector<int64_t> shape;  // of a sample
+    std::vector<int64_t> shape;  // of a sample; where samples differ in length, of the longest one
     size_t size;
     size_t bytes() const { return size; }
   };
 
   // Throws std::runtime_error where the operations are no chain.
   explicit PictureChain(const config::OutputSpec& output)
-      : PictureChain(output, config::follow(output.ops, config::start_of(output.ops))) {}
+      : PictureChain(output, config::follow(output.ops, config::start_of(output.ops), output.varying.form)) {}
 
   const image::ImageProgram& program() const { return node().program(); }
   const image::DecodeWay& way() const { return node().way(); }
@@ -40,8 +40,16 @@ class PictureChain {
 
  private:
   PictureChain(const config::OutputSpec& output, const config::Followed& followed)
-      : chain_(output.ops, sound(followed), output.name),
-        tensor_{followed.end().dtype, followed.end().shape(), program().tensor_bytes()} {}
+      : chain_(output.ops, sound(followed), output.name), tensor_{followed.end().dtype, shape_of(followed.end()), 0} {
+    tensor_.size = config::dtype_bytes(tensor_.dtype);
+    for (const int64_t side : tensor_.shape) tensor_.size *= static_cast<size_t>(side);
+  }
+
+  static std::vector<int64_t> shape_of(const config::Signature& end) {
+    std::vector<int64_t> shape;
+    for (const config::Dimension& dimension : end.dimensions) shape.push_back(dimension.most().value());
+    return shape;
+  }
 
   static const config::Followed& sound(const config::Followed& followed) {
     if (!followed.error.empty()) throw std::runtime_error(followed.error);

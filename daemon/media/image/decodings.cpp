@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace spdld::image {
-namespace {
-
-Box union_of(const Box& a, const Box& b) {
-  const int x = std::min(a.x, b.x), y = std::min(a.y, b.y);
-  return {x, y, std::max(a.x + a.width, b.x + b.width) - x, std::max(a.y + a.height, b.y + b.height) - y};
-}
-
-}  // namespace
-
 void Decodings::forget(size_t field) {
   for (size_t i = used_; i-- > 0;)
     if (all_[i].wanted.field == field) std::swap(all_[i], all_[--used_]);

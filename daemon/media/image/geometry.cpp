@@ -10,11 +10,6 @@
 namespace spdld::image {
 namespace {
 
-Pass untouched(const Size& size) {
-  const Box whole{0, 0, size.width, size.height};
-  return {.box = whole, .size = size, .window = whole};
-}
-
 // A pass that only cuts and mirrors its source can be replaced by one that resamples the source itself.
 bool only_cuts(const Pass& pass) { return !pass.adjusted && !resamples(pass) && inside_of(pass) == pass.window; }
 
@@ -25,6 +20,17 @@ bool is_turned(const Pass& pass) { return pass.mirrored || pass.flipped; }
 Box decoded_part(const Pass& pass) {
   const SourceRange across = source_range(across_of(pass)), down = source_range(down_of(pass));
   return {pass.box.x + across.first, pass.box.y + down.first, across.end - across.first, down.end - down.first};
+}
+
+Box decoded_part(const Geometry& geometry) {
+  if (!has_pieces_of_source(geometry)) return decoded_part(geometry.passes.front());
+  std::optional<Box> all;
+  for (const Pass& piece : geometry.pieces) {
+    if (is_black(piece)) continue;
+    const Box part = decoded_part(piece);
+    all = all ? union_of(*all, part) : part;
+  }
+  return *all;
 }
 
 }  // namespace
@@ -50,6 +56,11 @@ bool is_allowed(const Size& size, Geometry& geometry) {
   const bool is_small = int64_t{size.width} * size.height <= kPixelsMax;
   if (!is_small) geometry.too_large = size;
   return is_small;
+}
+
+Pass untouched(const Size& size) {
+  const Box whole{0, 0, size.width, size.height};
+  return {.box = whole, .size = size, .window = whole};
 }
 
 void adjust(const Adjustment& adjustment, Geometry& geometry) {
@@ -116,6 +127,11 @@ bool is_untouched(const Pass& pass) {
 
 bool is_bilinear(const Pass& pass) { return pass.filter == Filter::kBilinear || !resamples(pass); }
 
+bool has_pieces_of_source(const Geometry& geometry) {
+  const Pass& first = geometry.passes.front();
+  return !geometry.pieces.empty() && geometry.passes.size() == 1 && is_untouched(first) && !first.adjusted;
+}
+
 // The triangle filter must be left a good part of the shrinking. Measured on 6,000 crops of sharp photos: with 1.6 on
 // both axes about 50 dB beside the plain way on average, 40 of all but one in 150; with 1 left, 43, and 33 at worst.
 int reduction_of(const Pass& pass) {
@@ -128,6 +144,18 @@ int reduction_of(const Pass& pass) {
     reduction *= 2;
   }
   return reduction;
+}
+
+int reduction_of(const Geometry& geometry) {
+  if (!has_pieces_of_source(geometry)) return reduction_of(geometry.passes.front());
+  int reduction = 8;
+  for (const Pass& piece : geometry.pieces) reduction = std::min(reduction, reduction_of(piece));
+  return reduction;
+}
+
+bool is_black(const Pass& pass) {
+  const Box inside = inside_of(pass);
+  return inside.width <= 0 || inside.height <= 0;
 }
 
 Box inside_of(const Pass& pass) {
@@ -153,13 +181,15 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
   geometry.passes.clear();
   geometry.adjustments.clear();
   geometry.too_large.reset();
+  geometry.too_small.reset();
+  geometry.pieces.clear();
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};
   geometry.reduction = 1;
   geometry.boxes.is_dropped.assign(geometry.boxes.listed.size(), false);
   geometry.has_its_part = true;
   for (const auto& step : steps) step->apply(draws, geometry);
-  geometry.decoded = decoded_part(geometry.passes.front());
+  geometry.decoded = decoded_part(geometry);
 }
 
 }  // namespace spdld::image

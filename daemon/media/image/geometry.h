@@ -3,6 +3,7 @@
 // construction; any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,7 +47,9 @@ struct Resampling {
 // The decisions for one sample.
 struct Geometry {
   std::vector<Pass> passes;  // at least one
-  Box decoded;               // the part to decode: the part of passes[0].box that its window needs
+  // Of what the last pass shows, each a picture of one size, which are shown in its place; none: it is shown itself.
+  std::vector<Pass> pieces;
+  Box decoded;  // the part to decode: the part of passes[0].box that is needed
   // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
   // with `fast`). The planes need to cover only `decoded`.
   int reduction = 1;
@@ -55,7 +58,10 @@ struct Geometry {
   std::vector<Adjustment> adjustments;  // in order, each behind its pass
   std::optional<Size> too_large;        // of a step that was left out, since its result has more than kPixelsMax pixels
   DecidingBoxes boxes;                  // of the sample; none: no step asks for them
+  std::optional<Size> too_small;        // of what the last pass shows, where it has no pieces of the wanted size
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
+  // Of `grid`: its rows and columns, and height and width of the picture that it cuts.
+  std::array<int32_t, 4> grid = {};
 };
 
 // One operation between decode-image and the tensor.
@@ -81,6 +87,8 @@ uint64_t draw_of(const config::OperationSpec& op);
 int round_even(double value);
 // Whether a picture may become so large; where it may not, the geometry keeps the size, for the error.
 bool is_allowed(const Size& size, Geometry& geometry);
+// A pass that shows its source, a picture of this size.
+Pass untouched(const Size& size);
 // Adds the adjustment behind what the last pass shows. A warp starts a pass of its result.
 void adjust(const Adjustment& adjustment, Geometry& geometry);
 // Adds a kMix, which starts a pass of its result; returns its place among the adjustments. The caller adds the
@@ -102,10 +110,16 @@ bool resamples(const Pass& pass);
 bool is_untouched(const Pass& pass);
 // The pass is one for the kernels and weights of the triangle, which take planes as well; other filters take rows.
 bool is_bilinear(const Pass& pass);
-// The most by which the pass's source may be reduced (1, 2, 4 or 8) without being seen.
+// The pieces are made of the decoded picture itself: no pass changes it.
+bool has_pieces_of_source(const Geometry& geometry);
+// The most by which the pass's source may be reduced (1, 2, 4 or 8) without being seen; of a geometry, the decoded
+// picture.
 int reduction_of(const Pass& pass);
-// The part of `pass.size` that lies in `pass.window`: the rest of the window is black.
+int reduction_of(const Geometry& geometry);
+// The part of `pass.size` that lies in `pass.window`, and the rest of the window is black. A side is at most 0 where
+// the whole window is black (is_black).
 Box inside_of(const Pass& pass);
+bool is_black(const Pass& pass);
 // The resampling of this part along each axis, of a source that is reduced so. Rows are wanted from the top to the
 // bottom, also of a pass that is flipped.
 AxisRequest across_of(const Pass& pass, int reduction = 1);

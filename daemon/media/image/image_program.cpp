@@ -88,6 +88,7 @@ class PassRun {
 
   void run() {
     if (padded_) std::memset(memory_.padded.resize(width_bytes_ + PixelRows::kSlackBytes), 0, width_bytes_);
+    if (is_black(pass_)) return give(0, pass_.window.height, padded_row());
     for (int y = 0; y < top_; ++y) give(y, 1, padded_row());
     if (!is_bilinear(pass_)) {
       resample_filtered();
@@ -316,7 +317,8 @@ Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteB
 }
 
 // Whether the first pass that resamples has another filter than the kernels'.
-bool takes_rows(const std::vector<Pass>& passes) {
+bool takes_rows(const Geometry& geometry) {
+  const auto& passes = has_pieces_of_source(geometry) ? geometry.pieces : geometry.passes;
   const auto first = std::find_if(passes.begin(), passes.end(), resamples);
   return first != passes.end() && !is_bilinear(*first);
 }
@@ -345,9 +347,22 @@ Source run_whole(const Source& source, const Geometry& geometry, size_t at, Memo
   return whole_picture(format, picture.size, *made.memory);
 }
 
+// Each piece becomes a picture of the tensor, one behind the other.
+void run_pieces(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
+  if (!has_pieces_of_source(geometry))
+    for (size_t i = 0; i < geometry.passes.size(); ++i) source = run_whole(source, geometry, i, memory);
+  for (const Pass& piece : geometry.pieces) {
+    auto sink = [&](int first, int rows, const RowsView& rgb) { write_rows(format, rgb, first, rows, out); };
+    PassRun(source, piece, memory, prefers_planes(format), sink).run();
+    out += bytes_of(format);
+  }
+  flush_rows();
+}
+
 void run_passes(Source source, const Geometry& geometry, const TensorFormat& format, Memory& memory, uint8_t* out) {
   const size_t last = geometry.passes.size() - 1;
-  if (source.planes != nullptr && takes_rows(geometry.passes)) source = rows_of(source, geometry.decoded, memory);
+  if (source.planes != nullptr && takes_rows(geometry)) source = rows_of(source, geometry.decoded, memory);
+  if (!geometry.pieces.empty()) return run_pieces(source, geometry, format, memory, out);
   for (size_t i = 0; i < last; ++i) source = run_whole(source, geometry, i, memory);
   if (geometry.passes[last].adjusted) {
     source = run_whole(source, geometry, last, memory);
@@ -368,14 +383,9 @@ GeometrySteps ImageProgram::take(size_t count) {
   return taken;
 }
 
-size_t ImageProgram::tensor_bytes() const {
-  const auto pixels = static_cast<size_t>(format_.size.width) * static_cast<size_t>(format_.size.height);
-  return static_cast<size_t>(format_.pixels.channels) * pixels * config::dtype_bytes(format_.dtype);
-}
-
 void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& geometry) const {
   image::resolve(steps_, picture, draws, geometry);
-  if (fast_) geometry.reduction = reduction_of(geometry.passes.front());
+  if (fast_) geometry.reduction = reduction_of(geometry);
 }
 
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {

@@ -60,12 +60,12 @@ class ImageProgram {
 
   const GeometrySteps& steps() const { return steps_; }
   const TensorFormat& format() const { return format_; }
-  size_t tensor_bytes() const;
+  size_t tensor_bytes() const { return bytes_of(format_); }  // of a picture, or of each piece
 
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
-  // `rows` covers geometry.decoded (or more), of pixels of the decoded format; `out` has tensor_bytes() bytes, aligned
-  // to the dtype at least.
+  // `rows` covers geometry.decoded (or more), of pixels of the decoded format; `out` has tensor_bytes() bytes (for each
+  // piece, where the geometry has pieces), aligned to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
   // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
   // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal

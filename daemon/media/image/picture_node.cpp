@@ -36,11 +36,25 @@ Status check(const Geometry& geometry) {
                                         std::to_string(geometry.too_large->height) +
                                         " pixels after an operation that makes it larger: at most " +
                                         std::to_string(kPixelsMax) + " are allowed"};
+  if (geometry.too_small)
+    return Error{Trouble::kContent, "the picture has " + std::to_string(geometry.too_small->width) + " x " +
+                                        std::to_string(geometry.too_small->height) +
+                                        " pixels where larger pieces are cut out of it: resize it to more before"};
   if (geometry.has_its_part) return Done{};
   const RowPart& part = geometry.part;
   return Error{Trouble::kContent, "the picture has another size than the " + std::to_string(part.width) + " x " +
                                       std::to_string(part.height) +
                                       " pixels for which its tiles were counted: was it replaced?"};
+}
+
+// The pieces that the tensor takes, where samples have different numbers of them.
+Status take_pieces(const media::Run& run, Geometry& geometry) {
+  const media::TensorOut& out = run.tensors.front();
+  if (out.length == nullptr) return Done{};
+  const Result<uint64_t> taken = out.take(geometry.pieces.size());
+  if (!taken) return taken.error();
+  geometry.pieces.resize(*taken);
+  return Done{};
 }
 
 // A field's picture of the sample before means nothing any more.
@@ -71,6 +85,8 @@ Status PictureNode::run(media::Value&, const media::Run& run) const {
     const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
     std::memcpy(run.tensors[*drawn_tensor_].memory, box.data(), sizeof box);
   }
+  const auto& grid = work.geometry.grid;
+  if (grid_tensor_) std::memcpy(run.tensors[*grid_tensor_].memory, grid.data(), sizeof grid);
   return Done{};
 }
 
@@ -90,6 +106,7 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::R
   if (!planes)
     return Error{Trouble::kInternal, "what the cache keeps of sample " + std::to_string(run.sample) + " is no picture"};
   if (const Status resolved = resolve(planes->shape.picture, run, work); !resolved) return resolved;
+  if (const Status taken = take_pieces(run, work.geometry); !taken) return taken;
   program_.render(*planes, work.geometry, work.scratch, run.tensors.front().memory);
   return Done{};
 }
@@ -140,6 +157,7 @@ Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const
   begin(*run.field, work);
   const Result<Decoding*> asked = ask(run, work);
   if (!asked) return asked.error();
+  if (const Status taken = take_pieces(run, work.geometry); !taken) return taken;
   Decoding& decoding = **asked;
   if (!decoding.is_done) {
     if (const Status decoded = decode(decoding, *run.field, work); !decoded) return decoded;

@@ -42,6 +42,8 @@ class PictureNode final : public media::Node {
   void ask_for_boxes() { asks_for_boxes_ = true; }
   // Writes the drawn box, int32 [4] (x, y, width, height), into this one of Run::tensors.
   void write_drawn(size_t tensor) { drawn_tensor_ = tensor; }
+  // Writes the chosen grid, int32 [4], as Geometry has it.
+  void write_grid(size_t tensor) { grid_tensor_ = tensor; }
 
   Status announce(const media::Run& run) const override;
   Status run(media::Value& value, const media::Run& run) const override;
@@ -71,7 +73,7 @@ class PictureNode final : public media::Node {
   ImageProgram program_;
   PlanesForm form_;
   bool asks_for_boxes_ = false;
-  std::optional<size_t> drawn_tensor_;
+  std::optional<size_t> drawn_tensor_, grid_tensor_;
 };
 
 // The last node, which the operation that is being added continues. Precondition: it is a PictureNode, as signatures

@@ -310,6 +310,11 @@ namespace spdld::image {
 
 HWY_EXPORT(rows_kernel);
 
+size_t bytes_of(const TensorFormat& format) {
+  const auto pixels = static_cast<size_t>(format.size.width) * static_cast<size_t>(format.size.height);
+  return static_cast<size_t>(format.pixels.channels) * pixels * config::dtype_bytes(format.dtype);
+}
+
 void write_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(rows_kernel)(format, from, first_row, rows, out);
 }

@@ -22,6 +22,9 @@ struct TensorFormat {
   PixelFormat pixels = {};  // of the rows; the tensor has as many channels
 };
 
+// Of a tensor of one picture.
+size_t bytes_of(const TensorFormat& format);
+
 // Rows of pixels: interleaved, or, of RGB of 8 bits, each row's red, green and blue values apart.
 struct RowsView {
   const uint8_t* first = nullptr;

@@ -100,7 +100,9 @@ TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many 
                R"({ op = "resize", size = 100 }, { op = "center-crop", size = 90 })",
                R"({ op = "center-crop", size = [120, 81] }, { op = "horizontal-flip" })",
                R"({ op = "random-resized-crop", size = 50 }, { op = "resize", size = [30, 70] })",
-               R"({ op = "center-crop", size = [20, 400] }, { op = "horizontal-flip" })");
+               R"({ op = "center-crop", size = [20, 400] }, { op = "horizontal-flip" })",
+               R"({ op = "ten-crop", size = [70, 90], vertical_flip = true })",
+               R"({ op = "resize", size = 60 }, { op = "ten-crop", size = 50 })");
   const auto program = test::program_of(ops);
   double worst = 100, sum = 0;
   int count = 0;
@@ -135,6 +137,7 @@ TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for b
     made.push_back(
         test::program_of(R"({ op = "vertical-flip", p = 1 }, { op = "random-resized-crop", size = 20)" + by));
     made.push_back(test::program_of(R"({ op = "random-resized-crop", size = 20, scale = [0.01, 0.1])" + by));
+    made.push_back(test::program_of(R"({ op = "grid", size = 30, grids = "2x3,3x2,1x6,6x1")" + by));
     return made;
   }();
   for (const PlanesKind& kind : kPlanesKinds) {

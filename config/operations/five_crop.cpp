@@ -1,0 +1,14 @@
+#include "config/operations/corner_crops.h"
+#include "config/operations/types.h"
+
+namespace spdld::config::ops {
+
+OperationType five_crop() {
+  return corner_crops(
+      "five-crop",
+      "Cut out the four corners and the middle, as torchvision's FiveCrop: the tensor of a sample has a "
+      "first dimension of 5.",
+      {}, [](const OperationSpec& spec, Signature& signature) { return bind_corner_crops(spec, 5, signature); });
+}
+
+}  // namespace spdld::config::ops
