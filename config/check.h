@@ -201,6 +201,9 @@ OrderSpec check_order(const Node& node, const std::filesystem::path& folder, Com
 BatchSpec check_batch(const Node& node, const std::vector<OutputSpec>& outputs, Complaints& complaints);
 // Complains about what can't stand beside cost_max. `order`: [order], null where there is none.
 void check_order_by_cost(const PipelineSpec& spec, const Node* order, Complaints& complaints);
+// Complains where outputs disagree about the sizes of batches, and about what can't stand beside these. `root`: the
+// file.
+void check_batch_shapes(const PipelineSpec& spec, const Node& root, Complaints& complaints);
 // Checks the operations on batches and the keys beside them, and sets spec.batch. `node` is [batch]; the outputs have
 // been checked.
 void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& complaints);

@@ -129,6 +129,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   const bool rows_are_known = complaints.empty();
   spec.outputs = check_outputs(root.find("output"), spec.sources, spec.rows, complaints);
   if (rows_are_known && complaints.empty()) check_beside_rows(spec, rows == nullptr ? 0 : rows->line, complaints);
+  if (complaints.empty()) check_batch_shapes(spec, root, complaints);
   if (spec.cache == CacheForm::kDecoded) refuse_hindrances(spec.outputs, complaints);
   if (complaints.empty()) spec.outputs = with_copies(*root.find("output"), std::move(spec.outputs), complaints);
   if (const Node* batch = root.find("batch")) {

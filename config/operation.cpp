@@ -120,6 +120,9 @@ Followed follow_held(const OperationSpec& spec, Holds holds, Signature takes) {
 std::string error_of_form(const Signature& end, Form form) {
   const auto& sizes = end.dimensions;
   const bool varies = !sizes.empty() && !sizes.front().is_fixed();
+  if (!end.shapes.empty() && form != Form::kFixed)
+    return "gives samples that all have one shape in a batch: leave pad and ragged out of the output";
+  if (!end.shapes.empty()) return "";
   const auto is_fixed = [](const Dimension& size) { return size.is_fixed(); };
   if (!sizes.empty() && !std::all_of(sizes.begin() + 1, sizes.end(), is_fixed))
     return "gives samples that differ in another dimension than their first, which no batch can hold";
@@ -172,7 +175,7 @@ std::vector<ExtraTensor> extras_of(std::span<const OperationSpec> ops) {
 
 bool may_be_held(const OperationType& operation) {
   return operation.takes == Kind::kImage && operation.gives == Kind::kImage && !operation.takes_row_part &&
-         operation.view_part != ViewPart::kPieces;
+         operation.view_part != ViewPart::kPieces && operation.view_part != ViewPart::kBuckets;
 }
 
 Followed follow_one(const OperationSpec& spec, Signature takes) {
@@ -180,7 +183,10 @@ Followed follow_one(const OperationSpec& spec, Signature takes) {
   if (takes.pieces && type.gives == Kind::kImage) return {{std::move(takes)}, cant_follow_pieces(type), 0};
   if (takes.kind == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
   Followed followed{{takes}, {}, 0};
+  const bool is_bucketed = !takes.sizes.empty();
   followed.error = takes.kind == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind);
+  if (followed.error.empty() && is_bucketed && takes.kind == Kind::kImage && takes.sizes != followed.along[0].sizes)
+    followed.error = spec.op + " can't follow: it changes the size of pictures that have their batch's size";
   if (followed.error.empty()) followed.along.push_back(std::move(takes));
   return followed;
 }

@@ -41,6 +41,7 @@ enum class ViewPart : uint8_t {
   kLeads,   // gives the picture whose geometry the view has
   kMoves,   // changes the geometry of a picture
   kBlends,  // blends pictures of several geometries, which nothing can follow
+  kBuckets,  // gives pictures of another size in each batch, which nothing can follow
   kPieces,  // makes several pieces of a picture, which nothing can follow; only the tensor's operation stands behind it
   kFollows  // applies the geometry of the view's leader
 };

@@ -1,9 +1,9 @@
 #include "config/picture_grid.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "config/parameter.h"
@@ -25,14 +25,10 @@ std::vector<PictureGrid> grids_between(int64_t least, int64_t most) {
 std::vector<PictureGrid> grids_in(const std::string& text) {
   std::vector<PictureGrid> grids;
   for (const std::string& name : names_in(text)) {
-    PictureGrid grid;
-    const char* const end = name.data() + name.size();
-    const auto rows = std::from_chars(name.data(), end, grid.rows);
-    if (rows.ec != std::errc() || rows.ptr == end || *rows.ptr != 'x') return {};
-    const auto columns = std::from_chars(rows.ptr + 1, end, grid.columns);
-    if (columns.ec != std::errc() || columns.ptr != end) return {};
-    const auto fits = [](int64_t side) { return side >= 1 && side <= kGridTilesMax; };
-    if (!fits(grid.rows) || !fits(grid.columns) || grid.tiles() > kGridTilesMax) return {};
+    const std::optional<PictureSize> sides = size_in(name);
+    if (!sides || sides->height > kGridTilesMax || sides->width > kGridTilesMax) return {};
+    const PictureGrid grid{sides->height, sides->width};
+    if (grid.tiles() > kGridTilesMax) return {};
     grids.push_back(grid);
   }
   if (grids.size() > kGridsMax) return {};

@@ -1,8 +1,19 @@
 #include "config/picture_size.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace spdld::config {
+
+std::optional<PictureSize> size_in(std::string_view text) {
+  PictureSize size;
+  const char* const end = text.data() + text.size();
+  const auto height = std::from_chars(text.data(), end, size.height);
+  if (height.ec != std::errc() || height.ptr == end || *height.ptr != 'x') return {};
+  const auto width = std::from_chars(height.ptr + 1, end, size.width);
+  if (width.ec != std::errc() || width.ptr != end || size.height < 1 || size.width < 1) return {};
+  return size;
+}
 
 PictureSize picture_size(const OperationSpec& spec) {
   const auto& numbers = spec.numbers("size");

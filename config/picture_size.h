@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "config/spec.h"
 
@@ -10,7 +12,10 @@ namespace spdld::config {
 
 struct PictureSize {
   int64_t height = 0, width = 0;
+  friend bool operator==(const PictureSize&, const PictureSize&) = default;
 };
+// Of a text such as "448x576", the height before the width, neither less than 1; none: it is something else.
+std::optional<PictureSize> size_in(std::string_view text);
 
 // One number stands for both sides. Precondition: the operation has a `size`.
 PictureSize picture_size(const OperationSpec& spec);

@@ -46,6 +46,7 @@ Signature image(int channels, int bits) {
 Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled) {
   picture.dimensions = {height, width};
   picture.is_resampled = is_resampled;
+  picture.sizes.clear();
   return picture;
 }
 

@@ -3,6 +3,7 @@
 // values; any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -72,6 +73,10 @@ struct Signature {
   int bits = 8;                       // of kImage: of each sample, 8 or 16
   // Of kImage: it is so many pictures of this size, made of one; none: it is one picture.
   std::optional<Dimension> pieces = {};
+  // Of kImage: [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
+  std::vector<std::array<int64_t, 2>> sizes = {};
+  // Of kTensor: all samples of a batch have one of these shapes; none: the dimensions say it.
+  std::vector<std::vector<int64_t>> shapes = {};
 
   bool is_fixed() const;               // every dimension is the same for all samples
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
@@ -88,7 +93,7 @@ struct Signature {
 Signature bytes_of(Origin origin);
 Signature integer();
 Signature image(int channels, int bits);  // of any size
-// `picture` cut or resized to another size. Precondition: it is a kImage.
+// `picture` cut or resized to another size, the same in all batches. Precondition: it is a kImage.
 Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled);
 Signature tensor(DType dtype, std::vector<Dimension> dimensions, std::optional<Layout> layout = {});
 

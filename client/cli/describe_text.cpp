@@ -52,7 +52,13 @@ void add_sources(Facts& facts, const Json& describe) {
 }
 
 void add_buckets(Facts& facts, const Json& describe) {
-  if (!describe.contains("padding")) return;  // batches are bounded by their size, or an older daemon's
+  if (!describe.contains("padding")) {  // batches are bounded by their size, or an older daemon's
+    if (!describe.contains("buckets")) return;
+    for (const auto& bucket : list_at(describe, "buckets"))
+      facts.add("bucket", count_text(count_at(bucket, "height")) + " x " + count_text(count_at(bucket, "width")) +
+                              "  " + counted(count_at(bucket, "samples"), "sample"));
+    return;
+  }
   const Json& padding = table_at(describe, "padding");
   facts.add("padding", "at most " + percent_text(number_at(padding, "of_buckets")) + " of a full batch; " +
                            percent_text(number_at(padding, "of_one_bucket")) + " if all samples were one bucket");

@@ -145,7 +145,7 @@ std::string bind_mask(Signature& signature, Signature masks) {
 }
 
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
-  if (!signature.is_fixed())
+  if (!signature.is_fixed() && signature.sizes.empty())
     return "has pictures whose size is not fixed: add center-crop, random-crop, random-resized-crop, or a resize with "
            "two numbers";
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
@@ -153,10 +153,16 @@ std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature)
   const Layout layout = layout_named(spec.text("layout"));
   std::vector<Dimension> dimensions = {height, width, channels};
   if (layout == Layout::kNchw) dimensions = {channels, height, width};
+  std::vector<std::vector<int64_t>> shapes;
+  for (const auto& [high, wide] : signature.sizes) {
+    const int64_t deep = signature.channels;
+    shapes.push_back(layout == Layout::kNchw ? std::vector{deep, high, wide} : std::vector{high, wide, deep});
+  }
   const std::optional<Dimension> pieces = signature.pieces;
   if (pieces) dimensions.insert(dimensions.begin(), *pieces);
   signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));
-  if (!pieces) signature.layout = layout;
+  if (!pieces && shapes.empty()) signature.layout = layout;
+  signature.shapes = std::move(shapes);
   return "";
 }
 

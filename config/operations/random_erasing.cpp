@@ -42,7 +42,8 @@ bool holds_fractions(DType dtype) {
 }
 
 std::string bind_erasing(const OperationSpec& spec, Signature& signature) {
-  if (!signature.layout) return "works on the tensor of one picture: it must stand behind normalize or convert";
+  if (!signature.layout)
+    return "works on the tensor of one picture of one size: it must stand behind normalize or convert";
   const std::string dtype(dtype_name(signature.dtype));
   if (spec.text("noise") != "none" && !holds_fractions(signature.dtype))
     return "writes noise around 0, which " + dtype + " can't hold: let the operation before it give a float";

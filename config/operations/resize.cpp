@@ -25,7 +25,7 @@ Parameter max_size() {
 std::string bind_resize(const OperationSpec& spec, Signature& signature) {
   const ResizeRule rule(spec);
   if (!rule.is_exact() && !signature.is_fixed()) {
-    signature.is_resampled = true;
+    signature = resized(signature, Dimension(), Dimension(), true);
     return "";
   }
   const PictureSize now = rule.is_exact()

@@ -93,8 +93,22 @@ void pack_rows(const Layout& layout, size_t tensor, std::span<const uint32_t> le
 
 }  // namespace
 
-void clear(const Layout& layout, Contents& contents) {
+namespace {
+
+// Of a full batch, before samples' lengths are known.
+void begin_views(const Layout& layout, Contents& contents) {
+  contents.views.assign(layout.views().begin(), layout.views().end());
+  for (size_t i = 0; i < layout.tensors().size(); i++)
+    if (!layout.tensors()[i].shapes.empty())
+      contents.views[i] = dense_view(layout.tensors()[i], layout.batch_size(), contents.shape);
+}
+
+}  // namespace
+
+void clear(const Layout& layout, Contents& contents, uint32_t shape) {
+  contents.shape = shape;
   contents.views.clear();
+  if (layout.has_shapes()) begin_views(layout, contents);
   contents.lengths.assign(layout.varying().size() * layout.batch_size(), 0);
 }
 
@@ -110,7 +124,7 @@ void add_padding(const Layout& layout, size_t tensor, uint64_t places, std::vect
 
 void set_views(const Layout& layout, Contents& contents, uint64_t valid, bool is_dense) {
   if (layout.varying().empty()) return;
-  contents.views.assign(layout.views().begin(), layout.views().end());
+  begin_views(layout, contents);
   for (size_t k = 0; k < layout.varying().size(); k++) {
     const size_t tensor = layout.varying()[k];
     const TensorPlace& place = layout.tensors()[tensor];

@@ -18,6 +18,7 @@ namespace spdld::batch {
 
 struct Contents {
   std::vector<TensorView> views = {};  // in the layout's order; empty: as Layout::views() says
+  uint32_t shape = 0;                  // of the batch, by its number: of the tensors that have shapes
   std::vector<uint32_t> lengths = {};  // of Layout::varying()[k] and sample i: at k * batch size + i
   std::span<uint32_t> lengths_of(const Layout& layout, size_t k) {
     return std::span(lengths).subspan(k * layout.batch_size(), layout.batch_size());
@@ -31,8 +32,8 @@ inline std::span<const TensorView> views_of(const Layout& layout, const Contents
   return contents.views.empty() ? layout.views() : std::span<const TensorView>(contents.views);
 }
 
-// All lengths are 0 afterwards.
-void clear(const Layout& layout, Contents& contents);
+// All lengths are 0 afterwards. `shape`: of the batch that is begun.
+void clear(const Layout& layout, Contents& contents, uint32_t shape = 0);
 
 // Sets the views of a batch of `valid` samples from its lengths. Padded tensors are as long as their longest row.
 // `is_dense`: rows of padded tensors lie one after the other; else each row lies at its sample's place.

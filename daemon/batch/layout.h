@@ -44,6 +44,9 @@ struct TensorPlace {
   Role role = Role::kRows;
   std::optional<size_t> of = {};        // kOffsets, kLengths, kMask: the index of the tensor that they describe
   std::optional<Padding> padding = {};  // kRows alone: rows are as long as the longest of the batch
+  // kRows alone: the shapes of a sample, one of which all samples of a batch have; then sample_shape has the largest
+  // number of each dimension, and sample_bytes is of the largest shape. Empty: sample_shape is the only one.
+  std::vector<std::vector<int64_t>> shapes = {};
 };
 
 // A tensor of one batch, within its slot.
@@ -54,8 +57,8 @@ struct TensorView {
   uint64_t offset = 0;                          // bytes from the slot's start
 };
 
-// A dense view.
-TensorView dense_view(const TensorPlace& tensor, uint64_t rows);
+// A dense view, in a batch of the shape with this number.
+TensorView dense_view(const TensorPlace& tensor, uint64_t rows, uint32_t shape = 0);
 
 class Layout {
  public:
@@ -66,10 +69,13 @@ class Layout {
   const std::vector<TensorPlace>& tensors() const { return tensors_; }
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t batch_size() const { return batch_size_; }
-  uint8_t* sample_at(uint8_t* slot, size_t tensor, uint64_t sample) const {
-    return slot + tensors_[tensor].offset + sample * tensors_[tensor].sample_bytes;
+  // `shape`: of the batch, by its number; without shapes there is one alone.
+  uint8_t* sample_at(uint8_t* slot, size_t tensor, uint64_t sample, uint32_t shape = 0) const {
+    return slot + tensors_[tensor].offset + sample * bytes_of(tensor, shape);
   }
-  // A full batch of the largest samples. Every batch looks like this where nothing varies.
+  uint64_t bytes_of(size_t tensor, uint32_t shape) const;  // of a sample
+  bool has_shapes() const { return has_shapes_; }          // of some tensor
+  // A full batch of the largest samples. Every batch looks like this where nothing varies and no tensor has shapes.
   std::span<const TensorView> views() const { return views_; }
   // The tensors whose samples differ in length, in order: of values, or padded. Most layouts have none.
   std::span<const size_t> varying() const { return varying_; }
@@ -83,6 +89,7 @@ class Layout {
   std::vector<TensorView> views_;
   std::vector<size_t> varying_;
   uint64_t batch_size_ = 0, slot_bytes_ = 0;
+  bool has_shapes_ = false;
 };
 
 }  // namespace spdld::batch

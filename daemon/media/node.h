@@ -83,6 +83,7 @@ struct Run {
   // The number of the output's view in the plan; none: the output is in no view. Outputs of a view run after its
   // leader.
   std::optional<size_t> view = {};
+  uint32_t shape = 0;  // of the batch, by its number, where outputs have shapes
 };
 
 class Node {

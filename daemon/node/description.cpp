@@ -1,4 +1,5 @@
 #include "daemon/node/description.h"
+#include "config/batch_shapes.h"
 
 #include "daemon/control/session_reply.h"
 
@@ -159,10 +160,17 @@ Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
           {"ready_mean", ring.ready_mean()}};
 }
 
-// Of an order by cost: one entry for each bucket.
+// Of an order by cost or by shape: one entry for each bucket.
 Json buckets_document(const pipeline::Pipeline& pipeline) {
   Json buckets = Json::array();
   if (pipeline.buckets() == nullptr) return buckets;
+  if (const auto shapes = config::batch_shapes_of(pipeline.spec().outputs)) {
+    for (const auto& bucket : pipeline.buckets()->list()) {
+      const config::PictureSize& size = shapes->sizes.at(bucket.shape);
+      buckets.push_back({{"height", size.height}, {"width", size.width}, {"samples", bucket.size}});
+    }
+    return buckets;
+  }
   for (const auto& bucket : pipeline.buckets()->list())
     buckets.push_back({{"edge", bucket.edge},
                        {"samples", bucket.size},
@@ -224,7 +232,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   out["samples"] = pipeline.samples();
   out["sources"] = sources_document(pipeline);
   out["buckets"] = buckets_document(pipeline);
-  if (pipeline.buckets() != nullptr)
+  if (pipeline.spec().batch.cost)
     out["padding"] = {{"of_buckets", pipeline.buckets()->padding()},
                       {"of_one_bucket", sampler::padding_without_buckets(*pipeline.buckets())}};
   out["listing"] = {{"seconds", pipeline.listing_s()},

@@ -43,7 +43,7 @@ sampler::Sharding sharding_for(const pipeline::Pipeline& pipeline, const control
   if (const auto unknown = control::unknown_to(client, pipeline.plan().tensors()))
     throw SetupError(unknown->trouble, unknown->message);
   if (request.batch_size) batch.size = request.batch_size, batch.global_size = 0;
-  if (request.batch_size && pipeline.buckets() != nullptr)
+  if (request.batch_size && spec.batch.cost)
     throw SetupError(Trouble::kUsage,
                      "batch_size can't be given: the pipeline's batches are bounded by batch.cost_max and size_max, "
                      "so that each has as many samples as these allow; leave batch_size out");

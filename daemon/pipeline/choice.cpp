@@ -10,6 +10,7 @@
 
 #include "config/document.h"
 #include "daemon/base/result.h"
+#include "daemon/pipeline/by_shape.h"
 #include "daemon/pipeline/costs.h"
 #include "daemon/pipeline/lacking.h"
 #include "daemon/source/fingerprint.h"
@@ -189,10 +190,10 @@ sampler::Weighting weighting_of(const config::OrderSpec& spec, const source::Lis
   return weighting;
 }
 
-std::string fingerprint_of(const std::string& samples, const std::string& costs) {
+std::string fingerprint_of(const std::string& samples, const std::string& measures) {
   source::Fingerprint fingerprint;
   fingerprint.add_text(samples);
-  fingerprint.add_text(costs);
+  fingerprint.add_text(measures);
   return fingerprint.digits();
 }
 
@@ -208,11 +209,12 @@ void check_streaming(const config::PipelineSpec& spec, const source::Listing& li
   if (streaming == nullptr || !streaming->goes_forward) return;
   const config::Shuffle shuffle = spec.order.shuffle;
   const bool is_in_order = shuffle == config::Shuffle::kWindow || shuffle == config::Shuffle::kOff;
-  if (is_in_order && spec.order.weights.empty() && !spec.batch.cost) return;
-  throw SetupError(Trouble::kUsage,
-                   "some archives of the source are compressed, so they are read from their beginning to their end: "
-                   "write order.shuffle = \"window\" or \"off\", without order.weights and batch.cost, or unpack "
-                   "them to .tar files.");
+  if (is_in_order && spec.order.weights.empty() && !spec.batch.cost && !config::batch_shapes_of(spec.outputs)) return;
+  throw SetupError(
+      Trouble::kUsage,
+      "some archives of the source are compressed, so they are read from their beginning to their end: "
+      "write order.shuffle = \"window\" or \"off\", without order.weights, batch.cost and aspect-bucket, or unpack "
+      "them to .tar files.");
 }
 
 // Says where the order makes blocks of archives (Listing::streaming) come more than once.
@@ -240,7 +242,8 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
   source::Stamps lists;
   source::Remarks all_lacking;
   std::vector<Mix::Source> sources;
-  std::string weights_fingerprint, costs_fingerprint;
+  std::string weights_fingerprint, measures_fingerprint;
+  const std::optional<config::BatchShapes> shapes = config::batch_shapes_of(spec.outputs);
   const auto add = [&](const std::string& key, const config::Selection& wanted, const source::Listing& part,
                        uint64_t first, uint64_t seed) {
     const config::SourceSpec& source = spec.sources.at(sources.size());
@@ -254,10 +257,11 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
       return spec.order.shuffle == config::Shuffle::kClient ? Subset::Ids() : ids;
     };
     Subset subset = choose_of(key, wanted, part, lists, find_unusable, stop);
-    if (spec.batch.cost) {
-      ByCost by_cost = order_by_cost(spec, part, std::move(subset), kept, all_lacking, stop);
-      costs_fingerprint = std::move(by_cost.fingerprint);
-      sources.push_back({std::move(by_cost.order), first});
+    if (spec.batch.cost || shapes) {
+      Sorted sorted = shapes ? order_by_shape(spec, *shapes, part, std::move(subset), kept, stop)
+                             : order_by_cost(spec, part, std::move(subset), kept, all_lacking, stop);
+      measures_fingerprint = std::move(sorted.fingerprint);
+      sources.push_back({std::move(sorted.order), first});
       return;
     }
     if (spec.order.weights.empty()) {
@@ -279,7 +283,7 @@ Choice choose(const config::PipelineSpec& spec, const source::Listing& listing, 
         sampler::source_seed(spec.seed, source.name));
   }
   std::string fingerprint = fingerprint_of(listing, sources);
-  if (!costs_fingerprint.empty()) fingerprint = fingerprint_of(fingerprint, costs_fingerprint);
+  if (!measures_fingerprint.empty()) fingerprint = fingerprint_of(fingerprint, measures_fingerprint);
   std::vector<uint64_t> shares = shares_of(spec, sources);
   const uint64_t epoch_samples = spec.order.weights.empty() ? spec.order.epoch_samples : 0;  // a weighted order's own
   Mix mix(spec.seed, std::move(sources), std::move(shares), spread_of(spec), epoch_samples);

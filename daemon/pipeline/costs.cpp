@@ -41,7 +41,7 @@ struct Over {
 
 }  // namespace
 
-ByCost order_by_cost(const config::PipelineSpec& spec, const source::Listing& listing, sampler::Subset subset,
+Sorted order_by_cost(const config::PipelineSpec& spec, const source::Listing& listing, sampler::Subset subset,
                      const std::filesystem::path& kept, source::Remarks& remarks, const std::stop_token& stop) {
   const config::CostSpec& wanted = *spec.batch.cost;
   if (subset.size() > sampler::kBucketedRowsMax)

@@ -67,6 +67,7 @@ Stages Pipeline::make_stages() {
 }
 
 sampler::Sharding Pipeline::sharding(const config::BatchSpec& batch, uint64_t rank, uint64_t world_size) const {
+  if (is_by_shape()) return {mix().sources().front().order, batch, rank, world_size};
   if (buckets() != nullptr) return {mix().sources().front().order, batch.last, rank, world_size};
   return {samples(), batch, rank, world_size};
 }

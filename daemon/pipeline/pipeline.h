@@ -86,8 +86,13 @@ class Pipeline {
   uint64_t missing_count() const { return listing_->missing_count() + choice_.lacking.missing().count; }
   // Whether an epoch is one pass through a single source. Then orders() gives its order; else a MixReader gives it.
   bool is_plain() const { return mix().sources().size() == 1 && samples() == mix().sources().front().order.size(); }
-  // The buckets of an order by cost, whose batches are bounded by cost; null: batches are bounded by their size.
+  // The buckets of an order by cost, whose batches are bounded by cost, or of an order by shape; null: it has none.
   const sampler::Buckets* buckets() const { return mix().sources().front().order.buckets(); }
+  bool is_by_shape() const { return buckets() != nullptr && buckets()->is_by_shape(); }
+  // The number of the shape of a batch with these samples.
+  uint32_t shape_of(const sampler::Slice& slice) const {
+    return is_by_shape() ? buckets()->list()[buckets()->bucket_at(slice.of.first)].shape : 0;
+  }
   // The part of an epoch's samples that a rank takes, in steps of `batch` where they are bounded by their size. Throws
   // SetupError where there is no such part.
   sampler::Sharding sharding(const config::BatchSpec& batch, uint64_t rank, uint64_t world_size) const;

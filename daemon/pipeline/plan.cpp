@@ -74,6 +74,15 @@ size_t Plan::add_rows(const std::string& name, config::DType dtype, std::vector<
   return add_tensor({.name = name, .dtype = dtype, .sample_shape = std::move(shape), .sample_bytes = bytes});
 }
 
+// A tensor whose samples have the shape of their batch.
+size_t Plan::add_shaped(const std::string& name, const config::Signature& end) {
+  batch::TensorPlace tensor{.name = name, .dtype = end.dtype, .sample_shape = {}, .shapes = end.shapes};
+  for (const config::Dimension& dimension : end.dimensions) tensor.sample_shape.push_back(dimension.most().value());
+  for (const std::vector<int64_t>& shape : end.shapes)
+    tensor.sample_bytes = std::max(tensor.sample_bytes, bytes_of_shape(end.dtype, shape));
+  return add_tensor(std::move(tensor));
+}
+
 // Adds the output's own tensor, and behind it the tensors that describe it.
 size_t Plan::add_varying(const config::OutputSpec& spec, const config::Signature& end, uint64_t length_max) {
   const config::VaryingSpec& varying = spec.varying;
@@ -170,8 +179,9 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
   config::LengthBound bound;
   if (varies) bound = config::length_bound(spec.varying, followed.end());
   if (!bound.error.empty()) refuse(spec, std::string(bound.key) + " " + bound.error);
-  std::vector<size_t> tensors = {varies ? add_varying(spec, followed.end(), bound.length_max)
-                                        : add_rows(spec.name, followed.end().dtype, followed.end().shape())};
+  std::vector<size_t> tensors = {!followed.end().shapes.empty() ? add_shaped(spec.name, followed.end())
+                                 : varies                       ? add_varying(spec, followed.end(), bound.length_max)
+                                          : add_rows(spec.name, followed.end().dtype, followed.end().shape())};
   for (const auto& extra : config::extras_of(spec.ops))
     tensors.push_back(add_rows(extra.name, extra.dtype, extra.shape));
   std::optional<size_t> fetched;
@@ -235,7 +245,7 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
   }
   if (const Status read = read_json(sample, context); !read) return read;
   Status made = advise(sample, draws, context);
-  if (made) made = announce(sample, draws, context);
+  if (made) made = announce(sample, draws, context, target);
   for (size_t i = 0; made && i < order_.size(); ++i)
     made = run_output(outputs_[order_[i]], sample, draws, context, target);
   if (!made) {
@@ -259,11 +269,17 @@ Status Plan::advise(const Sample& sample, const Draws& draws, DecodeContext& con
   return Done{};
 }
 
-Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& context) const {
+Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
   for (const size_t number : shared_) {
     const Output& output = outputs_[number];
-    const Status announced = output.chain.announce(
-        {sample.id, draws, context.workspace, &sample.fields[*output.fetched], {}, part_of(sample), output.view});
+    const Status announced = output.chain.announce({sample.id,
+                                                    draws,
+                                                    context.workspace,
+                                                    &sample.fields[*output.fetched],
+                                                    {},
+                                                    part_of(sample),
+                                                    output.view,
+                                                    target.shape()});
     if (!announced) return announced;
   }
   return Done{};
@@ -318,10 +334,10 @@ Status Plan::run_output(const Output& output, const Sample& sample, const Draws&
   }
   context.tensors.clear();
   for (const size_t tensor : output.tensors)
-    context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index)});
+    context.tensors.push_back({.memory = target.layout.sample_at(target.slot, tensor, target.index, target.shape())});
   if (output.varying) open_length(output, target, context.tensors.front());
-  return output.chain.run(
-      start.value, {sample.id, draws, context.workspace, start.field, context.tensors, part_of(sample), output.view});
+  return output.chain.run(start.value, {sample.id, draws, context.workspace, start.field, context.tensors,
+                                        part_of(sample), output.view, target.shape()});
 }
 
 void Plan::clear_lengths(const Target& target) const {
@@ -333,7 +349,8 @@ void Plan::write_masked(uint64_t sample, const Target& target) const {
   const auto& tensors = target.layout.tensors();
   for (size_t i = 0; i < tensors.size(); i++) {
     if (tensors[i].role != batch::Role::kRows || tensors[i].padding) continue;
-    std::memset(target.layout.sample_at(target.slot, i, target.index), 0, tensors[i].sample_bytes);
+    std::memset(target.layout.sample_at(target.slot, i, target.index, target.shape()), 0,
+                target.layout.bytes_of(i, target.shape()));
   }
   clear_lengths(target);
   store(target.layout.sample_at(target.slot, sample_id_, target.index), static_cast<int64_t>(sample));

@@ -56,6 +56,7 @@ class Plan {
     uint8_t* slot;
     uint64_t index;                       // of the sample in the batch
     batch::Contents* contents = nullptr;  // takes the sample's lengths; null only where nothing varies
+    uint32_t shape() const { return contents == nullptr ? 0 : contents->shape; }  // of the batch
   };
   struct Sample {
     const source::Listing& listing;
@@ -95,6 +96,7 @@ class Plan {
   size_t json_index(size_t fetched);
   size_t add_tensor(batch::TensorPlace tensor);
   size_t add_rows(const std::string& name, config::DType dtype, std::vector<int64_t> shape);
+  size_t add_shaped(const std::string& name, const config::Signature& end);
   size_t add_varying(const config::OutputSpec& spec, const config::Signature& end, uint64_t length_max);
   void note_representations();
   void note_shared();
@@ -105,7 +107,7 @@ class Plan {
   struct Start;
   Status begin(const Output& output, const Sample& sample, DecodeContext& context, Start& start) const;
   Status advise(const Sample& sample, const Draws& draws, DecodeContext& context) const;
-  Status announce(const Sample& sample, const Draws& draws, DecodeContext& context) const;
+  Status announce(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const;
   RowPart part_of(const Sample& sample) const { return has_rows_ ? sample.listing.part_of(sample.id) : RowPart(); }
   Status run_output(const Output& output, const Sample& sample, const Draws& draws, DecodeContext& context,
                     const Target& target) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace spdld::sampler {
 namespace {
@@ -74,6 +75,20 @@ std::vector<uint64_t> choose_edges(const std::vector<uint64_t>& sorted, const Bu
 
 }  // namespace
 
+template <typename BucketOf>
+void Buckets::sort(std::vector<Bucket> all, size_t rows, BucketOf bucket_of) {
+  std::vector<uint64_t> next;
+  uint64_t first = 0;
+  for (Bucket& bucket : all) {
+    bucket.first = first;
+    next.push_back(first);
+    first += bucket.size;
+    if (bucket.size > 0) buckets_.push_back(bucket);
+  }
+  numbers_.resize(rows);
+  for (size_t number = 0; number < rows; ++number) numbers_[next[bucket_of(number)]++] = static_cast<uint32_t>(number);
+}
+
 Buckets::Buckets(std::span<const uint64_t> costs, const BucketRule& rule) {
   std::vector<uint64_t> edges = rule.edges;
   if (edges.empty()) {
@@ -82,27 +97,24 @@ Buckets::Buckets(std::span<const uint64_t> costs, const BucketRule& rule) {
     edges = choose_edges(sorted, rule);
   }
   std::vector<Bucket> all(edges.size() + 1);
-  const auto bucket_of = [&](uint64_t cost) {
-    return static_cast<size_t>(std::lower_bound(edges.begin(), edges.end(), cost) - edges.begin());
+  const auto bucket_of = [&](size_t number) {
+    return static_cast<size_t>(std::lower_bound(edges.begin(), edges.end(), costs[number]) - edges.begin());
   };
-  for (const uint64_t cost : costs) {
-    Bucket& bucket = all[bucket_of(cost)];
-    bucket.edge = std::max(bucket.edge, cost);
-    bucket.cost += cost;
+  for (size_t number = 0; number < costs.size(); ++number) {
+    Bucket& bucket = all[bucket_of(number)];
+    bucket.edge = std::max(bucket.edge, costs[number]);
+    bucket.cost += costs[number];
     ++bucket.size;
   }
-  std::vector<uint64_t> next;
-  uint64_t first = 0;
-  for (Bucket& bucket : all) {
-    bucket.first = first;
-    bucket.batch_size = std::min(rule.cost_max / priced(bucket.edge), rule.size_max);
-    next.push_back(first);
-    first += bucket.size;
-    if (bucket.size > 0) buckets_.push_back(bucket);
-  }
-  numbers_.resize(costs.size());
-  for (size_t number = 0; number < costs.size(); ++number)
-    numbers_[next[bucket_of(costs[number])]++] = static_cast<uint32_t>(number);
+  for (Bucket& bucket : all) bucket.batch_size = std::min(rule.cost_max / priced(bucket.edge), rule.size_max);
+  sort(std::move(all), costs.size(), bucket_of);
+}
+
+Buckets::Buckets(std::span<const uint32_t> shapes) : is_by_shape_(true) {
+  std::vector<Bucket> all(size_t{*std::max_element(shapes.begin(), shapes.end())} + 1);
+  for (size_t shape = 0; shape < all.size(); ++shape) all[shape].shape = static_cast<uint32_t>(shape);
+  for (const uint32_t shape : shapes) ++all[shape].size;
+  sort(std::move(all), shapes.size(), [&](size_t number) { return size_t{shapes[number]}; });
 }
 
 size_t Buckets::bucket_at(uint64_t place) const {

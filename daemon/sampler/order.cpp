@@ -137,7 +137,8 @@ uint64_t EpochOrder::substitute(uint64_t position, uint32_t attempt) const {
   if (order_.subset_.size() < 2) return order_.subset_[bad];
   Draw draw(order_.rule_.seed, epoch_, position, draw_key("substitute") + attempt);
   if (order_.buckets_ && attempt > kFromBucketMax) {
-    const uint64_t end = order_.buckets_->list()[order_.buckets_->bucket_at(position)].end();
+    const Buckets& buckets = *order_.buckets_;
+    const uint64_t end = buckets.end_of_fitting(buckets.list()[buckets.bucket_at(position)]);
     if (end > 1) return order_.subset_[order_.buckets_->number_at(draw.below_but(end, place_in_bucket(position)))];
   }
   return order_.subset_[order_.buckets_ ? other_in_bucket(position, draw) : other_number(bad, draw)];
@@ -154,8 +155,9 @@ uint64_t EpochOrder::other_in_bucket(uint64_t position, Draw draw) const {
   const Buckets& buckets = *order_.buckets_;
   const Buckets::Bucket& own = buckets.list()[buckets.bucket_at(position)];
   const uint64_t first = own.size > 1 ? own.first : 0, place = place_in_bucket(position);
-  if (own.end() - first < 2) return buckets.number_at(place);
-  return buckets.number_at(first + draw.below_but(own.end() - first, place - first));
+  const uint64_t end = own.size > 1 ? own.end() : buckets.end_of_fitting(own);
+  if (end - first < 2) return buckets.number_at(place);
+  return buckets.number_at(first + draw.below_but(end - first, place - first));
 }
 
 }  // namespace spdld::sampler

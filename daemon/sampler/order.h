@@ -100,8 +100,8 @@ class EpochOrder {
   uint64_t pass(uint64_t position) const;
   // The substitute for bad content: a keyed function of (seed, epoch, position, attempt), attempt from 1. It is any
   // sample except this position's sample (unless there is only one), with replacement drawn by weight. By cost, it is
-  // one of the same bucket, or one that costs no more where the bucket has no other. It may be bad as well: the caller
-  // bounds the attempts.
+  // one of the same bucket, or one that costs no more where the bucket has no other; by shape, any other one then. It
+  // may be bad as well: the caller bounds the attempts.
   uint64_t substitute(uint64_t position, uint32_t attempt) const;
 
  private:

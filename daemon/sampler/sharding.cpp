@@ -74,8 +74,26 @@ Sharding::Sharding(const Order& order, config::LastBatch last, uint64_t rank, ui
            " ranks, and batch.last = \"drop\"; take a smaller batch.cost_max, fewer batch.buckets, or batch.last = "
            "\"short\" or \"pad\".");
   }
+  mix_steps(order);
+}
+
+Sharding::Sharding(const Order& order, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size)
+    : Sharding(rank, world_size, batch.last) {
+  const Buckets& buckets = *order.buckets();
+  for (const Buckets::Bucket& bucket : buckets.list())
+    add({bucket.first, bucket.size}, global_size_of(batch, world_size));
+  if (steps_ == 0) {
+    refuse("an epoch has no step: none of the " + std::to_string(buckets.list().size()) +
+           " sizes of pictures has the " + std::to_string(global_size_) +
+           " samples of a global batch, and batch.last = \"drop\"; take a smaller batch, fewer sizes, or batch.last = "
+           "\"short\" or \"pad\".");
+  }
+  mix_steps(order);
+}
+
+void Sharding::mix_steps(const Order& order) {
   if (order.rule().shuffle == config::Shuffle::kOff)
-    sort_steps(buckets);
+    sort_steps(*order.buckets());
   else
     seed_ = order.rule().seed;
 }

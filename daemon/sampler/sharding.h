@@ -61,6 +61,8 @@ class Sharding {
   Sharding(uint64_t samples, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size);
   // Of an order with buckets, whose batches are bounded by cost. Throws SetupError: rank >= world_size, no step at all.
   Sharding(const Order& order, config::LastBatch last, uint64_t rank, uint64_t world_size);
+  // Of an order with buckets of shapes, whose batches are as large as `batch` says. Throws SetupError as the first one.
+  Sharding(const Order& order, const config::BatchSpec& batch, uint64_t rank, uint64_t world_size);
 
   // The same sizes, for epochs that the client cuts into steps ([order] shuffle = "client"): each rank has epochs of
   // its own.
@@ -90,6 +92,7 @@ class Sharding {
 
   Sharding(uint64_t rank, uint64_t world_size, config::LastBatch last);
   void add(const Stretch& of, uint64_t global_size);
+  void mix_steps(const Order& order);
   void sort_steps(const Buckets& buckets);
   Slice slice_of(const Part& part, uint64_t step) const;
 

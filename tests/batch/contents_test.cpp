@@ -90,4 +90,50 @@ TEST_CASE("a batch of more tensors or dimensions than the protocol has is refuse
                     Catch::Contains("'deep'"));
 }
 
+TEST_CASE("the samples of a batch have its shape, and lie without gaps") {
+  const Layout layout({{.name = "image",
+                        .dtype = DType::kUint16,
+                        .sample_shape = {4, 5, 1},
+                        .sample_bytes = 24,
+                        .shapes = {{2, 3, 1}, {4, 3, 1}, {2, 5, 1}}},
+                       {.name = "label", .dtype = DType::kInt64, .sample_shape = {}, .sample_bytes = 8}},
+                      4, 1 << 20);
+  CHECK(layout.has_shapes());
+  CHECK(layout.tensors()[1].offset == 128);  // behind four samples of the largest shape
+  std::vector<uint8_t> slot(layout.slot_bytes());
+  Contents contents;
+  const std::array<std::array<uint64_t, 3>, 3> sizes = {{{2, 3, 12}, {4, 3, 24}, {2, 5, 20}}};
+  for (const uint32_t shape : {1U, 0U, 2U}) {
+    const auto [height, width, bytes] = sizes.at(shape);
+    batch::clear(layout, contents, shape);
+    batch::pack(layout, contents, slot.data(), 3);
+    const auto views = batch::views_of(layout, contents);
+    CHECK(views[0].shape == std::array<uint64_t, batch::kRankMax>{4, height, width, 1});
+    CHECK(views[0].strides == std::array<uint64_t, batch::kRankMax>{height * width, width, 1, 1});
+    CHECK(views[1].shape[0] == 4);
+    CHECK(layout.bytes_of(0, shape) == bytes);
+    CHECK(layout.sample_at(slot.data(), 0, 2, shape) == slot.data() + 2 * bytes);
+    CHECK(layout.sample_at(slot.data(), 1, 2, shape) == slot.data() + 128 + 16);
+    const Ranges ranges = batch::ranges_of(layout, contents, 3);
+    REQUIRE(ranges.count == 1);
+    CHECK(ranges.list()[0] == Range{0, 128 + 3 * 8});
+  }
+}
+
+TEST_CASE("a batch may have shapes and samples that differ in length") {
+  const Layout layout(
+      {{.name = "image", .dtype = DType::kUint8, .sample_shape = {2, 2}, .sample_bytes = 4, .shapes = {{1, 2}, {2, 2}}},
+       {.name = "text", .dtype = DType::kUint8, .sample_shape = {5}, .sample_bytes = 5, .padding = batch::Padding{}}},
+      2, 1 << 20);
+  std::vector<uint8_t> slot(layout.slot_bytes());
+  Contents contents;
+  batch::clear(layout, contents, 0);
+  contents.lengths_of(layout, 0)[0] = 1;
+  contents.lengths_of(layout, 0)[1] = 3;
+  batch::pack(layout, contents, slot.data(), 2);
+  const auto views = batch::views_of(layout, contents);
+  CHECK(views[0].shape == std::array<uint64_t, batch::kRankMax>{2, 1, 2});
+  CHECK(views[1].shape == std::array<uint64_t, batch::kRankMax>{2, 3});
+}
+
 }  // namespace spdld::contents_test

@@ -214,6 +214,16 @@ class WithDaemon(DaemonCase):
         self.assertAlmostEqual(sum(source["share"] for source in document["sources"]), 1)
         self.assertEqual(self.document("describe", "small")["sources"], [])
 
+    def test_describe_shows_the_sizes_of_batches(self):
+        text, resize = self.file.read_text().replace('"small"', '"sizes"'), '{ op = "resize", size = [32, 32] }'
+        self.assertIn(resize, text)
+        file = self.folder / "sizes.toml"
+        file.write_text(text.replace(resize, '{ op = "aspect-bucket", sizes = ["32x32", "32x48"] }'))
+        self.assertEqual(self.document("bench", file, "--epochs", 1)["images"], 24)
+        self.assertRegex(self.ctl("describe", "sizes").stdout, r"(?m)^bucket +32 x 48  24 samples$")
+        self.assertEqual(self.document("describe", "sizes")["buckets"], [{"height": 32, "width": 48, "samples": 24}])
+        self.assertEqual(self.document("describe", "small")["buckets"], [])
+
     def test_describe_shows_what_is_kept_and_tuned(self):
         with self.trained("kept"):
             text = self.ctl("describe", "kept").stdout

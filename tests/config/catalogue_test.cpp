@@ -74,6 +74,7 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "five-crop",
                                             "ten-crop",
                                             "grid",
+                                            "aspect-bucket",
                                             "horizontal-flip",
                                             "vertical-flip",
                                             "random-crop",

@@ -69,6 +69,7 @@ TEST_CASE("all examples load", "[config]") {
     }
   }
   CHECK(names == std::set<std::string>{"any-resolution.toml",
+                                       "aspect-buckets.toml",
                                        "aug-mix.toml",
                                        "buckets.toml",
                                        "coco.toml",

@@ -53,6 +53,7 @@ struct Geometry {
   // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
   // with `fast`). The planes need to cover only `decoded`.
   int reduction = 1;
+  uint32_t shape = 0;                   // of the batch, by its number; set before the steps are applied
   RowPart part;                         // of the picture, which the row is; set before the steps are applied
   bool has_its_part = true;             // false: the picture has another size than when its parts were counted
   std::vector<Adjustment> adjustments;  // in order, each behind its pass

@@ -388,15 +388,21 @@ void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& ge
   if (fast_) geometry.reduction = reduction_of(geometry);
 }
 
+TensorFormat ImageProgram::format_of(const Geometry& geometry) const {
+  TensorFormat format = format_;
+  if (format.size == Size()) format.size = shown(geometry.passes.back());
+  return format;
+}
+
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
   const Source source{rows.format, nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};
-  run_passes(source, geometry, format_, scratch.inside(), out);
+  run_passes(source, geometry, format_of(geometry), scratch.inside(), out);
 }
 
 void ImageProgram::render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
   const Size& size = planes.shape.picture;
   const Source source{decoded_, &planes, nullptr, 0, {0, 0, size.width, size.height}, geometry.reduction};
-  run_passes(source, geometry, format_, scratch.inside(), out);
+  run_passes(source, geometry, format_of(geometry), scratch.inside(), out);
 }
 
 }  // namespace spdld::image

@@ -74,6 +74,8 @@ class ImageProgram {
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
 
  private:
+  TensorFormat format_of(const Geometry& geometry) const;  // with the picture's size
+
   bool fast_;
   PixelFormat decoded_;
   GeometrySteps steps_;

@@ -97,6 +97,7 @@ Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureW
   if (asks_for_boxes_) {
     if (const Status taken = take_boxes(run, picture, work.geometry); !taken) return taken;
   }
+  work.geometry.shape = run.shape;
   program_.resolve(picture, run.draws, work.geometry);
   return check(work.geometry);
 }
@@ -179,8 +180,10 @@ PictureNode& picture_node(const media::Nodes& nodes) {
 
 TensorFormat format_of(const media::Part& part) {
   TensorFormat format;
-  const auto height = part.takes.dimensions[0].value(), width = part.takes.dimensions[1].value();
-  format.size = {static_cast<int>(width), static_cast<int>(height)};
+  if (part.takes.sizes.empty()) {
+    const auto height = part.takes.dimensions[0].value(), width = part.takes.dimensions[1].value();
+    format.size = {static_cast<int>(width), static_cast<int>(height)};
+  }
   format.pixels = {part.takes.channels, part.takes.bits / 8};
   format.dtype = part.gives.dtype;
   format.layout = config::layout_named(part.spec.text("layout"));

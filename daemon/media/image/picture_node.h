@@ -80,7 +80,8 @@ class PictureNode final : public media::Node {
 // make sure.
 PictureNode& picture_node(const media::Nodes& nodes);
 
-// The tensor of the operation's dtype and layout, and the size of the picture that it takes; values as they are.
+// The tensor of the operation's dtype and layout, and the size of the picture that it takes, or none where each batch
+// has a size of its own; values as they are.
 TensorFormat format_of(const media::Part& part);
 
 }  // namespace spdld::image

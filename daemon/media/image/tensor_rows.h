@@ -15,7 +15,7 @@ struct TensorFormat {
   // kUint8, kUint16, kFloat16, kBfloat16 or kFloat32. Precondition: the first has pixels of 8 bits, the second of 16.
   config::DType dtype = config::DType::kUint8;
   config::Layout layout = config::Layout::kNhwc;
-  Size size;
+  Size size;  // of no pixels: each picture has its batch's, which the program fills in
   // Applied to a value 0..pixels.white(), by channel, in float32 (one fused multiply-add where the machine has it);
   // uint8 and uint16 take values as they are.
   std::array<float, 4> factor = {1, 1, 1, 1}, offset = {0, 0, 0, 0};
