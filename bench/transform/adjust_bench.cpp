@@ -38,6 +38,7 @@ std::vector<std::pair<std::string, Adjustment>> all() {
           {"sharpness", {.kind = Kind::kSharpness, .amount = 1.5}},
           {"blur_9", {.kind = Kind::kBlur, .amount = 1.5, .taps_across = 9, .taps_down = 9}},
           {"blur_23", {.kind = Kind::kBlur, .amount = 2, .taps_across = 23, .taps_down = 23}},
+          {"jpeg_75", {.kind = Kind::kJpeg, .amount = 75}},
           {"affine_nearest", warp(turned, Filter::kNearest)},
           {"affine_bilinear", warp(turned, Filter::kBilinear)},
           {"perspective_bilinear", warp(tilted, Filter::kBilinear)},

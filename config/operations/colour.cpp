@@ -40,7 +40,7 @@ std::string bind_colours(const OperationSpec&, Signature& signature) {
 }
 
 void check_colours(OperationSpec& spec, const Complain& complain) {
-  for (const std::string_view name : {"factor", "gamma", "sigma"}) {
+  for (const std::string_view name : {"factor", "gamma", "sigma", "quality"}) {
     const auto found = spec.parameters.find(name);
     if (found == spec.parameters.end()) continue;
     const auto* numbers = std::get_if<std::vector<double>>(&found->second);

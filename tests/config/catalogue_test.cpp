@@ -122,6 +122,7 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "sharpness",
                                             "gaussian-blur",
                                             "gaussian-noise",
+                                            "jpeg",
                                             "random-apply",
                                             "random-choice",
                                             "random-order",

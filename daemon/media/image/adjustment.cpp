@@ -8,6 +8,7 @@
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/media/image/adjust_pixels.h"
+#include "daemon/media/image/jpeg_round_trip.h"
 #include "daemon/media/image/warper.h"
 
 namespace spdld::image {
@@ -113,6 +114,7 @@ struct Adjuster::Inside {
   }
   void run_blur(const Adjustment& adjustment, const AdjustedPicture& picture);
   void run_warp(const Warp& warp, AdjustedPicture& picture);
+  void run_jpeg(int quality, const AdjustedPicture& picture);
   void run_mix(std::span<const Adjustment> mix, AdjustedPicture& picture);
   void add_to_sums(const AdjustedPicture& picture, double amount);
   template <typename TableOf>
@@ -128,8 +130,9 @@ struct Adjuster::Inside {
   ByteBuffer copy;
   std::vector<float> row;
   Warper warper;
-  ByteBuffer branch;        // of a mix
-  std::vector<float> sums;  // of a mix, for each value
+  std::unique_ptr<JpegRoundTrip> jpeg;  // null: none was needed yet
+  ByteBuffer branch;                    // of a mix
+  std::vector<float> sums;              // of a mix, for each value
 };
 
 // False: it is more than a table.
@@ -194,6 +197,11 @@ void Adjuster::Inside::run_warp(const Warp& warp, AdjustedPicture& picture) {
   std::swap(copy, picture.memory);
 }
 
+void Adjuster::Inside::run_jpeg(int quality, const AdjustedPicture& picture) {
+  if (!jpeg) jpeg = make_jpeg_round_trip();
+  jpeg->run(picture.pixels(), picture.size, picture.channels, quality);
+}
+
 void Adjuster::Inside::add_to_sums(const AdjustedPicture& picture, double amount) {
   const auto weight = static_cast<float>(amount);
   const uint8_t* const pixels = picture.pixels();
@@ -226,6 +234,8 @@ void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPict
       return run_blur(adjustment, picture);
     case Kind::kNoise:
       return add_noise(picture, *adjustment.noise, adjustment.seed);
+    case Kind::kJpeg:
+      return run_jpeg(static_cast<int>(adjustment.amount), picture);
     case Kind::kWarp:
       return run_warp(adjustment.warp, picture);
     case Kind::kMix:

@@ -1,6 +1,7 @@
 // Changes of a whole picture of 8 bits, as the samples' operations draw them and as they are carried out: its colours
-// (brightness, contrast and so on), or the places of its pixels (warps). The results equal torchvision v2's kernels for
-// uint8 tensors: the same where these compute with integers, and within 1 where they compute in float32.
+// (brightness, contrast and so on), the places of its pixels (warps), or what a JPEG leaves of it. The results equal
+// torchvision v2's kernels for uint8 tensors: the same where these compute with integers, and within 1 where they
+// compute in float32.
 #pragma once
 
 #include <array>
@@ -37,6 +38,7 @@ struct Adjustment {
     kSharpness,     // `amount`: the factor
     kBlur,          // `amount`: sigma in pixels; `taps_across` and `taps_down`
     kNoise,         // `noise` and `seed`
+    kJpeg,          // `amount`: the quality of a JPEG that the picture was
     kWarp,          // `warp`
     kMix,           // the sum of the picture times `amount` and of its branches; all these amounts are 1 together
     kBranch         // of a mix: a copy of the picture, changed by the adjustments that it holds, times `amount`

@@ -5,6 +5,7 @@
 
 #include "config/picture_pixels.h"
 #include "config/picture_size.h"
+#include "daemon/media/image/jpeg_round_trip.h"
 #include "daemon/media/image/picture_limits.h"
 
 namespace spdld::image {
@@ -31,6 +32,13 @@ Box decoded_part(const Geometry& geometry) {
     all = all ? union_of(*all, part) : part;
   }
   return *all;
+}
+
+// Whether a picture may become a JPEG; where it may not, the geometry keeps the size, for the error.
+bool fits_jpeg(const Size& size, Geometry& geometry) {
+  const bool fits = std::max(size.width, size.height) <= kJpegSideMax;
+  if (!fits) geometry.beyond_jpeg = size;
+  return fits;
 }
 
 }  // namespace
@@ -65,10 +73,14 @@ Pass untouched(const Size& size) {
 
 void adjust(const Adjustment& adjustment, Geometry& geometry) {
   if (adjustment.moves() && !is_allowed(adjustment.warp.size, geometry)) return;
+  const bool is_jpeg = adjustment.kind == Adjustment::Kind::kJpeg;
+  const Size now = shown(geometry.passes.back());
+  if (is_jpeg && !fits_jpeg(now, geometry)) return;
   geometry.adjustments.push_back(adjustment);
   geometry.adjustments.back().pass = geometry.passes.size() - 1;
   geometry.passes.back().adjusted = true;
   if (adjustment.moves()) geometry.passes.push_back(untouched(adjustment.warp.size));
+  if (is_jpeg) geometry.passes.push_back(untouched(now));
 }
 
 size_t begin_mix(double amount, Geometry& geometry) {
@@ -183,6 +195,7 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
   geometry.too_large.reset();
   geometry.too_small.reset();
   geometry.pieces.clear();
+  geometry.beyond_jpeg.reset();
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};
   geometry.reduction = 1;

@@ -34,7 +34,8 @@ struct Pass {
   Filter filter = Filter::kBilinear;
   bool flipped = false, flipped_before = false;  // top and bottom, as `mirrored` is left and right
   // Adjustments stand behind it: no later step but a mirror or a flip may change it, since pixels outside of its
-  // window and the order of resampling and adjusting would then matter. A warp is the last one behind its pass.
+  // window and the order of resampling and adjusting would then matter. A warp is the last one behind its pass, and so
+  // is a JPEG, whose blocks begin at the upper left corner: a mirror behind it is not one before it.
   bool adjusted = false;
 };
 
@@ -60,6 +61,7 @@ struct Geometry {
   std::optional<Size> too_large;        // of a step that was left out, since its result has more than kPixelsMax pixels
   DecidingBoxes boxes;                  // of the sample; none: no step asks for them
   std::optional<Size> too_small;        // of what the last pass shows, where it has no pieces of the wanted size
+  std::optional<Size> beyond_jpeg;      // of a picture that was to be a JPEG, with a side above kJpegSideMax
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
   // Of `grid`: its rows and columns, and height and width of the picture that it cuts.
   std::array<int32_t, 4> grid = {};
@@ -90,7 +92,7 @@ int round_even(double value);
 bool is_allowed(const Size& size, Geometry& geometry);
 // A pass that shows its source, a picture of this size.
 Pass untouched(const Size& size);
-// Adds the adjustment behind what the last pass shows. A warp starts a pass of its result.
+// Adds the adjustment behind what the last pass shows. A warp or a JPEG starts a pass of its result.
 void adjust(const Adjustment& adjustment, Geometry& geometry);
 // Adds a kMix, which starts a pass of its result; returns its place among the adjustments. The caller adds the
 // adjustments that it holds, and says how many they are.

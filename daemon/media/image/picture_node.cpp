@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "daemon/media/image/jpeg_round_trip.h"
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/resample.h"
 #include "daemon/media/image/resample_any.h"
@@ -40,6 +41,11 @@ Status check(const Geometry& geometry) {
     return Error{Trouble::kContent, "the picture has " + std::to_string(geometry.too_small->width) + " x " +
                                         std::to_string(geometry.too_small->height) +
                                         " pixels where larger pieces are cut out of it: resize it to more before"};
+  if (geometry.beyond_jpeg)
+    return Error{Trouble::kContent,
+                 "the picture has " + std::to_string(geometry.beyond_jpeg->width) + " x " +
+                     std::to_string(geometry.beyond_jpeg->height) + " pixels where `jpeg` stands: a JPEG has at most " +
+                     std::to_string(kJpegSideMax) + " on a side, so put a resize or a crop before it"};
   if (geometry.has_its_part) return Done{};
   const RowPart& part = geometry.part;
   return Error{Trouble::kContent, "the picture has another size than the " + std::to_string(part.width) + " x " +

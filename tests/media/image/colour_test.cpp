@@ -179,6 +179,55 @@ TEST_CASE("grey of one channel may be resized", "[colour]") {
     if (std::abs(one.tensor[i] - three.tensor[3 * i]) > 1) FAIL("at " << i);
 }
 
+TEST_CASE("qualities of a JPEG are equally likely", "[colour]") {
+  std::map<double, double> counts;
+  const auto all = drawn("{ op = \"jpeg\", quality = [31, 50] }");
+  for (const double quality : amounts(all, Kind::kJpeg)) ++counts[quality];
+  REQUIRE(counts.size() == 20);
+  CHECK(counts.begin()->first == 31);
+  CHECK(counts.rbegin()->first == 50);
+  CHECK(chi_squared(counts, kDraws, 20) < 52);  // 19 degrees: beyond 52 in one of 10,000
+  for (const double quality : amounts(drawn("{ op = \"jpeg\", quality = 70 }"), Kind::kJpeg)) {
+    if (quality != 70) FAIL(quality);
+  }
+  const auto hits = static_cast<double>(amounts(drawn("{ op = \"jpeg\", quality = 70, p = 0.3 }"), Kind::kJpeg).size());
+  CHECK(std::abs(hits - 0.3 * kDraws) < 4 * std::sqrt(0.21 * kDraws));
+}
+
+// libjpeg's blocks begin at the upper left corner of what it is given.
+TEST_CASE("a flip stands on its own side of a JPEG", "[colour]") {
+  const PixelRows rows = noise({20, 12}, 5);
+  const std::string flip = "{ op = \"horizontal-flip\", p = 1 }", jpeg = "{ op = \"jpeg\", quality = 20 }";
+  const std::string crop = "{ op = \"center-crop\", size = [12, 20] }, ";
+  const auto before = render(program_of(crop + flip + ", " + jpeg), rows);
+  const auto behind = render(program_of(crop + jpeg + ", " + flip), rows);
+  CHECK(before.tensor != behind.tensor);
+  const auto both = render(program_of(crop + flip + ", " + jpeg + ", " + flip), rows);
+  int wrong = 0;
+  for (size_t y = 0; y < 12; ++y)
+    for (size_t x = 0; x < 20 * 3; ++x)
+      wrong += both.tensor[y * 60 + x] != before.tensor[y * 60 + (19 - x / 3) * 3 + x % 3];
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a side of a JPEG has a limit", "[colour]") {
+  const auto program = program_of("{ op = \"jpeg\", quality = 75 }, { op = \"center-crop\", size = 3 }");
+  Geometry geometry;
+  for (const Size& size : {Size{65'500, 3}, Size{3, 65'500}}) {
+    program.resolve(size, {}, geometry);
+    CHECK_FALSE(geometry.beyond_jpeg);
+  }
+  for (const Size& size : {Size{65'501, 3}, Size{3, 65'501}}) {
+    program.resolve(size, {}, geometry);
+    REQUIRE(geometry.beyond_jpeg);
+    CHECK(*geometry.beyond_jpeg == size);
+    CHECK(geometry.adjustments.empty());
+  }
+  const auto cut = program_of("{ op = \"center-crop\", size = 3 }, { op = \"jpeg\", quality = 75 }");
+  cut.resolve({65'501, 3}, {}, geometry);
+  CHECK_FALSE(geometry.beyond_jpeg);
+}
+
 TEST_CASE("colours are adjusted without an allocation in steady state", "[colour]") {
   const auto program = program_of(
       "{ op = \"random-resized-crop\", size = 64 }, { op = \"color-jitter\", brightness = 0.4, contrast = 0.4, "
@@ -186,7 +235,8 @@ TEST_CASE("colours are adjusted without an allocation in steady state", "[colour
       "= 0.4, hue = 0.1 }, { op = \"grayscale\", p = 0.3 }, { op = \"gaussian-blur\", kernel_size = 9 }, { op = "
       "\"sharpness\", factor = 2 }, { op = \"equalize\" }, { op = \"autocontrast\" }, { op = \"gaussian-noise\" }, { "
       "op = "
-      "\"gamma\", gamma = [0.5, 2] }, { op = \"channel-permutation\" }, { op = \"resize\", size = [50, 48] }");
+      "\"gamma\", gamma = [0.5, 2] }, { op = \"channel-permutation\" }, { op = \"jpeg\", quality = [50, 90] }, { op = "
+      "\"resize\", size = [50, 48] }");
   const PixelRows rows = noise({200, 150}, 5);
   Geometry geometry;
   image::Scratch scratch;

@@ -9,6 +9,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/media/image/image_decoder.h"
+#include "daemon/media/image/jpeg/rows.h"
 
 namespace spdld::image {
 namespace {
@@ -69,8 +70,6 @@ const char* unsupported_kind(const jpeg_error_mgr& error) {
   }
 }
 
-size_t rounded_row(size_t bytes) { return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment; }
-
 }  // namespace
 
 // The methods that libjpeg calls. They may leave by longjmp: nothing here has a destructor.
@@ -104,19 +103,11 @@ struct CodecCallbacks {
     if (piece == nullptr) self.give_up_at_limit(kTooMuchMemory);
     return piece;
   }
-  template <typename Row>
-  static Row* rows(j_common_ptr common, int pool, size_t row_bytes, JDIMENSION count) {
-    using Element = std::remove_pointer_t<Row>;
-    auto* table = static_cast<Row*>(take(common, pool, size_t{count} * sizeof(Row)));
-    auto* first = static_cast<uint8_t*>(take(common, pool, row_bytes * count));
-    for (JDIMENSION i = 0; i < count; ++i) table[i] = reinterpret_cast<Element*>(first + row_bytes * i);
-    return table;
-  }
   static JSAMPARRAY sample_rows(j_common_ptr common, int pool, JDIMENSION samples, JDIMENSION count) {
-    return rows<JSAMPROW>(common, pool, rounded_row(samples), count);
+    return take_sample_rows(take, common, pool, samples, count);
   }
   static JBLOCKARRAY block_rows(j_common_ptr common, int pool, JDIMENSION blocks, JDIMENSION count) {
-    return rows<JBLOCKROW>(common, pool, size_t{blocks} * sizeof(JBLOCK), count);
+    return take_block_rows(take, common, pool, blocks, count);
   }
 
   // Only colour quantisation asks for these, which nobody here switches on.
