@@ -7,6 +7,7 @@ PicturePixels picture_pixels(const OperationSpec& spec) {
   if (spec.parameters.contains("colours")) pixels.colours = spec.text("colours");
   if (spec.parameters.contains("bits")) pixels.bits = static_cast<int>(spec.integer("bits"));
   pixels.srgb = spec.parameters.contains("profile") && spec.text("profile") == "srgb";
+  if (spec.parameters.contains("frame")) pixels.frame = static_cast<int>(spec.integer("frame"));
   return pixels;
 }
 

@@ -1,5 +1,5 @@
-// The pixels that operations on pictures are asked for: `colours`, `bits` and `profile` of decode-image, and `filter`
-// of operations that resample. Pure functions; any thread.
+// The pixels that operations on pictures are asked for: `colours`, `bits`, `profile` and `frame` of decode-image, and
+// `filter` of operations that resample. Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -13,11 +13,14 @@ struct PicturePixels {
   std::string colours = "rgb";  // "rgb", "grey" or "rgba"
   int bits = 8;                 // of a sample, 8 or 16
   bool srgb = false;            // by the picture's colour profile
+  int frame = 0;                // of an animation, or the page of a TIFF, counted from 0
 
   int channels() const { return colours == "rgb" ? 3 : colours == "rgba" ? 4 : 1; }
   // Whether the cache can keep such pictures as a JPEG's planes.
-  bool has_planes() const { return bits == 8 && channels() != 4 && !srgb; }
+  bool has_planes() const { return bits == 8 && channels() != 4 && !srgb && frame == 0; }
 };
+
+inline constexpr int kFrameMax = 9999;  // the last frame of a picture that can be asked for
 
 // Parameters that have their default need not be there.
 PicturePixels picture_pixels(const OperationSpec& spec);

@@ -21,6 +21,7 @@ void check_decoding(OperationSpec& spec, const Complain& complain) {
   if (pixels.bits == 8) spec.parameters.erase("bits");
   if (pixels.colours == "rgb") spec.parameters.erase("colours");
   if (!pixels.srgb) spec.parameters.erase("profile");
+  if (pixels.frame == 0) spec.parameters.erase("frame");
 }
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so. Planes have no
@@ -31,6 +32,11 @@ std::optional<Hindrance> hindrance(const OperationSpec& spec) {
         "profile",
         "can't be \"srgb\" beside cache = \"decoded\", which keeps colours as they are stored: write cache = "
         "\"encoded\", \"off\" or \"auto\""};
+  }
+  if (picture_pixels(spec).frame > 0) {
+    return Hindrance{"frame",
+                     "can't stand beside cache = \"decoded\", which keeps JPEGs, and these have one frame: write cache = "
+                     "\"encoded\", \"off\" or \"auto\""};
   }
   if (!picture_pixels(spec).has_planes()) {
     const bool deep = picture_pixels(spec).bits == 16;
@@ -56,6 +62,14 @@ OperationType decode_image() {
       .fallback = Value(int64_t{8}),
       .min = 8,
       .max = 16};
+  const Parameter frame{
+      .name = "frame",
+      .type = ParameterType::kInteger,
+      .help = "of an animation (GIF, WebP, AVIF), drawn on the frames before it, or the page of a TIFF, counted from 0; "
+              "a picture with fewer frames is bad",
+      .fallback = Value(int64_t{0}),
+      .min = 0,
+      .max = kFrameMax};
   return {
       .name = "decode-image",
       .takes = Kind::kBytes,
@@ -74,6 +88,7 @@ OperationType decode_image() {
                "of colours: \"ignore\" gives them as they are stored; \"srgb\" converts them to sRGB by the picture's "
                "ICC profile, where it has one (perceptual intent, by lcms2), and refuses a damaged profile",
                {"ignore", "srgb"}, "ignore"),
+           frame,
            flag("exif", "turn the picture upright as its EXIF orientation says", true),
            flag("fast",
                 "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased and "

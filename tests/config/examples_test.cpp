@@ -79,6 +79,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "detection-crops.toml",
                                        "detection.toml",
                                        "filters.toml",
+                                       "frames.toml",
                                        "image-pairs.toml",
                                        "imagenet-train.toml",
                                        "imagenet-val.toml",

@@ -33,6 +33,11 @@ TEST_CASE("colours and bits change a spec only where they are not as before", "[
   CHECK(picture_pixels(srgb.value->outputs[0].ops[0]).srgb);
   CHECK_FALSE(picture_pixels(plain.value->outputs[0].ops[0]).srgb);
   CHECK(canonical_json(*srgb.value) != canonical_json(*plain.value));
+  CHECK(canonical_json(*load(", frame = 0").value) == canonical_json(*plain.value));
+  const auto later = load(", frame = 3");
+  REQUIRE(later);
+  CHECK(picture_pixels(later.value->outputs[0].ops[0]).frame == 3);
+  CHECK(canonical_json(*later.value) != canonical_json(*plain.value));
   const auto grey = load(", colours = \"grey\", bits = 16", kUint16);
   INFO(grey.sentences());
   REQUIRE(grey);
@@ -62,6 +67,10 @@ TEST_CASE("wrong colours and bits are complained about with what to write", "[co
                     {{11, "output[0].ops[0].colours", "can't be \"rgba\" beside cache = \"decoded\""}});
   expect_complaints(load(", profile = \"srgb\"", "", "cache = \"decoded\""),
                     {{11, "output[0].ops[0].profile", "can't be \"srgb\" beside cache = \"decoded\""}});
+  expect_complaints(load(", frame = 3", "", "cache = \"decoded\""),
+                    {{11, "output[0].ops[0].frame", "can't stand beside cache = \"decoded\""}});
+  CHECK(load(", frame = 0", "", "cache = \"decoded\""));
+  expect_complaints(load(", frame = -1"), {{11, "output[0].ops[0].frame", "an integer from 0 to 9999"}});
   expect_complaints(load(", profile = \"p3\""), {{11, "output[0].ops[0].profile", "\"ignore\""}});
   CHECK(load(", colours = \"grey\", profile = \"ignore\"", "", "cache = \"decoded\""));
 }

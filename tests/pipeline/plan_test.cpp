@@ -117,7 +117,7 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK_FALSE(is_picture({of("a", "rgb", 16)}));
   CHECK_FALSE(is_picture({of("a", "rgba", 8), picture("b", true)}));
   CHECK(why_unprepared({of("a", "rgba", 8)}) ==
-        "pictures of 16 bits, with alpha, or in sRGB by their profiles have no planes to keep");
+        "pictures of 16 bits, with alpha, in sRGB by their profiles, or of later frames have no planes to keep");
   config::OutputSpec srgb = picture("a", true);
   srgb.ops[0].parameters["profile"] = std::string("srgb");
   CHECK_FALSE(is_picture({srgb}));

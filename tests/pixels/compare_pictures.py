@@ -9,6 +9,7 @@ over all pictures, neither crash the decoder nor have different verdicts for dif
 """
 import importlib
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -70,22 +71,63 @@ def check_pixels(program, folder, paths, maker):
     return failed
 
 
+def check_frames(program, folder, trial, maker):
+    """Every frame that Pillow shows of animations or pages, and the sentence for one frame more. All promises hold for a later frame, too."""
+    failed, count = 0, 0
+    animations = folder / "animations"
+    animations.mkdir()
+    maker.animate(animations)
+    paths = sorted(animations.iterdir())
+    for path in paths:
+        if path.stem == "large":  # for the limits
+            continue
+        with Image.open(path) as picture:
+            frames = picture.n_frames
+        for frame in range(frames + 1):
+            for mode in ("RGB", "RGBA"):
+                with Image.open(path) as picture:
+                    picture.seek(min(frame, frames - 1))
+                    wanted = np.asarray(picture.convert(mode), np.int64)
+                crop = f'{{ op = "center-crop", size = [{wanted.shape[0]}, {wanted.shape[1]}] }}'
+                with Daemon(program, folder, f'colours = "{mode.lower()}", frame = {frame}', crop) as daemon:
+                    try:
+                        ours = daemon.of(path)
+                        why = "" if ours.shape == wanted.shape and np.abs(ours - wanted).max() <= maker.TOLERANCE else \
+                            f"{np.count_nonzero(ours != wanted) if ours.shape == wanted.shape else ours.shape} samples differ"
+                    except RuntimeError as error:
+                        why = str(error)
+                if frame == frames:
+                    why = "" if re.search(rf" of {frames} (frame|page)s?, counted from 0, where (frame|page) {frame} is wanted", why) else why
+                count += 1
+                if why:
+                    failed += 1
+                    print(f"FAILED frame {frame} of {path.name} as {mode}: {why}")
+    with Daemon(program, folder, 'colours = "rgb", frame = 2', '{ op = "center-crop", size = [1, 1] }') as daemon:
+        failed += sum(check_refusal(daemon, folder, *refused) for refused in getattr(maker, "refused_frames", list)())
+    copies = str(COPIES // len(paths) + 1)
+    failed += subprocess.run([trial, copies, "--frame=2", *paths], check=False).returncode != 0
+    print(f"{count} frames of {len(paths)} pictures")
+    return failed
+
+
+def check_refusal(daemon, folder, name, content, sentence):
+    """Whether it is not refused with this sentence."""
+    path = folder / f"refused-{name}"
+    path.write_bytes(content)
+    try:
+        daemon.of(path)
+        why = "it is decoded"
+    except RuntimeError as error:
+        why = str(error)
+    if sentence not in why:
+        print(f"FAILED {name}: no \"{sentence}\" in: {why}")
+    return sentence not in why
+
+
 def check_refusals(program, folder, maker):
     """Each of these is refused with its sentence."""
-    failed = 0
     with Daemon(program, folder, 'colours = "rgb"', '{ op = "center-crop", size = [1, 1] }') as daemon:
-        for name, content, sentence in maker.refused():
-            path = folder / f"refused-{name}"
-            path.write_bytes(content)
-            try:
-                daemon.of(path)
-                why = "it is decoded"
-            except RuntimeError as error:
-                why = str(error)
-            if sentence not in why:
-                failed += 1
-                print(f"FAILED {name}: no \"{sentence}\" in: {why}")
-    return failed
+        return sum(check_refusal(daemon, folder, *refused) for refused in maker.refused())
 
 
 def maker_of(name):
@@ -107,6 +149,8 @@ def main():
         maker.make(folder, small=False)
         paths = sorted(folder.iterdir())
         failed = check_pixels(sys.argv[1], work, paths, maker) + check_refusals(sys.argv[1], work, maker)
+        if hasattr(maker, "animate"):
+            failed += check_frames(sys.argv[1], work, sys.argv[2], maker)
         copies = str(COPIES // len(paths) + 1)
         failed += subprocess.run([sys.argv[2], copies, *paths], check=False).returncode != 0
     print(f"{len(paths)} pictures of the format {sys.argv[3]}: {failed} faults")

@@ -6,7 +6,7 @@ import tempfile
 
 from PIL import Image
 
-from picture_makers import HEIGHT, WIDTH, exif_of, noise, picture, saved
+from picture_makers import HEIGHT, WIDTH, exif_of, moved, noise, picture, saved
 
 
 class Avif:
@@ -30,6 +30,13 @@ class Avif:
         write("animated", frames[0], save_all=True, append_images=frames[1:])
         if not small:
             write("large", picture("RGB", 1700, 2300), quality=90)
+
+    @staticmethod
+    def animate(folder):
+        for mode in ("RGB", "RGBA"):
+            frames = [moved(mode, number) for number in range(5)]
+            content = saved(frames[0], "AVIF", speed=10, max_threads=1, quality=80, save_all=True, append_images=frames[1:])
+            (folder / f"moved-{mode}.avif").write_bytes(content)
 
     @classmethod
     def refused(cls):

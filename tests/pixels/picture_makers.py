@@ -21,6 +21,16 @@ def picture(mode, height=HEIGHT, width=WIDTH, seed=5):
     return Image.fromarray(noise(4, height, width, seed=seed), "RGBA").convert(mode)
 
 
+def moved(mode, number):
+    """A frame of an animation: a square that moves over a picture, or over nothing where there is alpha."""
+    values = noise(4, seed=7)
+    if mode == "RGBA":
+        values[..., 3] = 0
+    place = slice(5 + 6 * number, 17 + 6 * number)
+    values[5:25, place] = (number * 40, 200, 90, 128 + 20 * number if mode == "RGBA" else 255)
+    return Image.fromarray(values, "RGBA").convert(mode)
+
+
 def exif_of(orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -58,6 +68,18 @@ class Webp:
         (folder / "part.webp").write_bytes(cls.part(folder / "lossy-RGBA-60.webp"))
         if not small:
             write("large", picture("RGB", 1700, 2300), quality=98, method=0)
+
+    @staticmethod
+    def animate(folder):
+        """Frames that blend with the ones before, parts of the canvas, and frames without alpha."""
+        for lossless in (False, True):
+            for mode in ("RGB", "RGBA"):
+                frames = [moved(mode, number) for number in range(5)]
+                for name, options in (("all", {}), ("keys", {"kmin": 1, "kmax": 2}), ("small", {"minimize_size": True})):
+                    content = saved(frames[0], "WEBP", lossless=lossless, save_all=True, append_images=frames[1:], duration=50, **options)
+                    (folder / f"{'lossless' if lossless else 'lossy'}-{mode}-{name}.webp").write_bytes(content)
+        large = [picture("RGB", 1700, 2300, seed=seed) for seed in range(3)]
+        (folder / "large.webp").write_bytes(saved(large[0], "WEBP", quality=98, method=0, save_all=True, append_images=large[1:]))
 
     @staticmethod
     def chunk(kind, content):
@@ -126,6 +148,13 @@ class Tiff:
             (folder / f"{name}.tif").write_bytes(content)
         if not small:
             (folder / "large.tif").write_bytes(saved(picture("RGB", 1700, 2300), "TIFF", compression="tiff_lzw"))
+
+    @staticmethod
+    def animate(folder):
+        """Pages of other sizes and kinds."""
+        pages = [picture(mode, HEIGHT - 3 * number, WIDTH + 5 * number, seed=number)
+                 for number, mode in enumerate(("RGB", "L", "RGBA", "RGB"))]
+        (folder / "pages.tif").write_bytes(saved(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
 
     @staticmethod
     def alike(path):
@@ -358,6 +387,67 @@ class Gif:
                 (folder / f"{name}-{transparency}.gif").write_bytes(cls.placed(content, *place))
         if not small:
             write("large", picture("RGB", 1700, 2300).quantize(256))
+
+    @classmethod
+    def animate(cls, folder):
+        """Frames of all disposals, on parts of the canvas, with palettes of their own, interlaced, with and without transparency."""
+        rng = np.random.default_rng(3)
+        for number in range(24):
+            frames = []
+            for at in range(6):
+                width, height = (int(side) for side in (rng.integers(1, WIDTH + 1), rng.integers(1, HEIGHT + 1)))
+                place = (int(rng.integers(0, WIDTH - width + 1)), int(rng.integers(0, HEIGHT - height + 1)))
+                if at == 0 and number % 3:
+                    width, height, place = WIDTH, HEIGHT, (0, 0)
+                frames.append({"image": noise(1, height, width, seed=int(rng.integers(1000)))[:, :, 0] % 16, "place": place,
+                               "disposal": int(rng.integers(0, 4)), "transparent": int(rng.integers(0, 16)) if rng.integers(0, 2) else None,
+                               "palette": noise(3, 1, 16, seed=int(rng.integers(1000)))[0] if rng.integers(0, 2) else None,
+                               "interlaced": bool(rng.integers(0, 2)), "control": bool(rng.integers(0, 5))})
+            (folder / f"frames-{number}.gif").write_bytes(cls.animated(frames, noise(3, 1, 16)[0], int(rng.integers(0, 16))))
+        frames = [moved("RGB", at).quantize(64) for at in range(4)]
+        for disposal in range(4):
+            (folder / f"pillow-{disposal}.gif").write_bytes(
+                saved(frames[0], "GIF", save_all=True, append_images=frames[1:], disposal=disposal, optimize=False))
+        large = [picture("L", 1700, 2300, seed=seed) for seed in range(3)]
+        (folder / "large.gif").write_bytes(saved(large[0], "GIF", save_all=True, append_images=large[1:]))
+
+    @classmethod
+    def refused_frames(cls):
+        """Where the third frame is wanted."""
+        def frames(*places):
+            return cls.animated([{"image": noise(1, 20, 20)[:, :, 0] % 16, "place": place, "palette": None, "interlaced": False,
+                                  "control": False} for place in places], noise(3, 1, 16)[0], 0)
+        yield "beyond", frames((0, 0), (0, 0), (WIDTH - 19, 0)), "its frame 2 reaches beyond the picture"
+        sound = frames((0, 0), (0, 0), (0, 0))
+        yield "short", sound[:-30], "giflib can't decode its row"
+        yield "two", frames((0, 0), (0, 0)), "a GIF of 2 frames, counted from 0, where frame 2 is wanted"
+        yield "two-open", frames((0, 0), (0, 0))[:-1], "a GIF of 2 frames, counted from 0, where frame 2 is wanted"
+
+    @classmethod
+    def animated(cls, frames, palette, background):
+        """A GIF of 16 colours; the coded data are taken from Pillow's own files."""
+        parts = [b"GIF89a" + struct.pack("<HHBBB", WIDTH, HEIGHT, 0x80 | 3, background, 0) + palette.astype(np.uint8).tobytes()]
+        for frame in frames:
+            if frame["control"]:
+                number = frame["transparent"]
+                flags = frame["disposal"] << 2 | (number is not None)
+                parts.append(b"\x21\xf9\x04" + struct.pack("<BHBB", flags, 5, number or 0, 0))
+            parts.append(cls.frame(**frame))
+        return b"".join(parts) + b"\x3b"
+
+    @staticmethod
+    def frame(image, place, palette, interlaced, **_):
+        height, width = image.shape
+        if interlaced:
+            image = image[[y for first, step in ((0, 8), (4, 8), (2, 4), (1, 2)) for y in range(first, height, step)]]
+        indexed = Image.fromarray(image, "P")
+        indexed.putpalette(list(range(48)))
+        coded = saved(indexed, "GIF", interlace=0, optimize=False)
+        start = coded.index(b"\x2c" + struct.pack("<HHHH", 0, 0, width, height))
+        flags = coded[start + 9]
+        data = start + 10 + (3 << ((flags & 7) + 1) if flags & 0x80 else 0)
+        own = b"" if palette is None else palette.astype(np.uint8).tobytes()
+        return b"\x2c" + struct.pack("<HHHHB", *place, width, height, (0x83 if own else 0) | interlaced << 6) + own + coded[data:-1]
 
     @staticmethod
     def placed(gif, width, height, left, top):

@@ -4,6 +4,7 @@
 
 #include "daemon/media/image/sniff.h"
 #include "daemon/media/image/srgb_transforms.h"
+#include "daemon/media/image/stored_codec.h"
 
 namespace spdld::image {
 namespace {
@@ -12,19 +13,29 @@ struct Format {
   bool (*begins)(std::span<const uint8_t> bytes);
   std::unique_ptr<ImageDecoder> (*make)(const media::DecodeLimits& limits);
   std::string (*code)();
+  // Of a format of which this spdld decodes one picture: the words for it; nullptr: it has frames.
+  const char* one = nullptr;
+  bool may_have_others = false;  // the format may hold more
 };
 
 constexpr std::array kFormats = {
-    Format{begins_like_jpeg, make_jpeg_decoder, jpeg_code},
-    Format{begins_like_png, make_png_decoder, png_code},
+    Format{begins_like_jpeg, make_jpeg_decoder, jpeg_code, "a JPEG"},
+    Format{begins_like_png, make_png_decoder, png_code, "a PNG", true},
     Format{begins_like_webp, make_webp_decoder, webp_code},
     Format{begins_like_tiff, make_tiff_decoder, tiff_code},
-    Format{begins_like_bmp, make_bmp_decoder, bmp_code},
+    Format{begins_like_bmp, make_bmp_decoder, bmp_code, "a BMP"},
     Format{begins_like_gif, make_gif_decoder, gif_code},
     Format{begins_like_avif, make_avif_decoder, avif_code},
-    Format{begins_like_jxl, make_jxl_decoder, jxl_code},
-    Format{begins_like_jpeg2000, make_jpeg2000_decoder, jpeg2000_code},
+    Format{begins_like_jxl, make_jxl_decoder, jxl_code, "a JPEG XL", true},
+    Format{begins_like_jpeg2000, make_jpeg2000_decoder, jpeg2000_code, "a JPEG 2000"},
 };
+
+// Of a picture whose decoder has no frames.
+Error no_frames(const Format& format, int wanted) {
+  if (!format.may_have_others) return no_such_frame(format.one, 1, wanted);
+  return {Trouble::kUnsupported,
+          "frame " + std::to_string(wanted) + " is wanted, and this spdld decodes one picture of " + format.one};
+}
 
 // Hands each picture to the decoder of its format.
 class AnyDecoder final : public ImageDecoder {
@@ -34,9 +45,12 @@ class AnyDecoder final : public ImageDecoder {
   }
 
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override {
-    opened_ = decoder_of(bytes);
+    const std::optional<size_t> at = format_of(bytes);
     is_converted_ = false;
-    if (opened_ == nullptr) return refusal_of(bytes);
+    opened_ = nullptr;
+    if (!at) return refusal_of(bytes);
+    if (pixels.frame > 0 && kFormats[*at].one != nullptr) return no_frames(kFormats[*at], pixels.frame);
+    opened_ = decoders_[*at].get();
     return pixels.srgb ? open_srgb(bytes, exif, strict, pixels) : opened_->open(bytes, exif, strict, pixels);
   }
   Result<ColourProfile> profile() override { return opened_ == nullptr ? ColourProfile() : opened_->profile(); }
@@ -56,11 +70,11 @@ class AnyDecoder final : public ImageDecoder {
 
  private:
   static Status nothing_is_open() { return Error{Trouble::kInternal, "a picture was to be decoded and none is open"}; }
-  ImageDecoder* decoder_of(std::span<const uint8_t> bytes) const {
+  static std::optional<size_t> format_of(std::span<const uint8_t> bytes) {
     for (size_t i = 0; i < kFormats.size(); ++i) {
-      if (kFormats[i].begins(bytes)) return decoders_[i].get();
+      if (kFormats[i].begins(bytes)) return i;
     }
-    return nullptr;
+    return std::nullopt;
   }
 
   Result<Size> open_srgb(std::span<const uint8_t> bytes, bool exif, bool strict, Pixels pixels);

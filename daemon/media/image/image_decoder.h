@@ -97,13 +97,15 @@ std::string png_code();
 
 // The decoders of formats whose library a build may lack; open() is kUnsupported then, with a sentence that names the
 // library, and the code is an empty text. They decode a picture whole whatever box is needed, so that the box never
-// decides the verdict; damage is kContent. A picture has no planes, and no values for masks.
+// decides the verdict; damage is kContent. A picture has no planes, and no values for masks. GIF, WebP, AVIF and TIFF
+// have frames (Pixels::frame): the canvas as Pillow shows it after seek(frame), which takes the time of all frames that
+// it builds on. kContent: a picture has fewer frames. Damaged pixels behind the wanted frame do not count.
 //
-// WebP by libwebp, lossy and lossless, with Pillow's pixels. Of an animation it decodes the first frame, on a
+// WebP by libwebp, lossy and lossless, with Pillow's pixels. The first frame of an animation lies on a
 // canvas that is transparent and black. The orientation comes from the EXIF chunk.
 std::unique_ptr<ImageDecoder> make_webp_decoder(const media::DecodeLimits& limits = {});
 std::string webp_code();
-// TIFF by libtiff: the first page, of 1 to 16 bits, as grey, palette or RGB with or without alpha, in strips, tiles or
+// TIFF by libtiff: a page, of 1 to 16 bits, as grey, palette or RGB with or without alpha, in strips, tiles or
 // planes. Colours that are multiplied by alpha are divided by it, as in Pillow. White that is stored as 0 is inverted.
 // The orientation comes from the page's tag. kUnsupported: floating-point and signed samples, CMYK, other compressions
 // than LZW, PackBits, Deflate, JPEG and Zstandard.
@@ -113,8 +115,8 @@ std::string tiff_code();
 // no orientation. Alpha comes from a mask of its own.
 std::unique_ptr<ImageDecoder> make_bmp_decoder(const media::DecodeLimits& limits = {});
 std::string bmp_code();
-// GIF by giflib: the first picture, on the canvas that Pillow gives it, with the transparent colour around it, or the
-// first one. A GIF has no orientation. Its transparent colour has alpha 0.
+// GIF by giflib: a frame on the canvas that Pillow gives it, with the transparent colour or the first one around the
+// first frame. A GIF has no orientation. Its transparent colour has alpha 0.
 std::unique_ptr<ImageDecoder> make_gif_decoder(const media::DecodeLimits& limits = {});
 std::string gif_code();
 // AVIF by libavif: 8 to 12 bits, with or without alpha; the picture, or the first of an animation. It is turned by its

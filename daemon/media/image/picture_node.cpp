@@ -25,7 +25,7 @@ std::vector<std::string> PictureNode::code() const {
 
 std::string_view PictureNode::why_unprepared() const {
   if (!has_planes(way_.pixels))
-    return "pictures of 16 bits, with alpha, or in sRGB by their profiles have no planes to keep";
+    return "pictures of 16 bits, with alpha, in sRGB by their profiles, or of later frames have no planes to keep";
   return way_.fast ? "decode-image with fast = true leaves no planes to keep" : std::string_view();
 }
 

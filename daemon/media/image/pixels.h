@@ -21,6 +21,7 @@ struct Pixels {
   int bits = 8;  // 8 or 16; kStored: the most that a stored value may have
   // Whether colours become sRGB where a picture has a colour profile. make_image_decoder()'s does it for all formats.
   bool srgb = false;
+  int frame = 0;  // of an animation, or the page of a TIFF, counted from 0
 
   constexpr PixelFormat format() const {
     const int channels = colours == Colours::kRgb ? 3 : colours == Colours::kRgba ? 4 : 1;
@@ -39,7 +40,8 @@ struct ColourProfile {
 
 // Whether the planes of any JPEG can give such pixels (planes.h).
 constexpr bool has_planes(const Pixels& pixels) {
-  return pixels.bits == 8 && !pixels.srgb && (pixels.colours == Colours::kRgb || pixels.colours == Colours::kGrey);
+  return pixels.bits == 8 && !pixels.srgb && pixels.frame == 0 &&
+         (pixels.colours == Colours::kRgb || pixels.colours == Colours::kGrey);
 }
 
 // Turns `width` pixels of format `from` at `in` into pixels of to.format() at `out`; both are aligned to their samples

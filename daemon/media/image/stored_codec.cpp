@@ -121,6 +121,11 @@ Error costs_too_much(const std::string& name, const char* why) {
 
 Error cut_off(const std::string& name) { return {Trouble::kContent, name + " that was cut off: its end is missing"}; }
 
+Error no_such_frame(const std::string& name, uint64_t count, int wanted, const std::string& noun) {
+  return {Trouble::kContent, name + " of " + std::to_string(count) + " " + noun + (count == 1 ? "" : "s") +
+                                 ", counted from 0, where " + noun + " " + std::to_string(wanted) + " is wanted"};
+}
+
 Error damaged_profile(const std::string& name) {
   return {Trouble::kContent,
           name + " with a damaged colour profile: repair the picture, or write profile = \"ignore\""};

@@ -32,7 +32,7 @@ class StoredCodec {
   virtual const char* name() const = 0;
   // Reads the header; `bytes` stay valid until the next open(). Neither memory nor time may depend on the size that the
   // header claims: the caller checks it after this call. Errors: kContent, or kUnsupported for a kind of picture that
-  // is not decoded.
+  // is not decoded. `wanted.frame` is more than 0 for formats that have several (image_decoder.cpp).
   virtual Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) = 0;
   // ImageDecoder::profile().
   virtual Result<ColourProfile> profile() { return ColourProfile(); }
@@ -55,6 +55,8 @@ std::unique_ptr<ImageDecoder> make_missing_decoder(std::string sentence);
 Error damaged(const std::string& name, const std::string& how);
 Error costs_too_much(const std::string& name, const char* why);
 Error cut_off(const std::string& name);
+// kContent: "a GIF of 3 frames, counted from 0, where frame 7 is wanted". `noun` is "frame" or "page".
+Error no_such_frame(const std::string& name, uint64_t count, int wanted, const std::string& noun = "frame");
 // "... with a damaged colour profile".
 Error damaged_profile(const std::string& name);
 // A copy of a profile of `size` bytes at `bytes`; nullptr: there is none.

@@ -4,6 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/jpeg_maker.h"
+#include "tests/support/png_maker.h"
+
 namespace spdld::stored_codec_test {
 namespace {
 
@@ -32,6 +35,28 @@ class FakeCodec final : public image::StoredCodec {
 
 std::unique_ptr<image::ImageDecoder> decoder_of(const StoredOutline& outline, const media::DecodeLimits& limits = {}) {
   return image::make_stored_decoder(std::make_unique<FakeCodec>(outline), limits);
+}
+
+TEST_CASE("a later frame of a format without frames is refused", "[decode]") {
+  const auto decoder = image::make_image_decoder();
+  const auto refused = [&](const std::vector<uint8_t>& picture, Trouble trouble, const std::string& sentence) {
+    CHECK(decoder->open(picture, true, false, {.frame = 0}));
+    const auto size = decoder->open(picture, true, false, {.frame = 2});
+    REQUIRE_FALSE(size);
+    CHECK(size.error().trouble == trouble);
+    CHECK(size.error().message == sentence);
+    PixelRows rows;
+    CHECK_FALSE(decoder->decode({0, 0, 1, 1}, rows));
+    CHECK_FALSE(decoder->planes());
+  };
+  refused(test::make_jpeg(9, 7), Trouble::kContent, "a JPEG of 1 frame, counted from 0, where frame 2 is wanted");
+  refused(test::make_png(9, 7).bytes, Trouble::kUnsupported,
+          "frame 2 is wanted, and this spdld decodes one picture of a PNG");
+}
+
+TEST_CASE("planes are of the first frame", "[decode]") {
+  CHECK(image::has_planes({Colours::kRgb, 8}));
+  CHECK_FALSE(image::has_planes({.frame = 1}));
 }
 
 TEST_CASE("stored rows are turned, and converted to the wanted pixels", "[decode]") {

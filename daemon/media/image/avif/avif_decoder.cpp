@@ -68,6 +68,7 @@ class AvifCodec final : public StoredCodec {
 
  private:
   std::span<const uint8_t> bytes_;
+  int frame_ = 0;
 };
 
 Result<StoredOutline> AvifCodec::open(std::span<const uint8_t> bytes, const Pixels& wanted) {
@@ -75,6 +76,9 @@ Result<StoredOutline> AvifCodec::open(std::span<const uint8_t> bytes, const Pixe
   bytes_ = bytes;
   const auto decoder = parse(bytes);
   if (!decoder) return decoder.error();
+  frame_ = wanted.frame;
+  if (frame_ >= (*decoder)->imageCount)
+    return no_such_frame(kAvifName, static_cast<uint64_t>((*decoder)->imageCount), frame_);
   const avifImage& image = *(*decoder)->image;
   // Without alpha in its rows, libavif would multiply the colours by it.
   const PixelFormat format{(*decoder)->alphaPresent != 0 ? 4 : 3, image.depth > 8 && wanted.bits == 16 ? 2 : 1};
@@ -90,14 +94,19 @@ Result<ColourProfile> AvifCodec::profile() {
   return profile_of(kAvifName, image.icc.data, image.icc.size, image.yuvFormat == AVIF_PIXEL_FORMAT_YUV400);
 }
 
-// AV1 is decoded in one piece: the time is looked at before and behind it.
+// A frame is decoded in one piece: the time is looked at before and behind it. Frames before it are needed from the
+// last key frame on.
 Status AvifCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
   const auto decoder = parse(bytes_);
   if (!decoder) return decoder.error();
   const uint64_t blocks =
       static_cast<uint64_t>(rows.picture.width) * static_cast<uint64_t>(rows.picture.height) / 64 + 1;
-  if (watch.is_over(blocks)) return costs_too_much(kAvifName, kTooMuchCpuTime);
-  if (const avifResult result = avifDecoderNextImage(decoder->get()); result != AVIF_RESULT_OK) return error_of(result);
+  const auto wanted = static_cast<uint32_t>(frame_);
+  for (uint32_t frame = avifDecoderNearestKeyframe(decoder->get(), wanted); frame <= wanted; ++frame) {
+    if (watch.is_over(blocks)) return costs_too_much(kAvifName, kTooMuchCpuTime);
+    const avifResult result = avifDecoderNthImage(decoder->get(), frame);
+    if (result != AVIF_RESULT_OK) return error_of(result);
+  }
   if (watch.is_over(blocks)) return costs_too_much(kAvifName, kTooMuchCpuTime);
   const avifImage& image = *(*decoder)->image;
   if (image.width != static_cast<uint32_t>(rows.picture.width) ||

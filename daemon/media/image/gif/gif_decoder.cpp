@@ -1,32 +1,12 @@
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 
+#include "daemon/media/image/gif/canvas.h"
 #include "daemon/media/image/gif/reader.h"
 #include "daemon/media/image/stored_codec.h"
 
 namespace spdld::image {
 namespace {
-
-// The pixels of all numbers of a picture's palette.
-using GifColours = std::array<std::array<uint8_t, 4>, 256>;
-
-GifColours colours_of(const GifReader& reader) {
-  GifColours colours{};
-  for (int number = 0; number < 256; ++number) {
-    const auto rgb = reader.colour(number);
-    const uint8_t alpha = reader.transparent() == number ? 0 : 255;
-    colours[static_cast<size_t>(number)] = {rgb[0], rgb[1], rgb[2], alpha};
-  }
-  return colours;
-}
-
-struct GifPass {
-  int first, step;
-};
-constexpr std::array<GifPass, 4> kInterlaced = {{{0, 8}, {4, 8}, {2, 4}, {1, 2}}};
-constexpr std::array<GifPass, 1> kInOrder = {{{0, 1}}};
 
 class GifCodec final : public StoredCodec {
  public:
@@ -35,14 +15,19 @@ class GifCodec final : public StoredCodec {
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
 
  private:
+  Status decode_first(const Box& box, CpuWatch& watch, PixelRows& rows);
+
   std::span<const uint8_t> bytes_;
+  int frame_ = 0;
   ByteBuffer numbers_;  // of a row
+  GifCanvas canvas_;    // of later frames
 };
 
 Result<StoredOutline> GifCodec::open(std::span<const uint8_t> bytes, const Pixels& wanted) {
   constexpr uint64_t kPixelsPerByte = 2731;  // at most 4,096 pixels in 12 bits
   constexpr uint64_t kGiflibBytes = 64 << 10;
   bytes_ = bytes;
+  frame_ = wanted.frame;
   GifReader reader(bytes);
   if (const Status found = reader.find_picture(); !found) return found.error();
   const Claim claim{kGifName, reader.width(), reader.height()};
@@ -50,14 +35,24 @@ Result<StoredOutline> GifCodec::open(std::span<const uint8_t> bytes, const Pixel
   if (uint64_t{claim.width} * claim.height > bytes.size() * kPixelsPerByte)
     return claim.exceeds(bytes.size(), ", more than its ", "can hold");
   const bool gives_alpha = wanted.colours == Colours::kRgba && reader.transparent();
-  return StoredOutline{claim.width, claim.height, 1, PixelFormat{gives_alpha ? 4 : 3, 1}, kGiflibBytes + claim.width};
+  const Size canvas{static_cast<int>(claim.width), static_cast<int>(claim.height)};
+  return StoredOutline{claim.width, claim.height, 1, PixelFormat{gives_alpha ? 4 : 3, 1},
+                       kGiflibBytes + claim.width + (frame_ == 0 ? 0 : GifCanvas::bytes_of(canvas, frame_))};
 }
 
-// A frame may be smaller than the canvas, which has the transparent colour around it, or the first one, as in Pillow.
 Status GifCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
+  if (frame_ == 0) return decode_first(box, watch, rows);
+  const Status drawn = canvas_.draw(bytes_, frame_, rows.picture, watch);
+  if (drawn) canvas_.give(box, rows);
+  canvas_.shrink();
+  return drawn;
+}
+
+// The frame may be smaller than the canvas, which has the transparent colour around it, or the first one, as in Pillow.
+Status GifCodec::decode_first(const Box& box, CpuWatch& watch, PixelRows& rows) {
   GifReader reader(bytes_);
   if (const Status found = reader.find_picture(); !found) return found.error();
-  const GifColours colours = colours_of(reader);
+  const GifColours colours = reader.colours();
   const Box frame = reader.frame();
   const auto pixel = static_cast<size_t>(rows.format.pixel_bytes());
   const auto put = [&](uint8_t* to, uint8_t number) { std::memcpy(to, colours[number].data(), pixel); };
@@ -67,21 +62,12 @@ Status GifCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
     const size_t count = static_cast<size_t>(rows.picture.width) * static_cast<size_t>(box.height);
     for (size_t i = 0; i < count; ++i) put(first + pixel * i, around);
   }
-  const auto width = static_cast<size_t>(frame.width);
-  const std::span<uint8_t> numbers(numbers_.resize(width), width);
-  const auto passes =
-      reader.is_interlaced() ? std::span<const GifPass>(kInterlaced) : std::span<const GifPass>(kInOrder);
-  for (const GifPass& pass : passes) {
-    for (int y = pass.first; y < frame.height; y += pass.step) {
-      if (watch.is_over(width / 64 + 1)) return costs_too_much(kGifName, kTooMuchCpuTime);
-      if (!reader.read_row(numbers)) return damaged(kGifName, "giflib can't decode its row " + std::to_string(y));
-      const int row = frame.y + y - box.y;
-      if (row < 0 || row >= box.height) continue;
-      uint8_t* to = first + rows.stride_bytes * static_cast<size_t>(row) + pixel * static_cast<size_t>(frame.x);
-      for (size_t x = 0; x < width; ++x, to += pixel) put(to, numbers[x]);
-    }
-  }
-  return Done{};
+  return reader.read_rows(watch, numbers_, [&](int y, std::span<const uint8_t> numbers) {
+    const int row = frame.y + y - box.y;
+    if (row < 0 || row >= box.height) return;
+    uint8_t* to = first + rows.stride_bytes * static_cast<size_t>(row) + pixel * static_cast<size_t>(frame.x);
+    for (const uint8_t number : numbers) put(to, number), to += pixel;
+  });
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "daemon/media/image/stored_codec.h"
-
 namespace spdld::image {
 
 int GifReader::read(GifFileType* gif, GifByteType* to, int count) {
@@ -25,6 +23,9 @@ bool GifReader::read_extension() {
     if (code == kControl && block[0] >= 4) {
       const bool has_transparency = (block[1] & 1) != 0;
       transparent_ = has_transparency ? std::optional<int>(block[4]) : std::nullopt;
+      const int disposal = block[1] >> 2 & 7;
+      if (disposal != 0)
+        disposal_ = disposal == 1 ? Disposal::kKeep : disposal == 2 ? Disposal::kBackground : Disposal::kPrevious;
     }
     if (DGifGetExtensionNext(gif_.get(), &block) != GIF_OK) return false;
   }
@@ -37,18 +38,46 @@ Status GifReader::find_picture() {
   if (!gif_ && error == D_GIF_ERR_NOT_ENOUGH_MEM)
     return Error{Trouble::kMemory, "there is not enough memory to decode a GIF"};
   if (!gif_) return damaged(kGifName, "giflib can't read its header");
+  const auto found = find_next();
+  if (!found) return found.error();
+  return *found ? Status(Done{}) : damaged(kGifName, "it has no picture");
+}
+
+Result<bool> GifReader::find_next() {
+  const std::string which = pictures_ == 0 ? "its first picture" : "its picture " + std::to_string(pictures_);
+  transparent_.reset();
   // Each record takes bytes of the file, so that the loop ends.
   for (;;) {
     GifRecordType record = UNDEFINED_RECORD_TYPE;
-    if (DGifGetRecordType(gif_.get(), &record) != GIF_OK) return damaged(kGifName, "it ends before its first picture");
-    if (record == TERMINATE_RECORD_TYPE) return damaged(kGifName, "it has no picture");
+    if (DGifGetRecordType(gif_.get(), &record) != GIF_OK) {
+      if (pictures_ > 0 && gif_->Error == D_GIF_ERR_READ_FAILED) return false;
+      return damaged(kGifName, "it ends before " + which);
+    }
+    if (record == TERMINATE_RECORD_TYPE) return false;
     if (record == IMAGE_DESC_RECORD_TYPE) break;
-    if (!read_extension()) return damaged(kGifName, "a block before its first picture is cut off");
+    if (!read_extension()) return damaged(kGifName, "a block before " + which + " is cut off");
   }
-  if (DGifGetImageDesc(gif_.get()) != GIF_OK) return damaged(kGifName, "the header of its first picture is cut off");
+  if (DGifGetImageDesc(gif_.get()) != GIF_OK) return damaged(kGifName, "the header of " + which + " is cut off");
   const Box place = frame();
-  if (place.width <= 0 || place.height <= 0) return damaged(kGifName, "its first picture has no pixels");
-  return Done{};
+  if (place.width <= 0 || place.height <= 0) return damaged(kGifName, which + " has no pixels");
+  ++pictures_;
+  return true;
+}
+
+std::span<const GifReader::GifPass> GifReader::passes() const {
+  static constexpr std::array<GifPass, 4> kInterlaced = {{{0, 8}, {4, 8}, {2, 4}, {1, 2}}};
+  static constexpr std::array<GifPass, 1> kInOrder = {{{0, 1}}};
+  return gif_->Image.Interlace ? std::span<const GifPass>(kInterlaced) : std::span<const GifPass>(kInOrder);
+}
+
+GifColours GifReader::colours() const {
+  GifColours colours{};
+  for (int number = 0; number < 256; ++number) {
+    const auto rgb = colour(number);
+    const uint8_t alpha = transparent_ == number ? 0 : 255;
+    colours[static_cast<size_t>(number)] = {rgb[0], rgb[1], rgb[2], alpha};
+  }
+  return colours;
 }
 
 Box GifReader::frame() const {

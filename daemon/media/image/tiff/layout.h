@@ -1,4 +1,4 @@
-// How the first page of a TIFF stores its pixels, and which of these layouts are decoded. Source: "TIFF Revision 6.0"
+// How a page of a TIFF stores its pixels, and which of these layouts are decoded. Source: "TIFF Revision 6.0"
 // (Adobe, 1992). Pure functions; any thread.
 #pragma once
 

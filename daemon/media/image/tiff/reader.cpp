@@ -47,7 +47,7 @@ int TiffReader::map(thandle_t source, void** bytes, toff_t* size) {
   return 1;
 }
 
-TiffReader::TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max) : source_{bytes} {
+TiffReader::TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max, int page) : source_{bytes} {
   const std::unique_ptr<TIFFOpenOptions, FreeOptions> options(TIFFOpenOptionsAlloc());
   if (!options) return;
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), piece_bytes_max);
@@ -55,6 +55,10 @@ TiffReader::TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max) 
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), keep_silent, nullptr);
   tiff_.reset(TIFFClientOpenExt("", "r", &source_, read, refuse_to_write, seek, close_nothing, size, map, unmap_nothing,
                                 options.get()));
+  if (!tiff_ || page == 0) return;
+  pages_ = TIFFNumberOfDirectories(tiff_.get());
+  const auto wanted = static_cast<uint32_t>(page);
+  if (wanted >= pages_ || TIFFSetDirectory(tiff_.get(), wanted) != 1) tiff_.reset();
 }
 
 uint32_t TiffReader::number(uint32_t tag, uint32_t otherwise) const {

@@ -10,15 +10,17 @@
 
 namespace spdld::image {
 
-// The first page of a TIFF, opened. libtiff's warnings and errors are not written anywhere.
+// A page of a TIFF, opened. libtiff's warnings and errors are not written anywhere.
 class TiffReader {
  public:
   // `bytes` must stay valid as long as the reader. No single piece of libtiff's memory is larger than
   // `piece_bytes_max`.
-  TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max);
+  TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max, int page = 0);
 
   // Whether there is a page. All calls below need one.
   bool is_open() const { return tiff_ != nullptr; }
+  // How many pages there are; 0 where the first one was wanted.
+  uint64_t pages() const { return pages_; }
 
   // A tag's value; its default where the page has none, or `otherwise` where the tag has no default.
   uint32_t number(uint32_t tag, uint32_t otherwise = 0) const;  // of 32 bits
@@ -40,6 +42,7 @@ class TiffReader {
 
   Source source_;
   std::unique_ptr<TIFF, Close> tiff_;  // points to source_: the reader can't be moved
+  uint64_t pages_ = 0;
 };
 
 }  // namespace spdld::image

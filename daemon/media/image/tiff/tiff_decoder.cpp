@@ -11,7 +11,13 @@ namespace {
 
 constexpr int64_t kPieceBytesMin = int64_t{64} << 20;  // libtiff's lists of strips, and its buffers
 
-Error no_page() { return damaged(kTiffName, "libtiff finds no page in it"); }
+// Why a reader of this page is not open.
+Error no_page(const TiffReader& reader, int page) {
+  if (reader.pages() > 0 && static_cast<uint64_t>(page) >= reader.pages())
+    return no_such_frame(kTiffName, reader.pages(), page, "page");
+  return damaged(kTiffName,
+                 page == 0 ? "libtiff finds no page in it" : "libtiff can't read page " + std::to_string(page));
+}
 
 // One decoding: the rows that are wanted, and how the stored samples come to them.
 class Reading {
@@ -139,8 +145,9 @@ class TiffCodec final : public StoredCodec {
 
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override {
     bytes_ = bytes;
-    const TiffReader page(bytes, kPieceBytesMin);
-    if (!page.is_open()) return no_page();
+    page_ = wanted.frame;
+    const TiffReader page(bytes, kPieceBytesMin, page_);
+    if (!page.is_open()) return no_page(page, page_);
     const auto layout = tiff_layout_of(page, bytes.size());
     if (!layout) return layout.error();
     layout_ = *layout;
@@ -149,8 +156,8 @@ class TiffCodec final : public StoredCodec {
   }
 
   Result<ColourProfile> profile() override {
-    const TiffReader page(bytes_, kPieceBytesMin);
-    if (!page.is_open()) return no_page();
+    const TiffReader page(bytes_, kPieceBytesMin, page_);
+    if (!page.is_open()) return no_page(page, page_);
     uint32_t size = 0;
     void* profile = nullptr;
     if (TIFFGetField(page.get(), TIFFTAG_ICCPROFILE, &size, &profile) != 1) profile = nullptr;
@@ -158,8 +165,8 @@ class TiffCodec final : public StoredCodec {
   }
 
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override {
-    const TiffReader page(bytes_, std::max(kPieceBytesMin, static_cast<int64_t>(layout_.library_bytes())));
-    if (!page.is_open()) return no_page();
+    const TiffReader page(bytes_, std::max(kPieceBytesMin, static_cast<int64_t>(layout_.library_bytes())), page_);
+    if (!page.is_open()) return no_page(page, page_);
     if (layout_.compression == COMPRESSION_JPEG) TIFFSetField(page.get(), TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     const Status read = Reading(page, layout_, watch, rows).read(box, piece_);
     piece_.shrink(kMemoryKeptMax);
@@ -168,6 +175,7 @@ class TiffCodec final : public StoredCodec {
 
  private:
   std::span<const uint8_t> bytes_;
+  int page_ = 0;
   TiffLayout layout_;
   ByteBuffer piece_;  // a row, or a tile
 };

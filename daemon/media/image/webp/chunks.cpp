@@ -98,17 +98,21 @@ Status read_frame(const Chunk& chunk, WebpOutline& outline) {
 
 // The chunks behind a VP8X chunk, up to the end. The picture's EXIF may stand behind it.
 Status read_extended(const Chunk& canvas, std::span<const uint8_t> bytes, WebpOutline& outline) {
-  constexpr uint8_t kAnimated = 0x02;
+  constexpr uint8_t kAnimated = 0x02, kAlpha = 0x10;
   const auto content = canvas.content();
   if (content.size() < kCanvasBytes) return damaged(kWebp, "its header is too short");
   outline.width = little_endian(content, 4, 3) + 1;
   outline.height = little_endian(content, 7, 3) + 1;
   const bool animated = (content[0] & kAnimated) != 0;
+  outline.canvas_has_alpha = (content[0] & kAlpha) != 0;
+  if (animated) outline.frames = 0;
   bool has_exif = false;
   for (auto rest = bytes; !rest.empty();) {
     const auto chunk = first_chunk(rest);
     if (!chunk) return cut_off(kWebp);
-    if (animated && chunk->type() == "ANMF"sv && outline.coded.empty()) {
+    const bool is_frame = animated && chunk->type() == "ANMF"sv;
+    outline.frames += is_frame ? 1 : 0;
+    if (is_frame && outline.coded.empty()) {
       if (const Status read = read_frame(*chunk, outline); !read) return read;
     }
     if (chunk->type() == "EXIF"sv && !has_exif) {
@@ -140,6 +144,7 @@ Result<WebpOutline> webp_outline_of(std::span<const uint8_t> webp) {
   const auto first = first_chunk(chunks);
   if (!first) return cut_off(kWebp);
   WebpOutline outline;
+  outline.file = webp.first(length + kChunkHeaderBytes);
   if (first->type() == "VP8X"sv) {
     if (const Status read = read_extended(*first, first->behind(chunks), outline); !read) return read.error();
     return outline;

@@ -20,6 +20,9 @@ struct WebpOutline {
   bool has_alpha = false;
   // The frame's chunks: ALPH, where there is one, to the end of "VP8 " or "VP8L".
   std::span<const uint8_t> coded;
+  std::span<const uint8_t> file;  // without bytes behind it
+  uint64_t frames = 1;
+  bool canvas_has_alpha = false;  // says the header of an animation
 };
 
 // Reads all chunks, which must all be there; bytes behind the file's own length are ignored. Of an animation it gives

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "daemon/media/image/stored_codec.h"
+#include "daemon/media/image/webp/animation.h"
 #include "daemon/media/image/webp/chunks.h"
 
 namespace spdld::image {
@@ -58,17 +59,31 @@ class WebpCodec final : public StoredCodec {
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
 
  private:
+  uint64_t library_bytes() const;
   Status feed(WebPIDecoder& decoder, CpuWatch& watch) const;
 
   WebpOutline outline_;
+  int frame_ = 0;
 };
 
 Result<StoredOutline> WebpCodec::open(std::span<const uint8_t> bytes, const Pixels& wanted) {
   const auto outline = webp_outline_of(bytes);
   if (!outline) return outline.error();
   outline_ = *outline;
+  frame_ = wanted.frame;
+  if (static_cast<uint64_t>(frame_) >= outline_.frames) return no_such_frame(kWebpName, outline_.frames, frame_);
   return StoredOutline{outline_.width, outline_.height, outline_.orientation,
-                       PixelFormat{wanted.colours == Colours::kRgba ? 4 : 3, 1}, libwebp_bytes(outline_)};
+                       PixelFormat{wanted.colours == Colours::kRgba ? 4 : 3, 1}, library_bytes()};
+}
+
+// A later frame may be as large as the canvas, and lossless.
+uint64_t WebpCodec::library_bytes() const {
+  if (frame_ == 0) return libwebp_bytes(outline_);
+  WebpOutline largest = outline_;
+  largest.frame = {0, 0, static_cast<int>(outline_.width), static_cast<int>(outline_.height)};
+  largest.coded = outline_.file;
+  largest.lossless = true;
+  return libwebp_bytes(largest) + webp_animation_bytes(outline_);
 }
 
 // Gives libwebp the coded bytes in a few pieces, so that the CPU time is looked at between them.
@@ -99,6 +114,7 @@ Status WebpCodec::feed(WebPIDecoder& decoder, CpuWatch& watch) const {
 }
 
 Status WebpCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
+  if (frame_ > 0) return draw_webp_frame(outline_, frame_, box, watch, rows);
   const Box& frame = outline_.frame;
   const Part part = part_of(frame, box, outline_.has_alpha_plane && rows.format.channels == 4);
   const Box decoded{frame.x + part.left, frame.y + part.top, part.right - part.left, frame.height - part.top};
