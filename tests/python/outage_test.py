@@ -68,7 +68,7 @@ class PrivateDaemon(unittest.TestCase):
         self.socket = self.run_folder / f"spdld-{os.getuid()}" / "private.sock"
         # The daemon as its users start it, with a shorter linger.
         program = self.folder / "spdld"
-        program.write_text(f'#!/bin/sh\necho started >>"{self.folder}/starts"\nexec "{PROGRAM}" "$@" --linger-ms 500\n')
+        program.write_text(f'#!/bin/sh\necho started >>"{self.folder}/starts"\nexec "{PROGRAM}" "$@" --linger-ms 3000\n')
         program.chmod(0o755)
         self.environment = {name: value for name, value in os.environ.items() if name != "SPDLD_SOCKET"}
         self.environment.update(SPDLD_DAEMON=str(program), XDG_RUNTIME_DIR=str(self.run_folder))

@@ -77,8 +77,12 @@ void DaemonProcess::start() {
 }
 
 int DaemonProcess::stop(int signal) {
-  int status = 0;
   kill(pid_, signal);
+  return wait();
+}
+
+int DaemonProcess::wait() {
+  int status = 0;
   waitpid(pid_, &status, 0);
   pid_ = -1;
   return status;

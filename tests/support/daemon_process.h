@@ -27,6 +27,7 @@ class DaemonProcess {
 
   void start();          // returns once it answers
   int stop(int signal);  // sends the signal, waits for the end; returns waitpid's status
+  int wait();            // for an end that comes by itself; returns waitpid's status
   void rewrite_settings(const std::string& settings);
 
   // The kernel's numbers for the process.
