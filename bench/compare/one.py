@@ -23,9 +23,9 @@ class Job:
     """The work of one run. Its attributes are the arguments, and paths, classes, pictures and corpus_bytes. `scratch`
     is a folder that outlives this process."""
 
-    def __init__(self, peer, work, folder, scratch, batch=64, threads=2, epochs=3, antialias=True, cache="off"):
+    def __init__(self, peer, work, folder, scratch, batch=64, threads=2, epochs=3, antialias=True, cache="off", way=""):
         self.peer, self.work, self.folder, self.scratch, self.batch = peer, work, folder, scratch, batch
-        self.threads, self.epochs, self.antialias, self.cache = threads, epochs, antialias, cache
+        self.threads, self.epochs, self.antialias, self.cache, self.way = threads, epochs, antialias, cache, way
         self.paths, self.classes = machine.pictures_of(folder)
         self.pictures, self.corpus_bytes = len(self.paths), machine.warm_page_cache(self.paths)
 

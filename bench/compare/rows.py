@@ -7,15 +7,16 @@ from pathlib import Path
 
 TAKES_CROP = "decodes the drawn crop alone"
 FREE = {"antialias": False}
+SIMPLE, RECIPES = ("train", "resize"), ("rand-augment", "multi-crop")
 
 
 class Row:
     """A row of the table. `peer` names the module peers/with_<peer>.py, `more` holds further arguments of its Job, and
-    `differs` tells people how the loader's work differs."""
+    `differs` tells people how the loader's work differs, and `works` names those that it does."""
 
-    def __init__(self, name, peer, title, differs, more=None, work=None):
+    def __init__(self, name, peer, title, differs, more=None, work=None, works=SIMPLE):
         self.name, self.peer, self.title, self.differs = name, peer, title, differs
-        self.more, self.work = more or {}, work
+        self.more, self.work, self.works = more or {}, work, works
 
     def job(self, work, folder, threads, epochs, batch, scratch):
         if self.work and work == "train":
@@ -27,7 +28,8 @@ class Row:
 
 
 ROWS = [
-    Row("spdld", "spdld", "spdld, first epoch", "antialiased; nothing is cached, so that every epoch is a first one"),
+    Row("spdld", "spdld", "spdld, first epoch", "antialiased; nothing is cached, so that every epoch is a first one",
+        works=SIMPLE + RECIPES),
     Row("spdld-encoded", "spdld", "spdld, from cached bytes", "antialiased; later epochs, cache = \"encoded\"",
         {"cache": "encoded"}),
     Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
@@ -39,13 +41,17 @@ ROWS = [
     Row("tf", "tf", "tf.data", f"not antialiased; {TAKES_CROP}", FREE),
     Row("tf-antialias", "tf", "tf.data, antialiased", TAKES_CROP),
     Row("torch", "torch", "PyTorch DataLoader", "antialiased (torchvision on Pillow always is); a process a thread"),
+    Row("torch-v2", "torch", "PyTorch DataLoader, v2", "torchvision v2 on Pillow's pictures; a process a thread", {"way": "v2"},
+        works=("train", *RECIPES)),
+    Row("torch-tensors", "torch", "PyTorch DataLoader, v2 on tensors", "torchvision v2 on tensors that torchvision decodes; a "
+        "process a thread", {"way": "tensors"}, works=("train", *RECIPES)),
     Row("spdl", "spdl", "SPDL", "FFmpeg's bicubic scaler; NumPy normalises"),
     Row("spdl-uint8", "spdl", "SPDL, uint8", "FFmpeg's bicubic scaler; uint8 NHWC, not normalised", work="crop8"),
     Row("ffcv", "ffcv", "FFCV", "area-averaged; from a file of its own, its pictures encoded anew at quality 95; the first "
         "epoch, which compiles, is not counted"),
 ]
 BARE = Row("bare", "", "bare libjpeg-turbo", "one thread, files in memory already, no loader: decodes the drawn crop, bilinear, "
-           "not antialiased")
+           "not antialiased", works=("train",))
 NAMES = [row.name for row in ROWS] + [BARE.name]
 
 

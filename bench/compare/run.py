@@ -4,11 +4,13 @@
     bench/compare/run.py FOLDER [--build DIR] [--peers-from DIR] [--rounds 3] [--threads 2] [--work train]
                          [--peers NAME,...] [--epochs 3] [--batch 64] [--out DIR]
 
-FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them. It must fit into the page cache.
+FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .png and .webp are read, too. It must fit into the page
+               cache.
 --build        a build directory of Meson with buildtype=release. Without it, the spdld of the system is used.
 --peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer. Without it, the peers
                that this Python can import are used.
---work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC.
+--work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC;
+               rand-augment: train with RandAugment before normalise; multi-crop: DINOv2's two large and eight small crops.
 --peers        the rows to measure, by the names below. The name "peers" stands for all loaders but spdld. The default is
                all rows that can run.
 --out          a folder for table.md, chart.svg and result.json. It is made if it does not exist.
@@ -83,10 +85,10 @@ def measure(row, pythons, job, build):
 
 
 def missing(row, pythons, arguments):
+    if arguments.work not in row.works:
+        return f"it does not do the work {arguments.work}"
     if row is not rows.BARE:
         return pythons.missing(row.peer)
-    if arguments.work != "train":
-        return "it does only the work train"
     if not arguments.build or not (Path(arguments.build) / "bench/compare/bare_jpeg").exists():
         return "it is not built: ninja bench/compare/bare_jpeg in the directory of --build"
     return None
@@ -172,7 +174,7 @@ def parse():
     parser.add_argument("--peers-from", default="")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", choices=["train", "resize"], default="train")
+    parser.add_argument("--work", choices=[*rows.SIMPLE, *rows.RECIPES], default="train")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=[])
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=64)

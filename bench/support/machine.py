@@ -3,6 +3,8 @@ import os
 import re
 from pathlib import Path
 
+PICTURES = (".jpg", ".png", ".webp")
+
 
 def hardware():
     """Describes the hardware, as in "2 cores of AMD EPYC (AVX-512), 23 GiB, virtual machine"."""
@@ -18,8 +20,8 @@ def hardware():
 
 
 def pictures_of(folder):
-    """Returns (paths, class numbers) of FOLDER/<class>/*.jpg, in the order of their names."""
-    paths = sorted(path for path in Path(folder).glob("*/*.jpg"))
+    """Returns (paths, class numbers) of FOLDER/<class>/<name>.jpg, .png or .webp, in the order of their names."""
+    paths = sorted(path for path in Path(folder).glob("*/*") if path.suffix in PICTURES)
     if not paths:
         raise SystemExit(f"{folder} holds no <class>/<name>.jpg: make a corpus with deploy/make_corpus.py.")
     classes = sorted({path.parent.name for path in paths})

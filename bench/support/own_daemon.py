@@ -24,7 +24,8 @@ level = "warn"
 """
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 SIDE = 224
-WORKS = ("train", "crop8", "resize")
+WORKS = ("train", "crop8", "resize", "rand-augment", "multi-crop")
+EXAMPLES = Path(__file__).resolve().parents[2] / "config/examples"
 
 
 def check_build(folder):
@@ -57,15 +58,24 @@ def daemon_program():
 
 def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, size=SIDE, name="bench"):
     """Returns the spec for a work in WORKS. "train" is random-resized-crop, flip and normalise, as float32 NCHW.
-    "crop8" is random-resized-crop and flip, as uint8. "resize" is a resize, as uint8."""
+    "crop8" is random-resized-crop and flip, as uint8. "resize" is a resize, as uint8. "rand-augment" is "train" with
+    RandAugment before the normalising. "multi-crop" is the example of DINOv2's ten crops."""
+    source = {"type": "image-folder", "uri": str(Path(folder).resolve()), "extensions": "jpg,png,webp"}
+    if work == "multi-crop":
+        import tomllib  # other loaders run with older Pythons
+        spec = tomllib.loads((EXAMPLES / "multi-crop.toml").read_text())
+        return {**spec, "name": name, "seed": 7, "cache": cache, "source": source, "order": {"epochs": epochs},
+                "batch": {"size": batch}}
     ops = [{"op": "decode-image"}]
     if work == "resize":
         ops.append({"op": "resize", "size": [size, size], "antialias": antialias})
     else:
         ops += [{"op": "random-resized-crop", "size": size, "antialias": antialias}, {"op": "horizontal-flip"}]
-    if work == "train":
+    if work == "rand-augment":
+        ops.append({"op": "rand-augment", "filter": "bilinear"})
+    if work in ("train", "rand-augment"):
         ops.append({"op": "normalize", "mean": MEAN, "std": STD})
-    return {"name": name, "seed": 7, "cache": cache, "source": {"type": "image-folder", "uri": str(Path(folder).resolve())},
+    return {"name": name, "seed": 7, "cache": cache, "source": source,
             "order": {"epochs": epochs}, "batch": {"size": batch},
             "output": [{"name": "image", "from": "image", "ops": ops}, {"name": "label", "from": "class"}]}
 

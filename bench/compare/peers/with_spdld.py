@@ -17,7 +17,7 @@ def spec_of(job, epochs):
 def take_all(loader):
     for _ in range(loader.epochs):
         for batch in loader:
-            image = batch["image"]
+            image = batch["global-1" if "global-1" in batch else "image"]
             yield image, len(image)
 
 
