@@ -11,7 +11,7 @@ namespace spdld::config {
 
 struct PicturePixels {
   std::string colours = "rgb";  // "rgb", "grey" or "rgba"
-  int bits = 8;                 // of a sample, 8 or 16
+  int bits = 8;                 // of a sample, 8 or 16, or 32 of floating-point numbers
   bool srgb = false;            // by the picture's colour profile
   int frame = 0;                // of an animation, or the page of a TIFF, counted from 0
 

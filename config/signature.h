@@ -70,7 +70,7 @@ struct Signature {
   std::vector<Dimension> dimensions;  // of kImage: height and width; of kTensor: all, without the batch's
   bool is_resampled = false;          // of kImage: an operation has resized the sample's own picture
   int channels = 3;                   // of kImage: 1 (grey), 3 (red, green and blue) or 4 (these and alpha)
-  int bits = 8;                       // of kImage: of each sample, 8 or 16
+  int bits = 8;                       // of kImage: of each sample, 8 or 16, or 32 of floats
   // Of kImage: it is so many pictures of this size, made of one; none: it is one picture.
   std::optional<Dimension> pieces = {};
   // Of kImage: [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.

@@ -14,6 +14,9 @@ void check_convert(OperationSpec& spec, const Complain& complain) {
 // Whole numbers are written as they are, so that they must have the picture's bits.
 std::string bind_conversion(const OperationSpec& spec, Signature& signature) {
   const std::string& dtype = spec.text("dtype");
+  if (signature.bits == 32 && (dtype == "uint8" || dtype == "uint16"))
+    return "can't write a picture of floating-point numbers as " + dtype +
+           ": write { op = \"convert\", dtype = \"float32\" }, or normalize";
   if (dtype == "uint8" && signature.bits == 16)
     return "can't write a picture of 16 bits as uint8: write { op = \"convert\", dtype = \"uint16\" } or a float, or "
            "leave bits = 16 of decode-image out";
@@ -25,14 +28,15 @@ std::string bind_conversion(const OperationSpec& spec, Signature& signature) {
 }  // namespace
 
 OperationType convert() {
-  const Parameter scale{
-      .name = "scale",
-      .type = ParameterType::kNumber,
-      .help = "each value 0..255 (0..65535 of 16 bits) is multiplied by this number; uint8 and uint16 take only 1",
-      .fallback = Value(1.0),
-      .min = 0,
-      .max = 1000,
-      .above_min = true};
+  const Parameter scale{.name = "scale",
+                        .type = ParameterType::kNumber,
+                        .help =
+                            "each value 0..255 (0..65535 of 16 bits, any of 32) is multiplied by this number; uint8 "
+                            "and uint16 take only 1",
+                        .fallback = Value(1.0),
+                        .min = 0,
+                        .max = 1000,
+                        .above_min = true};
   return {.name = "convert",
           .takes = Kind::kImage,
           .gives = Kind::kTensor,

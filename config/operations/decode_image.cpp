@@ -16,8 +16,10 @@ std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
 // All have been added to specs of before: they are left out where they ask for what such specs got.
 void check_decoding(OperationSpec& spec, const Complain& complain) {
   const PicturePixels pixels = picture_pixels(spec);
-  if (pixels.bits != 8 && pixels.bits != 16)
-    return complain("bits", "must be 8 or 16, not " + std::to_string(pixels.bits));
+  if (pixels.bits != 8 && pixels.bits != 16 && pixels.bits != 32)
+    return complain("bits", "must be 8, 16 or 32, not " + std::to_string(pixels.bits));
+  if (pixels.bits == 32 && pixels.colours == "rgba") complain("colours", "can't be \"rgba\" with bits = 32");
+  if (pixels.bits == 32 && pixels.srgb) complain("profile", "can't be \"srgb\" with bits = 32");
   if (pixels.bits == 8) spec.parameters.erase("bits");
   if (pixels.colours == "rgb") spec.parameters.erase("colours");
   if (!pixels.srgb) spec.parameters.erase("profile");
@@ -39,12 +41,16 @@ std::optional<Hindrance> hindrance(const OperationSpec& spec) {
                      "\"encoded\", \"off\" or \"auto\""};
   }
   if (!picture_pixels(spec).has_planes()) {
-    const bool deep = picture_pixels(spec).bits == 16;
-    return Hindrance{deep ? "bits" : "colours",
-                     deep ? "can't be 16 beside cache = \"decoded\", which keeps 8 bits: write cache = \"encoded\", "
-                            "\"off\" or \"auto\""
-                          : "can't be \"rgba\" beside cache = \"decoded\", which keeps no alpha: write cache = "
-                            "\"encoded\", \"off\" or \"auto\""};
+    const int bits = picture_pixels(spec).bits;
+    if (bits == 8)
+      return Hindrance{"colours",
+                       "can't be \"rgba\" beside cache = \"decoded\", which keeps no alpha: write cache = \"encoded\", "
+                       "\"off\" or \"auto\""};
+    return Hindrance{"bits", bits == 16
+                                 ? "can't be 16 beside cache = \"decoded\", which keeps 8 bits: write cache = "
+                                   "\"encoded\", \"off\" or \"auto\""
+                                 : "can't be 32 beside cache = \"decoded\", which keeps 8 bits: write cache = "
+                                   "\"encoded\", \"off\" or \"auto\""};
   }
   if (!spec.flag("fast")) return std::nullopt;
   return Hindrance{"fast",
@@ -58,10 +64,11 @@ OperationType decode_image() {
   const Parameter bits{
       .name = "bits",
       .type = ParameterType::kInteger,
-      .help = "of each channel, 8 or 16: values of 8 bits become 16 times 257, and of 16 bits 8 keeps the upper half",
+      .help = "of each channel, 8 or 16: values of 8 bits become 16 times 257, and of 16 bits 8 keeps the upper half; 32 "
+              "takes TIFF pictures of floating-point numbers, whose values stay as they are",
       .fallback = Value(int64_t{8}),
       .min = 8,
-      .max = 16};
+      .max = 32};
   const Parameter frame{
       .name = "frame",
       .type = ParameterType::kInteger,
@@ -76,7 +83,7 @@ OperationType decode_image() {
       .gives = Kind::kImage,
       .help =
           "Decode a picture (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, JPEG XL or JPEG 2000) to RGB, grey or RGBA of 8 or "
-          "16 bits; by default to RGB of 8 bits.",
+          "16 bits, or floating-point numbers; by default to RGB of 8 bits.",
       .parameters =
           {choice("colours",
                   "of the pixels: grey pictures become RGB, colours become grey as in Pillow's convert(\"L\") (a "

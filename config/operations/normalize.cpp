@@ -61,19 +61,18 @@ OperationType normalize() {
       .fallback = Value(int64_t{1}),
       .min = 1,
       .max = 65'535};
-  return {
-      .name = "normalize",
-      .takes = Kind::kImage,
-      .gives = Kind::kTensor,
-      .help =
-          "(value * scale / white - mean) / std of each channel, written as a tensor, where white is 255, or 65535 of "
-          "16 bits; only an operation on tensors may follow.",
-      .parameters = {colours("mean", "one number for each channel, where white is `scale`; at most `scale`", -1000),
-                     colours("std", "one number for each channel, where white is `scale`", 0), scale,
-                     choice("dtype", "of the tensor's elements", {"float16", "bfloat16", "float32"}, "float32"),
-                     choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NCHW")},
-      .bind = bind_normalized,
-      .check = check_normalize};
+  return {.name = "normalize",
+          .takes = Kind::kImage,
+          .gives = Kind::kTensor,
+          .help =
+              "(value * scale / white - mean) / std of each channel, written as a tensor, where white is 255, 65535 of "
+              "16 bits, or 1 of 32; only an operation on tensors may follow.",
+          .parameters = {colours("mean", "one number for each channel, where white is `scale`; at most `scale`", -1000),
+                         colours("std", "one number for each channel, where white is `scale`", 0), scale,
+                         choice("dtype", "of the tensor's elements", {"float16", "bfloat16", "float32"}, "float32"),
+                         choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NCHW")},
+          .bind = bind_normalized,
+          .check = check_normalize};
 }
 
 }  // namespace spdld::config::ops

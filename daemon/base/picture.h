@@ -26,11 +26,12 @@ inline Box union_of(const Box& a, const Box& b) {
 
 // The samples of one pixel.
 struct PixelFormat {
-  int channels = 3;      // 1: grey, or a mask's values; 3: red, green and blue; 4: these and alpha
-  int sample_bytes = 1;  // 1: values 0..255; 2: values 0..65535 in the machine's order of bytes
+  int channels = 3;  // 1: grey, or a mask's values; 3: red, green and blue; 4: these and alpha
+  // 1: values 0..255; 2: values 0..65535 in the machine's order of bytes; 4: floats of any value, where white is 1.
+  int sample_bytes = 1;
 
   constexpr int pixel_bytes() const { return channels * sample_bytes; }
-  constexpr int white() const { return sample_bytes == 1 ? 255 : 65'535; }  // the greatest value
+  constexpr int white() const { return sample_bytes == 1 ? 255 : sample_bytes == 2 ? 65'535 : 1; }
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };
 

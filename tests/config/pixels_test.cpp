@@ -53,10 +53,22 @@ TEST_CASE("colours and bits change a spec only where they are not as before", "[
 }
 
 TEST_CASE("wrong colours and bits are complained about with what to write", "[config]") {
-  expect_complaints(load(", bits = 12"), {{11, "output[0].ops[0].bits", "must be 8 or 16, not 12"}});
+  expect_complaints(load(", bits = 12"), {{11, "output[0].ops[0].bits", "must be 8, 16 or 32, not 12"}});
   expect_complaints(load(", colours = \"gray\""), {{11, "output[0].ops[0].colours", "\"rgb\", \"grey\""}});
   expect_complaints(load(", bits = 16"),
                     {{11, "output[0].ops", "can't write a picture of 16 bits as uint8: write { op = "}});
+  expect_complaints(load(", bits = 32"),
+                    {{11, "output[0].ops", "can't write a picture of floating-point numbers as uint8"}});
+  expect_complaints(load(", bits = 32", kUint16), {{11, "output[0].ops[2]", "floating-point numbers as uint16"}});
+  expect_complaints(load(", bits = 32, colours = \"rgba\"", ", { op = \"convert\", dtype = \"float32\" }"),
+                    {{11, "output[0].ops[0].colours", "can't be \"rgba\" with bits = 32"}});
+  expect_complaints(load(", bits = 32, profile = \"srgb\"", ", { op = \"convert\", dtype = \"float32\" }"),
+                    {{11, "output[0].ops[0].profile", "can't be \"srgb\" with bits = 32"}});
+  expect_complaints(load(", bits = 32", ", { op = \"convert\", dtype = \"float32\" }", "cache = \"decoded\""),
+                    {{11, "output[0].ops[0].bits", "can't be 32 beside cache = \"decoded\""}});
+  expect_complaints(load(", bits = 32", ", { op = \"invert\" }, { op = \"convert\", dtype = \"float32\" }"),
+                    {{11, "output[0].ops[2]", "takes pictures of 8 bits, and these have 32"}});
+  CHECK(load(", bits = 32, colours = \"grey\"", ", { op = \"convert\", dtype = \"float32\" }"));
   expect_complaints(load("", kUint16),
                     {{11, "output[0].ops[2]", "can't write a picture of 8 bits as uint16: write bits"}});
   expect_complaints(load(", bits = 16", ", { op = \"convert\", dtype = \"uint16\", scale = 2 }"),

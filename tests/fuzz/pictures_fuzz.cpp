@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   image::Pixels pixels = fuzz::choose_pixels(bytes[4]);
   pixels.srgb = (bytes[4] & 32) != 0;
   pixels.frame = bytes[4] >> 6;
+  if (pixels.frame == 3) pixels.frame = 0, pixels.bits = 32, pixels.srgb = false;
   const bool is_jpeg = image::begins_like_jpeg(picture);
   if (!pixels.srgb && (is_jpeg || image::begins_like_png(picture))) return 0;
   const auto opened = decoder->open(picture, exif, false, pixels);

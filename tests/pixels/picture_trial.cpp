@@ -1,6 +1,6 @@
 // Puts pictures of any format through what every decoder promises.
 //
-//   picture_trial COPIES [--frame=N] FILE...
+//   picture_trial COPIES [--frame=N | --bits=32] FILE...
 //
 // Of each picture, every box has the pixels of the whole in every format of pixels; the limits of memory and of time
 // refuse it with their sentences; and so many damaged copies have one verdict, whatever box is wanted. It prints a line
@@ -23,7 +23,7 @@ namespace {
 using namespace spdld;
 using Bytes = std::vector<uint8_t>;
 
-int frame = 0;  // that is decoded
+image::Pixels asked;  // its frame and its bits
 
 constexpr image::Pixels kAll[] = {{image::Colours::kRgb, 8},   {image::Colours::kRgb, 16}, {image::Colours::kGrey, 8},
                                   {image::Colours::kGrey, 16}, {image::Colours::kRgba, 8}, {image::Colours::kRgba, 16}};
@@ -64,7 +64,9 @@ void check_boxes(const std::string& file, const Bytes& bytes) {
   PixelRows whole, some;
   std::mt19937 random(3);
   for (image::Pixels pixels : kAll) {
-    pixels.frame = frame;
+    if (asked.bits == 32 && (pixels.bits != 8 || pixels.colours == image::Colours::kRgba)) continue;
+    pixels.frame = asked.frame;
+    if (asked.bits == 32) pixels.bits = 32;
     for (const bool exif : {true, false}) {
       const auto size = decoder->open(bytes, exif, false, pixels);
       if (!size) return fault(file, size.error().message);
@@ -84,7 +86,7 @@ void check_boxes(const std::string& file, const Bytes& bytes) {
 
 // The sentence that refuses the picture for this part of it; an empty text: it is decoded.
 std::string verdict(image::ImageDecoder& decoder, const Bytes& bytes, bool strict, std::mt19937* random) {
-  const auto size = decoder.open(bytes, true, strict, {.frame = frame});
+  const auto size = decoder.open(bytes, true, strict, asked);
   const auto sentence = [](const Error& error) {
     const bool is_right = error.trouble == Trouble::kContent || error.trouble == Trouble::kUnsupported;
     return is_right && !error.message.empty() ? error.message : "FAULT: the trouble is of a wrong kind";
@@ -150,7 +152,7 @@ void check_limits(const std::string& file, const Bytes& bytes) {
       fault(file, "the limit of memory does not refuse it");
   }
   const auto hasty = image::make_image_decoder({.cpu_ms_max = 2, .cpu_ns = clock_of_looks});
-  const auto size = hasty->open(bytes, true, false, {.frame = frame});
+  const auto size = hasty->open(bytes, true, false, asked);
   if (!size || int64_t{size->width} * size->height < kClockLooksAgain) return;
   if (verdict(*hasty, bytes, false, nullptr).find("limits.sample_ms_max") == std::string::npos)
     fault(file, "the limit of time does not refuse it");
@@ -159,9 +161,10 @@ void check_limits(const std::string& file, const Bytes& bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fprintf(stderr, "usage: picture_trial COPIES [--frame=N] FILE...\n"), 2;
+  if (argc < 3) return std::fprintf(stderr, "usage: picture_trial COPIES [--frame=N | --bits=32] FILE...\n"), 2;
   for (int i = 2; i < argc; ++i) {
-    if (std::sscanf(argv[i], "--frame=%d", &frame) == 1) continue;
+    if (std::sscanf(argv[i], "--frame=%d", &asked.frame) == 1) continue;
+    if (std::sscanf(argv[i], "--bits=%d", &asked.bits) == 1) continue;
     std::ifstream file(argv[i], std::ios::binary);
     const Bytes bytes(std::istreambuf_iterator<char>(file), {});
     if (bytes.empty()) {

@@ -37,6 +37,12 @@ Error no_frames(const Format& format, int wanted) {
           "frame " + std::to_string(wanted) + " is wanted, and this spdld decodes one picture of " + format.one};
 }
 
+Error no_floats() {
+  return {
+      Trouble::kUnsupported,
+      "bits = 32 of decode-image takes TIFF pictures of floating-point samples, and this picture is of another format"};
+}
+
 // Hands each picture to the decoder of its format.
 class AnyDecoder final : public ImageDecoder {
  public:
@@ -49,6 +55,7 @@ class AnyDecoder final : public ImageDecoder {
     is_converted_ = false;
     opened_ = nullptr;
     if (!at) return refusal_of(bytes);
+    if (pixels.bits == 32 && kFormats[*at].begins != begins_like_tiff) return no_floats();
     if (pixels.frame > 0 && kFormats[*at].one != nullptr) return no_frames(kFormats[*at], pixels.frame);
     opened_ = decoders_[*at].get();
     return pixels.srgb ? open_srgb(bytes, exif, strict, pixels) : opened_->open(bytes, exif, strict, pixels);

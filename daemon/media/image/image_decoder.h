@@ -107,7 +107,8 @@ std::unique_ptr<ImageDecoder> make_webp_decoder(const media::DecodeLimits& limit
 std::string webp_code();
 // TIFF by libtiff: a page, of 1 to 16 bits, as grey, palette or RGB with or without alpha, in strips, tiles or
 // planes. Colours that are multiplied by alpha are divided by it, as in Pillow. White that is stored as 0 is inverted.
-// The orientation comes from the page's tag. kUnsupported: floating-point and signed samples, CMYK, other compressions
+// The orientation comes from the page's tag. Floats of 32 bits, grey or RGB, are given where Pixels::bits is 32, and
+// nothing else is. kUnsupported: other floating-point samples and signed ones, CMYK, other compressions
 // than LZW, PackBits, Deflate, JPEG and Zstandard.
 std::unique_ptr<ImageDecoder> make_tiff_decoder(const media::DecodeLimits& limits = {});
 std::string tiff_code();

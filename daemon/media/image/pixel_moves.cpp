@@ -33,6 +33,8 @@ void mirror_row(const uint8_t* from, int width, size_t pixel_bytes, uint8_t* to)
       return mirror_pixels<6>(from, width, to);
     case 8:
       return mirror_pixels<8>(from, width, to);
+    case 12:
+      return mirror_pixels<12>(from, width, to);
     default:
       return mirror_pixels<3>(from, width, to);
   }
@@ -50,6 +52,8 @@ void pick_row(const uint8_t* from, const std::vector<int>& pixels, size_t pixel_
       return pick_pixels<6>(from, pixels, to);
     case 8:
       return pick_pixels<8>(from, pixels, to);
+    case 12:
+      return pick_pixels<12>(from, pixels, to);
     default:
       return pick_pixels<3>(from, pixels, to);
   }

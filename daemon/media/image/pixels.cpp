@@ -32,6 +32,20 @@ void convert(const uint8_t* in, uint8_t* out, size_t width) {
   }
 }
 
+template <int kFrom, int kTo>
+void convert_floats(const uint8_t* in, uint8_t* out, size_t width) {
+  const auto* from = reinterpret_cast<const float*>(in);
+  auto* to = reinterpret_cast<float*>(out);
+  for (size_t x = 0; x < width; ++x, from += kFrom, to += kTo) {
+    if constexpr (kFrom == 1 || kTo > 1) {
+      for (int c = 0; c < (kTo == 1 ? 1 : 3); ++c) to[c] = from[kFrom == 1 ? 0 : c];
+    } else {
+      to[0] = 0.299F * from[0] + 0.587F * from[1] + 0.114F * from[2];
+    }
+    if constexpr (kTo == 4) to[3] = 1;
+  }
+}
+
 using Convert = void (*)(const uint8_t*, uint8_t*, size_t);
 
 size_t place_of(int channels) { return channels == 1 ? 0 : channels == 3 ? 1 : 2; }
@@ -45,8 +59,16 @@ Convert by_channels(int from, int to) {
   return kAll[place_of(from)][place_of(to)];
 }
 
+// Pictures of floats are grey or RGB.
+Convert of_floats(int from, int to) {
+  static constexpr std::array<Convert, 3> kGrey = {convert_floats<1, 1>, convert_floats<1, 3>, convert_floats<1, 4>},
+                                          kRgb = {convert_floats<3, 1>, convert_floats<3, 3>, convert_floats<3, 4>};
+  return (from == 1 ? kGrey : kRgb)[place_of(to)];
+}
+
 Convert conversion(const PixelFormat& from, const Pixels& to) {
   const PixelFormat wanted = to.format();
+  if (from.sample_bytes == 4) return of_floats(from.channels, wanted.channels);
   const bool deep = from.sample_bytes == 2, wants_deep = wanted.sample_bytes == 2;
   if (to.colours == Colours::kStored && !deep && wants_deep)
     return from.channels == 1 ? convert<uint8_t, 1, uint16_t, 1, false> : convert<uint8_t, 3, uint16_t, 1, false>;

@@ -18,7 +18,7 @@ enum class Colours : uint8_t {
 };
 struct Pixels {
   Colours colours = Colours::kRgb;
-  int bits = 8;  // 8 or 16; kStored: the most that a stored value may have
+  int bits = 8;  // 8, 16, or 32 for floating-point numbers; kStored: the most that a stored value may have
   // Whether colours become sRGB where a picture has a colour profile. make_image_decoder()'s does it for all formats.
   bool srgb = false;
   int frame = 0;  // of an animation, or the page of a TIFF, counted from 0
@@ -48,7 +48,8 @@ constexpr bool has_planes(const Pixels& pixels) {
 // and do not overlap. A value of 8 bits becomes 16 bits times 257, as 255 becomes 65535; kStored takes it as it is. Of
 // a value of 16 bits the upper 8 are taken. Colours become grey as in Pillow's convert("L"): (19595 red + 38470 green +
 // 7471 blue + 32768) / 65536, rounded down, after any change of bits. Grey becomes three equal colours; alpha is
-// dropped, or is the greatest value where there was none.
+// dropped, or is the greatest value where there was none. Floats become floats alone, and 0.299 red +
+// 0.587 green + 0.114 blue is their grey.
 void convert_row(const PixelFormat& from, const uint8_t* in, const Pixels& to, uint8_t* out, size_t width);
 
 // The same for all rows of a part of a picture. Reuses the memory of `to_rows`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace spdld::image {
 namespace {
@@ -11,6 +12,16 @@ namespace {
 template <typename Sample>
 void add_row(const Sample* samples, float weight, size_t count, float* sums) {
   for (size_t i = 0; i < count; ++i) sums[i] += weight * static_cast<float>(samples[i]);
+}
+
+template <typename Sample>
+Sample rounded(float value) {
+  if constexpr (std::is_floating_point_v<Sample>) {
+    return value;
+  } else {
+    constexpr float kWhite = std::numeric_limits<Sample>::max();
+    return static_cast<Sample>(std::clamp(value + 0.5f, 0.0f, kWhite));
+  }
 }
 
 // The triangle's height at a distance from its middle, where it reaches 1 to each side.
@@ -50,7 +61,6 @@ void AnyResampler::begin(const AxisRequest& across, const AxisRequest& down) {
 
 template <typename Sample, int kChannels>
 void AnyResampler::make_row(const uint8_t* first, size_t stride_bytes, int y, Sample* out) {
-  constexpr float kWhite = std::numeric_limits<Sample>::max();
   const auto samples = static_cast<size_t>(across_.range().end - across_.range().first) * kChannels;
   sums_.assign(samples, 0);
   const uint8_t* row = first + stride_bytes * static_cast<size_t>(down_.start(y));
@@ -63,7 +73,7 @@ void AnyResampler::make_row(const uint8_t* first, size_t stride_bytes, int y, Sa
     for (int k = 0; k < across_.taps(x); ++k, from += kChannels) {
       for (int c = 0; c < kChannels; ++c) sum[c] += weights[k] * from[c];
     }
-    for (int c = 0; c < kChannels; ++c) out[c] = static_cast<Sample>(std::clamp(sum[c] + 0.5f, 0.0f, kWhite));
+    for (int c = 0; c < kChannels; ++c) out[c] = rounded<Sample>(sum[c]);
   }
 }
 
@@ -72,6 +82,11 @@ void AnyResampler::row(const PixelFormat& format, const uint8_t* first, size_t s
     if (format.channels == 1) return make_row<uint8_t, 1>(first, stride_bytes, y, out);
     if (format.channels == 3) return make_row<uint8_t, 3>(first, stride_bytes, y, out);
     return make_row<uint8_t, 4>(first, stride_bytes, y, out);
+  }
+  if (format.sample_bytes == 4) {
+    auto* const floats = reinterpret_cast<float*>(out);
+    return format.channels == 1 ? make_row<float, 1>(first, stride_bytes, y, floats)
+                                : make_row<float, 3>(first, stride_bytes, y, floats);
   }
   auto* const to = reinterpret_cast<uint16_t*>(out);
   if (format.channels == 1) return make_row<uint16_t, 1>(first, stride_bytes, y, to);

@@ -1,8 +1,9 @@
-// Resampling of pixels of any format, in float: of alpha and of 16 bits, which the kernels of resample.h do not take,
-// and by bicubic without antialias. The weights are Pillow's triangle filter (libImaging/Resample.c, precompute_coeffs)
-// without fixed point, or another filter's (filter.h); the result is rounded once, to the nearest value, halves up, and
-// cut off at the format's least and greatest value. Every channel is resampled by itself, alpha too, as in
-// torchvision's resize of tensors. One thread an object, reused from sample to sample.
+// Resampling of pixels of any format, in float: of alpha, of 16 bits and of floats, which the kernels of resample.h do
+// not take, and by bicubic without antialias. The weights are Pillow's triangle filter (libImaging/Resample.c,
+// precompute_coeffs) without fixed point, or another filter's (filter.h); the result is rounded once, to the nearest
+// value, halves up, and cut off at the format's least and greatest value; floats stay as they come out. Every channel
+// is resampled by itself, alpha too, as in torchvision's resize of tensors. One thread an object, reused from sample to
+// sample.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #include "daemon/media/image/tensor_rows.h"
 
 #include <cstring>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "daemon/media/image/tensor_rows.cpp"
@@ -92,10 +93,14 @@ struct Bfloat16 {  // the upper half of a float, rounded to nearest, ties to eve
   }
 };
 
-template <class V8>
-HWY_INLINE FloatVector affine(V8 values, FloatVector factor, FloatVector offset) {
-  const hn::RebindToSigned<Floats> di;
-  return hn::MulAdd(hn::ConvertTo(Floats(), hn::PromoteTo(di, values)), factor, offset);
+template <class Values>
+HWY_INLINE FloatVector affine(Values values, FloatVector factor, FloatVector offset) {
+  if constexpr (std::is_same_v<Values, FloatVector>) {
+    return hn::MulAdd(values, factor, offset);
+  } else {
+    const hn::RebindToSigned<Floats> di;
+    return hn::MulAdd(hn::ConvertTo(Floats(), hn::PromoteTo(di, values)), factor, offset);
+  }
 }
 
 // Calls step(x) so that [x, x + lanes) covers [0, width), the last time overlapping the one before.
@@ -287,6 +292,10 @@ void rows_of(const TensorFormat& format, const RowsView& from, int first_row, in
 }
 
 void rows_kernel(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
+  if (format.pixels.sample_bytes == 4) {
+    return format.pixels.channels == 1 ? rows_of<Kind<float, 1>>(format, from, first_row, rows, out)
+                                       : rows_of<Kind<float, 3>>(format, from, first_row, rows, out);
+  }
   const bool deep = format.pixels.sample_bytes == 2;
   switch (format.pixels.channels) {
     case 1:

@@ -12,11 +12,12 @@
 namespace spdld::image {
 
 struct TensorFormat {
-  // kUint8, kUint16, kFloat16, kBfloat16 or kFloat32. Precondition: the first has pixels of 8 bits, the second of 16.
+  // kUint8, kUint16, kFloat16, kBfloat16 or kFloat32. Precondition: the first has pixels of 8 bits, the second of 16;
+  // pixels of floats are grey or RGB, for the others.
   config::DType dtype = config::DType::kUint8;
   config::Layout layout = config::Layout::kNhwc;
   Size size;  // of no pixels: each picture has its batch's, which the program fills in
-  // Applied to a value 0..pixels.white(), by channel, in float32 (one fused multiply-add where the machine has it);
+  // Applied to a value, by channel, in float32 (one fused multiply-add where the machine has it);
   // uint8 and uint16 take values as they are.
   std::array<float, 4> factor = {1, 1, 1, 1}, offset = {0, 0, 0, 0};
   PixelFormat pixels = {};  // of the rows; the tensor has as many channels
@@ -37,8 +38,8 @@ bool prefers_planes(const TensorFormat& format);
 
 // `rows` rows of size.width pixels become the tensor's rows from `first_row`. `out` is the whole tensor, aligned to its
 // elements; nothing outside of these rows is written, and 64 bytes after the last pixel may be read. Rows of 16 bits
-// are aligned to 2 bytes. Large tensors of whole cache lines are written past the caches: call flush_rows() before
-// another thread reads.
+// are aligned to 2 bytes, and of floats to 4. Large tensors of whole cache lines are written past the caches: call
+// flush_rows() before another thread reads.
 void write_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out);
 void flush_rows();
 

@@ -16,6 +16,7 @@ struct Compression {
   uint64_t memory;
 };
 
+constexpr int kSamplesMax = 64;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr Compression kCompressions[] = {
     {COMPRESSION_NONE, 1, 0},
@@ -53,9 +54,10 @@ Result<TiffLayout::Kind> kind_of(uint16_t photometric, uint16_t compression) {
   }
 }
 
-// Without a tag of extra samples the fourth of four is taken for alpha, as Pillow takes it.
+// Of floats alpha is dropped. Without a tag of extra samples the fourth of four is taken for alpha, as Pillow takes it.
 TiffLayout::Alpha alpha_of(const TiffReader& page, const TiffLayout& layout) {
-  if (layout.kind == TiffLayout::Kind::kPalette || layout.samples <= layout.colours()) return TiffLayout::Alpha::kNone;
+  if (layout.kind == TiffLayout::Kind::kPalette || layout.samples <= layout.colours() || layout.is_float())
+    return TiffLayout::Alpha::kNone;
   uint16_t count = 0;
   uint16_t* kinds = nullptr;
   if (TIFFGetField(page.get(), TIFFTAG_EXTRASAMPLES, &count, &kinds) != 1 || count == 0 || kinds == nullptr)
@@ -64,10 +66,19 @@ TiffLayout::Alpha alpha_of(const TiffReader& page, const TiffLayout& layout) {
   return kinds[0] == EXTRASAMPLE_UNASSALPHA ? TiffLayout::Alpha::kStraight : TiffLayout::Alpha::kNone;
 }
 
+Status check_floats(const TiffLayout& layout) {
+  if (layout.bits != 32)
+    return not_decoded(kTiffName, "floating-point samples of " + std::to_string(layout.bits) + " bits");
+  if (layout.kind != TiffLayout::Kind::kGrey && layout.kind != TiffLayout::Kind::kRgb)
+    return not_decoded(kTiffName, "floating-point samples that are inverted, or numbers of a palette");
+  if (layout.samples < layout.colours()) return damaged(kTiffName, "it has fewer samples than colours");
+  if (layout.samples > kSamplesMax) return not_decoded(kTiffName, "more than 64 samples in a pixel");
+  return Done{};
+}
+
 Status check_samples(const TiffReader& page, const TiffLayout& layout) {
   const uint16_t format = page.small(TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
-  if (format == SAMPLEFORMAT_IEEEFP)
-    return not_decoded(kTiffName, "floating-point samples of " + std::to_string(layout.bits) + " bits");
+  if (format == SAMPLEFORMAT_IEEEFP) return check_floats(layout);
   if (format != SAMPLEFORMAT_UINT && format != SAMPLEFORMAT_VOID)
     return not_decoded(kTiffName, "samples that have a sign or are complex numbers");
   const int bits = layout.bits;
@@ -77,7 +88,7 @@ Status check_samples(const TiffReader& page, const TiffLayout& layout) {
   if (layout.separate && bits < 8)
     return not_decoded(kTiffName, "planes of samples of " + std::to_string(bits) + " bits");
   if (layout.samples < layout.colours()) return damaged(kTiffName, "it has fewer samples than colours");
-  if (layout.samples > 64) return not_decoded(kTiffName, "more than 64 samples in a pixel");
+  if (layout.samples > kSamplesMax) return not_decoded(kTiffName, "more than 64 samples in a pixel");
   return Done{};
 }
 
@@ -99,7 +110,7 @@ Status check_tiles(TiffLayout& layout, const TiffReader& page) {
 }  // namespace
 
 PixelFormat TiffLayout::format(const Pixels& wanted) const {
-  const int bytes = bits == 16 ? 2 : 1;
+  const int bytes = is_float() ? 4 : bits == 16 ? 2 : 1;
   if (kind == Kind::kPalette) return {3, 1};
   if (alpha == Alpha::kMultiplied) return {4, bytes};
   if (alpha == Alpha::kStraight && wanted.colours == Colours::kRgba) return {4, bytes};
@@ -113,7 +124,7 @@ uint64_t TiffLayout::sample_bytes() const {
 
 uint64_t TiffLayout::library_bytes() const {
   const uint64_t pixels = tiled ? uint64_t{tile_width} * tile_height : width;
-  const uint64_t piece = pixels * static_cast<uint64_t>(samples) * 2;  // a tile or a row, of 16 bits at most
+  const uint64_t piece = pixels * static_cast<uint64_t>(samples) * (is_float() ? 4 : 2);  // a tile or a row
   const Compression* found = find_compression(compression);
   return 2 * piece + (64 << 10) + (found == nullptr ? 0 : std::min(found->memory, kMiB + 8 * sample_bytes()));
 }

@@ -17,7 +17,7 @@ struct TiffLayout {
 
   uint32_t width = 0, height = 0;
   int orientation = 1;
-  int bits = 0;     // of a sample: 1, 2, 4, 8 or 16
+  int bits = 0;     // of a sample: 1, 2, 4, 8 or 16; 32 of floats
   int samples = 0;  // of a pixel, as they are stored
   Kind kind = Kind::kGrey;
   Alpha alpha = Alpha::kNone;  // of the first sample behind the colours
@@ -26,6 +26,7 @@ struct TiffLayout {
   uint32_t tile_width = 0, tile_height = 0;  // of a tiled page
   uint16_t compression = 0;
 
+  bool is_float() const { return bits == 32; }
   int colours() const { return kind == Kind::kRgb ? 3 : 1; }
   // The rows that are made of it where `wanted` pixels are asked for.
   PixelFormat format(const Pixels& wanted) const;

@@ -6,6 +6,14 @@
 namespace spdld::image {
 namespace {
 
+void put_floats(const SampleRow& row, const SamplePlace& place, int channels, uint8_t* out, size_t width) {
+  out += sizeof(float) * static_cast<size_t>(place.to);
+  const uint8_t* in = row.in + sizeof(float) * row.first;
+  for (size_t x = 0; x < width;
+       ++x, in += sizeof(float) * row.stride, out += sizeof(float) * static_cast<size_t>(channels))
+    std::memcpy(out, in, sizeof(float));
+}
+
 // The sample `index` of a row. Samples of fewer than 8 bits begin at a byte's highest bit.
 template <int kBits>
 unsigned sample_at(const uint8_t* in, size_t index) {
@@ -70,6 +78,7 @@ std::vector<SamplePlace> sample_places(const TiffLayout& layout, const PixelForm
 
 void put_samples(const TiffLayout& layout, const SampleRow& row, const SamplePlace& place, const PixelFormat& format,
                  uint8_t* out, size_t width) {
+  if (layout.is_float()) return put_floats(row, place, format.channels, out, width);
   const bool is_colour = place.from < layout.colours();
   const bool is_inverted = layout.kind == TiffLayout::Kind::kGreyInverted && is_colour;
   const unsigned inverted = is_inverted ? static_cast<unsigned>(format.white()) : 0;

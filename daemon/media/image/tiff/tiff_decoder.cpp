@@ -151,6 +151,12 @@ class TiffCodec final : public StoredCodec {
     const auto layout = tiff_layout_of(page, bytes.size());
     if (!layout) return layout.error();
     layout_ = *layout;
+    if (layout_.is_float() && wanted.bits != 32)
+      return Error{Trouble::kUnsupported,
+                   "a TIFF with floating-point samples of 32 bits: write bits = 32 in decode-image for these"};
+    if (!layout_.is_float() && wanted.bits == 32)
+      return Error{Trouble::kContent,
+                   "a TIFF of whole numbers, where bits = 32 of decode-image takes floating-point samples"};
     return StoredOutline{layout_.width, layout_.height, layout_.orientation, layout_.format(wanted),
                          layout_.library_bytes()};
   }
