@@ -3,6 +3,7 @@
 
     compare_pictures.py PIXEL_DUMP PICTURE_TRIAL FORMAT
     compare_pictures.py --make FOLDER FORMAT...      only makes pictures of these formats there
+    compare_pictures.py --animate FOLDER FORMAT...   only makes animations, or pages
 
 The pictures are made by Pillow, and by writers of picture_makers.py and modern_makers.py where Pillow can't write a kind. 1,000 damaged copies of them, spread
 over all pictures, neither crash the decoder nor have different verdicts for different boxes. Headers that claim too much are refused.
@@ -76,7 +77,7 @@ def check_frames(program, folder, trial, maker):
     failed, count = 0, 0
     animations = folder / "animations"
     animations.mkdir()
-    maker.animate(animations)
+    maker.animate(animations, small=False)
     paths = sorted(animations.iterdir())
     for path in paths:
         if path.stem == "large":  # for the limits
@@ -141,6 +142,10 @@ def main():
     if sys.argv[1] == "--make":
         for name in sys.argv[3:]:
             maker_of(name).make(pathlib.Path(sys.argv[2]), small=True)
+        return
+    if sys.argv[1] == "--animate":
+        for name in sys.argv[3:]:
+            maker_of(name).animate(pathlib.Path(sys.argv[2]), small=True)
         return
     maker = maker_of(sys.argv[3])
     with tempfile.TemporaryDirectory() as scratch:

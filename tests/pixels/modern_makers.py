@@ -32,7 +32,7 @@ class Avif:
             write("large", picture("RGB", 1700, 2300), quality=90)
 
     @staticmethod
-    def animate(folder):
+    def animate(folder, small):
         for mode in ("RGB", "RGBA"):
             frames = [moved(mode, number) for number in range(5)]
             content = saved(frames[0], "AVIF", speed=10, max_threads=1, quality=80, save_all=True, append_images=frames[1:])

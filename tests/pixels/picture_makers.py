@@ -70,7 +70,7 @@ class Webp:
             write("large", picture("RGB", 1700, 2300), quality=98, method=0)
 
     @staticmethod
-    def animate(folder):
+    def animate(folder, small):
         """Frames that blend with the ones before, parts of the canvas, and frames without alpha."""
         for lossless in (False, True):
             for mode in ("RGB", "RGBA"):
@@ -78,6 +78,8 @@ class Webp:
                 for name, options in (("all", {}), ("keys", {"kmin": 1, "kmax": 2}), ("small", {"minimize_size": True})):
                     content = saved(frames[0], "WEBP", lossless=lossless, save_all=True, append_images=frames[1:], duration=50, **options)
                     (folder / f"{'lossless' if lossless else 'lossy'}-{mode}-{name}.webp").write_bytes(content)
+        if small:
+            return
         large = [picture("RGB", 1700, 2300, seed=seed) for seed in range(3)]
         (folder / "large.webp").write_bytes(saved(large[0], "WEBP", quality=98, method=0, save_all=True, append_images=large[1:]))
 
@@ -150,7 +152,7 @@ class Tiff:
             (folder / "large.tif").write_bytes(saved(picture("RGB", 1700, 2300), "TIFF", compression="tiff_lzw"))
 
     @staticmethod
-    def animate(folder):
+    def animate(folder, small):
         """Pages of other sizes and kinds."""
         pages = [picture(mode, HEIGHT - 3 * number, WIDTH + 5 * number, seed=number)
                  for number, mode in enumerate(("RGB", "L", "RGBA", "RGB"))]
@@ -389,7 +391,7 @@ class Gif:
             write("large", picture("RGB", 1700, 2300).quantize(256))
 
     @classmethod
-    def animate(cls, folder):
+    def animate(cls, folder, small):
         """Frames of all disposals, on parts of the canvas, with palettes of their own, interlaced, with and without transparency."""
         rng = np.random.default_rng(3)
         for number in range(24):
@@ -408,6 +410,8 @@ class Gif:
         for disposal in range(4):
             (folder / f"pillow-{disposal}.gif").write_bytes(
                 saved(frames[0], "GIF", save_all=True, append_images=frames[1:], disposal=disposal, optimize=False))
+        if small:
+            return
         large = [picture("L", 1700, 2300, seed=seed) for seed in range(3)]
         (folder / "large.gif").write_bytes(saved(large[0], "GIF", save_all=True, append_images=large[1:]))
 
