@@ -5,9 +5,12 @@
 #include <cmath>
 #include <map>
 
+#include "config/operation.h"
+#include "daemon/media/chain.h"
 #include "tests/support/allocations.h"
 #include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
+#include "tests/support/png_maker.h"
 #include "tests/support/steady.h"
 
 namespace spdld::colour_test {
@@ -226,6 +229,28 @@ TEST_CASE("a side of a JPEG has a limit", "[colour]") {
   const auto cut = program_of("{ op = \"center-crop\", size = 3 }, { op = \"jpeg\", quality = 75 }");
   cut.resolve({65'501, 3}, {}, geometry);
   CHECK_FALSE(geometry.beyond_jpeg);
+}
+
+TEST_CASE("a picture that is too long for a JPEG is a bad sample with a sentence", "[colour]") {
+  const auto output = test::output_of("{ op = \"jpeg\", quality = 75 }, { op = \"center-crop\", size = 3 }");
+  const media::Chain chain(output.ops, config::follow(output.ops, config::start_of(output.ops)), output.name);
+  std::vector<uint8_t> tensor(27);
+  const media::TensorOut out{.memory = tensor.data()};
+  media::Workspace workspace;
+  const auto run = [&](int width) {
+    const auto png = test::make_png(width, 1).bytes;
+    media::Field field{.bytes = png};
+    media::Value value{.bytes = png};
+    return chain.run(value, {1, Draws{}, workspace, &field, {&out, 1}});
+  };
+  CHECK(run(65'500));
+  const Status refused = run(65'501);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().trouble == Trouble::kContent);
+  CHECK(
+      refused.error().message ==
+      "the picture has 65501 x 1 pixels where `jpeg` stands: a JPEG has at most 65500 on a side, so put a resize or a "
+      "crop before it");
 }
 
 TEST_CASE("colours are adjusted without an allocation in steady state", "[colour]") {
