@@ -186,10 +186,10 @@ TEST_CASE("boxes of a mosaic lie where the pixels of their objects lie") {
 TEST_CASE("a mosaic drops boxes of which too little is left, and boxes for which there is no room") {
   const auto image = picture(config::DType::kUint8, config::Layout::kNhwc, kHigh, kWide);
   const mixing::Mix mix{.x = 7, .y = 5};  // of the own picture, its lower right quarter is seen: from (7, 5) on
-  const float boxes[] = {0, 0, 6,  5,  4, 4, 10, 8,
-                         7, 5, 14, 10, 6, 4, 8,  6};  // 9 of 24, 35 of 35, 1 of 4 pixels are left
+  // So many of their pixels are left: none of 30, 9 of 24, 35 of 35, 1 of 4, and a column of 5 of 10.
+  const float boxes[] = {0, 0, 6, 5, 4, 4, 10, 8, 7, 5, 14, 10, 6, 4, 8, 6, 6, 5, 8, 10};
   const auto places = [&](const mixing::Operation& mosaic, uint64_t most) {
-    const mixing::ListRows none, own{reinterpret_cast<const uint8_t*>(boxes), 4};
+    const mixing::ListRows none, own{reinterpret_cast<const uint8_t*>(boxes), 5};
     std::vector<mixing::TakenRow> taken;
     const std::array rows = {own, none, none, none};
     mosaic.lists()->choose(mix, {rows, {}}, most, {}, taken);
@@ -198,9 +198,9 @@ TEST_CASE("a mosaic drops boxes of which too little is left, and boxes for which
     return found;
   };
   using Places = std::vector<uint32_t>;
-  CHECK(places(*make_mosaic(image, {0, 1}), 9) == Places{1, 2, 3});
-  CHECK(places(*make_mosaic(image, {0, 1}, 1, 1, 0.3), 9) == Places{1, 2});
-  CHECK(places(*make_mosaic(image, {0, 1}, 1, 1, 0.4), 9) == Places{2});
+  CHECK(places(*make_mosaic(image, {0, 1}), 9) == Places{1, 2, 3, 4});
+  CHECK(places(*make_mosaic(image, {0, 1}, 1, 1, 0.3), 9) == Places{1, 2, 4});
+  CHECK(places(*make_mosaic(image, {0, 1}, 1, 1, 0.4), 9) == Places{2, 4});
   CHECK(places(*make_mosaic(image, {0, 1}, 3), 9) == Places{1, 2});
   CHECK(places(*make_mosaic(image, {0, 1}, 1, 9), 9) == Places{1, 2});
   CHECK(places(*make_mosaic(image, {0, 1}, 1, 9.5), 9) == Places{2});
