@@ -135,17 +135,20 @@ TEST_CASE("boxes are where the operations before the crop have left them", "[tra
   }
 }
 
+// The second box reaches into a crop that lacks its centre.
 TEST_CASE("a second crop does not choose by boxes that the first one has dropped", "[transform]") {
   const std::string first =
       "{ op = \"random-iou-crop\", boxes = \"b\", sampler_options = [0], max_scale = 0.5, draw = \"first\" }, ";
-  Crops crops{program(", sampler_options = [0], draw = \"second\"", first), {{0, 0, 80, 80}, {900, 700, 1000, 800}}};
+  Crops crops{program(", sampler_options = [0], draw = \"second\"", first), {{0, 0, 80, 80}, {300, 0, 1000, 800}}};
   size_t one_left = 0;
-  for (uint64_t sample = 0; sample < 200; ++sample) {
+  for (uint64_t sample = 0; sample < 400; ++sample) {
     crops.of(sample);
     const auto& dropped = crops.geometry.boxes.is_dropped;
-    one_left += std::count(dropped.begin(), dropped.end(), false) == 1 ? 1 : 0;
+    const auto left = std::count(dropped.begin(), dropped.end(), false);
+    REQUIRE(left > 0);
+    one_left += left == 1 ? 1 : 0;
   }
-  CHECK(one_left == 200);
+  CHECK(one_left > 300);
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ TEST_CASE("a polygon has the pixels whose middles it has", "[mask]") {
   CHECK(Drawn().polygon({1, 3, 4, 3, 4, 1, 1, 1}) == "...... .###.. .###.. ...... ");
   CHECK(Drawn().polygon({0, 0, 6, 0, 6, 4, 0, 4}) == "###### ###### ###### ###### ");
   CHECK(Drawn().polygon({-9, -9, 99, -9, 99, 99, -9, 99}) == "###### ###### ###### ###### ");
+  // A corner is rounded to a fifth of a pixel: half a pixel, or 2.5 fifths, to 3 of them.
+  CHECK(Drawn().polygon({0.5, 0, 4, 0, 4, 3, 0.5, 3}) == ".###.. .###.. .###.. ...... ");
   CHECK(Drawn().polygon({9, 0, 12, 0, 12, 4}) == "...... ...... ...... ...... ");
   CHECK(Drawn().polygon({2, 2, 2, 2, 2, 2}) == "...... ...... ...... ...... ");
 }
