@@ -24,7 +24,15 @@ using LcmsContext = std::unique_ptr<std::remove_pointer_t<cmsContext>, DestroyLc
 using LcmsProfile = std::unique_ptr<void, CloseProfile>;
 using LcmsTransform = std::unique_ptr<void, DeleteTransform>;
 
-Error other_colours(cmsColorSpaceSignature space) {
+// The colours that a profile is for: the header's bytes 16 to 19, the highest first (ICC.1:2010, 7.2.6). lcms2's function
+// gives them as an enumeration, which has no room for those of a damaged profile.
+uint32_t space_of(std::span<const uint8_t> profile) {
+  constexpr size_t kAt = 16;
+  return uint32_t{profile[kAt]} << 24 | uint32_t{profile[kAt + 1]} << 16 | uint32_t{profile[kAt + 2]} << 8 |
+         profile[kAt + 3];
+}
+
+Error other_colours(uint32_t space) {
   const char* const colours = space == cmsSigGrayData   ? "grey"
                               : space == cmsSigCmykData ? "CMYK"
                               : space == cmsSigRgbData  ? "RGB"
@@ -46,7 +54,7 @@ struct KeptTransform {
   std::vector<uint8_t> profile;
   PixelFormat format;
   LcmsTransform transform;  // none: the profile is damaged
-  cmsColorSpaceSignature space = cmsSigRgbData;
+  uint32_t space = cmsSigRgbData;
   uint64_t used = 0;  // the number of its last use
 };
 
@@ -71,7 +79,7 @@ void LcmsTransforms::make(KeptTransform& made) const {
       cmsOpenProfileFromMemTHR(context_.get(), made.profile.data(), static_cast<uint32_t>(made.profile.size())));
   const LcmsProfile to(cmsCreate_sRGBProfileTHR(context_.get()));
   if (!from || !to) return;
-  made.space = cmsGetColorSpace(from.get());
+  made.space = space_of(made.profile);  // lcms2 has read the whole header
   if (made.space != cmsSigRgbData && made.space != cmsSigGrayData) return;
   // lcms2 would put a table in the place of the curves for 16 bits, which is wrong by some values of 8 bits.
   const cmsUInt32Number flags = made.format.sample_bytes == 2 ? cmsFLAGS_NOOPTIMIZE : 0;
