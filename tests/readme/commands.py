@@ -50,6 +50,8 @@ class Commands:
         name, rest = words[0], words[1:]
         if name in ("python", "python3") and rest:
             name, rest = rest[0], rest[1:]
+            if name == "-m" and rest and rest[0].startswith("spdld."):  # a module of the Python package
+                name, rest = "client/python/" + rest[0].replace(".", "/") + ".py", rest[1:]
         name = PLACEHOLDERS.get(name, name)
         if name == "spdlctl":
             yield from self._faults_of_spdlctl(rest)

@@ -57,6 +57,7 @@ from spdld._errors import InvalidError, UnsupportedError
 from spdld._moving import no_attribute, refuse
 from spdld._pushing import Pusher, driven
 from spdld._spec import leaves_epochs_open
+from spdld._transforms import from_transforms
 
 try:
     _data: Any = importlib.import_module("torch.utils.data")
@@ -65,7 +66,7 @@ try:
 except ImportError as _error:
     raise ImportError(f"spdld.torch needs torch, which cannot be imported: {_error}") from _error
 
-__all__ = ["Loader", "check_ranks"]
+__all__ = ["Loader", "check_ranks", "from_transforms"]
 
 
 class Loader(_data.IterableDataset):  # type: ignore[misc]

@@ -1,0 +1,59 @@
+"""Makes transforms of torchvision from expressions, and gives what spdld makes of each; a process of its own, because a process
+has either Debian's torchvision (v1) or the newer one's second interface (v2).
+
+    convert_transforms.py v1|v2 [FOLDER] < expressions.json > answers.json
+
+With FOLDER, which holds RGB pictures in PNG, each transform is also done to each picture; the answers name the .npy files.
+"""
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+import torchvision_v2
+from spdld import UnsupportedError
+from spdld.torch import from_transforms
+
+warnings.simplefilter("ignore")
+if sys.argv[1] == "v2":
+    T, _ = torchvision_v2.load_torchvision_v2()
+else:
+    import torchvision.transforms as T
+
+
+class Own:
+    """A transform that torchvision does not have."""
+
+    def __call__(self, picture):
+        return picture
+
+
+def done_to_pictures(transform, folder, number):
+    files = []
+    for path in sorted(folder.glob("*.png")):
+        with Image.open(path) as picture:
+            result = transform(picture.convert("RGB"))
+        values = np.asarray(result) if isinstance(result, Image.Image) else result.as_subclass(torch.Tensor).numpy()
+        files.append(str(folder / f"{sys.argv[1]}-{number}-{path.stem}.npy"))
+        np.save(files[-1], values)
+    return files
+
+
+def answer(number, expression):
+    transform = eval(expression, {"T": T, "torch": torch, "Own": Own, "InterpolationMode": T.InterpolationMode})
+    try:
+        operations = from_transforms(transform)
+    except UnsupportedError as error:
+        return {"error": str(error)}
+    done = {"ops": list(operations), "notes": operations.notes, "on_batches": operations.on_batches, "toml": operations.toml()}
+    if len(sys.argv) > 2:
+        done["files"] = done_to_pictures(transform, Path(sys.argv[2]), number)
+    return done
+
+
+torch.set_num_threads(1)
+json.dump([answer(number, expression) for number, expression in enumerate(json.load(sys.stdin))], sys.stdout)

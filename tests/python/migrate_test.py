@@ -1,0 +1,133 @@
+"""python -m spdld.migrate: a script's text becomes a pipeline that spdlctl and the daemon take, and nothing of it is run."""
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import tomllib
+import unittest
+from pathlib import Path
+
+from case import DaemonCase
+
+CTL = os.environ.get("SPDLD_CTL", "")
+IMPORTS = """\
+import os
+import torch
+import torchvision.transforms as T
+from torch.utils.data import DataLoader
+from torchvision import datasets
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import InterpolationMode, v2
+raise SystemExit("the script was run")
+"""
+TRAIN = """
+    SIZE = 48
+    ROOT = {root!r}
+    normalize = T.Normalize(mean=[0.485, 0.456, 0.406], std=(0.229, 0.224, 0.225))
+    def main(args):
+        train_dataset = datasets.ImageFolder(os.path.join(ROOT, "pictures"), T.Compose([
+            T.RandomResizedCrop(SIZE, interpolation=InterpolationMode.BICUBIC), T.RandomHorizontalFlip(),
+            T.ToTensor(), normalize, T.RandomErasing(p=0.25)]))
+        train_loader = torch.utils.data.DataLoader(train_dataset, batch_size=2 * 2, shuffle=True, num_workers=8, drop_last=True)
+        val_dataset = ImageFolder(root=ROOT + "/pictures", transform=T.Compose(
+            [T.Resize(int(SIZE / 0.875)), T.CenterCrop((SIZE, SIZE)), T.ToTensor(), normalize]))
+        val_loader = DataLoader(val_dataset, 8)
+"""
+OTHER = """
+    steps = [T.Resize(40)]
+    if True:
+        steps.append(T.CenterCrop(30))
+    size = 30
+    size = 40
+    data = datasets.ImageFolder("pictures", T.Compose(
+        [T.Lambda(print), T.CenterCrop(size), T.Compose(steps), T.RandomCrop(args.size), augment, T.LinearTransformation(a, b), T.Resize((20, 20))]),
+        loader=read)
+    loader = DataLoader(data, batch_size=args.batch, sampler=own(data), collate_fn=collate)
+"""
+
+
+class Migrate(DaemonCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory(prefix="spdld-migrate-")
+        self.addCleanup(made.cleanup)
+        self.made = Path(made.name)
+
+    def run_on(self, text, *arguments):
+        script = self.made / "script.py"
+        script.write_text(IMPORTS + textwrap.dedent(text))
+        return subprocess.run([sys.executable, "-m", "spdld.migrate", script, *arguments], capture_output=True, text=True, timeout=60)
+
+    def translated(self, text, *arguments, rc=0):
+        """The pipeline, which spdlctl takes, and what was said on stderr."""
+        file = self.made / "made.toml"
+        done = self.run_on(text, "-o", str(file), *arguments)
+        self.assertEqual((done.returncode, done.stdout), (rc, ""), done.stderr)
+        checked = subprocess.run([CTL, "check", file], capture_output=True, text=True, timeout=60)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr + file.read_text())
+        return tomllib.loads(file.read_text()), done.stderr
+
+    def test_training_and_validation(self):
+        text = TRAIN.format(root=str(self.pictures.parent))
+        train, said = self.translated(text, "--dataset", "train")
+        self.assertEqual(said, "")
+        self.assertEqual(train["name"], "train")
+        self.assertEqual(train["source"]["uri"], str(self.pictures))
+        self.assertEqual((train["order"], train["batch"]), ({"shuffle": True, "epochs": 0}, {"size": 4, "last": "drop"}))
+        self.assertEqual([entry["op"] for entry in train["output"][0]["ops"]],
+                         ["decode-image", "random-resized-crop", "horizontal-flip", "normalize", "random-erasing"])
+        with self.attach(train) as loader:
+            self.assertEqual(next(iter(loader))["image"].shape, (4, 3, 48, 48))
+        val, _ = self.translated(text, "--dataset", "val")
+        self.assertEqual((val["order"], val["batch"]), ({"shuffle": False, "epochs": 1}, {"size": 8, "last": "short"}))
+        self.assertEqual(val["output"][0]["ops"][1], {"op": "resize", "size": 54, "filter": "bilinear"})
+
+    def test_without_a_choice_the_data_sets_are_named(self):
+        done = self.run_on(TRAIN.format(root="/data"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("choose one by --dataset NAME. They are train (line", done.stderr)
+        self.assertIn("has no data set test", self.run_on(TRAIN.format(root="/data"), "--dataset", "test").stderr)
+
+    def test_each_part_that_was_not_translated_has_a_comment(self):
+        _, said = self.translated(OTHER, rc=1)
+        page = (self.made / "made.toml").read_text()
+        for part in ("transforms[0], Lambda: it runs code of yours", "needs size, which the script sets in 2 places",
+                     "needs steps, which line", "transforms[3], RandomCrop: it needs args.size", "needs augment, whose value",
+                     "transforms[5], LinearTransformation: it multiplies", "loader = read: the daemon decodes",
+                     "batch_size = args.batch, whose value", "sampler = own(data)", "collate_fn = collate"):
+            with self.subTest(part):
+                self.assertIn(part, said)
+                self.assertRegex(page, f"(?m)^# NOT TRANSLATED: .*{part.translate({ord(c): chr(92) + c for c in '[]().'})}")
+
+    def test_mixing_is_for_training(self):
+        text = """
+            mix = v2.RandomChoice([v2.CutMix(num_classes=3), v2.MixUp(num_classes=3, alpha=0.2)])
+            data = ImageFolder("pictures", v2.Compose([v2.RandomResizedCrop(32), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]))
+            loader = DataLoader(data, batch_size=4, shuffle=True)
+            """
+        train, _ = self.translated(text)
+        self.assertEqual([(entry["op"], entry["alpha"], entry["share"]) for entry in train["batch"]["ops"]],
+                         [("cutmix", 1.0, 0.5), ("mixup", 0.2, 0.5)])
+        self.assertEqual(train["output"][1]["ops"], [{"op": "one-hot", "classes": 3}])
+        plain, _ = self.translated(text.replace("shuffle=True", "shuffle=False"))
+        self.assertNotIn("ops", plain["batch"])
+
+    def test_a_composition_without_a_data_set(self):
+        made, said = self.translated("eval_transform = T.Compose([T.Resize((32, 32)), T.Compose([T.ToTensor()])])\n", rc=1)
+        self.assertEqual(made["name"], "eval")
+        self.assertIn("the data set: write its type", said)
+
+    def test_a_script_that_is_not_read(self):
+        for text, part in (("def", "is not Python"), ("x = 1", "there is nothing to translate")):
+            done = self.run_on(text)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(part, done.stderr)
+        done = subprocess.run([sys.executable, "-m", "spdld.migrate", self.made / "none.py"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cannot read the script", done.stderr)
+        helped = subprocess.run([sys.executable, "-m", "spdld.migrate", "--help"], capture_output=True, text=True)
+        self.assertIn("--dataset NAME", helped.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
