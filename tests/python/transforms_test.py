@@ -1,5 +1,6 @@
 """torchvision's transforms as operations: of objects of both interfaces, and from a script's text; the daemon takes them all."""
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,17 @@ REFUSED = [
 ]
 
 
+BOXES = """
+name = "boxes"
+source = { type = "webdataset", uri = "a.tar" }
+output = [
+  { name = "image", from = "jpg", view = "all", ops = OPERATIONS },
+  { name = "boxes", from = "json:boxes", view = "all", ops = [{ op = "boxes" }], ragged = true, length_max = 9 },
+]
+batch = { size = 2 }
+"""
+
+
 def answers(interface, expressions, *folder):
     done = subprocess.run([sys.executable, HERE / "convert_transforms.py", interface, *folder], input=json.dumps(expressions),
                           capture_output=True, text=True, timeout=300)
@@ -245,10 +257,11 @@ class Converted(DaemonCase):
                                               "min_aspect_ratio": 0.5, "max_aspect_ratio": 2.0, "trials": 40,
                                               "sampler_options": [0.0, 0.5]}])
         self.assertIn("named boxes", answer["notes"][0])
-        boxes = {"name": "boxes", "from": "path", "view": "all", "ops": [{"op": "boxes"}], "ragged": True, "length_max": 9}
-        spec = self.spec(on_bad="mask", output=[{"name": "image", "from": "image", "view": "all",
-                                                 "ops": [*answer["ops"], {"op": "resize", "size": [24, 24]}]}, boxes])
-        self.attach(spec)  # the daemon takes the operation
+        with tempfile.TemporaryDirectory(prefix="spdld-transforms-") as made:
+            file = Path(made) / "boxes.toml"
+            file.write_text(BOXES.replace("OPERATIONS", answer["toml"].rstrip("]") + '{ op = "resize", size = [24, 24] }]'))
+            done = subprocess.run([os.environ["SPDLD_CTL"], "check", file], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_fakes_of_classes_that_are_newer_than_both(self):
         newer = type("JPEG", (), {"quality": (5, 50), "__module__": "torchvision.transforms.v2._augment"})
