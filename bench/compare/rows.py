@@ -12,7 +12,7 @@ SIMPLE, RECIPES = ("train", "resize"), ("rand-augment", "multi-crop")
 
 class Row:
     """A row of the table. `peer` names the module peers/with_<peer>.py, `more` holds further arguments of its Job, and
-    `differs` tells people how the loader's work differs, and `works` names those that it does."""
+    `differs` tells people how the loader's work differs. `works` names the works that the loader does."""
 
     def __init__(self, name, peer, title, differs, more=None, work=None, works=SIMPLE):
         self.name, self.peer, self.title, self.differs = name, peer, title, differs

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kBlock = 16;  // pixels that are taken apart at once
 
-// What lies beyond black or white is cut off, and so is a fraction.
+// Values beyond black or white are cut off, and so are fractions.
 template <class D>
 HWY_INLINE hn::Vec<Ints<D>> values_of(D d, hn::Vec<D> v) {
   return hn::ConvertTo(Ints<D>(), hn::Min(hn::Max(v, hn::Set(d, 0)), hn::Set(d, 255)));

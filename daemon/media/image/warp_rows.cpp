@@ -102,7 +102,7 @@ template <class D>
 HWY_INLINE IntVector<D> clamped(D d, IntVector<D> at, int last) {
   return hn::Max(hn::Min(at, whole(d, last)), whole(d, 0));
 }
-// Four bytes from each place, of which those beyond the pixel are not used.
+// Four bytes from each place. Bytes beyond the pixel are not used.
 template <class D>
 HWY_INLINE IntVector<D> gather(D, const uint8_t* pixels, IntVector<D> at) {
   return hn::GatherOffset(Ints<D>(), reinterpret_cast<const int32_t*>(pixels), at);

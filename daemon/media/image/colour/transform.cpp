@@ -25,7 +25,7 @@ using LcmsProfile = std::unique_ptr<void, CloseProfile>;
 using LcmsTransform = std::unique_ptr<void, DeleteTransform>;
 
 // The colours that a profile is for: the header's bytes 16 to 19, the highest first (ICC.1:2010, 7.2.6). lcms2's function
-// gives them as an enumeration, which has no room for those of a damaged profile.
+// gives them as an enumeration, which has no room for the numbers that a damaged profile may have.
 uint32_t space_of(std::span<const uint8_t> profile) {
   constexpr size_t kAt = 16;
   return uint32_t{profile[kAt]} << 24 | uint32_t{profile[kAt + 1]} << 16 | uint32_t{profile[kAt + 2]} << 8 |
