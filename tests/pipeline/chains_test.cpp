@@ -80,10 +80,17 @@ class Chains {
     if (type.check != nullptr) {
       bool sound = true;
       if (type.name == "normalize") spec.parameters["scale"] = int64_t{255};
+      if (type.name == "decode-image") choose_picture(spec);
       type.check(spec, [&](std::string_view, const std::string&) { sound = false; });
       if (!sound) return operation(before, depth);
     }
     return spec;
+  }
+
+  // The numbers of a decode-image that makes sense. The picture is a JPEG, which has one frame.
+  void choose_picture(config::OperationSpec& spec) {
+    spec.parameters["bits"] = int64_t{8} << (below(8) == 0 ? 1 + below(2) : 0);
+    spec.parameters["frame"] = int64_t{below(16) == 0};
   }
 
   static bool fits_inside(const config::OperationType& type, int depth) {
