@@ -1,10 +1,12 @@
 """Makes transforms of torchvision from expressions, and gives what spdld makes of each; a process of its own, because a process
 has either Debian's torchvision (v1) or the newer one's second interface (v2).
 
-    convert_transforms.py v1|v2 [FOLDER] < expressions.json > answers.json
+    convert_transforms.py v1|v2 [FOLDER|--arguments] < expressions.json > answers.json
 
-With FOLDER, which holds RGB pictures in PNG, each transform is also done to each picture; the answers name the .npy files.
+With FOLDER, which holds RGB pictures in PNG, each transform is also done to each picture; the answers name the .npy files. With
+--arguments the answer is the names of the arguments of each class.
 """
+import inspect
 import json
 import sys
 import warnings
@@ -16,6 +18,7 @@ from PIL import Image
 
 import torchvision_v2
 from spdld import UnsupportedError
+from spdld._operations import ARGUMENTS
 from spdld.torch import from_transforms
 
 warnings.simplefilter("ignore")
@@ -44,7 +47,7 @@ def done_to_pictures(transform, folder, number):
 
 
 def answer(number, expression):
-    transform = eval(expression, {"T": T, "torch": torch, "Own": Own, "InterpolationMode": T.InterpolationMode})
+    transform = eval(expression, {"T": T, "torch": torch, "np": np, "Own": Own, "InterpolationMode": T.InterpolationMode})
     try:
         operations = from_transforms(transform)
     except UnsupportedError as error:
@@ -56,4 +59,8 @@ def answer(number, expression):
 
 
 torch.set_num_threads(1)
+if sys.argv[2:] == ["--arguments"]:
+    classes = {name: getattr(T, name) for name in ARGUMENTS if hasattr(T, name)}
+    json.dump({name: list(inspect.signature(made).parameters) for name, made in classes.items()}, sys.stdout)
+    sys.exit(0)
 json.dump([answer(number, expression) for number, expression in enumerate(json.load(sys.stdin))], sys.stdout)

@@ -99,6 +99,43 @@ class Migrate(DaemonCase):
                 self.assertIn(part, said)
                 self.assertRegex(page, f"(?m)^# NOT TRANSLATED: .*{part.translate({ord(c): chr(92) + c for c in '[]().'})}")
 
+    def test_what_a_script_changes_later(self):
+        """Each line changes something without a new binding of its name."""
+        text = """
+            STEPS = [T.RandomResizedCrop(32), T.ToTensor()]
+            transform = T.Compose(STEPS)
+            data = ImageFolder("pictures", transform)
+            loader = DataLoader(data, batch_size=4)
+            """
+        for line, part in (("transform.transforms.insert(0, T.RandAugment())", "needs transform, which line"),
+                           ("transform.transforms[0] = T.RandomCrop(32, padding=4)", "needs transform, which line"),
+                           ("del transform.transforms[0]", "needs transform, which line"),
+                           ("STEPS[0] += 1", "needs STEPS, which line"),
+                           ("with fetched() as STEPS: pass", "needs STEPS, which the script sets in 3 places"),
+                           ("data.transform = T.ToTensor()", "changes a part of data after it was made")):
+            with self.subTest(line):
+                done = self.run_on(textwrap.dedent(text) + line + "\n")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(part, done.stderr)
+
+    def test_a_subset_is_not_the_data_set(self):
+        _, said = self.translated('data = ImageFolder("pictures", T.Compose([T.Resize((20, 20))]))\n'
+                                  "loader = DataLoader(torch.utils.data.Subset(data, [1]), batch_size=4)\n", rc=1)
+        self.assertIn("the DataLoader: the script's text has none", said)
+
+    def test_arguments_that_are_not_known_are_not_left_out(self):
+        text = 'data = ImageFolder("pictures", T.Compose([T.RandomRotation({}), T.Resize((20, 20))]))\nDataLoader(data)\n'
+        for arguments, part in (("5, resample=2", "has an argument resample at line"),
+                                ("5, 2, True, None, 0, 7", "has 6 arguments at line")):
+            done = self.run_on(text.format(arguments))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(part, done.stderr)
+
+    def test_all_names_of_a_module(self):
+        made, _ = self.translated('from torchvision.transforms import *\ndata = ImageFolder("pictures", Compose([Resize((20, 20), '
+                                  "InterpolationMode.BICUBIC)]))\nDataLoader(data)\n")
+        self.assertEqual(made["output"][0]["ops"][1], {"op": "resize", "size": [20, 20], "filter": "bicubic"})
+
     def test_mixing_is_for_training(self):
         text = """
             mix = v2.RandomChoice([v2.CutMix(num_classes=3), v2.MixUp(num_classes=3, alpha=0.2)])

@@ -14,6 +14,7 @@ from PIL import Image
 import spdld
 import torchvision_v2
 from case import DaemonCase
+from spdld._operations import ARGUMENTS
 from spdld._script import Script
 from spdld._transforms import converted
 from spdld.torch import from_transforms
@@ -108,6 +109,8 @@ V2 = [
 ENDS = [
     ("T.Compose([T.PILToTensor()])", [{"op": "convert", "dtype": "uint8", "layout": "NCHW"}]),
     ("T.Compose([T.ToTensor()])", [{"op": "convert", "dtype": "float32", "layout": "NCHW", "scale": 1 / 255}]),
+    ("T.Compose([T.ToTensor(), T.Normalize([np.float32(0.5)] * 3, torch.tensor([0.5, 0.25, 0.125]))])",
+     [{"op": "normalize", "mean": [0.5] * 3, "std": [0.5, 0.25, 0.125]}]),
     ("[T.PILToTensor(), T.ConvertImageDtype(torch.float32), T.Normalize((0.5, 0.5, 0.5), (0.2, 0.3, 0.4))]",
      [{"op": "normalize", "mean": [0.5, 0.5, 0.5], "std": [0.2, 0.3, 0.4]}]),
     ("T.Compose([T.ToTensor(), T.RandomErasing(value='random'), T.RandomErasing(0.1, value=(1, 2, 3))])",
@@ -214,6 +217,14 @@ class Converted(DaemonCase):
         given = answers("v2", [expression for expression, _ in BOTH + V2 + ENDS + REFUSED])
         self.expect(BOTH + V2 + ENDS, given[:-len(REFUSED)])
         self.expect_errors(given[-len(REFUSED):])
+
+    def test_the_arguments_stand_in_torchvisions_order(self):
+        for interface in ("v1", *(["v2"] if torchvision_v2.is_there() else [])):
+            given = answers(interface, [], "--arguments")
+            self.assertGreater(len(given), 30)
+            for name, arguments in given.items():
+                with self.subTest(f"{interface} {name}"):
+                    self.assertEqual([argument for argument, _ in ARGUMENTS[name]], arguments)
 
     def test_the_text_of_a_script(self):
         cases = [case for case in BOTH + V2 + ENDS if "* 3" not in case[0]]

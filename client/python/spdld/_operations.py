@@ -46,10 +46,10 @@ def last_name(value: Any) -> str:
 
 
 def numbers(value: Any) -> Any:
-    """A number, or a list of numbers; a tensor's values where it is one."""
+    """A number, or a list of numbers; the plain values of tensors and of numpy's arrays and numbers."""
     if callable(getattr(value, "tolist", None)):
         value = value.tolist()
-    return list(value) if isinstance(value, (list, tuple)) else value
+    return [numbers(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def _filter(value: Any, names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import math
 import os
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from spdld._operations import ARGUMENTS, REQUIRED, Refused, Transform
+from spdld._operations import ARGUMENTS, NONE, REQUIRED, Refused, Transform
 
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "reverse", "clear", "sort")
 _SHOWN_MAX = 60
@@ -55,6 +55,10 @@ class Script:
     def name_of(self, node: ast.expr) -> Optional[str]:
         """The name that the script binds to this expression, alone."""
         return next((name for name, values in self._bound.items() if values == [node]), None)
+
+    def line_of_change(self, name: str) -> Optional[int]:
+        """The line that changes a part of what a name stands for, such as its attribute or its list."""
+        return self._changed.get(name)
 
     def followed(self, node: ast.expr) -> ast.expr:
         """The expression that a name stands for, where the script binds it once and does not change the value."""
@@ -134,6 +138,9 @@ class Script:
                 self._modules[alias.asname or alias.name.partition(".")[0]] = alias.name if alias.asname else \
                     alias.name.partition(".")[0]
         elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            below = node.module.startswith("torchvision.transforms")
+            for name in (*ARGUMENTS, *NONE, "InterpolationMode", "AutoAugmentPolicy") if below and node.names[0].name == "*" else ():
+                self._modules[name] = f"{node.module}.{name}"
             for alias in node.names:
                 self._modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         elif isinstance(node, ast.Assign):
@@ -143,27 +150,36 @@ class Script:
             self._bind(node.target, node.value)
         elif isinstance(node, ast.NamedExpr):
             self._bind(node.target, node.value)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            self._changed[node.target.id] = node.lineno
-        elif isinstance(node, (ast.For, ast.comprehension)):
+        elif isinstance(node, (ast.AugAssign, ast.Delete)):
+            for target in node.targets if isinstance(node, ast.Delete) else [node.target]:
+                self._note_change(target, node.lineno)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             self._bind_unknown(node.target)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._bind_unknown(node.optional_vars)
         elif isinstance(node, ast.arg):  # of a function: its callers say what it is
             self._bound.setdefault(node.arg, []).extend([ast.Name("?"), ast.Name("?")])
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            if node.func.attr in _CHANGES:
-                self._changed[node.func.value.id] = node.lineno
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+            self._note_change(node.func.value, node.lineno)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
             self._bound.setdefault(target.id, []).append(value)
-        elif isinstance(target, (ast.Subscript, ast.Attribute)) and isinstance(target.value, ast.Name):
-            self._changed[target.value.id] = target.lineno
+        elif isinstance(target, (ast.Subscript, ast.Attribute)):
+            self._note_change(target, target.lineno)
         elif isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
                 for part, entry in zip(target.elts, value.elts):
                     self._bind(part, entry)
             else:
                 self._bind_unknown(target)
+
+    def _note_change(self, target: ast.expr, line: int) -> None:
+        """Of made.transforms[0] it is `made` that changes."""
+        while isinstance(target, (ast.Subscript, ast.Attribute)):
+            target = target.value
+        if isinstance(target, ast.Name):
+            self._changed[target.id] = line
 
     def _bind_unknown(self, target: ast.expr) -> None:
         for node in ast.walk(target):
@@ -185,6 +201,11 @@ class Script:
     def _argument(self, call: ast.Call, name: str, attribute: str) -> Any:
         names = ARGUMENTS.get(name, ())
         given = self.arguments(call, names).given
+        unknown = next((word for word in given if word not in dict(names)), None)
+        if unknown is not None:
+            raise Refused(f"has an argument {unknown} at line {call.lineno}, which is not known: use torchvision's newer names")
+        if len(call.args) > len(names):
+            raise Refused(f"has {len(call.args)} arguments at line {call.lineno}, and {len(names)} are known")
         if attribute in given:
             node = given[attribute]
             return self._members(node) if attribute == "transforms" else self.value(node)

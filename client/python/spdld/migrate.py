@@ -32,6 +32,7 @@ class Found(NamedTuple):
     """A data set in the script: its arguments, and the arguments of its DataLoader."""
 
     name: str
+    bound: Optional[str]  # the name in the script
     line: int
     root: Optional[ast.expr]
     transform: Optional[ast.expr]
@@ -52,9 +53,10 @@ def datasets_of(script: Script) -> List[Found]:
     found = []
     for call in script.calls(_FOLDER):
         given = script.dataset(call).given
-        found.append(Found(_name(script, call), call.lineno, given.get("root"), given.get("transform"),
+        found.append(Found(_name(script, call), script.name_of(call), call.lineno, given.get("root"), given.get("transform"),
                            dict(loaders.get(call, {})), given))
-    return found or [Found(_name(script, call), call.lineno, None, call, {}, {}) for call in _compositions(script)]
+    return found or [Found(_name(script, call), script.name_of(call), call.lineno, None, call, {}, {})
+                     for call in _compositions(script)]
 
 
 def _compositions(script: Script) -> List[ast.Call]:
@@ -79,6 +81,7 @@ class Page:
 
     def text(self) -> str:
         batches, classes = self._mixing() if self._shuffled() else (None, None)
+        self._look_for_changes()
         source, image = self._source(), self._image()
         label = ["", "[[output]]", 'name = "label"', 'from = "class"']
         if classes is not None:
@@ -100,6 +103,12 @@ class Page:
         except Refused:
             self.faults.append(f"{name} = {shown(node)}, whose value the script's text does not tell: write it here.")
         return default
+
+    def _look_for_changes(self) -> None:
+        """A script may set the transform later, as in `dataset.transform = ...`."""
+        line = None if self._found.bound is None else self._script.line_of_change(self._found.bound)
+        if line is not None:
+            self.faults.append(f"line {line} changes a part of {self._found.bound} after it was made: do the same here.")
 
     def _source(self) -> List[str]:
         if self._found.root is None:
@@ -179,7 +188,8 @@ class Page:
         size = self._value("batch_size", loader.get("batch_size"), 1 if loader else 32, int)
         drop = self._value("drop_last", loader.get("drop_last"), False, bool)
         if not loader:
-            self._notes.append("The script's text has no DataLoader of this data set, so the size of a batch is a guess.")
+            self.faults.append("the DataLoader: the script's text has none that is given this data set itself (it may have a "
+                               "Subset of it): write the size of a batch.")
         return ["", "[batch]", f"size = {size}  # of each rank", f'last = "{"drop" if drop else "short"}"',
                 *([] if operations is None else [f"ops = {operations_text(operations)}"])]
 
