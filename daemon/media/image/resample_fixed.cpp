@@ -2,36 +2,15 @@
 
 #include <algorithm>
 
+#include "daemon/media/image/fixed_rows.h"
+
 namespace spdld::image {
 namespace {
-
-constexpr int32_t kHalfSum = 1 << (FixedWeights::kFractionBits - 1);
-
-uint8_t rounded(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> FixedWeights::kFractionBits, 0, 255)); }
 
 // Halves away from zero.
 int32_t fixed(double weight) {
   const double scaled = weight * (1 << FixedWeights::kFractionBits);
   return static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
-}
-
-// A loop that compilers turn into vectors.
-void add_line(const uint8_t* line, int32_t weight, size_t count, int32_t* sums) {
-  for (size_t i = 0; i < count; ++i) sums[i] += weight * line[i];
-}
-
-template <int kChannels>
-void cross_row(const FixedWeights& axis, const uint8_t* row, uint8_t* out) {
-  for (int x = 0; x < axis.count(); ++x, out += kChannels) {
-    int32_t sum[kChannels];
-    for (int32_t& one : sum) one = kHalfSum;
-    const uint8_t* from = row + static_cast<ptrdiff_t>(axis.start(x)) * kChannels;
-    const int32_t* weights = axis.weights(x);
-    for (int k = 0; k < axis.taps(x); ++k, from += kChannels) {
-      for (int c = 0; c < kChannels; ++c) sum[c] += weights[k] * from[c];
-    }
-    for (int c = 0; c < kChannels; ++c) out[c] = rounded(sum[c]);
-  }
 }
 
 }  // namespace
@@ -56,11 +35,7 @@ void FixedResampler::begin(const AxisRequest& across, const AxisRequest& down, i
   sums_.resize((shrinks_ ? kSumsKept : 1) * row_samples_);
 }
 
-void FixedResampler::cross(const uint8_t* row, uint8_t* out) const {
-  if (channels_ == 1) return cross_row<1>(across_, row, out);
-  if (channels_ == 3) return cross_row<3>(across_, row, out);
-  cross_row<4>(across_, row, out);
-}
+void FixedResampler::cross(const uint8_t* row, uint8_t* out) const { cross_row(across_, channels_, row, out); }
 
 void FixedResampler::shrunk_row(const uint8_t* first, size_t stride_bytes, int y) {
   for (; taken_ < down_.end(y); ++taken_) {
@@ -84,8 +59,7 @@ void FixedResampler::grown_row(const uint8_t* first, size_t stride_bytes, int y)
 void FixedResampler::next_row(const uint8_t* first, size_t stride_bytes, uint8_t* out) {
   const int y = given_++;
   shrinks_ ? shrunk_row(first, stride_bytes, y) : grown_row(first, stride_bytes, y);
-  const int32_t* sum = sums(shrinks_ ? y : 0);
-  for (size_t i = 0; i < row_samples_; ++i) out[i] = rounded(sum[i]);
+  round_sums(sums(shrinks_ ? y : 0), row_samples_, out);
 }
 
 }  // namespace spdld::image

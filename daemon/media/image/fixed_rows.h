@@ -1,0 +1,21 @@
+// The loops of FixedResampler over a row, for each instruction set. All sums are exact, so that all sets give the same
+// values. Pure functions; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "daemon/media/image/resample_fixed.h"
+
+namespace spdld::image {
+
+// Resamples a row of pixels of 1, 3 or 4 channels across. `row`: the sample at axis.range().first.
+void cross_row(const FixedWeights& axis, int channels, const uint8_t* row, uint8_t* out);
+// sums[i] += weight * line[i].
+void add_line(const uint8_t* line, int32_t weight, size_t count, int32_t* sums);
+// To the nearest, and within 0 to 255, of sums that began with half of one.
+void round_sums(const int32_t* sums, size_t count, uint8_t* out);
+
+inline constexpr int32_t kHalfSum = 1 << (FixedWeights::kFractionBits - 1);
+
+}  // namespace spdld::image
