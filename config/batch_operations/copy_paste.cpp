@@ -13,7 +13,7 @@ std::string refuses_copy_paste(const Signature& end) {
 BatchOperationType copy_paste() {
   const Parameter pixels{.name = "min_pixels",
                          .type = ParameterType::kInteger,
-                         .help = "own objects of which fewer pixels are left are dropped",
+                         .help = "own objects that keep fewer visible pixels are dropped",
                          .fallback = Value(int64_t{1}),
                          .min = 0,
                          .max = 1 << 28};

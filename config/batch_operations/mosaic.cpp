@@ -37,7 +37,7 @@ BatchOperationType mosaic() {
                      least("min_size", "boxes with a smaller width or height are dropped, in pixels", 1, kLeastSideMax),
                      least("min_area", "boxes with a smaller area are dropped, in square pixels", 1,
                            kLeastSideMax * kLeastSideMax),
-                     least("min_part", "boxes of which a smaller part is left are dropped", 0.1, 1)},
+                     least("min_part", "boxes that keep a smaller part of their area are dropped", 0.1, 1)},
       .refuses = refuses_mosaic,
       .partners = 3,
       .boxes = "boxes"};

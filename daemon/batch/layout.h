@@ -44,8 +44,8 @@ struct TensorPlace {
   Role role = Role::kRows;
   std::optional<size_t> of = {};        // kOffsets, kLengths, kMask: the index of the tensor that they describe
   std::optional<Padding> padding = {};  // kRows alone: rows are as long as the longest of the batch
-  // kRows alone: the shapes of a sample, one of which all samples of a batch have; then sample_shape has the largest
-  // number of each dimension, and sample_bytes is of the largest shape. Empty: sample_shape is the only one.
+  // kRows alone: the shapes that samples may have. All samples of a batch have the same one; sample_shape has the
+  // largest number of each dimension, and sample_bytes is of the largest shape. Empty: sample_shape is the only one.
   std::vector<std::vector<int64_t>> shapes = {};
 };
 

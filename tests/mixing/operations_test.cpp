@@ -183,7 +183,7 @@ TEST_CASE("boxes of a mosaic lie where the pixels of their objects lie") {
   }
 }
 
-TEST_CASE("a mosaic drops boxes of which too little is left, and boxes for which there is no room") {
+TEST_CASE("a mosaic drops boxes that are nearly cut away, and boxes for which there is no room") {
   const auto image = picture(config::DType::kUint8, config::Layout::kNhwc, kHigh, kWide);
   const mixing::Mix mix{.x = 7, .y = 5};  // of the own picture, its lower right quarter is seen: from (7, 5) on
   // So many of their pixels are left: none of 30, 9 of 24, 35 of 35, 1 of 4, and a column of 5 of 10.
@@ -311,7 +311,7 @@ TEST_CASE("a box of copy-paste is drawn around the pixels that are left of its o
   CHECK(std::array{box[0], box[1], box[2], box[3]} == std::array<float, 4>{2.25, 1.75, 8, 6});
 }
 
-TEST_CASE("copy-paste keeps to the room of the lists, and drops objects of which too little is left") {
+TEST_CASE("copy-paste keeps to the room of the lists, and drops objects that are nearly covered") {
   Objects own, other, none;
   own.add(0, 0, 4, 4), own.add(3, 3, 6, 6), own.add(8, 8, 9, 9);
   other.add(0, 0, 3, 4);

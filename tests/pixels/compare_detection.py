@@ -9,13 +9,14 @@ behind a crop. The masks of objects are those that pycocotools draws, from polyg
 """
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import torch
 from PIL import Image
+
+from dump import Program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYCOCOTOOLS = ROOT / "build" / "pycocotools"  # tests/run puts it there
@@ -45,21 +46,13 @@ def output(name, ops, ragged=True):
     return "\n".join(lines + (["ragged = true", "length_max = 64"] if ragged else [])) + "\n"
 
 
-class Views:
+class Views(Program):
     """view_dump with one pipeline."""
 
     def __init__(self, program, folder, outputs):
         spec = pathlib.Path(folder, "spec.toml")
         spec.write_text(HEAD + "".join(outputs))
-        self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(30)
+        super().__init__([program, spec])
 
     def of(self, sample, fields):
         """The tensors by their names, or a text: the error. A field is a path or a list."""

@@ -8,16 +8,11 @@ import numpy as np
 from compare_png import spec_of
 
 
-class Daemon:
-    """The daemon's decoder and resampler with one chain."""
+class Program:
+    """A program that answers requests over its standard input and output, for a block: `with Program(command) as program`."""
 
-    started = 0
-
-    def __init__(self, program, folder, decode, ops, further=""):
-        Daemon.started += 1
-        spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
-        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}', further))
-        self.process = subprocess.Popen([program, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self):
         return self
@@ -26,6 +21,18 @@ class Daemon:
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait(30)
+
+
+class Daemon(Program):
+    """The daemon's decoder and resampler with one chain."""
+
+    started = 0
+
+    def __init__(self, program, folder, decode, ops, further=""):
+        Daemon.started += 1
+        spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
+        spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}', further))
+        super().__init__([program, spec])
 
     def of(self, path, sample=0):
         self.process.stdin.write(f"{sample} {path}\n".encode())

@@ -212,8 +212,7 @@ HWY_INLINE void store_sum(D d, hn::Vec<D> sum, float* to) {
 }
 template <class D>
 HWY_INLINE void store_sum(D d, hn::Vec<D> sum, uint8_t* to) {
-  const auto whole = hn::Set(d, 12'582'912);  // 1.5 * 2^23: a sum with it has no bits below the point; ties to even
-  store_bytes(d, values_of(d, hn::Sub(hn::Add(sum, whole), whole)), to);
+  store_bytes(d, values_of(d, to_wholes(d, sum)), to);
 }
 
 template <typename Value>

@@ -13,7 +13,7 @@ struct Format {
   bool (*begins)(std::span<const uint8_t> bytes);
   std::unique_ptr<ImageDecoder> (*make)(const media::DecodeLimits& limits);
   std::string (*code)();
-  // Of a format of which this spdld decodes one picture: the words for it; nullptr: it has frames.
+  // The words for a picture, in the error where a later frame is asked for; nullptr: frames of this format are decoded.
   const char* one = nullptr;
   bool may_have_others = false;  // the format may hold more
 };

@@ -39,6 +39,13 @@ HWY_INLINE void store_bytes(D, hn::Vec<Ints<D>> values, uint8_t* to) {
   hn::StoreU(hn::DemoteTo(Bytes<D>(), values), Bytes<D>(), to);
 }
 
+// To the nearest whole numbers, ties to even, of values below 2^22: a sum with 1.5 * 2^23 has no bits below the point.
+template <class D>
+HWY_INLINE hn::Vec<D> to_wholes(D d, hn::Vec<D> v) {
+  const auto whole_from = hn::Set(d, 12'582'912);
+  return hn::Sub(hn::Add(v, whole_from), whole_from);
+}
+
 // Calls use.run(D, i) for vectors that cover all values; the last two may share some. Few values come one by one.
 template <typename Use>
 HWY_INLINE void each_vector(size_t count, const Use& use) {

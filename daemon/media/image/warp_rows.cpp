@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/media/image/adjust_pixels.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "daemon/media/image/warp_rows.cpp"
 #include <hwy/foreach_target.h>
@@ -30,8 +32,8 @@ Corner corner_of(float x, float y) {
           static_cast<int>((y - top) * kWeightOne + 0.5F)};
 }
 
-// A pixel of which a neighbour lies outside. That part is mixed with `fill` as torchvision does: outside is black, and
-// the sum is then mixed by the weight of the neighbours inside.
+// Mixes a pixel that has a neighbour outside of the picture. The neighbour's part is mixed with `fill` as torchvision
+// does: outside is black, and the sum is then mixed by the weight of the neighbours inside.
 template <int kChannels>
 void mix_at_border(const Warp& warp, const uint8_t* pixels, const Corner& corner, uint8_t* out) {
   constexpr float kOne = static_cast<float>(kWeightOne) * kWeightOne;
@@ -51,8 +53,7 @@ void mix_at_border(const Warp& warp, const uint8_t* pixels, const Corner& corner
   }
   for (size_t channel = 0; channel < kChannels; ++channel) {
     const auto fill = static_cast<float>(warp.fill[channel]);
-    const float mixed = to_nearest(inside * (sums[channel] - fill) + fill);
-    out[channel] = static_cast<uint8_t>(std::clamp(mixed, 0.0F, 255.0F));
+    out[channel] = value_of(to_nearest(inside * (sums[channel] - fill) + fill));
   }
 }
 
@@ -130,8 +131,7 @@ struct Nearest {
 
   template <class D>
   HWY_INLINE IntVector<D> nearest(D d, const float* from) const {
-    const auto whole_from = hn::Set(d, 12'582'912);  // as to_nearest
-    return hn::ConvertTo(Ints<D>(), hn::Sub(hn::Add(hn::LoadU(d, from), whole_from), whole_from));
+    return hn::ConvertTo(Ints<D>(), to_wholes(d, hn::LoadU(d, from)));
   }
   template <class D>
   HWY_INLINE void run(D d, size_t i) const {

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "daemon/media/image/file_boxes.h"
 #include "daemon/media/image/srgb_transforms.h"
 #include "daemon/media/image/stored_codec.h"
 
@@ -24,13 +25,9 @@ using LcmsContext = std::unique_ptr<std::remove_pointer_t<cmsContext>, DestroyLc
 using LcmsProfile = std::unique_ptr<void, CloseProfile>;
 using LcmsTransform = std::unique_ptr<void, DeleteTransform>;
 
-// The colours that a profile is for: the header's bytes 16 to 19, the highest first (ICC.1:2010, 7.2.6). lcms2's function
-// gives them as an enumeration, which has no room for the numbers that a damaged profile may have.
-uint32_t space_of(std::span<const uint8_t> profile) {
-  constexpr size_t kAt = 16;
-  return uint32_t{profile[kAt]} << 24 | uint32_t{profile[kAt + 1]} << 16 | uint32_t{profile[kAt + 2]} << 8 |
-         profile[kAt + 3];
-}
+// The colours that a profile is for: the header's bytes 16 to 19, the highest first (ICC.1:2010, 7.2.6). lcms2's
+// function gives them as an enumeration, which has no room for the numbers that a damaged profile may have.
+uint32_t space_of(std::span<const uint8_t> profile) { return box_number(profile, 16, 4); }
 
 Error other_colours(uint32_t space) {
   const char* const colours = space == cmsSigGrayData   ? "grey"
