@@ -55,11 +55,20 @@ bool Ring::is_held(const SlotRecord& slot) const {
 }
 
 // Leases of dismissed readers don't count: the other readers may hold as much as ever.
+bool Ring::is_wanted(const SlotRecord& slot) const {
+  return slot.state == SlotState::kLeased && (is_held(slot) || is_awaited(slot));
+}
+
 size_t Ring::in_use() const {
   return static_cast<size_t>(std::count_if(records_.begin(), records_.end(), [this](const SlotRecord& slot) {
-    return slot.state == SlotState::kFilling ||
-           (slot.state == SlotState::kLeased && (is_held(slot) || is_awaited(slot)));
+    return slot.state == SlotState::kFilling || is_wanted(slot);
   }));
+}
+
+size_t Ring::to_come() const {
+  const auto wanted = static_cast<size_t>(
+      std::count_if(records_.begin(), records_.end(), [this](const SlotRecord& slot) { return is_wanted(slot); }));
+  return is_paused() || wanted >= room_max() ? 0 : room_max() - wanted;
 }
 
 size_t Ring::leases_max() const { return shared_ ? shared_->credit : slots_.size(); }

@@ -117,6 +117,8 @@ class Ring {
   void resume(ReaderId reader);
   // The position of the window's first batch; none: the window is empty.
   std::optional<sampler::Position> window_begin() const;
+  // How many further batches come before a reader has to give anything back.
+  size_t to_come() const;
   // The reader of a shared ring that all others wait for: there is no room to fill anything, another reader could take
   // more than there is, and this reader is the furthest behind.
   std::optional<ReaderId> laggard() const;
@@ -224,6 +226,7 @@ class Ring {
   bool is_awaited(const SlotRecord& slot) const;
   bool is_held(const SlotRecord& slot) const;  // by readers that are there
   void settle(SlotRecord& slot);
+  bool is_wanted(const SlotRecord& slot) const;  // not given back yet, or still to be sent
   size_t in_use() const;
   size_t room_max() const;
   void end_lease(SlotRecord& slot, ReaderId reader);

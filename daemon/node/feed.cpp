@@ -98,11 +98,12 @@ std::optional<sampler::Position> Feed::entry(control::Join join, sampler::Positi
   // A wanted batch that is there, or comes next, is given exactly: no job shall wait for another job's pace.
   const sampler::Position begin = ring_.window_begin().value_or(next);
   if (begin <= wanted && wanted <= next) return wanted;
-  // After a restart, jobs come back at different steps. While the first batches come, no job waits for another job's
-  // pace.
+  // Nor does it wait where there is room for all batches up to its own. Jobs that come back after a restart stand at
+  // different steps; while the first batches come, nobody holds anything yet.
   const uint32_t depth = setting_.sharing->ring.depth;
   const bool begins = ring_.statistics().batches < depth;
-  if (begins && next < wanted && wanted <= sampler::steps_on(next, depth + reach, sharding_.steps())) return wanted;
+  const uint64_t ahead = begins ? std::max<uint64_t>(depth, ring_.to_come()) + reach : ring_.to_come();
+  if (next < wanted && wanted <= sampler::steps_on(next, ahead, sharding_.steps())) return wanted;
   if (join == control::Join::kExact || next < wanted) return std::nullopt;
   if (join != control::Join::kEpoch) return begin;
   const sampler::Position next_epoch = begin.step == 0 ? begin : sampler::Position{begin.epoch + 1, 0};

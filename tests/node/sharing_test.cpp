@@ -146,6 +146,32 @@ TEST_CASE("jobs that come back after a restart stand some steps apart, and all k
   CHECK(is_run(c.numbers, 240));
 }
 
+TEST_CASE("a job that is some steps ahead shares the stream where no job has to give anything back for it") {
+  ShareRig rig;
+  Trainer& slow = rig.attach("slow");
+  rig.run({&slow}, 3);
+  rig.streams[0]->holds = true;  // from now on a batch takes its time
+  auto request = rig.request("ahead");
+  request.join = control::Join::kExact;
+  SECTION("the batches up to it are being made") {
+    rig.run({&slow}, 2);
+    REQUIRE(slow.held.empty());
+    request.position = {0, slow.steps.back() + 4};
+    Trainer& ahead = rig.attach(request);
+    CHECK(ahead.info->shared);
+    CHECK(rig.feeds().size() == 1);
+    for (int i = 0; i < 6; i++) rig.streams[0]->make();
+    rig.settle();
+    REQUIRE_FALSE(ahead.steps.empty());
+    CHECK(ahead.steps.front() == request.position.step);
+  }
+  SECTION("another job holds all that there is room for") {
+    request.position = {0, slow.steps.back() + 9};
+    CHECK_FALSE(rig.attach(request).info->shared);
+    CHECK(rig.feeds().size() == 2);
+  }
+}
+
 TEST_CASE("a job that holds the others back for too long is cut loose, and goes on where it was") {
   ShareRig rig;
   Trainer &quick = rig.attach("quick"), &slow = rig.attach("slow");

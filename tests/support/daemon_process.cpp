@@ -110,11 +110,13 @@ size_t DaemonProcess::memfd_mappings() const {
   return count;
 }
 
-uint64_t DaemonProcess::pss_bytes() const {
-  std::ifstream file("/proc/" + std::to_string(pid_) + "/smaps_rollup");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("Pss:")) return std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
-  return 0;
+uint64_t DaemonProcess::anonymous_and_shared_bytes() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  uint64_t kib = 0;
+  for (std::string line; std::getline(status, line);)
+    for (const std::string_view name : {"RssAnon:", "RssShmem:"})
+      if (line.starts_with(name)) kib += std::strtoull(line.c_str() + name.size(), nullptr, 10);
+  return kib * 1024;
 }
 
 }  // namespace spdld::test

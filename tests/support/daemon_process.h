@@ -34,7 +34,8 @@ class DaemonProcess {
   size_t open_fds() const;  // without the pictures being read, which come and go
   size_t threads() const;
   size_t memfd_mappings() const;
-  uint64_t pss_bytes() const;
+  // Without mapped files: another daemon that runs meanwhile would have a part in the pages of the program.
+  uint64_t anonymous_and_shared_bytes() const;
 
  private:
   TempDir dir_;
