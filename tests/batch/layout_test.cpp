@@ -1,6 +1,7 @@
 #include "daemon/batch/layout.h"
 
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "daemon/base/result.h"
 
@@ -20,7 +21,8 @@ TEST_CASE("tensors lie one after the other, aligned, without overlapping") {
   }
   CHECK(layout.slot_bytes() >= end);
   CHECK(layout.slot_bytes() % 4096 == 0);
-  uint8_t* slot = nullptr;
+  std::vector<uint8_t> memory(layout.slot_bytes());
+  uint8_t* const slot = memory.data();
   CHECK(layout.sample_at(slot, 1, 4) - slot == static_cast<ptrdiff_t>(layout.tensors()[1].offset + 64));
 }
 

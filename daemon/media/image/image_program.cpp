@@ -249,9 +249,10 @@ class PassRun {
   void take_nearest() {
     nearest_pixels(across(), memory_.nearest);
     nearest_pixels(down(), memory_.nearest_rows);
+    for (int& pixel : memory_.nearest) pixel += pass_.box.x - source_.covers.x;  // from the first that is there
     uint8_t* row = one_row();
     for (int y = 0; y < inside_.height; ++y) {
-      const uint8_t* from = source_.at(pass_.box.x, pass_.box.y + memory_.nearest_rows[static_cast<size_t>(y)]);
+      const uint8_t* from = source_.at(source_.covers.x, pass_.box.y + memory_.nearest_rows[static_cast<size_t>(y)]);
       pick_row(from, memory_.nearest, pixel_bytes_, row);
       emit(y, 1, {row, 0, 0});
     }

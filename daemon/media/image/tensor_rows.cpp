@@ -64,7 +64,9 @@ struct Float16 {
     const auto half = hn::Set(df, 0.5f);
     const auto small = hn::Sub(hn::BitCast(di, hn::Add(magnitude, half)), hn::BitCast(di, half));
     const auto finite = hn::IfThenElse(hn::Lt(bits, hn::Set(di, 113 << 23)), small, normal);
-    const auto result = hn::Min(finite, hn::Set(di, 0x7C00));
+    const auto number = hn::Min(finite, hn::Set(di, 0x7C00));
+    const auto is_nan = hn::Gt(bits, hn::Set(di, 0x7F800000));
+    const auto result = hn::IfThenElse(is_nan, hn::Set(di, 0x7E00), number);
     const auto with_sign = hn::Or(result, hn::And(sign, hn::Set(di, 0x8000)));
     put<kStream>(hn::DemoteTo(d, with_sign), d, to);
   }
@@ -89,7 +91,10 @@ struct Bfloat16 {  // the upper half of a float, rounded to nearest, ties to eve
     const auto bits = hn::BitCast(du, v);
     const auto even = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
     const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(even, hn::Set(du, 0x7FFFu))));
-    put<kStream>(hn::DemoteTo(d, hn::BitCast(di, rounded)), d, to);
+    // Rounding may carry a NaN beyond all exponents.
+    const auto is_nan = hn::Gt(hn::And(bits, hn::Set(du, 0x7FFFFFFFu)), hn::Set(du, 0x7F800000u));
+    const auto result = hn::IfThenElse(is_nan, hn::Set(du, 0x7FC0u), rounded);
+    put<kStream>(hn::DemoteTo(d, hn::BitCast(di, result)), d, to);
   }
 };
 

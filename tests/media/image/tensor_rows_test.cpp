@@ -138,6 +138,42 @@ TEST_CASE("float16 of very small and very large values", "[transform]") {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
+TEST_CASE("numbers that are none stay none in every type of float, and infinities stay infinite", "[transform]") {
+  constexpr int kWidth = 40;
+  const std::array<uint32_t, 5> nans = {0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001};
+  std::vector<float> row(kWidth);
+  for (size_t i = 0; i < row.size(); i++)
+    row[i] =
+        i % 2 ? std::bit_cast<float>(nans[i / 2 % nans.size()]) : std::bit_cast<float>(i % 4 ? 0x7F800000 : 0xFF800000);
+  TensorFormat format;
+  format.dtype = GENERATE(DType::kFloat16, DType::kBfloat16, DType::kFloat32);
+  format.size = {kWidth, 1};
+  format.pixels = {1, 4};
+  const uint32_t infinity = format.dtype == DType::kFloat16 ? 0x7C00 : 0x7F80;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    CAPTURE(hwy::TargetName(target), static_cast<int>(format.dtype));
+    std::vector<uint8_t> tensor(kWidth * 4 + 64);
+    image::write_rows(format, {reinterpret_cast<const uint8_t*>(row.data()), kWidth * 4, 0}, 0, 1, tensor.data());
+    int wrong = 0;
+    for (size_t i = 0; i < row.size(); i++) {
+      uint32_t bits = 0;
+      if (format.dtype == DType::kFloat32) {
+        std::memcpy(&bits, tensor.data() + 4 * i, 4);
+        bits >>= 16;
+      } else {
+        std::memcpy(&bits, tensor.data() + 2 * i, 2);
+      }
+      const uint32_t magnitude = bits & 0x7FFF;
+      wrong += i % 2 ? magnitude <= infinity : magnitude != infinity || (bits >> 15 != 0) != (i % 4 == 0);
+    }
+    CHECK(wrong == 0);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
 TEST_CASE("normalize and convert as a pipeline file writes them", "[transform]") {
   const PixelRows rows = test::noise({10, 10}, 1);
   const std::string crop = "{ op = \"center-crop\", size = 10 }, ";
