@@ -7,7 +7,7 @@ from pathlib import Path
 
 TAKES_CROP = "decodes the drawn crop alone"
 FREE = {"antialias": False}
-SIMPLE, RECIPES = ("train", "resize"), ("rand-augment", "multi-crop")
+SIMPLE, RECIPES, OBJECTS = ("train", "resize"), ("rand-augment", "multi-crop"), ("detection-masks",)
 
 
 class Row:
@@ -29,15 +29,15 @@ class Row:
 
 ROWS = [
     Row("spdld", "spdld", "spdld, first epoch", "antialiased; nothing is cached, so that every epoch is a first one",
-        works=SIMPLE + RECIPES),
+        works=SIMPLE + RECIPES + OBJECTS),
     Row("spdld-encoded", "spdld", "spdld, from cached bytes", "antialiased; later epochs, cache = \"encoded\"",
         {"cache": "encoded"}),
     Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
         {"cache": "decoded"}),
     Row("spdld-free", "spdld", "spdld, not antialiased", "first epoch, antialias = false", FREE),
     Row("spdld-uint8", "spdld", "spdld, uint8", "first epoch, antialiased; pixels as uint8, not normalised", work="crop8"),
-    Row("dali", "dali", "DALI, CPU", f"not antialiased; {TAKES_CROP}", FREE),
-    Row("dali-antialias", "dali", "DALI, CPU, antialiased", TAKES_CROP),
+    Row("dali", "dali", "DALI, CPU", f"not antialiased; {TAKES_CROP}", FREE, works=(*SIMPLE, "rand-augment")),
+    Row("dali-antialias", "dali", "DALI, CPU, antialiased", TAKES_CROP, works=(*SIMPLE, "rand-augment")),
     Row("tf", "tf", "tf.data", f"not antialiased; {TAKES_CROP}", FREE),
     Row("tf-antialias", "tf", "tf.data, antialiased", TAKES_CROP),
     Row("torch", "torch", "PyTorch DataLoader", "antialiased (torchvision on Pillow always is); a process a thread"),
@@ -45,6 +45,8 @@ ROWS = [
         works=("train", *RECIPES)),
     Row("torch-tensors", "torch", "PyTorch DataLoader, v2 on tensors", "torchvision v2 on tensors that torchvision decodes; a "
         "process a thread", {"way": "tensors"}, works=("train", *RECIPES)),
+    Row("albumentations", "albumentations", "albumentations in a DataLoader", "OpenCV decodes and resizes, not antialiased; pycocotools "
+        "draws the masks; a process a thread", works=OBJECTS),
     Row("spdl", "spdl", "SPDL", "FFmpeg's bicubic scaler; NumPy normalises"),
     Row("spdl-uint8", "spdl", "SPDL, uint8", "FFmpeg's bicubic scaler; uint8 NHWC, not normalised", work="crop8"),
     Row("ffcv", "ffcv", "FFCV", "area-averaged; from a file of its own, its pictures encoded anew at quality 95; the first "

@@ -10,7 +10,8 @@ FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .p
 --peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer. Without it, the peers
                that this Python can import are used.
 --work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC;
-               rand-augment: train with RandAugment before normalise; multi-crop: DINOv2's two large and eight small crops.
+               rand-augment: train with RandAugment before normalise; multi-crop: DINOv2's two large and eight small crops;
+               detection-masks: random-resized-crop 512, flip, colour jitter, normalise, with boxes, labels and masks of objects.
 --peers        the rows to measure, by the names below. The name "peers" stands for all loaders but spdld. The default is
                all rows that can run.
 --out          a folder for table.md, chart.svg and result.json. It is made if it does not exist.
@@ -160,7 +161,9 @@ def report(arguments, lines, skipped):
             made = f" ({first['dtype']} {first['shape']})" if "shape" in first else ""
             share = first.get("hit_rate", 1)
             decoded = f"; {1 - share:.0%} of the pictures have no planes" if share < 1 else ""
-            text.append(f"- {row.title}: {row.differs}{decoded}{made}")
+            found = (f"; {first['objects']:.2f} objects a picture, mean areas {first['box_area']:.4f} of boxes and "
+                     f"{first['mask_area']:.4f} of masks") if "objects" in first else ""
+            text.append(f"- {row.title}: {row.differs}{decoded}{found}{made}")
     if skipped:
         text += ["\nNot measured:\n", *(f"- {name}: {why}" for name, why in skipped.items())]
     return "\n".join(text) + "\n"
@@ -174,7 +177,7 @@ def parse():
     parser.add_argument("--peers-from", default="")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", choices=[*rows.SIMPLE, *rows.RECIPES], default="train")
+    parser.add_argument("--work", choices=[*rows.SIMPLE, *rows.RECIPES, *rows.OBJECTS], default="train")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=[])
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=64)

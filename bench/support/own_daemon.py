@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import objects
 import processes
 from daemon_process import DaemonProcess
 
@@ -24,6 +25,9 @@ level = "warn"
 """
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 SIDE = 224
+# Of the work "detection-masks".
+OBJECT_SIDE, SCALE, SIZE_MIN = 512, (0.4, 1.0), 2
+COLOURS = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}
 WORKS = ("train", "crop8", "resize", "rand-augment", "multi-crop")
 EXAMPLES = Path(__file__).resolve().parents[2] / "config/examples"
 
@@ -78,6 +82,22 @@ def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, siz
     return {"name": name, "seed": 7, "cache": cache, "source": source,
             "order": {"epochs": epochs}, "batch": {"size": batch},
             "output": [{"name": "image", "from": "image", "ops": ops}, {"name": "label", "from": "class"}]}
+
+
+def make_detection_spec(annotations, folder, batch=16, epochs=1, name="bench"):
+    """Returns the spec for the work "detection-masks": a random-resized-crop to 512 x 512, a flip, colour jitter and
+    normalise, with the boxes, labels and masks of the objects, padded to the batch's most objects."""
+    padded = {"view": "picture", "pad": "longest", "length_max": objects.OBJECTS_MAX}
+    image = [{"op": "decode-image", "exif": False}, {"op": "random-resized-crop", "size": OBJECT_SIDE, "scale": list(SCALE)},
+             {"op": "horizontal-flip"}, {"op": "color-jitter", **COLOURS}, {"op": "normalize", "mean": MEAN, "std": STD}]
+    boxes = [{"op": "boxes", "format": "xywh", "gives": "xyxy", "min_size": SIZE_MIN}]
+    return {"name": name, "seed": 7, "source": {"type": "coco", "uri": str(Path(annotations).resolve()),
+                                                "images": str(Path(folder).resolve())},
+            "order": {"epochs": epochs}, "batch": {"size": batch},
+            "output": [{"name": "image", "from": "image", "view": "picture", "ops": image},
+                       {"name": "boxes", "from": "boxes", "ops": boxes, **padded},
+                       {"name": "labels", "from": "labels", "ops": [{"op": "keep-with", "of": "boxes"}], **padded},
+                       {"name": "masks", "from": "segmentations", "ops": [{"op": "instance-masks", "of": "boxes"}], **padded}]}
 
 
 class OwnDaemon(DaemonProcess):

@@ -1,4 +1,6 @@
 """bench/: every script runs on 24 pictures and writes what it says; figures of so few are not looked at, their form is."""
+import ast
+import io
 import json
 import shutil
 import subprocess
@@ -8,11 +10,15 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
+from PIL import Image
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "bench/support")]
 import cases  # noqa: E402
 import figures  # noqa: E402
+import objects  # noqa: E402
 from daemon import make_pictures  # noqa: E402
 
 OPTIONS = cases.options("build")
@@ -62,6 +68,19 @@ class Scripts(unittest.TestCase):
         self.assertEqual(len(bars), 6)
         self.assertEqual(bars, sorted(bars, key=lambda text: float(text[:-3])))
         self.assertIn("spdld, first epoch", texts)
+
+    def test_compare_objects(self):
+        out = self.folder / "objects"
+        run("compare/run.py", *self.options("--rounds", 1, "--epochs", 2, "--peers-from", self.folder / "none", "--out", out,
+                                            "--work", "detection-masks", "--peers", "spdld,albumentations,torch"))
+        result = json.loads((out / "result.json").read_text())
+        line = result["lines"]["spdld"][0]
+        self.assertEqual((line["pictures"], line["shape"], line["dtype"]), (48, [4, 3, 512, 512], "float32"))
+        self.assertTrue(2 < line["objects"] < 15, line)
+        self.assertTrue(0 < line["mask_area"] < line["box_area"] < 0.5, line)
+        self.assertIn("no albumentations/bin/python", result["skipped"]["albumentations"])
+        self.assertEqual(result["skipped"]["torch"], "it does not do the work detection-masks")
+        self.assertRegex((out / "table.md").read_text(), r"objects a picture, mean areas 0\.\d+ of boxes and 0\.\d+ of masks")
 
     def test_a_row_that_is_none(self):
         done = run("compare/run.py", *self.options("--peers", "spldd"), wanted=1)
@@ -167,6 +186,60 @@ class Figures(unittest.TestCase):
 
     def test_medians(self):
         self.assertEqual(figures.medians([{"a": 3, "b": "x"}, {"a": 1, "b": "x"}, {"a": 2, "b": "x"}]), {"a": 2, "b": "x"})
+
+
+class Rows(unittest.TestCase):
+    def test_every_row_has_a_module_that_can_be_parsed(self):
+        sys.path.insert(0, str(ROOT / "bench/compare"))
+        import rows
+        works = {*rows.SIMPLE, *rows.RECIPES, *rows.OBJECTS}
+        for row in rows.ROWS:
+            path = ROOT / f"bench/compare/peers/with_{row.peer}.py"
+            functions = {each.name for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
+            self.assertIn("batches", functions, path)
+            self.assertLessEqual(set(row.works), works)
+            setup = (ROOT / "bench/compare/setup").read_text()
+            self.assertTrue(row.peer == "spdld" or f'    "{row.peer}": (' in setup, row.peer)
+        for work in rows.RECIPES + rows.OBJECTS:  # each is measured beside another loader
+            self.assertTrue(any(work in row.works and row.peer != "spdld" for row in rows.ROWS), work)
+
+
+class Objects(unittest.TestCase):
+    def test_sizes_of_jpegs(self):
+        for options in ({}, {"progressive": True}, {"exif": b"Exif\0\0MM\0*\0\0\0\x08\0\0\0\0\0\0"}):
+            file = io.BytesIO()
+            Image.new("RGB", (37, 21)).save(file, "JPEG", **options)
+            self.assertEqual(objects.jpeg_size(file.getvalue()), (37, 21))
+        for cut in (2, 20):
+            with self.assertRaises(ValueError):
+                objects.jpeg_size(file.getvalue()[:cut])
+
+    def test_annotations(self):
+        with tempfile.TemporaryDirectory(prefix="spdld-objects-") as folder:
+            make_pictures(Path(folder), classes=2, of_each=4)
+            listed = objects.annotate(Path(folder))
+            self.assertEqual(listed, objects.annotate(Path(folder)))
+            self.assertNotEqual(listed, objects.annotate(Path(folder), seed=1))
+        self.assertEqual(len(listed["images"]), 8)
+        sizes = {each["id"]: (each["width"], each["height"]) for each in listed["images"]}
+        self.assertEqual({each["image_id"] for each in listed["annotations"]}, set(sizes))
+        for each in listed["annotations"]:
+            left, top, across, down = each["bbox"]
+            width, height = sizes[each["image_id"]]
+            self.assertTrue(0 <= left and 0 <= top and left + across <= width + 0.02 and top + down <= height + 0.02, each)
+            self.assertTrue(0 < each["area"] <= len(each["segmentation"]) * across * down, each)
+
+    def test_what_a_loader_gave_is_counted(self):
+        batch = {"image": np.zeros((2, 3, 10, 10)), "labels": np.zeros((2, 3)), "boxes": np.zeros((2, 3, 4)),
+                 "masks": np.zeros((2, 3, 10, 10), np.uint8)}
+        batch["boxes"][0, 0], batch["boxes"][0, 1], batch["boxes"][1, 0] = [0, 0, 5, 4], [1, 1, 2, 2], [0, 0, 3, 3]
+        batch["masks"][0, 0, :4, :5] = 1
+        told = objects.told([batch])
+        self.assertEqual(told["objects"], 1.5)
+        self.assertAlmostEqual(told["box_area"], 0.1)
+        self.assertAlmostEqual(told["mask_area"], 0.2 / 3)
+        with self.assertRaises(ValueError):
+            objects.told([{**batch, "labels": np.zeros((2, 2))}])
 
 
 class Shares(unittest.TestCase):

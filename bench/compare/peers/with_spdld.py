@@ -1,4 +1,5 @@
 """spdld, with a daemon of its own below this process. Where a cache is measured, earlier epochs have filled it."""
+import objects
 import own_daemon
 
 DAEMON = BEFORE = None
@@ -11,6 +12,8 @@ def cache_bytes(job):
 
 
 def spec_of(job, epochs):
+    if job.work == "detection-masks":
+        return own_daemon.make_detection_spec(objects.annotated(job.folder, job.scratch), job.folder, job.batch, epochs)
     return own_daemon.make_spec(job.work, job.folder, job.batch, epochs, job.cache, job.antialias)
 
 
@@ -46,6 +49,9 @@ def batches(job):
 
 def told(job):
     """Facts to show beside the figures. Raises where the cache did not serve what is measured."""
+    if job.work == "detection-masks":
+        with DAEMON.attach(spec_of(job, 1)) as loader:
+            return objects.told(batch for _ in range(1) for batch in loader)
     if job.cache == "off":
         return {}
     hits, misses = (after - before for after, before in zip(cache_counts(job), BEFORE))
