@@ -11,7 +11,8 @@ FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .p
                that this Python can import are used.
 --work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC;
                rand-augment: train with RandAugment before normalise; multi-crop: DINOv2's two large and eight small crops;
-               detection-masks: random-resized-crop 512, flip, colour jitter, normalise, with boxes, labels and masks of objects.
+               detection-masks: objects with boxes, labels and masks. Its pictures are JPEGs, for which objects are drawn; they
+               are cropped at random to 512, flipped, changed in colour and normalised. Batches of 16 need 1 GB.
 --peers        the rows to measure, by the names below. The name "peers" stands for all loaders but spdld. The default is
                all rows that can run.
 --out          a folder for table.md, chart.svg and result.json. It is made if it does not exist.
