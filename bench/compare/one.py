@@ -36,7 +36,7 @@ def measure(job, loader):
     uncounted = getattr(loader, "EPOCHS_UNCOUNTED", 0) * job.pictures
     wanted = uncounted + job.epochs * job.pictures
     cpu0, began = processes.tree_cpu_s(), time.monotonic()
-    taken = first_batch_s = from_taken = 0
+    taken = first_batch_s = from_taken = left_out = 0
     cpu1 = None
     for images, count in loader.batches(job):
         now = time.monotonic()
@@ -44,16 +44,16 @@ def measure(job, loader):
         if not first_batch_s:
             first_batch_s = now - began
             shape, dtype = [int(length) for length in images.shape], str(images.dtype).replace("torch.", "")
-        if taken == uncounted:
-            cpu0 = processes.tree_cpu_s()
+        if uncounted and not left_out and taken >= uncounted:  # more than an epoch, where a loader fills the last batch up
+            cpu0, left_out = processes.tree_cpu_s(), taken
         if not from_taken and taken >= uncounted:
             from_s, from_taken = now, taken
         if taken >= wanted:  # before its threads or processes end, and are told apart no more
             cpu1, last_s = processes.tree_cpu_s(), now
     if cpu1 is None:
         raise RuntimeError(f"{taken} pictures came, not {wanted}")
-    return {"shape": shape, "dtype": dtype, "pictures": taken - uncounted, "first_batch_s": first_batch_s,
-            "cpu_ms": 1000 * (cpu1 - cpu0) / (taken - uncounted),
+    return {"shape": shape, "dtype": dtype, "pictures": taken - left_out, "first_batch_s": first_batch_s,
+            "cpu_ms": 1000 * (cpu1 - cpu0) / (taken - left_out),
             "pictures_per_s": (taken - from_taken) / (last_s - from_s) if last_s > from_s else 0.0}
 
 

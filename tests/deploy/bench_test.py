@@ -8,6 +8,8 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -186,6 +188,25 @@ class Figures(unittest.TestCase):
 
     def test_medians(self):
         self.assertEqual(figures.medians([{"a": 3, "b": "x"}, {"a": 1, "b": "x"}, {"a": 2, "b": "x"}]), {"a": 2, "b": "x"})
+
+
+class Uncounted(unittest.TestCase):
+    def test_an_epoch_that_is_not_counted(self):
+        sys.path.insert(0, str(ROOT / "bench/compare"))
+        import one
+        clock = {"s": 0.0}
+
+        def batches(job):  # in batches that fit into the epoch, and in batches that do not
+            for number in range(2 * -(-job.pictures // job.batch)):
+                clock["s"] += 100 if number == 0 else 0.002 * job.batch
+                yield np.zeros((job.batch, 3, 4, 4)), job.batch
+
+        with mock.patch.object(one.processes, "tree_cpu_s", lambda: clock["s"]):
+            for batch in (5, 4, 7, 20, 32):
+                loader = SimpleNamespace(EPOCHS_UNCOUNTED=1, batches=batches)
+                line = one.measure(SimpleNamespace(pictures=20, epochs=1, batch=batch), loader)
+                self.assertAlmostEqual(line["cpu_ms"], 2, msg=f"batches of {batch}")
+                self.assertEqual(line["pictures"], -(-20 // batch) * batch)
 
 
 class Rows(unittest.TestCase):
