@@ -64,7 +64,7 @@ Parameter texts_key(std::string_view name, std::string_view help) {
 // In the order of the file. The defaults are DaemonSettings' own.
 std::span<const DaemonSection> daemon_sections() {
   static const DaemonSettings defaults;
-  static const std::array<DaemonSection, 13> table = {{
+  static const std::array<DaemonSection, 14> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
@@ -101,6 +101,7 @@ std::span<const DaemonSection> daemon_sections() {
          .fallback = Value(static_cast<int64_t>(defaults.sample_bytes_max)),
          .min = 0,
          .max = kSizeMax}}},
+      {"decode", {text_key("jpeg", "\"auto\", or \"libjpeg-turbo\" for it alone", "auto")}},
       {"cache",
        {share_key("ram_bytes_max", "memory for samples that were read; 0 turns it off", 0),
         text_key("folder", "on a local disk, for what memory has no room for"),
@@ -236,6 +237,15 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
     reader.complain("slot_bytes_per_user_max", "must not be above slot_bytes_max, which all users share");
   }
   settings.slot_bytes_per_user_max = settings.slot_bytes_max;
+}
+
+void check_decode(const Node& node, DaemonSettings& settings, Complaints& complaints) {
+  TableReader reader(node, "decode", keys_of("decode"), complaints);
+  reader.refuse_unknown();
+  const std::string jpeg = reader.text("jpeg");
+  settings.jpeg_by_libjpeg = jpeg == "libjpeg-turbo";
+  if (!settings.jpeg_by_libjpeg && jpeg != "auto")
+    reader.complain("jpeg", "must be \"auto\" or \"libjpeg-turbo\", not " + in_quotes(jpeg));
 }
 
 void check_cache(const Node& node, DaemonSettings& settings, Complaints& complaints) {
@@ -425,12 +435,13 @@ std::vector<std::string> daemon_keys() {
 Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin) {
   Complaints complaints(origin, daemon_places());
   TableReader reader(root, "", {}, complaints);
-  const std::array<std::string_view, 9> tables = {"socket", "limits", "cache",     "state", "tuning",
-                                                  "gpu",    "data",   "pipelines", "log"};
+  const std::array<std::string_view, 10> tables = {"socket", "limits", "decode", "cache",     "state",
+                                                   "tuning", "gpu",    "data",   "pipelines", "log"};
   reader.refuse_unknown(tables);
   DaemonSettings settings;
   check_socket(section_node(root, "socket"), settings, complaints);
   check_limits(section_node(root, "limits"), settings, complaints);
+  check_decode(section_node(root, "decode"), settings, complaints);
   check_cache(section_node(root, "cache"), settings, complaints);
   check_state(section_node(root, "state"), settings, complaints);
   check_tuning(section_node(root, "tuning"), settings, complaints);

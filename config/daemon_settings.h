@@ -99,6 +99,8 @@ struct DaemonSettings {
   uint32_t sample_ms_max = 10'000;         // of CPU time
   uint64_t sample_bytes_max = 2ull << 30;  // of memory, with the decoded samples
 
+  bool jpeg_by_libjpeg = false;  // alone; else plain JPEGs are decoded by the daemon's own code
+
   // The node's cache of samples that were read.
   std::optional<uint64_t> cache_ram_bytes_max;  // 0: none; nothing: a quarter of the memory this daemon may use
   std::filesystem::path cache_folder;           // on a local disk; empty: memory alone

@@ -1,4 +1,4 @@
-// Limits of decoding one sample's content. Constant data; any thread.
+// How one sample's content is decoded: its limits, and a choice of code. Constant data; any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ struct DecodeLimits {
   // image::kPixelsMax pixels, and for every PNG of so many pixels whose rows are not extremely wide. 0: none.
   uint64_t bytes_max = uint64_t{2} << 30;
   uint64_t (*cpu_ns)() = thread_cpu_ns;  // tests put their own clock here
+  bool only_libjpeg = false;             // every JPEG is libjpeg-turbo's to decode, also where own code gives the same
 };
 
 }  // namespace spdld::media

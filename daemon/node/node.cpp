@@ -74,7 +74,9 @@ Pipelines::Limits pipeline_limits(const config::DaemonSettings& settings) {
 }
 
 std::vector<pipeline::DecodeContext> make_contexts(unsigned threads, const config::DaemonSettings& settings) {
-  const media::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max, .bytes_max = settings.sample_bytes_max};
+  const media::DecodeLimits limits{.cpu_ms_max = settings.sample_ms_max,
+                                   .bytes_max = settings.sample_bytes_max,
+                                   .only_libjpeg = settings.jpeg_by_libjpeg};
   std::vector<pipeline::DecodeContext> contexts;
   for (unsigned i = 0; i < threads; ++i) contexts.emplace_back(limits);
   return contexts;

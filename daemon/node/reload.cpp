@@ -30,6 +30,7 @@ constexpr std::array kFixed = {
     fixed<&Settings::spare_slot_bytes_max>("limits.spare_slot_bytes_max"),
     fixed<&Settings::sample_ms_max>("limits.sample_ms_max"),
     fixed<&Settings::sample_bytes_max>("limits.sample_bytes_max"),
+    fixed<&Settings::jpeg_by_libjpeg>("decode.jpeg"),
     fixed<&Settings::cache_ram_bytes_max>("cache.ram_bytes_max"),
     fixed<&Settings::cache_folder>("cache.folder"),
     fixed<&Settings::cache_disk_bytes_max>("cache.disk_bytes_max"),

@@ -234,7 +234,9 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"waits", memory_waits(view)},
                    {"shortages", memory_reserve::shortages()},
                    {"huge_pages", memory::huge_pages()}};
-  out["decode"] = {{"sample_ms_max", settings.sample_ms_max}, {"sample_bytes_max", settings.sample_bytes_max}};
+  out["decode"] = {{"sample_ms_max", settings.sample_ms_max},
+                   {"sample_bytes_max", settings.sample_bytes_max},
+                   {"jpeg", settings.jpeg_by_libjpeg ? "libjpeg-turbo" : "auto"}};
   out["cache"] = cache_document(view, client);
   const source::RemoteStatistics& remote = view.router.statistics();
   out["stores"] = stores_document(view, client);

@@ -35,6 +35,7 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.silent_ms_max == 0);
   CHECK(settings.sample_ms_max == 10'000);
   CHECK(settings.sample_bytes_max == 2ull << 30);
+  CHECK_FALSE(settings.jpeg_by_libjpeg);
   CHECK_FALSE(settings.cache_ram_bytes_max.has_value());
   CHECK(settings.cache_folder.empty());
   CHECK(settings.cache_disk_bytes_max == 64ull << 30);
@@ -77,6 +78,8 @@ queries_per_user_s_max = 7
 silent_ms_max = 60000
 sample_ms_max = 250
 sample_bytes_max = "64 MiB"
+[decode]
+jpeg = "libjpeg-turbo"
 [cache]
 ram_bytes_max = "20 GiB"
 folder = "/mnt/ssd"
@@ -128,6 +131,7 @@ level = "debug"
   CHECK(settings.silent_ms_max == 60'000);
   CHECK(settings.sample_ms_max == 250);
   CHECK(settings.sample_bytes_max == 64ull << 20);
+  CHECK(settings.jpeg_by_libjpeg);
   CHECK(settings.cache_ram_bytes_max == 20ull << 30);
   CHECK(settings.cache_folder == "/mnt/ssd");
   CHECK(settings.cache_disk_bytes_max == 1000000000000);
@@ -266,6 +270,7 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
       {"[limits]\nsample_ms_max = -1", {2, "limits.sample_ms_max", "from 0"}},
       {"[limits]\nsession_max = 2", {2, "limits.session_max", "did you mean \"sessions_max\"?"}},
       {"cache = 1", {1, "cache", "must be a table, not an integer"}},
+      {"[decode]\njpeg = \"fast\"", {2, "decode.jpeg", "\"auto\" or \"libjpeg-turbo\", not \"fast\""}},
       {"[cache]\nram_bytes_max = -1", {2, "cache.ram_bytes_max", "\"auto\" or a size such as \"8 GiB\", or bytes,"}},
       {"[cache]\nram_bytes_max = \"Auto\"", {2, "cache.ram_bytes_max", "not \"Auto\""}},
       {"[cache]\nram_bytes_max = true", {2, "cache.ram_bytes_max", "from 0 to 1125899906842624, not true"}},
@@ -322,7 +327,7 @@ TEST_CASE("all errors of a daemon file come at once", "[config]") {
                      {4, "limits.cpu", "not a key that is known here"},
                      {5, "limits.sessions_max", "from 1"},
                      {7, "socket.mode", "octal"},
-                     {8, "extra", "known are socket, limits, cache, state, tuning, gpu, data, pipelines, log"}});
+                     {8, "extra", "known are socket, limits, decode, cache, state, tuning, gpu, data, pipelines, log"}});
 }
 
 TEST_CASE("every key that is listed is a key that is known", "[config]") {

@@ -139,6 +139,7 @@ TEST_CASE("the example of the daemon's file names every key, with its default", 
   CHECK(loaded.value->inflight_bytes_per_pipeline_max == defaults.inflight_bytes_per_pipeline_max);
   CHECK(loaded.value->sample_ms_max == defaults.sample_ms_max);
   CHECK(loaded.value->sample_bytes_max == defaults.sample_bytes_max);
+  CHECK(loaded.value->jpeg_by_libjpeg == defaults.jpeg_by_libjpeg);
   CHECK(loaded.value->cache_ram_bytes_max == defaults.cache_ram_bytes_max);
   CHECK(loaded.value->cache_folder == defaults.cache_folder);
   CHECK(loaded.value->cache_disk_bytes_max == defaults.cache_disk_bytes_max);

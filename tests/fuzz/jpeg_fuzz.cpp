@@ -1,6 +1,6 @@
 // Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes, whole and
 // reduced; and as an EXIF block. What can't be decoded must be an error; what can must lie where it says, and a box
-// must have what all has.
+// must have what all has. Planes must be those that libjpeg-turbo alone gives, and so must be the verdict.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +34,18 @@ void check_planes(image::ImageDecoder& decoder, const Box& box) {
     std::abort();
   }
   if (!(whole_view.shape == shape) || !test::same_samples(some_view, whole_view, box)) std::abort();
+}
+
+void compare_with_libjpeg(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, uint8_t choice) {
+  static const auto libjpeg = image::make_jpeg_decoder({.only_libjpeg = true});
+  if (!libjpeg->open(jpeg, (choice & 1) != 0, (choice & 2) != 0)) std::abort();
+  if (decoder.planes() != libjpeg->planes()) std::abort();
+  if (!decoder.planes()) return;
+  test::PlanesMemory had(*decoder.planes(), 0xA5), wanted(*decoder.planes(), 0x5A);
+  const Status decoded = decoder.decode_planes(had.data()), by_libjpeg = libjpeg->decode_planes(wanted.data());
+  if (bool(decoded) != bool(by_libjpeg)) std::abort();
+  if (!decoded && decoded.error().message != by_libjpeg.error().message) std::abort();
+  if (decoded && std::memcmp(had.data(), wanted.data(), had.size()) != 0) std::abort();
 }
 
 // Reduced planes: all of the picture has what a box of it has.
@@ -83,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   }
   if (decoded[0] != decoded[1]) std::abort();  // the verdict must not depend on the box
   check_planes(*decoder, choose_box(*picture, bytes));
+  compare_with_libjpeg(*decoder, jpeg, bytes[4]);
   for (const int reduction : {2, 4, 8}) check_reduced(*decoder, *picture, choose_box(*picture, bytes), reduction);
   return 0;
 }

@@ -25,7 +25,10 @@ ROOMS = {
     # A view's boxes and their classes are lists of numbers, as operations on text read them.
     "daemon/media/image": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text", "daemon/media/text/json"),
     **{f"daemon/media/image/{codec}": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image") 
-       for codec in ("jpeg", "png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
+       for codec in ("png", "webp", "tiff", "bmp", "gif", "avif", "jxl", "jpeg2000", "colour")},
+    # The coded data of a JPEG, without libjpeg.
+    "daemon/media/image/baseline": (),
+    "daemon/media/image/jpeg": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/image", "daemon/media/image/baseline"),
     "daemon/media/text": (*LOWEST, "daemon/base", "daemon/media", "daemon/media/text/json"),
     "daemon/media/text/json": (*LOWEST, "daemon/base"),
     # Where bytes lie, and how they are read from there.

@@ -61,6 +61,7 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, Scans& scans
   jpeg_set_quality(&jpeg, options.quality, TRUE);
   if (options.cmyk) jpeg_set_colorspace(&jpeg, JCS_YCCK);
   set_sampling(jpeg, options);
+  if (options.optimized) jpeg.optimize_coding = TRUE;
   jpeg.arith_code = options.arithmetic ? TRUE : FALSE;
   jpeg.restart_interval = static_cast<unsigned>(options.restart_interval);
   if (options.unfinished) scans = unfinished_scans(jpeg.num_components);

@@ -22,6 +22,7 @@ struct JpegOptions {
   bool unfinished = false;      // progressive, without its last refinement scans: decoders smooth such pictures
   bool separate_scans = false;  // baseline, a scan for each component
   bool arithmetic = false;      // coded arithmetically, not by Huffman's codes
+  bool optimized = false;       // with Huffman codes of its own
   bool flat = false;            // all white
   int restart_interval = 0;     // in MCUs; 0: none
   int exif_orientation = 0;     // 1 to 8; 0: no EXIF

@@ -223,6 +223,12 @@ bool Codec::share_memory(uint64_t bytes) {
   return !reached_limit_;
 }
 
+bool Codec::spend_cpu_time(uint64_t blocks) {
+  reached_limit_ = cpu_watch_.is_over(blocks);
+  if (reached_limit_) std::snprintf(message_, sizeof message_, "%s", kTooMuchCpuTime);
+  return !reached_limit_;
+}
+
 // libjpeg calls the progress monitor for each row of MCUs at the least, in the scans that it buffers and where rows are
 // read. Skipped rows are not seen: they are at most one pass over the picture.
 void Codec::check_cpu_time() {

@@ -52,6 +52,10 @@ class Codec {
   // smaller.
   [[nodiscard]] bool share_memory(uint64_t bytes);
 
+  // Before work of the caller's own on this picture, with its number of blocks of 64 samples. False: the picture costs
+  // too much time, as reached_limit() and message() say.
+  [[nodiscard]] bool spend_cpu_time(uint64_t blocks);
+
   std::string message() const { return message_; }
   // After attempt() gave false: the machine had no memory for this picture, which says nothing about the picture.
   bool ran_short_of_memory() const { return ran_short_of_memory_; }

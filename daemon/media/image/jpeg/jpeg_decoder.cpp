@@ -6,6 +6,7 @@
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/exif.h"
 #include "daemon/media/image/jpeg/icc.h"
+#include "daemon/media/image/jpeg/plain_scan.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
 #include "daemon/media/image/jpeg/scans.h"
 #include "daemon/media/image/orient.h"
@@ -129,7 +130,7 @@ void finish(jpeg_decompress_struct& jpeg, PlanesTarget&) { (void)jpeg_finish_dec
 
 class JpegDecoder final : public ImageDecoder {
  public:
-  explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits) {}
+  explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits), only_libjpeg_(limits.only_libjpeg) {}
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
   Result<ColourProfile> profile() override { return jpeg_profile(bytes_, codec_.jpeg().num_components == 1); }
@@ -147,8 +148,11 @@ class JpegDecoder final : public ImageDecoder {
   Status check_scans();
   bool decode_stored(const Box& box, PixelRows& rows);
   Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory);
+  PlainScan::Outcome decode_plain_scan(const PlanesTarget& target);
 
   Codec codec_;
+  const bool only_libjpeg_;
+  PlainScan plain_scan_;
   std::span<const uint8_t> bytes_;
   Size stored_;
   int orientation_ = 1;
@@ -157,6 +161,7 @@ class JpegDecoder final : public ImageDecoder {
   PlanesShapes planes_;
   int raw_state_ = 0;       // see PlanesTarget
   bool at_header_ = false;  // the header was read and nothing after it
+  bool is_plain_ = false;   // as Scans says
   PixelRows turned_;        // of pictures that are not stored upright
   PixelRows read_;          // of pictures that are converted
   ByteBuffer line_;
@@ -206,6 +211,7 @@ Status JpegDecoder::check_scans() {
     const std::string what = " in " + std::to_string(scans.count) + " scans, more work than its ";
     return claim().exceeds(coded.size(), what, "pay for");
   }
+  is_plain_ = scans.is_plain;
   if (scans.is_plain || jpeg.progressive_mode != FALSE || jpeg.comps_in_scan < jpeg.num_components) return Done{};
   const bool is_sound = codec_.attempt(read_to_end, codec_);
   codec_.abort();
@@ -219,7 +225,7 @@ Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool s
   codec_.refuse_damage(strict);
   strict_ = strict;
   pixels_ = pixels;
-  at_header_ = false;
+  at_header_ = is_plain_ = false;
   bytes_ = bytes;
   stored_ = {};
   planes_.fill(std::nullopt);
@@ -287,6 +293,14 @@ std::optional<PlanesShape> JpegDecoder::planes(int reduction) const {
   return std::nullopt;
 }
 
+PlainScan::Outcome JpegDecoder::decode_plain_scan(const PlanesTarget& target) {
+  if (only_libjpeg_ || target.reduction != 1 || !is_plain_) return PlainScan::Outcome::kLeft;
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  return plain_scan_.read(jpeg, bytes_.last(jpeg.src->bytes_in_buffer),
+                          {target.shape, target.layout, target.memory, target.box, strict_},
+                          [this](uint64_t blocks) { return codec_.spend_cpu_time(blocks); });
+}
+
 Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory) {
   const auto shape = planes(reduction);
   if (!shape) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
@@ -297,8 +311,11 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
   at_header_ = false;
   PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
   if (strict_) target.box.reset();
-  const bool decoded = codec_.share_memory(target.layout.bytes) && codec_.attempt(read_planes, target) &&
-                       (!strict_ || codec_.attempt(finish, target));
+  bool decoded = codec_.share_memory(target.layout.bytes);
+  const auto outcome = decoded ? decode_plain_scan(target) : PlainScan::Outcome::kStopped;
+  if (outcome == PlainScan::Outcome::kLeft)
+    decoded = codec_.attempt(read_planes, target) && (!strict_ || codec_.attempt(finish, target));
+  if (outcome == PlainScan::Outcome::kStopped) decoded = false;
   raw_state_ = target.raw_state;
   codec_.abort();
   if (!decoded) return error_of_codec();

@@ -4,15 +4,12 @@
 #include <array>
 #include <cstring>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "daemon/media/image/jpeg/plane_rows.h"
 
 namespace spdld::image {
 namespace {
 
-constexpr size_t kPlanesMax = 3;
-constexpr size_t kRowsMax = MAX_SAMP_FACTOR * DCTSIZE;  // of one component in a row of MCUs
+static_assert(kPlaneRowsMax == MAX_SAMP_FACTOR * DCTSIZE);
 
 // 1 or 2 where luma has as many samples as chroma or twice as many; 0: neither.
 uint8_t chroma_factor(int luma, int cb, int cr, int most) {
@@ -23,12 +20,6 @@ uint8_t chroma_factor(int luma, int cb, int cr, int most) {
 // The part of the picture that is decoded: columns from `x`, and rows of MCUs.
 struct RawPortion {
   int x = 0, first_mcu_row = 0, end_mcu_row = 0;
-};
-
-// One row of MCUs: pointers to the rows of its planes, as libjpeg takes them.
-struct RawRows {
-  std::array<std::array<JSAMPROW, kRowsMax>, kPlanesMax> rows;
-  std::array<JSAMPARRAY, kPlanesMax> planes;
 };
 
 // Samples that a block of the component becomes, across and down: DCTSIZE, less of a reduced picture.
@@ -64,83 +55,39 @@ uint8_t* take(jpeg_decompress_struct& jpeg, size_t bytes) {
   return static_cast<uint8_t*>((*jpeg.mem->alloc_large)(reinterpret_cast<j_common_ptr>(&jpeg), JPOOL_IMAGE, bytes));
 }
 
-void read_mcu_row(jpeg_decompress_struct& jpeg, RawRows& raw) {
-  for (size_t c = 0; c < kPlanesMax; ++c) raw.planes[c] = raw.rows[c].data();
-  (void)jpeg_read_raw_data(&jpeg, raw.planes.data(), static_cast<JDIMENSION>(lines_per_mcu_row(jpeg)));
+// How many rows a row of MCUs has of each plane.
+void count_rows(const jpeg_decompress_struct& jpeg, const PlanesTarget& target, PlaneRows& rows) {
+  for (int c = 0; c < target.shape.planes(); ++c) rows.count[static_cast<size_t>(c)] = plane_rows(jpeg, c);
 }
 
-// Writes past the cache: kept planes are read again in an epoch, and what they would push out sooner. `bytes` are whole
-// alignments, as both places are.
-void stream(const uint8_t* from, size_t bytes, uint8_t* to) {
-#if defined(__SSE2__)
-  static_assert(PlanesLayout::kAlignment % sizeof(__m128i) == 0);
-  for (size_t i = 0; i < bytes; i += sizeof(__m128i)) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
-  }
-#else
-  std::memcpy(to, from, bytes);
-#endif
+void number_rows(int mcu_row, PlaneRows& rows) {
+  for (size_t c = 0; c < kPlanesMax; ++c) rows.first[c] = mcu_row * rows.count[c];
 }
 
-// Streamed bytes are seen by other threads only behind this.
-void end_stream() {
-#if defined(__SSE2__)
-  _mm_sfence();
-#endif
-}
-
-// From a row of MCUs to its place in the planes, with zeroes behind each row's last sample.
-void keep_mcu_row(const jpeg_decompress_struct& jpeg, const RawRows& raw, int mcu_row, const PlanesTarget& target) {
-  for (int c = 0; c < target.shape.planes(); ++c) {
-    const auto at = static_cast<size_t>(c);
-    const Size size = target.shape.plane(c);
-    const size_t stride = target.layout.stride_bytes[at], width = static_cast<size_t>(size.width);
-    const int count = plane_rows(jpeg, c), first = mcu_row * count;
-    uint8_t* to = target.memory + target.layout.offset[at] + stride * static_cast<size_t>(first);
-    for (int i = 0; i < std::min(count, size.height - first); ++i, to += stride) {
-      uint8_t* row = raw.rows[at][static_cast<size_t>(i)];
-      std::memset(row + width, 0, stride - width);
-      stream(row, stride, to);
-    }
-  }
+void read_mcu_row(jpeg_decompress_struct& jpeg, PlaneRows& rows) {
+  std::array<JSAMPARRAY, kPlanesMax> planes;
+  for (size_t c = 0; c < kPlanesMax; ++c) planes[c] = rows.rows[c].data();
+  (void)jpeg_read_raw_data(&jpeg, planes.data(), static_cast<JDIMENSION>(lines_per_mcu_row(jpeg)));
 }
 
 void read_whole(jpeg_decompress_struct& jpeg, PlanesTarget& target) {
   jpeg.raw_data_out = TRUE;
   jpeg_start_decompress(&jpeg);
   target.raw_state = jpeg.global_state;
-  RawRows raw;
-  for (int c = 0; c < target.shape.planes(); ++c) {
-    const size_t stride = target.layout.stride_bytes[static_cast<size_t>(c)];
-    uint8_t* row = take(jpeg, stride * static_cast<size_t>(plane_rows(jpeg, c)));
-    for (int i = 0; i < plane_rows(jpeg, c); ++i, row += stride) {
-      raw.rows[static_cast<size_t>(c)][static_cast<size_t>(i)] = row;
-    }
+  PlaneRows rows;
+  count_rows(jpeg, target, rows);
+  for (size_t c = 0; c < kPlanesMax; ++c) {
+    const size_t stride = target.layout.stride_bytes[c];
+    uint8_t* row = take(jpeg, stride * static_cast<size_t>(rows.count[c]));
+    for (int i = 0; i < rows.count[c]; ++i, row += stride) rows.rows[c][static_cast<size_t>(i)] = row;
   }
   const int end = mcu_rows(jpeg, target.shape.picture.height);
   for (int mcu_row = 0; mcu_row < end; ++mcu_row) {
-    read_mcu_row(jpeg, raw);
-    keep_mcu_row(jpeg, raw, mcu_row, target);
+    number_rows(mcu_row, rows);
+    read_mcu_row(jpeg, rows);
+    keep_rows(target.shape, target.layout, rows, target.memory);
   }
-  std::memset(target.memory + target.layout.bytes - PlanesLayout::kSlackBytes, 0, PlanesLayout::kSlackBytes);
-  end_stream();
-}
-
-// Straight into the planes, which are read at once. Rows below a plane, which only fill its last row of blocks, go to
-// `spare`.
-void point_at(RawRows& raw, const jpeg_decompress_struct& jpeg, const PlanesTarget& target, const RawPortion& portion,
-              int mcu_row, uint8_t* spare) {
-  for (int c = 0; c < target.shape.planes(); ++c) {
-    const auto at = static_cast<size_t>(c);
-    const int count = plane_rows(jpeg, c), height = target.shape.plane(c).height;
-    const int x = c == 0 ? portion.x : portion.x / target.shape.chroma_across;
-    const size_t stride = target.layout.stride_bytes[at];
-    uint8_t* plane = target.memory + target.layout.offset[at] + x;
-    for (int i = 0; i < count; ++i) {
-      const int y = mcu_row * count + i;
-      raw.rows[at][static_cast<size_t>(i)] = y < height ? plane + stride * static_cast<size_t>(y) : spare;
-    }
-  }
+  end_kept_rows(target.layout, target.memory);
 }
 
 // libjpeg leaves out columns and rows only on their way to scanlines, and raw output only of whole pictures, though
@@ -155,17 +102,14 @@ RawPortion start_box(jpeg_decompress_struct& jpeg, const PlanesTarget& target, c
   const Size& picture = target.shape.picture;
   RawPortion portion{0, 0, mcu_rows(jpeg, picture.height)};
   if (!is_smoothed(jpeg)) {
-    // One more chroma sample to each side: the upsampling's neighbours.
-    const int across = target.shape.chroma_across, down = target.shape.chroma_down;
-    const int left = std::max(0, box.x - across), right = std::min(picture.width, box.x + box.width + across);
-    const int top = std::max(0, box.y - down), bottom = std::min(picture.height, box.y + box.height + down);
-    auto x = static_cast<JDIMENSION>(left), width = static_cast<JDIMENSION>(right - left);
+    const Box needed = with_neighbours(box, target.shape);
+    auto x = static_cast<JDIMENSION>(needed.x), width = static_cast<JDIMENSION>(needed.width);
     if (width < jpeg.output_width) {
       jpeg_crop_scanline(&jpeg, &x, &width);
       portion.x = static_cast<int>(x);
     }
-    portion.first_mcu_row = top / lines_per_mcu_row(jpeg);
-    portion.end_mcu_row = mcu_rows(jpeg, bottom);
+    portion.first_mcu_row = needed.y / lines_per_mcu_row(jpeg);
+    portion.end_mcu_row = mcu_rows(jpeg, needed.y + needed.height);
     const auto skipped = static_cast<JDIMENSION>(portion.first_mcu_row * lines_per_mcu_row(jpeg));
     if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
   }
@@ -182,10 +126,12 @@ Box reduced(const Box& box, int reduction) {
 void read_box(jpeg_decompress_struct& jpeg, PlanesTarget& target, const Box& box) {
   const RawPortion portion = start_box(jpeg, target, reduced(box, target.reduction));
   uint8_t* spare = take(jpeg, target.layout.stride_bytes[0]);
-  RawRows raw;
+  PlaneRows rows;
+  count_rows(jpeg, target, rows);
   for (int mcu_row = portion.first_mcu_row; mcu_row < portion.end_mcu_row; ++mcu_row) {
-    point_at(raw, jpeg, target, portion, mcu_row, spare);
-    read_mcu_row(jpeg, raw);
+    number_rows(mcu_row, rows);
+    point_at(target.shape, target.layout, target.memory, portion.x, spare, rows);
+    read_mcu_row(jpeg, rows);
   }
 }
 

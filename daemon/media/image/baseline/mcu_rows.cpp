@@ -1,0 +1,159 @@
+#include "daemon/media/image/baseline/mcu_rows.h"
+
+#include <algorithm>
+
+namespace spdld::image::baseline {
+namespace {
+
+// T.81, figure 6: the natural place of each coefficient in the order of coding.
+constexpr std::array<uint8_t, kBlockSamples> kZigzag = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                                        12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                                        35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                                        58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+constexpr uint8_t kFirstRestart = 0xD0, kEndOfImage = 0xD9;
+constexpr size_t kAlignment = 64;  // of groups, in bytes
+
+Places places_of(size_t in_group) {
+  Places places;
+  const size_t row = in_group * kBlockSide;
+  places.fill(static_cast<uint16_t>(kBlockSide * row));
+  for (size_t k = 0; k < kBlockSamples; ++k)
+    places[k] = static_cast<uint16_t>(kZigzag[k] / kBlockSide * row + kZigzag[k] % kBlockSide);
+  return places;
+}
+
+}  // namespace
+
+McuRows::McuRows() : in_group_(blocks_in_group()), places_(places_of(in_group_)) {
+  if (in_group_ == 0) return;
+  const size_t groups = kChunkMcus * kMcuBlocksMax / in_group_;
+  coefficients_.resize(groups * group_samples(in_group_) + kAlignment / sizeof(int16_t));
+}
+
+bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns wanted) {
+  if (in_group_ == 0) return false;
+  frame_ = &frame;
+  wanted_ = wanted;
+  std::fill(coefficients_.begin(), coefficients_.end(), int16_t{0});  // whoever gave up left some
+  const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
+  int16_t* groups = coefficients_.data() + (kAlignment - address % kAlignment) % kAlignment / sizeof(int16_t);
+  tables_.begin();
+  block_count_ = 0;
+  for (size_t c = 0; c < frame.components; ++c) {
+    const Component& component = frame.component[c];
+    const DcTable* dc = tables_.dc(component.dc);
+    const AcTable* ac = tables_.ac(component.ac);
+    const int blocks = component.across * component.down;
+    if (dc == nullptr || ac == nullptr || block_count_ + static_cast<size_t>(blocks) > kMcuBlocksMax) return false;
+    for (int i = 0; i < blocks; ++i)
+      blocks_[block_count_++] = {c, dc, ac, i % component.across, i / component.across, component.is_wanted};
+    ComponentState& state = states_[c];
+    state.predicted = 0;
+    const int step = std::max<int>(component.steps[0], 1);
+    state.dc_least = kDcMin / step, state.dc_most = kDcMax / step;
+    for (int row = 0; row < component.down; ++row) {
+      state.groups[static_cast<size_t>(row)] = groups;
+      groups += static_cast<size_t>(kChunkMcus * component.across) / in_group_ * group_samples(in_group_);
+    }
+  }
+  restarts_in_ = frame.restart_interval == 0 ? UINT32_MAX : frame.restart_interval;
+  next_restart_ = 0;
+  coded_.begin(coded, bits_);
+  return true;
+}
+
+bool McuRows::pass_restart() {
+  const auto marker = coded_.marker();
+  if (!coded_.is_at_marker(bits_) || !marker || *marker != kFirstRestart + next_restart_) return false;
+  coded_.pass_marker(bits_);
+  next_restart_ = (next_restart_ + 1) & 7;
+  restarts_in_ = frame_->restart_interval;
+  for (ComponentState& state : states_) state.predicted = 0;
+  return true;
+}
+
+bool McuRows::begin_mcu() {
+  if (restarts_in_ == 0 && !pass_restart()) return false;
+  if (frame_->restart_interval != 0) restarts_in_--;
+  coded_.provide(bits_);
+  return true;
+}
+
+bool McuRows::skip_to(int mcu_end) {
+  for (; mcu_ < mcu_end; ++mcu_) {
+    if (!begin_mcu()) return false;
+    for (size_t i = 0; i < block_count_; ++i) {
+      const Block& block = blocks_[i];
+      int difference = 0;
+      if (!read_dc(bits_, *block.dc, difference) || !skip_ac(bits_, *block.ac)) return false;
+      states_[block.component].predicted += difference;
+    }
+  }
+  return true;
+}
+
+bool McuRows::read_chunk(int mcu_end, const Rows& rows) {
+  const int first = mcu_;
+  for (; mcu_ < mcu_end; ++mcu_) {
+    if (!begin_mcu()) return false;
+    for (size_t i = 0; i < block_count_; ++i) {
+      const Block& block = blocks_[i];
+      ComponentState& state = states_[block.component];
+      int difference = 0;
+      if (!read_dc(bits_, *block.dc, difference)) return false;
+      state.predicted += difference;
+      if (!block.is_wanted) {
+        if (!skip_ac(bits_, *block.ac)) return false;
+        continue;
+      }
+      if (state.predicted < state.dc_least || state.predicted > state.dc_most) return false;
+      const Component& component = frame_->component[block.component];
+      const auto at_y = static_cast<size_t>(block.at_y);
+      const auto at_x = static_cast<size_t>((mcu_ - first) * component.across + block.at_x);
+      int16_t* const group = state.groups[at_y] + at_x / in_group_ * group_samples(in_group_);
+      int16_t* const coefficients = group + at_x % in_group_ * kBlockSide;
+      coefficients[0] = static_cast<int16_t>(state.predicted);
+      int last = 0;
+      if (!read_ac(bits_, *block.ac, places_, coefficients, last)) return false;
+      state.last[at_y][at_x] = static_cast<uint8_t>(last);
+    }
+  }
+  return transform_chunk(first, mcu_end, rows);
+}
+
+bool McuRows::transform_chunk(int first_mcu, int mcu_end, const Rows& rows) {
+  for (size_t c = 0; c < frame_->components; ++c) {
+    const Component& component = frame_->component[c];
+    if (!component.is_wanted) continue;
+    const int first = first_mcu * component.across;
+    const int count = std::min(mcu_end * component.across, component.blocks_across) - first;
+    for (size_t y = 0; y < static_cast<size_t>(component.down); ++y) {
+      BlockRow row{states_[c].groups[y],
+                   {states_[c].last[y].data(), static_cast<size_t>(std::max(count, 0))},
+                   component.steps,
+                   {}};
+      for (size_t line = 0; line < kBlockSide; ++line)
+        row.rows[line] = rows[c][y * kBlockSide + line] + static_cast<ptrdiff_t>(first) * kBlockSide;
+      if (!transform(row)) return false;
+    }
+  }
+  return true;
+}
+
+bool McuRows::skip() {
+  mcu_ = 0;
+  return skip_to(frame_->mcus_across) && coded_.holds(bits_);
+}
+
+bool McuRows::read(const Rows& rows) {
+  mcu_ = 0;
+  if (!skip_to(wanted_.first)) return false;
+  while (mcu_ < wanted_.end)
+    if (!read_chunk(std::min(mcu_ + kChunkMcus, wanted_.end), rows)) return false;
+  return skip_to(frame_->mcus_across) && coded_.holds(bits_);
+}
+
+bool McuRows::is_at_end() const { return coded_.is_at_marker(bits_) && coded_.marker() == kEndOfImage; }
+
+}  // namespace spdld::image::baseline

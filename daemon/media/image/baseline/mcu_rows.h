@@ -1,0 +1,78 @@
+// The rows of MCUs of a baseline JPEG, with the samples of some columns, as libjpeg's raw output gives them. Only for
+// scans as encoders write them: at the first thing that is not, a caller starts anew with libjpeg, whose answer to
+// damage is kept so. One thread; nothing is allocated from picture to picture.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "daemon/media/image/baseline/block_reader.h"
+#include "daemon/media/image/baseline/code_tables.h"
+#include "daemon/media/image/baseline/coded_bytes.h"
+#include "daemon/media/image/baseline/frame.h"
+#include "daemon/media/image/baseline/inverse_dct.h"
+
+namespace spdld::image::baseline {
+
+// Columns of MCUs whose samples are wanted.
+struct Columns {
+  int first = 0, end = 0;
+};
+
+class McuRows {
+ public:
+  // The rows of a component's samples in a row of MCUs: 8 * down pointers, each to where column 0 of the picture would
+  // be. Each is written over the whole blocks of the wanted columns that the picture has.
+  using Rows = std::array<std::array<uint8_t*, kFactorMax * kBlockSide>, kComponentsMax>;
+
+  McuRows();
+  // `frame` and `coded` are borrowed until the last row. False: libjpeg may decode this picture.
+  [[nodiscard]] bool begin(const Frame& frame, std::span<const uint8_t> coded, Columns wanted);
+  // The next row of MCUs. False: as above.
+  [[nodiscard]] bool skip();
+  [[nodiscard]] bool read(const Rows& rows);
+  // Behind the last row: whether nothing but the end marker follows.
+  bool is_at_end() const;
+
+ private:
+  static constexpr int kChunkMcus = 16;  // whose blocks fill whole groups
+  // One block of an MCU.
+  struct Block {
+    size_t component;
+    const DcTable* dc;
+    const AcTable* ac;
+    int at_x, at_y;  // in the MCU
+    bool is_wanted;
+  };
+  struct ComponentState {
+    int predicted = 0;  // the DC coefficient of the block before
+    int dc_least = 0, dc_most = 0;
+    std::array<int16_t*, kFactorMax> groups{};                                    // of each row of blocks
+    std::array<std::array<uint8_t, kChunkMcus * kFactorMax>, kFactorMax> last{};  // of each block in them
+  };
+
+  [[nodiscard]] bool begin_mcu();
+  [[nodiscard]] bool skip_to(int mcu_end);
+  [[nodiscard]] bool read_chunk(int mcu_end, const Rows& rows);
+  [[nodiscard]] bool transform_chunk(int first_mcu, int mcu_end, const Rows& rows);
+  [[nodiscard]] bool pass_restart();
+
+  const Frame* frame_ = nullptr;
+  Columns wanted_;
+  CodeTables tables_;
+  CodedBytes coded_;
+  Bits bits_;
+  std::array<Block, kMcuBlocksMax> blocks_;
+  size_t block_count_ = 0;
+  std::array<ComponentState, kComponentsMax> states_;
+  int mcu_ = 0;               // the next one of the row
+  uint32_t restarts_in_ = 0;  // MCUs; without restart markers it is never 0
+  uint8_t next_restart_ = 0;  // number of the marker, of 8
+  const size_t in_group_;     // blocks
+  Places places_;
+  std::vector<int16_t> coefficients_;  // of a chunk: zero between chunks
+};
+
+}  // namespace spdld::image::baseline
