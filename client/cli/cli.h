@@ -53,6 +53,7 @@ void declare_export(config::Arguments command, const Globals& globals, Run& run)
 void declare_list(config::Arguments command, const Globals& globals, Run& run);
 void declare_operations(config::Arguments command, const Globals& globals, Run& run);
 void declare_ping(config::Arguments command, const Globals& globals, Run& run);
+void declare_show(config::Arguments command, const Globals& globals, Run& run);
 void declare_status(config::Arguments command, const Globals& globals, Run& run);
 void declare_warm(config::Arguments command, const Globals& globals, Run& run);
 

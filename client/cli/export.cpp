@@ -1,58 +1,18 @@
 // export: the listing of a pipeline's data set as a text file, to be kept with a run, compared, and included from.
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <spdld.hpp>
 
 #include "client/cli/format.h"
+#include "client/cli/new_file.h"
 #include "client/cli/progress.h"
 #include "client/cli/query.h"
-#include "proto/unique_fd.h"
 
 namespace spdld::cli {
 namespace {
 
 using config::Json;
-
-// Written beside `path`, and there whole or not at all.
-class NewFile {
- public:
-  explicit NewFile(std::string path)
-      : path_(std::move(path)), being_written_(path_ + ".part-" + std::to_string(getpid())) {
-    fd_ = UniqueFd(::open(being_written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (!fd_) fail();
-  }
-  ~NewFile() {
-    if (fd_) ::unlink(being_written_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = ::write(fd_.get(), text.data(), text.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail();
-      text.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  void finish() {
-    if (::fsync(fd_.get()) != 0 || ::rename(being_written_.c_str(), path_.c_str()) != 0) fail();
-    fd_.reset();
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    const std::string why = std::strerror(errno);
-    throw Failure(kWrong, path_ + " can't be written: " + why + ".");
-  }
-
-  const std::string path_, being_written_;
-  UniqueFd fd_;
-};
 
 // Which of the daemon's open pipelines this process is attached to, by its group there.
 std::string shown_name(const Globals& globals, const std::string& group) {

@@ -38,7 +38,24 @@ constexpr const char* kBenchMore =
     "  spdlctl bench train.toml --epochs 3\n"
     "  spdlctl bench imagenet-train --world-size 4 --batches 200 -o json";
 
-constexpr std::array<Command, 10> kCommands = {{
+constexpr const char* kShowMore =
+    "Each sample has a picture \"before\", as its file has it, and the pictures of its outputs, as a trainer gets "
+    "them. "
+    "Boxes, masks and points are drawn on the pictures of their view; labels and other values stand below. Colours are "
+    "what they were before `normalize`.\n\n"
+    "The samples come in the order in which a single rank gets them, from --epoch and --step on. The command takes "
+    "them as a job "
+    "of "
+    "its own, which keeps nothing in the node's cache, and takes little of a busy daemon's time. If no daemon runs, it "
+    "starts a private one.\n\n"
+    "Without SHEET, the terminal shows the pictures: by kitty's graphics protocol or as sixels where the terminal's "
+    "name "
+    "says that it can, else as coloured blocks.\n\n"
+    "Examples:\n"
+    "  spdlctl show train.toml sheet.png\n"
+    "  spdlctl show train.toml --samples 2 --epoch 3";
+
+constexpr std::array<Command, 11> kCommands = {{
     {"bench", "attach as trainers and measure the loader", kBenchMore, &declare_bench},
     {"check", "check files and print every error as file:line: key: what is wrong and what is allowed",
      "The command needs no daemon. The exit code is 1 if any file has an error.\n\n"
@@ -93,6 +110,7 @@ constexpr std::array<Command, 10> kCommands = {{
     {"ops", "list the operations and sources that a pipeline file may name, with their parameters",
      "The command needs no daemon.", &declare_operations},
     {"ping", "see whether the daemon answers", "", &declare_ping},
+    {"show", "draw a sheet of a pipeline's samples, before and after its operations", kShowMore, &declare_show},
     {"status", "show the daemon: CPU, memory, cache, sessions, pipelines",
      "The table CACHED has one line for each field of each data set in the node's cache. USED says whether a pipeline "
      "has the data set open. Unused data sets make room for used ones. The table STORE has one line for each remote "
@@ -114,7 +132,7 @@ constexpr std::array<Command, 10> kCommands = {{
 constexpr const char* kFooter =
     "Where spdlctl looks for the daemon:\n"
     "  --socket, else $SPDLD_SOCKET, else /run/spdld/spdld.sock, else this user's private daemon. Only `bench`, "
-    "`export` and `warm` start a private daemon.\n\n"
+    "`export`, `show` and `warm` start a private daemon.\n\n"
     "Environment:\n"
     "  SPDLD_SOCKET   the daemon's socket\n"
     "  SPDLD_DAEMON   the program to start as a private daemon\n"

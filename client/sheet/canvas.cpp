@@ -139,6 +139,22 @@ Canvas resized(const Canvas& picture, int width, int height) {
   return result;
 }
 
+Canvas trimmed(const Canvas& picture, Colour border) {
+  int left = picture.width(), top = picture.height(), right = 0, bottom = 0;
+  for (int y = 0; y < picture.height(); ++y) {
+    for (int x = 0; x < picture.width(); ++x) {
+      if (picture.at(x, y) == border) continue;
+      left = std::min(left, x), right = std::max(right, x + 1);
+      top = std::min(top, y), bottom = y + 1;
+    }
+  }
+  if (right <= left) return picture;
+  Canvas part(right - left, bottom - top);
+  for (int y = top; y < bottom; ++y)
+    for (int x = left; x < right; ++x) part.set(x - left, y - top, picture.at(x, y));
+  return part;
+}
+
 Size fitting(int width, int height, int side) {
   const int longer = std::max({width, height, 1});
   if (longer <= side) return {width * (side / longer), height * (side / longer)};

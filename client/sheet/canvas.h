@@ -1,4 +1,4 @@
-// A picture of 8-bit colours in memory, and what is drawn on it. Whatever lies outside the canvas is left out. Plain
+// A picture of 8-bit colours in memory, and what is drawn on it. Nothing is drawn outside of it. Plain
 // values; one thread.
 #pragma once
 
@@ -22,7 +22,7 @@ Colour mixed(Colour below, Colour above, double part);
 
 inline constexpr int kSideMax = 16'384;                   // of a canvas
 inline constexpr int64_t kPixelsMax = int64_t{64} << 20;  // of a canvas
-inline constexpr int kGlyphWidth = 6, kGlyphHeight = 9;   // of a character, with the space around it
+inline constexpr int kGlyphWidth = 6, kGlyphHeight = 10;  // of a character, with the space around it
 
 class Canvas {
  public:
@@ -66,6 +66,9 @@ std::string shortened(std::string_view text, size_t glyphs);
 // The picture in another size: each pixel is the mean of what it covers, and a larger picture shows each pixel as a
 // square. Precondition: neither has an empty side.
 Canvas resized(const Canvas& picture, int width, int height);
+// The part of the picture inside its outer rows and columns of this colour alone; all of it where nothing else is
+// there.
+Canvas trimmed(const Canvas& picture, Colour border);
 // The largest size of the same shape that fits into a square; a small picture grows by whole factors alone.
 struct Size {
   int width = 0, height = 0;

@@ -1,5 +1,7 @@
 #include "client/sheet/font.h"
 
+#include <cstddef>
+
 namespace spdld::sheet {
 namespace {
 

@@ -31,6 +31,8 @@ struct Grid {
 // The greatest side of tiles for a sheet that is at most so wide; 0: there is no room.
 int side_for(int width, int columns, int across);
 
+// Tiles alone, without words. Preconditions and errors as below.
+Canvas strip_of(const std::vector<Tile>& tiles, const Grid& grid);
 // Precondition: each number of the grid is at least 1. Throws std::length_error where the sheet has too many pixels.
 Canvas sheet_of(const std::vector<Card>& cards, const Grid& grid);
 

@@ -1,5 +1,5 @@
-// What is drawn on a picture: masks first, then boxes, then dots. All places are in the picture's own pixels, also
-// where the picture is drawn in another size. Plain values and pure functions; any thread.
+// The marks that are drawn on a picture: masks first, then boxes, then dots. All places are in the picture's own
+// pixels, also where the picture is drawn in another size. Plain values and pure functions; any thread.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@ namespace spdld::sheet {
 
 enum class Graphics : uint8_t { kBlocks, kKitty, kSixel };
 
-// What the terminal can, as its environment says. It is not asked, since a terminal that does not know the question
-// would leave its asker waiting. `variable` gives a variable's value; empty: it is not set.
+// The graphics that the terminal knows, as its environment says. The terminal is not asked, since a terminal that does
+// not know the question would leave its asker waiting. `variable` gives a variable's value; empty: it is not set.
 Graphics graphics_of(const std::function<std::string(const char*)>& variable);
 
 // Two pixels in each character, one above the other, in colours of 24 bits.

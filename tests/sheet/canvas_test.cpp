@@ -114,11 +114,34 @@ TEST_CASE("a sheet has its cards side by side", "[layout]") {
   CHECK(count_of(three, kBlue) == 3 * 200);
   CHECK(three.width() > one.width());
   CHECK(three.height() > one.height());
-  CHECK(one.at(10, 10 + 2 * kGlyphHeight) == kRed);
-  CHECK(one.at(10 + 24, 10 + 2 * kGlyphHeight) == kBlue);
+  CHECK(one.at(16, 16 + 2 * kGlyphHeight) == kRed);
+  CHECK(one.at(16 + 24, 16 + 2 * kGlyphHeight) == kBlue);
   // Tiles that have no room beside each other stand below.
-  CHECK(sheet_of({card}, {1, 1, 20}).at(10, 10 + 3 * kGlyphHeight + 24) == kBlue);
-  CHECK(sheet_of({}, {3, 1, 20}).height() == 10);
+  CHECK(sheet_of({card}, {1, 1, 20}).at(16, 16 + 3 * kGlyphHeight + 24) == kBlue);
+  CHECK(sheet_of({}, {3, 1, 20}).height() == 16);
+}
+
+TEST_CASE("tiles stand in a strip without words", "[layout]") {
+  const std::vector<Tile> tiles = {
+      {"a", Canvas(20, 10, kRed)}, {"b", Canvas(5, 20, kBlue)}, {"c", Canvas(20, 4, kRed)}};
+  const Canvas strip = strip_of(tiles, {1, 2, 20});
+  CHECK(strip.width() == 44);
+  CHECK(strip.height() == 20 + 4 + 4 + 4);
+  CHECK(strip.at(24, 19) == kBlue);
+  CHECK(strip.at(0, 24) == kRed);
+  CHECK(strip_of({}, {1, 2, 20}).height() == 0);
+}
+
+TEST_CASE("a border of one colour is cut off", "[canvas]") {
+  Canvas picture(9, 7, kGrey);
+  picture.fill(2, 3, 8, 5, kRed);
+  picture.set(4, 4, kGrey);
+  const Canvas part = trimmed(picture, kGrey);
+  CHECK(part.width() == 6);
+  CHECK(part.height() == 2);
+  CHECK(part.at(2, 1) == kGrey);
+  CHECK(part.at(5, 1) == kRed);
+  CHECK(trimmed(Canvas(9, 7, kGrey), kGrey).width() == 9);
 }
 
 TEST_CASE("the tiles of a sheet fill its width", "[layout]") {
