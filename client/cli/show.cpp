@@ -17,6 +17,7 @@
 #include "client/cli/query.h"
 #include "client/cli/show_card.h"
 #include "client/cli/show_plan.h"
+#include "client/cli/show_values.h"
 #include "client/sheet/png_file.h"
 #include "client/sheet/terminal.h"
 #include "config/load.h"
@@ -29,8 +30,9 @@ constexpr int64_t kWidthMin = 16, kWidthMax = 8192, kWidth = 1600;
 constexpr int kAcrossMax = 6;     // tiles of a sample beside each other
 constexpr int kSideWished = 220;  // of a tile, where the number of columns is free
 constexpr int kSideLeast = 16, kSideMost = 1024;
+constexpr int kSideEnough = 288;       // of a tile, where nothing else was asked for
 constexpr int kSideOfCharacters = 96;  // pictures of this side have room for labels
-constexpr int kBlockColumnsMax = 400;
+constexpr size_t kBlockColumnsMax = 400;
 
 struct ShowWishes {
   std::string file, path;
@@ -81,7 +83,7 @@ void refuse_other_file(const ShowWishes& wishes) {
 // The pixels that the sheet is wide.
 int width_of(const ShowWishes& wishes, Target target) {
   if (wishes.width) return static_cast<int>(*wishes.width);
-  if (target == Target::kBlocks) return static_cast<int>(page_of_stdout().columns);
+  if (target == Target::kBlocks) return static_cast<int>(std::min<size_t>(page_of_stdout().columns, kBlockColumnsMax));
   winsize size{};
   const bool is_told = target != Target::kFile && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_xpixel > 0;
   return is_told ? std::clamp<int>(size.ws_xpixel, kWidthMin, kWidthMax) : static_cast<int>(kWidth);
@@ -94,7 +96,8 @@ sheet::Grid grid_of(const ShowWishes& wishes, Target target, int tiles) {
   const int side = target == Target::kBlocks ? kSideLeast * 2 : kSideWished;
   grid.columns = wishes.columns ? static_cast<int>(*wishes.columns) : width / (grid.across * side);
   grid.columns = target == Target::kBlocks ? 1 : std::clamp(grid.columns, 1, samples);
-  grid.side = std::min(sheet::side_for(width, grid.columns, grid.across), kSideMost);
+  const bool is_asked = wishes.columns || wishes.width || target == Target::kBlocks;
+  grid.side = std::min(sheet::side_for(width, grid.columns, grid.across), is_asked ? kSideMost : kSideEnough);
   while (!wishes.columns && grid.side < kSideLeast && grid.across > 1)
     grid.side = sheet::side_for(width, grid.columns, --grid.across);
   if (grid.side < kSideLeast)
@@ -124,6 +127,7 @@ class Showing {
     if (loader.info().pushed != 0) push_samples(loader, wishes_.samples);
     Pen pen{grid.side, grid.side >= kSideOfCharacters, loader.classes()};
     std::vector<sheet::Card> cards;
+    std::string ids;
     while (cards.size() < wishes_.samples) {
       const Loader::Next next = loader.next(bench_.timeout_ms);
       if (next.result == SPDLD_INTERRUPTED) continue;
@@ -132,13 +136,25 @@ class Showing {
                                      " ms; `spdlctl describe` shows what the pipeline waits for.");
       if (!next.batch) break;  // the epoch's end
       const uint64_t valid = next.batch.info().valid;
-      for (uint64_t i = 0; i < valid && cards.size() < wishes_.samples; ++i)
+      for (uint64_t i = 0; i < valid && cards.size() < wishes_.samples; ++i) {
         cards.push_back(card_of(next.batch, i, plan_.outputs, pen));
+        ids += " " + std::to_string(static_cast<int64_t>(Values(next.batch, "sample_id", i).element(0)));
+      }
     }
+    add_names(cards, ids);
     return cards;
   }
 
  private:
+  // The samples' names, where the daemon tells them.
+  void add_names(std::vector<sheet::Card>& cards, const std::string& ids) const {
+    if (cards.empty()) return;
+    const config::Json document = ask(globals_, "samples", plan_.spec.name + ids);
+    const config::Json& names = list_at(document, "samples");
+    for (size_t i = 0; i < std::min(cards.size(), names.size()); ++i)
+      cards[i].title += ": " + safe_text(text_or_empty(names.values()[i], "name"));
+  }
+
   AttachOptions options() {
     spec_ = config::full_json(plan_.spec);
     AttachOptions options;
@@ -174,7 +190,7 @@ void print_blocks(std::vector<sheet::Card> cards, const sheet::Grid& grid) {
   for (sheet::Card& card : cards) {
     std::string names;
     for (const sheet::Tile& tile : card.tiles) names += (names.empty() ? "" : ", ") + tile.name;
-    print(card.title + (names.empty() ? "" : ": " + names) + "\n");
+    print(card.title + (names.empty() ? "" : " (" + names + ")") + "\n");
     if (!card.tiles.empty()) print(sheet::blocks_text(sheet::strip_of(card.tiles, grid)));
     for (const std::string& line : card.lines) print(line + "\n");
   }

@@ -34,6 +34,8 @@ class Pixels {
     const bool is_first = shown.layout == config::Layout::kNchw;
     const auto& shape = values.shape();
     channels_ = shape[is_first ? 0 : 2], height_ = shape[is_first ? 1 : 0], width_ = shape[is_first ? 2 : 1];
+    bottom_ = height_, right_ = width_;
+    if (shown.is_stretched && shown.is_before) leave_border_out();
     if (shown.is_stretched) range_ = range();
   }
 
@@ -56,10 +58,25 @@ class Pixels {
     return raw * of(shown_.factors) + of(shown_.offsets);
   }
 
+  // The border that was put around the picture has zeros alone: it has no part in the range, and is no part of the
+  // picture.
+  void leave_border_out() {
+    const auto has_values = [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
+      for (int64_t y = top; y < bottom; ++y)
+        for (int64_t x = left; x < right; ++x)
+          if (value(y, x, 0) != 0) return true;
+      return false;
+    };
+    while (top_ + 1 < bottom_ && !has_values(top_, top_ + 1, left_, right_)) top_++;
+    while (top_ + 1 < bottom_ && !has_values(bottom_ - 1, bottom_, left_, right_)) bottom_--;
+    while (left_ + 1 < right_ && !has_values(top_, bottom_, left_, left_ + 1)) left_++;
+    while (left_ + 1 < right_ && !has_values(top_, bottom_, right_ - 1, right_)) right_--;
+  }
+
   Range range() const {
     Range range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
-    for (int64_t y = 0; y < height_; ++y) {
-      for (int64_t x = 0; x < width_; ++x) {
+    for (int64_t y = top_; y < bottom_; ++y) {
+      for (int64_t x = left_; x < right_; ++x) {
         for (int64_t channel = 0; channel < channels_; ++channel) {
           const double now = value(y, x, channel);
           if (std::isfinite(now)) range.least = std::min(range.least, now), range.most = std::max(range.most, now);
@@ -75,6 +92,7 @@ class Pixels {
   }
 
   Colour colour(int64_t y, int64_t x) const {
+    if (y < top_ || y >= bottom_ || x < left_ || x >= right_) return sheet::kPaper;
     if (channels_ < 3) return {shade(y, x, 0), shade(y, x, 0), shade(y, x, 0)};
     const Colour colour{shade(y, x, 0), shade(y, x, 1), shade(y, x, 2)};
     return channels_ == 4 ? mixed(sheet::kPaper, colour, shade(y, x, 3) / 255.0) : colour;
@@ -83,6 +101,7 @@ class Pixels {
   const Values& values_;
   const ShownOutput& shown_;
   int64_t channels_ = 0, height_ = 0, width_ = 0;
+  int64_t top_ = 0, bottom_ = 0, left_ = 0, right_ = 0;  // what is drawn of it
   Range range_;
 };
 
@@ -253,13 +272,13 @@ class Sample {
     return name == text ? text : text + " (" + name + ")";
   }
 
-  // "3 (2 cat, 1 dog)".
+  // "3 (2 x cat, 1 x dog)".
   std::string named_rows(const ShownOutput& shown, int64_t rows) const {
     std::map<std::string, int> counts;
     for (const std::string& name : legend_of(shown.name, std::min(rows, kRowsMax)).names)
       if (!name.empty()) counts[name]++;
     std::string list;
-    for (const auto& [name, count] : counts) list += (list.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+    for (const auto& [name, count] : counts) list += (list.empty() ? "" : ", ") + std::to_string(count) + " x " + name;
     return std::to_string(rows) + (list.empty() ? "" : " (" + list + ")");
   }
 

@@ -1,5 +1,7 @@
 #include "client/cli/show_plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 
@@ -46,11 +48,17 @@ config::Followed followed(const PipelineSpec& spec, const OutputSpec& output) {
   return config::follow(output.ops, start, output.varying.form);
 }
 
+// Whether white is not known, so that the values are stretched.
+bool is_stretched(const OperationSpec& decoding) {
+  const config::PicturePixels pixels = config::picture_pixels(decoding);
+  return pixels.bits == 32 || (pixels.bits == 16 && pixels.channels() == 1);
+}
+
 void describe_picture(const OutputSpec& output, const OperationSpec& writing, ShownOutput& shown) {
   const config::PicturePixels pixels = config::picture_pixels(output.ops.front());
   shown.as = ShownAs::kPicture;
   shown.layout = config::layout_named(writing.text("layout"));
-  shown.is_stretched = pixels.bits == 32 || (pixels.bits == 16 && pixels.channels() == 1);
+  shown.is_stretched = is_stretched(output.ops.front());
   if (writing.parameters.contains("mean")) {
     shown.factors = writing.numbers("std"), shown.offsets = writing.numbers("mean");
     return;
@@ -93,24 +101,23 @@ ShownOutput shown_of(const PipelineSpec& spec, const OutputSpec& output) {
   return shown;
 }
 
-// The picture as its file has it, in a square of this side.
+// The picture as its file has it, in a square of this side. Around it is the sheet's own colour, or black in a picture
+// whose values are stretched.
 std::vector<OperationSpec> before_operations(const OutputSpec& output, int side) {
   std::vector<OperationSpec> ops = {output.ops.front()};
-  OperationSpec& decoding = ops.front();
-  const bool is_float = config::picture_pixels(decoding).bits == 32;
-  if (!is_float)
-    for (const char* name : {"colours", "bits"}) decoding.parameters.erase(name);
+  const bool stretches = is_stretched(ops.front());
+  if (!stretches)
+    for (const char* name : {"colours", "bits"}) ops.front().parameters.erase(name);
   if (output.ops.size() > 1 && config::find_operation(output.ops[1].op)->takes_row_part) ops.push_back(output.ops[1]);
   const std::vector<double> square = {static_cast<double>(side)};
   ops.push_back(operation("resize", {{"size", square}, {"side", std::string("longer")}}));
-  if (!is_float) {
+  if (!stretches) {
     const std::vector<double> paper = {double{sheet::kPaper.red}, double{sheet::kPaper.green},
                                        double{sheet::kPaper.blue}};
     ops.push_back(operation("pad", {{"padding", square}, {"fill", paper}}));
   }
   ops.push_back(operation("center-crop", {{"size", square}}));
-  const std::string dtype = is_float ? "float32" : "uint8";
-  ops.push_back(operation("convert", {{"dtype", dtype}}));
+  ops.push_back(operation("convert", {{"dtype", std::string(stretches ? "float32" : "uint8")}}));
   return ops;
 }
 
@@ -176,8 +183,11 @@ class Adding {
     const config::OperationType& type = *config::find_operation(op.op);
     if (!type.keeps_rows_of.empty() && !op.text(type.keeps_rows_of).empty())
       op.parameters.insert_or_assign(std::string(type.keeps_rows_of), names.at(op.text(type.keeps_rows_of)));
-    if (!type.lists_boxes) return;
-    for (const char* least : {"min_size", "min_area"}) op.parameters.insert_or_assign(least, 0.0);
+    if (type.lists_boxes)
+      for (const char* least : {"min_size", "min_area"}) op.parameters.insert_or_assign(least, 0.0);
+    // A mask is empty outside of the picture.
+    if (type.view_part == ViewPart::kFollows && op.parameters.contains("fill"))
+      op.parameters.insert_or_assign("fill", int64_t{0});
   }
 
   const PipelineSpec& spec_;
@@ -190,13 +200,21 @@ class Adding {
 
 // A pipeline that takes little of a busy daemon: nothing is kept for it, and few batches are made ahead.
 void set_apart(PipelineSpec& spec) {
-  spec.name = "spdlctl-show";
+  spec.name = "spdlctl-show-" + std::to_string(getpid());  // several may run at once
   spec.cache = config::CacheForm::kOff;
   spec.share = config::Share::kCache;
   spec.cpu_weight = std::min(spec.cpu_weight, kShareOfCpu);
   spec.batch.prefetch_depth = 1;
   spec.batch.held_max = 1;
   spec.batch.device = "cpu";
+  // A small data set has samples to show as well. The buckets of batches by cost or shape would come in another order.
+  const auto has_sizes = [](const OutputSpec& output) {
+    const auto chain = config::follow(output.ops, config::start_of(output.ops), output.varying.form);
+    return !chain.end().shapes.empty();
+  };
+  if (spec.batch.last == config::LastBatch::kDrop && !spec.batch.cost &&
+      std::none_of(spec.outputs.begin(), spec.outputs.end(), has_sizes))
+    spec.batch.last = config::LastBatch::kShort;
   int count = 0;
   for (OutputSpec& output : spec.outputs)
     if (output.varying.form == config::Form::kPadded && output.varying.lengths.empty())

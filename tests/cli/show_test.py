@@ -175,6 +175,12 @@ class Show(Case):
         self.assertIn("1 sample,", told)
         self.assert_flat(tile(sheet, 0), COLOURS["violet"])
 
+    def test_a_data_set_smaller_than_a_batch(self):
+        pipeline = self.flat()
+        pipeline.write_text(pipeline.read_text().replace("size = 2", 'size = 64\nlast = "drop"'))
+        _, told = self.sheet(pipeline)
+        self.assertIn("3 samples,", told)
+
     def test_boxes_lie_where_they_are(self):
         sheet, _ = self.sheet(self.pipeline(BOXES.replace("MASKS", "")), "--samples", 1, "--width", WIDTH_OF_TWO)
         for pixels, left, second in ((tile(sheet, 0), 8, 50), (tile(sheet, 1), 64 - 38, 64 - 60)):
@@ -204,7 +210,7 @@ class Show(Case):
         line = f"\x1b[38;2;{green};48;2;{green}m" + "\u2580" * 16
         line += f"\x1b[38;2;{paper};48;2;{paper}m" + "\u2580" * GAP + f"\x1b[38;2;{green};48;2;{green}m" + "\u2580" * 16 + "\x1b[0m\n"
         gap = f"\x1b[38;2;{paper};48;2;{paper}m" + "\u2580" * (2 * 16 + GAP) + "\x1b[0m\n"
-        self.assertEqual(done.stdout, "sample 0: before, image\n" + line * 8 + gap * 2 + "label: 0 (green)\n")
+        self.assertEqual(done.stdout, "sample 0: green/0.png (before, image)\n" + line * 8 + gap * 2 + "label: 0 (green)\n")
 
     def test_pictures_for_terminals(self):
         kitty = self.ctl("show", self.flat(), "--samples", 1, "--terminal", "kitty").stdout
@@ -215,15 +221,56 @@ class Show(Case):
     def test_names_do_not_steer_the_terminal(self):
         done = self.ctl("show", self.pipeline(BOXES.replace("MASKS", "")), "--samples", 1, "--terminal", "blocks")
         self.assert_code(done, FINE)
-        self.assertIn("boxes: 2 (1 cat, 1 d", done.stdout)
+        self.assertIn("boxes: 2 (1 x cat, 1 x d", done.stdout)
         self.assertNotIn("\x1b[31m", done.stdout)
 
     def test_what_is_no_picture_is_named(self):
         text = FLAT.format(ops=PLAIN, shuffle="false")
         pipeline = self.pipeline(text[:text.index("[[output]]")] + text[text.index('[[output]]\nname = "label"'):])
         done = self.ctl("show", pipeline, "--samples", 2, "--terminal", "blocks")
-        self.assertEqual(done.stdout, "sample 0\nlabel: 0 (green)\nsample 1\nlabel: 1 (red)\n")
+        self.assertEqual(done.stdout, "sample 0: green/0.png\nlabel: 0 (green)\nsample 1: red/0.png\nlabel: 1 (red)\n")
         self.sheet(pipeline)
+
+    def test_grey_pictures_of_16_bits_use_all_shades(self):
+        (self.folder / "deep/a").mkdir(parents=True)
+        values = np.linspace(2000, 3000, SIDE).astype(np.uint16)
+        Image.fromarray(np.tile(values, (SIDE, 1))).save(self.folder / "deep/a/0.png")
+        ops = '{ op = "decode-image", colours = "grey", bits = 16 }, { op = "resize", size = [64, 64] }, { op = "convert", dtype = "uint16" }'
+        pipeline = self.pipeline(FLAT.format(ops=ops, shuffle="false").replace('"pictures"', '"deep"'))
+        sheet, _ = self.sheet(pipeline, "--samples", 1, "--width", WIDTH_OF_TWO)
+        for column in (0, 1):
+            shades = tile(sheet, column)[:, :, 0].astype(int)
+            self.assertEqual((shades.min(), shades.max()), (0, 255))
+            self.assertLessEqual(np.abs(shades - np.round((values.astype(int) - 2000) / 1000 * 255)).max(), 1)
+
+    def test_masks_of_classes(self):
+        for name in ("images", "masks"):
+            (self.folder / "pairs" / name).mkdir(parents=True)
+        Image.new("RGB", (64, 32), (100, 100, 100)).save(self.folder / "pairs/images/a.png")
+        mask = np.zeros((32, 64), np.uint8)
+        mask[8:24, 10:30], mask[8:24, 40:60] = 1, 255
+        Image.fromarray(mask).save(self.folder / "pairs/masks/a.png")
+        text = BOXES[:BOXES.index('[[output]]\nname = "boxes"')].replace('type = "coco"', 'type = "image-pairs"').replace('"coco.json"', '"pairs"')
+        text = text.replace('images = "coco"', 'images = "images"\nmasks = "masks"\nnames = ["ground", "thing"]').replace("[64, 64]", "[32, 64]")
+        text += '[[output]]\nname = "classes"\nfrom = "mask"\nview = "v"\nops = [{ op = "decode-mask", dtype = "int64", fill = 255 }]\n'
+        sheet, _ = self.sheet(self.pipeline(text + "[batch]\nsize = 1\n"), "--width", WIDTH_OF_TWO)
+        grey = (100, 100, 100)
+        for pixels, thing, untold in ((tile(sheet, 0, height=32), 20, 50), (tile(sheet, 1, height=32), 43, 13)):
+            self.assertEqual(tuple(pixels[2, 2]), grey)
+            self.assertEqual(tuple(pixels[16, thing]), mixed(grey, FIRST_COLOUR, 0.45))
+            self.assertEqual(tuple(pixels[16, untold]), mixed(grey, (255, 255, 255), 0.45))
+        self.assertTrue((tile(sheet, 0)[33:] == (24, 24, 28)).all())  # the paper around a wide picture is not tinted
+
+    def test_several_pictures_of_a_sample(self):
+        ops = '{ op = "decode-image" }, { op = "five-crop", size = 20 }'
+        sheet, _ = self.sheet(self.flat(ops), "--samples", 1, "--width", 2 * MARGIN + 6 * 20 + 5 * GAP)
+        self.assertEqual((sheet == COLOURS["green"]).all(axis=2).sum(), 6 * 20 * 20)
+        self.assertEqual(sheet.shape, (2 * MARGIN + 2 * GLYPH + 20 + GAP + GLYPH, 2 * MARGIN + 6 * 20 + 5 * GAP, 3))
+
+    def test_the_trainer_sets_the_order(self):
+        sheet, told = self.sheet(self.flat(shuffle='"client"'), "--width", WIDTH_OF_TWO)
+        self.assertIn("2 samples,", told)
+        self.assert_flat(tile(sheet, 1), COLOURS["green"])
 
     def test_stdout(self):
         done = subprocess.run([OPTIONS.ctl, "show", self.flat(), "-", "--samples", "1"], capture_output=True, timeout=60,

@@ -8,7 +8,7 @@ from pathlib import Path
 from ctl_case import FINE, NO_DAEMON, OPTIONS, ROOT, USAGE, WRONG, Case, DaemonCase, cases, spdlctl
 from daemon import make_pictures, pipeline_text
 
-COMMANDS = ("bench", "check", "describe", "errors", "export", "ls", "ops", "ping", "status", "warm")
+COMMANDS = ("bench", "check", "describe", "errors", "export", "show", "ls", "ops", "ping", "status", "warm")
 
 
 class WithoutDaemon(Case):
