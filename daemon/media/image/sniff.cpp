@@ -16,9 +16,12 @@ struct Signature {
   bool is_picture = true;
 };
 
+constexpr std::string_view kHeif = "a HEIF picture, such as HEIC";
 constexpr std::array kSignatures = {
-    Signature{4, "ftyphei"sv, "a HEIF picture"},
-    Signature{4, "ftypmif1"sv, "a HEIF picture"},
+    Signature{4, "ftyphei"sv, kHeif},
+    Signature{4, "ftyphev"sv, kHeif},
+    Signature{4, "ftypmif1"sv, kHeif},
+    Signature{4, "ftypmsf1"sv, kHeif},
     Signature{4, "ftyp"sv, "an MP4 file", false},
     Signature{0, "8BPS"sv, "a Photoshop picture"},
     Signature{0, "v/1\x01"sv, "an OpenEXR picture"},
