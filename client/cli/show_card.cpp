@@ -22,6 +22,12 @@ constexpr size_t kClassesShown = 3;  // of a label that is spread over several
 constexpr uint32_t kIgnored = 255;   // a value that masks often have where no class is told
 constexpr Colour kUntold{255, 255, 255};
 
+// A number of an element as a whole number. Numbers of 64 bits may be beyond what a double holds exactly.
+int64_t whole_of(double number) {
+  constexpr double kMost = 9e18;
+  return static_cast<int64_t>(std::clamp(number, -kMost, kMost));
+}
+
 // Black and white of a picture: value * factor + offset is 0 and 1.
 struct Range {
   double least = 0, most = 1;
@@ -119,7 +125,7 @@ class Sample {
 
   sheet::Card card() {
     sheet::Card card;
-    card.title = "sample " + std::to_string(static_cast<int64_t>(values("sample_id").element(0)));
+    card.title = "sample " + std::to_string(whole_of(values("sample_id").element(0)));
     for (const ShownOutput& shown : outputs_) {
       if (shown.as == ShownAs::kPicture && is_drawn(shown))
         add_pictures(shown, card);
@@ -161,7 +167,7 @@ class Sample {
   std::string class_name(double number) const {
     if (number >= 0 && number < static_cast<double>(pen_.classes.size()))
       return pen_.classes[static_cast<size_t>(number)];
-    return std::to_string(static_cast<int64_t>(number));
+    return std::to_string(whole_of(number));
   }
 
   // The list of numbers that says what the rows of `of` are; nullptr: there is none.
@@ -189,8 +195,8 @@ class Sample {
       std::string name;
       if (labels != nullptr && row < values(labels->name).shape()[0]) {
         const double label = values(labels->name).element(row);
-        if (label >= 0) colour = static_cast<uint64_t>(label);
-        name = labels->is_class ? class_name(label) : std::to_string(static_cast<int64_t>(label));
+        if (label >= 0) colour = static_cast<uint64_t>(whole_of(label));
+        name = labels->is_class ? class_name(label) : std::to_string(whole_of(label));
       }
       legend.colours.push_back(colour_of(colour));
       legend.names.push_back(safe_text(name));
@@ -252,8 +258,7 @@ class Sample {
     sheet::Mask mask{static_cast<int>(width), static_cast<int>(height), {}, std::move(colours)};
     mask.values.reserve(static_cast<size_t>(width * height));
     for (int64_t y = 0; y < height; ++y)
-      for (int64_t x = 0; x < width; ++x)
-        mask.values.push_back(static_cast<uint32_t>(static_cast<int64_t>(values.at({y, x}))));
+      for (int64_t x = 0; x < width; ++x) mask.values.push_back(static_cast<uint32_t>(whole_of(values.at({y, x}))));
     marks.masks.push_back(std::move(mask));
   }
 
@@ -267,7 +272,7 @@ class Sample {
   }
 
   std::string number_words(const ShownOutput& shown, double number) const {
-    const std::string text = std::to_string(static_cast<int64_t>(number));
+    const std::string text = std::to_string(whole_of(number));
     const std::string name = shown.is_class ? class_name(number) : text;
     return name == text ? text : text + " (" + name + ")";
   }
