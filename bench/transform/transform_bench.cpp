@@ -22,17 +22,18 @@ constexpr size_t kColdBytes = size_t{160} << 20;  // of all pictures, and of all
 struct Case {
   const char* dtype;
   bool planes, cold;
+  const char* filter = "bilinear";
 };
 
-test::PictureChain train_program(const std::string& first, const std::string& dtype) {
+test::PictureChain train_program(const std::string& first, const Case& how) {
   const auto spec = config::load_pipeline_toml(
       "name = \"bench\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = "
       "\"image\"\n"
       "from = \"image\"\nops = [{ op = \"decode-image\" }, { op = \"" +
-          first +
-          "\", size = [224, 224] }, { op = \"horizontal-flip\" },"
+          first + "\", size = [224, 224], filter = \"" + how.filter +
+          "\" }, { op = \"horizontal-flip\" },"
           "{ op = \"normalize\", mean = [0.5, 0.5, 0.5], std = [0.2, 0.2, 0.2], dtype = \"" +
-          dtype + "\" }]\n",
+          how.dtype + "\" }]\n",
       "bench.toml");
   return test::PictureChain(spec.value->outputs.front());
 }
@@ -72,7 +73,7 @@ void render(benchmark::State& state, Case how) {
   rows.picture = picture;
   rows.stride_bytes = static_cast<size_t>(picture.width) * 3;
   const size_t row_bytes = rows.stride_bytes * static_cast<size_t>(picture.height) + PixelRows::kSlackBytes;
-  const auto program = train_program(side == 0 ? "random-resized-crop" : "resize", how.dtype);
+  const auto program = train_program(side == 0 ? "random-resized-crop" : "resize", how);
   // Rows are always warm: a decoder has just written them.
   fill(rows.memory.resize(row_bytes), row_bytes);
   Turns pictures(layout.bytes, how.cold), tensors(program.tensor().bytes(), how.cold);
@@ -103,6 +104,8 @@ BENCHMARK_CAPTURE(render, rows, Case{"float32", false, false})->Apply(sides);
 BENCHMARK_CAPTURE(render, rows_cold, Case{"float32", false, true})->Apply(sides);
 BENCHMARK_CAPTURE(render, planes, Case{"float32", true, false})->Apply(sides);
 BENCHMARK_CAPTURE(render, planes_cold, Case{"float32", true, true})->Apply(sides);
+BENCHMARK_CAPTURE(render, rows_bicubic, Case{"float32", false, false, "bicubic"})->Apply(sides);
+BENCHMARK_CAPTURE(render, planes_bicubic, Case{"float32", true, false, "bicubic"})->Apply(sides);
 BENCHMARK_CAPTURE(render, rows_float16, Case{"float16", false, true})->Arg(0)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(render, planes_float16, Case{"float16", true, true})->Arg(0)->Unit(benchmark::kMicrosecond);
 

@@ -20,11 +20,15 @@ class PlanesRows {
   void write(const PlanesView& planes, const Box& box, uint8_t* out);
 
  private:
-  // Chroma of row y of the picture, one value for each pixel of the box's columns.
-  void upsample(const PlanesView& planes, size_t plane, const Box& box, int y, std::vector<uint8_t>& line);
+  // Chroma of row y of the picture, one value for each pixel of the box's columns: in the plane or in `line`.
+  const uint8_t* upsample(const PlanesView& planes, size_t plane, const Box& box, int y, std::vector<uint16_t>& line);
+  // The same where chroma has half as many columns and is smooth. `own`, `next`: rows of the plane, of so many samples;
+  // null: it has as many rows as luma.
+  const uint8_t* widen(const uint8_t* own, const uint8_t* next, int samples, const Box& box,
+                       std::vector<uint16_t>& line);
 
-  std::vector<int> column_;       // a row of chroma samples, mixed with the next row
-  std::vector<uint8_t> cb_, cr_;  // a row of the box
+  std::vector<uint16_t> column_;   // a row of chroma samples, mixed with the next row
+  std::vector<uint16_t> cb_, cr_;  // a row of the box, two pixels a value
 };
 
 }  // namespace spdld::image

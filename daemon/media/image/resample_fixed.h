@@ -24,6 +24,25 @@ class FixedWeights final : public TapWeights<int32_t> {
   void fill(const AxisRequest& request);
 };
 
+// The weights of a pass across, as the kernels take them: each in two parts, of so few bits that their products with
+// values of 8 bits can be added in pairs of 16-bit factors. weight = upper * 2^kLowerBits + lower.
+class SplitWeights {
+ public:
+  static constexpr int kLowerBits = 15;
+  static constexpr int kTaps = 4;  // of a group
+  static constexpr int kParts = 2 * kTaps;
+
+  void fill(const FixedWeights& axis);
+  // All pixels have as many groups, and so some weights are 0: the pixels there are read, and may lie behind the row.
+  int groups() const { return groups_; }
+  // The lower parts of a group's weights, then the upper ones; the next group follows.
+  const int16_t* parts(int i) const { return parts_.data() + static_cast<ptrdiff_t>(i) * groups_ * kParts; }
+
+ private:
+  int groups_ = 0;
+  std::vector<int16_t> parts_;
+};
+
 class FixedResampler {
  public:
   // Precondition: `down` is not mirrored.
@@ -38,19 +57,22 @@ class FixedResampler {
  private:
   void shrunk_row(const uint8_t* first, size_t stride_bytes, int y);
   void grown_row(const uint8_t* first, size_t stride_bytes, int y);
-  void cross(const uint8_t* row, uint8_t* out) const;
-  uint8_t* line(int row) { return lines_.data() + static_cast<size_t>(row % lines_kept_) * row_samples_; }
+  void cross(const uint8_t* row, uint8_t* out);
+  uint8_t* line(int row) { return lines_.data() + static_cast<size_t>(row % lines_kept_) * line_bytes_; }
   int32_t* sums(int y) { return sums_.data() + static_cast<size_t>(y % kSumsKept) * row_samples_; }
 
   // A picture that shrinks has at most 2 * 3 + 1 wanted rows to which a source row belongs.
   static constexpr int kSumsKept = 8;
 
   FixedWeights across_, down_;
+  SplitWeights split_;            // of across_
   int channels_ = 0, width_ = 0;  // of a wanted row
-  size_t row_samples_ = 0;
+  size_t row_samples_ = 0, line_bytes_ = 0;
+  size_t taken_bytes_ = 0;  // of the part of a source row that is needed
   int lines_kept_ = 1;
   int taken_ = 0, given_ = 0;  // source rows that went through the pass across; wanted rows that were written
   bool shrinks_ = false;
+  ByteBuffer row_;             // a source row, with room behind it
   ByteBuffer lines_;           // rows that went through the pass across: the latest few
   std::vector<int32_t> sums_;  // of the next wanted rows
 };

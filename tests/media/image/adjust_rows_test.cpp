@@ -2,42 +2,22 @@
 // formula.
 #include "daemon/media/image/adjust_rows.h"
 
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "daemon/base/random.h"
 #include "daemon/media/image/warp_rows.h"
+#include "tests/media/image/on_all_sets.h"
 
 namespace spdld::adjust_rows_test {
 namespace {
 
-using Values = std::vector<uint8_t>;
+using test::on_all_sets;
+using test::Values;
 
-Values noise(size_t count, uint64_t seed) {
-  Values values(count);
-  for (uint8_t& value : values) value = static_cast<uint8_t>(mix_bits(seed += 0x9E3779B97F4A7C15));
-  return values;
-}
-
-// What `make` gives on the instruction set with most lanes; all others must give the same.
-Values on_all_sets(const std::function<Values()>& make) {
-  const Values wanted = make();
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    INFO(hwy::TargetName(target));
-    CHECK(make() == wanted);
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  return wanted;
-}
+Values noise(size_t count, uint64_t seed) { return test::noise_values(count, seed); }
 
 uint8_t cut(float value) { return static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F)); }
 
