@@ -67,6 +67,7 @@ LIBRARIES = {
     "nvml.h": (),
     "jpeglib.h": ("daemon/media/image/jpeg/", "tests/", "bench/"),
     "spng.h": ("daemon/media/image/png/", "tests/", "bench/"),
+    "libdeflate.h": ("daemon/media/image/png/",),
     "zlib.h": ("daemon/media/image/png/", "client/sheet/png_file.cpp", "tests/"),
     "webp/": ("daemon/media/image/webp/",),
     "tiffio.h": ("daemon/media/image/tiff/",),

@@ -71,6 +71,13 @@ Status PngCodec::start(std::span<const uint8_t> png, const PngHeader& header, co
   cpu_watch_.restart();
   row_bytes_ = reading.row_bytes(header.width);
   row_blocks_ = header.width / 64 + 1;
+  (void)cpu_watch_.is_over(row_blocks_);  // the time counts from here
+  if (whole_.start(png, header, reading, row_bytes_, arena_)) return Done{};
+  arena_.reset();
+  return start_libspng(png, reading);
+}
+
+Status PngCodec::start_libspng(std::span<const uint8_t> png, const PngReading& reading) {
   source_.emplace(png, reading.has_transparency);
   const Lending lending(arena_, ran_out_);
   spng_alloc functions{take_lent, refuse_growth, take_zeroed, keep};
@@ -86,6 +93,8 @@ Status PngCodec::start(std::span<const uint8_t> png, const PngHeader& header, co
 }
 
 std::optional<uint32_t> PngCodec::next_row() const {
+  if (whole_.has_row()) return whole_.next_row();
+  if (!context_) return std::nullopt;
   spng_row_info row{};
   if (spng_get_row_info(context_.get(), &row) != 0) return std::nullopt;
   return row.row_num;
@@ -95,6 +104,10 @@ Status PngCodec::read_row(uint8_t* row) {
   if (cpu_watch_.is_over(row_blocks_)) {
     return Error{Trouble::kContent, std::string("a PNG that costs too much: ") + kTooMuchCpuTime};
   }
+  if (whole_.has_row()) {
+    whole_.read_row(row);
+    return Done{};
+  }
   const Lending lending(arena_, ran_out_);
   const int code = spng_decode_row(context_.get(), row, row_bytes_);
   if (code != 0 && code != SPNG_EOI) return error_of(code);
@@ -102,6 +115,7 @@ Status PngCodec::read_row(uint8_t* row) {
 }
 
 Status PngCodec::finish() {
+  if (!context_) return Done{};
   const Lending lending(arena_, ran_out_);
   const int code = spng_decode_chunks(context_.get());
   if (code != 0) return error_of(code);
@@ -109,6 +123,7 @@ Status PngCodec::finish() {
 }
 
 void PngCodec::stop() {
+  whole_.stop();
   context_.reset();
   source_.reset();
   arena_.reset();

@@ -1,5 +1,6 @@
-// libspng's decoder as an object: it gives a picture's rows, in a format that libspng knows, one after another. All
-// memory of libspng and zlib comes from an arena that is kept from picture to picture. One thread.
+// libspng's decoder as an object: it gives a picture's rows, in a format that libspng knows, one after another. Common
+// pictures take a shorter way (whole_rows.h) to the same rows. All memory of libspng and zlib comes from an arena that
+// is kept from picture to picture. One thread.
 #pragma once
 
 #include <spng.h>
@@ -14,6 +15,7 @@
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/png/chunks.h"
 #include "daemon/media/image/png/reading.h"
+#include "daemon/media/image/png/whole_rows.h"
 
 namespace spdld::image {
 
@@ -46,6 +48,7 @@ class PngCodec {
     void operator()(spng_ctx* context) const { spng_ctx_free(context); }
   };
 
+  Status start_libspng(std::span<const uint8_t> png, const PngReading& reading);
   Error error_of(int code) const;
   size_t bytes_max() const { return limits_.bytes_max == 0 ? SIZE_MAX : limits_.bytes_max; }
 
@@ -53,7 +56,8 @@ class PngCodec {
   CpuWatch cpu_watch_;
   Arena arena_{bytes_max(), kMemoryKeptMax};
   bool ran_out_ = false;  // libspng or zlib was refused memory
-  std::unique_ptr<spng_ctx, Free> context_;
+  WholeRows whole_;
+  std::unique_ptr<spng_ctx, Free> context_;  // null: whole_ has the picture
   std::optional<CriticalBytes> source_;
   size_t row_bytes_ = 0;     // of the reading
   uint64_t row_blocks_ = 0;  // of 64 samples
