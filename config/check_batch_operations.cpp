@@ -185,12 +185,15 @@ void check_shares(const TableReader& reader, const std::vector<Node>& list, cons
     reader.complain("ops", "mix more samples than there are: the sum of their shares must be at most 1");
 }
 
-void check_group(const TableReader& reader, const BatchSpec& batch) {
+void check_group(const TableReader& reader, const BatchSpec& batch, uint64_t repeats) {
   uint64_t least = 1;
-  for (const auto& op : batch.ops) least = std::max(least, find_batch_operation(op.op)->partners + 1);
+  for (const auto& op : batch.ops) least = std::max(least, (find_batch_operation(op.op)->partners + 1) * repeats);
   if (batch.group < least)
-    return reader.complain(
-        "group", "must be at least " + std::to_string(least) + ": one of ops mixes so many samples with one another");
+    return reader.complain("group", "must be at least " + std::to_string(least) +
+                                        ": one of ops mixes so many samples with one another" +
+                                        (repeats == 1 ? ""
+                                                      : ", since each sample comes " + std::to_string(repeats) +
+                                                            " times (order.repeats) and is mixed with other ones"));
   const uint64_t size = std::max(batch.size, batch.global_size);
   if (batch.group == 0 || size % batch.group == 0) return;
   reader.complain("group", "is " + std::to_string(batch.group) + ", and must divide " +
@@ -239,7 +242,7 @@ void check_batch_operations(const Node& node, PipelineSpec& spec, Complaints& co
     if (op) spec.batch.ops.push_back(*std::move(op));
   }
   spec.batch.group = static_cast<uint64_t>(reader.integer("group"));
-  check_group(reader, spec.batch);
+  check_group(reader, spec.batch, spec.order.repeats);
   check_further(reader, "lam", spec.batch.lam, spec.outputs, "");
   check_further(reader, "partner", spec.batch.partner, spec.outputs, spec.batch.lam);
   // Outputs that were complained about have operations that nobody wrote.

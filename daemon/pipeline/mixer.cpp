@@ -38,6 +38,7 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
     : layout_(layout),
       seed_(spec.seed),
       group_(spec.batch.group),
+      apart_(spec.order.repeats),
       is_pushed_(spec.order.shuffle == config::Shuffle::kClient),
       sample_id_(index_of(layout, "sample_id")) {
   varying_.resize(layout.tensors().size());
@@ -106,7 +107,7 @@ Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
     pixels = std::max(pixels, applied.pixels);
   }
   const uint64_t members = std::min(group_, batch.slice.count);
-  work.scratch.resize(std::min<uint64_t>(partners_max_, members) * bytes);
+  work.scratch.resize(std::min<uint64_t>(partners_max_ * apart_, members) * bytes);
   work.made.resize(list_bytes);
   work.group.reserve(members);
   work.rows.reserve(members);
@@ -156,7 +157,7 @@ void Mixer::draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) c
     const double chosen = draws.named(draw_key("batch.ops")).uniform(0, 1);
     const auto at =
         std::find_if(applied_.begin(), applied_.end(), [&](const Applied& one) { return chosen < one.up_to; });
-    if (at == applied_.end() || at->partners >= work.group.size()) continue;
+    if (at == applied_.end() || (at->partners + 1) * apart_ > work.group.size()) continue;
     member.applied = &*at;
     member.mix = at->operation->draw(draws);
   }
@@ -177,9 +178,10 @@ void Mixer::find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory,
 }
 
 void Mixer::take_rows(std::span<const mixing::ListRows> rows, size_t i, size_t partners,
-                      std::vector<mixing::ListRows>& taken) {
+                      std::vector<mixing::ListRows>& taken) const {
   taken.clear();
-  for (size_t back = 0; back <= partners; ++back) taken.push_back(rows[(i + rows.size() - back) % rows.size()]);
+  for (size_t back = 0; back <= partners; ++back)
+    taken.push_back(rows[(i + rows.size() - back * apart_) % rows.size()]);
 }
 
 void Mixer::take_masks(const batch::Batch& batch, size_t i, uint8_t* memory, Work& work) const {
@@ -231,7 +233,7 @@ void Mixer::mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory
   const auto is_mixed = [&](const Member& member) { return member.applied && member.applied->uses[tensor]; };
   find_rows(batch, tensor, memory, work, work.rows);
   uint8_t* kept = work.scratch.data();
-  for (size_t i = group.size() - std::min(partners_max_, group.size() - 1); i < group.size(); ++i) {
+  for (size_t i = group.size() - std::min(partners_max_ * apart_, group.size() - 1); i < group.size(); ++i) {
     const uint64_t bytes = row_bytes(tensor, work.rows[i].count);
     std::memcpy(kept, work.rows[i].memory, bytes);
     work.rows[i].memory = kept;
@@ -296,8 +298,8 @@ void Mixer::make_list(const batch::Batch& batch, size_t tensor, const Member& me
 void Mixer::tell(const Work& work, uint8_t* memory) const {
   for (size_t i = 0; i < work.group.size(); i++) {
     const Member& member = work.group[i];
-    const Member& partner = work.group[(i + work.group.size() - 1) % work.group.size()];
     if (!member.applied) continue;
+    const Member& partner = work.group[(i + work.group.size() - apart_) % work.group.size()];
     if (lam_)
       *reinterpret_cast<float*>(layout_.sample_at(memory, *lam_, member.index)) = static_cast<float>(member.mix.lam);
     if (partner_)

@@ -2,9 +2,11 @@
 //
 // The positions of an epoch are in groups of `group`, from its first position on. Each sample of a group is mixed with
 // the sample before it, the first one with the last, as torchvision does it with a batch by roll(1); an operation with
-// several partners takes the samples before that one, too. So nothing depends on how the epoch is cut into batches and
-// ranks, as long as no cut goes through a group (daemon/sampler/sharding.h). The epoch's last group may be shorter. A
-// masked sample is left out of its group; a sample of a group that has too few others for its operation stays as it is.
+// several partners takes the samples before that one, too. Where each sample has several rows, one after another
+// (`repeats`), its partners are so many rows apart: no sample is mixed with itself. So nothing depends on how the epoch
+// is cut into batches and ranks, as long as no cut goes through a group (daemon/sampler/sharding.h). The epoch's last
+// group may be shorter. A masked sample is left out of its group; a sample of a group that has too few others for its
+// operation stays as it is.
 //
 // Which operation mixes a sample, and all that the operation draws, is keyed by (seed, epoch, position): positions are
 // numbered the same for every batch size and every number of ranks, and differ where a sample comes twice in an epoch.
@@ -81,8 +83,8 @@ class Mixer {
   void find_rows(const batch::Batch& batch, size_t tensor, uint8_t* memory, const Work& work,
                  std::vector<mixing::ListRows>& rows) const;
   // The row of member i, then the rows of its partners.
-  static void take_rows(std::span<const mixing::ListRows> rows, size_t i, size_t partners,
-                        std::vector<mixing::ListRows>& taken);
+  void take_rows(std::span<const mixing::ListRows> rows, size_t i, size_t partners,
+                 std::vector<mixing::ListRows>& taken) const;
   // The masks that the operation of member i asks for, while they are as they were.
   void take_masks(const batch::Batch& batch, size_t i, uint8_t* memory, Work& work) const;
   static std::span<const mixing::TakenRow> taken_by(const Member& member, const Work& work);
@@ -95,6 +97,7 @@ class Mixer {
 
   const batch::Layout layout_;
   const uint64_t seed_, group_;
+  const size_t apart_;  // so many rows from a sample to its partner
   const bool is_pushed_;
   std::vector<Applied> applied_;
   size_t partners_max_ = 1;

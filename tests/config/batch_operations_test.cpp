@@ -97,6 +97,8 @@ TEST_CASE("what can't be mixed is refused with a sentence", "[config]") {
   CHECK_THAT(one(op("mixup", ", share = 0.6") + ", " + op("cutmix", ", share = 0.5")), Contains("at most 1"));
   CHECK_THAT(one(""), Contains("must have 1 to 8 operations"));
   CHECK_THAT(refusal("ops = [" + op("mixup", "") + "]\ngroup = 3\n"), Contains("must divide size, which is 8"));
+  CHECK_THAT(refusal("ops = [" + op("mixup", "") + "]\ngroup = 4\n[order]\nrepeats = 3\n"),
+             Contains("must be at least 6") && Contains("order.repeats"));
   CHECK_THAT(refusal("ops = [" + op("mixup", "") + "]\nlam = \"y\"\n"), Contains("another tensor"));
   CHECK_THAT(refusal("ops = [" + op("mixup", "") + "]\nlam = \"a\"\npartner = \"a\"\n"), Contains("another tensor"));
   CHECK_THAT(refusal("group = 2\n"), Contains("may only stand beside ops"));

@@ -17,11 +17,13 @@ namespace {
 
 constexpr uint64_t kGroup = 3, kSeed = 5;
 
-config::PipelineSpec spec_of(const std::string& share, const std::string& order) {
+config::PipelineSpec spec_of(const std::string& share, const std::string& order, const std::string& group = "3") {
   const auto loaded = config::load_pipeline_toml(
       "name = \"m\"\nseed = 5\n[source]\ntype = \"image-folder\"\nuri = \"/data\"\n[order]\n" + order +
           "\n[[output]]\nname = \"y\"\nfrom = \"class\"\nops = [{ op = \"one-hot\", classes = 2, dtype = "
-          "\"float64\" }]\n[batch]\nsize = 6\ngroup = 3\nlam = \"lam\"\npartner = \"partner\"\nops = [{ op = "
+          "\"float64\" }]\n[batch]\nsize = 6\ngroup = " +
+          group +
+          "\nlam = \"lam\"\npartner = \"partner\"\nops = [{ op = "
           "\"mixup\", images = [\"y\"], alpha = 1, share = " +
           share + " }]\n",
       "m.toml");
@@ -88,6 +90,14 @@ TEST_CASE("each sample of a group is mixed with the sample before it, as it was"
   Batch batch(spec_of("1", ""));
   batch.run(12, 6);
   for (uint64_t i = 0; i < 6; i++) batch.check(12, i, i % kGroup ? i - 1 : i + 2, lam_at(7, 12 + i));
+}
+
+TEST_CASE("rows of one sample are mixed with rows of another one") {
+  Batch batch(spec_of("1", "repeats = 3", "6"));
+  batch.run(12, 6);
+  for (uint64_t i = 0; i < 6; i++) batch.check(12, i, (i + 3) % 6, lam_at(7, 12 + i));
+  batch.run(18, 5);  // the end of an epoch: some row would meet its own sample
+  for (uint64_t i = 0; i < 5; i++) batch.check(18, i, i, 1);
 }
 
 TEST_CASE("the last group may be shorter, and a sample alone stays as it is") {
