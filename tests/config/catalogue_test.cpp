@@ -86,6 +86,7 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "perspective",
                                             "elastic",
                                             "pad",
+                                            "pad-to",
                                             "zoom-out",
                                             "random-erasing",
                                             "normalize",

@@ -73,7 +73,8 @@ TEST_CASE("nothing behind aspect-bucket changes the size", "[config]") {
   const std::string then = kDecode + kBucket + ", ";
   for (const char* op :
        {"{ op = \"resize\", size = 8 }", "{ op = \"center-crop\", size = 8 }", "{ op = \"five-crop\", size = 8 }",
-        "{ op = \"pad\", padding = 3 }", "{ op = \"zoom-out\" }", "{ op = \"aspect-bucket\", sizes = \"8x8\" }"})
+        "{ op = \"pad\", padding = 3 }", "{ op = \"pad-to\", size = 200 }", "{ op = \"zoom-out\" }",
+        "{ op = \"aspect-bucket\", sizes = \"8x8\" }"})
     expect_complaints(load_with_ops(then + op), {{11, "output[0].ops[2]", "changes the size of pictures"}});
   expect_complaints(load_with_ops(then + "{ op = \"random-apply\", ops = [{ op = \"resize\", size = [8, 8] }] }"),
                     {{11, "output[0].ops[2].ops[0]", "changes the size of pictures"}});

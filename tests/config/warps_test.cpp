@@ -57,6 +57,9 @@ TEST_CASE("wrong warps are complained about with what to write", "[config]") {
   wrong("{ op = \"perspective\", distortion_scale = 1.5 }", ".distortion_scale", "0 to 1");
   wrong("{ op = \"elastic\", sigma = 0 }", ".sigma", "above 0");
   wrong("{ op = \"pad\" }", ".padding", "is missing");
+  wrong("{ op = \"pad-to\" }", ".size", "is missing");
+  wrong("{ op = \"pad-to\", size = 8, fill = [1, 2] }", ".fill", "one number or [red, green, blue]");
+  wrong("{ op = \"pad-to\", size = 8, place = \"left\" }", ".place", "\"middle\" or \"corner\"");
   wrong("{ op = \"pad\", padding = -1 }", ".padding", "0 to 16384");
   wrong("{ op = \"pad\", padding = [1, 2, 3] }", ".padding", "one, two or four numbers");
   wrong("{ op = \"pad\", padding = 1, mode = \"edge\", fill = 3 }", ".fill", "mode = \"constant\" alone");
@@ -80,7 +83,10 @@ TEST_CASE("warps follow a picture's size", "[config]") {
   CHECK(shape_of("{ op = \"pad\", padding = 3 }") == std::vector<int64_t>{26, 36, 3});
   CHECK(shape_of("{ op = \"pad\", padding = [1, 5] }") == std::vector<int64_t>{30, 32, 3});
   CHECK(shape_of("{ op = \"pad\", padding = [1, 2, 3, 4] }") == std::vector<int64_t>{26, 34, 3});
-  for (const char* op : {"{ op = \"rotate\", degrees = 3, expand = true }", "{ op = \"zoom-out\" }"})
+  CHECK(shape_of("{ op = \"pad-to\", size = 25 }") == std::vector<int64_t>{25, 30, 3});
+  CHECK(shape_of("{ op = \"pad-to\", size = [10, 40], place = \"corner\" }") == std::vector<int64_t>{20, 40, 3});
+  for (const char* op :
+       {"{ op = \"rotate\", degrees = 3, expand = true }", "{ op = \"zoom-out\" }", "{ op = \"pad-to\", size = 20 }"})
     expect_complaints(load("{ op = \"resize\", size = 20 }", ", " + std::string(op)),
                       {{11, "output[0].ops", "add center-crop, random-crop, random-resized-crop, or"}});
 }

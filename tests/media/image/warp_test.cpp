@@ -114,6 +114,22 @@ TEST_CASE("zoom-out draws a side and a place", "[warp]") {
   CHECK(uniform_distance(top, 0, 1) < kUniformMost);
 }
 
+// kPicture is 600 x 400.
+TEST_CASE("pad-to puts a border around smaller pictures alone", "[warp]") {
+  const auto border_of = [](const std::string& op) -> std::optional<Border> {
+    Geometry geometry;
+    program_of(op + kCrop).resolve(kPicture, {5, 1, 2}, geometry);
+    if (geometry.adjustments.empty()) return std::nullopt;
+    CHECK(geometry.adjustments[0].warp.fill == std::array<uint8_t, 3>{1, 2, 3});
+    return geometry.adjustments[0].warp.border;
+  };
+  const std::string fill = ", fill = [1, 2, 3]";
+  CHECK(border_of("{ op = \"pad-to\", size = 605" + fill + " }") == Border{2, 102, 3, 103});
+  CHECK(border_of("{ op = \"pad-to\", size = 605, place = \"corner\"" + fill + " }") == Border{0, 0, 5, 205});
+  CHECK(border_of("{ op = \"pad-to\", size = [500, 30]" + fill + " }") == Border{0, 50, 0, 50});
+  CHECK(!border_of("{ op = \"pad-to\", size = [400, 600]" + fill + " }"));
+}
+
 TEST_CASE("probabilities of warps are kept", "[warp]") {
   const auto program = program_of("{ op = \"affine\", degrees = 10, p = 0.25 }" + kCrop);
   Geometry geometry;
@@ -127,6 +143,9 @@ TEST_CASE("probabilities of warps are kept", "[warp]") {
 
 // Chains that resample nothing, so that each pixel of the end is one of the picture's.
 const std::vector<std::string> kChains = {
+    "{ op = \"pad-to\", size = [150, 70] }, { op = \"random-crop\", size = 60 }, { op = \"horizontal-flip\" }",
+    "{ op = \"horizontal-flip\" }, { op = \"pad-to\", size = 160, place = \"corner\" }, { op = \"center-crop\", size = "
+    "150 }",
     "{ op = \"affine\", degrees = 180, translate = [0.3, 0.3], scale = [0.5, 2], shear = [-20, 20, -20, 20] }, { op = "
     "\"center-crop\", size = [70, 60] }",
     "{ op = \"random-crop\", size = [40, 50] }, { op = \"rotate\", degrees = 180, expand = true }, { op = "
@@ -272,7 +291,7 @@ TEST_CASE("sizes are drawn as torchvision draws them", "[warp]") {
   CHECK(test::chi_squared(shorter, kDraws, 40) < 83);  // 39 degrees: beyond 83 in less than one of 10,000
   for (const Size& size : sizes("{ op = \"random-shortest-size\", sizes = [50, 60, 70, 80], max_size = 111 }"))
     ++chosen[size.width];
-  CHECK(chosen.rbegin()->first <= 111);  // in place of 120
+  CHECK(chosen.rbegin()->first <= 111);              // in place of 120
   CHECK(test::chi_squared(chosen, kDraws, 4) < 22);  // 3 degrees: beyond 22 in less than one of 10,000
   std::vector<double> factors;
   for (const Size& size : sizes("{ op = \"scale-jitter\", size = 3000, scale = [0.25, 2] }"))

@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/warp_step.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::image {
+namespace {
+
+class PadTo final : public GeometryStep {
+ public:
+  explicit PadTo(const config::OperationSpec& op)
+      : size_(size_of(op)), is_in_middle_(op.text("place") == "middle"), fill_(fill_of(op)) {}
+
+  void apply(const Draws&, Geometry& geometry) const override {
+    const Size now = shown(geometry.passes.back());
+    const int across = std::max(0, size_.width - now.width), down = std::max(0, size_.height - now.height);
+    if (across == 0 && down == 0) return;
+    // The odd pixel of a border stands behind the picture.
+    const int left = is_in_middle_ ? across / 2 : 0, top = is_in_middle_ ? down / 2 : 0;
+    Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
+    adjustment.warp = border_warp(now, {left, top, across - left, down - top}, BorderKind::kConstant);
+    adjustment.warp.fill = fill_;
+    adjust(adjustment, geometry);
+  }
+
+ private:
+  Size size_;
+  bool is_in_middle_;
+  std::array<uint8_t, 3> fill_;
+};
+
+}  // namespace
+}  // namespace spdld::image
+
+namespace spdld::media::ops {
+
+void pad_to(const Part& part, Nodes& nodes) {
+  image::picture_node(nodes).add(std::make_unique<image::PadTo>(part.spec));
+}
+
+}  // namespace spdld::media::ops

@@ -1,0 +1,118 @@
+"""Published recipes of detection and segmentation: each file of config/examples, beside its reference with the same draws."""
+import json
+import unittest
+
+import numpy as np
+import torch
+from PIL import Image
+from recipe_case import RecipeCase, as_png, drawn, is_flipped, recipe, smooth, uniform
+
+
+def nearest(mask, height, width):
+    """torchvision v2's resize of masks."""
+    tensor = torch.from_numpy(mask.astype(np.float32))[None, None]
+    return torch.nn.functional.interpolate(tensor, size=(height, width), mode="nearest")[0, 0].numpy().astype(mask.dtype)
+
+
+def padded(array, height, width, fill):
+    """FixedSizeCrop's and PadIfSmaller's border: on the right and below."""
+    border = [(0, max(0, height - array.shape[0])), (0, max(0, width - array.shape[1]))]
+    if array.ndim == 2:
+        return np.pad(array, border, constant_values=fill)
+    return np.stack([np.pad(array[..., c], border, constant_values=fill[c]) for c in range(3)], 2)
+
+
+def crop_place(sample, height, width, size):
+    draw = drawn(sample, "random-crop")
+    top = draw.below(height - size + 1)
+    return top, draw.below(width - size + 1)
+
+
+class DetectionAndSegmentation(RecipeCase):
+    def coco(self, count, name):
+        """Pictures with four boxes each, whose polygons are the boxes."""
+        folder, random = self.folder_for(name), np.random.default_rng(4)
+        pictures, objects = [], []
+        for number in range(count):
+            width, height = (int(length) for length in random.integers(200, 700, 2))
+            pictures.append(smooth(random, width, height))
+            pictures[-1].save(folder / f"{number}.png")
+            objects.append([])
+            for _ in range(4):
+                x, y = int(random.integers(0, width - 40)), int(random.integers(0, height - 40))
+                objects[-1].append([x, y, int(random.integers(x + 20, width)), int(random.integers(y + 20, height))])
+        annotations = [{"id": 4 * image + place, "image_id": image, "category_id": 10 + (image + place) % 3, "iscrowd": 0,
+                        "area": (r - x) * (b - y), "bbox": [x, y, r - x, b - y], "segmentation": [[x, y, r, y, r, b, x, b]]}
+                       for image, boxes in enumerate(objects) for place, (x, y, r, b) in enumerate(boxes)]
+        (folder / "train.json").write_text(json.dumps({
+            "images": [{"id": n, "file_name": f"{n}.png", "width": p.width, "height": p.height} for n, p in enumerate(pictures)],
+            "annotations": annotations, "categories": [{"id": n, "name": str(n)} for n in (10, 11, 12)]}))
+        return pictures, objects, {"uri": str(folder / "train.json"), "images": str(folder)}
+
+    def test_mask_rcnn_with_large_scale_jitter(self):
+        count, side = 12, 1024
+        pictures, objects, source = self.coco(count, "coco")
+        spec = recipe("mask-rcnn", 2, **source)
+        kept = 0
+        for number, sample in self.samples(spec, count).items():
+            picture = pictures[number]
+            by = min(side / picture.height, side / picture.width) * uniform(drawn(number, "scale-jitter"), 0.1, 2)
+            width, height = int(picture.width * by), int(picture.height * by)
+            image = padded(np.asarray(picture.resize((width, height), Image.BILINEAR)), side, side, (123, 117, 104))
+            top, left = crop_place(number, *image.shape[:2], side)
+            window = np.s_[top:top + side, left:left + side]
+            mirror = np.s_[:, ::-1] if is_flipped(number) else np.s_[:]
+            self.assert_close(sample["image"].transpose(1, 2, 0) * 255, image[window][mirror])
+            by = np.tile([width / picture.width, height / picture.height], 2)
+            boxes = np.float64(objects[number]) * by - np.tile([left, top], 2)
+            boxes[:, 0::2], boxes[:, 1::2] = boxes[:, 0::2].clip(0, side), boxes[:, 1::2].clip(0, side)
+            sizes = boxes[:, 2:] - boxes[:, :2]
+            places = np.flatnonzero((sizes >= 1).all(1))
+            if is_flipped(number):
+                boxes[:, 0::2] = side - boxes[:, 2::-2]
+            np.testing.assert_allclose(sample["boxes"], boxes[places], atol=2e-3)
+            np.testing.assert_array_equal(sample["labels"], [10 + (number + place) % 3 for place in places])
+            self.assertEqual(sample["masks"].shape, (len(places), side, side))
+            for mask, place in zip(sample["masks"], places):
+                x, y, right, bottom = objects[number][place]
+                whole = np.zeros((picture.height, picture.width), np.uint8)
+                whole[y:bottom, x:right] = 1
+                np.testing.assert_array_equal(mask, padded(nearest(whole, height, width), side, side, 0)[window][mirror])
+            kept += len(places)
+        self.assertTrue(count < kept < 4 * count, kept)
+
+    def test_deeplab(self):
+        count, side = 12, 480
+        folder, random = self.folder_for("voc"), np.random.default_rng(5)
+        for name in ("JPEGImages", "SegmentationClass", "ImageSets/Segmentation", "Annotations"):
+            (folder / name).mkdir(parents=True)
+        pictures, masks = [], []
+        for number in range(count):
+            width, height = (int(length) for length in random.integers(200, 500, 2))
+            pictures.append(smooth(random, width, height))
+            (folder / "JPEGImages" / f"{number:03}.jpg").write_bytes(as_png(pictures[-1]))  # a PNG by its first bytes
+            (folder / "Annotations" / f"{number:03}.xml").write_text("<annotation></annotation>")
+            masks.append(random.choice([*range(21), 255], (height, width)).astype(np.uint8))
+            Image.fromarray(masks[-1]).save(folder / "SegmentationClass" / f"{number:03}.png")
+        (folder / "ImageSets/Segmentation/train.txt").write_text("".join(f"{number:03}\n" for number in range(count)))
+        smaller = 0
+        for number, sample in self.samples(recipe("deeplab", 4, uri=str(folder)), count).items():
+            picture = pictures[number]
+            shorter = 260 + drawn(number, "random-resize").below(1041 - 260)
+            longer = int(shorter * max(picture.size) / min(picture.size))
+            width, height = (shorter, longer) if picture.width <= picture.height else (longer, shorter)
+            smaller += shorter < side
+            mirror = np.s_[:, ::-1] if is_flipped(number) else np.s_[:]
+            image = padded(np.asarray(picture.resize((width, height), Image.BILINEAR))[mirror], side, side, (0, 0, 0))
+            mask = padded(nearest(masks[number], height, width)[mirror], side, side, 255)
+            top, left = crop_place(number, *mask.shape, side)
+            window = np.s_[top:top + side, left:left + side]
+            shown = sample["image"].transpose(1, 2, 0) * np.float32([0.229, 0.224, 0.225]) + np.float32([0.485, 0.456, 0.406])
+            self.assert_close(shown * 255, image[window], 1.001)
+            self.assertEqual(sample["classes"].dtype, np.int64)
+            np.testing.assert_array_equal(sample["classes"], mask[window])
+        self.assertTrue(0 < smaller < count, smaller)
+
+
+if __name__ == "__main__":
+    unittest.main()
