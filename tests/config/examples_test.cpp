@@ -114,6 +114,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "voc.toml",
                                        "warps.toml",
                                        "webdataset.toml",
+                                       "yolo-val.toml",
                                        "yolo.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);
   CHECK(guess_kind(text_of(kExamples / "webdataset.toml")) == FileKind::kPipeline);

@@ -81,6 +81,34 @@ class DetectionAndSegmentation(RecipeCase):
             kept += len(places)
         self.assertTrue(count < kept < 4 * count, kept)
 
+    def test_yolo_s_letterbox(self):
+        count, side = 12, 640
+        folder, random = self.folder_for("yolo"), np.random.default_rng(9)
+        for name in ("images/val2017", "labels/val2017"):
+            (folder / name).mkdir(parents=True)
+        (folder / "data.yaml").write_text("names: [a, b, c]\n")
+        pictures, boxes = [], []
+        for number in range(count):
+            pictures.append(smooth(random, *(int(length) for length in random.integers(100, 900, 2))))
+            (folder / "images/val2017" / f"{number:03}.jpg").write_bytes(as_png(pictures[-1]))
+            sides = random.uniform(0.1, 0.5, (number % 4, 2)).round(4)
+            boxes.append(np.concatenate([(sides / 2 + random.uniform(0, 1, sides.shape) * (1 - sides)).round(4), sides], 1))
+            lines = [" ".join(map(str, [place % 3, *box])) for place, box in enumerate(boxes[-1].tolist())]
+            (folder / "labels/val2017" / f"{number:03}.txt").write_text("\n".join(lines))
+        for number, sample in self.samples(recipe("yolo-val", 4, uri=str(folder)), count).items():
+            by = side / max(pictures[number].size)
+            width, height = (int(length * by + 1e-9) for length in pictures[number].size)
+            # Ultralytics' LetterBox: the odd pixel of a border stands on the right, or below.
+            left, top = round((side - width) / 2 - 0.1), round((side - height) / 2 - 0.1)
+            tensor = torch.from_numpy(np.asarray(pictures[number]).copy()).permute(2, 0, 1)[None].float()
+            shown = torch.nn.functional.interpolate(tensor, size=(height, width), mode="bilinear", align_corners=False)[0]
+            wanted = np.full((side, side, 3), 114, np.float64)
+            wanted[top:top + height, left:left + width] = shown.permute(1, 2, 0).numpy()
+            self.assert_close(sample["image"].transpose(1, 2, 0) * 255, wanted)
+            middle, half = boxes[number][:, :2] * [width, height] + [left, top], boxes[number][:, 2:] * [width, height] / 2
+            np.testing.assert_allclose(sample["boxes"], np.concatenate([middle - half, middle + half], 1), atol=0.05)
+            np.testing.assert_array_equal(sample["labels"], np.arange(len(middle)) % 3)
+
     def test_deeplab(self):
         count, side = 12, 480
         folder, random = self.folder_for("voc"), np.random.default_rng(5)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <optional>
 
 #include "daemon/media/image/view.h"
 #include "tests/support/allocations.h"
@@ -116,7 +117,7 @@ TEST_CASE("zoom-out draws a side and a place", "[warp]") {
 
 // kPicture is 600 x 400.
 TEST_CASE("pad-to puts a border around smaller pictures alone", "[warp]") {
-  const auto border_of = [](const std::string& op) -> std::optional<Border> {
+  const auto border_of = [](const std::string& op) -> std::optional<image::Border> {
     Geometry geometry;
     program_of(op + kCrop).resolve(kPicture, {5, 1, 2}, geometry);
     if (geometry.adjustments.empty()) return std::nullopt;
@@ -124,9 +125,9 @@ TEST_CASE("pad-to puts a border around smaller pictures alone", "[warp]") {
     return geometry.adjustments[0].warp.border;
   };
   const std::string fill = ", fill = [1, 2, 3]";
-  CHECK(border_of("{ op = \"pad-to\", size = 605" + fill + " }") == Border{2, 102, 3, 103});
-  CHECK(border_of("{ op = \"pad-to\", size = 605, place = \"corner\"" + fill + " }") == Border{0, 0, 5, 205});
-  CHECK(border_of("{ op = \"pad-to\", size = [500, 30]" + fill + " }") == Border{0, 50, 0, 50});
+  CHECK(border_of("{ op = \"pad-to\", size = 605" + fill + " }") == image::Border{2, 102, 3, 103});
+  CHECK(border_of("{ op = \"pad-to\", size = 605, place = \"corner\"" + fill + " }") == image::Border{0, 0, 5, 205});
+  CHECK(border_of("{ op = \"pad-to\", size = [500, 30]" + fill + " }") == image::Border{0, 50, 0, 50});
   CHECK(!border_of("{ op = \"pad-to\", size = [400, 600]" + fill + " }"));
 }
 
