@@ -128,6 +128,7 @@ TEST_CASE("pad-to puts a border around smaller pictures alone", "[warp]") {
   CHECK(border_of("{ op = \"pad-to\", size = 605" + fill + " }") == image::Border{2, 102, 3, 103});
   CHECK(border_of("{ op = \"pad-to\", size = 605, place = \"corner\"" + fill + " }") == image::Border{0, 0, 5, 205});
   CHECK(border_of("{ op = \"pad-to\", size = [500, 30]" + fill + " }") == image::Border{0, 50, 0, 50});
+  CHECK(border_of("{ op = \"pad-to\", size = [30, 700]" + fill + " }") == image::Border{50, 0, 50, 0});
   CHECK(!border_of("{ op = \"pad-to\", size = [400, 600]" + fill + " }"));
 }
 
