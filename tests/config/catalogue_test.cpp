@@ -70,6 +70,7 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "resize",
                                             "center-crop",
                                             "random-resized-crop",
+                                            "random-size-crop",
                                             "random-iou-crop",
                                             "five-crop",
                                             "ten-crop",

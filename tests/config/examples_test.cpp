@@ -82,6 +82,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "depth.toml",
                                        "detection-crops.toml",
                                        "detection.toml",
+                                       "detr.toml",
                                        "filters.toml",
                                        "frames.toml",
                                        "image-pairs.toml",

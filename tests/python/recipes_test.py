@@ -81,6 +81,55 @@ class DetectionAndSegmentation(RecipeCase):
             kept += len(places)
         self.assertTrue(count < kept < 4 * count, kept)
 
+    def detr_steps(self, number, width, height):
+        """What DETR's transforms do to a picture of this size: resizes to (width, height), and crops of (x, y, width, height)."""
+        def resized(draw, sizes, longest=float("inf")):
+            by = min(sizes[draw.below(len(sizes))] / min(width, height), longest / max(width, height))
+            return int(width * by), int(height * by)
+
+        sizes = range(480, 801, 32)
+        if drawn(number, "random-choice").uniform() * 2 < 1:
+            return [resized(drawn(number, "random-choice.0"), sizes, 1333)]
+        width, height = resized(drawn(number, "random-choice.1.0"), (400, 500, 600))
+        steps, draw = [(width, height)], drawn(number, "random-choice.1.1")
+        across, down = (384 + draw.below(min(side, 600) - 384 + 1) for side in (width, height))
+        top = draw.below(height - down + 1)
+        left = draw.below(width - across + 1)
+        width, height = across, down
+        return [*steps, (left, top, across, down), resized(drawn(number, "random-choice.1.2"), sizes, 1333)]
+
+    def test_detr(self):
+        count, side = 24, 1333
+        pictures, objects, source = self.coco(count, "detr")
+        cropped = kept = 0
+        for number, sample in self.samples(recipe("detr", 2, **source), count).items():
+            picture, boxes = pictures[number], np.float64(objects[number])
+            if is_flipped(number):
+                boxes[:, 0::2] = picture.width - boxes[:, 2::-2]
+                picture = picture.transpose(Image.FLIP_LEFT_RIGHT)
+            steps = self.detr_steps(number, *picture.size)
+            cropped += len(steps) > 1
+            for step in steps:
+                if len(step) == 4:
+                    left, top, width, height = step
+                    picture = picture.crop((left, top, left + width, top + height))
+                    boxes = boxes - [left, top, left, top]
+                else:
+                    boxes = boxes * np.tile(np.float64(step) / picture.size, 2)
+                    picture = picture.resize(step, Image.BILINEAR)
+                boxes[:, 0::2], boxes[:, 1::2] = boxes[:, 0::2].clip(0, picture.width), boxes[:, 1::2].clip(0, picture.height)
+            places = np.flatnonzero((boxes[:, 2:] - boxes[:, :2] >= 1).all(1))
+            boxes, kept = boxes[places], kept + len(places)
+            np.testing.assert_array_equal(sample["place"], [0, 0, *picture.size])
+            shown = (sample["image"].transpose(1, 2, 0) * np.float32([0.229, 0.224, 0.225]) + np.float32([0.485, 0.456, 0.406])) * 255
+            self.assert_close(shown, padded(np.asarray(picture), side, side, (124, 116, 104)), 2)
+            self.assertLess(np.abs(sample["image"][:, picture.height:]).max(initial=0), 0.01)
+            wanted = np.concatenate([(boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]], 1) / np.tile(picture.size, 2)
+            np.testing.assert_allclose(sample["boxes"] / sample["place"][[2, 3, 2, 3]], wanted, atol=1e-5)
+            np.testing.assert_array_equal(sample["labels"], [10 + (number + place) % 3 for place in places])
+            self.assertEqual(sample["image_id"], number)
+        self.assertTrue(0 < cropped < count and count < kept <= 4 * count, (cropped, kept))
+
     def test_yolo_s_letterbox(self):
         count, side = 12, 640
         folder, random = self.folder_for("yolo"), np.random.default_rng(9)

@@ -195,6 +195,7 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
   geometry.too_large.reset();
   geometry.too_small.reset();
   geometry.pieces.clear();
+  geometry.placed.clear();
   geometry.beyond_jpeg.reset();
   geometry.passes.push_back(untouched(picture));
   geometry.drawn = {0, 0, picture.width, picture.height};

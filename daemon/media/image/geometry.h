@@ -45,6 +45,12 @@ struct Resampling {
   bool antialias = true;
 };
 
+// A box that goes into this one of Run::tensors.
+struct PlacedBox {
+  size_t tensor;
+  Box box;
+};
+
 // The decisions for one sample.
 struct Geometry {
   std::vector<Pass> passes;  // at least one
@@ -63,6 +69,7 @@ struct Geometry {
   std::optional<Size> too_small;        // of what the last pass shows, where it has no pieces of the wanted size
   std::optional<Size> beyond_jpeg;      // of a picture that was to be a JPEG, with a side above kJpegSideMax
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
+  std::vector<PlacedBox> placed;  // where pictures lie inside of their borders
   // Of `grid`: its rows and columns, and height and width of the picture that it cuts.
   std::array<int32_t, 4> grid = {};
 };

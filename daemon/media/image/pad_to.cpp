@@ -9,15 +9,20 @@ namespace {
 
 class PadTo final : public GeometryStep {
  public:
-  explicit PadTo(const config::OperationSpec& op)
-      : size_(size_of(op)), is_in_middle_(op.text("place") == "middle"), fill_(fill_of(op)) {}
+  PadTo(const config::OperationSpec& op, size_t box_tensor)
+      : size_(size_of(op)),
+        is_in_middle_(op.text("place") == "middle"),
+        gives_box_(!op.text("box").empty()),
+        box_tensor_(box_tensor),
+        fill_(fill_of(op)) {}
 
   void apply(const Draws&, Geometry& geometry) const override {
     const Size now = shown(geometry.passes.back());
     const int across = std::max(0, size_.width - now.width), down = std::max(0, size_.height - now.height);
-    if (across == 0 && down == 0) return;
     // The odd pixel of a border stands behind the picture.
     const int left = is_in_middle_ ? across / 2 : 0, top = is_in_middle_ ? down / 2 : 0;
+    if (gives_box_) geometry.placed.push_back({box_tensor_, {left, top, now.width, now.height}});
+    if (across == 0 && down == 0) return;
     Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
     adjustment.warp = border_warp(now, {left, top, across - left, down - top}, BorderKind::kConstant);
     adjustment.warp.fill = fill_;
@@ -27,6 +32,8 @@ class PadTo final : public GeometryStep {
  private:
   Size size_;
   bool is_in_middle_;
+  bool gives_box_;
+  size_t box_tensor_;
   std::array<uint8_t, 3> fill_;
 };
 
@@ -36,7 +43,7 @@ class PadTo final : public GeometryStep {
 namespace spdld::media::ops {
 
 void pad_to(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::PadTo>(part.spec));
+  image::picture_node(nodes).add(std::make_unique<image::PadTo>(part.spec, part.extra));
 }
 
 }  // namespace spdld::media::ops

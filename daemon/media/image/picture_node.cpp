@@ -91,6 +91,10 @@ Status PictureNode::run(media::Value&, const media::Run& run) const {
     const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
     std::memcpy(run.tensors[*drawn_tensor_].memory, box.data(), sizeof box);
   }
+  for (const auto& [tensor, place] : work.geometry.placed) {
+    const std::array<int32_t, 4> box = {place.x, place.y, place.width, place.height};
+    std::memcpy(run.tensors[tensor].memory, box.data(), sizeof box);
+  }
   const auto& grid = work.geometry.grid;
   if (grid_tensor_) std::memcpy(run.tensors[*grid_tensor_].memory, grid.data(), sizeof grid);
   return Done{};
