@@ -60,10 +60,11 @@ class Chains {
   // others.
   config::OperationSpec operation(const config::Signature& before, int depth = 0) {
     std::vector<const config::OperationType*> fitting;
+    const bool any = below(8) == 0;
     for (const auto& type : config::operations())
       // Followers of a view fit no chain that stands alone.
       if (depth > 0 ? fits_inside(type, depth)
-                    : (type.takes == before.kind && type.view_part != config::ViewPart::kFollows) || below(20) == 0)
+                    : any || (type.takes == before.kind && type.view_part != config::ViewPart::kFollows))
         fitting.push_back(&type);
     // Few operations give pictures that end a chain by themselves, whatever stands before them.
     for (const auto& type : config::operations())
