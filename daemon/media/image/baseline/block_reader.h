@@ -1,5 +1,5 @@
 // Reads the coefficients of single blocks (ITU-T T.81, F.2.2). The hot loops of the decoder: everything is inline.
-// Whatever is not as an encoder writes it makes these give false, and nothing is said about its meaning.
+// They give false at data that no encoder writes, and say nothing about its meaning.
 #pragma once
 
 #include <array>

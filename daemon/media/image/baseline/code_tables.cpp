@@ -9,7 +9,7 @@ constexpr int kLengthMax = 16;
 constexpr int kDcSizeMax = 15;    // of a value, in bits
 constexpr int kSkipBitsMax = 31;  // of a skip with its last value: a reader has as many at hand
 
-// T.81, F.2.2.1: `size` bits, of which the smaller half stands for negative values.
+// T.81, F.2.2.1: the smaller half of the numbers of `size` bits stands for negative values.
 int extended(uint32_t bits, int size) {
   if (size == 0) return 0;
   const int value = static_cast<int>(bits);

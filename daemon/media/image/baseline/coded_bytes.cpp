@@ -60,7 +60,7 @@ void CodedBytes::provide_more(Bits& bits) {
     enough_to_ = bytes_.data() + (end_ - kMcuBytesMax);
     return;
   }
-  // Zeroes for an MCU that needs more than there is. Who reads on behind them has lost its way already, and stays
+  // Zeroes for an MCU that needs more than there is. A reader that comes beyond them is damaged data's, and stays
   // there.
   std::memset(bytes_.data() + end_, 0, 2 * kMcuBytesMax);
   enough_to_ = bytes_.data() + end_ + sizeof(uint64_t);

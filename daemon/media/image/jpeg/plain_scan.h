@@ -1,5 +1,5 @@
 // A picture's planes by the baseline decoder, where its header and its only scan are plain enough for it: the samples
-// are those of raw_planes.h. One thread.
+// that raw_planes.h gives. One thread.
 #pragma once
 
 #include <cstdint>
