@@ -322,12 +322,13 @@ TEST_CASE("one error in a daemon file is found at its key and line", "[config]")
 }
 
 TEST_CASE("all errors of a daemon file come at once", "[config]") {
-  expect_complaints(load("[log]\nlevel = 1\n[limits]\ncpu = 1\nsessions_max = 0\n[socket]\nmode = 660\n[extra]\n"),
-                    {{2, "log.level", "not 1"},
-                     {4, "limits.cpu", "not a key that is known here"},
-                     {5, "limits.sessions_max", "from 1"},
-                     {7, "socket.mode", "octal"},
-                     {8, "extra", "known are socket, limits, decode, cache, state, tuning, gpu, data, pipelines, log"}});
+  expect_complaints(
+      load("[log]\nlevel = 1\n[limits]\ncpu = 1\nsessions_max = 0\n[socket]\nmode = 660\n[extra]\n"),
+      {{2, "log.level", "not 1"},
+       {4, "limits.cpu", "not a key that is known here"},
+       {5, "limits.sessions_max", "from 1"},
+       {7, "socket.mode", "octal"},
+       {8, "extra", "known are socket, limits, decode, cache, state, tuning, gpu, data, pipelines, log"}});
 }
 
 TEST_CASE("every key that is listed is a key that is known", "[config]") {

@@ -31,9 +31,9 @@ TEST_CASE("only the keys that changed and wait for a restart are named", "[node]
                 "inflight_bytes_per_pipeline_max = 9000000\nlistings_per_user_max = 9\n"
                 "queries_per_user_s_max = 9\nsilent_ms_max = 9\n[cache]\nfolder = \"/c\"\n")
             .empty());
-  CHECK(
-      waiting("[limits]\ncpu_budget = 3\nsample_ms_max = 9\nsample_bytes_max = 9000000\n[decode]\njpeg = \"libjpeg-turbo\"\n[cache]\nfolder = \"/c\"\n") ==
-      Keys{"limits.sample_ms_max", "limits.sample_bytes_max", "decode.jpeg"});
+  CHECK(waiting("[limits]\ncpu_budget = 3\nsample_ms_max = 9\nsample_bytes_max = 9000000\n[decode]\njpeg = "
+                "\"libjpeg-turbo\"\n[cache]\nfolder = \"/c\"\n") ==
+        Keys{"limits.sample_ms_max", "limits.sample_bytes_max", "decode.jpeg"});
   CHECK(waiting("[limits]\ncpu_budget = 4\n") == Keys{"limits.cpu_budget", "cache.folder"});
   CHECK(waiting("[limits]\ncpu_budget = 3\n[cache]\nfolder = \"/c\"\n[state]\nfolder = \"/s\"\n") ==
         Keys{"state.folder"});
