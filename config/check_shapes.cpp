@@ -2,6 +2,7 @@
 // must be able to sort samples by them.
 #include "config/batch_shapes.h"
 #include "config/check.h"
+#include "config/size_schedule.h"
 
 namespace spdld::config {
 namespace {
@@ -18,10 +19,37 @@ std::vector<Bucketed> bucketed_of(const std::vector<OutputSpec>& outputs) {
   return found;
 }
 
+// Outputs whose sizes change by epoch change at the same ones, so that an epoch's number says the shapes of all.
+void check_schedules(const PipelineSpec& spec, const Node& root, bool is_bucketed, Complaints& complaints) {
+  std::vector<uint64_t> epochs;  // of the first
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    const OutputSpec& output = spec.outputs[i];
+    for (const OperationSpec& op : output.ops) {
+      std::vector<uint64_t> own;
+      for (const ScheduledSize& one : schedule_of(std::span(&op, 1))) own.push_back(one.epoch);
+      if (own.empty()) continue;
+      const auto complain = [&](std::string text) {
+        complaints.add(op.where.line, "output[" + std::to_string(i) + "].ops", std::move(text));
+      };
+      if (is_bucketed) complain("must not have by_epoch beside aspect-bucket: both say the size of a batch's pictures");
+      if (!epochs.empty() && own != epochs)
+        complain("must have the same epochs in each by_epoch: a batch has one shape of each output");
+      epochs = own;
+    }
+  }
+  if (epochs.empty()) return;
+  const Node* const batch = root.find("batch");
+  for (const char* key : {"cost_max", "ops"})
+    if (const Node* const found = batch == nullptr ? nullptr : batch->find(key))
+      complaints.add(found->line, "batch." + std::string(key),
+                     "may not stand beside by_epoch, which gives the pictures of an epoch a size of their own");
+}
+
 }  // namespace
 
 void check_batch_shapes(const PipelineSpec& spec, const Node& root, Complaints& complaints) {
   const std::vector<Bucketed> bucketed = bucketed_of(spec.outputs);
+  check_schedules(spec, root, !bucketed.empty(), complaints);
   if (bucketed.empty()) return;
   const auto complain = [&](const Bucketed& at, std::string_view key, std::string text) {
     const OperationSpec& op = spec.outputs[at.output].ops[at.op];

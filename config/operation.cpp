@@ -186,7 +186,7 @@ Followed follow_one(const OperationSpec& spec, Signature takes) {
   const bool is_bucketed = !takes.sizes.empty();
   followed.error = takes.kind == type.takes ? type.bind(spec, takes) : cant_follow(type, takes.kind);
   if (followed.error.empty() && is_bucketed && takes.kind == Kind::kImage && takes.sizes != followed.along[0].sizes)
-    followed.error = spec.op + " can't follow: it changes the size of pictures that have their batch's size";
+    followed.error = spec.op + " can't follow: it changes the size of pictures that have their batch's or epoch's size";
   if (followed.error.empty()) followed.along.push_back(std::move(takes));
   return followed;
 }

@@ -4,6 +4,7 @@
 
 #include "config/check.h"
 #include "config/operation.h"
+#include "config/size_schedule.h"
 
 namespace spdld::config {
 namespace {
@@ -23,6 +24,7 @@ std::optional<size_t> find_part(const OutputSpec& output, ViewPart part) {
 std::string unfollowed(const OperationSpec& op) {
   if (part_of(op) == ViewPart::kBlends) return op.op + " blends pictures whose pixels lie at different places, which";
   if (part_of(op) == ViewPart::kBuckets) return op.op + " gives pictures of another size in each batch, which";
+  if (!schedule_of(op).empty()) return op.op + " has by_epoch, so that pictures have another size in each epoch, which";
   if (part_of(op) == ViewPart::kPieces) return op.op + " makes several pieces of the picture, which";
   for (const OperationSpec& held : op.ops)
     if (std::string text = unfollowed(held); !text.empty()) return text;

@@ -1,10 +1,12 @@
 #include "config/operations/common.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "config/check.h"
 #include "config/picture_pixels.h"
 #include "config/picture_size.h"
+#include "config/size_schedule.h"
 #include "config/varying.h"
 
 namespace spdld::config::ops {
@@ -31,6 +33,43 @@ Parameter size(std::string_view help) {
           .count_min = 1,
           .count_max = 2,
           .whole = true};
+}
+
+Parameter by_epoch() {
+  return {.name = kByEpoch,
+          .type = ParameterType::kNames,
+          .help = "other sizes from some epochs on, \"EPOCH:SIZE\", such as [\"12:192\", \"16:224x256\"]; at most 63",
+          .fallback = Value(std::string())};
+}
+
+void check_by_epoch(OperationSpec& spec, const Complain& complain) {
+  const std::string& text = spec.text(kByEpoch);
+  if (text.empty()) {
+    spec.parameters.erase(std::string(kByEpoch));
+    return;
+  }
+  const std::vector<ScheduledSize> all = schedule_in(text);
+  const auto is_large = [](const ScheduledSize& one) {
+    return one.size.height > static_cast<int64_t>(kSideMax) || one.size.width > static_cast<int64_t>(kSideMax);
+  };
+  if (all.empty() || all.size() >= kScheduledSizesMax)
+    complain(kByEpoch,
+             "must be up to " + std::to_string(kScheduledSizesMax - 1) +
+                 " epochs and sizes such as \"12:192\" or \"12:192x256\", each epoch later than the one before, "
+                 "and the first at least 1: until then pictures have `size`");
+  else if (std::any_of(all.begin(), all.end(), is_large))
+    complain(kByEpoch, "must have sides of at most 16384 pixels");
+}
+
+Signature resized_by_epoch(const OperationSpec& spec, const Signature& picture) {
+  const std::vector<ScheduledSize> schedule = schedule_of(spec);
+  PictureSize most = picture_size(spec);
+  if (schedule.empty()) return resized(picture, most.height, most.width, true);
+  for (const ScheduledSize& one : schedule)
+    most = {std::max(most.height, one.size.height), std::max(most.width, one.size.width)};
+  Signature scheduled = resized(picture, Dimension::bounded(most.height), Dimension::bounded(most.width), true);
+  for (const ScheduledSize& one : schedule) scheduled.sizes.push_back({one.size.height, one.size.width});
+  return scheduled;
 }
 
 Parameter antialias() {

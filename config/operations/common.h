@@ -19,6 +19,10 @@ Parameter choice(std::string_view name, std::string_view help, std::vector<std::
                  std::string_view fallback);
 // Of a picture: one or two numbers.
 Parameter size(std::string_view help);
+// `by_epoch`: other sizes from some epochs on; and the check of it. resized_by_epoch() gives the sizes to the picture.
+Parameter by_epoch();
+void check_by_epoch(OperationSpec& spec, const Complain& complain);
+Signature resized_by_epoch(const OperationSpec& spec, const Signature& picture);
 Parameter antialias();
 // The filter of a resampling operation, and the check of it beside `antialias`: "bilinear" is left out of the spec.
 Parameter filter();

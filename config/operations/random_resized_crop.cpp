@@ -1,6 +1,5 @@
 #include "config/operations/common.h"
 #include "config/operations/types.h"
-#include "config/picture_size.h"
 
 namespace spdld::config::ops {
 namespace {
@@ -42,6 +41,7 @@ void check_random_crop(OperationSpec& spec, const Complain& complain) {
     const auto& pair = spec.numbers(name);
     if (pair[0] > pair[1]) complain(name, "must have its least number first: [least, greatest]");
   }
+  check_by_epoch(spec, complain);
   check_filter(spec, complain);
   check_draw(spec, complain);
 }
@@ -50,8 +50,7 @@ std::string bind_random_crop(const OperationSpec& spec, Signature& signature) {
   if (signature.is_resampled && !spec.text("box").empty())
     return "can't give the drawn box, since its `box` is in the picture's own pixels: no operation before it may "
            "resize the picture, and only one random-resized-crop of an output can have a box";
-  const PictureSize size = picture_size(spec);
-  signature = resized(signature, size.height, size.width, true);
+  signature = resized_by_epoch(spec, signature);
   return "";
 }
 
@@ -69,7 +68,7 @@ OperationType random_resized_crop() {
           .gives = Kind::kImage,
           .help = "Cut a box of random area and ratio and resize it, as torchvision's RandomResizedCrop.",
           .parameters = {size("of the result: one number (a square) or [height, width]"), scale(), ratio(), box(),
-                         antialias(), filter(), draw()},
+                         by_epoch(), antialias(), filter(), draw()},
           .bind = bind_random_crop,
           .check = check_random_crop,
           .extras = drawn_box,

@@ -27,7 +27,7 @@ std::optional<Seating::TapPlan> Seating::find_tap(const Newcomer& newcomer, samp
   const uint64_t window = uint64_t{ring.depth} + ring.credit;
   for (const auto& [key, feed] : feeds->second) {
     const bool streams = key.batch_size != 0 && key.batch_size != newcomer.key.batch_size && !feed->tap();
-    if (key.uid != newcomer.key.uid || !streams) continue;
+    if (key.uid != newcomer.key.uid || !streams || feed->layout().has_shapes()) continue;
     const sampler::Sharding& theirs = feed->sharding();
     const bool can_be_copied = newcomer.placement.is_at(feed->kind(), feed->setting().gpu);
     if (!sampler::covers(theirs, own) || !can_be_copied) continue;

@@ -47,6 +47,7 @@ std::string fingerprint_of(const RunParts& parts) {
 Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> listing, double listing_s,
                    const Resources& resources, const std::stop_token& stop)
     : spec_(std::move(spec)),
+      schedule_(config::schedule_of(spec_.outputs)),
       listing_(as_pinned(std::move(listing), spec_.sources)),
       listing_s_(listing_s),
       plan_(spec_, *listing_),

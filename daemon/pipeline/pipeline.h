@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/size_schedule.h"
 #include "config/spec.h"
 #include "daemon/base/byte_budget.h"
 #include "daemon/base/cpu.h"
@@ -90,7 +91,8 @@ class Pipeline {
   const sampler::Buckets* buckets() const { return mix().sources().front().order.buckets(); }
   bool is_by_shape() const { return buckets() != nullptr && buckets()->is_by_shape(); }
   // The number of the shape of a batch with these samples.
-  uint32_t shape_of(const sampler::Slice& slice) const {
+  uint32_t shape_of(sampler::Position position, const sampler::Slice& slice) const {
+    if (!schedule_.empty()) return config::scheduled_at(schedule_, position.epoch);
     return is_by_shape() ? buckets()->list()[buckets()->bucket_at(slice.of.first)].shape : 0;
   }
   // The part of an epoch's samples that a rank takes, in steps of `batch` where they are bounded by their size. Throws
@@ -126,6 +128,7 @@ class Pipeline {
   Stages make_stages();
 
   const config::PipelineSpec spec_;
+  const std::vector<config::ScheduledSize> schedule_;  // of the pictures' sizes; empty: they have one in all epochs
   const std::unique_ptr<source::Listing> listing_;
   const double listing_s_;
   const Plan plan_;

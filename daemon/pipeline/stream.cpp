@@ -80,7 +80,7 @@ bool Stream::open_next(batch::Slot& slot) {
   Steps::Step step = steps_->take_next();
   batch::Batch batch{&slot, run_, step.position, step.slice};
   if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) batch.of_source.assign(sources, 0);
-  batch::clear(layout_, slot.contents, pipeline_->shape_of(step.slice));
+  batch::clear(layout_, slot.contents, pipeline_->shape_of(step.position, step.slice));
   open.open(batch, std::move(step), monotonic_ns());
   to_assign_ += open.batch.slice.count;
   in_order_.push_back(&open);

@@ -83,6 +83,8 @@ TEST_CASE("all examples load", "[config]") {
                                        "detection-crops.toml",
                                        "detection.toml",
                                        "detr.toml",
+                                       "ffcv-train.toml",
+                                       "ffcv-val.toml",
                                        "filters.toml",
                                        "frames.toml",
                                        "image-pairs.toml",

@@ -1,6 +1,12 @@
-// aspect-bucket: the sizes of batches, the rule that sorts pictures by them, and what may stand beside them.
+// Batches of several sizes, by aspect-bucket and by epoch: their sizes, the rule that sorts pictures, and what may
+// stand beside them.
 #include "config/batch_shapes.h"
+
+#include <map>
+
 #include "config/operation.h"
+#include "config/size_schedule.h"
+#include "config/spec.h"
 #include "tests/config/expect.h"
 
 namespace spdld::config::shapes_test {
@@ -67,6 +73,47 @@ TEST_CASE("the parameters of aspect-bucket", "[config]") {
   std::string many = "1x1";
   for (int i = 2; i <= 65; ++i) many += "," + std::to_string(i) + "x1";
   wrong("sizes = \"" + many + "\"", ".sizes", "1 to 64 sizes");
+}
+
+TEST_CASE("sizes by epoch", "[config]") {
+  const std::string crop = "{ op = \"random-resized-crop\", size = [20, 30], by_epoch = [\"2:40\", \"7:10x50\"] }";
+  const auto loaded =
+      load_with_ops(kDecode + crop + ", { op = \"horizontal-flip\" }, { op = \"convert\", layout = \"NCHW\" }");
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  const OutputSpec& output = loaded.value->outputs.front();
+  CHECK(follow(output.ops, start_of(output.ops)).end().shapes ==
+        std::vector<std::vector<int64_t>>{{3, 20, 30}, {3, 40, 40}, {3, 10, 50}});
+  const auto schedule = schedule_of(loaded.value->outputs);
+  CHECK(schedule == std::vector<ScheduledSize>{{0, {20, 30}}, {2, {40, 40}}, {7, {10, 50}}});
+  for (const auto& [epoch, number] : std::map<uint64_t, uint32_t>{{0, 0}, {1, 0}, {2, 1}, {6, 1}, {7, 2}, {1000, 2}})
+    CHECK(scheduled_at(schedule, epoch) == number);
+  CHECK(schedule_of(load_with_line(13, "size = 8").value->outputs).empty());
+  // Without it a pipeline is the same run as before there was such a parameter.
+  const auto plain = load_with_ops(kDecode + "{ op = \"random-resized-crop\", size = 8 }");
+  CHECK(canonical_json(*plain.value).find("by_epoch") == std::string::npos);
+}
+
+TEST_CASE("what sizes by epoch must be, and what may not stand beside them", "[config]") {
+  const auto crop = [](const std::string& by_epoch) {
+    return "{ op = \"random-resized-crop\", size = 20, by_epoch = [" + by_epoch + "] }";
+  };
+  for (const char* wrong : {"\"12\"", "\"12:\"", "\":192\"", "\"0:192\"", "\"3:5\", \"3:6\"", "\"4:5\", \"3:6\"",
+                            "\"1:0\"", "\"1:-5\"", "\"1:5x\"", "\"x:5\"", "\"1:2:3\"", "\"99999999999999999999:5\""})
+    expect_complaints(load_with_ops(kDecode + crop(wrong)), {{11, "output[0].ops[1].by_epoch", "\"12:192x256\""}});
+  expect_complaints(load_with_ops(kDecode + crop("\"1:16385\"")), {{11, "output[0].ops[1].by_epoch", "at most 16384"}});
+  const std::string sound = crop("\"2:40\"");
+  expect_complaints(load_with_ops(kDecode + sound + ", { op = \"center-crop\", size = 8 }"),
+                    {{11, "output[0].ops[2]", "changes the size of pictures"}});
+  expect_complaints(load_with_line(11, "ops = [" + kDecode + sound + "]\nview = \"a\""),
+                    {{11, "output[0].ops[1]", "has by_epoch"}});
+  const std::string a = output("a", kDecode + sound), batch = "[batch]\nsize = 4\n";
+  expect_complaints(load(a + output("b", kDecode + crop("\"3:40\"")) + batch),
+                    {{12, "output[1].ops", "the same epochs"}});
+  CHECK(load(a + output("b", kDecode + crop("\"2:90\"")) + batch));
+  expect_complaints(load(a + output("b", kDecode + kBucket) + batch), {{8, "output[0].ops", "beside aspect-bucket"}});
+  expect_complaints(load(a + batch + "ops = [{ op = \"mixup\", images = [\"a\"] }]\n"),
+                    {{11, "batch.ops", "may not stand beside by_epoch"}});
 }
 
 TEST_CASE("nothing behind aspect-bucket changes the size", "[config]") {

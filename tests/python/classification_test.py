@@ -120,6 +120,56 @@ class Recipes(DaemonCase):
             self.assertEqual(ours.shape, theirs.shape)
             self.assertTrue(is_equal(ours, theirs), file)
 
+    def test_pictures_of_ffcv_grow_with_the_epochs(self):
+        def resolution(epoch, least=160, most=192, start=65, end=76):
+            """FFCV's get_resolution of its recipe in 88 epochs."""
+            if epoch <= start:
+                return least
+            if epoch >= end:
+                return most
+            return int(np.round(np.interp([epoch], [start, end], [least, most])[0] / 32)) * 32
+
+        spec = self.recipe("ffcv-train", size=6)
+        for entry in spec["output"][0]["ops"]:
+            if entry["op"] == "normalize":
+                entry["dtype"] = "float32"
+        with self.attach(spec, group=self.id()) as loader:
+            for epoch in (0, 65, 70, 71, 76, 87):
+                loader.seek(epoch, 0)
+                rows = [{name: np.array(batch[name]) for name in batch.keys()} for batch in loader]
+                self.assertEqual(len(rows), PICTURES // 6)
+                rows = {name: np.concatenate([step[name] for step in rows]) for name in rows[0]}
+                self.assertEqual(rows["image"].shape, (PICTURES, 3, resolution(epoch), resolution(epoch)))
+                for ours, theirs in zip(rows["image"], self.crops(rows, InterpolationMode.BILINEAR)):
+                    self.assertTrue(any(is_bilinear(ours, planes(way)) for way in theirs))
+
+    def test_a_rank_that_comes_back_within_an_epoch_has_its_size(self):
+        spec = self.recipe("ffcv-train", size=4)
+        spec["output"][0]["ops"][1].update(size=48, by_epoch=["1:64"])
+        ranks = [self.attach(spec, group=self.id(), rank=rank, world_size=2) for rank in range(2)]
+        sides, steps = [], PICTURES // 8
+        for step in range(2 * steps):
+            for loader in ranks:
+                batch = None
+                while batch is None:  # the end of an epoch is no batch
+                    batch = loader.next()
+                sides.append(np.array(batch["image"]).shape[2])
+            if step == steps + 1:
+                state = ranks[1].state_dict()
+                ranks[1].close()
+                ranks[1] = self.attach(spec, group=self.id(), rank=1, world_size=2, state=state)
+        self.assertEqual(sides, [48] * 2 * steps + [64] * 2 * steps)
+
+    def test_the_half_of_ffcv_that_validates(self):
+        spec = self.recipe("ffcv-val", size=7)
+        for entry in spec["output"][0]["ops"]:
+            if entry["op"] == "normalize":
+                entry["dtype"] = "float32"
+        rows = self.epoch(spec, "val")
+        transform = T.Compose([T.Resize(293), T.CenterCrop(256)])
+        for ours, file in zip(rows["image"], self.files, strict=True):
+            self.assertTrue(is_bilinear(ours, planes(transform(opened(file)))))
+
     def test_validation(self):
         self.expect_deterministic("resnet50-val", T.Compose([T.Resize(232), T.CenterCrop(224)]), is_bilinear)
         self.expect_deterministic("deit3-val", T.Compose([T.Resize(224, BICUBIC), T.CenterCrop(224)]), is_exact)

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
+#include "config/size_schedule.h"
 #include "daemon/media/image/geometry.h"
 #include "daemon/media/image/picture_node.h"
 #include "daemon/media/operations.h"
@@ -15,6 +17,8 @@ class RandomResizedCrop final : public GeometryStep {
  public:
   explicit RandomResizedCrop(const config::OperationSpec& op)
       : size_(size_of(op)), how_(resampling_of(op)), draw_(draw_of(op)) {
+    for (const config::ScheduledSize& one : config::schedule_of(op))
+      by_epoch_.push_back({static_cast<int>(one.size.width), static_cast<int>(one.size.height)});
     for (size_t i = 0; i < 2; ++i) scale_[i] = op.numbers("scale")[i], ratio_[i] = op.numbers("ratio")[i];
   }
 
@@ -22,7 +26,7 @@ class RandomResizedCrop final : public GeometryStep {
     const auto& passes = geometry.passes;
     const Box box = draw_box(shown(passes.back()), draws.named(draw_));
     if (!is_resampled(geometry)) geometry.drawn = in_picture(passes, box);
-    resize_box(box, size_, how_, geometry.passes);
+    resize_box(box, by_epoch_.empty() ? size_ : by_epoch_.at(geometry.shape), how_, geometry.passes);
   }
 
  private:
@@ -59,6 +63,7 @@ class RandomResizedCrop final : public GeometryStep {
   }
 
   Size size_;
+  std::vector<Size> by_epoch_;  // by the number of the batch's shape; empty: always size_
   Resampling how_;
   uint64_t draw_;                  // key
   std::array<double, 2> scale_{};  // of the area
