@@ -54,7 +54,7 @@ def shared_zeros(shape, dtype):
 
 
 def padded(samples):
-    """Lays samples into tensors with rows for the batch's most objects, each of which is written once."""
+    """Lays samples into tensors that have as many rows as the batch's fullest sample has objects. Each row is written once."""
     count, most = len(samples), max(len(boxes) for _, boxes, _, _ in samples)
     images = shared_zeros((count, 3, OBJECT_SIDE, OBJECT_SIDE), torch.float32)
     boxes, labels = shared_zeros((count, most, 4), torch.float32), shared_zeros((count, most), torch.int64)

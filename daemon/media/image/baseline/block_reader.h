@@ -22,12 +22,6 @@ inline uint32_t next_value(Bits& bits, int size) {
   return value;
 }
 
-inline int signed_value(uint32_t value, int size) {
-  if (size == 0) return 0;
-  const int whole = static_cast<int>(value);
-  return whole < 1 << (size - 1) ? whole - (1 << size) + 1 : whole;
-}
-
 // The difference to the block before of the same component.
 [[nodiscard]] inline bool read_dc(Bits& bits, const DcTable& table, int& difference) {
   bits.refill_below(32);

@@ -9,13 +9,6 @@ constexpr int kLengthMax = 16;
 constexpr int kDcSizeMax = 15;    // of a value, in bits
 constexpr int kSkipBitsMax = 31;  // of a skip with its last value: a reader has as many at hand
 
-// T.81, F.2.2.1: the smaller half of the numbers of `size` bits stands for negative values.
-int extended(uint32_t bits, int size) {
-  if (size == 0) return 0;
-  const int value = static_cast<int>(bits);
-  return value < 1 << (size - 1) ? value - (1 << size) + 1 : value;
-}
-
 struct Coefficient {
   int step = 0, value = 0, code_bits = 0, value_bits = 0;  // code_bits == 0: no code within these bits
   int bits() const { return code_bits + value_bits; }
@@ -29,7 +22,7 @@ Coefficient coefficient(const CodeTable& codes, uint32_t next, int count) {
   Coefficient found{run + 1, 0, symbol.length, size};
   if (size == 0 && run != 15) found.step = kEndStep;
   if (size > 0 && found.bits() <= count)
-    found.value = extended(next >> (count - found.bits()) & ((1u << size) - 1), size);
+    found.value = signed_value(next >> (count - found.bits()) & ((1u << size) - 1), size);
   return found;
 }
 
@@ -96,7 +89,7 @@ bool make_table(const CodeLengths& lengths, DcTable& table) {
     entry = {};
     if (symbol.length == 0 || bits > kValueBits) continue;
     const uint32_t value = next >> (kValueBits - bits) & ((1u << symbol.symbol) - 1);
-    entry = {static_cast<int16_t>(extended(value, symbol.symbol)), static_cast<uint8_t>(bits)};
+    entry = {static_cast<int16_t>(signed_value(value, symbol.symbol)), static_cast<uint8_t>(bits)};
   }
   return true;
 }

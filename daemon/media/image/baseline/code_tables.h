@@ -15,6 +15,13 @@ inline constexpr int kSkipBits = 12;   // where they are not
 // The end of a block, as a step: beyond every real place, so that it shows in a sum of steps.
 inline constexpr int kEndStep = 128;
 
+// T.81, F.2.2.1: the smaller half of the numbers of `size` bits stands for negative values.
+inline int signed_value(uint32_t bits, int size) {
+  if (size == 0) return 0;
+  const int value = static_cast<int>(bits);
+  return value < 1 << (size - 1) ? value - (1 << size) + 1 : value;
+}
+
 // The code that comes next, alone. length == 0: no code begins so.
 struct Symbol {
   uint8_t length, symbol;

@@ -1,5 +1,5 @@
 // A picture that the baseline decoder takes, as its header describes it (ITU-T T.81): one scan of all components,
-// Huffman coding, 8 bits. Plain values; whoever fills them in has checked them.
+// Huffman coding, 8 bits. Plain values; the code that fills them in has checked them.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct CodeLengths {
 
 struct Component {
   int across = 1, down = 1;                     // blocks in an MCU
-  int blocks_across = 0, blocks_down = 0;       // of the picture; an MCU at an edge may have blocks beyond them
+  int blocks_across = 0;                        // of the picture; an MCU at its right edge may have blocks beyond them
   std::array<uint16_t, kBlockSamples> steps{};  // of quantisation, row by row
   CodeLengths dc, ac;
   bool is_wanted = true;  // its samples are; else it is only read past
@@ -32,7 +32,7 @@ struct Component {
 struct Frame {
   std::array<Component, kComponentsMax> component;  // in the order of the scan
   size_t components = 0;
-  int mcus_across = 0, mcus_down = 0;
+  int mcus_across = 0;
   uint32_t restart_interval = 0;  // MCUs; 0: no restart markers
 
   uint64_t blocks_in_row() const {  // of MCUs

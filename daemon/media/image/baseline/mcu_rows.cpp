@@ -35,7 +35,7 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   if (in_group_ == 0) return false;
   frame_ = &frame;
   wanted_ = wanted;
-  std::fill(coefficients_.begin(), coefficients_.end(), int16_t{0});  // whoever gave up left some
+  std::fill(coefficients_.begin(), coefficients_.end(), int16_t{0});  // a picture that was given up left some
   const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
   int16_t* groups = coefficients_.data() + (kAlignment - address % kAlignment) % kAlignment / sizeof(int16_t);
   tables_.begin();

@@ -26,7 +26,6 @@ bool take_component(const jpeg_decompress_struct& jpeg, const jpeg_component_inf
   to.across = is_alone ? 1 : from.h_samp_factor;
   to.down = is_alone ? 1 : from.v_samp_factor;
   to.blocks_across = static_cast<int>(from.width_in_blocks);
-  to.blocks_down = static_cast<int>(from.height_in_blocks);
   const JQUANT_TBL* steps = jpeg.quant_tbl_ptrs[from.quant_tbl_no];
   if (steps == nullptr) return false;
   std::copy(std::begin(steps->quantval), std::end(steps->quantval), to.steps.begin());
@@ -53,7 +52,6 @@ bool PlainScan::describe(const jpeg_decompress_struct& jpeg, const PlanesShape& 
   across_ = DCTSIZE * (count == 1 ? 1 : jpeg.max_h_samp_factor);
   down_ = DCTSIZE * (count == 1 ? 1 : jpeg.max_v_samp_factor);
   frame_.mcus_across = parts(shape.picture.width, across_);
-  frame_.mcus_down = parts(shape.picture.height, down_);
   frame_.restart_interval = jpeg.restart_interval;
   return true;
 }

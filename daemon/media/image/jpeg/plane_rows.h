@@ -1,4 +1,4 @@
-// Where the rows of a picture's planes go, whoever decodes them. Nothing here has a destructor or throws. Any thread.
+// Where the rows of a picture's planes go, by either decoder. Nothing here has a destructor or throws. Any thread.
 #pragma once
 
 #include <array>
