@@ -14,12 +14,7 @@ class Pad final : public GeometryStep {
                static_cast<int>(padding.bottom)};
   }
 
-  void apply(const Draws&, Geometry& geometry) const override {
-    Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
-    adjustment.warp = border_warp(shown(geometry.passes.back()), border_, kind_);
-    adjustment.warp.fill = fill_;
-    adjust(adjustment, geometry);
-  }
+  void apply(const Draws&, Geometry& geometry) const override { add_border(border_, kind_, fill_, geometry); }
 
  private:
   Border border_;

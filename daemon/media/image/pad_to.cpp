@@ -23,10 +23,7 @@ class PadTo final : public GeometryStep {
     const int left = is_in_middle_ ? across / 2 : 0, top = is_in_middle_ ? down / 2 : 0;
     if (gives_box_) geometry.placed.push_back({box_tensor_, {left, top, now.width, now.height}});
     if (across == 0 && down == 0) return;
-    Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
-    adjustment.warp = border_warp(now, {left, top, across - left, down - top}, BorderKind::kConstant);
-    adjustment.warp.fill = fill_;
-    adjust(adjustment, geometry);
+    add_border({left, top, across - left, down - top}, BorderKind::kConstant, fill_, geometry);
   }
 
  private:

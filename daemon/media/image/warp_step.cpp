@@ -14,6 +14,13 @@ std::optional<Place> center_of(const config::OperationSpec& op) {
   return numbers.empty() ? std::nullopt : std::optional(Place{numbers[0], numbers[1]});
 }
 
+void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, Geometry& geometry) {
+  Adjustment adjustment{.kind = Adjustment::Kind::kWarp};
+  adjustment.warp = border_warp(shown(geometry.passes.back()), border, kind);
+  adjustment.warp.fill = fill;
+  adjust(adjustment, geometry);
+}
+
 WarpStep::WarpStep(const config::OperationSpec& op) : AdjustingStep(op), fill_(fill_of(op)) {
   if (op.parameters.contains("filter")) filter_ = filter_named(op.text("filter"));
 }

@@ -15,6 +15,9 @@ std::array<uint8_t, 3> fill_of(const config::OperationSpec& op);
 // The operation's `center`.
 std::optional<Place> center_of(const config::OperationSpec& op);
 
+// Puts a border around what is shown so far; `fill` is for BorderKind::kConstant.
+void add_border(const Border& border, BorderKind kind, const std::array<uint8_t, 3>& fill, Geometry& geometry);
+
 // A warp that is drawn for the picture's size, with the operation's `filter` and `fill`.
 class WarpStep : public AdjustingStep {
  public:
