@@ -36,6 +36,8 @@ struct BatchOperationType {
   // Empty: its labels are mixed as numbers.
   std::string_view boxes = {};
   std::string_view masks = {};  // the parameter that names one of these labels, with masks of the objects; empty: none
+  // The parameter that names a further tensor of pad-to, which says where the picture lies in its border; empty: none.
+  std::string_view inside = {};
   // Raised when the operation gives other bytes for the same samples and parameters.
   int version = 1;
 };

@@ -184,6 +184,12 @@ struct StoreSettings;
 StoreSettings check_store(const Node& node, const std::string& key, Complaints& complaints);
 const std::vector<Parameter>& store_keys();
 
+// Permissions in octal; `fallback` where the key is missing.
+uint32_t check_mode(const TableReader& reader, std::string_view name, uint32_t fallback);
+// Checks [http], whose keys are http_keys().
+void check_http(const Node& node, DaemonSettings& settings, Complaints& complaints);
+std::vector<Parameter> http_keys();
+
 // The tables of the daemon's file, in its order.
 struct DaemonSection {
   std::string_view name;

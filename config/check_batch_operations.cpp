@@ -115,6 +115,7 @@ class Outputs {
                         in_quotes(op.labels[i]) + " is no list that keeps the rows of " + in_quotes(boxes));
     }
     if (!type->masks.empty()) check_masks(op, key);
+    if (!type->inside.empty()) check_inside(op, *picture, key);
     for (const OutputSpec& output : spec_.outputs) {
       const bool is_named =
           &output == picture || &output == list || std::count(op.labels.begin(), op.labels.end(), output.name) == 1;
@@ -136,6 +137,18 @@ class Outputs {
       complaints_.add(op.where.line, key + "." + parameter,
                       "must name one of labels with masks of objects, as instance-masks gives them: " +
                           in_quotes(name) + " is none");
+  }
+
+  void check_inside(const BatchOperationSpec& op, const OutputSpec& picture, const std::string& key) {
+    const std::string parameter(find_batch_operation(op.op)->inside);
+    const std::string& name = op.text(parameter);
+    const bool pads = std::any_of(picture.ops.begin(), picture.ops.end(), [&](const OperationSpec& one) {
+      return one.op == "pad-to" && one.text("box") == name;
+    });
+    if (name.empty() || pads) return;
+    complaints_.add(
+        op.where.line, key + "." + parameter,
+        "must name the `box` of the pad-to of " + in_quotes(picture.name) + ": " + in_quotes(name) + " is none");
   }
 
   static bool lists_masks(const OutputSpec& output) {

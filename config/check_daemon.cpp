@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "config/check.h"
@@ -64,7 +63,7 @@ Parameter texts_key(std::string_view name, std::string_view help) {
 // In the order of the file. The defaults are DaemonSettings' own.
 std::span<const DaemonSection> daemon_sections() {
   static const DaemonSettings defaults;
-  static const std::array<DaemonSection, 14> table = {{
+  static const std::array<DaemonSection, 15> table = {{
       {"socket",
        {text_key("path", "where clients connect", defaults.socket_path.string()),
         text_key("mode", "who may connect, in octal", "0660"),
@@ -142,6 +141,7 @@ std::span<const DaemonSection> daemon_sections() {
          .min = kCpuWeightMin,
          .max = kCpuWeightMax}}},
       {"pipelines.access.NAME", {texts_key("users", "who may use NAME"), texts_key("groups", "who may use NAME")}},
+      {"http", http_keys()},
       {"log",
        {{.name = "level",
          .type = Type::kChoice,
@@ -168,24 +168,6 @@ const Node& section_node(const Node& root, std::string_view name) {
   return found == nullptr ? none : *found;
 }
 
-uint32_t check_mode(const TableReader& reader) {
-  const Node* node = reader.find("mode");
-  if (node == nullptr) return DaemonSettings().socket_mode;
-  uint32_t mode = 01000;  // beyond what is allowed
-  const auto* text = node->text();
-  const auto* integer = std::get_if<int64_t>(&node->value);
-  if (text != nullptr) {
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), mode, 8);
-    if (error != std::errc() || end != text->data() + text->size()) mode = 01000;
-  } else if (integer != nullptr && node->octal && *integer <= 0777) {
-    mode = static_cast<uint32_t>(*integer);  // octal literals have no sign
-  }
-  if (mode > 0777 || (mode & 0600) != 0600) {
-    reader.complain("mode", "must be octal permissions in which the owner reads and writes, such as \"0660\" or 0o660");
-  }
-  return mode;
-}
-
 void check_socket(const Node& node, DaemonSettings& settings, Complaints& complaints) {
   TableReader reader(node, "socket", keys_of("socket"), complaints);
   reader.refuse_unknown();
@@ -196,7 +178,7 @@ void check_socket(const Node& node, DaemonSettings& settings, Complaints& compla
     reader.complain("path",
                     "must have at most " + std::to_string(kSocketPathMax) + " bytes: a socket's name is no longer");
   }
-  settings.socket_mode = check_mode(reader);
+  settings.socket_mode = check_mode(reader, "mode", settings.socket_mode);
   settings.socket_group = reader.text("group");
 }
 
@@ -435,8 +417,8 @@ std::vector<std::string> daemon_keys() {
 Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin) {
   Complaints complaints(origin, daemon_places());
   TableReader reader(root, "", {}, complaints);
-  const std::array<std::string_view, 10> tables = {"socket", "limits", "decode", "cache",     "state",
-                                                   "tuning", "gpu",    "data",   "pipelines", "log"};
+  const std::array<std::string_view, 11> tables = {"socket", "limits", "decode",    "cache", "state", "tuning",
+                                                   "gpu",    "data",   "pipelines", "http",  "log"};
   reader.refuse_unknown(tables);
   DaemonSettings settings;
   check_socket(section_node(root, "socket"), settings, complaints);
@@ -448,6 +430,7 @@ Loaded<DaemonSettings> check_daemon(const Node& root, const std::string& origin)
   check_gpu(section_node(root, "gpu"), settings, complaints);
   check_data(section_node(root, "data"), settings, complaints);
   check_pipelines(section_node(root, "pipelines"), settings, complaints);
+  check_http(section_node(root, "http"), settings, complaints);
   TableReader log(section_node(root, "log"), "log", keys_of("log"), complaints);
   log.refuse_unknown();
   settings.log_level = log.text("level");

@@ -46,14 +46,14 @@ const std::vector<Parameter>& output_keys() {
 
 namespace {
 
-// A chain that ends in an image gets the operation that makes its tensor. `start`: what the field gives; none when that
+// A chain that ends in an image or in audio gets the operation that makes its tensor. `start`: what the field gives; none when that
 // is not known.
 void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key,
                  const TableReader& reader) {
   if (!start && output.ops.empty()) return;
   const size_t written = output.ops.size();
-  if (written > 0 && find_operation(output.ops.back().op)->gives == Kind::kImage)
-    output.ops.push_back(with_defaults(image_end(), output.where));
+  const OperationType* const end = written == 0 ? nullptr : chain_end(find_operation(output.ops.back().op)->gives);
+  if (end != nullptr) output.ops.push_back(with_defaults(*end, output.where));
   const Followed chain = follow(output.ops, start ? *start : start_of(output.ops), output.varying.form);
   if (chain.error.empty()) return check_bound(reader, output.varying, chain.end());
   if (chain.at < written) {

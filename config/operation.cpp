@@ -32,15 +32,18 @@ std::string takers_of(Kind kind) {
   return text;
 }
 
-// The first operation that makes such a value of another one.
-std::string_view maker_of(Kind kind) {
+// The first operation that makes such a value of what there is, or else of another one.
+std::string_view maker_of(Kind kind, Kind has) {
   const auto makes = [kind](const auto& operation) { return operation.gives == kind && operation.takes != kind; };
-  return std::find_if(table().begin(), table().end(), makes)->name;
+  const auto fits = [&](const auto& operation) { return makes(operation) && operation.takes == has; };
+  const auto fitting = std::find_if(table().begin(), table().end(), fits);
+  return fitting != table().end() ? fitting->name : std::find_if(table().begin(), table().end(), makes)->name;
 }
 
 std::string with_article(Kind kind) {
   const std::string name(kind_name(kind));
-  return (kind == Kind::kBytes ? "" : kind == Kind::kTensor ? "a " : "an ") + name;
+  const bool is_uncounted = kind == Kind::kBytes || kind == Kind::kAudio;
+  return (is_uncounted ? "" : kind == Kind::kTensor ? "a " : "an ") + name;
 }
 
 // `operation` stands behind a value that it does not take.
@@ -50,13 +53,13 @@ std::string cant_follow(const OperationType& operation, Kind has) {
     return name + " can't follow: the operation before it writes the tensor, which " + takers_of(Kind::kTensor) +
            " alone can change";
   if (operation.takes == Kind::kTensor)
-    return name + " changes a tensor: add { op = \"" + std::string(maker_of(Kind::kTensor)) +
+    return name + " changes a tensor: add { op = \"" + std::string(maker_of(Kind::kTensor, has)) +
            "\" } or another that writes one before it";
-  if (operation.takes == Kind::kBytes && has == Kind::kImage)
+  if (operation.takes == Kind::kBytes && (has == Kind::kImage || has == Kind::kAudio))
     return name + " works on a field's bytes: it must be the first operation";
   if (has == Kind::kBytes)
     return name + " works on " + with_article(operation.takes) + ": add { op = \"" +
-           std::string(maker_of(operation.takes)) + "\" } before it";
+           std::string(maker_of(operation.takes, has)) + "\" } before it";
   return name + " can't follow: it takes " + with_article(operation.takes) + ", and what comes before it is " +
          with_article(has);
 }
@@ -65,6 +68,11 @@ std::string cant_follow_pieces(const OperationType& operation) {
   return std::string(operation.name) +
          " can't follow: the operation before it makes several pieces of a picture, which go into the tensor as they "
          "are";
+}
+
+std::string cant_cut_frames(const OperationType& operation) {
+  return std::string(operation.name) +
+         " can't follow several frames: it cuts several pieces out of one picture";
 }
 
 const OperationType& type_of(const OperationSpec& spec) {
@@ -140,6 +148,8 @@ std::string error_at_end(const Signature& end, Form form) {
              "; for a number, dtype = \"int64\", \"float32\" or \"float64\" does as well";
     case Kind::kImage:
       return "gives an image, which is no tensor: add " + takers_of(Kind::kImage);
+    case Kind::kAudio:
+      return "gives audio, which is no tensor: add " + takers_of(Kind::kAudio);
     case Kind::kInteger:
     case Kind::kTensor:
       return error_of_form(end, form);
@@ -181,6 +191,7 @@ bool may_be_held(const OperationType& operation) {
 Followed follow_one(const OperationSpec& spec, Signature takes) {
   const OperationType& type = type_of(spec);
   if (takes.pieces && type.gives == Kind::kImage) return {{std::move(takes)}, cant_follow_pieces(type), 0};
+  if (takes.frames && type.view_part == ViewPart::kPieces) return {{std::move(takes)}, cant_cut_frames(type), 0};
   if (takes.kind == type.takes && type.holds != Holds::kNone) return follow_held(spec, type.holds, std::move(takes));
   Followed followed{{takes}, {}, 0};
   const bool is_bucketed = !takes.sizes.empty();
@@ -209,8 +220,10 @@ Signature start_of(std::span<const OperationSpec> ops) {
   return takes == Kind::kInteger ? integer() : bytes_of(Origin::kContent);
 }
 
-const OperationType& image_end() {
-  return *std::find_if(table().begin(), table().end(), [](const auto& operation) { return operation.ends_images; });
+const OperationType* chain_end(Kind kind) {
+  const auto ends = [kind](const auto& operation) { return operation.ends_chains && operation.takes == kind; };
+  const auto found = std::find_if(table().begin(), table().end(), ends);
+  return found == table().end() ? nullptr : &*found;
 }
 
 }  // namespace spdld::config

@@ -76,7 +76,7 @@ struct OperationType {
   bool lists_masks = false;             // gives a mask in the size of its view's picture for each object
   bool lists_boxes = false;             // its list may decide the geometry of its view's picture
   std::string_view asks_boxes_of = {};  // the parameter that names the output whose boxes decide; empty: none
-  bool ends_images = false;             // is added, with its defaults, to a chain that ends in an image
+  bool ends_chains = false;             // is added, with its defaults, to a chain that ends in what it takes
   bool takes_row_part = false;          // takes the row's part of the record, and stands first
   // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.
   Holds holds = Holds::kNone;
@@ -118,7 +118,7 @@ Followed follow_one(const OperationSpec& spec, Signature takes);
 // The signature that a chain is taken to start from where its field is not known: its first operation takes it. A chain
 // without operations starts from an integer.
 Signature start_of(std::span<const OperationSpec> ops);
-// The operation that is added to a chain that ends in an image.
-const OperationType& image_end();
+// The operation that is added to a chain that ends in such a value; null: none is.
+const OperationType* chain_end(Kind kind);
 
 }  // namespace spdld::config

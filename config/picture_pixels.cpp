@@ -8,6 +8,7 @@ PicturePixels picture_pixels(const OperationSpec& spec) {
   if (spec.parameters.contains("bits")) pixels.bits = static_cast<int>(spec.integer("bits"));
   pixels.srgb = spec.parameters.contains("profile") && spec.text("profile") == "srgb";
   if (spec.parameters.contains("frame")) pixels.frame = static_cast<int>(spec.integer("frame"));
+  if (spec.parameters.contains("frames")) pixels.frames = static_cast<int>(spec.integer("frames"));
   return pixels;
 }
 

@@ -1,5 +1,5 @@
-// The pixels that operations on pictures are asked for: `colours`, `bits`, `profile` and `frame` of decode-image, and
-// `filter` of operations that resample. Pure functions; any thread.
+// The pixels that operations on pictures are asked for: `colours`, `bits`, `profile`, `frame` and `frames` of
+// decode-image, and `filter` of operations that resample. Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -14,12 +14,14 @@ struct PicturePixels {
   int bits = 8;                 // of a sample, 8 or 16, or 32 of floating-point numbers
   bool srgb = false;            // by the picture's colour profile
   int frame = 0;                // of an animation, or the page of a TIFF, counted from 0
+  int frames = 0;               // so many of them; 0: one picture, `frame`
 
   int channels() const { return colours == "rgb" ? 3 : colours == "rgba" ? 4 : 1; }
   // Whether the cache can keep such pictures as a JPEG's planes.
-  bool has_planes() const { return bits == 8 && channels() != 4 && !srgb && frame == 0; }
+  bool has_planes() const { return bits == 8 && channels() != 4 && !srgb && frame == 0 && frames == 0; }
 };
 
+inline constexpr int kFramesWantedMax = 1024;
 inline constexpr int kFrameMax = 9999;  // the last frame of a picture that can be asked for
 
 // Parameters that have their default need not be there.

@@ -12,6 +12,8 @@ std::string_view kind_name(Kind kind) {
       return "bytes";
     case Kind::kImage:
       return "image";
+    case Kind::kAudio:
+      return "audio";
     case Kind::kInteger:
       return "integer";
     case Kind::kTensor:
@@ -41,6 +43,10 @@ Signature integer() { return {.kind = Kind::kInteger, .dtype = DType::kInt64, .d
 
 Signature image(int channels, int bits) {
   return {.kind = Kind::kImage, .dimensions = {Dimension(), Dimension()}, .channels = channels, .bits = bits};
+}
+
+Signature audio(int channels, std::optional<int> rate_hz, Dimension samples) {
+  return {.kind = Kind::kAudio, .dimensions = {samples}, .channels = channels, .rate_hz = rate_hz};
 }
 
 Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled) {

@@ -16,10 +16,11 @@ namespace spdld::config {
 enum class Kind : uint8_t {
   kBytes,    // of a field, of any length
   kImage,    // pixels of `channels` samples of `bits` bits; height and width are its dimensions
+  kAudio,    // samples of `channels` channels, floats from -1 to 1; how many there are is its dimension
   kInteger,  // one int64
   kTensor    // the end of a chain: the sample's part of a tensor of the batch
 };
-std::string_view kind_name(Kind kind);  // "bytes", "image", "integer", "tensor"
+std::string_view kind_name(Kind kind);  // "bytes", "image", "audio", "integer", "tensor"
 
 // Where bytes come from: not every operation makes sense of all of them.
 enum class Origin : uint8_t {
@@ -65,14 +66,19 @@ struct RawValues {
 
 struct Signature {
   Kind kind = Kind::kBytes;
-  Origin origin = Origin::kContent;   // of kBytes
-  DType dtype = DType::kUint8;        // of kTensor
-  std::vector<Dimension> dimensions;  // of kImage: height and width; of kTensor: all, without the batch's
-  bool is_resampled = false;          // of kImage: an operation has resized the sample's own picture
-  int channels = 3;                   // of kImage: 1 (grey), 3 (red, green and blue) or 4 (these and alpha)
-  int bits = 8;                       // of kImage: of each sample, 8 or 16, or 32 of floats
+  Origin origin = Origin::kContent;  // of kBytes
+  DType dtype = DType::kUint8;       // of kTensor
+  std::vector<Dimension>
+      dimensions;  // of kImage: height and width; of kAudio: samples of a channel; of kTensor: all, without the batch's
+  bool is_resampled = false;  // of kImage: an operation has resized the sample's own picture
+  // Of kImage: 1 (grey), 3 (red, green and blue) or 4 (these and alpha). Of kAudio: as many as it has.
+  int channels = 3;
+  int bits = 8;                     // of kImage: of each sample, 8 or 16, or 32 of floats
+  std::optional<int> rate_hz = {};  // of kAudio: samples a second of each channel; none: samples differ
   // Of kImage: it is so many pictures of this size, made of one; none: it is one picture.
   std::optional<Dimension> pieces = {};
+  // Of kImage: it is so many pictures, such as the frames of an animation, which share one geometry; none: it is one.
+  std::optional<int64_t> frames = {};
   // Of kImage: [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
   std::vector<std::array<int64_t, 2>> sizes = {};
   // Of kTensor: all samples of a batch have one of these shapes; none: the dimensions say it.
@@ -82,6 +88,8 @@ struct Signature {
   std::vector<int64_t> shape() const;  // precondition: is_fixed()
   // Of kTensor: how the picture lies that it holds; none: it holds no picture, or several ones.
   std::optional<Layout> layout = {};
+  // Of kTensor that holds a spectrogram: the dimension that is time; none: it holds no spectrogram.
+  std::optional<int> time_axis = {};
   // Of kBytes that a follower of a view starts from; none: it follows nobody.
   std::optional<Frame> frame = {};
   // Of kBytes: the numbers that they are; none: this is not known.
@@ -93,6 +101,7 @@ struct Signature {
 Signature bytes_of(Origin origin);
 Signature integer();
 Signature image(int channels, int bits);  // of any size
+Signature audio(int channels, std::optional<int> rate_hz, Dimension samples);
 // `picture` cut or resized to another size, the same in all batches. Precondition: it is a kImage.
 Signature resized(Signature picture, Dimension height, Dimension width, bool is_resampled);
 Signature tensor(DType dtype, std::vector<Dimension> dimensions, std::optional<Layout> layout = {});

@@ -81,7 +81,7 @@ struct OutputSpec {
   // config/field_path.h says.
   std::string from;
   // The operations chain by the catalogue's Flow and end in a tensor or an integer. A chain that was written to end in
-  // an image has got its implicit `convert` here, and an output with a `dtype` its parse-int or parse-float, so that
+  // an image or in audio has got its implicit end (`convert`) here, and an output with a `dtype` its parse-int or parse-float, so that
   // both spellings are one spec.
   std::vector<OperationSpec> ops;
   Where where;
@@ -145,9 +145,10 @@ enum class CacheForm : uint8_t {
   kAuto,     // the daemon chooses, by what fits
   kOff,      // nothing
   kEncoded,  // bytes as fetched
+  kIndexed,  // plain JPEGs as fetched with an index of their coded data; everything else as fetched
   kDecoded   // pictures as their planes, before any random operation; everything else as fetched
 };
-std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "decoded"
+std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "indexed", "decoded"
 CacheForm cache_form_named(std::string_view name);
 
 // Whether jobs on the same pipeline share the node's cache, each with an order of its own, or the batches themselves,
@@ -175,7 +176,7 @@ enum class MixRule : uint8_t {
 
 struct OrderSpec : Selection {  // of a single source
   Shuffle shuffle = Shuffle::kGlobal;
-  uint64_t epochs = 1;  // 0: endless
+  uint64_t epochs = 1;   // 0: endless
   uint64_t window = 0;   // samples; not 0 with kWindow alone
   uint64_t repeats = 1;  // rows of a sample in an epoch, one after another; each is drawn anew
   MixRule mix = MixRule::kRandom;

@@ -9,6 +9,7 @@ pictures are grey, progressive, or carry an EXIF orientation.
     FOLDER/<number>.tar                    with --tar: WebDataset, <key>.jpg and <key>.cls (the number of the class)
 """
 import argparse
+import contextlib
 import io
 import os
 import random
@@ -94,20 +95,26 @@ def write_all_of(photograph, numbers, classes, seed, folder):
         (target / f"{number:06d}.jpg").write_bytes(picture(photo, random.Random(f"{seed}/{number}")))
 
 
-def write_pictures(folder, count, classes, seed):
+def shared_out(count, classes, seed):
+    """Returns {photograph: numbers of the samples that come from it}. Sample n is of class n % classes. Ends the program where
+    there are no photographs."""
     sources = photographs()
     if not sources:
-        sys.exit("make_corpus.py: there are no photographs: install them with `apt-get install " + " ".join(PACKAGES) + "`.")
-    # A class keeps to its share of the photographs, so that its pictures have something in common.
+        sys.exit(f"{Path(sys.argv[0]).name}: there are no photographs: install them with `apt-get install {' '.join(PACKAGES)}`.")
+    # A class keeps to its share of the photographs, so that its samples have something in common.
     choose = random.Random(f"{seed}/sources")
     choose.shuffle(sources)
     of_class = [sources[label % len(sources):: classes] or [sources[label % len(sources)]] for label in range(classes)]
     numbers_of = {}
     for number in range(count):
         numbers_of.setdefault(choose.choice(of_class[number % classes]), []).append(number)
+    return numbers_of
+
+
+def write_pictures(folder, count, classes, seed):
     with ProcessPoolExecutor() as pool:
         for done in [pool.submit(write_all_of, source, numbers, classes, seed, folder)
-                     for source, numbers in numbers_of.items()]:
+                     for source, numbers in shared_out(count, classes, seed).items()]:
             done.result()
 
 
@@ -133,31 +140,47 @@ def positive(text):
     return number
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_options(parser, samples):
+    """Adds the options that every maker of a corpus has."""
     parser.add_argument("folder", type=Path, help="must not exist yet, or be empty")
-    parser.add_argument("--count", type=positive, default=500, help="pictures (default %(default)s)")
+    parser.add_argument("--count", type=positive, default=500, help=f"{samples} (default %(default)s)")
     parser.add_argument("--classes", type=positive, default=10, help="(default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other pictures (default %(default)s)")
-    parser.add_argument("--tar", action="store_true", help="shards instead of class folders")
-    options = parser.parse_args()
+    parser.add_argument("--seed", type=int, default=0, help=f"another seed, other {samples} (default %(default)s)")
+
+
+@contextlib.contextmanager
+def corpus_at(parser, options):
+    """Gives an empty folder to write the corpus into, and moves it to its place at the end of the block. A run that breaks off
+    so leaves nothing that looks like a corpus."""
     if options.classes > 999:
         parser.error("--classes must be at most 999")
     if options.folder.exists() and any(options.folder.iterdir()):
         parser.error(f"{options.folder} is not empty")
-    # The corpus is made elsewhere and renamed, so that a run that breaks off leaves nothing that looks like a corpus.
     options.folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=".corpus-", dir=options.folder.resolve().parent))
     try:
-        write_pictures(made, options.count, options.classes, options.seed)
-        if options.tar:
-            pack(made)
+        yield made
         made.chmod(0o755)
         os.replace(made, options.folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def tell(options, samples):
     size = sum(file.stat().st_size for file in options.folder.rglob("*") if file.is_file())
-    print(f"{options.count} pictures, {size / 1e6:.1f} MB in {options.folder}")
+    print(f"{options.count} {samples}, {size / 1e6:.1f} MB in {options.folder}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser, "pictures")
+    parser.add_argument("--tar", action="store_true", help="shards instead of class folders")
+    options = parser.parse_args()
+    with corpus_at(parser, options) as made:
+        write_pictures(made, options.count, options.classes, options.seed)
+        if options.tar:
+            pack(made)
+    tell(options, "pictures")
 
 
 if __name__ == "__main__":

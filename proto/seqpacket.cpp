@@ -17,7 +17,8 @@ namespace spdld::proto {
 
 namespace {
 
-constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
+constexpr int kFlags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+constexpr int kSocketType = SOCK_SEQPACKET | kFlags;
 constexpr int kTextSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int kBacklog = 128;
 constexpr size_t kGroupsMax = 65536;  // the kernel's NGROUPS_MAX
@@ -80,6 +81,23 @@ bool remove_stale(const std::string& path) {
     return false;
   }
   return ::unlink(path.c_str()) == 0 || errno == ENOENT;
+}
+
+UniqueFd listen_as(int type, const std::string& path, unsigned mode) {
+  sockaddr_un address;
+  if (!address_of(path, address)) return {};
+  UniqueFd socket(::socket(AF_UNIX, type, 0));
+  // The mode of the socket before bind is the most that its file gets: it is never open wider than asked for.
+  const bool bound =
+      socket && ::fchmod(socket.get(), mode) == 0 &&
+      (bind_to(socket.get(), address) || (errno == EADDRINUSE && remove_stale(path) && bind_to(socket.get(), address)));
+  const bool listening = bound && ::chmod(path.c_str(), mode) == 0 && ::listen(socket.get(), kBacklog) == 0;
+  if (listening) return socket;
+  const int reason = errno;
+  if (bound) ::unlink(path.c_str());
+  socket.reset();
+  errno = reason;
+  return {};
 }
 
 bool write_all(int fd, std::string_view text) {
@@ -173,21 +191,10 @@ UniqueFd connect_within(const std::string& path, int64_t wait_ms) {
   return {};
 }
 
-UniqueFd listen_at(const std::string& path, unsigned mode) {
-  sockaddr_un address;
-  if (!address_of(path, address)) return {};
-  UniqueFd socket(::socket(AF_UNIX, kSocketType, 0));
-  // The mode of the socket before bind is the most that its file gets: it is never open wider than asked for.
-  const bool bound =
-      socket && ::fchmod(socket.get(), mode) == 0 &&
-      (bind_to(socket.get(), address) || (errno == EADDRINUSE && remove_stale(path) && bind_to(socket.get(), address)));
-  const bool listening = bound && ::chmod(path.c_str(), mode) == 0 && ::listen(socket.get(), kBacklog) == 0;
-  if (listening) return socket;
-  const int reason = errno;
-  if (bound) ::unlink(path.c_str());
-  socket.reset();
-  errno = reason;
-  return {};
+UniqueFd listen_at(const std::string& path, unsigned mode) { return listen_as(kSocketType, path, mode); }
+
+UniqueFd listen_stream_at(const std::string& path, unsigned mode) {
+  return listen_as(SOCK_STREAM | kFlags, path, mode);
 }
 
 std::pair<UniqueFd, UniqueFd> socket_pair() {

@@ -47,6 +47,7 @@ UniqueFd connect_to(const std::string& path);
 // room, for at most `wait_ms` (at least 1). Empty: errno is EAGAIN where no room came, EINTR where a signal came.
 UniqueFd connect_within(const std::string& path, int64_t wait_ms);
 UniqueFd listen_at(const std::string& path, unsigned mode);  // removes a stale socket file, never one that is answered
+UniqueFd listen_stream_at(const std::string& path, unsigned mode);  // the same, SOCK_STREAM, for another protocol
 std::pair<UniqueFd, UniqueFd> socket_pair();
 
 // The process at the other end, as the kernel identifies it.

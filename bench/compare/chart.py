@@ -9,6 +9,12 @@ WIDTH, LEFT, RIGHT, TOP, STEP, BAR, FOOT = 860, 250, 90, 84, 30, 20, 46
 OURS, OTHERS, YARDSTICK = "#d9480f", "#adb5bd", "#495057"
 FONT = "font-family=\"system-ui, 'DejaVu Sans', sans-serif\""
 
+TRAIN, CLIPS = "random-resized-crop 224, flip, normalise, float32", "CPU time for one clip"
+TEXTS = {"train": ("JPEG to training batch: CPU time for one picture", TRAIN),
+         "clips": (f"Video to training batch: {CLIPS}", f"16 frames, {TRAIN}"),
+         "clips-4": (f"Video to training batch: {CLIPS}", f"4 clips of 16 frames, {TRAIN}"),
+         "audio": ("Sound to training batch: CPU time for ten seconds", "16 kHz, mono, 80 mel bands, float32")}
+
 
 def text(x, y, content, size=14, anchor="start", weight="normal", fill="#212529"):
     return (f'<text x="{x}" y="{y}" {FONT} font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" '
@@ -17,7 +23,7 @@ def text(x, y, content, size=14, anchor="start", weight="normal", fill="#212529"
 
 def bar(row, milliseconds, scale, y):
     ours = row.peer == "spdld"
-    fill, weight = (OURS, "bold") if ours else (YARDSTICK if row is rows.BARE else OTHERS, "normal")
+    fill, weight = (OURS, "bold") if ours else (YARDSTICK if row.name in rows.YARDSTICKS else OTHERS, "normal")
     long = max(1.0, milliseconds * scale)
     return [text(LEFT - 10, y + 15, row.title, anchor="end", weight=weight),
             f'<rect x="{LEFT}" y="{y}" width="{long:.1f}" height="{BAR}" rx="2" fill="{fill}"/>',
@@ -26,13 +32,11 @@ def bar(row, milliseconds, scale, y):
 
 def draw(lines, arguments):
     """Draws the chart from `lines`, which run.measure_all returns."""
-    of_name = {row.name: row for row in [*rows.ROWS, rows.BARE]}
+    of_name = {row.name: row for row in rows.EVERY}
     taken = sorted((figures.medians(of_row)["cpu_ms"], name) for name, of_row in lines.items())
     scale = (WIDTH - LEFT - RIGHT) / max(taken[-1][0], 1e-9)
     height = TOP + STEP * len(taken) + FOOT
-    title = "JPEG to training batch: CPU time for one picture" if arguments.work == "train" else \
-        "JPEG to 224 x 224: CPU time for one picture"
-    work = "random-resized-crop 224, flip, normalise, float32" if arguments.work == "train" else "resize, uint8"
+    title, work = TEXTS.get(arguments.work, ("JPEG to 224 x 224: CPU time for one picture", "resize, uint8"))
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
              f'role="img" aria-label="{escape(title)}">', f"<title>{escape(title)}</title>",
              f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>', text(20, 34, title, 20, weight="bold"),

@@ -2,9 +2,9 @@
 
     one.py '{"peer": "torch", "work": "train", "folder": FOLDER, "batch": 64, "threads": 2, "scratch": FOLDER2, ...}'
 
-cpu_ms is the user and system time for one picture, of this process and of all processes below it. It counts from the
-loader's construction on: imports, the start of the daemon and the filling of a cache come before. pictures_per_s counts
-after the first batch.
+A clip of a video counts as a picture, and so does a sound. cpu_ms is the user and system time for one picture, of this process
+and of all processes below it. It counts from the loader's construction on: imports, the start of the daemon and the filling of a
+cache come before. pictures_per_s counts after the first batch.
 """
 import importlib
 import json
@@ -15,19 +15,21 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "peers"), str(HERE.parent / "support")]
+import clips  # noqa: E402
 import machine  # noqa: E402
 import processes  # noqa: E402
 
 
 class Job:
-    """The work of one run. Its attributes are the arguments, and paths, classes, pictures and corpus_bytes. `scratch`
-    is a folder that outlives this process."""
+    """The work of one run. Its attributes are the arguments, and paths, classes, clips, pictures and corpus_bytes. `scratch`
+    is a folder that outlives this process. `clips` is the number of clips of a row, or 1 for other works."""
 
     def __init__(self, peer, work, folder, scratch, batch=64, threads=2, epochs=3, antialias=True, cache="off", way=""):
         self.peer, self.work, self.folder, self.scratch, self.batch = peer, work, folder, scratch, batch
         self.threads, self.epochs, self.antialias, self.cache, self.way = threads, epochs, antialias, cache, way
-        self.paths, self.classes = machine.pictures_of(folder)
-        self.pictures, self.corpus_bytes = len(self.paths), machine.warm_page_cache(self.paths)
+        self.paths, self.classes = clips.files_of(work, folder)
+        self.clips = clips.CLIPS.get(work, 1)
+        self.pictures, self.corpus_bytes = len(self.paths) * self.clips, machine.warm_page_cache(self.paths)
 
 
 def measure(job, loader):

@@ -9,6 +9,9 @@ TAKES_CROP = "decodes the drawn crop alone"
 DALI = f"{TAKES_CROP}; of rand-augment the first epoch, which builds a large pipeline, is not counted"
 FREE = {"antialias": False}
 SIMPLE, RECIPES, OBJECTS = ("train", "resize"), ("rand-augment", "multi-crop"), ("detection-masks",)
+CLIPS, AUDIO = ("clips", "clips-4"), ("audio",)
+WORKS = SIMPLE + RECIPES + OBJECTS + CLIPS + AUDIO
+TORCH = "torchvision v2 on uint8 frames, antialiased; a process a thread"
 
 
 class Row:
@@ -29,15 +32,17 @@ class Row:
 
 
 ROWS = [
-    Row("spdld", "spdld", "spdld, first epoch", "antialiased; nothing is cached, so that every epoch is a first one",
-        works=SIMPLE + RECIPES + OBJECTS),
+    Row("spdld", "spdld", "spdld, first epoch", "antialiased; nothing is cached, so that every epoch is a first one; "
+        "each of four clips has a crop of its own", works=WORKS),
     Row("spdld-encoded", "spdld", "spdld, from cached bytes", "antialiased; later epochs, cache = \"encoded\"",
         {"cache": "encoded"}),
+    Row("spdld-indexed", "spdld", "spdld, from indexed bytes", "antialiased; later epochs, cache = \"indexed\"",
+        {"cache": "indexed"}),
     Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
         {"cache": "decoded"}),
     Row("spdld-free", "spdld", "spdld, not antialiased", "first epoch, antialias = false", FREE),
     Row("spdld-uint8", "spdld", "spdld, uint8", "first epoch, antialiased; pixels as uint8, not normalised", work="crop8"),
-    Row("dali", "dali", "DALI, CPU", f"not antialiased; {DALI}", FREE, works=(*SIMPLE, "rand-augment")),
+    Row("dali", "dali", "DALI, CPU", f"not antialiased; {DALI}", FREE, works=(*SIMPLE, "rand-augment", *AUDIO)),
     Row("dali-antialias", "dali", "DALI, CPU, antialiased", DALI, works=(*SIMPLE, "rand-augment")),
     Row("tf", "tf", "tf.data", f"not antialiased; {TAKES_CROP}", FREE),
     Row("tf-antialias", "tf", "tf.data, antialiased", TAKES_CROP),
@@ -48,14 +53,27 @@ ROWS = [
         "process a thread", {"way": "tensors"}, works=("train", *RECIPES)),
     Row("albumentations", "albumentations", "albumentations in a DataLoader", "OpenCV decodes and resizes, not antialiased; pycocotools "
         "draws the masks; a process a thread", works=OBJECTS),
-    Row("spdl", "spdl", "SPDL", "FFmpeg's bicubic scaler; NumPy normalises"),
+    Row("spdl", "spdl", "SPDL", "FFmpeg's bicubic scaler; NumPy normalises, and makes the log-mel of sounds",
+        works=SIMPLE + CLIPS + AUDIO),
     Row("spdl-uint8", "spdl", "SPDL, uint8", "FFmpeg's bicubic scaler; uint8 NHWC, not normalised", work="crop8"),
     Row("ffcv", "ffcv", "FFCV", "area-averaged; from a file of its own, its pictures encoded anew at quality 95; the first "
         "epoch, which compiles, is not counted"),
+    Row("torchcodec", "torchcodec", "torchcodec in a DataLoader", "seek_mode = \"exact\", which looks through each file for its frames; "
+        f"{TORCH}; torch makes the log-mel of sounds", {"way": "exact"}, works=CLIPS + AUDIO),
+    Row("torchcodec-approximate", "torchcodec", "torchcodec in a DataLoader, approximate", f"seek_mode = \"approximate\"; {TORCH}",
+        {"way": "approximate"}, works=CLIPS),
+    Row("pyav", "pyav", "PyAV in a DataLoader", f"seeks only where a key frame comes before the next frame; {TORCH}", works=CLIPS),
+    Row("decord", "decord", "decord in a DataLoader", TORCH, works=CLIPS),
+    Row("librosa", "librosa", "librosa", "libsndfile decodes and soxr resamples, in threads; the first epoch, which loads parts of "
+        "librosa, is not counted", works=AUDIO),
 ]
 BARE = Row("bare", "", "bare libjpeg-turbo", "one thread, files in memory already, no loader: decodes the drawn crop, bilinear, "
            "not antialiased", works=("train",))
-NAMES = [row.name for row in ROWS] + [BARE.name]
+BARE_VIDEO = Row("bare-video", "", "bare libavcodec", "one thread, files in memory and indexed already, no loader: decodes the frames "
+                 "that must be decoded, and leaves their pixels as they are", works=CLIPS)
+YARDSTICKS = {BARE.name: "bare_jpeg", BARE_VIDEO.name: "bare_video"}  # row -> its program
+EVERY = [*ROWS, BARE, BARE_VIDEO]
+NAMES = [row.name for row in EVERY]
 
 
 def chosen(names):
@@ -64,7 +82,7 @@ def chosen(names):
     unknown = [name for name in names if name not in [*NAMES, "peers"]]
     if unknown:
         raise SystemExit(f"there is no row {unknown[0]}; there are: {', '.join(NAMES)}.")
-    return [row for row in [*ROWS, BARE] if not names or row.name in names or ("peers" in names and row.peer != "spdld")]
+    return [row for row in EVERY if not names or row.name in names or ("peers" in names and row.peer != "spdld")]
 
 
 class Pythons:

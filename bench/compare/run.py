@@ -2,10 +2,10 @@
 """Measures spdld beside other loaders on one folder of pictures, in turns, and draws a chart of the results.
 
     bench/compare/run.py FOLDER [--build DIR] [--peers-from DIR] [--rounds 3] [--threads 2] [--work train]
-                         [--peers NAME,...] [--epochs 3] [--batch 64] [--out DIR]
+                         [--peers NAME,...] [--epochs 3] [--batch N] [--out DIR]
 
-FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .png and .webp are read, too. It must fit into the page
-               cache.
+FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .png and .webp are read, too. For clips it holds .mp4
+               and for audio .flac, .mp3 or .opus, as deploy/make_videos.py makes them. It must fit into the page cache.
 --build        a build directory of Meson with buildtype=release. Without it, the spdld of the system is used.
 --peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer. Without it, the peers
                that this Python can import are used.
@@ -13,13 +13,17 @@ FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .p
                rand-augment: train with RandAugment before normalise; multi-crop: DINOv2's two large and eight small crops;
                detection-masks: objects with boxes, labels and masks. Its pictures are JPEGs, for which objects are drawn; they
                are cropped at random to 512, flipped, changed in colour and normalised. Batches of 16 need 1 GB.
+               clips: 16 frames of a video, 4 frames apart, from a random start; one random-resized-crop 224 and one flip for all
+               of them; normalise, float32 [16, 3, 224, 224]. clips-4: four such clips of each video, which may share a crop.
+               audio: ten seconds at 16 kHz in mono, as the logarithms of 80 mel bands (windows of 400, 160 apart).
 --peers        the rows to measure, by the names below. The name "peers" stands for all loaders but spdld. The default is
                all rows that can run.
+--batch        rows of a batch. The default is 64, for clips and audio 8.
 --out          a folder for table.md, chart.svg and result.json. It is made if it does not exist.
 
 Each round runs every row once, in a fresh process. CPU is the user and system time of all processes of a row, for one
-picture. Pictures/s count after the first batch. Memory is the largest proportional set size of all processes of a row
-together. The table shows medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of
+picture, clip or sound. Pictures/s count after the first batch. Memory is the largest proportional set size of all processes of a
+row together. The table shows medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of
 the row, within each round.
 """
 import argparse
@@ -37,6 +41,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 import chart  # noqa: E402
+import clips  # noqa: E402
 import figures  # noqa: E402
 import machine  # noqa: E402
 import own_daemon  # noqa: E402
@@ -45,13 +50,14 @@ import rows  # noqa: E402
 
 LIMIT_S = 1800  # of one process
 LOOK_FIRST_S, LOOK_LAST_S = 0.2, 3.2  # between looks at its memory; each look costs it some milliseconds
-HEAD = ["loader", "CPU ms per picture", "spdld ÷ it", "pictures/s", "spdld ÷ it", "first batch s", "memory MB"]
+HEAD = ["loader", "CPU ms per {0}", "spdld ÷ it", "{0}s/s", "spdld ÷ it", "first batch s", "memory MB"]
 
 
 def run_limited(command):
     """Runs a command in a session of its own. Returns its output and the peak of the proportional set size of its
     processes. Raises RuntimeError where the command fails."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1",
+                   "OPENBLAS_NUM_THREADS": "1"}  # for NumPy in the threads of a loader, which would wait for one another
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as words:
         process = subprocess.Popen(command, stdout=output, stderr=words, env=environment, start_new_session=True)
         peak, until, interval_s = 0, time.monotonic() + LIMIT_S, LOOK_FIRST_S
@@ -78,10 +84,20 @@ def run_limited(command):
         return output.read(), peak
 
 
+def thing(work):
+    """Returns the word for what a work counts."""
+    return "sound" if work in rows.AUDIO else "clip" if work in rows.CLIPS else "picture"
+
+
+def yardstick(row, build):
+    return Path(build) / "bench/compare" / rows.YARDSTICKS[row.name]
+
+
 def measure(row, pythons, job, build):
-    if row is rows.BARE:
-        told = json.loads(run_limited([str(Path(build) / "bench/compare/bare_jpeg"), job["folder"]])[0])
-        return {"cpu_ms": told["cpu_ms"], "pictures": told["pictures"], "pictures_per_s": 1000 / told["cpu_ms"]}
+    if row.name in rows.YARDSTICKS:
+        more = ["3", str(clips.CLIPS[job["work"]])] if job["work"] in rows.CLIPS else []
+        told = json.loads(run_limited([str(yardstick(row, build)), job["folder"], *more])[0])
+        return {**told, "pictures_per_s": 1000 / told["cpu_ms"]}
     output, peak = run_limited([pythons.of(row.peer), str(HERE / "one.py"), json.dumps(job)])
     return {**json.loads(output.strip().splitlines()[-1]), "memory_mb": peak / 2 ** 20}
 
@@ -89,10 +105,10 @@ def measure(row, pythons, job, build):
 def missing(row, pythons, arguments):
     if arguments.work not in row.works:
         return f"it does not do the work {arguments.work}"
-    if row is not rows.BARE:
+    if row.name not in rows.YARDSTICKS:
         return pythons.missing(row.peer)
-    if not arguments.build or not (Path(arguments.build) / "bench/compare/bare_jpeg").exists():
-        return "it is not built: ninja bench/compare/bare_jpeg in the directory of --build"
+    if not arguments.build or not yardstick(row, arguments.build).exists():
+        return f"it is not built: ninja bench/compare/{rows.YARDSTICKS[row.name]} in the directory of --build"
     return None
 
 
@@ -106,7 +122,7 @@ def measure_all(arguments, note=print):
         if why:
             skipped[row.name] = why
             note(f"{row.name}: not measured: {why}")
-    machine.warm_page_cache(machine.pictures_of(arguments.folder)[0])
+    machine.warm_page_cache(clips.files_of(arguments.work, arguments.folder)[0])
     with tempfile.TemporaryDirectory(prefix="spdld-compare-") as scratch:
         for turn in range(arguments.rounds):
             for row in wanted:
@@ -138,25 +154,26 @@ def told(value, digits):
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def table(lines):
+def table(lines, work):
     """Returns the table, in the order of CPU time."""
     medians = {name: figures.medians(of_row) for name, of_row in lines.items()}
-    titles, body = {row.name: row.title for row in [*rows.ROWS, rows.BARE]}, []
+    titles, body = {row.name: row.title for row in rows.EVERY}, []
     for name, line in sorted(medians.items(), key=lambda pair: pair[1]["cpu_ms"]):
         bold = "**" if name.startswith("spdld") else ""
         body.append([f"{bold}{titles[name]}{bold}", f"{line['cpu_ms']:.3f}", told(ratio(lines, name, "cpu_ms"), 2),
                      f"{line['pictures_per_s']:.0f}", told(ratio(lines, name, "pictures_per_s"), 2),
                      told(line.get("first_batch_s"), 2), told(line.get("memory_mb"), 0)])
-    return figures.markdown(HEAD, body)
+    return figures.markdown([title.format(thing(work)) for title in HEAD], body)
 
 
 def report(arguments, lines, skipped):
-    corpus_mb = sum(Path(path).stat().st_size for path in machine.pictures_of(arguments.folder)[0]) / 1e6
-    count = len(machine.pictures_of(arguments.folder)[0])
+    paths, _ = clips.files_of(arguments.work, arguments.folder)
+    corpus_mb, count = sum(Path(path).stat().st_size for path in paths) / 1e6, len(paths)
+    files = {"clip": "videos", "sound": "sounds", "picture": "pictures"}[thing(arguments.work)]
     text = [f"{machine.hardware()}; {arguments.threads} threads, batches of {arguments.batch}, work \"{arguments.work}\", "
-            f"{count} pictures of {1000 * corpus_mb / count:.0f} KB, in the page cache; medians of {arguments.rounds} rounds.\n",
-            table(lines), "What differs:\n"]
-    for row in [*rows.ROWS, rows.BARE]:
+            f"{count} {files} of {1000 * corpus_mb / count:.0f} KB, in the page cache; medians of {arguments.rounds} rounds.\n",
+            table(lines, arguments.work), "What differs:\n"]
+    for row in rows.EVERY:
         if row.name in lines:
             first = lines[row.name][0]
             made = f" ({first['dtype']} {first['shape']})" if "shape" in first else ""
@@ -178,12 +195,14 @@ def parse():
     parser.add_argument("--peers-from", default="")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", choices=[*rows.SIMPLE, *rows.RECIPES, *rows.OBJECTS], default="train")
+    parser.add_argument("--work", choices=rows.WORKS, default="train")
     parser.add_argument("--peers", type=lambda text: text.split(","), default=[])
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--batch", type=int)
     parser.add_argument("--out", default="")
     arguments = parser.parse_args()
+    if arguments.batch is None:
+        arguments.batch = 8 if arguments.work in rows.CLIPS + rows.AUDIO else 64
     if min(arguments.rounds, arguments.threads, arguments.epochs, arguments.batch) < 1:
         parser.error("rounds, threads, epochs and batch are at least 1")
     return arguments

@@ -82,6 +82,41 @@ void planes_box(benchmark::State& state) {
   });
 }
 
+// The same by indexes that were made before, of bytes that are cold.
+void planes_box_indexed(benchmark::State& state) {
+  const auto decoder = image::make_jpeg_decoder();
+  ByteBuffer memory;
+  std::vector<std::vector<uint8_t>> indexes;
+  uint64_t jpeg_bytes = 0, index_bytes = 0;
+  for (const auto& photo : bench::corpus()) {
+    if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return state.SkipWithError("no planes");
+    indexes.emplace_back(decoder->index_bytes());
+    jpeg_bytes += photo.jpeg.size(), index_bytes += indexes.back().size();
+    const size_t bytes = PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment;
+    if (!decoder->decode_and_index({0, 0, 1, 1}, aligned(memory.resize(bytes)), indexes.back()))
+      return state.SkipWithError("a picture could not be decoded");
+  }
+  measure(state, [&](const bench::Photo& photo, size_t i) {
+    if (!decoder->open_indexed(photo.jpeg, indexes[i], false, false, {}) || !decoder->planes()) return false;
+    const size_t bytes = PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment;
+    return bool(decoder->decode_planes(photo.box, aligned(memory.resize(bytes))));
+  });
+  state.counters["bytes"] = 1 + static_cast<double>(index_bytes) / static_cast<double>(jpeg_bytes);
+}
+
+// The first epoch of that: a box, and the index on the way.
+void planes_box_indexing(benchmark::State& state) {
+  const auto decoder = image::make_jpeg_decoder();
+  ByteBuffer memory;
+  std::vector<uint8_t> index;
+  measure(state, [&](const bench::Photo& photo, size_t) {
+    if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return false;
+    index.resize(decoder->index_bytes());
+    const size_t bytes = PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment;
+    return bool(decoder->decode_and_index(photo.box, aligned(memory.resize(bytes)), index));
+  });
+}
+
 // Pictures four times as large as what is wanted of them: their planes, plain or reduced by two as `fast` has it, and
 // resampled from there.
 struct Large {
@@ -153,6 +188,8 @@ BENCHMARK_CAPTURE(bare, box, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(decode_rows, box, false, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(decode_rows, box_and_read, false, true)->Unit(benchmark::kMillisecond);
 BENCHMARK(planes_box)->Unit(benchmark::kMillisecond);
+BENCHMARK(planes_box_indexing)->Unit(benchmark::kMillisecond);
+BENCHMARK(planes_box_indexed)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(large, plain, "")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(large, fast, ", fast = true")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bare, whole, true)->Unit(benchmark::kMillisecond);

@@ -149,7 +149,8 @@ class Spdld:
         os.environ.update(AWS_ACCESS_KEY_ID=store["access_key"], AWS_SECRET_ACCESS_KEY=store["secret_key"])
         more = (f'[[data.stores]]\nuri = "s3://{store["bucket"]}"\nendpoint = "{store["endpoint"]}"\nregion = "{store["region"]}"\n'
                 f'connections_max = {job["concurrency"]}\n')
-        self.bucket, self.daemon = store["bucket"], own_daemon.OwnDaemon(len(os.sched_getaffinity(0)), more=more)
+        self.bucket, self.daemon = store["bucket"], own_daemon.OwnDaemon(len(os.sched_getaffinity(0)), more=more,
+                                                                              limits=job.get("limits", ""))
 
     def spec(self):
         output = {"name": "bytes", "from": "image", "ops": [{"op": "bytes"}], "ragged": True, "length_max": self.largest}

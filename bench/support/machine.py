@@ -19,11 +19,12 @@ def hardware():
     return ", ".join(parts + ["virtual machine"] * ("hypervisor" in flags))
 
 
-def pictures_of(folder):
-    """Returns (paths, class numbers) of FOLDER/<class>/<name>.jpg, .png or .webp, in the order of their names."""
-    paths = sorted(path for path in Path(folder).glob("*/*") if path.suffix in PICTURES)
+def pictures_of(folder, extensions=PICTURES, maker="make_corpus.py"):
+    """Returns (paths, class numbers) of FOLDER/<class>/<name>.jpg, .png or .webp, or of files with other extensions, in the order
+    of their names."""
+    paths = sorted(path for path in Path(folder).glob("*/*") if path.suffix in extensions)
     if not paths:
-        raise SystemExit(f"{folder} holds no <class>/<name>.jpg: make a corpus with deploy/make_corpus.py.")
+        raise SystemExit(f"{folder} holds no <class>/<name>{extensions[0]}: make a corpus with deploy/{maker}.")
     classes = sorted({path.parent.name for path in paths})
     return [str(path) for path in paths], [classes.index(path.parent.name) for path in paths]
 

@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import clips
 import objects
 import processes
 from daemon_process import DaemonProcess
@@ -25,6 +26,7 @@ level = "warn"
 """
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 SIDE = 224
+FOLDER_OF_CLASSES = "image-folder"  # the type of source that reads <class>/<name>.mp4 and of sounds
 # Of the work "detection-masks".
 OBJECT_SIDE, SCALE, SIZE_MIN = 512, (0.4, 1.0), 2
 COLOURS = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}
@@ -98,6 +100,30 @@ def make_detection_spec(annotations, folder, batch=16, epochs=1, name="bench"):
                        {"name": "boxes", "from": "boxes", "ops": boxes, **padded},
                        {"name": "labels", "from": "labels", "ops": [{"op": "keep-with", "of": "boxes"}], **padded},
                        {"name": "masks", "from": "segmentations", "ops": [{"op": "instance-masks", "of": "boxes"}], **padded}]}
+
+
+def make_clips_spec(work, folder, batch=8, epochs=1, name="bench"):
+    """Returns the spec for the works "clips" and "clips-4": frames of a video, with one crop and one flip for each clip."""
+    ops = [{"op": "decode-video", "frames": clips.FRAMES, "stride": clips.STRIDE, "pick": "random"},
+           {"op": "random-resized-crop", "size": [SIDE, SIDE]}, {"op": "horizontal-flip"},
+           {"op": "normalize", "mean": MEAN, "std": STD, "dtype": "float32", "layout": "NCHW"}]
+    copies = {"copies": clips.CLIPS[work]} if clips.CLIPS[work] > 1 else {}
+    return of_classes(folder, clips.VIDEOS, batch, epochs, name, {"name": "clip", "from": "image", "ops": ops, **copies})
+
+
+def make_sounds_spec(folder, batch=8, epochs=1, name="bench"):
+    """Returns the spec for the work "audio"."""
+    ops = [{"op": "decode-audio", "rate": clips.RATE, "samples": clips.RATE * clips.SECONDS},
+           {"op": "mel-spectrogram", "mels": clips.MELS, "n_fft": clips.WINDOW, "hop": clips.HOP, "values": "log10"}]
+    return of_classes(folder, clips.SOUNDS, batch, epochs, name, {"name": "sound", "from": "image", "ops": ops})
+
+
+def of_classes(folder, extensions, batch, epochs, name, output):
+    """Returns a spec with one output beside the classes of a folder's files."""
+    source = {"type": FOLDER_OF_CLASSES, "uri": str(Path(folder).resolve()),
+              "extensions": ",".join(extension[1:] for extension in extensions)}
+    return {"name": name, "seed": 7, "source": source, "order": {"epochs": epochs}, "batch": {"size": batch},
+            "output": [output, {"name": "label", "from": "class"}]}
 
 
 class OwnDaemon(DaemonProcess):

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "client/cli/format.h"
+#include "client/cli/headspace.h"
 #include "client/cli/query.h"
 #include "config/load.h"
 
@@ -29,9 +30,13 @@ struct Wishes {
   uint32_t world_size = 1;
   std::string group;
   std::string device;
+  bool headspace = false;
+  std::optional<double> trainer_ms, seconds;
 };
 
 constexpr int64_t kBatchTimeoutMs = 300000;
+constexpr double kRowSeconds = 3, kRowSecondsMax = 3600;
+constexpr double kTrainerMsMax = 3'600'000;
 
 // One for all ranks, and another one at every run.
 std::string fresh_group() {
@@ -50,6 +55,18 @@ std::string read_text(const std::string& file) {
   return text;
 }
 
+ExitCode headspace(const Globals& globals, const Wishes& wishes, const BenchPlan& plan) {
+  if (wishes.batches || wishes.epochs != 1 || !wishes.group.empty()) {
+    throw Failure(kUsage,
+                  "--headspace runs its rows by time, in daemons of its own: --epochs, --batches and --group do not go "
+                  "with it; --seconds says how long a row runs.");
+  }
+  const Headspace found = run_headspace(
+      globals, plan, {.trainer_ms = wishes.trainer_ms.value_or(0), .seconds = wishes.seconds.value_or(kRowSeconds)});
+  print(globals.json() ? headspace_json(found) : headspace_text(found, page_of_stdout()));
+  return found.whole() ? kFine : kWrong;
+}
+
 ExitCode bench(const Globals& globals, const Wishes& wishes) {
   BenchPlan plan = plan_for(globals, wishes.target);
   if (!wishes.group.empty()) plan.group = wishes.group;
@@ -57,6 +74,9 @@ ExitCode bench(const Globals& globals, const Wishes& wishes) {
   plan.world_size = wishes.world_size;
   plan.epochs = wishes.epochs;
   plan.batches_max = wishes.batches.value_or(0);
+  if (wishes.headspace) return headspace(globals, wishes, plan);
+  if (wishes.trainer_ms || wishes.seconds)
+    throw Failure(kUsage, "--trainer-ms and --seconds belong to --headspace: give that too.");
   const BenchReport report = run_bench(plan);
   print(globals.json() ? report_json(report) : report_text(report, page_of_stdout()));
   return kFine;
@@ -92,6 +112,12 @@ void declare_bench(config::Arguments command, const Globals& globals, Run& run) 
   command.text("--group", wishes->group, "G", "the id of the training job (default: a new id)");
   command.text("--device", wishes->device, "D",
                "where the ranks take batches: cpu, pinned, cuda, cuda:N (default: as the pipeline says)");
+  command.flag("--headspace", wishes->headspace,
+               "measure the parts of the pipeline alone, and say what limits it and what would help");
+  command.number("--trainer-ms", wishes->trainer_ms, 0.001, kTrainerMsMax, "X",
+                 "with --headspace: the trainer's own time for a batch, as a run with SPDLD_REPLAY=1 tells it");
+  command.number("--seconds", wishes->seconds, 0.02, kRowSecondsMax, "S",
+                 "with --headspace: how long each row runs (default 3)");
   run = [&globals, wishes] { return bench(globals, *wishes); };
 }
 

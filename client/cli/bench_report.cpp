@@ -3,6 +3,7 @@
 
 #include "client/cli/bench.h"
 #include "client/cli/table.h"
+#include "config/json.h"
 
 namespace spdld::cli {
 namespace {

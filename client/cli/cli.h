@@ -48,13 +48,18 @@ using Declare = void (*)(config::Arguments command, const Globals& globals, Run&
 void declare_bench(config::Arguments command, const Globals& globals, Run& run);
 void declare_check(config::Arguments command, const Globals& globals, Run& run);
 void declare_describe(config::Arguments command, const Globals& globals, Run& run);
+void declare_doctor(config::Arguments command, const Globals& globals, Run& run);
 void declare_errors(config::Arguments command, const Globals& globals, Run& run);
 void declare_export(config::Arguments command, const Globals& globals, Run& run);
 void declare_list(config::Arguments command, const Globals& globals, Run& run);
 void declare_operations(config::Arguments command, const Globals& globals, Run& run);
+void declare_page(config::Arguments command, const Globals& globals, Run& run);
 void declare_ping(config::Arguments command, const Globals& globals, Run& run);
 void declare_show(config::Arguments command, const Globals& globals, Run& run);
 void declare_status(config::Arguments command, const Globals& globals, Run& run);
+void declare_top(config::Arguments command, const Globals& globals, Run& run);
+void declare_trace(config::Arguments command, const Globals& globals, Run& run);
 void declare_warm(config::Arguments command, const Globals& globals, Run& run);
+void declare_why(config::Arguments command, const Globals& globals, Run& run);
 
 }  // namespace spdld::cli

@@ -5,6 +5,7 @@
 
 #include "client/cli/cache_text.h"
 #include "client/cli/query.h"
+#include "client/cli/verdict_text.h"
 
 namespace spdld::cli {
 namespace {
@@ -232,11 +233,8 @@ void add_bad(Facts& facts, const Json& document) {
                                 Style::kWarning));
 }
 
-void add_bottleneck(Facts& facts, const Bottleneck& bottleneck) {
-  const Style style = bottleneck.part == "trainer" ? Style::kGood
-                      : bottleneck.part == "none"  ? Style::kPlain
-                                                   : Style::kWarning;
-  facts.add("bottleneck", Cell(bottleneck.part + " (" + bottleneck.why + ")", style));
+void add_bottleneck(Facts& facts, const Json& document) {
+  facts.add("bottleneck", limiter_cell(table_or_empty(document, "verdict")));
 }
 
 // The facts that stay as they are while the pipeline runs.
@@ -268,22 +266,22 @@ std::string parts_text(const Json& document, const Page& page) {
 
 }  // namespace
 
-std::string describe_text(const Json& document, const Bottleneck& bottleneck, const Facts& moving, const Page& page) {
+std::string describe_text(const Json& document, const Facts& moving, const Page& page) {
   Facts facts;
   add_state(facts, document);
   add_what_it_is(facts, document);
   add_bad(facts, document);
   add_how_it_runs(facts, document);
   facts.add(moving);
-  add_bottleneck(facts, bottleneck);
+  add_bottleneck(facts, document);
   return facts.text(page) + "\n" + parts_text(document, page) + trainers_text(document, page);
 }
 
-std::string watch_text(const Json& document, const Bottleneck& bottleneck, const Facts& moving, const Page& page) {
+std::string watch_text(const Json& document, const Facts& moving, const Page& page) {
   Facts first, last;
   add_state(first, document);
   first.add(moving);
-  add_bottleneck(first, bottleneck);
+  add_bottleneck(first, document);
   add_bad(first, document);
   add_how_it_runs(last, document);
   add_what_it_is(last, document);

@@ -14,19 +14,6 @@ namespace {
 
 using config::Json;
 
-// Which of the daemon's open pipelines this process is attached to, by its group there.
-std::string shown_name(const Globals& globals, const std::string& group) {
-  const Json list = ask(globals, "list");
-  for (const auto& pipeline : list_at(list, "pipelines")) {
-    if (count_at(pipeline, "rings") == 0) continue;
-    const std::string name = text_at(pipeline, "name");
-    const Json described = ask(globals, "describe", name);
-    for (const auto& ring : list_at(described, "rings"))
-      if (text_at(ring, "group") == group) return name;
-  }
-  throw Failure(kWrong, "the daemon has closed the pipeline meanwhile: try again.");
-}
-
 ExitCode export_listing(const Globals& globals, const std::string& pipeline, const std::string& path) {
   const std::string group = "spdlctl-export-" + std::to_string(getpid());
   AttachOptions options;
@@ -48,7 +35,7 @@ ExitCode export_listing(const Globals& globals, const std::string& pipeline, con
   } catch (const Exception& error) {
     throw Failure(exit_code_of(error.result()), error.what());
   }
-  const std::string name = shown_name(globals, group);
+  const std::string name = open_pipeline_of(globals, group);
   NewFile file(path);
   std::string fingerprint;
   uint64_t listed = 0, next = 0;

@@ -50,6 +50,18 @@ config::Json ask(const Globals& globals, const char* topic, const std::string& a
   return std::move(*document);
 }
 
+std::string open_pipeline_of(const Globals& globals, const std::string& group) {
+  const config::Json list = ask(globals, "list");
+  for (const auto& pipeline : list_at(list, "pipelines")) {
+    if (count_at(pipeline, "rings") == 0) continue;
+    const std::string name = text_at(pipeline, "name");
+    const config::Json described = ask(globals, "describe", name);
+    for (const auto& ring : list_at(described, "rings"))
+      if (text_at(ring, "group") == group) return name;
+  }
+  throw Failure(kWrong, "the daemon has closed the pipeline meanwhile: try again.");
+}
+
 std::string text_at(const config::Json& document, const char* key) {
   const config::Json* const found = document.find(key);
   if (found == nullptr || !found->is_string()) odd_answer(key, "text");

@@ -16,6 +16,9 @@ ExitCode exit_code_of(spdld_result result);
 // The document that the daemon answers to a query; throws Failure.
 config::Json ask(const Globals& globals, const char* topic, const std::string& argument = {});
 
+// The name of the open pipeline that a job of this group has a ring of (throws Failure where there is none).
+std::string open_pipeline_of(const Globals& globals, const std::string& group);
+
 // Fields of a document. Throws Failure, with a sentence, when a daemon of another version answers something else.
 std::string text_at(const config::Json& document, const char* key);
 double number_at(const config::Json& document, const char* key);

@@ -101,13 +101,32 @@ ShownOutput shown_of(const PipelineSpec& spec, const OutputSpec& output) {
   return shown;
 }
 
+// Gives a parameter its default, where it has one. False: it must be given.
+bool reset(OperationSpec& operation, std::string_view name) {
+  for (const config::Parameter& parameter : config::find_operation(operation.op)->parameters) {
+    if (parameter.name != name) continue;
+    if (!parameter.fallback) return false;
+    operation.parameters.insert_or_assign(std::string(name), *parameter.fallback);
+  }
+  return true;
+}
+
+// The operation that decodes, for one picture alone: a single frame where it takes several ones, and no tensors beside
+// it.
+OperationSpec one_picture_of(OperationSpec decoding) {
+  for (const config::ExtraTensor& extra : config::extras_of({&decoding, 1}))
+    decoding.parameters.insert_or_assign(std::string(extra.parameter), std::string());
+  if (!reset(decoding, "frames")) decoding.parameters.insert_or_assign("frames", int64_t{1});
+  return decoding;
+}
+
 // The picture as its file has it, in a square of this side. Around it is the sheet's own colour, or black in a picture
 // whose values are stretched.
 std::vector<OperationSpec> before_operations(const OutputSpec& output, int side) {
-  std::vector<OperationSpec> ops = {output.ops.front()};
+  std::vector<OperationSpec> ops = {one_picture_of(output.ops.front())};
   const bool stretches = is_stretched(ops.front());
   if (!stretches)
-    for (const char* name : {"colours", "bits"}) ops.front().parameters.erase(name);
+    for (const char* name : {"colours", "bits"}) reset(ops.front(), name);
   if (output.ops.size() > 1 && config::find_operation(output.ops[1].op)->takes_row_part) ops.push_back(output.ops[1]);
   const std::vector<double> square = {static_cast<double>(side)};
   ops.push_back(operation("resize", {{"size", square}, {"side", std::string("longer")}}));
@@ -228,8 +247,10 @@ bool is_right(const PipelineSpec& spec) {
 int pieces_of(const PipelineSpec& spec, const OutputSpec& output) {
   if (writing_of(output) == nullptr) return 0;
   const config::Followed chain = followed(spec, output);
-  for (const config::Signature& signature : chain.along)
+  for (const config::Signature& signature : chain.along) {
+    if (signature.frames) return static_cast<int>(*signature.frames);
     if (signature.pieces) return static_cast<int>(signature.pieces->most().value_or(1));
+  }
   return 1;
 }
 

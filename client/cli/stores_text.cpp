@@ -33,8 +33,8 @@ std::string stores_text(const Json& status, const Page& page) {
     table.add({Cell(uri, Style::kStrong), count_text(count_or_zero(store, "requests")),
                trouble_cell(count_or_zero(store, "retries")), trouble_cell(count_or_zero(store, "failures")),
                count_text(count_or_zero(store, "under_way")), count_text(count_or_zero(store, "connections")),
-               bytes_text(number_or_zero(store, "bytes")), milliseconds(store, "duration_us_p50"),
-               milliseconds(store, "duration_us_p99")});
+               bytes_text(number_or_zero(store, "bytes")), milliseconds(store, "p50_us"),
+               milliseconds(store, "p99_us")});
     const double failing_s = number_or_zero(store, "failing_s");
     if (failing_s > 0)
       troubles.add(uri, Cell("fails for " + decimal_text(failing_s, 1) + " s: " + text_or_empty(store, "last_trouble"),

@@ -1,96 +1,33 @@
 #include "client/cli/watch.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <sstream>
 
 #include "client/cli/query.h"
 #include "client/cli/screen.h"
+#include "client/cli/signals.h"
 #include "client/cli/table.h"
 
 namespace spdld::cli {
 namespace {
 
-volatile std::sig_atomic_t is_to_end = 0;
-
-// While it lives, SIGINT and SIGTERM end the watching, and SIGWINCH (the terminal has another size) ends a wait. They
-// are held back, but for waits and looks, so that they interrupt no writing.
-class Signals {
- public:
-  Signals() {
-    is_to_end = 0;
-    for (size_t i = 0; i < kNumbers.size(); i++) {
-      struct sigaction action = {};
-      action.sa_handler = kNumbers[i] == SIGWINCH ? [](int) {} : [](int) { is_to_end = 1; };
-      sigaction(kNumbers[i], &action, &actions_before_[i]);
-    }
-    sigset_t ours;
-    sigemptyset(&ours);
-    for (const int number : kNumbers) sigaddset(&ours, number);
-    sigprocmask(SIG_BLOCK, &ours, &mask_before_);
-  }
-  ~Signals() {
-    sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-    for (size_t i = 0; i < kNumbers.size(); i++) sigaction(kNumbers[i], &actions_before_[i], nullptr);
-  }
-  Signals(const Signals&) = delete;
-  Signals& operator=(const Signals&) = delete;
-
-  bool end_asked() const { return is_to_end != 0; }
-
-  // Until then, or a signal.
-  void wait(double seconds) const {
-    timespec time{};
-    time.tv_sec = static_cast<time_t>(seconds);
-    time.tv_nsec = static_cast<long>((seconds - std::floor(seconds)) * 1e9);
-    ppoll(nullptr, 0, &time, &mask_before_);
-  }
-
-  // While it lives, the end may be asked for: a query that waits for its answer is interrupted.
-  class Open {
-   public:
-    Open() { set(SIG_UNBLOCK); }
-    ~Open() { set(SIG_BLOCK); }
-    Open(const Open&) = delete;
-    Open& operator=(const Open&) = delete;
-
-   private:
-    static void set(int how) {
-      sigset_t ends;
-      sigemptyset(&ends);
-      sigaddset(&ends, SIGINT);
-      sigaddset(&ends, SIGTERM);
-      sigprocmask(how, &ends, nullptr);
-    }
-  };
-
- private:
-  static constexpr std::array<int, 3> kNumbers = {SIGINT, SIGTERM, SIGWINCH};
-  std::array<struct sigaction, 3> actions_before_{};
-  sigset_t mask_before_{};
-};
-
 class Watching {
  public:
-  Watching(const Globals& globals, const Look& look, double interval_s)
-      : globals_(globals), look_(look), interval_s_(interval_s) {}
+  Watching(const Globals& globals, const Look& look, const Pace& pace) : globals_(globals), look_(look), pace_(pace) {}
 
   void run() {
     look();
     if (lost_s_ && signals_.end_asked()) return;
     if (lost_s_) throw Failure(*why_lost_);
-    for (;;) {
+    for (uint64_t looks = 1;; looks++) {
       show();
-      const double next_s = now_s() + interval_s_;
+      if (looks == pace_.looks) return end();
+      const double next_s = now_s() + pace_.interval_s;
       do {  // a signal that ends the wait early may say that the terminal has another size
         signals_.wait(std::max(0.0, next_s - now_s()));
         if (signals_.end_asked()) return end();
@@ -132,7 +69,7 @@ class Watching {
       const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
       const Page page = page_of_stdout();
       std::ostringstream interval;
-      interval << interval_s_;
+      interval << pace_.interval_s;
       const std::string hint = styled("every " + interval.str() + " s; Ctrl-C ends", Style::kDim, page.colour);
       const size_t columns = terminal_columns(STDOUT_FILENO);
       print(screen_.show(hint + "\n" + text(page), columns > 0 ? columns : page.columns, known ? size.ws_row : kRows));
@@ -154,9 +91,9 @@ class Watching {
 
   const Globals& globals_;
   const Look& look_;
-  const double interval_s_;
+  const Pace pace_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  const bool on_terminal_ = isatty(STDOUT_FILENO) == 1 && !globals_.json();
+  const bool on_terminal_ = isatty(STDOUT_FILENO) == 1 && !globals_.json() && !pace_.is_plain;
   const Signals signals_;
   View view_;
   std::optional<double> lost_s_;  // since when the looks fail
@@ -167,8 +104,26 @@ class Watching {
 
 }  // namespace
 
-ExitCode watch(const Globals& globals, const Look& look, double interval_s) {
-  Watching(globals, look, interval_s).run();
+ExitCode watch(const Globals& globals, const Look& look, const Pace& pace) {
+  Watching(globals, look, pace).run();
+  return kFine;
+}
+
+void declare_watching(config::Arguments& command, WatchWishes& wishes, const char* watch_help,
+                      const char* interval_help) {
+  command.flag("-w,--watch", wishes.watch, watch_help);
+  command.number("--interval", wishes.interval_s, kIntervalMinS, kIntervalMaxS, "S", interval_help);
+}
+
+ExitCode show_or_watch(const Globals& globals, const Look& look, const WatchWishes& wishes, double interval_s) {
+  if (wishes.interval_s && !wishes.watch) throw Failure(kUsage, "--interval belongs to --watch: give both.");
+  if (wishes.watch) return watch(globals, look, {wishes.interval_s.value_or(interval_s)});
+  const View view = look(0);
+  if (globals.json()) {
+    print_json(view.document);
+  } else {
+    print(view.text(page_of_stdout()));
+  }
   return kFine;
 }
 

@@ -31,6 +31,13 @@
  *
  * If none of them exists, the call returns SPDLD_NO_DAEMON, and the error sentence names all these places.
  *
+ * Replays: with $SPDLD_REPLAY or the option `replay` a loader takes its first batches from the daemon, keeps them, and
+ * hands them out again and again, in the same memory and without a wait, until its epochs have ended. Steps, epochs and
+ * seeks count as in a real run, so that a training loop runs as ever, at the speed that the trainer itself allows.
+ * spdld_stats tells that speed; where $SPDLD_REPLAY asked for the replay, a line on stderr does too when the loader is
+ * detached. A program that writes into a batch finds its values there when the batch comes again. A replay never joins a
+ * stream that other jobs share. A warning is given once in a process, and no loader takes a state that a replay gave.
+ *
  * Errors: every call that can fail returns an spdld_result. spdld_last_error() then gives one sentence for people about
  * the calling thread's last failed call. The sentence is valid until that thread's next call.
  */
@@ -178,6 +185,9 @@ typedef struct spdld_attach_options {
                                  as it may. 0: not at all in a process of one thread; 30 s if the main thread calls
                                  spdld_next and no other thread has released a batch before; else 10 minutes.
                                  Negative: not at all. */
+  uint32_t replay;            /* A replay tells the trainer's own speed: see below. The loader hands out its first so
+                                 many batches (at most 32, or as many as may be held) again and again. 0: as many as
+                                 $SPDLD_REPLAY says; no replay where that is not set. */
 } spdld_attach_options;
 
 typedef struct spdld_info {
@@ -209,6 +219,7 @@ typedef struct spdld_info {
   uint32_t held, held_max;          /* how many of the loader's batches this process holds now, and how many it may
                                        hold. Both are 0 while the loader has no memory, because the daemon is away or
                                        the process used other loaders */
+  uint32_t replay;                  /* how many batches are replayed; 0: the loader does not replay */
 } spdld_info;
 
 typedef struct spdld_tensor {
@@ -255,6 +266,10 @@ typedef struct spdld_stats {
                               rest */
   uint64_t too_long;       /* substituted and masked samples that are longer than an output takes, and that it leaves
                               out (too_long = "leave-out") */
+  uint64_t replayed;       /* over how many batches of a replay replay_step_ms is measured: all but the first ten; 0 of
+                              other loaders */
+  double replay_step_ms;   /* the time from one replayed batch to the next, on average: the trainer's own time for a
+                              step */
 } spdld_stats;
 
 typedef struct spdld_bad_reason {
@@ -336,7 +351,8 @@ SPDLD_API spdld_result spdld_push(spdld_loader* loader, uint64_t epoch, uint64_t
  * The state is one flat object of texts and whole numbers. `step` counts the steps that were consumed in this epoch,
  * and `samples` the samples that the whole job consumed with them: step * global_size. `fingerprint` covers
  * everything that decides which bytes come at a place, but not where the data lies (see proto/PROTOCOL.md).
- * `pipeline` and `world_size` are there for people; nothing compares them. */
+ * `pipeline` and `world_size` are there for people; nothing compares them. A loader that replays adds "replay":1, and
+ * no loader takes that state. */
 SPDLD_API spdld_result spdld_state(const spdld_loader* loader, char** json);
 /* Moves the loader to a state's place, as spdld_seek does. SPDLD_INVALID: the state is damaged, or of a newer format.
  * SPDLD_CHANGED: the state belongs to another run; the sentence says what differs, and the loader stays where it is.
@@ -385,8 +401,9 @@ SPDLD_API spdld_result spdld_batch_use_kept(spdld_batch* batch, void* stream, vo
 SPDLD_API spdld_result spdld_batch_wait(spdld_batch* batch);
 
 /* Asks a running daemon for a JSON document; the call never starts a daemon. `topic` is "ping", "status", "list",
- * "describe", "errors" or "samples". `argument` is a pipeline's name for "describe" and "errors" (NULL: errors of
- * all), and "NAME id id ..." for "samples". socket NULL: as in spdld_attach. The caller frees *json with spdld_free. */
+ * "describe", "errors", "samples", "metrics", "trace" or "page". `argument` is a pipeline's name for "describe", "errors" and
+ * "metrics" (NULL: all pipelines, but for "describe"), and begins with one for "samples" and "trace" (proto/PROTOCOL.md,
+ * "JSON documents"). socket NULL: as in spdld_attach. The caller frees *json with spdld_free. */
 SPDLD_API spdld_result spdld_query(const char* socket, const char* topic, const char* argument, int64_t timeout_ms,
                                    char** json);
 SPDLD_API void spdld_free(void* memory);

@@ -176,7 +176,7 @@ const char* check_offsets(const Content& content) {
   return nullptr;
 }
 
-Outcome Batch::use(void* handle, std::shared_ptr<void> kept) {
+Outcome LeasedSlot::use(void* handle, std::shared_ptr<void> kept) {
   if (!ring().follows_streams()) return {};
   const cuda::abi::Stream named = handle ? static_cast<cuda::abi::Stream>(handle) : cuda::abi::legacy_stream();
   const bool is_threads = named == cuda::abi::per_thread_stream();
@@ -203,7 +203,7 @@ Outcome Batch::use(void* handle, std::shared_ptr<void> kept) {
   return {};
 }  // what is not kept goes without the lock: the caller's argument ends last
 
-Outcome Batch::wait() {
+Outcome LeasedSlot::wait() {
   if (copied_) return {};
   const Outcome outcome = ring().wait_for_copy(lease_.front().slot);
   if (outcome.ok()) copied_ = true;

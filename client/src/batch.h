@@ -1,9 +1,11 @@
 // A batch in its slot: the checked content of its descriptor, and the lease that keeps the slot from being filled anew.
+// A replay hands out several batches of one slot, which share the lease.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -52,39 +54,49 @@ const char* read_content(const proto::Ready& ready, const Terms& terms, std::byt
 // result is as above.
 const char* check_offsets(const Content& content);
 
-// References are counted by hand, since the handle crosses a C border. Any thread may call retain, drop, use and wait.
-class Batch {
+// The lease of a slot, until the last batch that lies there is gone. Any thread.
+class LeasedSlot {
  public:
-  // The lease is taken already: from here on the batch gives it back. `copied`: the copy into the slot is done.
-  Batch(LeaseList lease, Content content, bool copied)
-      : lease_(std::move(lease)), copied_(copied), content_(std::move(content)) {}
-  Batch(const Batch&) = delete;
-  Batch& operator=(const Batch&) = delete;
-  ~Batch() { Ring::give_back(std::move(lease_)); }
+  // The lease is taken already: from here on this object gives it back. `copied`: the copy into the slot is done.
+  LeasedSlot(LeaseList lease, bool copied) : lease_(std::move(lease)), copied_(copied) {}
+  LeasedSlot(const LeasedSlot&) = delete;
+  LeasedSlot& operator=(const LeasedSlot&) = delete;
+  ~LeasedSlot() { Ring::give_back(std::move(lease_)); }
 
-  const Content& content() const { return content_; }
-  const Tensor* find(std::string_view name) const;
-  // The tensor of this role that describes the tensor `of`; nullptr: there is none.
-  const Tensor* find_part(std::string_view of, spdld_role role) const;
-  const Placement& placement() const { return ring().placement(); }
-  const Names& sources() const { return *ring().terms().sources; }
-
-  // The stream (0: the legacy default one) works on the batch from here on: the lease ends behind it. `kept` lives as
+  Ring& ring() const { return *lease_.front().ring; }
+  // The stream (0: the legacy default one) works on the slot from here on: the lease ends behind it. `kept` lives as
   // long as the stream is needed.
   Outcome use(void* stream, std::shared_ptr<void> kept);
   // Waits until the copy into the slot is done.
   Outcome wait();
+
+ private:
+  LeaseList lease_;   // of one lease
+  std::mutex mutex_;  // of the lease's streams
+  std::atomic<bool> copied_;
+};
+
+// References are counted by hand, since the handle crosses a C border. Any thread may call retain and drop.
+class Batch {
+ public:
+  Batch(std::shared_ptr<LeasedSlot> slot, Content content) : slot_(std::move(slot)), content_(std::move(content)) {}
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  const std::shared_ptr<LeasedSlot>& slot() const { return slot_; }
+  const Content& content() const { return content_; }
+  const Tensor* find(std::string_view name) const;
+  // The tensor of this role that describes the tensor `of`; nullptr: there is none.
+  const Tensor* find_part(std::string_view of, spdld_role role) const;
+  const Placement& placement() const { return slot_->ring().placement(); }
+  const Names& sources() const { return *slot_->ring().terms().sources; }
 
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
   // True: that was the last reference, and the caller must destroy the batch.
   bool drop() { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
-  Ring& ring() const { return *lease_.front().ring; }
-
-  LeaseList lease_;   // of one lease
-  std::mutex mutex_;  // of the lease's streams
-  std::atomic<bool> copied_;
+  const std::shared_ptr<LeasedSlot> slot_;
   const Content content_;
   std::atomic<uint32_t> count_{1};
 };

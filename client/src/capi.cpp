@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "client/src/nvtx.h"
 #include "client/src/options.h"
 #include "client/src/query.h"
 #include "client/src/resident.h"
@@ -231,6 +232,7 @@ spdld_result spdld_get_info(const spdld_loader* handle, spdld_info* target) {
     info.class_names = terms.classes->pointers.empty() ? nullptr : terms.classes->pointers.data();
     info.held = loader->held();
     info.held_max = loader->held_max();
+    info.replay = loader->replay().wanted();
     return fill(info, target);
   });
 }
@@ -251,6 +253,8 @@ spdld_result spdld_get_stats(const spdld_loader* loader, spdld_stats* target) {
     told.bad_reasons = static_cast<uint32_t>(stats.reasons.size());
     told.missing = static_cast<uint32_t>(stats.missing.size());
     told.missing_count = stats.missing_count;
+    told.replayed = use->replay().paced_steps();
+    told.replay_step_ms = use->replay().step_ms();
     return fill(told, target);
   });
 }
@@ -289,6 +293,7 @@ spdld_result spdld_get_missing(const spdld_loader* loader, uint32_t index, const
 }
 
 spdld_result spdld_next(spdld_loader* loader, int64_t timeout_ms, spdld_batch** batch) {
+  const NvtxRange range("spdld.next");
   return guarded([&]() -> Outcome {
     if (!batch) return missing("batch");
     *batch = nullptr;
@@ -430,7 +435,7 @@ void spdld_batch_release(spdld_batch* batch) {
 spdld_result spdld_batch_use(spdld_batch* batch, void* stream) {
   return guarded([&]() -> Outcome {
     const Outcome outcome = usable(batch, "batch");
-    return outcome.ok() ? batch->batch->use(stream, nullptr) : outcome;
+    return outcome.ok() ? batch->batch->slot()->use(stream, nullptr) : outcome;
   });
 }
 
@@ -439,14 +444,14 @@ spdld_result spdld_batch_use_kept(spdld_batch* batch, void* stream, void* kept, 
     if (!drop) return missing("drop");
     std::shared_ptr<void> keeper(kept, drop);
     const Outcome outcome = usable(batch, "batch");
-    return outcome.ok() ? batch->batch->use(stream, std::move(keeper)) : outcome;
+    return outcome.ok() ? batch->batch->slot()->use(stream, std::move(keeper)) : outcome;
   });
 }
 
 spdld_result spdld_batch_wait(spdld_batch* batch) {
   return guarded([&]() -> Outcome {
     const Outcome outcome = usable(batch, "batch");
-    return outcome.ok() ? batch->batch->wait() : outcome;
+    return outcome.ok() ? batch->batch->slot()->wait() : outcome;
   });
 }
 

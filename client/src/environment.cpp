@@ -11,17 +11,19 @@ namespace spdld::client {
 
 namespace {
 
+constexpr const char* kGiveRanks = "correct it, or give rank and world_size yourself";
+
 std::string_view variable(const char* name) {
   const char* text = std::getenv(name);
   return text ? text : "";
 }
 
-Outcome read_number(const char* name, uint32_t& number) {
+Outcome read_number(const char* name, uint32_t& number, const char* remedy = kGiveRanks) {
   const std::string_view text = variable(name);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return {};
   return failure(SPDLD_INVALID, "the environment variable " + std::string(name) + " is \"" + std::string(text) +
-                                    "\", not a number: correct it, or give rank and world_size yourself");
+                                    "\", not a number: " + remedy);
 }
 
 // The variables of one launcher; the local rank may be absent.
@@ -91,6 +93,12 @@ Outcome read_launch(Launch& launch) {
   if (in_slurm_step && both_set(slurm)) return read_ranks(slurm, launch);
   if (both_set(mpi)) return read_ranks(mpi, launch);
   return {};
+}
+
+Outcome read_replay(uint32_t& batches) {
+  batches = 0;
+  constexpr const char* kName = "SPDLD_REPLAY";
+  return variable(kName).empty() ? Outcome{} : read_number(kName, batches, "give the number of batches to replay");
 }
 
 }  // namespace spdld::client

@@ -1,4 +1,5 @@
-// Reads what the launcher of a training job has told this process: torchrun, Slurm or Open MPI, in this order.
+// Reads what the environment tells this process: the launcher of a training job (torchrun, Slurm or Open MPI, in this
+// order), and the user.
 #pragma once
 
 #include <cstdint>
@@ -22,5 +23,8 @@ std::string process_group();
 
 // SPDLD_INVALID where a variable is not a number, or a rank is not below its world size.
 Outcome read_launch(Launch& launch);
+
+// $SPDLD_REPLAY: how many batches are replayed; 0 where it is not set. SPDLD_INVALID: it is no number.
+Outcome read_replay(uint32_t& batches);
 
 }  // namespace spdld::client

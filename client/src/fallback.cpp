@@ -11,6 +11,14 @@ std::atomic<bool> was_told{false};  // in this process
 
 }  // namespace
 
+void Warn::say(const std::string& sentence) const {
+  if (call) {
+    call(user, sentence.c_str());
+  } else {
+    std::fprintf(stderr, "spdld: %s\n", sentence.c_str());
+  }
+}
+
 Outcome Fallback::take(Endpoint& endpoint, const AttachRequest& request, const Outcome& refusal) {
   if (!endpoint.is_system || !request.may_start || request.spec.empty()) return refusal;
   Endpoint own;
@@ -32,11 +40,7 @@ void Fallback::tell(const Warn& warn) const {
   if (refusal_.empty() || was_told.exchange(true)) return;
   const std::string sentence = "this user's private daemon at " + path_ +
                                " serves this job, since the system's daemon refused its spec: " + refusal_;
-  if (warn.call) {
-    warn.call(warn.user, sentence.c_str());
-  } else {
-    std::fprintf(stderr, "spdld: %s\n", sentence.c_str());
-  }
+  warn.say(sentence);
 }
 
 }  // namespace spdld::client

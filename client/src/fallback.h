@@ -10,6 +10,8 @@ namespace spdld::client {
 
 // spdld_attach_options' warn and warn_user. Without a function a warning is a line on stderr.
 struct Warn {
+  void say(const std::string& sentence) const;
+
   void (*call)(void* user, const char* sentence) = nullptr;
   void* user = nullptr;
 };

@@ -17,9 +17,12 @@ constexpr uint32_t kSeek = 1;      // and of a SEEK, with its run added
 
 }  // namespace
 
-Loader::Loader(LoaderSettings settings) : settings_(std::move(settings)), seeking_(settings_.request.readers > 1) {}
+Loader::Loader(LoaderSettings settings)
+    : settings_(std::move(settings)), replay_(settings_.replay), seeking_(settings_.request.readers > 1) {}
 
 Loader::~Loader() {
+  if (const std::string pace = replay_.pace_text(); settings_.tells_pace && !pace.empty()) Warn().say(pace);
+  replay_.end();  // its leases end before the ring does
   if (!ring_) return;
   drop_ready_batches();
   if (ring_) ring_->detach();
@@ -31,6 +34,7 @@ Outcome Loader::next(Deadline deadline, std::unique_ptr<Batch>& batch) {
     return {SPDLD_END_OF_EPOCH, {}};
   }
   if (terms_.epochs != 0 && position_.epoch >= terms_.epochs) return {SPDLD_END, {}};
+  if (replay_.has_begun()) return take_again(batch);
   for (int messages = 0; messages < kMessagesMax || !deadline.passed();) {
     if (standing_ == Standing::kEnded) return ended_;
     if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(position_);
@@ -215,11 +219,30 @@ Outcome Loader::take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& ba
   if (!ring_->take(ready.slot(), ready.generation())) {
     return protocol_failure(connection, "a batch in a slot that this process still holds");
   }
-  batch = std::make_unique<Batch>(make_lease(ring_, ready.slot(), ready.generation()), std::move(content), copied);
-  const Content& told = batch->content();
-  stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.too_long, told.bad);
+  auto slot = std::make_shared<LeasedSlot>(make_lease(ring_, ready.slot(), ready.generation()), copied);
+  batch = std::make_unique<Batch>(std::move(slot), std::move(content));
+  replay_.keep(*batch);
+  note(*batch);
   step_on();
   return {};
+}
+
+// The daemon is asked for nothing from here on, so that it may be gone as well.
+Outcome Loader::take_again(std::unique_ptr<Batch>& batch) {
+  if (terms_.is_pushed() && pushed_.empty()) return pushed_.nothing_to_take(position_);
+  if (replay_.has_lost_memory()) {
+    return failure(SPDLD_NO_DAEMON,
+                   "the daemon has ended, and the memory of the batches that are replayed with it: attach anew");
+  }
+  batch = replay_.next(position_);
+  note(*batch);
+  step_on();
+  return {};
+}
+
+void Loader::note(const Batch& batch) {
+  const Content& told = batch.content();
+  stats_.note(told.valid, told.substituted, told.masked, told.unsupported, told.too_long, told.bad);
 }
 
 void Loader::step_on() {
@@ -235,6 +258,7 @@ Outcome Loader::push(Position position, std::span<const uint64_t> ids, bool last
     position_ = {position.epoch + 1, 0};
     end_of_epoch_due_ = true;
   }
+  if (replay_.has_begun()) return {};
   if (!ids.empty()) {
     send_pushed(pushed_.size() - 1);
   } else if (ring_) {
@@ -260,6 +284,12 @@ Outcome Loader::seek(Position position) {
     return failure(SPDLD_INVALID,
                    "cannot seek to " + text_of(position) + ": there are " + epochs +
                        (terms_.is_pushed() ? "" : " of " + std::to_string(terms_.steps_per_epoch) + " steps"));
+  }
+  if (replay_.has_begun()) {
+    end_of_epoch_due_ = false;
+    position_ = position;
+    pushed_.begin(terms_, position);
+    return {};
   }
   if (standing_ == Standing::kEnded) return ended_;
   end_of_epoch_due_ = false;

@@ -12,6 +12,7 @@
 #include "client/src/fallback.h"
 #include "client/src/job_names.h"
 #include "client/src/pushed.h"
+#include "client/src/replay.h"
 #include "client/src/seeking.h"
 #include "client/src/state.h"
 #include "proto/guarded_state.h"
@@ -28,6 +29,8 @@ struct LoaderSettings {
   // replica would wait for this loader.
   bool may_rest = false;
   std::optional<State> state;  // the state that gave request.position and request.fingerprint
+  uint32_t replay = 0;         // as in Replay
+  bool tells_pace = false;     // at the replay's end, on stderr: the program may not know of the replay
   Warn warn = {};              // for attach alone: its pointers end with that call
 };
 
@@ -47,7 +50,7 @@ class Loader {
   Outcome push(Position position, std::span<const uint64_t> ids, bool last);
   Outcome load_state(const State& state, bool anyway);
   Position tell() const { return position_; }
-  State state() const { return state_of(terms_, position_, settings_.request.world_size); }
+  State state() const { return state_of(terms_, position_, settings_.request.world_size, replay_.wanted() != 0); }
   // The settings allow it; this never changes.
   bool can_rest() const { return settings_.may_rest; }
   // Gives memory and seat back, where may_rest() says so. The position stays, and the next call of next() attaches
@@ -64,6 +67,7 @@ class Loader {
   const AttachRequest& request() const { return settings_.request; }
   const Placement& placement() const { return placement_; }
   const Stats& stats() const { return stats_; }
+  const Replay& replay() const { return replay_; }
   bool is_shared() const { return ring_ && ring_->terms().shared; }
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint32_t slot_count() const { return slot_count_; }
@@ -107,6 +111,8 @@ class Loader {
   int64_t room_patience_ms() const;
   Outcome take_message(std::unique_ptr<Batch>& batch);
   Outcome take_ready(const proto::Ready& ready, std::unique_ptr<Batch>& batch);
+  Outcome take_again(std::unique_ptr<Batch>& batch);
+  void note(const Batch& batch);
   void step_on();
   Outcome replicas_disagree(Position theirs) const;
   void send_pushed(size_t first);
@@ -143,6 +149,7 @@ class Loader {
   Position position_;
   bool end_of_epoch_due_ = false;
   Pushed pushed_;
+  Replay replay_;
   Seeking seeking_;  // to position_
   GuardedState<Standing, may> standing_{Standing::kNew};
   Outcome ended_;                                          // kEnded: why

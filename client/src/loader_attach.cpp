@@ -1,5 +1,6 @@
 // A loader's ways to a ring: the first one, and back to one when the daemon went away or the ring was left.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "client/src/loader.h"
@@ -13,6 +14,8 @@ constexpr int64_t kLostRetry_ms = 5'000;  // of a first attach whose daemon was 
 constexpr int64_t kBackoffMin_ms = 5;
 constexpr int64_t kBackoffMax_ms = 500;
 constexpr int64_t kMove_ms = 10'000;  // of a daemon that lives
+
+std::atomic<bool> replay_was_told{false};  // in this process
 
 std::string text_of(const Placement& placement) {
   if (placement.memory == SPDLD_HOST) return "host memory";
@@ -35,8 +38,12 @@ Outcome Loader::attach(Deadline deadline, spdld_progress progress, void* progres
     const Outcome outcome = attempt->advance(deadline.or_earlier(Deadline::after_ms(kProgress_ms)));
     Progress seen = attempt->progress();
     if (outcome.ok()) {
-      fallback_.tell(std::exchange(settings_.warn, {}));
-      return accept(*attempt);
+      const Warn warn = std::exchange(settings_.warn, {});
+      fallback_.tell(warn);
+      const Outcome accepted = accept(*attempt);
+      if (accepted.ok() && replay_.wanted() != 0 && !replay_was_told.exchange(true))
+        warn.say(replay_warning(replay_.wanted()));
+      return accepted;
     }
     const bool lost = attempt->was_lost();
     if (lost || attempt->is_absent()) {  // a daemon that just ends, or is being restarted
@@ -90,6 +97,7 @@ Outcome Loader::accept(const Attaching& attaching) {
     slot_bytes_ = ring->slots().slot_bytes();
     slot_count_ = ring->slots().count();
     pushed_.begin(terms_, position_);
+    replay_.bound(terms.leases_max);
     daemon_ = attaching.daemon().empty() ? "spdld" : attaching.daemon();
     if (settings_.state) {
       const Outcome sound = check_state(*settings_.state, terms_);

@@ -112,6 +112,21 @@ Outcome set_join(const spdld_attach_options& options, AttachRequest& request) {
                                     "\": it must be \"now\", \"exact\", \"epoch\" or \"alone\"");
 }
 
+// A replay keeps its leases: it must hold no other job of a stream back.
+Outcome set_replay(const spdld_attach_options& options, LoaderSettings& settings) {
+  settings.replay = options.replay;
+  settings.tells_pace = settings.replay == 0;
+  Outcome outcome = settings.replay == 0 ? read_replay(settings.replay) : Outcome{};
+  if (outcome.ok() && settings.replay > kReplayMax) {
+    outcome = failure(SPDLD_INVALID, "a replay of " + std::to_string(settings.replay) + " batches is asked for, and " +
+                                         std::to_string(kReplayMax) + " are the most");
+  }
+  if (!outcome.ok() || settings.replay == 0) return outcome;
+  settings.request.join = proto::Join::alone;
+  if (settings.replay > 1) settings.request.held_max = std::max(settings.request.held_max, settings.replay);
+  return {};
+}
+
 }  // namespace
 
 Outcome copy_options(const spdld_attach_options* given, spdld_attach_options& options) {
@@ -148,7 +163,8 @@ Outcome settings_from(const spdld_attach_options& options, LoaderSettings& setti
   if (outcome.ok()) outcome = read_pipeline(options, request);
   if (outcome.ok()) outcome = read_gpu_request(options, local_rank, request.gpus);
   if (outcome.ok()) outcome = find_endpoint(options.socket, settings.endpoint);
-  settings.may_rest = !(options.group && *options.group) && request.readers == 1;
+  if (outcome.ok()) outcome = set_replay(options, settings);
+  settings.may_rest = !(options.group && *options.group) && request.readers == 1 && settings.replay == 0;
   if (outcome.ok() && !settings.job.launched.empty()) {
     settings.job.loader = loader_key(request, settings.endpoint);
     request.group = settings.job.next();

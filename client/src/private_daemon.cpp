@@ -18,7 +18,8 @@
 #include <system_error>
 #include <vector>
 
-#include "client/src/daemon_binary.h"
+#include "client/program/daemon_binary.h"
+#include "client/program/spawn_files.h"
 #include "proto/seqpacket.h"
 
 namespace spdld::client {
@@ -76,19 +77,11 @@ std::vector<char*> daemon_environment() {
   return environment;
 }
 
-// posix_spawn's two records, freed with their owner. The first error of the set-up is kept.
-class SpawnSettings {
+// posix_spawn's two records, freed with their owner.
+class SpawnSettings : public SpawnFiles {
  public:
-  SpawnSettings() {
-    note(::posix_spawn_file_actions_init(&actions));
-    note(::posix_spawnattr_init(&attributes));
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
+  SpawnSettings() { note(::posix_spawnattr_init(&attributes)); }
+  ~SpawnSettings() { ::posix_spawnattr_destroy(&attributes); }
 
   void detach_from_this_process(const std::string& log) {
     sigset_t none, all;
@@ -97,23 +90,11 @@ class SpawnSettings {
     note(::posix_spawnattr_setsigmask(&attributes, &none));
     note(::posix_spawnattr_setsigdefault(&attributes, &all));
     note(::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
-    note(::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0));
-    note(::posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
-    note(::posix_spawn_file_actions_adddup2(&actions, 1, 2));
-    note(::posix_spawn_file_actions_addclosefrom_np(&actions, 3));
+    write_to(log);
     note(::posix_spawn_file_actions_addchdir_np(&actions, "/"));
   }
 
-  int error() const { return error_; }
-
-  posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-
- private:
-  void note(int error) {
-    if (error_ == 0) error_ = error;
-  }
-  int error_ = 0;
 };
 
 std::string last_line_of(const std::string& path, off_t from) {

@@ -15,8 +15,9 @@ Outcome find_topic(std::string_view name, proto::Topic& topic) {
     topic = known;
     return {};
   }
-  return failure(SPDLD_INVALID, "there is no topic \"" + std::string(name) +
-                                    "\": ask for ping, status, list, describe, errors or samples");
+  return failure(SPDLD_INVALID,
+                 "there is no topic \"" + std::string(name) +
+                     "\": ask for ping, status, list, describe, errors, samples, metrics, trace or page");
 }
 
 Outcome read_answer(Connection& connection, std::string& json) {

@@ -13,6 +13,7 @@ namespace spdld::client {
 namespace {
 
 constexpr uint64_t kFormat = 1;
+constexpr const char* kReplay = "replay";          // a number, 1; no state of a run has it
 constexpr uint64_t kEpochEnd = uint64_t{1} << 63;  // an epoch after it can still be counted
 
 struct TextField {
@@ -85,8 +86,8 @@ std::string difference(const State& state, const Terms& terms) {
 
 }  // namespace
 
-State state_of(const Terms& terms, Position position, uint32_t world_size) {
-  State state{terms.pipeline, terms.fingerprint, terms.seed, position, 0, terms.global_size, world_size};
+State state_of(const Terms& terms, Position position, uint32_t world_size, bool replay) {
+  State state{terms.pipeline, terms.fingerprint, terms.seed, position, 0, terms.global_size, world_size, replay};
   if (__builtin_mul_overflow(position.step, terms.global_size, &state.samples)) {
     state.samples = std::numeric_limits<uint64_t>::max();
   }
@@ -103,6 +104,7 @@ std::string to_json(const State& state) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     json += ",\"" + std::string(kNumberNames[i]) + "\":" + std::to_string(numbers[i]);
   }
+  if (state.replay) json += ",\"" + std::string(kReplay) + "\":1";
   return json + "}";
 }
 
@@ -116,6 +118,11 @@ Outcome read_state(std::string_view json, State& state) {
                                       SPDLD_VERSION_TEXT + " reads format " + std::to_string(kFormat) + ": update it");
   }
   if (!fault.empty()) return damaged(fault);
+  if (find(members, kReplay)) {
+    return failure(SPDLD_INVALID,
+                   "the state is of a replay (SPDLD_REPLAY), which saw the same few batches again and again: load a "
+                   "state of a run without it");
+  }
   const Outcome outcome = check_names(members);
   if (!outcome.ok()) return outcome;
   if (!format || format->number != kFormat) return damaged("its \"format\" is not " + std::to_string(kFormat));

@@ -16,12 +16,14 @@ struct State {
   uint64_t samples = 0;  // of the epoch, consumed by the whole job
   uint64_t global_size = 0;
   uint64_t world_size = 0;  // for people
+  bool replay = false;      // of a loader that replays: nobody goes on from it
 };
 
-State state_of(const Terms& terms, Position position, uint32_t world_size);
+State state_of(const Terms& terms, Position position, uint32_t world_size, bool replay = false);
 std::string to_json(const State& state);
 
-// SPDLD_INVALID, with a sentence: the state is damaged, of a newer format, or has numbers that no loader has.
+// SPDLD_INVALID, with a sentence: the state is damaged, of a newer format, of a replay, or has numbers that no loader
+// has.
 Outcome read_state(std::string_view json, State& state);
 
 // Whether the state is from a loader of these terms. SPDLD_CHANGED: it is from another loader; the sentence names what

@@ -1,4 +1,5 @@
 #include "config/batch_operations/types.h"
+#include "config/operations/common.h"
 
 namespace spdld::config::batch_ops {
 namespace {
@@ -10,34 +11,24 @@ std::string refuses_mosaic(const Signature& end) {
   return "is no picture, and a mosaic is made of pictures";
 }
 
-Parameter least(std::string_view name, std::string_view help, double fallback, double max) {
-  return {
-      .name = name, .type = ParameterType::kNumber, .help = help, .fallback = Value(fallback), .min = 0, .max = max};
-}
-
 }  // namespace
 
 BatchOperationType mosaic() {
   const Parameter boxes{
       .name = "boxes", .type = ParameterType::kText, .help = "the output with the boxes on the picture"};
-  const Parameter center{.name = "center",
-                         .type = ParameterType::kNumbers,
-                         .help = "[least, greatest]: where the pictures meet, in parts of the width and of the height",
-                         .fallback = Value(std::vector<double>{0, 1}),
-                         .min = 0,
-                         .max = 1,
-                         .count_min = 2,
-                         .count_max = 2};
+  const Parameter center = ops::number_pair(
+      "center", "[least, greatest]: where the pictures meet, in parts of the width and of the height", {0, 1}, 0, 1);
   return {
       .name = "mosaic",
       .help =
           "The corners of four pictures that meet at a random place, with the boxes of all of them and the lists that "
           "belong to these (Bochkovskiy et al. 2020).",
       .parameters = {boxes, center,
-                     least("min_size", "boxes with a smaller width or height are dropped, in pixels", 1, kLeastSideMax),
-                     least("min_area", "boxes with a smaller area are dropped, in square pixels", 1,
-                           kLeastSideMax * kLeastSideMax),
-                     least("min_part", "boxes that keep a smaller part of their area are dropped", 0.1, 1)},
+                     ops::number("min_size", "boxes with a smaller width or height are dropped, in pixels", 1, 0,
+                                 kLeastSideMax),
+                     ops::number("min_area", "boxes with a smaller area are dropped, in square pixels", 1, 0,
+                                 kLeastSideMax * kLeastSideMax),
+                     ops::number("min_part", "boxes that keep a smaller part of their area are dropped", 0.1, 0, 1)},
       .refuses = refuses_mosaic,
       .partners = 3,
       .boxes = "boxes"};

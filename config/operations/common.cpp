@@ -90,14 +90,24 @@ void check_filter(OperationSpec& spec, const Complain& complain) {
   if (name == kBilinear) spec.parameters.erase("filter");
 }
 
-Parameter probability(double fallback) {
-  return {.name = "p",
-          .type = ParameterType::kNumber,
-          .help = "probability",
-          .fallback = Value(fallback),
-          .min = 0,
-          .max = 1};
+Parameter number(std::string_view name, std::string_view help, double fallback, double min, double max) {
+  return {
+      .name = name, .type = ParameterType::kNumber, .help = help, .fallback = Value(fallback), .min = min, .max = max};
 }
+
+Parameter number_pair(std::string_view name, std::string_view help, std::vector<double> fallback, double min,
+                      double max) {
+  return {.name = name,
+          .type = ParameterType::kNumbers,
+          .help = help,
+          .fallback = Value(std::move(fallback)),
+          .min = min,
+          .max = max,
+          .count_min = 2,
+          .count_max = 2};
+}
+
+Parameter probability(double fallback) { return number("p", "probability", fallback, 0, 1); }
 
 Parameter draw() {
   return {.name = "draw",
@@ -197,10 +207,14 @@ std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature)
     const int64_t deep = signature.channels;
     shapes.push_back(layout == Layout::kNchw ? std::vector{deep, high, wide} : std::vector{high, wide, deep});
   }
-  const std::optional<Dimension> pieces = signature.pieces;
-  if (pieces) dimensions.insert(dimensions.begin(), *pieces);
+  const bool is_one = !signature.pieces && !signature.frames;
+  if (signature.pieces) dimensions.insert(dimensions.begin(), *signature.pieces);
+  if (signature.frames) {
+    dimensions.insert(dimensions.begin(), *signature.frames);
+    for (std::vector<int64_t>& shape : shapes) shape.insert(shape.begin(), *signature.frames);
+  }
   signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));
-  if (!pieces && shapes.empty()) signature.layout = layout;
+  if (is_one && shapes.empty()) signature.layout = layout;
   signature.shapes = std::move(shapes);
   return "";
 }

@@ -17,6 +17,10 @@ inline constexpr double kWidthMax = 1u << 16;        // of an element of a list,
 Parameter flag(std::string_view name, std::string_view help, bool fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
                  std::string_view fallback);
+// One number between two bounds, and a list of two such numbers.
+Parameter number(std::string_view name, std::string_view help, double fallback, double min, double max);
+Parameter number_pair(std::string_view name, std::string_view help, std::vector<double> fallback, double min,
+                      double max);
 // Of a picture: one or two numbers.
 Parameter size(std::string_view help);
 // `by_epoch`: other sizes from some epochs on; and the check of it. resized_by_epoch() gives the sizes to the picture.

@@ -48,7 +48,7 @@ OperationType convert() {
                          choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NHWC"), scale},
           .bind = bind_conversion,
           .check = check_convert,
-          .ends_images = true};
+          .ends_chains = true};
 }
 
 }  // namespace spdld::config::ops

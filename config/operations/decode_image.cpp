@@ -10,6 +10,7 @@ std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
   if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a picture";
   const PicturePixels pixels = picture_pixels(spec);
   signature = image(pixels.channels(), pixels.bits);
+  if (pixels.frames > 0) signature.frames = pixels.frames;
   return "";
 }
 
@@ -23,7 +24,12 @@ void check_decoding(OperationSpec& spec, const Complain& complain) {
   if (pixels.bits == 8) spec.parameters.erase("bits");
   if (pixels.colours == "rgb") spec.parameters.erase("colours");
   if (!pixels.srgb) spec.parameters.erase("profile");
+  if (pixels.frames > 0 && pixels.frame > 0)
+    complain("frame", "can't stand beside frames, which takes frames from the first to the last: leave one of them out");
+  if (pixels.frames > 0 && spec.flag("fast"))
+    complain("fast", "can't be true beside frames: JPEGs alone are decoded smaller, and these have one frame");
   if (pixels.frame == 0) spec.parameters.erase("frame");
+  if (pixels.frames == 0) spec.parameters.erase("frames");
 }
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so. Planes have no
@@ -35,8 +41,8 @@ std::optional<Hindrance> hindrance(const OperationSpec& spec) {
         "can't be \"srgb\" beside cache = \"decoded\", which keeps colours as they are stored: write cache = "
         "\"encoded\", \"off\" or \"auto\""};
   }
-  if (picture_pixels(spec).frame > 0) {
-    return Hindrance{"frame",
+  if (picture_pixels(spec).frame > 0 || picture_pixels(spec).frames > 0) {
+    return Hindrance{picture_pixels(spec).frame > 0 ? "frame" : "frames",
                      "can't stand beside cache = \"decoded\", which keeps JPEGs, and these have one frame: write cache = "
                      "\"encoded\", \"off\" or \"auto\""};
   }
@@ -77,6 +83,14 @@ OperationType decode_image() {
       .fallback = Value(int64_t{0}),
       .min = 0,
       .max = kFrameMax};
+  const Parameter frames{
+      .name = "frames",
+      .type = ParameterType::kInteger,
+      .help = "how many frames of an animation, or pages of a TIFF, are taken, evenly spaced from the first to the last: "
+              "the tensor of a sample has them as its first dimension; 0 takes one picture, without that dimension",
+      .fallback = Value(int64_t{0}),
+      .min = 0,
+      .max = kFramesWantedMax};
   return {
       .name = "decode-image",
       .takes = Kind::kBytes,
@@ -95,7 +109,7 @@ OperationType decode_image() {
                "of colours: \"ignore\" gives them as they are stored; \"srgb\" converts them to sRGB by the picture's "
                "ICC profile, where it has one (perceptual intent, by lcms2), and refuses a damaged profile",
                {"ignore", "srgb"}, "ignore"),
-           frame,
+           frame, frames,
            flag("exif", "turn the picture upright as its EXIF orientation says", true),
            flag("fast",
                 "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased and "

@@ -2,6 +2,15 @@
 
 namespace spdld::config::ops {
 
+Parameter change_count() {
+  return {.name = "num_ops",
+          .type = ParameterType::kInteger,
+          .help = "how many changes are drawn, one after another",
+          .fallback = Value(int64_t{2}),
+          .min = 1,
+          .max = 16};
+}
+
 Parameter magnitude_bins() {
   return {.name = "bins",
           .type = ParameterType::kInteger,

@@ -5,6 +5,8 @@
 
 namespace spdld::config::ops {
 
+// `num_ops`: how many changes there are.
+Parameter change_count();
 // `bins`: how many magnitudes a change has.
 Parameter magnitude_bins();
 

@@ -15,12 +15,6 @@ void check_rand_augment(OperationSpec& spec, const Complain& complain) {
 }  // namespace
 
 OperationType rand_augment() {
-  const Parameter count{.name = "num_ops",
-                        .type = ParameterType::kInteger,
-                        .help = "how many changes are drawn and done, one after another",
-                        .fallback = Value(int64_t{2}),
-                        .min = 1,
-                        .max = 16};
   const Parameter magnitude{.name = "magnitude",
                             .type = ParameterType::kInteger,
                             .help = "of all changes: the number of a bin, from 0",
@@ -29,7 +23,7 @@ OperationType rand_augment() {
                             .max = 999};
   OperationType type = warp_operation(
       "rand-augment", "Do some changes of colours and places of one magnitude, as torchvision's RandAugment.",
-      {count, magnitude, magnitude_bins(), warp_filter("nearest"), warp_fill()}, 1);
+      {change_count(), magnitude, magnitude_bins(), warp_filter("nearest"), warp_fill()}, 1);
   type.check = check_rand_augment;
   return type;
 }

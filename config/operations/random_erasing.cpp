@@ -5,17 +5,6 @@
 namespace spdld::config::ops {
 namespace {
 
-Parameter pair(std::string_view name, std::string_view help, double least, double greatest, double min, double max) {
-  return {.name = name,
-          .type = ParameterType::kNumbers,
-          .help = help,
-          .fallback = Value(std::vector<double>{least, greatest}),
-          .min = min,
-          .max = max,
-          .count_min = 2,
-          .count_max = 2};
-}
-
 Parameter value() {
   return {.name = "value",
           .type = ParameterType::kNumbers,
@@ -61,19 +50,20 @@ std::string bind_erasing(const OperationSpec& spec, Signature& signature) {
 }  // namespace
 
 OperationType random_erasing() {
-  return {.name = "random-erasing",
-          .takes = Kind::kTensor,
-          .gives = Kind::kTensor,
-          .help = "Write a value or noise into a box of random area, ratio and place, as torchvision's RandomErasing.",
-          .parameters = {pair("scale", "least and greatest part of the picture's area", 0.02, 0.33, 0, 1),
-                         pair("ratio", "least and greatest height divided by width", 0.3, 3.3, 0.01, 100), value(),
-                         choice("noise",
-                                "normal noise of mean 0 and deviation 1 in the place of a value: for each element, or "
-                                "one number for each channel",
-                                {"none", "pixel", "channel"}, "none"),
-                         probability(0.5), draw()},
-          .bind = bind_erasing,
-          .check = check_erasing};
+  return {
+      .name = "random-erasing",
+      .takes = Kind::kTensor,
+      .gives = Kind::kTensor,
+      .help = "Write a value or noise into a box of random area, ratio and place, as torchvision's RandomErasing.",
+      .parameters = {number_pair("scale", "least and greatest part of the picture's area", {0.02, 0.33}, 0, 1),
+                     number_pair("ratio", "least and greatest height divided by width", {0.3, 3.3}, 0.01, 100), value(),
+                     choice("noise",
+                            "normal noise of mean 0 and deviation 1 in the place of a value: for each element, or "
+                            "one number for each channel",
+                            {"none", "pixel", "channel"}, "none"),
+                     probability(0.5), draw()},
+      .bind = bind_erasing,
+      .check = check_erasing};
 }
 
 }  // namespace spdld::config::ops

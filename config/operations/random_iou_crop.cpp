@@ -6,14 +6,11 @@ namespace {
 
 constexpr double kRatioMin = 0.01, kRatioMax = 100, kOptionsMax = 32, kTrialsMax = 1000;
 
-Parameter number(std::string_view name, std::string_view help, double min, double max, double fallback) {
-  return {.name = name,
-          .type = ParameterType::kNumber,
-          .help = help,
-          .fallback = Value(fallback),
-          .min = min,
-          .max = max,
-          .above_min = min == 0};
+// Above a bound of 0, and not 0 itself.
+Parameter positive(std::string_view name, std::string_view help, double min, double max, double fallback) {
+  Parameter made = number(name, help, fallback, min, max);
+  made.above_min = min == 0;
+  return made;
 }
 
 Parameter options() {
@@ -56,10 +53,10 @@ OperationType random_iou_crop() {
       .parameters = {{.name = "boxes",
                       .type = ParameterType::kText,
                       .help = "name of the output of the same view with the boxes"},
-                     number("min_scale", "least side of the crop, in parts of the picture's", 0, 1, 0.3),
-                     number("max_scale", "greatest side of the crop, in parts of the picture's", 0, 1, 1),
-                     number("min_aspect_ratio", "least width divided by height", kRatioMin, kRatioMax, 0.5),
-                     number("max_aspect_ratio", "greatest width divided by height", kRatioMin, kRatioMax, 2),
+                     positive("min_scale", "least side of the crop, in parts of the picture's", 0, 1, 0.3),
+                     positive("max_scale", "greatest side of the crop, in parts of the picture's", 0, 1, 1),
+                     positive("min_aspect_ratio", "least width divided by height", kRatioMin, kRatioMax, 0.5),
+                     positive("max_aspect_ratio", "greatest width divided by height", kRatioMin, kRatioMax, 2),
                      options(),
                      {.name = "trials",
                       .type = ParameterType::kInteger,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace spdld {
 
@@ -13,5 +14,8 @@ constexpr uint64_t base64_bytes_max(uint64_t letters) { return letters / 4 * 3 +
 
 // Writes the bytes, and returns how many there are. `to` may be the text itself. None: the text is no base64.
 std::optional<uint64_t> read_base64(std::span<const uint8_t> text, uint8_t* to);
+
+// With the alphabet of section 4, "=" at the end, and nothing between the letters.
+std::string written_base64(std::span<const uint8_t> bytes);
 
 }  // namespace spdld

@@ -1,5 +1,5 @@
-// Numbers of the symmetric Beta and Dirichlet distributions, from a keyed draw: the same key gives the same number
-// everywhere, as far as log, exp, sqrt and cos are the same.
+// Numbers of the normal, and of the symmetric Beta and Dirichlet distributions, from a keyed draw: the same key gives
+// the same number everywhere, as far as log, exp, sqrt and cos are the same.
 //
 // X / (X + Y) of numbers of the Gamma distribution, and for more parts each one's share of their sum, by G. Marsaglia
 // and W. W. Tsang, "A simple method for generating gamma variables" (ACM TOMS 2000), with normal numbers by Box and
@@ -16,6 +16,8 @@ namespace spdld {
 
 inline constexpr int kGammaTriesMax = 64;
 
+// Of mean 0 and variance 1.
+double draw_normal(Draw& draw);
 // In [0, 1]; alpha from 0.01 to 100.
 double draw_beta(Draw& draw, double alpha);
 // Parts whose sum is 1, of the Dirichlet distribution; of the same range of alpha.

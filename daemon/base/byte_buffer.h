@@ -21,6 +21,11 @@ class ByteBuffer {
     size_ = size;
     return memory_.get();
   }
+  // The same, from an address on that `alignment` divides.
+  uint8_t* resize_aligned(size_t size, size_t alignment) {
+    uint8_t* const memory = resize(size + alignment);
+    return memory + (alignment - reinterpret_cast<uintptr_t>(memory) % alignment) % alignment;
+  }
   uint8_t* data() { return memory_.get(); }
   const uint8_t* data() const { return memory_.get(); }
   size_t size() const { return size_; }

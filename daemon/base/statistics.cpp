@@ -24,17 +24,6 @@ uint64_t Histogram::bucket_middle(size_t bucket) {
   return low + ((uint64_t{1} << shift) >> 1);
 }
 
-uint64_t Histogram::count() const {
-  uint64_t records = 0;
-  for (const auto& bucket : buckets_) records += bucket.load(std::memory_order_relaxed);
-  return records;
-}
-
-double Histogram::mean() const {
-  const uint64_t records = count();
-  return records == 0 ? 0.0 : static_cast<double>(sum()) / static_cast<double>(records);
-}
-
 void Histogram::add_to(Records& records) const {
   for (size_t i = 0; i < kBuckets; ++i) records[i] += buckets_[i].load(std::memory_order_relaxed);
 }
@@ -42,18 +31,16 @@ void Histogram::add_to(Records& records) const {
 uint64_t Histogram::quantile_of(const Records& records, double q) {
   const uint64_t count = std::accumulate(records.begin(), records.end(), uint64_t{0});
   if (count == 0) return 0;
-  const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count));
-  const uint64_t rank = std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, count);
+  const uint64_t rank = rank_of(q, count);
   uint64_t passed = 0;
   size_t bucket = 0;
   while (passed + records[bucket] < rank) passed += records[bucket++];  // ends: rank <= count
   return bucket_middle(bucket);
 }
 
-uint64_t Histogram::quantile(double q) const {
-  Records records{};
-  add_to(records);
-  return quantile_of(records, q);
+uint64_t Histogram::rank_of(double q, uint64_t count) {
+  const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count));
+  return std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, count);
 }
 
 size_t stripe_of_thread() {
@@ -62,27 +49,14 @@ size_t stripe_of_thread() {
   return stripe;
 }
 
-uint64_t StripedHistogram::count() const {
-  uint64_t records = 0;
-  for (const Stripe& stripe : stripes_) records += stripe.histogram.count();
-  return records;
-}
-
 uint64_t StripedHistogram::sum() const {
   uint64_t sum = 0;
   for (const Stripe& stripe : stripes_) sum += stripe.histogram.sum();
   return sum;
 }
 
-double StripedHistogram::mean() const {
-  const uint64_t records = count();
-  return records == 0 ? 0.0 : static_cast<double>(sum()) / static_cast<double>(records);
-}
-
-uint64_t StripedHistogram::quantile(double q) const {
-  Histogram::Records records{};
+void StripedHistogram::add_to(Histogram::Records& records) const {
   for (const Stripe& stripe : stripes_) stripe.histogram.add_to(records);
-  return Histogram::quantile_of(records, q);
 }
 
 }  // namespace spdld

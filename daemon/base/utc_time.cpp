@@ -1,7 +1,8 @@
 #include "daemon/base/utc_time.h"
 
 #include <algorithm>
-#include <chrono>
+#include <array>
+#include <ctime>
 
 namespace spdld {
 namespace {
@@ -52,6 +53,15 @@ std::optional<int64_t> parse_utc(std::string_view text) {
   }
   const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
   return days * 86400 + hour * 3600 + minute * 60 + second - offset_s;
+}
+
+std::string utc_text(std::chrono::system_clock::time_point time) {
+  const std::time_t at = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  gmtime_r(&at, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text.data();
 }
 
 }  // namespace spdld

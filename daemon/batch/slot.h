@@ -49,6 +49,7 @@ struct Batch {
   uint64_t fill_ns = 0;                    // from the first fetch to the last pixel
   std::vector<uint32_t> of_source = {};    // of a mix: valid samples of each source; else empty
   std::vector<Flaw> flaws = {};            // one for each sample substituted or masked
+  uint64_t number = 0;                     // among its pipeline's batches, from 1: it tells them apart in a recording
 };
 
 }  // namespace spdld::batch

@@ -14,7 +14,11 @@ constexpr size_t kShelvesMax = 256;
 
 }  // namespace
 
-std::string_view form_name(Form form) { return form == Form::kEncoded ? "encoded" : "decoded"; }
+std::string_view form_name(const ShelfKey& key) {
+  if (key.form() == Form::kEncoded) return "encoded";
+  const auto word = std::string_view(key.representation).substr(0, key.representation.find(' '));
+  return word == "planes" ? "decoded" : word;
+}
 
 class Cache::Inside final : public ShelfOwner {
  public:
@@ -47,6 +51,7 @@ class Cache::Inside final : public ShelfOwner {
     Report report;
     report.ram_bytes = memory_.limit().used();
     report.ram_bytes_max = memory_.limit().max();
+    report.evicted = memory_.evicted();
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [key, shelf] : shelves_) report.shelves.push_back(memory_report(*shelf));

@@ -34,7 +34,6 @@ enum class Form : uint8_t {
   kEncoded,  // bytes as fetched
   kPrepared  // the form that its shelf's key names, which the samples' medium makes of them, such as a picture's planes
 };
-std::string_view form_name(Form form);  // "encoded", "decoded"
 
 struct Settings {
   uint64_t ram_bytes_max = 0;      // 0: nothing is kept in memory
@@ -53,6 +52,8 @@ struct ShelfKey {
   Form form() const { return representation.empty() ? Form::kEncoded : Form::kPrepared; }
   friend auto operator<=>(const ShelfKey&, const ShelfKey&) = default;
 };
+// In the words of pipelines: "encoded"; else the first word of the representation, which is "decoded" for planes.
+std::string_view form_name(const ShelfKey& key);
 
 // The place of one sample's entry.
 struct Found {
@@ -86,6 +87,7 @@ struct Report {
   uint64_t disk_bytes = 0, disk_bytes_max = 0;  // in files, with the file system's overhead
   std::string folder, disk_trouble;  // why the disk is not used (any more); empty: it is used, or not asked for
   uint64_t damaged = 0;              // entries on disk that failed their checksum
+  uint64_t evicted = 0;              // unused shelves that made room, in memory and on disk
   std::vector<ShelfReport> shelves;
 };
 

@@ -187,8 +187,9 @@ void Ring::watch_fullness() {
 
 uint64_t Ring::full_ns() const { return full_ns_ + (full_since_ns_ ? monotonic_ns() - *full_since_ns_ : 0); }
 
-double Ring::ready_mean() const {
-  return statistics_.batches ? static_cast<double>(ready_sum_) / static_cast<double>(statistics_.batches) : 0;
+Ring::Progress Ring::progress(ReaderId reader) const {
+  const auto at = readers_.find(reader);
+  return at == readers_.end() ? Progress() : Progress{at->second.taken, at->second.waited_us};
 }
 
 // Filled for the reader that is furthest behind, and not yet taken by its next().

@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "daemon/base/statistics.h"
+#include "daemon/base/trace.h"
 #include "daemon/batch/layout.h"
 #include "daemon/batch/slot.h"
 #include "daemon/memory/slot_memory.h"
@@ -99,6 +100,8 @@ class Ring {
   // on.
   void move(uint32_t run);
   uint32_t run() const { return run_; }
+  // Records READYs and RELEASEs from now on, where this subject is recorded (trace.h).
+  void trace_as(uint64_t subject) { subject_ = subject; }
   bool has_begun() const { return begun_; }  // a batch of this run was filled
 
   // The reading side. A reader gets every batch from `from` on that is filled while the reader is there, or that is in
@@ -150,7 +153,12 @@ class Ring {
   uint32_t readers() const { return reader_count_; }
   const RingStatistics& statistics() const { return statistics_; }
   uint64_t full_ns() const;   // time with nothing being filled for lack of room: the trainer is slower (backpressure)
-  double ready_mean() const;  // batches that lay ready when the next batch came, on average: the occupancy
+  // Batches that lay ready when the next batch came, added up: by statistics().batches, the mean occupancy.
+  uint64_t ready_sum() const { return ready_sum_; }
+  struct Progress {
+    uint64_t taken = 0, waited_us = 0;
+  };
+  Progress progress(ReaderId reader) const;  // as the reader's last release told it
   // The fewest batches that lay ready when the next batch came, since the last call; none: no batch came.
   std::optional<uint32_t> take_ready_low() { return std::exchange(ready_low_, std::nullopt); }
   sampler::Position last() const { return last_; }
@@ -229,6 +237,7 @@ class Ring {
   bool is_wanted(const SlotRecord& slot) const;  // not given back yet, or still to be sent
   size_t in_use() const;
   size_t room_max() const;
+  void trace(trace::What what, ReaderId reader, uint64_t batch, uint64_t start_ns) const;
   void end_lease(SlotRecord& slot, ReaderId reader);
   void end_leases_but(ReaderId reader, std::span<const LeaseId> keeps);
   void note_held(ReaderId reader, const ReaderRecord& record);
@@ -256,6 +265,7 @@ class Ring {
   std::optional<uint32_t> ready_low_;
   sampler::Position last_;
   RingStatistics statistics_;
+  uint64_t subject_ = trace::kNobody;
 };
 
 }  // namespace spdld::delivery

@@ -16,7 +16,9 @@ void Ring::serve(ReaderId id, ReaderRecord& record) {
     slot->holders.push_back(id);
     held++;
     record.sent++;
+    const uint64_t start_ns = trace::begin(subject_), batch = slot->batch.number;
     record.at->on_ready(slot->batch, slot->generation, record.run);
+    if (start_ns) trace(trace::What::kReady, id, batch, start_ns);
   }
 }
 
@@ -161,6 +163,14 @@ std::vector<LeaseId> Ring::leases_of(ReaderId reader) const {
   return leases;
 }
 
+void Ring::trace(trace::What what, ReaderId reader, uint64_t batch, uint64_t start_ns) const {
+  trace::note(subject_, {.start_ns = start_ns,
+                         .duration_ns = monotonic_ns() - start_ns,
+                         .batch = batch,
+                         .index = static_cast<uint32_t>(reader),
+                         .what = what});
+}
+
 bool Ring::release(ReaderId reader, const LeaseId& lease) {
   if (lease.slot >= records_.size()) return false;
   SlotRecord& slot = records_[lease.slot];
@@ -169,12 +179,14 @@ bool Ring::release(ReaderId reader, const LeaseId& lease) {
   const bool is_awaited_again = std::any_of(readers_.begin(), readers_.end(), [&](const auto& other) {
     return other.second.state == ReaderState::kStaying && other.second.next <= slot.number;
   });
+  const uint64_t start_ns = trace::begin(subject_), batch = slot.batch.number;
   end_lease(slot, reader);
   if (is_awaited_again) forget_stays();  // it can't be sent to this one again
   if (const auto at = readers_.find(reader); at->second.is_here()) serve(reader, at->second);
   released_ = true;
   spare_room_ = 0;
   watch_fullness();
+  if (start_ns) trace(trace::What::kRelease, reader, batch, start_ns);
   return true;
 }
 

@@ -50,6 +50,7 @@ config::Signature Chain::add(const config::OperationSpec& spec, const config::Si
   const config::Signature gives = config::follow_one(spec, takes).end();
   code_.insert(std::string(type.name) + " " + std::to_string(type.version));
   kAdd[&type - config::operations().data()]({spec, takes, gives, place.output, place.extra}, nodes_);
+  names_.resize(nodes_.size(), type.name);
   return gives;
 }
 
@@ -60,6 +61,7 @@ Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed&
     extra += config::extras_of(ops.subspan(i, 1)).size();
   }
   if (followed.end().kind == config::Kind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());
+  names_.resize(nodes_.size(), "store");
   for (const auto& node : nodes_)
     for (std::string& code : node->code()) code_.insert(std::move(code));
 }

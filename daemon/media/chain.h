@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/operation.h"
 #include "daemon/media/node.h"
@@ -21,15 +22,17 @@ class Chain {
   // Writes the sample's part of each of run.tensors. kContent: the sample's content is bad, and the tensors' content is
   // undefined.
   Status run(Value value, const Run& run) const {
-    for (const auto& node : nodes_)
-      if (Status status = node->run(value, run); !status) return status;
+    for (size_t i = 0; i < nodes_.size(); i++) {
+      const Lap lap(run.workspace.timer(), names_[i]);
+      if (Status status = nodes_[i]->run(value, run); !status) return status;
+    }
     return Done{};
   }
 
   // Of the first node, which alone reads the field.
   Status advise(const Value& value, const Run& run) const { return nodes_.front()->advise(value, run); }
   Status announce(const Run& run) const { return nodes_.front()->announce(run); }
-  const Representation* representation() const { return nodes_.front()->representation(); }
+  const Representation* representation(config::CacheForm form) const { return nodes_.front()->representation(form); }
   std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }
   bool reads_json() const { return nodes_.front()->reads_json(); }
 
@@ -43,6 +46,7 @@ class Chain {
   config::Signature add(const config::OperationSpec& spec, const config::Signature& takes, const Place& place);
 
   Nodes nodes_;
+  std::vector<std::string_view> names_;  // of the operations that have made the nodes
   std::set<std::string> code_;
 };
 

@@ -26,19 +26,23 @@ struct JsonPlace;
 
 namespace spdld::media {
 
+class Sound;
+
 // The content of a field that was fetched. Several outputs may read it, one after another.
 struct Field {
   std::span<const uint8_t> bytes;
   bool is_prepared = false;  // the bytes are in the form of the representation that all readers have
-  Keeper* keeper = nullptr;  // keeps that form of these bytes; null: nobody would
-  size_t number = 0;         // among the sample's fetched fields
-  bool is_begun = false;     // a node has begun with it: what a workspace holds of it belongs to this sample
+  config::CacheForm form = config::CacheForm::kDecoded;  // kIndexed: that form; else planes, where it is prepared
+  Keeper* keeper = nullptr;                              // keeps that form of these bytes; null: nobody would
+  size_t number = 0;                                     // among the sample's fetched fields
+  bool is_begun = false;  // a node has begun with it: what a workspace holds of it belongs to this sample
 };
 
 // A value that passes from node to node, as its signature describes it.
 struct Value {
   std::span<const uint8_t> bytes = {};    // of kBytes; alive until the chain's end
   int64_t integer = 0;                    // of kInteger
+  Sound* sound = nullptr;                 // of kAudio; in the workspace, alive until the chain's end
   const text::JsonPlace* json = nullptr;  // of kBytes, in the place of the bytes, for a node that reads_json()
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
@@ -109,8 +113,8 @@ class Node {
   // a part of a run's fingerprint.
   virtual std::vector<std::string> code() const { return {}; }
 
-  // The form from which the node can start as well; null: there is none.
-  virtual const Representation* representation() const { return nullptr; }
+  // The form of this kind from which the node can start as well; null: there is none.
+  virtual const Representation* representation(config::CacheForm) const { return nullptr; }
   // Why there is none, though such content could have one; empty: there is nothing to say.
   virtual std::string_view why_unprepared() const { return {}; }
 };

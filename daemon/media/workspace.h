@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/media/decode_limits.h"
+#include "daemon/media/work_times.h"
 
 namespace spdld::media {
 
@@ -23,6 +24,9 @@ class Workspace {
     if (!kept_[place]) kept_[place] = std::make_unique<Kept<T>>(limits_);
     return static_cast<Kept<T>&>(*kept_[place]).object;
   }
+
+  // Measures the time of the sample that is worked on, where that sample is measured.
+  WorkTimer& timer() { return timer_; }
 
   // Gives back every buffer that is larger, so that one huge sample does not stay for ever. After it, no memory that a
   // node gave for the last sample may be used.
@@ -54,6 +58,7 @@ class Workspace {
   }
 
   DecodeLimits limits_;
+  WorkTimer timer_;
   std::vector<std::unique_ptr<AnyKept>> kept_;  // by type
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "daemon/mixing/box_rows.h"
 #include "daemon/mixing/operations.h"
 
 namespace spdld::mixing {
@@ -93,20 +94,16 @@ class CopyPaste final : public Operation, public Lists {
         top = std::min(top, y), bottom = std::max(bottom, y + 1);
       }
     if (!is_cut || right == 0) return;
-    float numbers[4];
-    spdld::write_box(
+    write_row(
         format_,
         {static_cast<float>(left), static_cast<float>(top), static_cast<float>(right), static_cast<float>(bottom)},
-        numbers);
-    std::memcpy(out, numbers, sizeof numbers);
+        out);
   }
 
   void write_mask(const Mix& mix, uint32_t from, const uint8_t* mask, uint8_t* out) const override {
     for (uint64_t pixel = 0; pixel < pixels(); ++pixel)
       out[pixel] = from == 0 && mix.shade[pixel] != 0 ? uint8_t{0} : mask[pixel];
   }
-
-  static constexpr size_t kBoxBytes = 4 * sizeof(float);
 
   config::PictureShape shape_;
   BoxFormat format_;

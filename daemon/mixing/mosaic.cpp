@@ -3,6 +3,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "daemon/mixing/box_rows.h"
 #include "daemon/mixing/operations.h"
 
 namespace spdld::mixing {
@@ -82,12 +83,6 @@ class Mosaic final : public Operation, public Lists {
 
   const Lists* lists() const override { return this; }
 
-  static Corners read(BoxFormat format, const uint8_t* row) {
-    float numbers[4];
-    std::memcpy(numbers, row, sizeof numbers);
-    return corners_of(format, numbers);
-  }
-
   Corners moved(const Mix& mix, uint32_t from, const Corners& box) const {
     const Quarter quarter = quarter_of(mix, from);
     const auto across = [&](float x) {
@@ -109,29 +104,18 @@ class Mosaic final : public Operation, public Lists {
 
   void choose(const Mix& mix, const ListSources& sources, uint64_t most, std::span<uint8_t>,
               std::vector<TakenRow>& taken) const override {
-    const std::span<const ListRows> boxes = sources.boxes;
-    uint64_t left = most;
-    for (uint32_t from = 0; from < boxes.size(); ++from)
-      for (uint32_t place = 0; place < boxes[from].count && left > 0; ++place) {
-        const Corners box = read(format_, boxes[from].memory + kBoxBytes * place);
-        if (!stays(box, moved(mix, from, box))) continue;
-        taken.push_back({from, place});
-        --left;
-      }
+    choose_boxes(format_, sources, most, taken,
+                 [&](uint32_t from, const Corners& box) { return stays(box, moved(mix, from, box)); });
   }
 
   void write_box(const Mix& mix, uint32_t from, const uint8_t* box, const uint8_t*, uint8_t* out) const override {
-    float numbers[4];
-    spdld::write_box(format_, moved(mix, from, read(format_, box)), numbers);
-    std::memcpy(out, numbers, sizeof numbers);
+    write_row(format_, moved(mix, from, read_row(format_, box)), out);
   }
 
   void write_mask(const Mix& mix, uint32_t from, const uint8_t* mask, uint8_t* out) const override {
     std::memset(out, 0, shape_.width * shape_.height);
     copy_quarter(quarter_of(mix, from), 1, 1, mask, out);
   }
-
-  static constexpr size_t kBoxBytes = 4 * sizeof(float);
 
   config::PictureShape shape_;
   BoxFormat format_;

@@ -2,6 +2,7 @@
 // neither batches nor pipelines: the caller chooses the partners. Constant after construction; any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,11 @@ struct Mix {
   Box box = {};           // of an operation that has boxes: the part of the picture that is the partner's
   uint64_t x = 0, y = 0;  // of a mosaic: the pixel of the picture at which its four pictures meet
   uint64_t seed = 0;      // of an operation that chooses among its partner's objects
+  // Of a canvas that is warped: two rows (x, y, 1) from the canvas's middle to the picture.
+  std::array<double, 6> map = {};
+  // Where the sample's picture and its partners' lie in their borders, within the rows; right = 0: they have none.
+  std::array<Box, 4> inside = {};
+  std::span<uint8_t> canvas = {};  // memory of Operation::canvas_bytes() for mix()
   // Of an operation with masks: a byte for each pixel, which is not 0 where the partner's objects lie.
   std::span<const uint8_t> shade = {};
 };
@@ -74,6 +80,8 @@ class Operation {
   // Mixes the partners' rows of the operation's image `image` (by its place in `images`) into the sample's own row.
   // There are as many as the operation's type says.
   virtual void mix(const Mix& mix, size_t image, uint8_t* own, std::span<const uint8_t* const> partners) const = 0;
+  // Of the memory that mix() needs beside the rows.
+  virtual uint64_t canvas_bytes() const { return 0; }
   // Null: it has no lists.
   virtual const Lists* lists() const { return nullptr; }
 };

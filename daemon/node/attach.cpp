@@ -98,7 +98,8 @@ Error no_pipeline(const config::DaemonSettings& settings, const control::Client&
 // The operator's file can't be used; what it says is no other user's business.
 Error unfit_pipeline(const control::Client& client, const std::string& name, Trouble trouble, const std::string& why) {
   if (is_owner(client.uid)) return {trouble, why};
-  log::warn("pipeline {}, which user {} may use: {}", name, user_name(client.uid), why.substr(0, why.find('\n')));
+  log::limited(log::Level::kWarn, {name}, "pipeline {}, which user {} may use: {}", name, user_name(client.uid),
+               why.substr(0, why.find('\n')));
   return {trouble, "pipeline '" + name + "' can't be used now: the operator finds the reason in spdld's log"};
 }
 

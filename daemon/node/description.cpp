@@ -2,6 +2,9 @@
 #include "config/batch_shapes.h"
 
 #include "daemon/control/session_reply.h"
+#include "daemon/metrics/document.h"
+#include "daemon/node/measuring.h"
+#include "daemon/node/metrics_document.h"
 
 namespace spdld::node {
 
@@ -30,27 +33,15 @@ Json heading(const std::string& name, const StateOf& state, uid_t uid) {
 }
 
 Json shelf_document(const cache::ShelfReport& shelf) {
-  return {{"uri", shelf.key.uri},
-          {"field", shelf.key.field},
-          {"form", cache::form_name(shelf.key.form())},
-          {"representation", shelf.key.representation},
-          {"in_use", shelf.in_use},
-          {"samples", shelf.samples},
-          {"memory_entries", shelf.memory_entries},
-          {"memory_bytes", shelf.memory_bytes},
-          {"memory_left_bytes", shelf.memory_left},
-          {"disk_entries", shelf.disk_entries},
-          {"disk_bytes", shelf.disk_bytes},
-          {"memory_hits", shelf.memory_hits},
-          {"disk_hits", shelf.disk_hits},
-          {"misses", shelf.misses},
-          {"stale", shelf.stale},
-          {"refused", shelf.refused}};
+  Json out = metrics::totals_of(measure(shelf));
+  out.update({{"uri", shelf.key.uri},
+              {"representation", shelf.key.representation},
+              {"in_use", shelf.in_use},
+              {"memory_left_bytes", shelf.memory_left}});
+  return out;
 }
 
 namespace {
-
-double microseconds(uint64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 void add_listing_progress(Json& out, const Pipelines::Entry& entry) {
   Json& listing = out["listing"];
@@ -95,25 +86,9 @@ Json tuning_document(const Node::View& view) {
   return out;
 }
 
-Json stage_document(const pipeline::Stage& stage) {
-  const pipeline::StageStatistics& statistics = stage.statistics();
-  const auto& duration = statistics.duration_ns;
-  return {{"name", stage.name()},
-          {"samples", statistics.samples.value()},
-          {"bytes", statistics.bytes.value()},
-          {"failures", statistics.failures.value()},
-          {"lanes", stage.concurrency()},
-          {"busy_s", seconds(stage.busy_ns())},
-          {"mean_us", duration.mean() * 1e-3},
-          {"p50_us", microseconds(duration.quantile(0.5))},
-          {"p99_us", microseconds(duration.quantile(0.99))}};
-}
-
 // A document on another user's ring says how the ring fares, and names neither its processes nor its groups.
 Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
   const auto& ring = feed.ring();
-  const auto levels = ring.levels();
-  const auto& statistics = ring.statistics();
   const bool shared = feed.setting().sharing.has_value();
   Json pids = Json::array(), jobs = Json::array();
   const bool is_seen = sight.of_user(key.uid);
@@ -127,37 +102,22 @@ Json ring_document(const Sight& sight, const FeedKey& key, const Feed& feed) {
                     {"behind", ring.behind(id)},
                     {"lag_s", seconds(seat.lag_ns)}});
   }
-  return {{"group", is_seen ? key.group : ""},
-          {"shared", shared},
-          {"batch_size", feed.sharding().batch_size()},
-          {"copied_from", feed.tap() ? feed.setting().tapped->sharding.batch_size() : 0},
-          {"jobs", jobs},
-          {"cut_loose", feed.cut_loose()},
-          {"rank", key.rank},
-          {"world_size", key.world_size},
-          {"readers", ring.readers()},
-          {"pids", pids},
-          {"uid", key.uid},
-          {"memory", proto::EnumNameMemoryKind(control::kind_of(feed.kind()))},
-          {"gpu", feed.gpu()},
-          {"ready_early", feed.ready_early()},
-          {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},
-          {"slots", ring.slots().size()},
-          {"slot_bytes", feed.layout().slot_bytes()},
-          {"free", levels.free},
-          {"filling", levels.filling},
-          {"ready", levels.ready},
-          {"held", levels.held},
-          {"epoch", ring.last().epoch},
-          {"step", ring.last().step},
-          {"steps_per_epoch", feed.sharding().steps()},
-          {"batches", statistics.batches},
-          {"starved_s", seconds(statistics.starved_ns)},
-          {"full_s", seconds(ring.full_ns())},
-          {"fill_p50_us", microseconds(statistics.fill_ns.quantile(0.5))},
-          {"fill_p99_us", microseconds(statistics.fill_ns.quantile(0.99))},
-          {"held_p50_us", microseconds(statistics.held_ns.quantile(0.5))},
-          {"ready_mean", ring.ready_mean()}};
+  metrics::RingFigures figures = measure(key, feed);
+  if (!is_seen) figures.group.clear(), figures.readers.clear();
+  Json out = metrics::totals_of(figures);
+  out.update({{"copied_from", feed.tap() ? feed.setting().tapped->sharding.batch_size() : 0},
+              {"jobs", jobs},
+              {"cut_loose", feed.cut_loose()},
+              {"readers", ring.readers()},
+              {"pids", pids},
+              {"memory", proto::EnumNameMemoryKind(control::kind_of(feed.kind()))},
+              {"gpu", feed.gpu()},
+              {"ready_early", feed.ready_early()},
+              {"access", ring.access() == memory::Access::kWritable ? "writable" : "copy_on_write"},
+              {"epoch", ring.last().epoch},
+              {"step", ring.last().step},
+              {"steps_per_epoch", feed.sharding().steps()}});
+  return out;
 }
 
 // Of an order by cost or by shape: one entry for each bucket.
@@ -213,6 +173,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                     {"remarks", Json::array()}, {"remark_count", 0}, {"missing", Json::array()},
                     {"missing_count", 0},       {"kept", 0},         {"read", 0}};
   if (entry.listing) add_listing_progress(out, entry);
+  out["verdict"] = verdict_document_on(view, sight, entry);
   if (!entry.pipeline) return out;
   const auto& pipeline = *entry.pipeline;
   if (!entry.listing) out["cache"] = caching_document(view, sight, pipeline);
@@ -248,7 +209,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
                     {"kept", entry.kept.taken},
                     {"read", entry.kept.read}};
   if (entry.listing) add_listing_progress(out, entry);
-  for (const auto& stage : pipeline.stages()) out["stages"].push_back(stage_document(*stage));
+  for (const auto& stage : pipeline.stages()) out["stages"].push_back(metrics::totals_of(measure(view, *stage)));
   out["bad"] = {{"substituted", statistics.substituted.value()},
                 {"masked", statistics.masked.value()},
                 {"damaged", statistics.damaged.value()},

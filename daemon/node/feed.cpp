@@ -32,6 +32,7 @@ Feed::Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const 
       sharding_(sharding),
       layout_(layout),
       setting_(setting),
+      sheets_(layout_, pipeline_->spec().outputs, pipeline_->listing().classes()),
       depth_max_(setting.sharing ? setting.sharing->ring.depth
                                  : depth_of(memories.size(), pipeline_->spec().batch.prefetch_depth)),
       bad_limit_(pipeline_->spec(), sharding_, pipeline_->samples()),
@@ -39,6 +40,7 @@ Feed::Feed(EventLoop& loop, std::shared_ptr<pipeline::Pipeline> pipeline, const 
       fillers_(fillers),
       start_(setting.start) {
   ring_.set_depth(depth_max_);
+  ring_.trace_as(pipeline_->subject());
   if (setting.tapped)
     tap_ = std::make_unique<Tap>(loop_, pipeline_, *setting.tapped, Tap::Cut{sharding_, layout_}, start_, *this,
                                  fillers_.submit);
@@ -152,7 +154,8 @@ bool Feed::lose(delivery::ReaderId id) {
     return false;
   }
   vacate(id);
-  log::info("pipeline {}: a reader of rank {} died with {} batches on the GPU; their slots are not filled again",
+  log::info(log::About{pipeline_->spec().name},
+            "pipeline {}: a reader of rank {} died with {} batches on the GPU; their slots are not filled again",
             pipeline_->spec().name, setting_.key.rank, lost);
   const bool others_can_join = setting_.sharing && jobs() < setting_.sharing->jobs_max;
   if (seats_.empty() || others_can_join || !is_open()) return false;
@@ -211,6 +214,7 @@ void Feed::stop(std::function<void()> quiet) {
 }
 
 void Feed::tick(uint64_t now_ns) {
+  sheets_.tick(now_ns);
   filler().tick();
   if (ring_.tick()) fill_free_slots();
   watch_lag(now_ns);
@@ -254,8 +258,15 @@ bool Feed::fill(batch::Slot& slot) {
 }
 
 void Feed::on_batch(const batch::Batch& batch) {
+  if (!setting_.tapped) sheets_.look(batch, monotonic_ns());
   const batch::Ranges counts = batch::ranges_of(layout_, batch.slot->contents, batch.slice.count);
-  batch.slot->memory->publish(counts.list(), [self = shared_from_this(), batch](const Status& published) {
+  const uint64_t subject = pipeline_->subject(), number = batch.number, start_ns = trace::begin(subject);
+  const auto note = [=](trace::What what, uint64_t from_ns, uint64_t duration_ns) {
+    trace::note(subject, {.start_ns = from_ns, .duration_ns = duration_ns, .batch = number, .what = what});
+  };
+  if (start_ns) note(trace::What::kFill, start_ns - batch.fill_ns, batch.fill_ns);
+  batch.slot->memory->publish(counts.list(), [=, self = shared_from_this()](const Status& published) {
+    if (start_ns && memory::on_gpu(self->kind())) note(trace::What::kCopy, start_ns, monotonic_ns() - start_ns);
     self->post([batch, published](Feed& feed) {
       if (!published) feed.give_up(published.error());
       feed.note_bad(batch);
@@ -264,6 +275,7 @@ void Feed::on_batch(const batch::Batch& batch) {
       feed.fill_free_slots();  // where nobody wanted the batch any more
     });
   });
+  if (start_ns) note(trace::What::kPublish, start_ns, monotonic_ns() - start_ns);
 }
 
 // Batches from before a seek are dropped, and their bad samples do not count.
@@ -287,8 +299,8 @@ void Feed::on_failed(const Error& error) {
 
 void Feed::give_up(const Error& error) {
   if (!is_open()) return;
-  log::error("pipeline {}, group {}, rank {} failed: {}", pipeline_->spec().name, setting_.key.group, setting_.key.rank,
-             error.message);
+  log::limited(log::Level::kError, {pipeline_->spec().name}, "pipeline {}, group {}, rank {} failed: {}",
+               pipeline_->spec().name, setting_.key.group, setting_.key.rank, error.message);
   failure_ = error.message;
   state_.change(State::kFailed);
   tell_all([&](delivery::ReaderId, const Seat& seat) { seat.reader->on_failed(error); });

@@ -31,6 +31,7 @@
 #include "daemon/node/feed_reader.h"
 #include "daemon/node/fillers.h"
 #include "daemon/node/seeks.h"
+#include "daemon/node/sheet.h"
 #include "daemon/node/tap.h"
 #include "daemon/pipeline/bad_limit.h"
 #include "proto/guarded_state.h"
@@ -133,6 +134,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   uint64_t cut_loose() const { return cut_loose_; }  // jobs that were cut loose so far
   Tap* tap() const { return tap_.get(); }            // its filler, where that is a Tap; else none
   const delivery::Ring& ring() const { return ring_; }
+  SheetTaker& sheets() { return sheets_; }
   const batch::Layout& layout() const { return layout_; }
   const sampler::Sharding& sharding() const { return sharding_; }
   const pipeline::Pipeline& pipeline() const { return *pipeline_; }
@@ -196,6 +198,7 @@ class Feed final : public pipeline::FillObserver, public std::enable_shared_from
   const sampler::Sharding sharding_;
   const batch::Layout layout_;
   const Setting setting_;
+  SheetTaker sheets_;
   const uint32_t depth_max_;
   pipeline::BadLimit bad_limit_;
   delivery::Ring ring_;

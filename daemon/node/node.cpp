@@ -10,13 +10,16 @@
 #include <cstring>
 #include <random>
 
+#include "config/json.h"
 #include "config/load.h"
 #include "daemon/base/log.h"
 #include "daemon/base/memory_reserve.h"
 #include "daemon/node/access.h"
 #include "daemon/node/defaults.h"
+#include "daemon/node/measuring.h"
 #include "daemon/node/reload.h"
 #include "daemon/node/reports.h"
+#include "daemon/node/web.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::node {
@@ -33,9 +36,9 @@ std::string make_daemon_id() {
   return text.data();
 }
 
-UniqueFd listen(const config::DaemonSettings& settings, const ServiceSupervisor& supervisor, bool& is_own) {
+UniqueFd listen(const config::DaemonSettings& settings, UniqueFd passed, bool& is_own) {
   is_own = false;
-  if (UniqueFd passed = supervisor.passed_socket()) return passed;
+  if (passed) return passed;
   is_own = true;
   UniqueFd socket = proto::listen_at(settings.socket_path.string(), settings.socket_mode);
   if (!socket)
@@ -96,6 +99,7 @@ Node::Node(Options options)
       pool_(budget(options_.settings, cpu_limit_)),
       contexts_(make_contexts(pool_.threads(), options_.settings)),
       tuning_(options_.settings, pool_, *fetcher_, monotonic_ns()),
+      measuring_(std::make_unique<Measuring>()),
       host_memory_(options_.settings.spare_slot_bytes_max),
       gpus_(gpu_settings(options_.settings,
                          [this](const std::string& why) { loop_.post([this, why] { give_up(why); }); })),
@@ -118,13 +122,17 @@ Node::Node(Options options)
                     [this] {
                       if (draining_ && at_rest()) loop_.stop();
                     }}),
+      recorder_(loop_, seating_),
+      passed_(supervisor_.passed_sockets()),
       signals_(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int signal) { on_signal(signal); }),
-      server_(std::make_unique<control::Server>(loop_, listen(options_.settings, supervisor_, socket_is_own_),
+      server_(std::make_unique<control::Server>(loop_,
+                                                listen(options_.settings, std::move(passed_.control), socket_is_own_),
                                                 user_limits(options_.settings), *this, [this] { on_emptied(); })),
       tick_(loop_),
       linger_(loop_),
       drain_limit_(loop_),
-      last_errors_(options_.is_private ? state_folder(options_.settings) : std::filesystem::path()) {
+      last_errors_(options_.is_private ? state_folder(options_.settings) : std::filesystem::path()),
+      monitoring_(loop_, options_.settings, std::move(passed_.http)) {
   pipelines_.set_weights(options_.settings.cpu_weights);
   if (options_.is_private) server_->admit_only(geteuid());
 }
@@ -141,10 +149,13 @@ void Node::run() {
   log::info("spdld " SPDLD_VERSION ": {}; {} decode threads ({}), {} fetch threads", status, pool_.threads(),
             options_.settings.cpu_budget ? "setting" : std::string(cpu_limit_.limited_by),
             options_.settings.fetch_concurrency);
+  monitoring_.note_ready();
+  monitoring_.start([this](bool page) { return web_routes([this] { return view(); }, page); });
   supervisor_.ready(status);
   loop_.run();
   leave_errors(true);
   pipelines_.close_all();
+  log::tell_left_out(true);
 }
 
 void Node::on_signal(int signal) {
@@ -170,12 +181,16 @@ void Node::tick() {
 void Node::look_after_all() {
   const uint64_t now_ns = monotonic_ns();
   memory_reserve::keep();
+  monitoring_.tick(now_ns);
   seating_.tick(now_ns);
+  recorder_.tick();
   tuning_.look(seating_.all_feeds(), now_ns);
   pipelines_.note_cpu(pool_.busy_ns().value());
   host_memory_.tick(now_ns);
+  measuring_->tick(view());
   tell_disk_trouble();
   tell_short_memory();
+  log::tell_left_out();
   leave_errors(false);
   if (const uint32_t silent_ms = options_.settings.silent_ms_max)
     server_->end_silent(std::chrono::milliseconds(silent_ms));
@@ -221,6 +236,7 @@ void Node::drain(std::string_view why) {
   if (std::exchange(draining_, true)) return;
   log::info("stopping: {}", why);
   supervisor_.stopping();
+  monitoring_.drain("spdld stops (" + std::string(why) + ")");
   seating_.drain();
   server_->stop("spdld stops (" + std::string(why) + ")");
   std::error_code ignored;
@@ -288,10 +304,37 @@ Node::View Node::view() const {
           stores_,
           *router_,
           tuning_,
-          seating_.ring_use()};
+          seating_.ring_use(),
+          measuring_->history(),
+          measuring_->pss_bytes()};
+}
+
+// A private daemon begins to serve the page when its user asks for the page.
+Result<std::string> Node::page_document(const control::Client& client) {
+  try {
+    const bool may_open = options_.is_private && client.uid == geteuid() && !draining_;
+    const Monitoring::Page page = may_open ? monitoring_.open_page() : monitoring_.page();
+    return config::Json{{"address", page.address},
+                        {"page", page.is_served},
+                        {"token_file", page.token_file},
+                        {"token", is_owner(client.uid) ? page.token : ""}}
+        .dump();
+  } catch (const SetupError& error) {
+    return error.error();
+  }
 }
 
 Result<std::string> Node::query(const control::Client& client, std::string_view topic, std::string_view argument) {
+  if (topic == "trace") {
+    return recorder_.query(client, argument,
+                           [&](const std::string& name) -> Result<std::shared_ptr<pipeline::Pipeline>> {
+                             const auto found = find_pipeline(view(), client, name);
+                             if (!found) return found.error();
+                             if (!(*found)->pipeline) return still_being_listed(name);
+                             return (*found)->pipeline;
+                           });
+  }
+  if (topic == "page") return page_document(client);
   if (is_owner(client.uid)) return report(view(), client, topic, argument);  // they read what they have just written
   const Answers::Question question{client.uid, topic, argument};
   const uint64_t now_ns = monotonic_ns();

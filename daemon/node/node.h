@@ -15,9 +15,12 @@
 #include "daemon/control/service.h"
 #include "daemon/memory/cuda/gpus.h"
 #include "daemon/memory/host/host_memory.h"
+#include "daemon/metrics/history.h"
 #include "daemon/node/answers.h"
 #include "daemon/node/last_errors.h"
+#include "daemon/node/monitoring.h"
 #include "daemon/node/pipelines.h"
+#include "daemon/node/recorder.h"
 #include "daemon/node/ring_use.h"
 #include "daemon/node/seating.h"
 #include "daemon/node/service_supervisor.h"
@@ -26,6 +29,8 @@
 #include "daemon/store/remote/remote_stores.h"
 
 namespace spdld::node {
+
+class Measuring;
 
 struct Options {
   config::DaemonSettings settings;      // the settings in force
@@ -72,6 +77,8 @@ class Node final : public control::Service {
     const source::FetchRouter& router;
     const Tuning& tuning;
     std::map<uid_t, RingUse> ring_use;
+    const metrics::History& history;  // the figures of the last minute
+    uint64_t pss_bytes;               // as it was some seconds ago
   };
   View view() const;
 
@@ -83,6 +90,7 @@ class Node final : public control::Service {
     AllowedUris stores = {};  // its remote sources
   };
   Result<Resolved> resolve_spec(const control::Client& client, const control::AttachRequest& request) const;
+  Result<std::string> page_document(const control::Client& client);
   Result<Resolved> resolve_sent(const control::Client& client, const control::AttachRequest& request) const;
   Result<Resolved> resolve_named(const control::Client& client, const std::string& name) const;
   void on_emptied();
@@ -109,12 +117,15 @@ class Node final : public control::Service {
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
   Tuning tuning_;
+  const std::unique_ptr<Measuring> measuring_;
   memory::HostMemory host_memory_;  // outlives every slot, as gpus_ does
   memory::Gpus gpus_;
   EventLoop loop_;  // below the pool: tasks that are left in the loop hold feeds, which need the pool to end
   Pipelines pipelines_;
   Seating seating_;
+  Recorder recorder_;
   ServiceSupervisor supervisor_;
+  ServiceSupervisor::Sockets passed_;
   bool socket_is_own_ = false;  // not the service manager's
   Signals signals_;             // taken up before the socket is there: who can connect may also send a signal
   std::unique_ptr<control::Server> server_;
@@ -127,6 +138,7 @@ class Node final : public control::Service {
   uint64_t memory_waits_told_ = 0, shortages_told_ = 0, short_memory_told_ns_ = 0;
   LastErrors last_errors_;
   Answers answers_;  // to users with limits
+  Monitoring monitoring_;
 };
 
 }  // namespace spdld::node

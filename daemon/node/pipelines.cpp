@@ -58,6 +58,7 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   for (const auto& [other_key, entry] : entries_) same_name += entry->spec.name == spec.name;
   auto entry = std::make_unique<Entry>();
   entry->key = key;
+  entry->number = ++last_number_;
   entry->shown_name = same_name ? spec.name + "#" + std::to_string(same_name + 1) : spec.name;
   entry->spec = spec;
   if (!opener.within.empty()) entry->places.bounds = bounds_of(opener);
@@ -66,7 +67,8 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   entry->named_as = opener.named_as;
   entry->waiting.push_back(std::move(opening));
   for (const auto& source : spec.sources)
-    log::info("pipeline {}: listing {}", entry->shown_name, config::uris_text(source));
+    log::limited(log::Level::kInfo, {entry->shown_name}, "pipeline {}: listing {}", entry->shown_name,
+                 config::uris_text(source));
   list(*entry);
   entries_.emplace(key, std::move(entry));
   return Done{};
@@ -160,7 +162,8 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
   entry.idle_since_ns = monotonic_ns();  // until a feed comes
   const std::vector<Opening> waiting = std::exchange(entry.waiting, {});
   if (!outcome) {
-    log::warn("pipeline {} can't be opened: {}", entry.shown_name, outcome.error().message);
+    log::limited(log::Level::kWarn, {entry.shown_name}, "pipeline {} can't be opened: {}", entry.shown_name,
+                 outcome.error().message);
     entries_.erase(at);
   } else if (entry.pipeline != *outcome) {
     entry.pipeline = *outcome;
@@ -168,14 +171,16 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
     if (is_sent(entry)) entry.pipeline->lane().join(user(entry.uid).group);
     weigh();
     entry.cpu_share = {};
-    log::info("pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
+    log::info(log::About{entry.shown_name},
+              "pipeline {}: {} samples listed in {:.2f} s, of {} folders or archives {} as they were kept",
               entry.shown_name, entry.pipeline->listing().size(), entry.pipeline->listing_s(),
               entry.kept.taken + entry.kept.read, entry.kept.taken);
     const source::Remarks remarks = entry.pipeline->remarks();
     const auto& missing = remarks.missing();
     for (size_t i = 0; i < missing.first.size() && i < kMissingLogged; i++)
-      log::warn("pipeline {}: missing: {}", entry.shown_name, missing.first[i]);
-    if (missing.count > kMissingLogged) log::warn("pipeline {}: missing: {} in all", entry.shown_name, missing.count);
+      log::warn(log::About{entry.shown_name}, "pipeline {}: missing: {}", entry.shown_name, missing.first[i]);
+    if (missing.count > kMissingLogged)
+      log::warn(log::About{entry.shown_name}, "pipeline {}: missing: {} in all", entry.shown_name, missing.count);
   }
   for (const auto& one : waiting) one.on_open(outcome);
 }

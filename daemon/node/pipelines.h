@@ -55,6 +55,7 @@ class Pipelines {
 
   struct Entry {
     std::string key;         // the owner and the spec
+    uint64_t number = 0;     // of the entries so far; no later entry has the same
     std::string shown_name;  // unique among open pipelines: a second "train" is "train#2"
     config::PipelineSpec spec;
     source::Places places;  // where its files and objects must lie
@@ -137,6 +138,7 @@ class Pipelines {
   const pipeline::Resources resources_;
   store::remote::RemoteStores& stores_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
+  uint64_t last_number_ = 0;
   std::map<std::string, double> weights_;  // the operator's, by name
   Limits limits_;
   const std::shared_ptr<ByteBudget> in_flight_;  // of the node

@@ -13,7 +13,7 @@ namespace spdld::node {
 
 void Quarantine::hold(const control::Client& client, std::shared_ptr<Feed> feed, delivery::ReaderId id,
                       std::function<void()> ended) {
-  log::info("pipeline {}: pid {} of user {} left its batches on the GPU open; they are kept until it has ended",
+  log::info(log::About{feed->pipeline().spec().name}, "pipeline {}: pid {} of user {} left its batches on the GPU open; they are kept until it has ended",
             feed->pipeline().spec().name, client.pid, client.uid);
   entries_.emplace_back(loop_, UniqueFd(fcntl(client.process->get(), F_DUPFD_CLOEXEC, 0)));
   const auto at = std::prev(entries_.end());

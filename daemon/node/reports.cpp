@@ -3,14 +3,17 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <ctime>
 #include <set>
 #include <sstream>
 
 #include "config/document.h"
 #include "daemon/base/memory_reserve.h"
+#include "daemon/base/utc_time.h"
 #include "daemon/node/access.h"
+#include "daemon/metrics/document.h"
 #include "daemon/node/description.h"
+#include "daemon/node/measuring.h"
+#include "daemon/node/metrics_document.h"
 #include "daemon/node/sight.h"
 #include "daemon/source/sample_list.h"
 #include "proto/text.h"
@@ -22,15 +25,6 @@ using config::Json;
 
 constexpr size_t kSampleIdsMax = 1000;
 constexpr size_t kLinesBytesMax = size_t{1} << 20;  // some 10 ms of the control thread
-
-std::string iso_time(std::chrono::system_clock::time_point time) {
-  const std::time_t at = std::chrono::system_clock::to_time_t(time);
-  std::tm utc{};
-  gmtime_r(&at, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
-}
 
 std::string dump(const Json& document) { return document.dump(); }
 
@@ -129,20 +123,9 @@ Json stores_document(const Node::View& view, const control::Client& client) {
   Json stores = Json::array();
   if (!is_owner(client.uid)) return stores;
   for (const auto& store : view.stores.reports()) {
-    const bool is_failing = store.failing_since_ns != 0;
-    stores.push_back({{"uri", store.uri},
-                      {"requests", store.requests},
-                      {"failures", store.failures},
-                      {"attempts", store.attempts},
-                      {"retries", store.retries},
-                      {"hedges", store.hedges},
-                      {"under_way", store.under_way},
-                      {"connections", store.connections},
-                      {"bytes", store.bytes},
-                      {"duration_us_p50", store.duration_us_p50},
-                      {"duration_us_p99", store.duration_us_p99},
-                      {"failing_s", is_failing ? seconds(monotonic_ns() - store.failing_since_ns) : 0.0},
-                      {"last_trouble", store.last_trouble}});
+    Json entry = metrics::totals_of(measure(store, monotonic_ns()));
+    entry["last_trouble"] = store.last_trouble;
+    stores.push_back(std::move(entry));
   }
   return stores;
 }
@@ -283,22 +266,31 @@ Json errors_document(const Node::View& view, const control::Client& client, std:
       if (missing.size() < pipeline::ErrorLog::kEntriesMax)
         missing.push_back({{"pipeline", entry->shown_name}, {"what", sight.sentence(*entry, what)}});
     for (const auto& bad : entry->pipeline->errors().entries())
-      lines.push_back({bad.time,
-                       {{"time", iso_time(bad.time)},
+      lines.push_back({bad.last,
+                       {{"time", utc_text(bad.last)},
+                        {"first", utc_text(bad.first)},
+                        {"last", utc_text(bad.last)},
                         {"pipeline", entry->shown_name},
                         {"sample", bad.sample},
                         {"name", bad.name},
                         {"reason", sight.sentence(*entry, bad.reason)},
                         {"kind", batch::flaw_name(bad.kind)},
-                        {"epoch", bad.epoch},
+                        {"epoch", bad.last_epoch},
+                        {"first_epoch", bad.first_epoch},
+                        {"last_epoch", bad.last_epoch},
                         {"count", bad.count}}});
   }
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.time < b.time; });
   const size_t skip = lines.size() - std::min(lines.size(), pipeline::ErrorLog::kEntriesMax);
   Json errors = Json::array();
   for (size_t i = skip; i < lines.size(); i++) errors.push_back(std::move(lines[i].line));
-  return {{"total", total},   {"substituted", substituted},     {"masked", masked},
-          {"errors", errors}, {"missing_count", missing_count}, {"missing", missing}};
+  return {{"daemon_id", view.daemon_id},
+          {"total", total},
+          {"substituted", substituted},
+          {"masked", masked},
+          {"errors", errors},
+          {"missing_count", missing_count},
+          {"missing", missing}};
 }
 
 // As many lines of an exported listing as an answer may have; the next query goes on behind them.
@@ -332,7 +324,30 @@ Result<std::string> samples_document(const Pipelines::Entry& entry, std::istring
   return dump({{"samples", samples}});
 }
 
+// Of the pipeline of this name; "": of all that the client may see.
+Json node_metrics(const Node::View& view, const control::Client& client, const std::string& name) {
+  Json document = ping_document(view);
+  document.update(metrics_document(view, Sight(view, client), name));
+  return document;
+}
+
 }  // namespace
+
+Result<const Pipelines::Entry*> find_pipeline(const Node::View& view, const control::Client& client,
+                                              const std::string& name) {
+  const Sight sight(view, client);
+  const Pipelines::Entry* found = nullptr;
+  for (const auto& [key, entry] : view.pipelines.entries())
+    if (entry->shown_name == name && sight.of(*entry)) found = entry.get();
+  if (found) return found;
+  if (available(view, client).contains(name))
+    return Error{Trouble::kNotFound, "pipeline '" + name + "' is available, but nobody has opened it yet"};
+  return Error{Trouble::kNotFound, "no pipeline '" + config::printable(name) + "' is open here: see spdlctl ls"};
+}
+
+Error still_being_listed(const std::string& name) {
+  return {Trouble::kNotFound, "pipeline '" + name + "' is still being listed"};
+}
 
 uint64_t errors_total(const Node::View& view) {
   uint64_t total = 0;
@@ -354,7 +369,7 @@ std::string last_errors_document(const Node::View& view) {
   Json document = errors_document(view, own, {});
   document["daemon"] = "spdld " SPDLD_VERSION;
   document["pid"] = getpid();
-  document["written"] = iso_time(std::chrono::system_clock::now());
+  document["written"] = utc_text(std::chrono::system_clock::now());
   return dump(document);
 }
 
@@ -367,20 +382,16 @@ Result<std::string> report(const Node::View& view, const control::Client& client
   std::istringstream words{std::string(argument)};
   std::string name;
   words >> name;
-  const Sight sight(view, client);
-  const Pipelines::Entry* found = nullptr;
-  for (const auto& [key, entry] : view.pipelines.entries())
-    if (entry->shown_name == name && sight.of(*entry)) found = entry.get();
-  if (topic == "errors" && (name.empty() || found)) return dump(errors_document(view, client, name));
-  if (!found) {
-    if (available(view, client).contains(name))
-      return Error{Trouble::kNotFound, "pipeline '" + name + "' is available, but nobody has opened it yet"};
-    return Error{Trouble::kNotFound, "no pipeline '" + config::printable(name) + "' is open here: see spdlctl ls"};
-  }
-  if (topic == "describe") return dump(describe_document(view, sight, *found));
+  if (topic == "metrics" && name.empty()) return dump(node_metrics(view, client, name));
+  if (topic == "errors" && name.empty()) return dump(errors_document(view, client, name));
+  const auto found = find_pipeline(view, client, name);
+  if (!found) return found.error();
+  if (topic == "metrics") return dump(node_metrics(view, client, name));
+  if (topic == "errors") return dump(errors_document(view, client, name));
+  if (topic == "describe") return dump(describe_document(view, Sight(view, client), **found));
   if (topic == "samples") {
-    if (!found->pipeline) return Error{Trouble::kNotFound, "pipeline '" + name + "' is still being listed"};
-    return samples_document(*found, words);
+    if (!(*found)->pipeline) return still_being_listed(name);
+    return samples_document(**found, words);
   }
   return Error{Trouble::kUsage, "there is no such topic to ask about"};
 }

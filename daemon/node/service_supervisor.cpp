@@ -8,21 +8,29 @@
 #include <time.h>
 
 #include <cstdint>
+#include <utility>
 #endif
 
 namespace spdld::node {
 
 #if SPDLD_SYSTEMD
 
-UniqueFd ServiceSupervisor::passed_socket() const {
+ServiceSupervisor::Sockets ServiceSupervisor::passed_sockets() const {
+  Sockets sockets;
+  bool fits = true;
   const int count = sd_listen_fds(1);
-  if (count <= 0) return {};
-  UniqueFd socket(SD_LISTEN_FDS_START);
-  if (count > 1 || sd_is_socket_unix(socket.get(), SOCK_SEQPACKET, 1, nullptr, 0) <= 0)
+  for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; fd++) {
+    UniqueFd socket(fd);
+    const bool is_control = sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, nullptr, 0) > 0;
+    UniqueFd& place = is_control ? sockets.control : sockets.http;
+    fits = fits && !place && (is_control || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) > 0);
+    place = std::move(socket);
+  }
+  if (!fits)
     throw SetupError(Trouble::kUsage,
-                     "the service manager passed something else than one listening SOCK_SEQPACKET socket: "
-                     "spdld.socket needs ListenSequentialPacket=");
-  return socket;
+                     "the service manager passed something else than one listening SOCK_SEQPACKET socket and one for "
+                     "HTTP: spdld.socket needs ListenSequentialPacket=, and spdld-http.socket one ListenStream=");
+  return sockets;
 }
 
 void ServiceSupervisor::ready(const std::string& status) const { sd_notify(0, ("READY=1\nSTATUS=" + status).c_str()); }
@@ -45,7 +53,7 @@ std::optional<std::chrono::microseconds> ServiceSupervisor::watchdog_period() co
 
 #else
 
-UniqueFd ServiceSupervisor::passed_socket() const { return {}; }
+ServiceSupervisor::Sockets ServiceSupervisor::passed_sockets() const { return {}; }
 void ServiceSupervisor::ready(const std::string&) const {}
 void ServiceSupervisor::reloading() const {}
 void ServiceSupervisor::stopping() const {}

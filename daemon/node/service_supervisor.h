@@ -12,8 +12,13 @@ namespace spdld::node {
 
 class ServiceSupervisor {
  public:
-  // The listening SOCK_SEQPACKET socket of socket activation. Throws SetupError when something else was passed.
-  UniqueFd passed_socket() const;
+  // The sockets of socket activation. Any of these sockets may be missing.
+  struct Sockets {
+    UniqueFd control;  // spdld.socket's: SOCK_SEQPACKET
+    UniqueFd http;     // spdld-http.socket's: SOCK_STREAM
+  };
+  // To be called once. Throws SetupError when something else was passed.
+  Sockets passed_sockets() const;
 
   void ready(const std::string& status) const;
   void reloading() const;

@@ -69,6 +69,7 @@ bool Tap::fill(batch::Slot& slot) {
   if (state_ != State::kCopying || (epochs && next_.epoch >= epochs)) return false;
   OpenBatch& open = opens_.emplace_back();
   open.batch = {&slot, 0, next_, own_.sharding.slice(next_)};
+  open.batch.number = pipeline_->next_batch();
   batch::clear(own_.layout, slot.contents);
   if (mixed_) open.batch.of_source.assign(pipeline_->mix().sources().size(), 0);
   open.start_ns = monotonic_ns();

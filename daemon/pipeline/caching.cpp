@@ -29,6 +29,8 @@ std::string size_text(double bytes) {
   return text.data();
 }
 
+bool is_prepared_form(CacheForm form) { return form == CacheForm::kIndexed || form == CacheForm::kDecoded; }
+
 // A mix is a data set of its own: its samples have other ids than their sources' alone.
 std::string uris_of(const config::PipelineSpec& spec) {
   std::string uris;
@@ -96,8 +98,11 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (asked == CacheForm::kOff) return {asked, "the pipeline says so"};
   if (needs.available_bytes == 0 && !needs.has_disk)
     return {CacheForm::kOff, "this daemon keeps nothing, or other pipelines fill its cache (cache.ram_bytes_max)"};
-  if (asked == CacheForm::kDecoded && needs.prepared_bytes_mean == 0)
-    return {CacheForm::kEncoded, "decoded was asked for, but nothing here has a decoded form to keep"};
+  if (is_prepared_form(asked) && needs.prepared_bytes_mean == 0) {
+    const std::string name(config::cache_form_name(asked));
+    return {CacheForm::kEncoded, name + " was asked for, but nothing here has " +
+                                     (asked == CacheForm::kIndexed ? "an " : "a ") + name + " form to keep"};
+  }
   if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
 
   // Bytes that came over a network are kept in any case: another job may want it, or this one after a restart.
@@ -155,7 +160,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
           sources.begin(), sources.end(),
           [](const sampler::Mix::Source& source) { return source.order.size() > source.order.subset().size(); }) ||
       (has_rows_ && listing.size() > listing.record_count());  // a record may come once for each of its rows
-  const bool may_be_decoded = spec_.cache == CacheForm::kDecoded ||
+  const bool may_be_decoded = is_prepared_form(spec_.cache) ||
                               (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
   if (may_be_decoded && cache_.is_on())
     for (const FieldUse& use : uses)
@@ -166,7 +171,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
   for (size_t i = 0; i < uses.size(); i++) {
     if (listing.cuts(uses[i].field)) continue;  // the system keeps files in memory by itself
-    const auto* form = choice_.form == CacheForm::kDecoded ? uses[i].representation : nullptr;
+    const auto* form = is_prepared_form(choice_.form) ? uses[i].representation : nullptr;
     shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
                                form ? form->id() : std::string()},
                               listing.record_count());

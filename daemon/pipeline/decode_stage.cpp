@@ -6,6 +6,7 @@
 
 #include "daemon/base/cpu.h"
 #include "daemon/base/memory_reserve.h"
+#include "daemon/base/trace.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -17,10 +18,18 @@ constexpr size_t kKeptPixelBytesMax = 16u << 20;  // larger buffers of a thread 
 Outcome DecodeStage::start(Passage& passage, Caller& caller) {
   if (!caller.may_work()) return Outcome::kWantsTurn;
   if (!uses_.caching.settle(passage, passage.found, passage.held)) return Outcome::kAgain;
-  const uint64_t start_ns = caller.now_ns();
+  const uint64_t start_ns = caller.now_ns(), recorded_ns = trace::begin(uses_.subject);
   Status status = decode(passage, uses_.contexts[caller.thread()]);
   caller.set_now(monotonic_ns());
   statistics_.duration_ns.record(caller.now_ns() - start_ns);
+  if (recorded_ns)
+    trace::note(uses_.subject, {.start_ns = recorded_ns,
+                                .duration_ns = caller.now_ns() - recorded_ns,
+                                .batch = passage.batch_number,
+                                .sample = passage.sample,
+                                .index = static_cast<uint32_t>(passage.index),
+                                .what = trace::What::kDecode,
+                                .failed = !status});
   if (status) {
     statistics_.samples.add();
     return Outcome::kDone;

@@ -12,7 +12,7 @@ namespace spdld::pipeline {
 
 class DecodeStage final : public Stage {
  public:
-  // All but the seed are borrowed.
+  // All but the numbers are borrowed.
   struct Uses {
     const Plan& plan;
     const Caching& caching;
@@ -20,6 +20,7 @@ class DecodeStage final : public Stage {
     const FairPool& pool;
     const FairPool::Lane& lane;
     uint64_t seed;
+    uint64_t subject;  // of recordings
   };
   explicit DecodeStage(const Uses& uses) : uses_(uses) {}
 

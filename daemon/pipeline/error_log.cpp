@@ -2,23 +2,27 @@
 
 #include <algorithm>
 
+#include "daemon/base/cut_text.h"
+
 namespace spdld::pipeline {
 
-void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string name, std::string reason, batch::FlawKind kind) {
+void ErrorLog::add(uint64_t sample, uint64_t epoch, std::string_view name, std::string_view reason,
+                   batch::FlawKind kind) {
+  std::string kept_reason = cut_text(reason, kTextBytesMax);
   std::lock_guard lock(mutex_);
   total_++;
   const auto now = std::chrono::system_clock::now();
   const auto same = std::find_if(entries_.begin(), entries_.end(),
-                                 [&](const BadSample& e) { return e.sample == sample && e.reason == reason; });
+                                 [&](const BadSample& e) { return e.sample == sample && e.reason == kept_reason; });
   if (same != entries_.end()) {
     BadSample again = std::move(*same);
     entries_.erase(same);
-    again.time = now, again.epoch = epoch, again.count++;
+    again.last = now, again.last_epoch = epoch, again.count++;
     entries_.push_back(std::move(again));
     return;
   }
   if (entries_.size() == kEntriesMax) entries_.pop_front();
-  entries_.push_back({now, sample, epoch, 1, std::move(name), std::move(reason), kind});
+  entries_.push_back({now, now, sample, epoch, epoch, 1, cut_text(name, kTextBytesMax), std::move(kept_reason), kind});
 }
 
 uint64_t ErrorLog::total() const {

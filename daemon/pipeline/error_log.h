@@ -1,5 +1,6 @@
 // The samples whose content was bad, for `spdlctl errors`. Equal (sample, reason) are counted together; when the log is
-// full the oldest entries go, but the total still counts them. Any thread.
+// full the oldest entries go, but the total still counts them. Names and reasons are cut, so the log's memory is
+// bounded whatever a data set holds. Any thread.
 #pragma once
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/batch/slot.h"
@@ -14,9 +16,9 @@
 namespace spdld::pipeline {
 
 struct BadSample {
-  std::chrono::system_clock::time_point time;  // last seen
+  std::chrono::system_clock::time_point first, last;  // when it was seen
   uint64_t sample = 0;
-  uint64_t epoch = 0;  // last seen
+  uint64_t first_epoch = 0, last_epoch = 0;
   uint64_t count = 1;
   std::string name;
   std::string reason;
@@ -26,8 +28,10 @@ struct BadSample {
 class ErrorLog {
  public:
   static constexpr size_t kEntriesMax = 1000;
+  // Of a name and of a reason. As JSON, a byte takes up to six, and a whole log must fit the file of the last errors.
+  static constexpr size_t kTextBytesMax = 1024;
 
-  void add(uint64_t sample, uint64_t epoch, std::string name, std::string reason,
+  void add(uint64_t sample, uint64_t epoch, std::string_view name, std::string_view reason,
            batch::FlawKind kind = batch::FlawKind::kDamaged);
   uint64_t total() const;
   std::vector<BadSample> entries() const;  // oldest first

@@ -1,8 +1,10 @@
 #include "daemon/pipeline/fetch_stage.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/base/cpu.h"
+#include "daemon/base/trace.h"
 
 namespace spdld::pipeline {
 namespace {
@@ -20,12 +22,16 @@ Outcome FetchStage::start(Passage& passage, Caller& caller) {
   if (!is_again && !caching_.look_up(passage, passage.found)) return Outcome::kDone;
   passage.observer = this;
   // A pool thread reads bytes that are in the system's memory itself, without a hand-over.
+  const uint64_t since_ns = trace::begin(subject_);
   if (!is_again && caller.is_on_pool() && fetcher_.fetch_at_hand(passage)) {
     note(passage);
     caller.set_now(monotonic_ns());
+    if (since_ns) trace(trace::What::kFetch, passage, since_ns, caller.now_ns());
     return Outcome::kDone;
   }
   passage.lends_bytes = true;
+  passage.fetch_since_ns = since_ns;
+  if (since_ns) handed_.add();
   passage.walker->on_wait(passage);
   fetcher_.fetch(passage);
   return Outcome::kUnderWay;
@@ -33,7 +39,9 @@ Outcome FetchStage::start(Passage& passage, Caller& caller) {
 
 void FetchStage::on_fetched(source::FetchRequest& request) {
   auto& passage = static_cast<Passage&>(request);
+  if (passage.asked_ns > 0) statistics_.wait_ns.record(passage.waited_ns);
   note(passage);
+  if (passage.fetch_since_ns) trace_read(passage);
   passage.walker->on_outcome(passage, passage.ok ? Outcome::kDone : Outcome::kFailed);
 }
 
@@ -42,6 +50,34 @@ void FetchStage::note(const Passage& passage) {
   if (!passage.ok) return statistics_.failures.add();
   statistics_.samples.add();
   for (size_t i = 0; i < passage.bytes.size(); ++i) statistics_.bytes.add(passage.bytes_of(i).size());
+}
+
+// A store's sample is with several threads while it is fetched; a file is read by this one.
+void FetchStage::trace_read(const Passage& passage) {
+  returned_.add();
+  const uint64_t now_ns = monotonic_ns(), start_ns = now_ns - std::min(now_ns, passage.duration_ns);
+  if (const uint64_t since_ns = passage.fetch_since_ns; since_ns < start_ns)
+    trace(trace::What::kFetchWait, passage, since_ns, start_ns);
+  trace(store_concurrency_ > 0 ? trace::What::kStoreFetch : trace::What::kFetch, passage, start_ns, now_ns);
+}
+
+void FetchStage::trace(trace::What what, const Passage& passage, uint64_t start_ns, uint64_t end_ns) const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; passage.ok && i < passage.fields.size(); ++i) bytes += passage.bytes_of(i).size();
+  trace::note(subject_, {.start_ns = start_ns,
+                         .duration_ns = end_ns - start_ns,
+                         .batch = passage.batch_number,
+                         .sample = passage.sample,
+                         .value = bytes,
+                         .index = static_cast<uint32_t>(passage.index),
+                         .what = what,
+                         .failed = !passage.ok});
+}
+
+// The two counters are not read at the same moment.
+uint64_t FetchStage::waiting() const {
+  const uint64_t returned = returned_.value(), handed = handed_.value();
+  return handed - std::min(handed, returned);
 }
 
 void FetchStage::let_go(Passage& passage, Keep keep) const {

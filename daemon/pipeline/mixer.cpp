@@ -71,6 +71,11 @@ Mixer::Mixer(const config::PipelineSpec& spec, const batch::Layout& layout)
         applied.rows_max = std::min(applied.rows_max, layout.length_max(index_of(layout, label)));
       part.boxes = box_format_named(config::box_format_of(output_of(spec, name)));
     }
+    if (!type.inside.empty() && !op.text(std::string(type.inside)).empty()) {
+      const config::PictureShape shape = config::shape_of(part.images.front());
+      applied.inside = index_of(layout, op.text(std::string(type.inside)));
+      applied.height = shape.height, applied.width = shape.width;
+    }
     if (!type.masks.empty()) {
       const config::PictureShape shape = config::shape_of(part.images.front());
       applied.masks = index_of(layout, op.text(type.masks));
@@ -100,8 +105,9 @@ Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
     bytes = std::max(bytes, layout_.tensors()[tensor].sample_bytes);
     if (varying_[tensor]) list_bytes = std::max(list_bytes, layout_.tensors()[tensor].sample_bytes);
   }
-  uint64_t pixels = 0;
+  uint64_t pixels = 0, canvas = 0;
   for (const Applied& applied : applied_) {
+    canvas = std::max(canvas, applied.operation->canvas_bytes());
     // A choice may note every row of a list before it keeps some of them.
     rows = std::max(rows, applied.rows_max + (applied.boxes ? layout_.length_max(*applied.boxes) : 0));
     pixels = std::max(pixels, applied.pixels);
@@ -116,6 +122,7 @@ Mixer::Work Mixer::work_for(const batch::Batch& batch) const {
   work.masks.reserve(members);
   work.masks_of_sample.reserve(partners_max_ + 1);
   work.shade.resize(pixels);
+  work.canvas.resize(canvas);
   work.partners.reserve(partners_max_);
   work.is_masked.resize(batch.slice.count);
   return work;
@@ -138,6 +145,7 @@ void Mixer::run(const batch::Batch& batch, uint8_t* memory) const {
     first = end;
     if (work.group.size() < 2) continue;
     draw_group(batch, memory, work);
+    find_borders(memory, work);
     choose_rows(batch, memory, work);
     for (const size_t tensor : tensors_) mix_tensor(batch, tensor, memory, work);
     tell(work, memory);
@@ -160,6 +168,27 @@ void Mixer::draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) c
     if (at == applied_.end() || (at->partners + 1) * apart_ > work.group.size()) continue;
     member.applied = &*at;
     member.mix = at->operation->draw(draws);
+  }
+}
+
+void Mixer::find_borders(uint8_t* memory, Work& work) const {
+  const auto& group = work.group;
+  for (size_t i = 0; i < group.size(); ++i) {
+    Member& member = work.group[i];
+    if (!member.applied || !member.applied->inside) continue;
+    const auto cut = [](int64_t at, uint64_t least, uint64_t side) {
+      return std::clamp(static_cast<uint64_t>(std::max<int64_t>(at, 0)), least, side);
+    };
+    for (size_t back = 0; back <= member.applied->partners; ++back) {
+      const uint64_t index = group[(i + group.size() - back * apart_) % group.size()].index;
+      int32_t box[4];  // x, y, width, height
+      std::memcpy(box, layout_.sample_at(memory, *member.applied->inside, index), sizeof box);
+      mixing::Box& inside = member.mix.inside[back];
+      inside.left = cut(box[0], 0, member.applied->width);
+      inside.top = cut(box[1], 0, member.applied->height);
+      inside.right = cut(int64_t{box[0]} + box[2], inside.left, member.applied->width);
+      inside.bottom = cut(int64_t{box[1]} + box[3], inside.top, member.applied->height);
+    }
   }
 }
 
@@ -249,6 +278,7 @@ void Mixer::mix_tensor(const batch::Batch& batch, size_t tensor, uint8_t* memory
     else
       take_masks(batch, i, memory, work);
     mixing::Mix mix = member.mix;
+    mix.canvas = work.canvas;
     if (applied.masks) {
       const std::span<uint8_t> shade = std::span(work.shade).first(applied.pixels);
       applied.operation->lists()->cast({{}, work.masks_of_sample}, taken_by(member, work), shade);

@@ -52,6 +52,8 @@ class Mixer {
     std::optional<size_t> boxes;           // the tensor of its boxes
     std::optional<size_t> masks;           // the tensor of the masks that it asks for
     uint64_t pixels = 0;                   // of the picture that these masks are for
+    std::optional<size_t> inside;          // the tensor that says where its pictures lie in their borders
+    uint64_t height = 0, width = 0;        // of its first picture, where there is such a tensor
     uint64_t rows_max = 0;                 // of its lists, the shortest one's
   };
   // A sample that may be mixed.
@@ -70,13 +72,15 @@ class Mixer {
     std::vector<mixing::TakenRow> taken;
     std::vector<mixing::ListRows> of_sample;               // of one member and its partners
     std::vector<mixing::ListRows> masks, masks_of_sample;  // the same of the masks that an operation asks for
-    std::vector<uint8_t> shade;
+    std::vector<uint8_t> shade, canvas;
     std::vector<const uint8_t*> partners;
   };
 
   Work work_for(const batch::Batch& batch) const;
   uint64_t number_of(const batch::Batch& batch, uint64_t index, uint8_t* memory) const;
   void draw_group(const batch::Batch& batch, uint8_t* memory, Work& work) const;
+  // Where the pictures of each member and of its partners lie, within their rows.
+  void find_borders(uint8_t* memory, Work& work) const;
   void limit_rows(const batch::Batch& batch, const Applied& applied, Work& work) const;
   void choose_rows(const batch::Batch& batch, uint8_t* memory, Work& work) const;
   // The members' rows in the tensor, where they lie.

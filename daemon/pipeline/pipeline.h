@@ -14,6 +14,7 @@
 #include "daemon/base/cpu.h"
 #include "daemon/base/fair_pool.h"
 #include "daemon/base/statistics.h"
+#include "daemon/base/trace.h"
 #include "daemon/pipeline/caching.h"
 #include "daemon/pipeline/choice.h"
 #include "daemon/pipeline/error_log.h"
@@ -116,6 +117,9 @@ class Pipeline {
   const Stages& stages() const { return stages_; }
   PipelineStatistics& statistics() { return statistics_; }
   const PipelineStatistics& statistics() const { return statistics_; }
+  // The pipeline's number for trace::note(), and a number for each batch that some stream begins.
+  uint64_t subject() const { return subject_; }
+  uint64_t next_batch() { return last_batch_.fetch_add(1, std::memory_order_relaxed) + 1; }
   ErrorLog& errors() { return errors_; }
   const ErrorLog& errors() const { return errors_; }
 
@@ -136,6 +140,8 @@ class Pipeline {
   const Resources resources_;
   Caching caching_;
   PipelineStatistics statistics_;
+  const uint64_t subject_ = trace::new_subject();
+  std::atomic<uint64_t> last_batch_{0};
   ErrorLog errors_;
   Orders orders_;
   FairPool::Lane lane_;

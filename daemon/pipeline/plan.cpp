@@ -42,7 +42,7 @@ void store(uint8_t* at, T value) {
 
 }  // namespace
 
-Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) : has_rows_(listing.has_rows()) {
+Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) : has_rows_(listing.has_rows()), form_(spec.cache) {
   config::Views views = config::views_of(spec.outputs);
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
@@ -207,7 +207,7 @@ void Plan::note_representations() {
   for (const Output& output : outputs_) {
     if (!output.fetched) continue;
     FieldUse& use = fetched_[*output.fetched];
-    const media::Representation* form = output.json ? nullptr : output.chain.representation();
+    const media::Representation* form = output.json ? nullptr : output.chain.representation(form_);
     if (!is_seen[*output.fetched]) use.representation = form;
     if (!form || !use.representation || use.representation->id() != form->id()) use.representation = nullptr;
     if (use.why_unprepared.empty()) use.why_unprepared = output.chain.why_unprepared();
@@ -242,12 +242,19 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
   for (size_t i = 0; i < sample.fields.size(); ++i) {
     sample.fields[i].number = i;
     sample.fields[i].is_begun = false;
+    sample.fields[i].form = form_;
   }
+  const bool is_timed = context.untimed++ % media::kTimedEvery == 0;
   if (const Status read = read_json(sample, context); !read) return read;
   Status made = advise(sample, draws, context);
   if (made) made = announce(sample, draws, context, target);
-  for (size_t i = 0; made && i < order_.size(); ++i)
-    made = run_output(outputs_[order_[i]], sample, draws, context, target);
+  for (size_t i = 0; made && i < order_.size(); ++i) {
+    const Output& output = outputs_[order_[i]];
+    context.workspace.timer().set(is_timed ? output.times.get() : nullptr);
+    made = run_output(output, sample, draws, context, target);
+    if (is_timed) output.times->add_sample();
+  }
+  context.workspace.timer().set(nullptr);
   if (!made) {
     clear_lengths(target);
     return made;

@@ -3,6 +3,7 @@
 // knows no operation and no medium: signatures say what fits, and chains do the work.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,6 +33,7 @@ struct DecodeContext {
   std::vector<text::JsonReader> json;     // by field that holds JSON
   std::string name;                       // of the sample, where an output uses it
   std::vector<media::TensorOut> tensors;  // of the output that is run
+  uint32_t untimed = 0;                   // samples since the last one whose operations were timed
 };
 
 class Plan {
@@ -50,6 +52,11 @@ class Plan {
   // "center-crop 1, decode-image 1, libjpeg-turbo 2.1.5, resampler 1".
   std::string code() const;
   bool has_mask() const { return mask_.has_value(); }
+  // Calls seen(output, times) for each output, with its name and the times of its operations so far.
+  template <typename Seen>
+  void for_each_output(Seen seen) const {
+    for (const Output& output : outputs_) seen(output.name, *output.times);
+  }
 
   struct Target {
     const batch::Layout& layout;
@@ -88,6 +95,7 @@ class Plan {
     std::optional<JsonValue> json;  // replaces the field's bytes
     media::Chain chain;
     std::optional<size_t> view;  // its number
+    std::unique_ptr<media::WorkTimes> times = std::make_unique<media::WorkTimes>();
   };
 
   Output compile(const config::OutputSpec& spec, std::span<const config::OutputSpec> all,
@@ -113,7 +121,8 @@ class Plan {
                     const Target& target) const;
   Status read_json(const Sample& sample, DecodeContext& context) const;
 
-  const bool has_rows_;  // samples are parts of records
+  const bool has_rows_;           // samples are parts of records
+  const config::CacheForm form_;  // that is asked for
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;

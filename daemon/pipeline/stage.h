@@ -72,6 +72,8 @@ struct Passage : source::FetchRequest {
   uint64_t index = 0;                   // in the batch
   batch::Contents* contents = nullptr;  // of the batch: takes the sample's lengths
   uint64_t pass = 0;                    // of its random draws
+  uint64_t batch_number = 0;            // batch::Batch::number, as the following for recordings alone
+  uint64_t fetch_since_ns = 0;          // when a fetcher was asked for its bytes; 0: not recorded
   bool is_again = false;                // after kAgain: its fields say what is to be fetched
 
   std::vector<cache::Found> found;  // by field: its entry in the cache
@@ -81,6 +83,8 @@ struct Passage : source::FetchRequest {
 struct StageStatistics {
   StripedCounter samples, bytes, failures;
   StripedHistogram duration_ns;  // of one sample, without waiting for its turn
+  StripedHistogram wait_ns;      // of a sample that was handed on: for a thread that reads, or for a turn in the pool
+  Gauge waiting;                 // samples that wait for a turn in the pool now
 };
 
 // One pipeline's use of a stage. Constant but for its statistics; any thread.
@@ -100,8 +104,17 @@ class Stage {
   virtual void drop_unwanted() const {}
 
   const StageStatistics& statistics() const { return statistics_; }
+  // Of the stage whose threads are the pool's: the walker hands a sample to the pool, and its turn begins. Any thread.
+  void on_queued() { statistics_.waiting.add(1); }
+  void on_turn(uint64_t waited_ns) {
+    statistics_.waiting.add(-1);
+    statistics_.wait_ns.record(waited_ns);
+  }
   // How long it has worked on this pipeline's samples, summed over all that work at once.
   virtual uint64_t busy_ns() const = 0;
+  // For recordings: how many of this pipeline's samples or tasks wait in it now, or are worked on by somebody else.
+  // Samples from before the recording need not count.
+  virtual uint64_t waiting() const { return statistics_.waiting.level(); }
   // On how many samples, of all pipelines, it works at once now.
   virtual unsigned concurrency() const = 0;
 

@@ -79,6 +79,7 @@ bool Stream::open_next(batch::Slot& slot) {
   OpenBatch& open = opens_.at(slot.index);
   Steps::Step step = steps_->take_next();
   batch::Batch batch{&slot, run_, step.position, step.slice};
+  batch.number = pipeline_->next_batch();
   if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) batch.of_source.assign(sources, 0);
   batch::clear(layout_, slot.contents, pipeline_->shape_of(step.position, step.slice));
   open.open(batch, std::move(step), monotonic_ns());
@@ -156,6 +157,7 @@ void Stream::begin_sample(Task& task) {
   task.sample = sample.id;
   task.pass = sample.pass;
   task.index = task.run_taken.first + task.at;
+  task.batch_number = task.open->batch.number;
   task.slot = task.open->memory;
   task.contents = &task.open->batch.slot->contents;
   task.stage = 0;
@@ -187,9 +189,21 @@ void Stream::on_order(const Status& made) {
 }
 
 void Stream::on_turn(Task& task, unsigned thread) {
-  Caller caller(thread, monotonic_ns());
+  const uint64_t now_ns = monotonic_ns();
+  stages_.back()->on_turn(now_ns - task.queued_ns);
+  if (trace::is_on(pipeline_->subject())) trace_wait(task, now_ns);
+  Caller caller(thread, now_ns);
   task.run_start_ns = 0;  // the run had to wait for its turn
   walk(task, std::exchange(task.pending, std::nullopt), caller);
+}
+
+void Stream::trace_wait(const Task& task, uint64_t now_ns) const {
+  trace::note(pipeline_->subject(), {.start_ns = task.queued_ns,
+                                     .duration_ns = now_ns - task.queued_ns,
+                                     .batch = task.batch_number,
+                                     .sample = task.sample,
+                                     .index = static_cast<uint32_t>(task.index),
+                                     .what = trace::What::kTurnWait});
 }
 
 void Stream::on_outcome(Passage& passage, Outcome outcome) {
@@ -235,6 +249,8 @@ Outcome Stream::start_stage(Task& task, Caller& caller) try {
 
 void Stream::hand_to_pool(Task& task, std::optional<Outcome> pending) {
   task.pending = pending;
+  task.queued_ns = monotonic_ns();
+  stages_.back()->on_queued();
   pipeline_->resources().pool.submit(pipeline_->lane(), task);
 }
 

@@ -71,6 +71,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
     Run run_taken;
     uint64_t at = 0;
     std::array<Steps::Sample, kRunMax> samples;
+    uint64_t queued_ns = 0;           // when it was last handed to the pool
     uint64_t run_start_ns = 0;        // 0: not known
     uint64_t run_max = 1;             // how many samples it takes next time
     uint64_t finished = 0;            // samples of `open` that the batch has not been told of
@@ -90,6 +91,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   void on_outcome(Passage& passage, Outcome outcome) override;
   void on_order(const Status& made) override;
   void on_turn(Task& task, unsigned thread);
+  void trace_wait(const Task& task, uint64_t now_ns) const;
   // Walks the task's samples until it is somebody else's, or has none. `outcome`: of its stage; none: that begins.
   void walk(Task& task, std::optional<Outcome> outcome, Caller& caller);
   Outcome start_stage(Task& task, Caller& caller);

@@ -35,7 +35,15 @@ void Stream::finish_empty(OpenBatch& open) {
 
 // An exception must not reach the pool: it would end the daemon. Memory that is short now may be there again later.
 Status Stream::run_finisher(OpenBatch& open) try {
-  return finisher_->finish(open.batch, open.memory);
+  const uint64_t start_ns = trace::begin(pipeline_->subject());
+  Status made = finisher_->finish(open.batch, open.memory);
+  if (start_ns)
+    trace::note(pipeline_->subject(), {.start_ns = start_ns,
+                                       .duration_ns = monotonic_ns() - start_ns,
+                                       .batch = open.batch.number,
+                                       .what = trace::What::kFinish,
+                                       .failed = !made});
+  return made;
 } catch (const std::bad_alloc&) {
   return Error{Trouble::kMemory, {}};  // a sentence would need memory
 } catch (const std::exception& e) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/base/log.h"
 #include "daemon/pipeline/stream.h"
 
 namespace spdld::pipeline {
@@ -30,6 +31,10 @@ void Stream::note_flaw(Task& task, const Error& error, const std::string& name) 
   const batch::FlawKind kind = flaw_kind_of(error.trouble);
   pipeline_->statistics().found_as(kind).add();
   pipeline_->errors().add(task.sample, task.open->batch.position.epoch, name, error.message, kind);
+  // A sample that is too long for an output is no fault of the data set's.
+  const log::Level level = kind == batch::FlawKind::kTooLong ? log::Level::kDebug : log::Level::kWarn;
+  log::limited(level, {pipeline_->spec().name, task.sample}, "pipeline {}: sample {} ({}) can't be used: {}",
+               pipeline_->spec().name, task.sample, name, error.message);
   if (task.attempt > 0) return;  // what is wrong with a substitute is nothing of this place's
   const std::lock_guard lock(mutex_);
   task.open->batch.flaws.push_back({static_cast<uint32_t>(task.index), kind, task.sample, name, error.message});

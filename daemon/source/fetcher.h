@@ -105,6 +105,8 @@ struct FetchRequest : ByteBudget::Holder {
   }
   bool ok = false;
   uint64_t duration_ns = 0;  // of the reading itself, without the wait for its turn
+  uint64_t asked_ns = 0;     // monotonic: when fetch() was called, where the fetcher has a queue of its own
+  uint64_t waited_ns = 0;    // from then until the reading began
   Error error;  // kContent: the sample lacks a field or its file is gone, empty or over the limit; kTransient: EIO and
                 // its kin; kMemory: the node is short of memory
 

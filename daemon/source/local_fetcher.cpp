@@ -30,6 +30,7 @@ struct LocalFetcher::Inside {
     FieldReader reader(bytes_max);
     while (FetchRequest* request = take(number)) {
       const auto start = std::chrono::steady_clock::now();
+      request->waited_ns = monotonic_ns() - request->asked_ns;
       if (!reader.read(*request, fetcher)) continue;
       record(*request, start);
       request->observer->on_fetched(*request);  // it may be gone or in use again after this
@@ -93,6 +94,7 @@ LocalFetcher::~LocalFetcher() {
 }
 
 void LocalFetcher::fetch(FetchRequest& request) {
+  request.asked_ns = monotonic_ns();
   const std::scoped_lock lock(inside_->mutex);
   inside_->queue.push(request);
   inside_->wanted.notify_one();  // under the lock: the request may be the last one, and its end the fetcher's

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/distribution.h"
+
 namespace spdld::statistics_test {
 
 using namespace spdld;
@@ -32,21 +34,22 @@ TEST_CASE("every value lies near the middle of its bucket, and buckets follow on
 }
 
 TEST_CASE("an empty histogram gives zeros") {
-  const Histogram histogram;
-  CHECK(histogram.count() == 0);
-  CHECK(histogram.mean() == 0.0);
-  CHECK(histogram.quantile(0.5) == 0);
+  const auto records = Distribution::of(Histogram());
+  CHECK(records.count() == 0);
+  CHECK(records.mean() == 0.0);
+  CHECK(records.quantile(0.5) == 0);
 }
 
 TEST_CASE("quantiles are right within 6.25 percent") {
   const auto histogram = std::make_unique<Histogram>();
   for (uint64_t value = 1; value <= 10000; ++value) histogram->record(value);
-  CHECK(histogram->count() == 10000);
-  CHECK(histogram->sum() == 50005000);
-  CHECK(histogram->mean() == Approx(5000.5));
-  CHECK(histogram->quantile(0) == 1);
+  const auto records = Distribution::of(*histogram);
+  CHECK(records.count() == 10000);
+  CHECK(records.sum() == 50005000);
+  CHECK(records.mean() == Approx(5000.5));
+  CHECK(records.quantile(0) == 1);
   for (const double q : {0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0}) {
-    CHECK(static_cast<double>(histogram->quantile(q)) == Approx(q * 10000).epsilon(0.0626));
+    CHECK(static_cast<double>(records.quantile(q)) == Approx(q * 10000).epsilon(0.0626));
   }
 }
 
@@ -54,9 +57,10 @@ TEST_CASE("a quantile of few records is one of them") {
   Histogram histogram;
   histogram.record(3);
   histogram.record(5);
-  CHECK(histogram.quantile(0.5) == 3);
-  CHECK(histogram.quantile(0.51) == 5);
-  CHECK(histogram.quantile(1.0) == 5);
+  const auto records = Distribution::of(histogram);
+  CHECK(records.quantile(0.5) == 3);
+  CHECK(records.quantile(0.51) == 5);
+  CHECK(records.quantile(1.0) == 5);
 }
 
 TEST_CASE("threads add without losing anything") {
@@ -77,7 +81,7 @@ TEST_CASE("threads add without losing anything") {
     }
   }
   CHECK(counter.value() == 80000);
-  CHECK(histogram->count() == 40000);
+  CHECK(Distribution::of(*histogram).count() == 40000);
   CHECK(histogram->sum() == 4u * 9999 * 5000);
   CHECK(gauge.value() == 0);
   CHECK(gauge.peak() >= 1);
@@ -101,11 +105,12 @@ TEST_CASE("striped counters and histograms add up what all threads have counted"
     }
   }
   CHECK(counter.value() == 3000 * (2 * kStripes + 1));
-  CHECK(striped->count() == plain->count());
   CHECK(striped->sum() == plain->sum());
-  CHECK(striped->mean() == plain->mean());
-  for (const double q : {0.0, 0.25, 0.5, 0.99, 1.0}) CHECK(striped->quantile(q) == plain->quantile(q));
-  CHECK(StripedHistogram().quantile(0.5) == 0);
+  const auto of_stripes = Distribution::of(*striped), of_plain = Distribution::of(*plain);
+  CHECK(of_stripes.count() == of_plain.count());
+  CHECK(of_stripes.mean() == of_plain.mean());
+  for (const double q : {0.0, 0.25, 0.5, 0.99, 1.0}) CHECK(of_stripes.quantile(q) == of_plain.quantile(q));
+  CHECK(Distribution::of(StripedHistogram()).quantile(0.5) == 0);
 }
 
 TEST_CASE("a gauge remembers its peak") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "tests/cache/entries.h"
 #include "tests/support/temp_dir.h"
@@ -250,6 +251,8 @@ TEST_CASE("on disk, too, the shelf unused for longest makes room, and one in use
     uint64_t put = 0;
     for (uint64_t i = 0; i < 30; ++i) put += put_on_disk(*shelf, i, 10'000) ? 1 : 0;
     CHECK(put == 30);
+    while (!is_on_disk(*shelf, 29)) std::this_thread::yield();  // the writer has made room then
+    CHECK(cache->report().evicted == 1);
     cache.reset();
     for (uint64_t i = 0; i < 30; ++i) CHECK(is_on_disk(*used, i));
     for (uint64_t i = 0; i < 30; ++i) CHECK(is_on_disk(*shelf, i));

@@ -143,7 +143,9 @@ TEST_CASE("the shelf unused for longest makes room, and one in use never does") 
   a.reset();  // b has been unused for longer
   CHECK(cache.available_bytes() >= 2 * 90 * 10'000);
   CHECK(c->has_room(10'000));
+  CHECK(cache.report().evicted == 0);
   CHECK(put_in_memory(*c, 500, 10'000));
+  CHECK(cache.report().evicted == 1);
   CHECK(line_of(cache.report(), shelf_key("b")).memory_entries == 0);
   CHECK(line_of(cache.report(), shelf_key("a")).memory_entries == 90);
   CHECK_FALSE(line_of(cache.report(), shelf_key("a")).in_use);
@@ -248,8 +250,10 @@ TEST_CASE("pipelines share a shelf by its key alone") {
   auto upgraded = shelf_key("a");
   upgraded.representation = "planes 2";
   CHECK(cache.open(upgraded, 100)->find(1).where == Found::Where::kNowhere);  // of other code
-  CHECK(cache::form_name(cache::Form::kEncoded) == "encoded");
-  CHECK(cache::form_name(cache::Form::kPrepared) == "decoded");
+  CHECK(cache::form_name(shelf_key("a", cache::Form::kEncoded)) == "encoded");
+  CHECK(cache::form_name(upgraded) == "decoded");
+  upgraded.representation = "indexed 1, strict";
+  CHECK(cache::form_name(upgraded) == "indexed");
 }
 
 TEST_CASE("an untouched shelf costs little, and its index is counted once it is used") {

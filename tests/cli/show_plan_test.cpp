@@ -56,6 +56,7 @@ TEST_CASE("the meaning of outputs is read from their operations", "[show]") {
   CHECK(shown_named(voc, "labels").is_class);
   CHECK(plan_of(example("multi-crop.toml"), 200).tiles == 11);
   CHECK(plan_of(example("ten-crop.toml"), 200).tiles == 1 + 10 + 5);
+  CHECK(plan_of(example("frames.toml"), 200).tiles == 2 + 2 + 8);
 }
 
 TEST_CASE("every example can be shown, with its pictures before they are changed", "[show]") {

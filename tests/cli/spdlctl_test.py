@@ -8,7 +8,7 @@ from pathlib import Path
 from ctl_case import FINE, NO_DAEMON, OPTIONS, ROOT, USAGE, WRONG, Case, DaemonCase, cases, spdlctl
 from daemon import make_pictures, pipeline_text
 
-COMMANDS = ("bench", "check", "describe", "errors", "export", "show", "ls", "ops", "ping", "status", "warm")
+COMMANDS = ("bench", "check", "describe", "doctor", "errors", "export", "show", "ls", "ops", "ping", "status", "top", "warm")
 
 
 class WithoutDaemon(Case):
@@ -186,7 +186,7 @@ class WithDaemon(DaemonCase):
         for word in ("pipeline", "bottleneck", "decode-image > resize", "STAGE", "fetch", "decode", "24 in 3 classes"):
             self.assertIn(word, done.stdout)
         document = self.document("describe", "small")
-        self.assertIn(document["bottleneck"]["part"], ("none", "fetch", "decode", "trainer"))
+        self.assertIn(document["verdict"]["limiter"], ("unknown", "fetch", "decode", "trainer"))
         self.assertEqual(document["samples"], 24)
         self.assert_sentence(self.ctl("describe", "nothing"), WRONG)
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "client/src/daemon_binary.h"
+#include "client/program/daemon_binary.h"
 #include "tests/client/session.h"
 
 using namespace spdld;

@@ -153,6 +153,35 @@ TEST_CASE("a mosaic takes a picture with all lists of its view", "[config]") {
   CHECK_THAT(load(image + boxes + labels, points).sentences(), Contains("must name \"points\" once"));
 }
 
+TEST_CASE("a warped mosaic takes a picture of uint8, and the box of its border", "[config]") {
+  using Catch::Contains;
+  const auto load = [](const std::string& end, const std::string& further) {
+    return load_pipeline_toml(
+        "name = \"m\"\n[source]\ntype = \"webdataset\"\nuri = \"/a.tar\"\n[[output]]\nname = \"image\"\nfrom = "
+        "\"jpg\"\nview = \"v\"\nops = [{ op = \"decode-image\" }, { op = \"resize\", size = 8, side = \"longer\" }, { "
+        "op = "
+        "\"pad-to\", size = 8, box = \"lies\" }, { op = \"center-crop\", size = 8 }, " +
+            end +
+            "]\n[[output]]\nname = \"boxes\"\nfrom = \"boxes\"\nview = \"v\"\nops = [{ op = \"boxes\" }]\nragged = " +
+            "true\nlength_max = 9\n[batch]\nsize = 8\ngroup = 4\nops = [{ op = \"mosaic-warp\", images = "
+            "[\"image\"], " +
+            "boxes = \"boxes\"" + further + " }]\n",
+        "m.toml");
+  };
+  const std::string bytes = "{ op = \"convert\", dtype = \"uint8\" }",
+                    floats = "{ op = \"convert\", dtype = \"float32\" }";
+  for (const char* inside : {"", ", inside = \"lies\"", ", inside = \"\""}) {
+    const auto good = load(bytes, inside);
+    INFO(good.sentences());
+    CHECK(good);
+  }
+  CHECK_THAT(load(bytes, ", inside = \"boxes\"").sentences(),
+             Contains("must name the `box` of the pad-to of \"image\": \"boxes\" is none"));
+  CHECK_THAT(load(floats, "").sentences(), Contains("is float32, and mosaic-warp takes pictures of uint8"));
+  CHECK_THAT(load(bytes, ", shear = 45").sentences(), Contains("shear"));
+  CHECK_THAT(load(bytes, ", scale = [0, 1]").sentences(), Contains("scale"));
+}
+
 TEST_CASE("the help names the operations on batches", "[config]") {
   for (const auto& operation : batch_operations()) {
     CHECK_THAT(operations_text(), Catch::Contains("\n  " + std::string(operation.name) + "  (batch -> batch)"));

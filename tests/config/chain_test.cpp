@@ -181,12 +181,12 @@ TEST_CASE("an operation that does not fit is named by its place", "[config]") {
   expect(follow_bytes({crop(8)}), 0, "center-crop works on an image: add { op = \"decode-image\" } before it");
   expect(follow_bytes({op("decode-image"), op("parse-int")}), 1, "it must be the first operation");
   expect(follow_bytes({op("parse-int"), crop(8)}), 1, "it takes an image, and what comes before it is an integer");
-  expect(follow_bytes({op("parse-float"), crop(8)}), 1, "writes the tensor, which random-erasing alone can change");
+  expect(follow_bytes({op("parse-float"), crop(8)}), 1, "writes the tensor, which random-erasing or spec-augment alone can change");
   expect(follow({{op("parse-int")}}, integer()), 0, "it takes bytes, and what comes before it is an integer");
   expect(follow({{op("decode-image")}}, bytes_of(Origin::kName)), 0, "it is the sample's name");
   expect(follow({{op("decode-image")}}, bytes_of(Origin::kJson)), 0, "can't decode a JSON value");
   expect(follow({{op("parse-int")}}, bytes_of(Origin::kName)), 0, "not a number");
-  expect(follow_bytes({}), 0, "add decode-image (with a fixed size), parse-int, parse-float");
+  expect(follow_bytes({}), 0, "add decode-image (with a fixed size), decode-video (with a fixed size), decode-audio");
   expect(follow_bytes({op("decode-image"), crop(8)}), 2, "gives an image, which is no tensor");
 }
 

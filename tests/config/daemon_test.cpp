@@ -51,6 +51,10 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.data_roots.empty());
   CHECK(settings.pipelines_dir.empty());
   CHECK(settings.access.empty());
+  CHECK(settings.http_listen.empty());
+  CHECK(settings.http_socket_mode == 0600);
+  CHECK(settings.http_token_file.empty());
+  CHECK_FALSE(settings.http_page);
   CHECK(settings.log_level == "info");
 }
 
@@ -104,6 +108,11 @@ users = ["alice", "1007"]
 groups = ["vision"]
 [pipelines.access."*"]
 users = ["*"]
+[http]
+listen = "127.0.0.1:9464"
+socket_mode = "0660"
+token_file = "/etc/spdld/http-token"
+page = true
 [log]
 level = "debug"
 )");
@@ -150,6 +159,10 @@ level = "debug"
   CHECK(settings.access.at("train").users == std::vector<std::string>{"alice", "1007"});
   CHECK(settings.access.at("train").groups == std::vector<std::string>{"vision"});
   CHECK(settings.access.at("*").users == std::vector<std::string>{"*"});
+  CHECK(settings.http_listen == "127.0.0.1:9464");
+  CHECK(settings.http_socket_mode == 0660);
+  CHECK(settings.http_token_file == "/etc/spdld/http-token");
+  CHECK(settings.http_page);
   CHECK(settings.log_level == "debug");
 }
 
@@ -328,7 +341,7 @@ TEST_CASE("all errors of a daemon file come at once", "[config]") {
        {4, "limits.cpu", "not a key that is known here"},
        {5, "limits.sessions_max", "from 1"},
        {7, "socket.mode", "octal"},
-       {8, "extra", "known are socket, limits, decode, cache, state, tuning, gpu, data, pipelines, log"}});
+       {8, "extra", "known are socket, limits, decode, cache, state, tuning, gpu, data, pipelines, http, log"}});
 }
 
 TEST_CASE("every key that is listed is a key that is known", "[config]") {

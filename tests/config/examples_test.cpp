@@ -68,13 +68,16 @@ TEST_CASE("all examples load", "[config]") {
       CHECK(full_json(*again.value) == full_json(*loaded.value));
     }
   }
-  CHECK(names == std::set<std::string>{"any-resolution.toml",
+  CHECK(names == std::set<std::string>{"action-recognition.toml",
+                                       "any-resolution.toml",
                                        "aspect-buckets.toml",
                                        "aug-mix.toml",
                                        "buckets.toml",
                                        "clip.toml",
                                        "coco.toml",
                                        "colours.toml",
+                                       "convnext-train.toml",
+                                       "convnext-val.toml",
                                        "copy-paste.toml",
                                        "deeplab.toml",
                                        "deit3-train.toml",
@@ -109,14 +112,17 @@ TEST_CASE("all examples load", "[config]") {
                                        "resnet50-val.toml",
                                        "segmentation.toml",
                                        "spdld.toml",
+                                       "speech.toml",
                                        "ten-crop.toml",
                                        "tfrecord.toml",
                                        "three-augment.toml",
                                        "tiles.toml",
+                                       "video-language.toml",
                                        "voc-objects.toml",
                                        "voc.toml",
                                        "warps.toml",
                                        "webdataset.toml",
+                                       "yolo-train.toml",
                                        "yolo-val.toml",
                                        "yolo.toml"});
   CHECK(guess_kind(text_of(kExamples / "spdld.toml")) == FileKind::kDaemon);

@@ -43,7 +43,7 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
   CHECK(load_with_line(2, "seed = 9223372036854775807"));
   CHECK(load_with_line(2, "on_bad = \"mask\"").value->on_bad == OnBad::kMask);
   CHECK(load_with_line(2, "on_bad = \"fail\"").value->on_bad == OnBad::kFail);
-  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kDecoded})
+  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kIndexed, CacheForm::kDecoded})
     CHECK(load_with_line(2, "cache = \"" + std::string(cache_form_name(form)) + "\"").value->cache == form);
   CHECK(load_with_line(7, "epochs = 0\nshuffle = false").value->order.epochs == 0);
   CHECK(load_with_line(13, "size = 65536").value->batch.size == 65536);
@@ -89,7 +89,7 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {2, "sede = 1", {2, "sede", "did you mean \"seed\"?"}},
       {2, "on_bad = \"skip\"", {2, "on_bad", "\"substitute\", \"mask\" or \"fail\", not \"skip\""}},
       {2, "on_bad = \"masks\"", {2, "on_bad", "did you mean \"mask\"?"}},
-      {2, "cache = \"planes\"", {2, "cache", "\"auto\", \"off\", \"encoded\" or \"decoded\", not \"planes\""}},
+      {2, "cache = \"planes\"", {2, "cache", "\"auto\", \"off\", \"encoded\", \"indexed\" or \"decoded\", not \"planes\""}},
       {2, "cache = \"decode\"", {2, "cache", "did you mean \"decoded\"?"}},
       {2, "cache = false", {2, "cache", "not false"}},
       {2, "cach = \"off\"", {2, "cach", "did you mean \"cache\"?"}},
@@ -172,6 +172,8 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
       {decode + rrc + "box = 4 }", {11, "output[0].ops[1].box", "must be a text"}},
       {decode + crop + "{ op = \"horizontal-flip\", p = 1.5 }", {11, "output[0].ops[2].p", "a number from 0 to 1"}},
       {decode + crop + "{ op = \"color-jitter\", hue = 0.6 }", {11, "output[0].ops[2].hue", "from -0.5 to 0.5"}},
+      {decode + crop + "{ op = \"hsv-gains\", value = 1.5 }", {11, "output[0].ops[2].value", "at most 1 where"}},
+      {decode + crop + "{ op = \"hsv-gains\", hue = [1.1, 0.9] }", {11, "output[0].ops[2].hue", "least number first"}},
       {decode + crop + "{ op = \"color-jitter\", hue = -0.1 }", {11, "output[0].ops[2].hue", "at least 0"}},
       {decode + crop + "{ op = \"color-jitter\", contrast = [2, 1] }",
        {11, "output[0].ops[2].contrast", "least number first"}},
@@ -193,7 +195,7 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
        {11, "output[0].ops[2].layout", "did you mean \"NCHW\"?"}},
       {decode + crop + "{ op = \"convert\", scale = 0.5 }", {11, "output[0].ops[2].scale", "must be 1 with dtype"}},
       {decode + crop + "{ op = \"convert\" }, { op = \"horizontal-flip\" }",
-       {11, "output[0].ops[3]", "writes the tensor, which random-erasing alone can change"}},
+       {11, "output[0].ops[3]", "writes the tensor, which random-erasing or spec-augment alone can change"}},
       {decode + crop + "{ op = \"random-erasing\" }", {11, "output[0].ops[2]", "add { op = \"normalize\" }"}},
       {decode + crop + "{ op = \"convert\" }, { op = \"random-erasing\", noise = \"pixel\" }",
        {11, "output[0].ops[3]", "uint8 can't hold"}},
@@ -213,11 +215,11 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
       {"{ op = \"parse-int\" }, " + crop, {11, "output[0].ops[1]", "what comes before it is an integer"}},
       {"{ op = \"parse-float\", dtype = \"float16\" }", {11, "output[0].ops[0].dtype", "\"float32\" or \"float64\""}},
       {"{ op = \"parse-float\" }, { op = \"parse-int\" }",
-       {11, "output[0].ops[1]", "writes the tensor, which random-erasing alone can change"}},
+       {11, "output[0].ops[1]", "writes the tensor, which random-erasing or spec-augment alone can change"}},
       {"{ op = \"pad-bytes\" }", {11, "output[0].ops[0].length", "an integer from 1 to 1048576"}},
       {"{ op = \"pad-bytes\", length = 1048577 }", {11, "output[0].ops[0].length", "not 1048577"}},
       {"{ op = \"pad-bytes\", length = 8.0 }", {11, "output[0].ops[0].length", "an integer"}},
-      {"", {11, "output[0].ops", "add decode-image (with a fixed size), parse-int, parse-float"}},
+      {"", {11, "output[0].ops", "add decode-image (with a fixed size), decode-video (with a fixed size), decode-audio"}},
   };
   for (const auto& one : cases) {
     INFO(one.ops);

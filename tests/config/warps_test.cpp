@@ -64,6 +64,15 @@ TEST_CASE("wrong warps are complained about with what to write", "[config]") {
   wrong("{ op = \"pad\", padding = [1, 2, 3] }", ".padding", "one, two or four numbers");
   wrong("{ op = \"pad\", padding = 1, mode = \"edge\", fill = 3 }", ".fill", "mode = \"constant\" alone");
   wrong("{ op = \"random-resize\", size = [9, 9] }", ".size", "a least number below the bound");
+  wrong("{ op = \"random-size-crop\" }", ".sides", "is missing");
+  wrong("{ op = \"random-size-crop\", sides = 9 }", ".sides", "two whole numbers");
+  wrong("{ op = \"random-size-crop\", sides = [9, 8] }", ".sides", "least number first");
+  wrong("{ op = \"random-size-crop\", sides = [0, 8] }", ".sides", "1 to 16384");
+  wrong("{ op = \"random-size-crop\", sides = [7.5, 8] }", ".sides", "whole");
+  wrong("{ op = \"timm-rand-augment\", magnitude = 11 }", ".magnitude", "0 to 10");
+  wrong("{ op = \"timm-rand-augment\", change_p = 1.5 }", ".change_p", "0 to 1");
+  wrong("{ op = \"timm-rand-augment\", filter = \"nearest\" }", ".filter", "\"bicubic\"");
+  wrong("{ op = \"timm-rand-augment\", fill = [1, 2] }", ".fill", "one number or [red, green, blue]");
   wrong("{ op = \"random-shortest-size\", sizes = [9, 0] }", ".sizes", "1 to 16384");
   wrong("{ op = \"scale-jitter\", size = 9, scale = 2 }", ".scale", "two numbers, [least, greatest]");
   wrong("{ op = \"scale-jitter\", size = 9, scale = [2, 1] }", ".scale", "least number first");
@@ -86,7 +95,8 @@ TEST_CASE("warps follow a picture's size", "[config]") {
   CHECK(shape_of("{ op = \"pad-to\", size = 25 }") == std::vector<int64_t>{25, 30, 3});
   CHECK(shape_of("{ op = \"pad-to\", size = [10, 40], place = \"corner\" }") == std::vector<int64_t>{20, 40, 3});
   for (const char* op :
-       {"{ op = \"rotate\", degrees = 3, expand = true }", "{ op = \"zoom-out\" }", "{ op = \"pad-to\", size = 20 }"})
+       {"{ op = \"random-size-crop\", sides = [8, 9] }", "{ op = \"rotate\", degrees = 3, expand = true }",
+        "{ op = \"zoom-out\" }", "{ op = \"pad-to\", size = 20 }"})
     expect_complaints(load("{ op = \"resize\", size = 20 }", ", " + std::string(op)),
                       {{11, "output[0].ops", "add center-crop, random-crop, random-resized-crop, or"}});
 }

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "bench/support")]
 import cases  # noqa: E402
+import clips  # noqa: E402
 import figures  # noqa: E402
 import objects  # noqa: E402
 from daemon import make_pictures  # noqa: E402
@@ -83,6 +84,51 @@ class Scripts(unittest.TestCase):
         self.assertIn("no albumentations/bin/python", result["skipped"]["albumentations"])
         self.assertEqual(result["skipped"]["torch"], "it does not do the work detection-masks")
         self.assertRegex((out / "table.md").read_text(), r"objects a picture, mean areas 0\.\d+ of boxes and 0\.\d+ of masks")
+
+    def make_videos(self, name, seconds, *coded):
+        """Makes two small videos with 30 frames a second, and skips the test where that or reading them is not possible."""
+        if not shutil.which("ffmpeg"):
+            self.skipTest("ffmpeg is not installed")
+        if not (Path(OPTIONS.build) / "bench/compare/bare_video").exists():
+            self.skipTest("bare_video is not built, because FFmpeg's libraries are not installed")
+        for label in ("cat", "dog"):
+            (self.folder / name / label).mkdir(parents=True)
+            subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", f"testsrc2=size=64x48:rate=30:duration={seconds}", "-c:v",
+                            "libx264", "-sc_threshold", "0", *map(str, coded), str(self.folder / name / label / "0.mp4")], check=True)
+        return self.folder / name
+
+    def test_compare_clips(self):
+        out, videos = self.folder / "clips", self.make_videos("videos", 4, "-g", 12)
+        for work, clips in (("clips", 1), ("clips-4", 4)):
+            run("compare/run.py", videos, "--build", OPTIONS.build, "--rounds", 2, "--peers-from", self.folder / "none", "--work", work,
+                "--out", out, "--peers", "bare-video,bare,torchcodec,torch")
+            result, text = json.loads((out / "result.json").read_text()), (out / "table.md").read_text()
+            self.assertEqual([line["clips"] for line in result["lines"]["bare-video"]], [clips, clips], result["skipped"])
+            self.assertIn("no torchcodec/bin/python", result["skipped"]["torchcodec"])
+            for name in ("bare", "torch"):
+                self.assertEqual(result["skipped"][name], f"it does not do the work {work}")
+            self.assertIn("| CPU ms per clip |", text)
+            self.assertRegex(text, r"batches of 8, work .* 2 videos of \d+ KB")
+            self.assertIn("CPU time for one clip", (out / "chart.svg").read_text())
+
+    def test_bare_video_decodes_what_must_be_decoded(self):
+        def frames_of_a_clip(name, seconds, *coded):
+            done = subprocess.run([Path(OPTIONS.build) / "bench/compare/bare_video", self.make_videos(name, seconds, *coded), "2"],
+                                  capture_output=True, text=True, check=True, timeout=WAIT_S)
+            return json.loads(done.stdout)["frames"]
+
+        self.assertEqual(frames_of_a_clip("only-key-frames", 3, "-g", 1), 16)
+        only = 61 / 30  # seconds, so that the clip begins at the first frame
+        self.assertEqual(frames_of_a_clip("no-b-frames", only, "-g", 300, "-bf", 0), 61)
+        # Of "IBBBPBBBP..." a frame in four is wanted, and the frames between them are skipped.
+        self.assertEqual(frames_of_a_clip("b-frames", only, "-g", 300, "-bf", 3, "-b_strategy", 0, "-x264-params", "b-pyramid=none"), 16)
+
+    def test_bare_video_without_videos(self):
+        self.make_videos("some", 1, "-g", 12)
+        for folder, words in ((self.folder / "some", "shorter than a clip"), (self.pictures, "holds no .mp4 files")):
+            done = subprocess.run([Path(OPTIONS.build) / "bench/compare/bare_video", folder], capture_output=True, text=True, timeout=WAIT_S)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
 
     def test_a_row_that_is_none(self):
         done = run("compare/run.py", *self.options("--peers", "spldd"), wanted=1)
@@ -213,16 +259,36 @@ class Rows(unittest.TestCase):
     def test_every_row_has_a_module_that_can_be_parsed(self):
         sys.path.insert(0, str(ROOT / "bench/compare"))
         import rows
-        works = {*rows.SIMPLE, *rows.RECIPES, *rows.OBJECTS}
         for row in rows.ROWS:
             path = ROOT / f"bench/compare/peers/with_{row.peer}.py"
             functions = {each.name for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
             self.assertIn("batches", functions, path)
-            self.assertLessEqual(set(row.works), works)
+            self.assertLessEqual(set(row.works), set(rows.WORKS))
             setup = (ROOT / "bench/compare/setup").read_text()
             self.assertTrue(row.peer == "spdld" or f'    "{row.peer}": (' in setup, row.peer)
-        for work in rows.RECIPES + rows.OBJECTS:  # each is measured beside another loader
+        for row in rows.EVERY:
+            if row.name in rows.YARDSTICKS:
+                self.assertTrue((ROOT / f"bench/compare/{rows.YARDSTICKS[row.name]}.cpp").exists(), row.name)
+        for work in rows.WORKS:  # each is measured beside another loader
             self.assertTrue(any(work in row.works and row.peer != "spdld" for row in rows.ROWS), work)
+
+
+class Clips(unittest.TestCase):
+    def test_the_frames_that_are_drawn(self):
+        for _ in range(20):
+            numbers = clips.draw_numbers(100, 2)
+            first, second = numbers[:16], numbers[16:]
+            self.assertEqual([first, second], [list(range(each[0], each[0] + 61, 4)) for each in (first, second)])
+            self.assertTrue(0 <= first[0] <= second[0] <= 39)
+        self.assertEqual(clips.draw_numbers(61, 1), list(range(0, 61, 4)))
+
+    def test_mel_bands(self):
+        bands = clips.mel_filters()
+        self.assertEqual((bands.shape, bands.dtype), ((80, 201), np.float32))
+        # The area of a triangle is one, up to where the places of 40 Hz cut it. The lowest bands are linear, 37 Hz apart.
+        self.assertTrue((abs(bands[40:].sum(axis=1) * 40 - 1) < 0.12).all())
+        self.assertTrue((np.diff(bands[20:].argmax(axis=1)) >= 0).all())
+        self.assertTrue((bands[:, 0] == 0).all() and (bands[:, 200] < 1e-6).all())
 
 
 class Objects(unittest.TestCase):

@@ -2,6 +2,8 @@
 """What the scripts of deploy/ make: the corpus is real, whole and the same every time; pipeline files fit the folder."""
 import hashlib
 import io
+import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -9,6 +11,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +85,102 @@ class Corpus(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made.stderr)
             for word in words:
                 self.assertIn(word, made.stdout)
+
+
+def probe(path, *asked):
+    """Returns what ffprobe says of a file, as it writes JSON."""
+    said = subprocess.run(["ffprobe", "-v", "error", "-of", "json", *asked, str(path)], capture_output=True, text=True, timeout=100)
+    if said.returncode != 0:
+        raise RuntimeError(said.stderr)
+    return json.loads(said.stdout)
+
+
+@unittest.skipUnless(shutil.which("ffmpeg"), "ffmpeg is not installed")
+class Videos(unittest.TestCase):
+    OPTIONS = ("--classes", 2, "--size", "64x48")
+
+    def make(self, name, *options):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        made = run("make_videos.py", Path(folder.name) / name, *self.OPTIONS, *options)
+        if "no photographs" in made.stderr:
+            self.skipTest("the wallpaper packages are not installed")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return Path(folder.name) / name
+
+    def frames_of(self, path):
+        return probe(path, "-select_streams", "v", "-show_entries", "frame=key_frame,pict_type")["frames"]
+
+    def test_they_are_what_was_asked_for(self):
+        for gop, bframes in ((12, 0), (50, 2)):
+            folder = self.make("videos", "--count", 3, "--gop", gop, "--bframes", bframes)
+            self.assertEqual(list(digest(folder)), ["000/000000.mp4", "000/000002.mp4", "001/000001.mp4"])
+            path = folder / "001/000001.mp4"
+            stream = probe(path, "-show_entries", "stream=codec_name,width,height,pix_fmt,r_frame_rate")["streams"]
+            self.assertEqual(stream, [{"codec_name": "h264", "width": 64, "height": 48, "pix_fmt": "yuv420p", "r_frame_rate": "30/1"}])
+            frames = self.frames_of(path)
+            self.assertEqual(len(frames), 300)
+            self.assertEqual([number for number, frame in enumerate(frames) if frame["key_frame"]], list(range(0, 300, gop)))
+            types = "".join(frame["pict_type"] for frame in frames)
+            self.assertEqual("B" in types, bframes > 0)
+            self.assertNotIn("B" * (bframes + 1), types)
+
+    def test_they_move_and_are_the_same_again(self):
+        folder = self.make("videos", "--count", 2)
+        files = digest(folder)
+        self.assertEqual(len(set(files.values())), 2)
+        self.assertEqual(digest(self.make("again", "--count", 2)), files)
+        self.assertFalse(set(digest(self.make("other", "--count", 2, "--seed", 1)).values()) & set(files.values()))
+        said = subprocess.run(["ffmpeg", "-v", "error", "-i", folder / "000/000000.mp4", "-f", "framemd5", "-"], capture_output=True,
+                              text=True, timeout=100)
+        sums = [line.split(",")[-1] for line in said.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual((said.returncode, len(sums)), (0, 300), said.stderr)
+        self.assertGreater(len(set(sums)), 270)  # the encoder may repeat a frame
+
+    def test_what_it_refuses(self):
+        for options, words in ((("--size", "63x48"), "even numbers"), (("--size", "64"), "even numbers"), (("--audio", "wav"), "flac, mp3"),
+                               (("--gop", 0), "at least 1")):
+            made = run("make_videos.py", "/nowhere/videos", *options)
+            self.assertEqual(made.returncode, 2)
+            self.assertIn(words, made.stderr)
+
+
+@unittest.skipUnless(shutil.which("ffmpeg"), "ffmpeg is not installed")
+class Sounds(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def make(self, name, *options):
+        made = run("make_videos.py", self.folder / name, *options)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return self.folder / name
+
+    def test_the_codecs_take_turns(self):
+        folder = self.make("sounds", "--count", 6, "--classes", 2, "--audio")
+        wanted = {"flac": ("flac", "44100"), "mp3": ("mp3", "44100"), "opus": ("opus", "48000")}
+        self.assertEqual(list(digest(folder)), ["000/000000.flac", "000/000002.mp3", "000/000004.opus", "001/000001.flac",
+                                                "001/000003.mp3", "001/000005.opus"])
+        for path in folder.rglob("*.*"):
+            said = probe(path, "-show_entries", "stream=codec_name,sample_rate,channels:format=duration")
+            stream = said["streams"][0]
+            self.assertEqual((stream["codec_name"], stream["sample_rate"]), wanted[path.suffix[1:]])
+            self.assertEqual(stream["channels"], 2)
+            self.assertAlmostEqual(float(said["format"]["duration"]), 10, delta=0.1)
+
+    def test_they_are_loud_and_the_same_again(self):
+        folder = self.make("sounds", "--count", 2, "--classes", 1, "--audio", "flac")
+        files = digest(folder)
+        self.assertEqual(len(set(files.values())), 2)
+        self.assertEqual(digest(self.make("again", "--count", 2, "--classes", 1, "--audio", "flac")), files)
+        self.assertFalse(set(digest(self.make("other", "--count", 2, "--classes", 1, "--audio", "flac", "--seed", 1)).values())
+                         & set(files.values()))
+        said = subprocess.run(["ffmpeg", "-v", "error", "-i", folder / "000/000000.flac", "-f", "s16le", "-"], capture_output=True,
+                              timeout=100)
+        samples = np.frombuffer(said.stdout, "<i2").reshape(-1, 2)
+        self.assertEqual(len(samples), 441000)
+        self.assertTrue((samples.std(axis=0) > 500).all() and (abs(samples.astype(int)).max(axis=0) < 32767).all())
 
 
 class PipelineFile(unittest.TestCase):

@@ -57,14 +57,15 @@ class Installed(unittest.TestCase):
         return found[0]
 
     def units(self, folder):
-        """The units in `folder`, the service's program being the one that was built; the first two are the service and its socket."""
+        """Writes the units into `folder`. The service runs the daemon that was built. Returns the service, then its sockets."""
         service = self.one("spdld.service").read_text()
         program = re.search(r"^ExecStart=(\S+)", service, re.MULTILINE)[1]
         self.assertTrue(program.endswith("/bin/spdld"), program)
         shutil.copy(self.one("spdld.socket"), folder)
         shutil.copy(self.one("spdld-gpu-devices.service"), folder)
+        shutil.copy(self.one("spdld-http.socket"), folder)
         (folder / "spdld.service").write_text(service.replace(program, OPTIONS.daemon))
-        return folder / "spdld.service", folder / "spdld.socket"
+        return folder / "spdld.service", folder / "spdld.socket", folder / "spdld-http.socket"
 
     def test_systemd_takes_the_units(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -76,14 +77,14 @@ class Installed(unittest.TestCase):
 
     def test_systemd_finds_fault_with_a_wrong_unit(self):
         with tempfile.TemporaryDirectory() as folder:
-            service, _ = self.units(Path(folder))
+            service, *_ = self.units(Path(folder))
             service.write_text(service.read_text().replace("Type=notify", "Type=nonsense"))
             done = run("systemd-analyze", "verify", "--man=no", service)
         self.assertIn("nonsense", done.stderr)
 
     def test_the_service_is_tight(self):
         with tempfile.TemporaryDirectory() as folder:
-            service, _ = self.units(Path(folder))
+            service, *_ = self.units(Path(folder))
             done = run("systemd-analyze", "security", "--offline=true", f"--threshold={int(EXPOSURE_MAX * 10)}", service)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         exposure = float(re.search(r"exposure level for spdld.service: ([0-9.]+)", done.stdout)[1])
@@ -204,7 +205,7 @@ class Installed(unittest.TestCase):
 
     def gpu_service(self, folder, drop_in="gpu"):
         """The service with the drop-in for GPUs, or with another one."""
-        service, _ = self.units(folder)
+        service, *_ = self.units(folder)
         (folder / "spdld.service.d").mkdir()
         shutil.copy(self.one(f"spdld-{drop_in}.conf"), folder / f"spdld.service.d/{drop_in}.conf")
         return service

@@ -1,11 +1,13 @@
 // Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes, whole and
 // reduced; and as an EXIF block. What can't be decoded must be an error; what can must lie where it says, and a box
-// must have what all has. Planes must be those that libjpeg-turbo alone gives, and so must be the verdict.
+// must have what all has. Planes must be those that libjpeg-turbo alone gives, and so must be the verdict; with
+// an index of the coded data, too.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/tiff.h"
@@ -34,6 +36,26 @@ void check_planes(image::ImageDecoder& decoder, const Box& box) {
     std::abort();
   }
   if (!(whole_view.shape == shape) || !test::same_samples(some_view, whole_view, box)) std::abort();
+}
+
+// By an index that was made of the same bytes, a box has the samples that it has without; a wrong index harms nothing.
+void check_index(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, const Box& box, uint8_t choice) {
+  constexpr image::Pixels kPixels;
+  const bool exif = (choice & 1) != 0, strict = (choice & 2) != 0;
+  if (!decoder.open(jpeg, exif, strict, kPixels)) std::abort();
+  std::vector<uint8_t> index(decoder.index_bytes());
+  if (index.empty()) return;
+  const PlanesShape shape = *decoder.planes();
+  test::PlanesMemory plain(shape, 0), indexed(shape, 0xA5);
+  if (!decoder.decode_and_index(box, plain.data(), index)) return;
+  if (!decoder.open_indexed(jpeg, index, exif, strict, kPixels)) std::abort();
+  if (!(decoder.planes() == shape) || !decoder.decode_planes(box, indexed.data())) std::abort();
+  PlanesView plain_view, indexed_view;
+  if (!view_planes(plain.data(), plain.size(), plain_view) ||
+      !view_planes(indexed.data(), indexed.size(), indexed_view) || !test::same_samples(indexed_view, plain_view, box))
+    std::abort();
+  for (size_t i = 8; i < index.size(); ++i) index[i] = static_cast<uint8_t>(index[i] ^ jpeg[i * 7 % jpeg.size()]);
+  if (decoder.open_indexed(jpeg, index, exif, strict, kPixels)) (void)decoder.decode_planes(box, indexed.data());
 }
 
 void compare_with_libjpeg(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, uint8_t choice) {
@@ -96,6 +118,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (decoded[0] != decoded[1]) std::abort();  // the verdict must not depend on the box
   check_planes(*decoder, choose_box(*picture, bytes));
   compare_with_libjpeg(*decoder, jpeg, bytes[4]);
+  check_index(*decoder, jpeg, choose_box(*picture, bytes), bytes[4]);
+  if (!decoder->open(jpeg, (bytes[4] & 1) != 0, (bytes[4] & 2) != 0)) std::abort();
   for (const int reduction : {2, 4, 8}) check_reduced(*decoder, *picture, choose_box(*picture, bytes), reduction);
   return 0;
 }

@@ -163,6 +163,8 @@ TEST_CASE("every form of the cache gives the pictures that decoding gives") {
   CHECK((decoded == plain));
   CHECK((pixels(job(daemon, "decoded", 3, "again")) == decoded));  // all of it from the cache
   CHECK((pixels(job(daemon, "auto", 3, "auto")) == decoded));
+  CHECK((pixels(job(daemon, "indexed", 3, "index")) == plain));
+  CHECK((pixels(job(daemon, "indexed", 3, "by-index")) == plain));
 }
 
 TEST_CASE("what is kept is read once, for all pipelines and jobs") {
@@ -199,21 +201,23 @@ TEST_CASE("pictures that have no planes are kept as they were fetched, on the sa
   add("odd.jpg", make_jpeg(96, 72, {.subsampling = Subsampling::k411}));
   add("png.jpg", make_png(96, 72).bytes);
   const Pixels plain = pixels(job(daemon, "off", 2));
+  const std::string form = GENERATE("decoded", "indexed");
   {
-    Loader loader = attach(job(daemon, "decoded", 2, "kept"));
+    Loader loader = attach(job(daemon, form, 2, "kept"));
     CHECK((take_pixels(loader) == plain));
     CHECK(field(daemon, "kept")["memory_entries"] == kPhotos + 4);
     CHECK_THAT(field(daemon, "kept")["representation"].get<std::string>(),
-               Catch::StartsWith("planes 1, libjpeg-turbo "));
+               Catch::StartsWith(form == "decoded" ? "planes 1, libjpeg-turbo " : "indexed 1"));
+    CHECK(field(daemon, "kept")["form"] == form);
   }
   {
-    Loader loader = attach(job(daemon, "decoded", 2, "again"));
+    Loader loader = attach(job(daemon, form, 2, "again"));
     CHECK((take_pixels(loader) == plain));
     CHECK(describe(daemon, "again")["stages"][0]["bytes"] == 0);  // nothing was fetched
   }
   daemon.stop(SIGTERM);
   daemon.start();
-  Loader loader = attach(job(daemon, "decoded", 2, "restarted"));
+  Loader loader = attach(job(daemon, form, 2, "restarted"));
   CHECK((take_pixels(loader) == plain));
   CHECK(field(daemon, "restarted")["misses"] == 0);
 }
@@ -294,7 +298,7 @@ void check_that_nothing_is_shared(const std::string& name, const std::string& ot
   };
   const Pixels of_first = pixels(first("off")), of_second = pixels(second("off"));
   REQUIRE((of_first != of_second));
-  for (const std::string cache : {"decoded", "encoded"}) {
+  for (const std::string cache : {"decoded", "indexed", "encoded"}) {
     CAPTURE(on_disk, cache);
     CHECK((pixels(first(cache)) == of_first));
     CHECK((pixels(second(cache)) == of_second));
@@ -303,7 +307,7 @@ void check_that_nothing_is_shared(const std::string& name, const std::string& ot
   if (!on_disk) return;
   daemon.stop(SIGTERM);
   daemon.start();
-  for (const std::string cache : {"decoded", "encoded"}) {
+  for (const std::string cache : {"decoded", "indexed", "encoded"}) {
     CAPTURE(cache);
     Loader of_other = attach(second(cache));  // open while the cache is looked at: an idle pipeline lets its own go
     CHECK((take_pixels(of_other) == of_second));
@@ -327,7 +331,7 @@ TEST_CASE("pipelines in colours and in grey share no planes, in memory and on di
 TEST_CASE("an archive that is rewritten in place, with its time set back, is read again by the next run") {
   TempDir disk;
   const bool on_disk = GENERATE(false, true);
-  const std::string form = GENERATE("decoded", "encoded");
+  const std::string form = GENERATE("decoded", "indexed", "encoded");
   CAPTURE(on_disk, form);
   const std::string folder = "\nfolder = \"" + disk.path().string() + "\"";
   DaemonProcess daemon(settings(on_disk ? "ram_bytes_max = 0" + folder : "ram_bytes_max = \"256MiB\""));

@@ -34,7 +34,7 @@ class AMadeUpTree(unittest.TestCase):
         for name in ("proto/message.h", "proto/cuda/driver.h", "config/spec.h", "daemon/base/result.h", "daemon/source/listing.h",
                      "daemon/memory/host/slot.h", "daemon/batch/slot.h", "daemon/pipeline/plan.h",
                      "daemon/delivery/ring.h", "daemon/control/server.h", "daemon/node/node.h", "client/src/batch.h",
-                     "client/cli/table.h"):
+                     "client/program/daemon_binary.h", "client/cli/table.h"):
             self.write(name, "#pragma once\n")
 
     def write(self, name, text):
@@ -71,6 +71,7 @@ class AMadeUpTree(unittest.TestCase):
                              ("client/src/x.cpp", "proto/message.h"), ("client/src/x.cpp", "proto/cuda/driver.h"),
                              ("daemon/memory/cuda/x.cpp", "proto/cuda/driver.h"), ("proto/cuda/x.cpp", "proto/message.h"),
                              ("client/cli/x.cpp", "config/spec.h"),
+                             ("client/cli/x.cpp", "client/program/daemon_binary.h"),
                              ("tests/node/x.cpp", "daemon/node/node.h")):
             with self.subTest(name=name, target=target):
                 self.assert_include(name, target, allowed=True)

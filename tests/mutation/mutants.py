@@ -73,9 +73,12 @@ def faults(mutants, root, tests):
             mutant.changed(file.read_text())
         except ValueError as error:
             yield str(error)
-        for test, _ in mutant.tests:
+        for test, words in mutant.tests:
             if test not in tests:
                 yield f"{mutant.name}: Meson has no test {test}"
+            for word in words:
+                if word in tests:  # a filter that no case fits: nothing would be run
+                    yield f"{mutant.name}: {word} is another test: write \";\" before it"
 
 
 def thin_rooms(mutants, rooms):

@@ -15,8 +15,8 @@ import mutants  # noqa: E402
 
 OPTIONS = cases.options("build")
 MUTANTS = ROOT / "tests/mutation/mutants"
-ROOMS = ("proto", "config", "base", "source", "sampler", "media", "memory", "rows", "mixing", "cache", "batch", "pipeline",
-         "delivery", "control", "node", "client", "cli")
+ROOMS = ("proto", "config", "base", "metrics", "source", "sampler", "media", "memory", "rows", "mixing", "cache", "batch",
+         "pipeline", "delivery", "http", "control", "node", "client", "cli")
 
 TINY = {
     "meson.build": "project('tiny', 'c')\ntest('twice', executable('twice_test', 'twice.c'))\n",
@@ -108,6 +108,7 @@ class Lists(unittest.TestCase):
         self.assert_fault("return 4;", "return 3;", "changes nothing")
         self.assert_fault("file: twice.c", "file: thrice.c", "no file thrice.c")
         self.assert_fault("tests: twice", "tests: twice; thrice -x", "no test thrice")
+        self.assert_fault("tests: twice", "tests: twice twice", 'write ";" before it')
         self.assert_fault("== spare", "== added", "two mutants")
         with self.assertRaises(ValueError):
             self.read(TINY_MUTANTS.replace("-- after", "", 1))

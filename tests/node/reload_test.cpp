@@ -41,6 +41,9 @@ TEST_CASE("only the keys that changed and wait for a restart are named", "[node]
         Keys{"state.folder"});
   CHECK(waiting("[socket]\nmode = \"0600\"\ngroup = \"g\"\n[limits]\ncpu_budget = 3\n[cache]\nfolder = \"/c\"\n"
                 "[gpu]\nenabled = false\n") == Keys{"socket.mode", "socket.group", "gpu.enabled"});
+  CHECK(waiting("[limits]\ncpu_budget = 3\n[cache]\nfolder = \"/c\"\n[http]\nlisten = \"127.0.0.1:1\"\n"
+                "socket_mode = \"0660\"\ntoken_file = \"/t\"\npage = true\n") ==
+        Keys{"http.listen", "http.socket_mode", "http.token_file", "http.page"});
 }
 
 TEST_CASE("what waits stays as it runs, everything else is as the file says", "[node]") {

@@ -109,7 +109,7 @@ class Chains {
       signature = one.end();
     }
     if (signature.kind == config::Kind::kImage && below(4) > 0)
-      ops.push_back(config::with_defaults(config::image_end(), {}));
+      ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
     return ops;
   }
 

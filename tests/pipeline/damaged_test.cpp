@@ -1,5 +1,5 @@
 // Damaged pictures have one verdict and the same pixels, whatever crop is drawn of them, and whether they are read from
-// their bytes or from planes that the cache keeps in memory or on disk.
+// their bytes or from what the cache keeps in memory or on disk: planes, or bytes with an index.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +23,11 @@ using Where = cache::Found::Where;
 
 constexpr uint64_t kPictures = 1000, kCrops = 4;
 
-config::PipelineSpec spec_of(const std::string& decode_options) {
+config::PipelineSpec spec_of(const std::string& decode_options, const std::string& form) {
   auto spec = config::load_pipeline_toml(
-      "name = \"t\"\n[source]\ntype = \"webdataset\"\nuri = \"/a.tar\"\n[batch]\nsize = 1\n[[output]]\n"
-      "name = \"image\"\nfrom = \"text\"\nops = [{ op = \"decode-image\"" +
+      "name = \"t\"\ncache = \"" + form +
+          "\"\n[source]\ntype = \"webdataset\"\nuri = \"/a.tar\"\n[batch]\nsize = 1\n[[output]]\n"
+          "name = \"image\"\nfrom = \"text\"\nops = [{ op = \"decode-image\"" +
           decode_options + " }, { op = \"random-resized-crop\", size = 24, scale = [0.05, 0.6] }]\n",
       "test.toml");
   INFO(spec.sentences());
@@ -39,8 +40,10 @@ using Outcome = std::optional<Bytes>;
 
 class Renderer {
  public:
-  explicit Renderer(const std::string& decode_options = "")
-      : plan_(spec_of(decode_options), listing_), layout_(plan_.tensors(), 1, 64 << 20), slot_(layout_.slot_bytes()) {}
+  explicit Renderer(const std::string& decode_options = "", const std::string& form = "auto")
+      : plan_(spec_of(decode_options, form), listing_),
+        layout_(plan_.tensors(), 1, 64 << 20),
+        slot_(layout_.slot_bytes()) {}
 
   Outcome render(pipeline::FieldBytes& field, uint64_t sample, uint64_t crop) {
     const Status status =
@@ -192,14 +195,15 @@ Counts from_shelf(Renderer& renderer, const std::vector<Outcome>& expected, cach
 }
 
 void check_every_form(const std::string& decode_options) {
-  Renderer renderer(decode_options);
+  const std::string form = GENERATE("decoded", "indexed");
+  Renderer renderer(decode_options, form);
   Counts differing;
   const std::vector<Outcome> expected = from_bytes(renderer, differing);
   check_none(differing);
   CHECK(differing.accepted > 50);
   CHECK(differing.accepted < 950);
 
-  const cache::ShelfKey key{"/a", "f", "text", "planes"};
+  const cache::ShelfKey key{"/a", "f", "text", form};
   {
     cache::Cache memory(cache::Settings{.ram_bytes_max = 256u << 20});
     const auto shelf = memory.open(key, kPictures);

@@ -15,7 +15,10 @@ TEST_CASE("equal errors are counted together, and the newest stands last") {
   REQUIRE(entries.size() == 2);
   CHECK(entries[1].sample == 1);
   CHECK(entries[1].count == 2);
-  CHECK(entries[1].epoch == 3);
+  CHECK(entries[1].first_epoch == 0);
+  CHECK(entries[1].last_epoch == 3);
+  CHECK(entries[1].first <= entries[0].first);
+  CHECK(entries[1].last >= entries[0].last);
   CHECK(log.total() == 3);
 }
 
@@ -25,6 +28,19 @@ TEST_CASE("a full log drops the oldest, and the total never forgets") {
   CHECK(log.entries().size() == ErrorLog::kEntriesMax);
   CHECK(log.entries().front().sample == 10);
   CHECK(log.total() == ErrorLog::kEntriesMax + 10);
+}
+
+TEST_CASE("long names and reasons are cut, and equal ones still counted together") {
+  ErrorLog log;
+  const std::string name(64 << 10, 'n'),
+      reason = std::string(ErrorLog::kTextBytesMax - 4, 'r') + "\xE2\x82\xAC and more";
+  log.add(1, 0, name, reason);
+  log.add(1, 0, name, reason);
+  const auto entries = log.entries();
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].count == 2);
+  CHECK(entries[0].name == std::string(ErrorLog::kTextBytesMax - 3, 'n') + "...");
+  CHECK(entries[0].reason == std::string(ErrorLog::kTextBytesMax - 4, 'r') + "...");
 }
 
 }  // namespace spdld::error_log_test

@@ -82,7 +82,7 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
     config::OutputSpec spec =
         output(name, "text", "decode-image", {{"exif", exif}, {"fast", fast}, {"strict", strict}});
     spec.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
-    spec.ops.push_back(config::with_defaults(config::image_end(), {}));
+    spec.ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
     return spec;
   };
   const auto why_unprepared = [&](std::vector<config::OutputSpec> outputs) {
@@ -117,14 +117,20 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   CHECK_FALSE(is_picture({of("a", "rgb", 16)}));
   CHECK_FALSE(is_picture({of("a", "rgba", 8), picture("b", true)}));
   CHECK(why_unprepared({of("a", "rgba", 8)}) ==
-        "pictures of 16 bits, with alpha, in sRGB by their profiles, or of later frames have no planes to keep");
+        "pictures of 16 bits, with alpha, in sRGB by their profiles, or of later or several frames have no planes to "
+        "keep");
   config::OutputSpec srgb = picture("a", true);
   srgb.ops[0].parameters["profile"] = std::string("srgb");
   CHECK_FALSE(is_picture({srgb}));
   CHECK_FALSE(is_picture({srgb, picture("b", true)}));
-  const auto id = [&](const config::OutputSpec& spec) {
-    return pipeline::Plan(with({spec}), listing).fetched()[0].representation->id();
+  const auto id = [&](const config::OutputSpec& spec, config::CacheForm form = config::CacheForm::kAuto) {
+    config::PipelineSpec pipeline = with({spec});
+    pipeline.cache = form;
+    return pipeline::Plan(pipeline, listing).fetched()[0].representation->id();
   };
+  CHECK(id(picture("a", true), config::CacheForm::kIndexed) == "indexed 1");
+  CHECK(id(picture("a", false, false, true), config::CacheForm::kIndexed) == "indexed 1, not turned, strict");
+  CHECK(id(picture("a", true), config::CacheForm::kDecoded) == id(picture("a", true)));
   CHECK(id(of("a", "rgb", 8)) == id(picture("a", true)));
   CHECK(id(of("a", "grey", 8)) == id(picture("a", true)) + ", luma alone");
 }
@@ -134,7 +140,7 @@ TEST_CASE("a plan tells the versions of its operations and of the code beneath t
   config::OutputSpec picture =
       output("a", "text", "decode-image", {{"exif", true}, {"fast", false}, {"strict", false}});
   picture.ops.push_back({"resize", {{"size", std::vector<double>{8, 8}}, {"antialias", true}}, {}});
-  picture.ops.push_back(config::with_defaults(config::image_end(), {}));
+  picture.ops.push_back(config::with_defaults(*config::chain_end(config::Kind::kImage), {}));
   config::OutputSpec again = picture;
   again.name = "b";
   const pipeline::Plan plan(with({picture, again, output("n", "path", "pad-bytes", {{"length", int64_t{6}}})}),

@@ -55,6 +55,34 @@ def kernels():
     return functional
 
 
+def cut_off(unit):
+    return (unit * np.float32(255)).astype(np.uint8)
+
+
+def hsv_gains(picture, gains):
+    """YOLO's RandomHSV: look-up tables over OpenCV's conversions of 8 bits, whose hues have 180 steps."""
+    numbers = np.arange(256, dtype=np.float64)
+    hues = (numbers * gains[0] % 180).astype(np.uint8)
+    saturations, values = (np.clip(numbers * gain, 0, 255).astype(np.uint8) for gain in gains[1:])
+    if picture.shape[2] == 1:
+        return values[picture]
+    red, green, blue = (picture[:, :, i].astype(np.int64) for i in range(3))
+    value = np.maximum(np.maximum(red, green), blue)
+    span = value - np.minimum(np.minimum(red, green), blue)
+    reciprocal = lambda times, of: np.rint(times * 4096 / np.maximum(of, 1)).astype(np.int64) * (of > 0)
+    saturation = span * reciprocal(255.0, value) + 2048 >> 12
+    along = np.where(value == red, green - blue, np.where(value == green, blue - red + 2 * span, red - green + 4 * span))
+    hue = along * reciprocal(30.0, span) + 2048 >> 12
+    hue = hues[np.where(hue < 0, hue + 180, hue)]
+    s, v = (one.astype(np.float32) * np.float32(1 / 255) for one in (saturations[saturation], values[value]))
+    sixths = hue.astype(np.float32) * np.float32(6 / 180)
+    sector = sixths.astype(np.int64)
+    within = sixths - sector.astype(np.float32)
+    table = cut_off(np.stack([v, v * (1 - s), v * (1 - s * within), v * (1 - s * (1 - within))]))
+    colours = np.array([(0, 3, 1), (2, 0, 1), (1, 0, 3), (1, 2, 0), (3, 1, 0), (0, 1, 2)])[sector % 6]
+    return np.stack([np.choose(colours[:, :, i], table) for i in range(3)], 2)
+
+
 def works(F):
     """Name: operations, the same in torchvision, and the greatest difference."""
     kernels = {}
@@ -69,6 +97,9 @@ def works(F):
         add(f'{{ op = "sharpness", factor = {factor}, p = 1 }}', lambda x, f=factor: F.adjust_sharpness(x, f), 1)
     for turn in (-0.5, -0.21, 0.07, 0.5):
         add(f'{{ op = "hue", factor = {turn} }}', lambda x, h=turn: F.adjust_hue(x, h), 1)
+    for gains in ((1, 1, 1), (0.985, 0.3, 1.4), (1.015, 1.7, 0.6), (1.9, 0, 3), (0, 1.2, 0)):
+        pairs = ", ".join(f"{name} = [{gain}, {gain}]" for name, gain in zip(("hue", "saturation", "value"), gains))
+        add(f'{{ op = "hsv-gains", {pairs} }}', lambda x, g=gains: torched(hsv_gains(untorched(x), g)), 0)
     for gamma, gain in ((0.5, 1), (2.2, 1), (1.4, 1.3), (0, 0.5)):
         add(f'{{ op = "gamma", gamma = {gamma}, gain = {gain} }}', lambda x, g=gamma, k=gain: F.adjust_gamma(x, g, k), 1)
     for bits in (0, 1, 3, 7, 8):

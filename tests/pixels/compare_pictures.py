@@ -18,6 +18,7 @@ import tempfile
 import numpy as np
 from PIL import Image, ImageOps
 
+import animation_makers
 from dump import Daemon
 from modern_makers import Avif, Jpeg2000, Jxl
 from picture_makers import Bmp, Gif, Tiff, Webp
@@ -111,6 +112,50 @@ def check_frames(program, folder, trial, maker):
     return failed
 
 
+def frames_of(path, mode):
+    """All frames that Pillow shows; None where pages differ in size."""
+    with Image.open(path) as picture:
+        shown = []
+        for frame in range(picture.n_frames):
+            picture.seek(frame)
+            shown.append(np.asarray(picture.convert(mode), np.int64))
+    return np.stack(shown) if len({frame.shape for frame in shown}) == 1 else None
+
+
+def check_several(program, folder, trial, maker):
+    """Frames together: the ones of Pillow that numpy.linspace names, fewer and more than there are; and all promises of a decoder."""
+    failed, count = 0, 0
+    paths = [path for path in sorted((folder / "animations").iterdir()) if path.stem != "large"]
+    for path in paths:
+        for mode in ("RGB", "RGBA"):
+            shown = frames_of(path, mode)
+            height, width = (1, 1) if shown is None else shown.shape[1:3]
+            for frames in (1, 2, 3, 4, 7):
+                count += 1
+                ops = f'{{ op = "center-crop", size = [{height}, {width}] }}'
+                with Daemon(program, folder, f'colours = "{mode.lower()}", frames = {frames}', ops) as daemon:
+                    try:
+                        ours, why = daemon.of(path), ""
+                    except RuntimeError as error:
+                        why = str(error)
+                if shown is None:
+                    why = "" if frames == 1 or "frames must have one size" in why else f"pages of several sizes are not refused: {why}"
+                elif not why:
+                    wanted = shown[np.linspace(0, len(shown) - 1, frames).round().astype(int)]
+                    if ours.shape != wanted.shape or np.abs(ours - wanted).max() > maker.TOLERANCE:
+                        why = f"samples differ, of shape {ours.shape} and {wanted.shape}"
+                if why:
+                    failed += 1
+                    print(f"FAILED {frames} frames of {path.name} as {mode}: {why}")
+    with Daemon(program, folder, 'colours = "rgb", frames = 3', '{ op = "center-crop", size = [1, 1] }') as daemon:
+        failed += sum(check_refusal(daemon, folder, *refused) for refused in animation_makers.REFUSED[sys.argv[3]]())
+    paths = [path for path in sorted((folder / "animations").iterdir()) if frames_of(path, "RGB") is not None]
+    copies = str(COPIES // len(paths) + 1)
+    failed += subprocess.run([trial, copies, "--frames=3", *paths], check=False).returncode != 0
+    print(f"several frames of {len(paths)} pictures, {count} times")
+    return failed
+
+
 def check_refusal(daemon, folder, name, content, sentence):
     """Whether it is not refused with this sentence."""
     path = folder / f"refused-{name}"
@@ -156,6 +201,7 @@ def main():
         failed = check_pixels(sys.argv[1], work, paths, maker) + check_refusals(sys.argv[1], work, maker)
         if hasattr(maker, "animate"):
             failed += check_frames(sys.argv[1], work, sys.argv[2], maker)
+            failed += check_several(sys.argv[1], work, sys.argv[2], maker)
         copies = str(COPIES // len(paths) + 1)
         failed += subprocess.run([sys.argv[2], copies, *paths], check=False).returncode != 0
     print(f"{len(paths)} pictures of the format {sys.argv[3]}: {failed} faults")

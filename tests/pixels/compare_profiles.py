@@ -162,6 +162,27 @@ def check_damage(dumps, folder):
     check("no damaged profile is refused", refused == 0)
 
 
+def check_frames(program, folder, kinds):
+    """Frames together are the frames one by one, in every format that has both frames and profiles; pages have profiles of their own."""
+    frames, whole = [picture("RGB", seed=seed) for seed in range(3)], f'{{ op = "center-crop", size = [{HEIGHT}, {WIDTH}] }}'
+    for kind in set(kinds).intersection(("webp", "avif", "tiff")):
+        ending, _, name, (saving, *_) = KINDS[kind]
+        path = folder / f"frames.{ending}"
+        path.write_bytes(saved(frames[0], name, icc_profile=COLOURS["p3"], save_all=True, append_images=frames[1:], **saving))
+        for colours in ("rgb", "grey", "rgba"):
+            decode = f'colours = "{colours}", profile = "srgb", '
+            with Daemon(program, folder, decode + "frames = 3", whole) as together:
+                if kind == "tiff":
+                    why = verdict(together, path)
+                    check(f"pages in sRGB: {why}", not isinstance(why, str) or "wanted in sRGB" not in why)
+                    continue
+                several = together.of(path)
+            for number in range(3):
+                with Daemon(program, folder, decode + f"frame = {number}", whole) as alone:
+                    check(f"frame {number} of {path.name} in {colours}", not np.array_equal(alone.of(path), several[number]))
+            check(f"{path.name} is not converted", np.array_equal(several[0][:, :, :3], np.asarray(frames[0])))
+
+
 def main():
     kinds = [kind for kind in KINDS if kind in ("jpeg", "png", *sys.argv[2:])]
     if sys.argv[1] == "--make":
@@ -175,6 +196,7 @@ def main():
             check_plain(dumps, folder)
             check_refusals(dumps, folder)
             check_damage(dumps, folder)
+        check_frames(sys.argv[1], folder, kinds)
     print(f"{len(FAILED)} faults")
     sys.exit(1 if FAILED else 0)
 

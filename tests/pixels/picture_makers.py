@@ -157,6 +157,10 @@ class Tiff:
         pages = [picture(mode, HEIGHT - 3 * number, WIDTH + 5 * number, seed=number)
                  for number, mode in enumerate(("RGB", "L", "RGBA", "RGB"))]
         (folder / "pages.tif").write_bytes(saved(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
+        stack = [picture(mode, seed=number) for number, mode in enumerate(("RGB", "L", "RGBA", "L", "RGB"))]
+        (folder / "stack.tif").write_bytes(saved(stack[0], "TIFF", save_all=True, append_images=stack[1:]))
+        coded = [picture("RGB", seed=number) for number in range(9)]
+        (folder / "coded.tif").write_bytes(saved(coded[0], "TIFF", save_all=True, append_images=coded[1:], compression="tiff_lzw"))
 
     @staticmethod
     def alike(path):

@@ -1,6 +1,6 @@
 // Puts pictures of any format through what every decoder promises.
 //
-//   picture_trial COPIES [--frame=N | --bits=32] FILE...
+//   picture_trial COPIES [--frame=N | --frames=N | --bits=32] FILE...
 //
 // Of each picture, every box has the pixels of the whole in every format of pixels; the limits of memory and of time
 // refuse it with their sentences; and so many damaged copies have one verdict, whatever box is wanted. It prints a line
@@ -23,7 +23,7 @@ namespace {
 using namespace spdld;
 using Bytes = std::vector<uint8_t>;
 
-image::Pixels asked;  // its frame and its bits
+image::Pixels asked;  // its frame, its frames and its bits
 
 constexpr image::Pixels kAll[] = {{image::Colours::kRgb, 8},   {image::Colours::kRgb, 16}, {image::Colours::kGrey, 8},
                                   {image::Colours::kGrey, 16}, {image::Colours::kRgba, 8}, {image::Colours::kRgba, 16}};
@@ -59,6 +59,32 @@ bool shows(const PixelRows& rows, const PixelRows& whole, const Box& box) {
   return true;
 }
 
+void copy_rows(const PixelRows& from, PixelRows& to) {
+  to.format = from.format;
+  to.picture = from.picture;
+  to.covers = from.covers;
+  to.offset = from.offset;
+  to.stride_bytes = from.stride_bytes;
+  std::memcpy(to.memory.resize(from.memory.size()), from.memory.data(), from.memory.size());
+}
+
+// Decodes what is asked for: the picture, or several frames, whose rows are then `all` (one of them is in memory at a
+// time).
+Status decode(image::ImageDecoder& decoder, const Box& box, PixelRows& rows, std::vector<PixelRows>* all = nullptr) {
+  if (asked.frames == 0) return decoder.decode(box, rows);
+  std::vector<int> frames;
+  image::spread_frames(decoder.frames(), asked.frames, frames);
+  frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+  size_t given = 0;
+  const Status decoded = decoder.decode_frames(frames, box, rows, [&](const PixelRows& frame) {
+    if (all != nullptr) copy_rows(frame, all->emplace_back());
+    ++given;
+    return Status(Done{});
+  });
+  if (decoded && given != frames.size()) return Error{Trouble::kInternal, "FAULT: another number of frames was given"};
+  return decoded;
+}
+
 void check_boxes(const std::string& file, const Bytes& bytes) {
   const auto decoder = image::make_image_decoder();
   PixelRows whole, some;
@@ -66,17 +92,22 @@ void check_boxes(const std::string& file, const Bytes& bytes) {
   for (image::Pixels pixels : kAll) {
     if (asked.bits == 32 && (pixels.bits != 8 || pixels.colours == image::Colours::kRgba)) continue;
     pixels.frame = asked.frame;
+    pixels.frames = asked.frames;
     if (asked.bits == 32) pixels.bits = 32;
     for (const bool exif : {true, false}) {
       const auto size = decoder->open(bytes, exif, false, pixels);
       if (!size) return fault(file, size.error().message);
-      if (const auto decoded = decoder->decode(whole_of(*size), whole); !decoded)
+      std::vector<PixelRows> all, parts;
+      if (const auto decoded = decode(*decoder, whole_of(*size), whole, &all); !decoded)
         return fault(file, decoded.error().message);
       if (!(whole.format == pixels.format())) return fault(file, "its pixels have another format");
       if (decoder->planes()) return fault(file, "it has planes");
       for (int i = 0; i < 12; ++i) {
         const Box box = draw_box(*size, random);
-        if (!decoder->decode(box, some) || !shows(some, whole, box))
+        parts.clear();
+        bool is_right = static_cast<bool>(decode(*decoder, box, some, &parts)) && parts.size() == all.size();
+        for (size_t at = 0; is_right && at < all.size(); ++at) is_right = shows(parts[at], all[at], box);
+        if (!is_right || !shows(some, whole, box))
           return fault(file, "a box of " + std::to_string(box.width) + " x " + std::to_string(box.height) + " at " +
                                  std::to_string(box.x) + ", " + std::to_string(box.y) + " has other pixels");
       }
@@ -93,7 +124,7 @@ std::string verdict(image::ImageDecoder& decoder, const Bytes& bytes, bool stric
   };
   if (!size) return sentence(size.error());
   PixelRows rows;
-  const auto decoded = decoder.decode(random == nullptr ? whole_of(*size) : draw_box(*size, *random), rows);
+  const auto decoded = decode(decoder, random == nullptr ? whole_of(*size) : draw_box(*size, *random), rows);
   return decoded ? "" : sentence(decoded.error());
 }
 
@@ -161,9 +192,11 @@ void check_limits(const std::string& file, const Bytes& bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fprintf(stderr, "usage: picture_trial COPIES [--frame=N | --bits=32] FILE...\n"), 2;
+  if (argc < 3)
+    return std::fprintf(stderr, "usage: picture_trial COPIES [--frame=N | --frames=N | --bits=32] FILE...\n"), 2;
   for (int i = 2; i < argc; ++i) {
     if (std::sscanf(argv[i], "--frame=%d", &asked.frame) == 1) continue;
+    if (std::sscanf(argv[i], "--frames=%d", &asked.frames) == 1) continue;
     if (std::sscanf(argv[i], "--bits=%d", &asked.bits) == 1) continue;
     std::ifstream file(argv[i], std::ios::binary);
     const Bytes bytes(std::istreambuf_iterator<char>(file), {});

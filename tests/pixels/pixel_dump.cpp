@@ -31,13 +31,29 @@ struct Rooms {
   image::Geometry geometry;
   PixelRows rows;
   std::vector<uint8_t> tensor;
+  media::Workspace workspace;
 };
+
+// Several frames, by the node that the daemon runs.
+nlohmann::json answer_frames(Rooms& rooms, uint64_t sample, const std::vector<uint8_t>& bytes) {
+  rooms.tensor.assign(rooms.program.tensor().bytes(), 0x5C);
+  const media::TensorOut out{.memory = rooms.tensor.data()};
+  const Draws draws{rooms.seed, 0, sample};
+  media::Field field{.bytes = bytes};
+  media::Value value{.bytes = bytes};
+  const media::Run run{sample, draws, rooms.workspace, &field, {&out, 1}};
+  if (const Status done = rooms.program.chain().run(value, run); !done) return {{"error", done.error().message}};
+  return {{"bytes", rooms.tensor.size()},
+          {"dtype", config::dtype_name(rooms.program.tensor().dtype)},
+          {"shape", rooms.program.tensor().shape}};
+}
 
 nlohmann::json answer(Rooms& rooms, uint64_t sample, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return {{"error", "can't read " + path}};
   const std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(file), {});
   const image::DecodeWay& way = rooms.program.way();
+  if (way.pixels.frames > 0) return answer_frames(rooms, sample, bytes);
   const auto size = rooms.decoder->open(bytes, way.exif, way.strict, way.pixels);
   if (!size) return {{"error", size.error().message}};
   rooms.program.resolve(*size, {rooms.seed, 0, sample}, rooms.geometry);

@@ -186,6 +186,26 @@ TEST_CASE("listening: mode, stale sockets, sockets in use, wrong places") {
   CHECK(errno == ENAMETOOLONG);
 }
 
+TEST_CASE("listening for a stream: mode, stale sockets, sockets in use") {
+  const Folder folder;
+  const std::string path = folder.path + "/s";
+  UniqueFd listener = listen_stream_at(path, 0600);
+  REQUIRE(listener);
+  int type = 0;
+  socklen_t bytes = sizeof type;
+  REQUIRE(::getsockopt(listener.get(), SOL_SOCKET, SO_TYPE, &type, &bytes) == 0);
+  CHECK(type == SOCK_STREAM);
+  struct stat status = {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+  CHECK_FALSE(listen_stream_at(path, 0600));
+  CHECK(errno == EADDRINUSE);
+  CHECK_FALSE(listen_at(path, 0600));  // nor is a socket of another type replaced while somebody listens
+  CHECK(errno == EADDRINUSE);
+  listener.reset();
+  CHECK(listen_stream_at(path, 0600));
+}
+
 TEST_CASE("who is at the other end") {
   const auto [left, right] = socket_pair();
   const PeerCredentials peer = peer_credentials(left.get());

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from case import DaemonCase
+from draws import Draw
 from PIL import Image
+from timm_changes import timm_rand_augment
 from torchvision import transforms as T
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as F
@@ -172,6 +174,7 @@ class Recipes(DaemonCase):
 
     def test_validation(self):
         self.expect_deterministic("resnet50-val", T.Compose([T.Resize(232), T.CenterCrop(224)]), is_bilinear)
+        self.expect_deterministic("convnext-val", T.Compose([T.Resize(256, BICUBIC), T.CenterCrop(224)]), is_exact)
         self.expect_deterministic("deit3-val", T.Compose([T.Resize(224, BICUBIC), T.CenterCrop(224)]), is_exact)
 
     def test_mae(self):
@@ -248,7 +251,7 @@ class Recipes(DaemonCase):
         """A recipe without its mixing, and a further output: its crops as they are before what a recipe changes of colours."""
         spec = self.recipe(name, **batch)
         for key in ("ops", "group"):
-            del spec["batch"][key]
+            spec["batch"].pop(key, None)
         image = spec["output"][0]
         ops = [entry for entry in image["ops"] if entry["op"] not in left_out]
         ops = [{key: value for key, value in entry.items() if key != "box"} for entry in ops]
@@ -274,6 +277,53 @@ class Recipes(DaemonCase):
             self.assertIsNotNone(name, "no change of TrivialAugmentWide makes this row")
             found.add(name)
         self.assertGreater(len(found), 4)
+
+    def test_policy_and_erasing_of_convnext(self):
+        """Every row is what timm's RandAugment makes of its crop with the same numbers, but for the box of noise."""
+        spec = self.with_base("convnext-train", ("timm-rand-augment", "random-erasing"), size=24)
+        spec["order"]["epochs"] = 1
+        rows = self.epoch(spec, "base")
+        for base, candidates in zip(rows["base"], self.crops(rows, BICUBIC)):
+            self.assertTrue(any(is_exact(base, planes(picture)) for picture in candidates))
+        erased = found = 0
+        for base, image, sample in zip(rows["base"], rows["image"], rows["sample_id"].tolist()):
+            draw = Draw(spec["seed"], 0, sample, "timm-rand-augment")
+            draw.uniform()  # for the operation's p
+            picture = Image.fromarray(np.rint(levels(base)).astype(np.uint8).transpose(1, 2, 0))
+            made, names = timm_rand_augment(picture, draw, fill=(124, 116, 104))
+            found += len(names)
+            other = (np.abs(levels(image) - planes(made)) > 0.01).any(axis=0)
+            if not other.any():
+                continue
+            erased += 1
+            down, across = (np.flatnonzero(other.any(axis=axis)) for axis in (1, 0))
+            box = image[:, down[0]:down[-1] + 1, across[0]:across[-1] + 1].astype(np.float64)
+            self.assertGreater(other.sum(), 0.99 * box[0].size)
+            self.assertTrue(0.019 < box[0].size / 224 ** 2 < 0.337)
+            self.assertTrue(abs(box.mean()) < 0.1 and abs(box.std() - 1) < 0.1, "per-pixel normal noise")
+        self.assertTrue(1 <= erased <= 14, "a quarter of 24 rows")
+        self.assertTrue(10 <= found <= 38, "half of 48 changes")
+
+    def test_mixing_of_convnext(self):
+        plain_spec, mixed_spec = (self.recipe("convnext-train", size=12, lam="lam", partner="partner") for _ in range(2))
+        for key in ("ops", "lam", "partner"):
+            del plain_spec["batch"][key]
+        for spec in (plain_spec, mixed_spec):
+            spec["order"]["epochs"] = 1
+        plain, mixed = self.epoch(plain_spec, "plain"), self.epoch(mixed_spec, "mixed")
+        self.assertEqual(mixed["sample_id"].tolist(), plain["sample_id"].tolist())
+        expected = np.full((PICTURES, 1000), 0.1 / 1000)
+        expected[np.arange(PICTURES), [self.labels[sample] for sample in plain["sample_id"]]] += 0.9
+        np.testing.assert_allclose(plain["label"], expected, atol=1e-6)
+        row_of = {sample: row for row, sample in enumerate(plain["sample_id"].tolist())}
+        by_mixup = 0
+        for row, (lam, partner) in enumerate(zip(mixed["lam"].astype(np.float64), mixed["partner"].tolist())):
+            other = row_of[partner]
+            self.assertEqual(row // 12, other // 12)
+            np.testing.assert_allclose(mixed["label"][row], plain["label"][row] * lam + plain["label"][other] * (1 - lam), atol=1e-5)
+            blend = plain["image"][row] * lam + plain["image"][other] * (1 - lam)
+            by_mixup += np.abs(blend - mixed["image"][row]).max() < 1e-4
+        self.assertTrue(4 <= by_mixup <= 20, "half of 24 rows")
 
     def test_three_augment_of_deit_3(self):
         """Without the jitter behind them, rows are grey, solarised or blurred crops."""

@@ -5,7 +5,9 @@ import unittest
 import numpy as np
 import torch
 from PIL import Image
-from recipe_case import RecipeCase, as_png, drawn, is_flipped, recipe, smooth, uniform
+from recipe_case import RecipeCase, as_png, drawn, is_flipped, recipe, rows_of, smooth, uniform
+
+import spdld
 
 
 def nearest(mask, height, width):
@@ -157,6 +159,78 @@ class DetectionAndSegmentation(RecipeCase):
             middle, half = boxes[number][:, :2] * [width, height] + [left, top], boxes[number][:, 2:] * [width, height] / 2
             np.testing.assert_allclose(sample["boxes"], np.concatenate([middle - half, middle + half], 1), atol=0.05)
             np.testing.assert_array_equal(sample["labels"], np.arange(len(middle)) % 3)
+
+    def in_order(self, spec):
+        """The samples of an epoch, one after another."""
+        found = []
+        with self.attach(spec) as loader:
+            for batch in loader:
+                columns = {name: rows_of(batch[name]) if isinstance(batch[name], spdld.Ragged) else np.array(batch[name])
+                           for name in batch.keys()}
+                found += [{name: np.array(column[row]) for name, column in columns.items()} for row in range(batch.valid)]
+        return found
+
+    def yolo_s_mosaic(self, four, position, side):
+        """Ultralytics' Mosaic and RandomPerspective of four letterboxes: the picture, its boxes and its labels."""
+        draw = drawn(position, "mosaic-warp")
+        meet = [int(uniform(draw, 0.5 * side, 1.5 * side)) for _ in range(2)]
+        uniform(draw, 0, 0)
+        scale = uniform(draw, 0.5, 1.5)
+        uniform(draw, 0, 0), uniform(draw, 0, 0)
+        middle = np.array([uniform(draw, 0.4, 0.6) * side for _ in range(2)])
+        canvas = np.full((2 * side, 2 * side, 3), 114, np.float64)
+        boxes, labels = [], []
+        for place, sample in enumerate(four):
+            x, y, width, height = (int(number) for number in sample["lies"])
+            left, top = meet[0] - (0 if place % 2 else width), meet[1] - (0 if place >= 2 else height)
+            x1, y1, x2, y2 = max(left, 0), max(top, 0), min(left + width, 2 * side), min(top + height, 2 * side)
+            inner = sample["image"].transpose(1, 2, 0)[y:y + height, x:x + width]
+            canvas[y1:y2, x1:x2] = inner[y1 - top:y2 - top, x1 - left:x2 - left]
+            boxes.append((sample["boxes"].reshape(-1, 4) + np.tile([left - x, top - y], 2)).clip(0, 2 * side))
+            labels.append(sample["labels"])
+        boxes, labels = np.concatenate(boxes), np.concatenate(labels)
+        moved = ((boxes - side) * scale + np.tile(middle, 2)).clip(0, side)
+        sizes, areas = moved[:, 2:] - moved[:, :2], (boxes[:, 2:] - boxes[:, :2]).prod(1) * scale ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            stays = (sizes > 2).all(1) & (sizes.prod(1) / areas > 0.1) & (np.maximum(sizes[:, 0] / sizes[:, 1], sizes[:, 1] / sizes[:, 0]) < 100)
+        around = np.pad(canvas, ((side, side), (side, side), (0, 0)), constant_values=114)
+        ways = []
+        for axis in range(2):
+            at = (np.arange(side) + 0.5 - middle[axis]) / scale + 2 * side - 0.5
+            ways.append((np.floor(at).astype(int), at - np.floor(at)))
+        (x, right), (y, lower) = ways
+        right, lower = right[None, :, None], lower[:, None, None]
+        rows = lambda y: around[y][:, x] * (1 - right) + around[y][:, x + 1] * right
+        return rows(y) * (1 - lower) + rows(y + 1) * lower, moved[stays], labels[stays]
+
+    def test_yolo_s_training(self):
+        count, side, group = 16, 640, 8
+        folder, random = self.folder_for("yolo-train"), np.random.default_rng(10)
+        for name in ("images/train2017", "labels/train2017"):
+            (folder / name).mkdir(parents=True)
+        (folder / "data.yaml").write_text("names: [a, b, c]\n")
+        for number in range(count):
+            picture = smooth(random, *(int(length) for length in random.integers(100, 900, 2)))
+            (folder / "images/train2017" / f"{number:03}.jpg").write_bytes(as_png(picture))
+            sides = random.uniform(0.02, 0.5, (number % 5, 2)).round(4)
+            boxes = np.concatenate([(sides / 2 + random.uniform(0, 1, sides.shape) * (1 - sides)).round(4), sides], 1)
+            lines = [" ".join(map(str, [place % 3, *box])) for place, box in enumerate(boxes.tolist())]
+            (folder / "labels/train2017" / f"{number:03}.txt").write_text("\n".join(lines))
+        spec = recipe("yolo-train", group, uri=str(folder))
+        spec["batch"] |= {"group": group, "last": "drop"}
+        single = {**spec, "batch": {key: value for key, value in spec["batch"].items() if key not in ("ops", "group")}}
+        letterboxes, kept = self.in_order(single), 0
+        for position, sample in enumerate(self.in_order(spec)):
+            first = position // group * group
+            four = [letterboxes[first + (position - back) % group] for back in range(4)]
+            self.assertEqual(sample["sample_id"], four[0]["sample_id"])
+            self.assertEqual(sample["image"].dtype, np.uint8)
+            image, boxes, labels = self.yolo_s_mosaic(four, position, side)
+            self.assert_close(sample["image"].transpose(1, 2, 0), image, 0.51)
+            np.testing.assert_allclose(sample["boxes"].reshape(-1, 4), boxes, atol=1e-3)
+            np.testing.assert_array_equal(sample["labels"], labels)
+            kept += len(boxes)
+        self.assertGreater(kept, count)
 
     def test_deeplab(self):
         count, side = 12, 480

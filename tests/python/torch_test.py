@@ -48,6 +48,14 @@ class Loops(ShuffledCase):
         for number, (images, labels, step) in enumerate(loader):
             self.assertEqual((images.shape[0], labels.shape[0], step), (BATCH, BATCH, number))
 
+    def test_the_profiler_of_torch_sees_each_batch(self):
+        loader = self.torch_loader()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            ids(loader)
+        marks = [event for event in profile.events() if event.name == "spdld.next"]
+        self.assertEqual(len(marks), STEPS + 1)  # the last one finds the end of the epoch
+        self.assertIs(spdld.torch._marked(), spdld.torch._marked())  # nothing is made where nobody profiles
+
     def test_no_batch_is_kept(self):
         loader = self.torch_loader(held_max=1)
         for _ in range(2):

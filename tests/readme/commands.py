@@ -4,7 +4,7 @@ import shlex
 import subprocess
 
 FOREIGN = {"pip", "meson", "systemctl", "systemd-sysusers", "cc", "c++", "install", "cd", "export", "torchrun", "apt", "sudo",
-           "loginctl", "journalctl"}
+           "loginctl", "journalctl", "openssl"}
 PLACEHOLDERS = {"FOLDER/run.py": "bench/gpu/run.py"}  # of a folder that a command before it made
 ASSIGNMENT = re.compile(r"^[A-Z_]+=")
 

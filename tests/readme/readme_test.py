@@ -33,7 +33,7 @@ OPTIONS = cases.options("daemon", "ctl", "library", "python", "python-path")
 CLASSES, OF_EACH, BATCH, EPOCHS = 3, 7, 8, 2
 BATCHES = -(-CLASSES * OF_EACH // BATCH)
 KINDS = {("toml",), ("sh",), ("sh", "run"), ("python",), ("python", "gpu"), ("c",), ("cpp",), ("ini",), ("mermaid",), ("text",)}
-DAEMON_TABLES = {"socket", "limits", "cache", "state", "tuning", "gpu", "data", "pipelines", "log"}
+DAEMON_TABLES = {"socket", "limits", "cache", "state", "tuning", "gpu", "data", "pipelines", "http", "log"}
 PAGES = pages.all_pages()
 COMMANDS = Commands(ROOT, {"spdlctl": OPTIONS.ctl, "spdld": OPTIONS.daemon})
 

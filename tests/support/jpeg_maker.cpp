@@ -46,6 +46,23 @@ Scans separate_scans(int components) {
   return scans;
 }
 
+Scans progression(int number, int components) {
+  Scans scans;
+  const auto bands = [&](int first, int last, int high, int low) {
+    for (int c = components - 1; c >= 0; --c) scans.push_back({1, {c, 0, 0, 0}, first, last, high, low});
+  };
+  const auto dc = [&](int high, int low) { scans.push_back({components, {0, 1, 2, 0}, 0, 0, high, low}); };
+  if (number == 1) {
+    dc(0, 0), bands(1, 63, 0, 0);
+  } else if (number == 2) {
+    bands(0, 0, 0, 2), bands(1, 63, 0, 2), bands(0, 0, 2, 1), bands(1, 63, 2, 1), bands(1, 63, 1, 0), bands(0, 0, 1, 0);
+  } else {
+    dc(0, 1), bands(1, 1, 0, 0), bands(2, 5, 0, 3), bands(6, 62, 0, 1), bands(63, 63, 0, 1), dc(1, 0);
+    bands(2, 5, 3, 2), bands(2, 5, 2, 1), bands(6, 62, 1, 0), bands(2, 5, 1, 0), bands(63, 63, 1, 0);
+  }
+  return scans;
+}
+
 void write_exif(jpeg_compress_struct& jpeg, int orientation, bool big_endian) {
   const auto value = static_cast<uint8_t>(orientation);
   const std::array<uint8_t, 32> big = {'E', 'x',  'i', 'f', 0, 0, 'M', 'M', 0, 42,    0, 0, 0, 8, 0, 1,
@@ -66,6 +83,7 @@ void set_up(jpeg_compress_struct& jpeg, const JpegOptions& options, Scans& scans
   jpeg.restart_interval = static_cast<unsigned>(options.restart_interval);
   if (options.unfinished) scans = unfinished_scans(jpeg.num_components);
   if (options.separate_scans) scans = separate_scans(jpeg.num_components);
+  if (options.progressive && options.progression != 0) scans = progression(options.progression, jpeg.num_components);
   if (!scans.empty()) {
     jpeg.scan_info = scans.data();
     jpeg.num_scans = static_cast<int>(scans.size());

@@ -20,6 +20,8 @@ struct JpegOptions {
   bool cmyk = false;  // four components as Adobe stores them, inverted; subsampling is not used
   bool progressive = false;
   bool unfinished = false;      // progressive, without its last refinement scans: decoders smooth such pictures
+  int progression = 0;          // of a progressive picture: 0: libjpeg's own; 1: no bit left to later scans; 2: DC by
+                                // component, all bands left and refined twice; 3: many narrow bands, chroma first
   bool separate_scans = false;  // baseline, a scan for each component
   bool arithmetic = false;      // coded arithmetically, not by Huffman's codes
   bool optimized = false;       // with Huffman codes of its own

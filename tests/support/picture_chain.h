@@ -27,6 +27,7 @@ class PictureChain {
       : PictureChain(output, config::follow(output.ops, config::start_of(output.ops), output.varying.form)) {}
 
   const image::ImageProgram& program() const { return node().program(); }
+  const media::Chain& chain() const { return chain_; }
   const image::DecodeWay& way() const { return node().way(); }
   const Tensor& tensor() const { return tensor_; }
 

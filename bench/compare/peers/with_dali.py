@@ -1,4 +1,5 @@
-"""NVIDIA DALI on the CPU alone. Its decoder decodes only the crop."""
+"""NVIDIA DALI on the CPU alone. Its decoder decodes only the crop. Its decoder of videos has no H.264 on the CPU."""
+import clips
 from nvidia.dali import fn, pipeline_def, types
 from nvidia.dali.auto_aug.rand_augment import rand_augment
 
@@ -13,9 +14,22 @@ def prepare(job):
     EPOCHS_UNCOUNTED = 1 if job.work == "rand-augment" else 0
 
 
+def log_mel(job):
+    if any(path.endswith(".mp3") for path in job.paths):
+        raise ValueError("DALI's decoder of sounds has no MP3")
+    files, classes = fn.readers.file(files=job.paths, labels=job.classes, random_shuffle=True)
+    samples, _ = fn.decoders.audio(files, sample_rate=clips.RATE, downmix=True, dtype=types.FLOAT)
+    samples = fn.slice(samples, 0, clips.RATE * clips.SECONDS, axes=[0], out_of_bounds_policy="pad")
+    powers = fn.spectrogram(samples, nfft=clips.WINDOW, window_length=clips.WINDOW, window_step=clips.HOP)
+    bands = fn.mel_filter_bank(powers, sample_rate=clips.RATE, nfilter=clips.MELS)
+    return fn.to_decibels(bands, multiplier=1, reference=1, cutoff_db=-10), classes
+
+
 def batches(job):
     @pipeline_def(batch_size=job.batch, num_threads=job.threads, device_id=None, enable_conditionals=job.work == "rand-augment")
     def loader():
+        if job.work == "audio":
+            return log_mel(job)
         jpegs, classes = fn.readers.file(files=job.paths, labels=job.classes, random_shuffle=True, name="pictures")
         if job.work == "resize":
             images = fn.decoders.image(jpegs, device="cpu", output_type=types.RGB)

@@ -1,9 +1,11 @@
 """spdld, with a daemon of its own below this process. Where a cache is measured, earlier epochs have filled it."""
+import clips
 import objects
 import own_daemon
 
 DAEMON = BEFORE = None
 SHARE_MIN = 0.9
+TAKEN = ("image", "global-1", "clip", "clip-1", "sound")  # the tensor that is looked at, by the work
 
 
 def cache_bytes(job):
@@ -14,14 +16,18 @@ def cache_bytes(job):
 def spec_of(job, epochs):
     if job.work == "detection-masks":
         return own_daemon.make_detection_spec(objects.annotated(job.folder, job.scratch), job.folder, job.batch, epochs)
+    if job.work in clips.CLIPS:
+        return own_daemon.make_clips_spec(job.work, job.folder, job.batch, epochs)
+    if job.work == "audio":
+        return own_daemon.make_sounds_spec(job.folder, job.batch, epochs)
     return own_daemon.make_spec(job.work, job.folder, job.batch, epochs, job.cache, job.antialias)
 
 
 def take_all(loader):
     for _ in range(loader.epochs):
         for batch in loader:
-            image = batch["global-1" if "global-1" in batch else "image"]
-            yield image, len(image)
+            taken = next(batch[name] for name in TAKEN if name in batch)
+            yield taken, len(taken)
 
 
 def cache_counts(job):
@@ -44,7 +50,8 @@ def prepare(job):
 
 def batches(job):
     with DAEMON.attach(spec_of(job, job.epochs)) as loader:
-        yield from take_all(loader)
+        for taken, rows in take_all(loader):
+            yield taken, rows * job.clips
 
 
 def told(job):

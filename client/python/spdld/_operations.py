@@ -275,7 +275,7 @@ _CODE = "runs code of yours, and the daemon runs none"
 NONE: Dict[str, str] = {
     "LinearTransformation": "multiplies a whole picture with a matrix, for which there is no operation",
     "Lambda": _CODE,
-    "UniformTemporalSubsample": "is for video, which is not read",
+    "UniformTemporalSubsample": "takes frames of a video: `decode-image` does it for animations and pages, with frames = N",
     "SanitizeBoundingBoxes": _BOXES, "ClampBoundingBoxes": _BOXES, "ConvertBoundingBoxFormat": _BOXES,
     "SanitizeKeyPoints": _BOXES, "ClampKeyPoints": _BOXES, "SetClampingMode": _BOXES,
 }

@@ -102,6 +102,8 @@ class Info:
     def classes(self) -> List[str]: ...
     @property
     def class_to_idx(self) -> Dict[str, int]: ...
+    @property
+    def replay(self) -> int: ...
 
 class EpochIterator:
     def __iter__(self) -> EpochIterator: ...
@@ -142,7 +144,7 @@ def attach(*, pipeline: Optional[str], spec: Optional[str], spec_folder: Optiona
            fingerprint: Optional[str], state: Optional[str], held_max: int, timeout: Optional[float],
            reconnect: Optional[float], held_wait: Optional[float], reader: int, readers: int, private: bool,
            device: Optional[str], transport: Optional[str], experimental_ready_early: bool, join: Optional[str],
-           batch_size: int, framework: str,
+           batch_size: int, replay: int, framework: str,
            converter: Callable[[str, Optional[int]],
                                Tuple[Optional[Callable[[Tensor], Any]], Optional[Callable[[], None]]]],
            progress: Any) -> Loader: ...

@@ -45,11 +45,13 @@ per_device_train_batch_size and per_device_eval_batch_size, because it uses them
 evaluate, write batch.last = "pad": the Trainer leaves the padding out of its metrics. With gradient_accumulation_steps = n
 the Trainer holds n batches at once: write batch.held_max = n + 1.
 """
+import contextlib
 import importlib
 import os
 import warnings
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Type, Union
+from typing import (TYPE_CHECKING, Any, Callable, ContextManager, Dict, Iterator, Mapping, NoReturn, Optional, Sequence, Type,
+                    Union)
 
 import spdld
 from spdld._accumulation import Accumulation
@@ -61,6 +63,7 @@ from spdld._transforms import from_transforms
 
 try:
     _data: Any = importlib.import_module("torch.utils.data")
+    _autograd: Any = importlib.import_module("torch.autograd")
     from spdld._ranks import check_ranks, distributed, in_group, ranks_of, replicas_of
     from spdld._steps import (Samples, Steps, only, refuse_collating, refuse_parts_of, refuse_picking, refuse_splitting)
 except ImportError as _error:
@@ -321,7 +324,8 @@ class Loader(_data.IterableDataset):  # type: ignore[misc]
         assert self._batches is not None
         if self._pusher is not None:
             self._pusher.keep_ahead()
-        batch = self._convert(next(self._batches))  # no variable holds the batch, so it goes back when dropped
+        with _marked():
+            batch = self._convert(next(self._batches))  # no variable holds the batch, so it goes back when dropped
         self._taken, self._resumed = True, False
         return batch
 
@@ -384,6 +388,18 @@ class _Epoch:
             raise
         self._accumulation.taken(self._loader._at_end)
         return batch
+
+
+_UNMARKED = contextlib.nullcontext()
+
+
+def _marked() -> ContextManager[Any]:
+    """A range of torch's profiler on this thread where it runs, so that its trace shows the wait for a batch."""
+    is_profiled = getattr(_autograd, "_profiler_enabled", None)
+    if is_profiled is None or not is_profiled():
+        return _UNMARKED
+    mark: ContextManager[Any] = _autograd.profiler.record_function("spdld.next")
+    return mark
 
 
 def _refuse_in_worker() -> None:

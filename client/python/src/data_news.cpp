@@ -84,6 +84,7 @@ nb::dict dict_of(const spdld::Stats& stats) {
   dict["reasons"] = reasons;
   dict["missing"] = missing;
   dict["missing_count"] = stats.counts.missing_count;
+  if (stats.counts.replayed > 0) dict["replay_step_ms"] = stats.counts.replay_step_ms;
   return dict;
 }
 

@@ -144,7 +144,8 @@ Info read_info(const spdld_loader* loader) {
           info.pushed != 0,
           std::move(sources),
           info.classes,
-          std::make_shared<const std::vector<std::string>>(std::move(classes))};
+          std::make_shared<const std::vector<std::string>>(std::move(classes)),
+          info.replay};
 }
 
 std::vector<uint64_t> numbers_of(const nb::object& ids) {

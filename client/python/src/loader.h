@@ -37,6 +37,7 @@ struct Info {
   std::vector<std::string> sources = {};  // names
   uint64_t class_count = 0;
   std::shared_ptr<const std::vector<std::string>> classes = {};  // names, by number; none where they were not sent
+  uint32_t replay = 0;
 };
 
 struct Detach {

@@ -90,6 +90,8 @@ void bind_info(nb::module_& module) {
       .def_prop_ro("class_to_idx", &class_to_idx_of,
                    "The label of each class of an image folder, as a dict with the names of the classes as keys. For "
                    "other data the dict is empty.")
+      .def_ro("replay", &Info::replay,
+              "The number of batches that are handed out again and again. 0 means that the loader does not replay.")
       .def("__repr__",
            [](const Info& self) {
              return "<spdld.Info " + self.pipeline + ": " + std::to_string(self.samples) + " samples, batch " +
@@ -175,7 +177,9 @@ void bind_loader(nb::module_& module) {
           "\"count\", and "
           "the first sample's \"sample\" (its id) and \"name\".\n"
           "- \"missing\": the first sentences about what is missing in the data set, where on_missing = \"warn\".\n"
-          "- \"missing_count\": the number of all such faults.\n\n"
+          "- \"missing_count\": the number of all such faults.\n"
+          "- \"replay_step_ms\": only in a replay, after its first steps: the time from one batch to the next, on "
+          "average.\n\n"
           "A new reason also gives a spdld.DataWarning.")
       .def_prop_ro("shared", &Loader::shared,
                    "True: other jobs get the same batches, which are decoded once (share = \"stream\"). It becomes "

@@ -206,6 +206,7 @@ bool DiskTier::evict_one() {
     return false;
   }
   shelf->remove();
+  evicted_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -269,6 +270,7 @@ void DiskTier::fill(Report& report) const {
   report.disk_bytes = limit_.used();
   report.disk_bytes_max = limit_.max();
   report.damaged = damaged_.load(std::memory_order_relaxed);
+  report.evicted += evicted_.load(std::memory_order_relaxed);
   for (const auto& shelf : shelves_) {
     const auto same = std::find_if(report.shelves.begin(), report.shelves.end(),
                                    [&](const ShelfReport& s) { return s.key == shelf->header().key; });

@@ -70,7 +70,7 @@ class DiskTier {
   Limit limit_;
   UniqueFd lock_;
   std::atomic<bool> is_writable_{false};
-  std::atomic<uint64_t> damaged_{0};
+  std::atomic<uint64_t> damaged_{0}, evicted_{0};
   std::atomic<uint64_t> promised_{0};  // bytes of queued entries that are not taken from the limit yet
   mutable std::mutex mutex_;
   std::string trouble_;

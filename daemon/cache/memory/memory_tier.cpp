@@ -60,6 +60,7 @@ bool MemoryTier::free_something() {
   MemoryShelf& shelf = *unused_.front();
   remove_unused(shelf, shelf.held_bytes());
   shelf.empty();
+  evicted_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

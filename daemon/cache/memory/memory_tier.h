@@ -28,6 +28,8 @@ class MemoryTier {
     return limit_.free() + spare_bytes_.load(std::memory_order_relaxed) + unused_bytes_.load(std::memory_order_relaxed);
   }
 
+  uint64_t evicted() const { return evicted_.load(std::memory_order_relaxed); }  // shelves that made room so far
+
   // The following need mutex() held.
 
   // A segment of `wanted` bytes, or where the limit leaves no more, of at least `least`. Shelves that nobody uses are
@@ -49,7 +51,7 @@ class MemoryTier {
   Limit limit_;
   std::vector<Mapping> spares_;       // of emptied shelves; the limit counts them until they go
   std::vector<MemoryShelf*> unused_;  // unused for longest first
-  std::atomic<uint64_t> spare_bytes_{0}, unused_bytes_{0};
+  std::atomic<uint64_t> spare_bytes_{0}, unused_bytes_{0}, evicted_{0};
 };
 
 }  // namespace spdld::cache

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
+#include "daemon/base/random.h"
 #include "daemon/media/image/adjust_pixels.h"
+#include "daemon/media/image/hsv_pixels.h"
 #include "daemon/media/image/jpeg_round_trip.h"
+#include "daemon/media/image/pillow_pixels.h"
 #include "daemon/media/image/warper.h"
 
 namespace spdld::image {
@@ -43,6 +46,10 @@ ValueTable posterize_table(int bits) {
 // torch compares in float32: a threshold of 85.000003, a third of white, is 85.
 ValueTable solarize_table(float threshold) {
   return table_of([=](int value) { return static_cast<uint8_t>(value >= threshold ? 255 - value : value); });
+}
+
+ValueTable solarize_add_table(int added) {
+  return table_of([=](int value) { return static_cast<uint8_t>(value < 128 ? std::min(value + added, 255) : value); });
 }
 
 // Pillow's way: the part of the pixels that are darker, where the pixels of the lightest colour do not count.
@@ -143,13 +150,19 @@ bool Adjuster::Inside::run_table(const Adjustment& adjustment, const AdjustedPic
       return then(brightness_table(amount)), true;
     case Kind::kContrast:
       finish(picture);
+      if (adjustment.has_pillows_values) return then(pillow_contrast_table(picture, amount)), true;
       return then(contrast_table(amount, static_cast<float>(1 - adjustment.amount), grey_mean(picture))), true;
     case Kind::kGamma:
       return then(gamma_table(amount, static_cast<float>(adjustment.gain))), true;
+    case Kind::kHsvGains:
+      if (picture.channels != 1) return false;
+      return then(hsv_tables(adjustment.gains).value), true;
     case Kind::kPosterize:
       return then(posterize_table(static_cast<int>(adjustment.amount))), true;
     case Kind::kSolarize:
       return then(solarize_table(amount)), true;
+    case Kind::kSolarizeAdd:
+      return then(solarize_add_table(static_cast<int>(adjustment.amount))), true;
     case Kind::kInvert:
       return then(solarize_table(0)), true;
     case Kind::kPermutation:
@@ -158,20 +171,24 @@ bool Adjuster::Inside::run_table(const Adjustment& adjustment, const AdjustedPic
     case Kind::kEqualize:
       return run_histograms(picture, equalize_table), true;
     case Kind::kAutocontrast:
-      return run_histograms(picture, autocontrast_table), true;
+      return run_histograms(picture, adjustment.has_pillows_values ? pillow_autocontrast_table : autocontrast_table),
+             true;
     default:
       return false;
   }
 }
 
-// A picture of one channel is grey already.
+// A picture of one channel is grey already: its values are all that it has.
 void Adjuster::Inside::run_colours(const Adjustment& adjustment, AdjustedPicture& picture) {
   if (picture.channels == 1) return;
   switch (adjustment.kind) {
     case Kind::kSaturation:
+      if (adjustment.has_pillows_values) return pillow_saturate(picture, static_cast<float>(adjustment.amount));
       return saturate(picture, adjustment.amount);
     case Kind::kHue:
       return turn_hue(picture, static_cast<float>(adjustment.amount));
+    case Kind::kHsvGains:
+      return map_hsv_of_pixels(hsv_tables(adjustment.gains), picture.pixels(), picture.bytes() / 3);
     case Kind::kGrey:
       return make_grey(picture);
     default:
@@ -229,6 +246,8 @@ void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPict
   finish(picture);
   switch (adjustment.kind) {
     case Kind::kSharpness:
+      if (adjustment.has_pillows_values)
+        return pillow_sharpen(picture, copy_of(picture), static_cast<float>(adjustment.amount));
       return sharpen(picture, copy_of(picture), adjustment.amount);
     case Kind::kBlur:
       return run_blur(adjustment, picture);
@@ -245,13 +264,78 @@ void Adjuster::Inside::run(std::span<const Adjustment> adjustments, AdjustedPict
   }
 }
 
+namespace {
+
+// As in the operations' names, where one of them makes this change.
+std::string_view name_of(Adjustment::Kind kind) {
+  using Kind = Adjustment::Kind;
+  switch (kind) {
+    case Kind::kBrightness:
+      return "brightness";
+    case Kind::kContrast:
+      return "contrast";
+    case Kind::kSaturation:
+      return "saturation";
+    case Kind::kHue:
+      return "hue";
+    case Kind::kHsvGains:
+      return "hsv-gains";
+    case Kind::kGamma:
+      return "gamma";
+    case Kind::kGrey:
+    case Kind::kOneChannel:
+      return "grey";
+    case Kind::kPermutation:
+      return "permute-channels";
+    case Kind::kPosterize:
+      return "posterize";
+    case Kind::kSolarize:
+    case Kind::kSolarizeAdd:
+      return "solarize";
+    case Kind::kInvert:
+      return "invert";
+    case Kind::kEqualize:
+      return "equalize";
+    case Kind::kAutocontrast:
+      return "autocontrast";
+    case Kind::kSharpness:
+      return "sharpness";
+    case Kind::kBlur:
+      return "gaussian-blur";
+    case Kind::kNoise:
+      return "gaussian-noise";
+    case Kind::kJpeg:
+      return "jpeg";
+    case Kind::kWarp:
+      return "warp";
+    case Kind::kMix:
+    case Kind::kBranch:
+      return "mix";
+  }
+  return "other";
+}
+
+}  // namespace
+
 Adjuster::Adjuster() : inside_(std::make_unique<Inside>()) {}
 Adjuster::~Adjuster() = default;
 
 void Adjuster::run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture) {
+  media::WorkTimer off;
+  media::WorkTimer& timer = timer_ == nullptr ? off : *timer_;
   for (size_t i = 0; i < adjustments.size(); ++i)
-    if (adjustments[i].pass == pass) inside_->run(adjustments.subspan(i), picture);
+    if (adjustments[i].pass == pass) {
+      const media::Lap lap(timer, name_of(adjustments[i].kind));
+      inside_->run(adjustments.subspan(i), picture);
+    }
+  const media::Lap lap(timer, "colours");  // several changes of single pixels are carried out as one, at the end
   inside_->finish(picture);
+}
+
+void renew_noise(std::span<Adjustment> adjustments) {
+  constexpr uint64_t kNext = 0x9E3779B97F4A7C15;  // the noise itself takes the numbers behind the seed
+  for (Adjustment& adjustment : adjustments)
+    if (adjustment.kind == Adjustment::Kind::kNoise) adjustment.seed = mix_bits(adjustment.seed ^ kNext);
 }
 
 }  // namespace spdld::image

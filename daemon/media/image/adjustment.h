@@ -1,7 +1,7 @@
 // Changes of a whole picture of 8 bits, as the samples' operations draw them and as they are carried out: its colours
 // (brightness, contrast and so on), the places of its pixels (warps), or what a JPEG leaves of it. The results equal
 // torchvision v2's kernels for uint8 tensors: the same where these compute with integers, and within 1 where they
-// compute in float32.
+// compute in float32. Some can have Pillow's values instead, bit for bit.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
 #include "daemon/media/image/warp.h"
+#include "daemon/media/work_times.h"
 
 namespace spdld::image {
 
@@ -26,12 +27,14 @@ struct Adjustment {
     kContrast,      // `amount`: the factor
     kSaturation,    // `amount`: the factor
     kHue,           // `amount`: -0.5 to 0.5, parts of a turn
+    kHsvGains,      // `gains`
     kGamma,         // `amount`: the exponent; `gain` multiplies the result
     kGrey,          // three equal colours
     kOneChannel,    // grey of one channel
     kPermutation,   // `order`
     kPosterize,     // `amount`: bits that are kept, 0 to 8
     kSolarize,      // `amount`: values from this one on are inverted
+    kSolarizeAdd,   // `amount`: what is added to values below 128, up to white
     kInvert,        // no number
     kEqualize,      // no number
     kAutocontrast,  // no number
@@ -47,16 +50,21 @@ struct Adjustment {
   Kind kind = Kind::kInvert;
   size_t pass = 0;  // of Geometry::passes: the adjustment changes what this pass shows; kNoPass: another one holds it
   double amount = 0, gain = 1;
+  std::array<double, 3> gains = {1, 1, 1};   // of OpenCV's hue, saturation and value
   std::array<uint8_t, 3> order = {0, 1, 2};  // channel i of the result is channel order[i] of the picture
   int taps_across = 1, taps_down = 1;        // odd, at most kTapsMax
   const NoiseTable* noise = nullptr;         // lives as long as the operation
   uint64_t seed = 0;                         // of the noise
   Warp warp = {};
-  size_t held = 0;  // so many adjustments right behind it belong to a kMix or a kBranch
+  bool has_pillows_values = false;  // of kContrast, kSaturation, kAutocontrast and kSharpness: not torchvision's
+  size_t held = 0;                  // so many adjustments right behind it belong to a kMix or a kBranch
 
   static constexpr size_t kNoPass = std::numeric_limits<size_t>::max();
   bool moves() const { return kind == Kind::kWarp; }
 };
+
+// Other noise for the next frame of an animation, whose other changes are the same. Nothing else changes.
+void renew_noise(std::span<Adjustment> adjustments);
 
 inline constexpr int kTapsMax = 127;  // of a blur, along each side
 
@@ -80,10 +88,13 @@ class Adjuster {
   // In order; an adjustment behind another pass is left out. `picture` is changed in its memory; kOneChannel and
   // warps change its size.
   void run(std::span<const Adjustment> adjustments, size_t pass, AdjustedPicture& picture);
+  // Measures each adjustment from now on; null: none. Borrowed.
+  void set_timer(media::WorkTimer* timer) { timer_ = timer; }
 
  private:
   struct Inside;
   std::unique_ptr<Inside> inside_;
+  media::WorkTimer* timer_ = nullptr;
 };
 
 // Normal noise of integers, cut off towards zero as torchvision cuts it for uint8 pictures. Drawn by Walker's method of

@@ -1,4 +1,4 @@
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/warp_step.h"
 #include "daemon/media/operations.h"
 
@@ -42,7 +42,7 @@ class RandomAffine final : public WarpStep {
 namespace spdld::media::ops {
 
 void affine(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomAffine>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomAffine>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -3,7 +3,7 @@
 
 #include "config/batch_shapes.h"
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -53,7 +53,7 @@ class AspectBucket final : public GeometryStep {
 namespace spdld::media::ops {
 
 void aspect_bucket(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::AspectBucket>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::AspectBucket>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -1,7 +1,7 @@
 #include "daemon/base/beta.h"
 #include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/augment.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -62,7 +62,7 @@ class AugMix final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void aug_mix(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::AugMix>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::AugMix>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -2,7 +2,7 @@
 
 #include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/augment.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -38,7 +38,7 @@ class AutoAugment final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void auto_augment(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::AutoAugment>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::AutoAugment>(part.spec));
 }
 
 }  // namespace spdld::media::ops

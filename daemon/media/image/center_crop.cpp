@@ -1,5 +1,5 @@
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -31,7 +31,7 @@ class CenterCrop final : public GeometryStep {
 namespace spdld::media::ops {
 
 void center_crop(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::CenterCrop>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::CenterCrop>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -50,7 +50,7 @@ class ColorJitter final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void color_jitter(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::ColorJitter>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::ColorJitter>(part.spec));
 }
 
 }  // namespace spdld::media::ops

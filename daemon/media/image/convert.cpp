@@ -1,4 +1,4 @@
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::media::ops {
@@ -6,7 +6,7 @@ namespace spdld::media::ops {
 void convert(const Part& part, Nodes& nodes) {
   image::TensorFormat format = image::format_of(part);
   format.factor.fill(static_cast<float>(part.spec.number("scale")));
-  image::picture_node(nodes).end(format);
+  image::program_node(nodes).end(format);
 }
 
 }  // namespace spdld::media::ops

@@ -10,7 +10,7 @@ Pixels pixels_of(const config::OperationSpec& spec) {
   const Colours colours = wanted.colours == "grey"   ? Colours::kGrey
                           : wanted.colours == "rgba" ? Colours::kRgba
                                                      : Colours::kRgb;
-  return {colours, wanted.bits, wanted.srgb, wanted.frame};
+  return {colours, wanted.bits, wanted.srgb, wanted.frame, wanted.frames};
 }
 
 }  // namespace

@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace spdld::image {
+
+std::string DecodeWay::form_text() const {
+  return std::string(exif ? "" : ", not turned") + (strict ? ", strict" : "") +
+         (pixels.colours == Colours::kGrey ? ", luma alone" : "");
+}
+
 void Decodings::forget(size_t field) {
   for (size_t i = used_; i-- > 0;)
     if (all_[i].wanted.field == field) std::swap(all_[i], all_[--used_]);

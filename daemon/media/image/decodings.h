@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <string>
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
@@ -22,6 +23,10 @@ struct DecodeWay {
   bool strict = false;  // damage anywhere in a picture is bad content
   Pixels pixels;        // to give
   friend bool operator==(const DecodeWay&, const DecodeWay&) = default;
+
+  // Its part that decides the bytes of a form that is kept, as a text: "", or ", not turned, strict". A strict way may
+  // not use what another way has made: it would not find out that this comes from damaged bytes.
+  std::string form_text() const;
 };
 
 // A field's picture, as outputs want it decoded.

@@ -1,5 +1,5 @@
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -29,7 +29,7 @@ class GaussianBlur final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void gaussian_blur(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::GaussianBlur>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::GaussianBlur>(part.spec));
 }
 
 }  // namespace spdld::media::ops

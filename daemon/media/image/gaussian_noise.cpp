@@ -1,5 +1,5 @@
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -24,7 +24,7 @@ class GaussianNoise final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void gaussian_noise(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::GaussianNoise>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::GaussianNoise>(part.spec));
 }
 
 }  // namespace spdld::media::ops

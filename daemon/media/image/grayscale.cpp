@@ -1,11 +1,11 @@
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::media::ops {
 
 void grayscale(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::GivenStep>(
+  image::program_node(nodes).add(std::make_unique<image::GivenStep>(
       part.spec, image::Adjustment{.kind = part.gives.channels == 1 ? image::Adjustment::Kind::kOneChannel
                                                                     : image::Adjustment::Kind::kGrey}));
 }

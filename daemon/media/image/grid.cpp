@@ -1,6 +1,6 @@
 #include "config/picture_grid.h"
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -61,7 +61,7 @@ class Grid final : public GeometryStep {
 namespace spdld::media::ops {
 
 void grid(const Part& part, Nodes& nodes) {
-  image::PictureNode& node = image::picture_node(nodes);
+  image::ProgramNode& node = image::program_node(nodes);
   node.add(std::make_unique<image::Grid>(part.spec));
   if (!part.spec.text("shape").empty()) node.write_grid(part.extra);
 }

@@ -43,6 +43,12 @@ Error no_floats() {
       "bits = 32 of decode-image takes TIFF pictures of floating-point samples, and this picture is of another format"};
 }
 
+// Each page has a profile of its own.
+Error no_srgb_pages() {
+  return {Trouble::kUnsupported,
+          "a TIFF of several pages, whose frames are wanted in sRGB: write profile = \"ignore\" in decode-image"};
+}
+
 // Hands each picture to the decoder of its format.
 class AnyDecoder final : public ImageDecoder {
  public:
@@ -60,10 +66,28 @@ class AnyDecoder final : public ImageDecoder {
     opened_ = decoders_[*at].get();
     return pixels.srgb ? open_srgb(bytes, exif, strict, pixels) : opened_->open(bytes, exif, strict, pixels);
   }
+  Result<Size> open_indexed(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif, bool strict,
+                            const Pixels& pixels) override {
+    if (!begins_like_jpeg(bytes) || !has_planes(pixels)) return open(bytes, exif, strict, pixels);
+    is_converted_ = false;
+    opened_ = decoders_[*format_of(bytes)].get();
+    return opened_->open_indexed(bytes, index, exif, strict, pixels);
+  }
   Result<ColourProfile> profile() override { return opened_ == nullptr ? ColourProfile() : opened_->profile(); }
   Status decode(const Box& box, PixelRows& rows) override {
     if (opened_ == nullptr) return nothing_is_open();
     return is_converted_ ? decode_srgb(box, rows) : opened_->decode(box, rows);
+  }
+  uint64_t frames() const override { return opened_ == nullptr ? 1 : opened_->frames(); }
+  Status decode_frames(std::span<const int> wanted, const Box& box, PixelRows& rows, const FrameSink& sink) override {
+    if (opened_ == nullptr) return nothing_is_open();
+    if (!is_converted_) return opened_->decode_frames(wanted, box, rows, sink);
+    const Status decoded = opened_->decode_frames(wanted, box, read_for(rows), [&](const PixelRows&) {
+      convert(rows);
+      return sink(rows);
+    });
+    read_.memory.shrink(kMemoryKeptMax);
+    return decoded;
   }
   std::optional<PlanesShape> planes(int reduction) const override {
     return opened_ == nullptr || is_converted_ ? std::nullopt : opened_->planes(reduction);
@@ -73,6 +97,10 @@ class AnyDecoder final : public ImageDecoder {
   }
   Status decode_planes(const Box& box, int reduction, uint8_t* memory) override {
     return opened_ == nullptr ? nothing_is_open() : opened_->decode_planes(box, reduction, memory);
+  }
+  size_t index_bytes() override { return opened_ == nullptr || is_converted_ ? 0 : opened_->index_bytes(); }
+  Status decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> index) override {
+    return opened_ == nullptr ? nothing_is_open() : opened_->decode_and_index(box, memory, index);
   }
 
  private:
@@ -86,6 +114,12 @@ class AnyDecoder final : public ImageDecoder {
 
   Result<Size> open_srgb(std::span<const uint8_t> bytes, bool exif, bool strict, Pixels pixels);
   Status decode_srgb(const Box& box, PixelRows& rows);
+  // The rows to decode into, whose pixels convert() turns into these rows.
+  PixelRows& read_for(PixelRows& rows) { return wanted_.colours == Colours::kGrey ? read_ : rows; }
+  void convert(PixelRows& rows) {
+    transforms_->apply(read_for(rows));
+    if (wanted_.colours == Colours::kGrey) convert_rows(read_, wanted_, rows);
+  }
 
   std::array<std::unique_ptr<ImageDecoder>, kFormats.size()> decoders_;
   ImageDecoder* opened_ = nullptr;
@@ -100,6 +134,7 @@ Result<Size> AnyDecoder::open_srgb(std::span<const uint8_t> bytes, bool exif, bo
   pixels.srgb = false;
   const auto size = opened_->open(bytes, exif, strict, pixels);
   if (!size) return size.error();
+  if (opened_->frames() > 1 && begins_like_tiff(bytes)) return no_srgb_pages();
   const auto profile = opened_->profile();
   if (!profile) return profile.error();
   if (profile->bytes.empty()) return *size;
@@ -112,11 +147,8 @@ Result<Size> AnyDecoder::open_srgb(std::span<const uint8_t> bytes, bool exif, bo
 }
 
 Status AnyDecoder::decode_srgb(const Box& box, PixelRows& rows) {
-  const bool is_grey = wanted_.colours == Colours::kGrey;
-  PixelRows& read = is_grey ? read_ : rows;
-  if (const Status decoded = opened_->decode(box, read); !decoded) return decoded;
-  transforms_->apply(read);
-  if (is_grey) convert_rows(read, wanted_, rows);
+  if (const Status decoded = opened_->decode(box, read_for(rows)); !decoded) return decoded;
+  convert(rows);
   read_.memory.shrink(kMemoryKeptMax);
   return Done{};
 }

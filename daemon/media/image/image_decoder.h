@@ -11,6 +11,7 @@
 
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
+#include "daemon/media/image/frames.h"
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/pixels.h"
 #include "daemon/media/image/planes.h"
@@ -48,6 +49,14 @@ class ImageDecoder {
   // DecodeLimits allow.
   virtual Status decode(const Box& box, PixelRows& rows) = 0;
 
+  // How many frames, or pages, the opened picture has: 1 of a format that has none. Known where it was opened with
+  // Pixels::frames, and then at most kFramesMax.
+  virtual uint64_t frames() const { return 1; }
+  // The same as decode() for these frames, in one pass over the file: sink() gets the rows of each in turn. All are as
+  // large as the first. Called instead of decode(), once after an open() with Pixels::frames; `wanted` rises, and has
+  // numbers below frames(). Errors are decode()'s and the sink's.
+  virtual Status decode_frames(std::span<const int> wanted, const Box& box, PixelRows& rows, const FrameSink& sink);
+
   // The shape of the opened picture's planes; none where planes can't carry the picture (any PNG, CMYK, RGB, an EXIF
   // turn that is asked for, 16 bits or alpha or stored values that are wanted, other sampling than 4:4:4, 4:2:2, 4:2:0,
   // 4:4:0 and grey). `reduction` (1, 2, 4 or 8; other numbers give no planes) asks for the planes of a smaller picture:
@@ -68,6 +77,21 @@ class ImageDecoder {
   // that it touches get values.
   virtual Status decode_planes(const Box& box, int reduction, uint8_t* memory) = 0;
   Status decode_planes(const Box& box, uint8_t* memory) { return decode_planes(box, 1, memory); }
+
+  // The bytes of an index of the opened picture's coded data, by which a box of it is decoded later without what lies
+  // around it; 0: it has no index (all but JPEGs that are plain, and have planes). Called before the decoding.
+  virtual size_t index_bytes() { return 0; }
+  // decode_planes(box, memory), which goes on to the picture's end and makes the index, too. The index of a picture
+  // with damage may be one that helps nothing.
+  virtual Status decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> /*index*/) {
+    return decode_planes(box, memory);
+  }
+  // open(), of bytes that a decoder has made this index of, in the same way of decoding: the picture was found to be
+  // sound then. Planes of a box are decoded by the index. A wrong index costs time, or gives an error or other samples.
+  virtual Result<Size> open_indexed(std::span<const uint8_t> bytes, std::span<const uint8_t> /*index*/, bool exif,
+                                    bool strict, const Pixels& pixels) {
+    return open(bytes, exif, strict, pixels);
+  }
 };
 
 // Looks at each picture's first bytes and hands the picture to one of the decoders below. File names do not count.
@@ -99,7 +123,8 @@ std::string png_code();
 // library, and the code is an empty text. They decode a picture whole whatever box is needed, so that the box never
 // decides the verdict; damage is kContent. A picture has no planes, and no values for masks. GIF, WebP, AVIF and TIFF
 // have frames (Pixels::frame): the canvas as Pillow shows it after seek(frame), which takes the time of all frames that
-// it builds on. kContent: a picture has fewer frames. Damaged pixels behind the wanted frame do not count.
+// it builds on. kContent: a picture has fewer frames. Damaged pixels behind the wanted frame do not count. With
+// Pixels::frames an animated PNG or JPEG XL is kUnsupported, and so is a TIFF of several pages in sRGB.
 //
 // WebP by libwebp, lossy and lossless, with Pillow's pixels. The first frame of an animation lies on a
 // canvas that is transparent and black. The orientation comes from the EXIF chunk.

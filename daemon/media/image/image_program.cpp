@@ -54,11 +54,13 @@ struct Scratch::Inside {
   ByteBuffer columns, turned;  // of resample_band
   ByteBuffer band, padded;     // rows on their way out
   ByteBuffer pictures[2];      // between passes, in turn
+  TaggedColours colours;       // of a video
   Adjuster adjuster;
 };
 
 Scratch::Scratch() : inside_(std::make_unique<Inside>()) {}
 Scratch::~Scratch() = default;
+void Scratch::set_timer(media::WorkTimer* timer) { inside_->adjuster.set_timer(timer); }
 
 namespace {
 
@@ -173,6 +175,10 @@ class PassRun {
     const Size chroma = shape.plane(1);
     const Axis luma[2] = {{&memory_.horizontal, left_}, {&memory_.vertical, upper_}};
     Axis chromas[2] = {luma[0], luma[1]};
+    if (view.colours != nullptr) {
+      memory_.colours = fixed_colours(*view.colours);
+      band.tagged = &memory_.colours;
+    }
     // libjpeg does not smooth chroma of at most two columns that it widens (jdsample.c, jinit_upsampler).
     const bool smooth = shape.chroma_across == 1 || chroma.width > 2;
     if (!shape.grey && shape.chroma_across == 2) {
@@ -394,6 +400,8 @@ TensorFormat ImageProgram::format_of(const Geometry& geometry) const {
   if (format.size == Size()) format.size = shown(geometry.passes.back());
   return format;
 }
+
+bool ImageProgram::takes_planes(const Geometry& geometry) const { return !takes_rows(geometry); }
 
 void ImageProgram::render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const {
   const Source source{rows.format, nullptr, rows.memory.data() + rows.offset, rows.stride_bytes, rows.covers};

@@ -31,6 +31,7 @@
 #include "daemon/media/image/geometry.h"
 #include "daemon/media/image/planes.h"
 #include "daemon/media/image/tensor_rows.h"
+#include "daemon/media/work_times.h"
 
 namespace spdld::image {
 
@@ -41,6 +42,8 @@ class Scratch {
   ~Scratch();
   struct Inside;
   Inside& inside() { return *inside_; }
+  // The timer of the sample that is worked on, where a timer measures it; borrowed until the next call.
+  void set_timer(media::WorkTimer* timer);
 
  private:
   std::unique_ptr<Inside> inside_;
@@ -61,6 +64,7 @@ class ImageProgram {
   const GeometrySteps& steps() const { return steps_; }
   const TensorFormat& format() const { return format_; }
   size_t tensor_bytes() const { return bytes_of(format_); }  // of a picture, or of each piece
+  size_t tensor_bytes(const Geometry& geometry) const { return bytes_of(format_of(geometry)); }
 
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;
@@ -70,8 +74,11 @@ class ImageProgram {
   // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
   // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal
   // the other render()'s within rounding. From reduced planes the pixels are close to these. Precondition:
-  // the decoded pixels are RGB or grey of 8 bits; luma alone is taken for grey.
+  // the decoded pixels are RGB or grey of 8 bits; luma alone is taken for grey. Planes with colours of their own are
+  // for a geometry that takes_planes().
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
+  // Whether the first pass resamples planes as they are; else they become rows of RGB before it.
+  bool takes_planes(const Geometry& geometry) const;
 
  private:
   TensorFormat format_of(const Geometry& geometry) const;  // with the picture's size

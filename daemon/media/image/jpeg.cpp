@@ -1,5 +1,5 @@
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -25,6 +25,6 @@ class Jpeg final : public AdjustingStep {
 
 namespace spdld::media::ops {
 
-void jpeg(const Part& part, Nodes& nodes) { image::picture_node(nodes).add(std::make_unique<image::Jpeg>(part.spec)); }
+void jpeg(const Part& part, Nodes& nodes) { image::program_node(nodes).add(std::make_unique<image::Jpeg>(part.spec)); }
 
 }  // namespace spdld::media::ops

@@ -1,4 +1,4 @@
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::media::ops {
@@ -10,7 +10,7 @@ void normalize(const Part& part, Nodes& nodes) {
     format.factor[c] = static_cast<float>(1 / (format.pixels.white() * deviation));
     format.offset[c] = static_cast<float>(-mean / deviation);
   }
-  image::picture_node(nodes).end(format);
+  image::program_node(nodes).end(format);
 }
 
 }  // namespace spdld::media::ops

@@ -1,5 +1,5 @@
 #include "config/picture_size.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/warp_step.h"
 #include "daemon/media/operations.h"
 
@@ -27,6 +27,6 @@ class Pad final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void pad(const Part& part, Nodes& nodes) { image::picture_node(nodes).add(std::make_unique<image::Pad>(part.spec)); }
+void pad(const Part& part, Nodes& nodes) { image::program_node(nodes).add(std::make_unique<image::Pad>(part.spec)); }
 
 }  // namespace spdld::media::ops

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/warp_step.h"
 #include "daemon/media/operations.h"
 
@@ -40,7 +40,7 @@ class PadTo final : public GeometryStep {
 namespace spdld::media::ops {
 
 void pad_to(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::PadTo>(part.spec, part.extra));
+  image::program_node(nodes).add(std::make_unique<image::PadTo>(part.spec, part.extra));
 }
 
 }  // namespace spdld::media::ops

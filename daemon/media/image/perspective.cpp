@@ -1,4 +1,4 @@
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/warp_step.h"
 #include "daemon/media/operations.h"
 
@@ -33,7 +33,7 @@ class RandomPerspective final : public WarpStep {
 namespace spdld::media::ops {
 
 void perspective(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomPerspective>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomPerspective>(part.spec));
 }
 
 }  // namespace spdld::media::ops

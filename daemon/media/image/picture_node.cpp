@@ -1,19 +1,18 @@
 #include "daemon/media/image/picture_node.h"
 
-#include <array>
-#include <cstring>
-#include <stdexcept>
+#include <algorithm>
+#include <iterator>
 
-#include "daemon/media/image/jpeg_round_trip.h"
-#include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/resample.h"
 #include "daemon/media/image/resample_any.h"
 #include "daemon/media/image/srgb_transforms.h"
-#include "daemon/media/image/view.h"
 
 namespace spdld::image {
 
-void PictureWork::shrink(size_t bytes_max) { decodings.shrink(bytes_max); }
+void PictureWork::shrink(size_t bytes_max) {
+  decodings.shrink(bytes_max);
+  frame.memory.shrink(bytes_max);
+}
 
 std::vector<std::string> PictureNode::code() const {
   std::vector<std::string> code = picture_codes();
@@ -23,35 +22,23 @@ std::vector<std::string> PictureNode::code() const {
   return code;
 }
 
+const media::Representation* PictureNode::representation(config::CacheForm form) const {
+  if (way_.fast || !has_planes(way_.pixels)) return nullptr;
+  return form == config::CacheForm::kIndexed ? static_cast<const media::Representation*>(&indexed_form_)
+                                             : &planes_form_;
+}
+
 std::string_view PictureNode::why_unprepared() const {
   if (!has_planes(way_.pixels))
-    return "pictures of 16 bits, with alpha, in sRGB by their profiles, or of later frames have no planes to keep";
+    return "pictures of 16 bits, with alpha, in sRGB by their profiles, or of later or several frames have no planes "
+           "to keep";
   return way_.fast ? "decode-image with fast = true leaves no planes to keep" : std::string_view();
 }
 
 namespace {
 
-Status check(const Geometry& geometry) {
-  if (geometry.too_large)
-    return Error{Trouble::kContent, "the picture would have " + std::to_string(geometry.too_large->width) + " x " +
-                                        std::to_string(geometry.too_large->height) +
-                                        " pixels after an operation that makes it larger: at most " +
-                                        std::to_string(kPixelsMax) + " are allowed"};
-  if (geometry.too_small)
-    return Error{Trouble::kContent, "the picture has " + std::to_string(geometry.too_small->width) + " x " +
-                                        std::to_string(geometry.too_small->height) +
-                                        " pixels where larger pieces are cut out of it: resize it to more before"};
-  if (geometry.beyond_jpeg)
-    return Error{Trouble::kContent,
-                 "the picture has " + std::to_string(geometry.beyond_jpeg->width) + " x " +
-                     std::to_string(geometry.beyond_jpeg->height) + " pixels where `jpeg` stands: a JPEG has at most " +
-                     std::to_string(kJpegSideMax) + " on a side, so put a resize or a crop before it"};
-  if (geometry.has_its_part) return Done{};
-  const RowPart& part = geometry.part;
-  return Error{Trouble::kContent, "the picture has another size than the " + std::to_string(part.width) + " x " +
-                                      std::to_string(part.height) +
-                                      " pixels for which its tiles were counted: was it replaced?"};
-}
+// All that is done with decoded pixels but adjustments: crops, resizes, flips, and the tensor's values.
+constexpr std::string_view kResample = "resample";
 
 // The pieces that the tensor takes, where samples have different numbers of them.
 Status take_pieces(const media::Run& run, Geometry& geometry) {
@@ -62,6 +49,9 @@ Status take_pieces(const media::Run& run, Geometry& geometry) {
   geometry.pieces.resize(*taken);
   return Done{};
 }
+
+// Whether the field's picture is there as planes, from which every output starts.
+bool is_planes(const media::Field& field) { return field.is_prepared && field.form != config::CacheForm::kIndexed; }
 
 // A field's picture of the sample before means nothing any more.
 void begin(media::Field& field, PictureWork& work) {
@@ -74,42 +64,26 @@ void begin(media::Field& field, PictureWork& work) {
 }  // namespace
 
 Status PictureNode::announce(const media::Run& run) const {
-  if (run.field->is_prepared) return Done{};
+  if (is_planes(*run.field)) return Done{};
   auto& work = run.workspace.of<PictureWork>();
   begin(*run.field, work);
+  if (way_.pixels.frames > 0) return Done{};  // nobody shares them
   const Result<Decoding*> asked = ask(run, work);
   return asked ? Status(Done{}) : asked.error();
 }
 
 Status PictureNode::run(media::Value&, const media::Run& run) const {
   auto& work = run.workspace.of<PictureWork>();
-  const Status rendered = run.field->is_prepared ? render_planes(run.field->bytes, run, work) : render_bytes(run, work);
+  work.scratch.set_timer(&run.workspace.timer());
+  const Status rendered = is_planes(*run.field) ? render_planes(run.field->bytes, run, work) : render_bytes(run, work);
   if (!rendered) return rendered;
-  if (run.view) lead(run, work.picture, work.geometry);
-  if (drawn_tensor_) {
-    const Box& drawn = work.geometry.drawn;
-    const std::array<int32_t, 4> box = {drawn.x, drawn.y, drawn.width, drawn.height};
-    std::memcpy(run.tensors[*drawn_tensor_].memory, box.data(), sizeof box);
-  }
-  for (const auto& [tensor, place] : work.geometry.placed) {
-    const std::array<int32_t, 4> box = {place.x, place.y, place.width, place.height};
-    std::memcpy(run.tensors[tensor].memory, box.data(), sizeof box);
-  }
-  const auto& grid = work.geometry.grid;
-  if (grid_tensor_) std::memcpy(run.tensors[*grid_tensor_].memory, grid.data(), sizeof grid);
+  tell(work.picture, run, work.geometry);
   return Done{};
 }
 
 Status PictureNode::resolve(const Size& picture, const media::Run& run, PictureWork& work) const {
   work.picture = picture;
-  work.geometry.part = run.part;
-  work.geometry.boxes.listed.clear();
-  if (asks_for_boxes_) {
-    if (const Status taken = take_boxes(run, picture, work.geometry); !taken) return taken;
-  }
-  work.geometry.shape = run.shape;
-  program_.resolve(picture, run.draws, work.geometry);
-  return check(work.geometry);
+  return ProgramNode::resolve(picture, run, work.geometry);
 }
 
 Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::Run& run, PictureWork& work) const {
@@ -118,13 +92,21 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::R
     return Error{Trouble::kInternal, "what the cache keeps of sample " + std::to_string(run.sample) + " is no picture"};
   if (const Status resolved = resolve(planes->shape.picture, run, work); !resolved) return resolved;
   if (const Status taken = take_pieces(run, work.geometry); !taken) return taken;
-  program_.render(*planes, work.geometry, work.scratch, run.tensors.front().memory);
+  const media::Lap lap(run.workspace.timer(), kResample);
+  program().render(*planes, work.geometry, work.scratch, run.tensors.front().memory);
   return Done{};
 }
 
 Result<Size> PictureNode::open(const media::Field& field, PictureWork& work) const {
   work.opened.reset();
-  const Result<Size> size = work.decoder->open(field.bytes, way_.exif, way_.strict, way_.pixels);
+  std::optional<IndexedForm::Parts> parts;
+  if (field.is_prepared) {
+    parts = IndexedForm::open(field.bytes);
+    if (!parts) return Error{Trouble::kInternal, "what the cache keeps of a sample has no index"};
+  }
+  const Result<Size> size =
+      parts ? work.decoder->open_indexed(parts->content, parts->index, way_.exif, way_.strict, way_.pixels)
+            : work.decoder->open(field.bytes, way_.exif, way_.strict, way_.pixels);
   if (size) work.opened = wanted(field);
   return size;
 }
@@ -152,7 +134,8 @@ Result<Decoding*> PictureNode::ask(const media::Run& run, PictureWork& work) con
 Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork& work) const {
   if (const Status opened = reopen(field, work); !opened) return opened;
   if (const auto shape = work.decoder->planes(decoding.reduction)) {
-    const auto planes = PlanesForm::prepare(*shape, field, *work.decoder, decoding);
+    const auto prepare = field.form == config::CacheForm::kIndexed ? IndexedForm::prepare : PlanesForm::prepare;
+    const auto planes = prepare(*shape, field, *work.decoder, decoding);
     if (!planes) return planes.error();
     decoding.planes = *planes;
   } else {
@@ -166,6 +149,7 @@ Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork&
 
 Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const {
   begin(*run.field, work);
+  if (way_.pixels.frames > 0) return render_frames(run, work);
   const Result<Decoding*> asked = ask(run, work);
   if (!asked) return asked.error();
   if (const Status taken = take_pieces(run, work.geometry); !taken) return taken;
@@ -174,30 +158,40 @@ Status PictureNode::render_bytes(const media::Run& run, PictureWork& work) const
     if (const Status decoded = decode(decoding, *run.field, work); !decoded) return decoded;
   }
   uint8_t* const out = run.tensors.front().memory;
+  const media::Lap lap(run.workspace.timer(), kResample);
   if (decoding.planes) {
-    program_.render(*decoding.planes, work.geometry, work.scratch, out);
+    program().render(*decoding.planes, work.geometry, work.scratch, out);
   } else {
-    program_.render(decoding.rows, work.geometry, work.scratch, out);
+    program().render(decoding.rows, work.geometry, work.scratch, out);
   }
   return Done{};
 }
 
-PictureNode& picture_node(const media::Nodes& nodes) {
-  auto* node = nodes.empty() ? nullptr : dynamic_cast<PictureNode*>(nodes.back().get());
-  if (node == nullptr) throw std::logic_error("an operation on pictures follows no picture");
-  return *node;
-}
-
-TensorFormat format_of(const media::Part& part) {
-  TensorFormat format;
-  if (part.takes.sizes.empty()) {
-    const auto height = part.takes.dimensions[0].value(), width = part.takes.dimensions[1].value();
-    format.size = {static_cast<int>(width), static_cast<int>(height)};
-  }
-  format.pixels = {part.takes.channels, part.takes.bits / 8};
-  format.dtype = part.gives.dtype;
-  format.layout = config::layout_named(part.spec.text("layout"));
-  return format;
+// A file that has fewer frames than are wanted gives some of them more than once. Each has noise of its own.
+Status PictureNode::render_frames(const media::Run& run, PictureWork& work) const {
+  const Result<Size> picture = open(*run.field, work);
+  if (!picture) return picture.error();
+  if (const Status resolved = resolve(*picture, run, work); !resolved) return resolved;
+  work.opened.reset();  // frames are decoded once
+  spread_frames(work.decoder->frames(), way_.pixels.frames, work.frames);
+  work.listed.clear();
+  std::unique_copy(work.frames.begin(), work.frames.end(), std::back_inserter(work.listed));
+  if (run.field->keeper) run.field->keeper->keep_as_fetched(run.field->bytes);
+  uint8_t* out = run.tensors.front().memory;
+  auto next = work.frames.begin();
+  const Status decoded =
+      work.decoder->decode_frames(work.listed, work.geometry.decoded, work.frame, [&](const PixelRows& rows) {
+        const int frame = *next;
+        const media::Lap lap(run.workspace.timer(), kResample);
+        for (; next != work.frames.end() && *next == frame; ++next) {
+          program().render(rows, work.geometry, work.scratch, out);
+          out += program().tensor_bytes(work.geometry);
+          renew_noise(work.geometry.adjustments);
+        }
+        return Status(Done{});
+      });
+  if (!decoded || next == work.frames.end()) return decoded;
+  return Error{Trouble::kInternal, "a decoder gave fewer frames than it has"};
 }
 
 }  // namespace spdld::image

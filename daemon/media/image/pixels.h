@@ -21,7 +21,8 @@ struct Pixels {
   int bits = 8;  // 8, 16, or 32 for floating-point numbers; kStored: the most that a stored value may have
   // Whether colours become sRGB where a picture has a colour profile. make_image_decoder()'s does it for all formats.
   bool srgb = false;
-  int frame = 0;  // of an animation, or the page of a TIFF, counted from 0
+  int frame = 0;   // of an animation, or the page of a TIFF, counted from 0
+  int frames = 0;  // so many of them, for ImageDecoder::decode_frames(); 0: one picture, `frame`
 
   constexpr PixelFormat format() const {
     const int channels = colours == Colours::kRgb ? 3 : colours == Colours::kRgba ? 4 : 1;
@@ -40,7 +41,7 @@ struct ColourProfile {
 
 // Whether the planes of any JPEG can give such pixels (planes.h).
 constexpr bool has_planes(const Pixels& pixels) {
-  return pixels.bits == 8 && !pixels.srgb && pixels.frame == 0 &&
+  return pixels.bits == 8 && !pixels.srgb && pixels.frame == 0 && pixels.frames == 0 &&
          (pixels.colours == Colours::kRgb || pixels.colours == Colours::kGrey);
 }
 

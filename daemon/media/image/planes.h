@@ -42,11 +42,19 @@ struct PlanesLayout {
   size_t bytes = 0;                      // of all, with header and slack
 };
 
+// How the planes of a video become RGB: red = luma_scale * (luma - black) + red_from_cr * (cr - 128), and so on. The
+// numbers come from ITU-T H.273 (8.3): limited range, and BT.601, BT.709 or BT.2020, for example.
+struct PlanesColours {
+  double black = 16, luma_scale = 255.0 / 219;
+  double red_from_cr = 0, green_from_cb = 0, green_from_cr = 0, blue_from_cb = 0;
+};
+
 // Planes in memory that somebody else owns; readers rely on no alignment (planes from a file are aligned to 16 bytes).
 struct PlanesView {
   PlanesShape shape;
   std::array<const uint8_t*, 3> plane{};
   std::array<size_t, 3> stride_bytes{};
+  const PlanesColours* colours = nullptr;  // null: JFIF's, as a JPEG has them
 };
 
 void write_planes_header(const PlanesShape& shape, uint8_t* memory);

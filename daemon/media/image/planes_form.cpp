@@ -3,24 +3,15 @@
 #include "daemon/media/image/picture_node.h"
 
 namespace spdld::image {
-namespace {
 
 uint8_t* aligned_planes(ByteBuffer& memory, size_t bytes) {
-  const auto address = reinterpret_cast<uintptr_t>(memory.resize(bytes + PlanesLayout::kAlignment));
-  return reinterpret_cast<uint8_t*>((address + PlanesLayout::kAlignment - 1) / PlanesLayout::kAlignment *
-                                    PlanesLayout::kAlignment);
+  return memory.resize_aligned(bytes, PlanesLayout::kAlignment);
 }
 
-// A strict way of decoding may not use planes that another way has made: it would not find out that they come from
-// damaged bytes.
-std::string id_of(const DecodeWay& way) {
-  return "planes " + std::to_string(PlanesLayout::kVersion) + ", " + jpeg_code() + (way.exif ? "" : ", not turned") +
-         (way.strict ? ", strict" : "") + (way.pixels.colours == Colours::kGrey ? ", luma alone" : "");
-}
-
-}  // namespace
-
-PlanesForm::PlanesForm(const DecodeWay& way) : exif_(way.exif), pixels_(way.pixels), id_(id_of(way)) {}
+PlanesForm::PlanesForm(const DecodeWay& way)
+    : exif_(way.exif),
+      pixels_(way.pixels),
+      id_("planes " + std::to_string(PlanesLayout::kVersion) + ", " + jpeg_code() + way.form_text()) {}
 
 std::optional<uint64_t> PlanesForm::prepared_bytes(std::span<const uint8_t> content,
                                                    media::Workspace& workspace) const {

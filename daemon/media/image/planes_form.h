@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "daemon/base/byte_buffer.h"
 #include "daemon/base/result.h"
 #include "daemon/media/image/pixels.h"
 #include "daemon/media/image/planes.h"
@@ -19,6 +20,9 @@ namespace spdld::image {
 struct DecodeWay;
 struct Decoding;
 class ImageDecoder;
+
+// Memory for so many bytes of planes, aligned as they are.
+uint8_t* aligned_planes(ByteBuffer& memory, size_t bytes);
 
 class PlanesForm final : public media::Representation {
  public:

@@ -1,6 +1,6 @@
 #include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/augment.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -37,7 +37,7 @@ class RandAugment final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void rand_augment(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandAugment>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandAugment>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -28,7 +28,7 @@ class RandomApply final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_apply(const Part& part, Nodes& nodes) {
-  auto& node = image::picture_node(nodes);
+  auto& node = image::program_node(nodes);
   node.add(std::make_unique<image::RandomApply>(part.spec, node.take(part.spec.ops.size())));
 }
 

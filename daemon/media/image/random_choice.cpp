@@ -2,7 +2,7 @@
 #include <numeric>
 #include <utility>
 
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -34,7 +34,7 @@ class RandomChoice final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_choice(const Part& part, Nodes& nodes) {
-  auto& node = image::picture_node(nodes);
+  auto& node = image::program_node(nodes);
   node.add(std::make_unique<image::RandomChoice>(part.spec, node.take(part.spec.ops.size())));
 }
 

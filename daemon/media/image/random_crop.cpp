@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -38,7 +38,7 @@ class RandomCrop final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_crop(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomCrop>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomCrop>(part.spec));
 }
 
 }  // namespace spdld::media::ops

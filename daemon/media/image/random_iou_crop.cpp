@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/view.h"
 #include "daemon/media/operations.h"
 
@@ -118,7 +118,7 @@ class RandomIouCrop final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_iou_crop(const Part& part, Nodes& nodes) {
-  image::PictureNode& node = image::picture_node(nodes);
+  image::ProgramNode& node = image::program_node(nodes);
   node.add(std::make_unique<image::RandomIouCrop>(part.spec));
   node.ask_for_boxes();
 }

@@ -5,7 +5,7 @@
 
 #include "config/operation.h"
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -35,7 +35,7 @@ class RandomOrder final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_order(const Part& part, Nodes& nodes) {
-  auto& node = image::picture_node(nodes);
+  auto& node = image::program_node(nodes);
   node.add(std::make_unique<image::RandomOrder>(part.spec, node.take(part.spec.ops.size())));
 }
 

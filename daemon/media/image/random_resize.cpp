@@ -1,5 +1,5 @@
 #include "config/picture_size.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/resizing_step.h"
 #include "daemon/media/operations.h"
 
@@ -31,7 +31,7 @@ class RandomResize final : public ResizingStep {
 namespace spdld::media::ops {
 
 void random_resize(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomResize>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomResize>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -5,7 +5,7 @@
 
 #include "config/size_schedule.h"
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -76,7 +76,7 @@ class RandomResizedCrop final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_resized_crop(const Part& part, Nodes& nodes) {
-  image::PictureNode& node = image::picture_node(nodes);
+  image::ProgramNode& node = image::program_node(nodes);
   node.add(std::make_unique<image::RandomResizedCrop>(part.spec));
   if (!part.spec.text("box").empty()) node.write_drawn(part.extra);
 }

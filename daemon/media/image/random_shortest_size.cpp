@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/resizing_step.h"
 #include "daemon/media/operations.h"
 
@@ -29,7 +29,7 @@ class RandomShortestSize final : public ResizingStep {
 namespace spdld::media::ops {
 
 void random_shortest_size(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomShortestSize>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomShortestSize>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -41,7 +41,7 @@ class RandomSizeCrop final : public GeometryStep {
 namespace spdld::media::ops {
 
 void random_size_crop(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomSizeCrop>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomSizeCrop>(part.spec));
 }
 
 }  // namespace spdld::media::ops

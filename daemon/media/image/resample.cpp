@@ -1,5 +1,7 @@
 #include "daemon/media/image/resample.h"
 
+#include <cmath>
+
 #include "daemon/media/image/ahead.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -99,9 +101,20 @@ void horizontal_row(const Band& band, int row) {
     } else if (band.colours == Band::Colours::kYcc) {
       const int cb = horizontal_sum(band.sources[1], x, row, 1, 0) - kMiddle;
       const int cr = horizontal_sum(band.sources[2], x, row, 1, 0) - kMiddle;
-      red += cr + product(cr, kRedFromCr);
-      green += product(cb, kGreenFromCb) + product(cr, kGreenFromCr);
-      blue += cb + product(cb, kBlueFromCb);
+      if (band.tagged != nullptr) {
+        const TaggedColours& by = *band.tagged;
+        red += cr + product(cr, by.red_from_cr);
+        green += product(cb, by.green_from_cb) + product(cr, by.green_from_cr);
+        blue += 2 * cb + product(cb, by.blue_from_cb);
+      } else {
+        red += cr + product(cr, kRedFromCr);
+        green += product(cb, kGreenFromCb) + product(cr, kGreenFromCr);
+        blue += cb + product(cb, kBlueFromCb);
+      }
+    }
+    if (band.tagged != nullptr) {
+      const int more = product(first, band.tagged->luma) - band.tagged->black;
+      red += more, green += more, blue += more;
     }
     to[0] = rounded(red);
     to[columns.green] = rounded(green);
@@ -285,7 +298,27 @@ HWY_INLINE Rgb rgb_of(Vector luma, Vector cb, Vector cr) {
           hn::SaturatedAdd(luma, hn::Add(cb, times(cb, kBlueFromCb)))};
 }
 
-template <Band::Colours kColours>
+// Luma is added behind what may be negative, so that sums which leave 16 bits are beyond black or white in any case.
+HWY_INLINE Rgb tagged_rgb_of(const TaggedColours& by, Vector luma, Vector cb, Vector cr) {
+  const Lanes d;
+  const auto middle = hn::Set(d, kMiddle);
+  cb = hn::Sub(cb, middle), cr = hn::Sub(cr, middle);
+  const auto times = [d](Vector v, int16_t factor) HWY_ATTR { return hn::MulFixedPoint15(v, hn::Set(d, factor)); };
+  const auto more = hn::Sub(times(luma, by.luma), hn::Set(d, by.black));
+  const auto red = hn::SaturatedAdd(hn::SaturatedAdd(cr, times(cr, by.red_from_cr)), more);
+  const auto green = hn::SaturatedAdd(hn::SaturatedAdd(times(cb, by.green_from_cb), times(cr, by.green_from_cr)), more);
+  const auto blue = hn::SaturatedAdd(hn::SaturatedAdd(cb, times(cb, by.blue_from_cb)), more);
+  return {hn::SaturatedAdd(luma, red), hn::SaturatedAdd(luma, green),
+          hn::SaturatedAdd(hn::SaturatedAdd(luma, blue), cb)};
+}
+
+HWY_INLINE Vector tagged_grey_of(const TaggedColours& by, Vector luma) {
+  const Lanes d;
+  const auto more = hn::Sub(hn::MulFixedPoint15(luma, hn::Set(d, by.luma)), hn::Set(d, by.black));
+  return hn::SaturatedAdd(luma, more);
+}
+
+template <Band::Colours kColours, bool kTagged>
 HWY_INLINE Rgb horizontal_pixel(const Band& band, int x, size_t part) {
   const BandSource& first = band.sources[0];
   const int16_t* columns = first.columns + part;
@@ -298,14 +331,17 @@ HWY_INLINE Rgb horizontal_pixel(const Band& band, int x, size_t part) {
     const int16_t* const one[1] = {columns};
     Vector luma[1], chroma[2];
     horizontal_sums(*first.horizontal, x, one, kBandRows, luma);
-    if constexpr (kColours == Band::Colours::kGrey) return {luma[0], luma[0], luma[0]};
+    if constexpr (kColours == Band::Colours::kGrey) {
+      const Vector grey = kTagged ? tagged_grey_of(*band.tagged, luma[0]) : luma[0];
+      return {grey, grey, grey};
+    }
     const int16_t* const both[2] = {band.sources[1].columns + part, band.sources[2].columns + part};
     horizontal_sums(*band.sources[1].horizontal, x, both, kBandRows, chroma);
-    return rgb_of(luma[0], chroma[0], chroma[1]);
+    return kTagged ? tagged_rgb_of(*band.tagged, luma[0], chroma[0], chroma[1]) : rgb_of(luma[0], chroma[0], chroma[1]);
   }
 }
 
-template <Band::Colours kColours>
+template <Band::Colours kColours, bool kTagged = false>
 HWY_NOINLINE void horizontal_columns(const Band& band) {
   const ColourColumns columns(band.layout);
   Ahead ahead(band, kColours == Band::Colours::kYcc ? 3 : kColours == Band::Colours::kGrey ? 1 : 0);
@@ -317,7 +353,7 @@ HWY_NOINLINE void horizontal_columns(const Band& band) {
     uint8_t* blue = turned_column(band.turned, column + columns.blue);
     ahead.ask(lines);
     for (size_t part = 0; part < kBandRows; part += kLanes) {
-      const Rgb pixel = horizontal_pixel<kColours>(band, x, part);
+      const Rgb pixel = horizontal_pixel<kColours, kTagged>(band, x, part);
       store_rounded(pixel.red, red, part);
       store_rounded(pixel.green, green, part);
       store_rounded(pixel.blue, blue, part);
@@ -379,12 +415,14 @@ void band_kernel(const Band& band) {
       horizontal_columns<Band::Colours::kRgb>(band);
       break;
     case Band::Colours::kGrey:
-      horizontal_columns<Band::Colours::kGrey>(band);
+      band.tagged != nullptr ? horizontal_columns<Band::Colours::kGrey, true>(band)
+                             : horizontal_columns<Band::Colours::kGrey>(band);
       break;
     case Band::Colours::kYcc:
       vertical_pass(band, band.sources[1], 1);
       vertical_pass(band, band.sources[2], 1);
-      horizontal_columns<Band::Colours::kYcc>(band);
+      band.tagged != nullptr ? horizontal_columns<Band::Colours::kYcc, true>(band)
+                             : horizontal_columns<Band::Colours::kYcc>(band);
       break;
   }
   turn_back(band);
@@ -398,6 +436,21 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace spdld::image {
+
+namespace {
+
+int16_t fixed(double value, int bits) { return static_cast<int16_t>(std::lround(std::ldexp(value, bits))); }
+
+}  // namespace
+
+TaggedColours fixed_colours(const PlanesColours& colours) {
+  return {.luma = fixed(colours.luma_scale - 1, 15),
+          .red_from_cr = fixed(colours.red_from_cr - 1, 15),
+          .green_from_cb = fixed(colours.green_from_cb, 15),
+          .green_from_cr = fixed(colours.green_from_cr, 15),
+          .blue_from_cb = fixed(colours.blue_from_cb - 2, 15),
+          .black = fixed(colours.black * colours.luma_scale, kFraction)};
+}
 
 HWY_EXPORT(band_kernel);
 

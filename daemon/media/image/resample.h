@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "daemon/media/image/planes.h"
 #include "daemon/media/image/weights.h"
 
 namespace spdld::image {
@@ -46,12 +47,23 @@ struct RowLayout {
   size_t bytes() const { return planar ? (grey ? 1 : 3) * plane_bytes() : rounded(3 * static_cast<size_t>(width)); }
 };
 
+// The numbers of PlanesColours in the kernels' fixed point.
+struct TaggedColours {
+  // Fractions of 2^15, whose whole parts the kernels add: red and luma 1, blue 2, green none.
+  int16_t luma = 0, red_from_cr = 0, green_from_cb = 0, green_from_cr = 0, blue_from_cb = 0;
+  int16_t black = 0;  // times luma's scale, with 7 fractional bits
+};
+// Precondition: luma_scale and red_from_cr are from 1 to below 2, blue_from_cb from 1 to below 3, and green's factors
+// above -1 and at most 0. All matrices of H.273 keep to that.
+TaggedColours fixed_colours(const PlanesColours& colours);
+
 struct Band {
   enum class Colours : uint8_t { kRgb, kYcc, kGrey };
 
   Colours colours = Colours::kRgb;
-  std::array<BandSource, 3> sources;  // kYcc: Y, Cb, Cr, the last two with the same weights; else the first alone
-  int first_row = 0, rows = 0;        // wanted rows [first_row, first_row + rows), at most kBandRows
+  const TaggedColours* tagged = nullptr;  // of kYcc and kGrey; null: JFIF's
+  std::array<BandSource, 3> sources;      // kYcc: Y, Cb, Cr, the last two with the same weights; else the first alone
+  int first_row = 0, rows = 0;            // wanted rows [first_row, first_row + rows), at most kBandRows
   RowLayout layout;
   uint8_t* turned = nullptr;  // scratch of layout.bytes() * kBandRows bytes, aligned to 64 bytes
   uint8_t* out = nullptr;     // kBandRows rows of layout.bytes()

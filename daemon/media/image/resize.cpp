@@ -1,6 +1,6 @@
 #include "config/picture_size.h"
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -28,7 +28,7 @@ class Resize final : public GeometryStep {
 namespace spdld::media::ops {
 
 void resize(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::Resize>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::Resize>(part.spec));
 }
 
 }  // namespace spdld::media::ops

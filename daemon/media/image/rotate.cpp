@@ -1,4 +1,4 @@
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/warp_step.h"
 #include "daemon/media/operations.h"
 
@@ -26,7 +26,7 @@ class RandomRotation final : public WarpStep {
 namespace spdld::media::ops {
 
 void rotate(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::RandomRotation>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::RandomRotation>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "daemon/media/image/adjusting_step.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/resizing_step.h"
 #include "daemon/media/operations.h"
 
@@ -31,7 +31,7 @@ class ScaleJitter final : public ResizingStep {
 namespace spdld::media::ops {
 
 void scale_jitter(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::ScaleJitter>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::ScaleJitter>(part.spec));
 }
 
 }  // namespace spdld::media::ops

@@ -9,6 +9,12 @@ namespace {
 
 Error no_stored_planes() { return {Trouble::kInternal, "planes of a picture that has none were to be decoded"}; }
 
+Error other_size(const std::string& name, int page, const Size& size, const Size& first) {
+  const auto text = [](const Size& of) { return std::to_string(of.width) + " x " + std::to_string(of.height); };
+  return {Trouble::kContent, name + " whose page " + std::to_string(page) + " has " + text(size) +
+                                 " pixels, and the first one " + text(first) + ": frames must have one size"};
+}
+
 class StoredDecoder final : public ImageDecoder {
  public:
   StoredDecoder(std::unique_ptr<StoredCodec> codec, const media::DecodeLimits& limits)
@@ -16,6 +22,8 @@ class StoredDecoder final : public ImageDecoder {
 
   Result<Size> open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) override;
   Status decode(const Box& box, PixelRows& rows) override;
+  uint64_t frames() const override { return outline_.frames; }
+  Status decode_frames(std::span<const int> wanted, const Box& box, PixelRows& rows, const FrameSink& sink) override;
   Result<ColourProfile> profile() override { return codec_->profile(); }
   std::optional<PlanesShape> planes(int) const override { return std::nullopt; }
   Status decode_planes(uint8_t*) override { return no_stored_planes(); }
@@ -24,7 +32,20 @@ class StoredDecoder final : public ImageDecoder {
  private:
   // The bytes of the whole picture, with its copies, and of the library. kPixelsMax keeps the sum far below 2^64.
   uint64_t bytes_needed() const;
-  Status decode_upright(const Box& box, PixelRows& rows);
+  // Takes the outline of the picture, or of a page; gives the size of the upright picture.
+  Result<Size> take(const StoredOutline& outline);
+  Status check_limits(const Box& box) const;
+  bool is_upright() const { return orientation_ == 1; }
+  bool is_wanted() const { return outline_.format == pixels_.format(); }
+  // The rows that the codec is to write, so that finish() can make `rows` of them; and that.
+  PixelRows& begin(PixelRows& rows);
+  void finish(const Box& box, PixelRows& rows);
+  Status decode_page(const Box& box, PixelRows& rows);
+  Status decode_pages(std::span<const int> wanted, const Box& box, PixelRows& rows, const FrameSink& sink);
+  void shrink() {
+    raw_.memory.shrink(kMemoryKeptMax);
+    turned_.memory.shrink(kMemoryKeptMax);
+  }
 
   std::unique_ptr<StoredCodec> codec_;
   media::DecodeLimits limits_;
@@ -32,56 +53,110 @@ class StoredDecoder final : public ImageDecoder {
   StoredOutline outline_;
   Size stored_;
   Pixels pixels_;
+  bool exif_ = true;
   int orientation_ = 1;
   PixelRows raw_, turned_;  // before the conversion, and before the turn
 };
 
 Result<Size> StoredDecoder::open(std::span<const uint8_t> bytes, bool exif, bool, const Pixels& pixels) {
   stored_ = {};
+  outline_ = {};
   pixels_ = pixels;
+  exif_ = exif;
   const auto outline = codec_->open(bytes, pixels);
   if (!outline) return outline.error();
-  outline_ = *outline;
+  const auto size = take(*outline);
+  if (!size) return size.error();
+  if (pixels.frames == 0) return *size;
+  const Status few_enough = check_frame_count(codec_->name(), outline_.frames, outline_.are_pages ? "page" : "frame");
+  return few_enough ? *size : Result<Size>(few_enough.error());
+}
+
+Result<Size> StoredDecoder::take(const StoredOutline& outline) {
+  outline_ = outline;
   if (outline_.width == 0 || outline_.height == 0) return damaged(codec_->name(), "its header claims no pixels");
   const Claim claim{codec_->name(), outline_.width, outline_.height};
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
-  if (pixels.colours == Colours::kStored)
+  if (pixels_.colours == Colours::kStored)
     return Error{Trouble::kContent,
                  std::string(codec_->name()) + ", where a mask's values are wanted: a mask is a PNG"};
   stored_ = {static_cast<int>(outline_.width), static_cast<int>(outline_.height)};
-  orientation_ = exif ? outline_.orientation : 1;
+  orientation_ = exif_ ? outline_.orientation : 1;
   return oriented_size(stored_, orientation_);
 }
 
 uint64_t StoredDecoder::bytes_needed() const {
   const auto wanted = static_cast<uint64_t>(pixels_.format().pixel_bytes());
-  uint64_t pixel_bytes = orientation_ == 1 ? wanted : 2 * wanted;
-  if (!(outline_.format == pixels_.format())) pixel_bytes += static_cast<uint64_t>(outline_.format.pixel_bytes());
+  uint64_t pixel_bytes = is_upright() ? wanted : 2 * wanted;
+  if (!is_wanted()) pixel_bytes += static_cast<uint64_t>(outline_.format.pixel_bytes());
   return uint64_t{outline_.width} * outline_.height * pixel_bytes + outline_.library_bytes;
 }
 
-// Rows as the picture stores them, of the wanted pixels.
-Status StoredDecoder::decode_upright(const Box& box, PixelRows& rows) {
-  const bool is_wanted = outline_.format == pixels_.format();
-  PixelRows& read = is_wanted ? rows : raw_;
+Status StoredDecoder::check_limits(const Box& box) const {
+  if (const Status inside = check_box(box, oriented_size(stored_, orientation_)); !inside) return inside;
+  if (limits_.bytes_max != 0 && bytes_needed() > limits_.bytes_max)
+    return costs_too_much(codec_->name(), kTooMuchMemory);
+  return Done{};
+}
+
+PixelRows& StoredDecoder::begin(PixelRows& rows) {
+  PixelRows& read = !is_wanted() ? raw_ : is_upright() ? rows : turned_;
   read.format = outline_.format;
   read.picture = stored_;
   read.offset = 0;
-  const Status decoded = codec_->decode(box, watch_, read);
-  if (decoded && !is_wanted) convert_rows(raw_, pixels_, rows);
+  return read;
+}
+
+void StoredDecoder::finish(const Box& box, PixelRows& rows) {
+  if (!is_wanted()) convert_rows(raw_, pixels_, is_upright() ? rows : turned_);
+  if (!is_upright()) orient_rows(turned_, box, orientation_, rows);
+}
+
+// Of a page, or of a file's only picture.
+Status StoredDecoder::decode_page(const Box& box, PixelRows& rows) {
+  if (const Status allowed = check_limits(box); !allowed) return allowed;
+  const Status decoded = codec_->decode(stored_box(box, stored_, orientation_), watch_, begin(rows));
+  if (decoded) finish(box, rows);
   return decoded;
 }
 
 Status StoredDecoder::decode(const Box& box, PixelRows& rows) {
-  if (const Status inside = check_box(box, oriented_size(stored_, orientation_)); !inside) return inside;
-  if (limits_.bytes_max != 0 && bytes_needed() > limits_.bytes_max)
-    return costs_too_much(codec_->name(), kTooMuchMemory);
   watch_.restart();
-  const bool upright = orientation_ == 1;
-  const Status decoded = decode_upright(stored_box(box, stored_, orientation_), upright ? rows : turned_);
-  if (decoded && !upright) orient_rows(turned_, box, orientation_, rows);
-  raw_.memory.shrink(kMemoryKeptMax);
-  turned_.memory.shrink(kMemoryKeptMax);
+  const Status decoded = decode_page(box, rows);
+  shrink();
+  return decoded;
+}
+
+Status StoredDecoder::decode_pages(std::span<const int> wanted, const Box& box, PixelRows& rows,
+                                   const FrameSink& sink) {
+  const Size first = oriented_size(stored_, orientation_);
+  for (const int page : wanted) {
+    const auto outline = codec_->turn_to(page);
+    if (!outline) return outline.error();
+    const auto size = take(*outline);
+    if (!size) return size.error();
+    if (!(*size == first)) return other_size(codec_->name(), page, *size, first);
+    if (const Status decoded = decode_page(box, rows); !decoded) return decoded;
+    if (const Status taken = sink(rows); !taken) return taken;
+  }
+  return Done{};
+}
+
+Status StoredDecoder::decode_frames(std::span<const int> wanted, const Box& box, PixelRows& rows,
+                                    const FrameSink& sink) {
+  watch_.restart();
+  Status decoded = check_limits(box);
+  if (decoded && outline_.are_pages) {
+    decoded = decode_pages(wanted, box, rows, sink);
+  } else if (decoded) {
+    decoded = codec_->decode_frames(wanted, stored_box(box, stored_, orientation_), watch_, begin(rows),
+                                    [&](const PixelRows&) {
+                                      finish(box, rows);
+                                      return sink(rows);
+                                    });
+  }
+  codec_->close();
+  shrink();
   return decoded;
 }
 
@@ -100,6 +175,16 @@ class MissingDecoder final : public ImageDecoder {
 };
 
 }  // namespace
+
+Status StoredCodec::decode_frames(std::span<const int>, const Box& box, CpuWatch& watch, PixelRows& rows,
+                                  const FrameSink& sink) {
+  const Status decoded = decode(box, watch, rows);
+  return decoded ? sink(rows) : decoded;
+}
+
+Result<StoredOutline> StoredCodec::turn_to(int) {
+  return Error{Trouble::kInternal, std::string("a page was wanted of ") + name() + ", which has none"};
+}
 
 std::unique_ptr<ImageDecoder> make_stored_decoder(std::unique_ptr<StoredCodec> codec,
                                                   const media::DecodeLimits& limits) {

@@ -11,6 +11,7 @@
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
+#include "daemon/media/image/frames.h"
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/picture_limits.h"
 #include "daemon/media/image/pixels.h"
@@ -22,6 +23,8 @@ struct StoredOutline {
   int orientation = 1;             // 1 to 8, as EXIF defines it
   PixelFormat format = {};         // of the rows that decode() gives
   uint64_t library_bytes = 0;      // the most memory that decode() takes beside the rows
+  uint64_t frames = 1;             // ImageDecoder::frames()
+  bool are_pages = false;          // each frame has an outline of its own, which turn_to() gives
 };
 
 class StoredCodec {
@@ -40,6 +43,14 @@ class StoredCodec {
   // sets the memory, the stride, the offset and the box that is covered. The verdict must not depend on `box`. Errors:
   // kContent, or kMemory where the machine has none. `watch` is asked before each piece of the work.
   virtual Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) = 0;
+
+  // The same for these frames of an animation, in order, as ImageDecoder::decode_frames() says it; sink() gets `rows`.
+  virtual Status decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
+                               const FrameSink& sink);
+  // Of a file of pages: goes on to a later one, which decode() gives then. Errors are open()'s.
+  virtual Result<StoredOutline> turn_to(int page);
+  // The last page that is wanted was decoded, or none is any more: memory of the library goes back.
+  virtual void close() {}
 };
 
 // The decoder of pictures of one format. Its decode() is refused where the whole picture, with all copies that are

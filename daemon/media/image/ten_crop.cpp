@@ -1,12 +1,12 @@
 #include "daemon/media/image/corner_crops.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::media::ops {
 
 void ten_crop(const Part& part, Nodes& nodes) {
   auto image::Pass::*const turned = part.spec.flag("vertical_flip") ? &image::Pass::flipped : &image::Pass::mirrored;
-  image::picture_node(nodes).add(std::make_unique<image::CornerCrops>(part.spec, turned));
+  image::program_node(nodes).add(std::make_unique<image::CornerCrops>(part.spec, turned));
 }
 
 }  // namespace spdld::media::ops

@@ -1,5 +1,5 @@
 #include "daemon/media/image/geometry.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -28,6 +28,6 @@ class Tile final : public GeometryStep {
 
 namespace spdld::media::ops {
 
-void tile(const Part& part, Nodes& nodes) { image::picture_node(nodes).add(std::make_unique<image::Tile>(part.spec)); }
+void tile(const Part& part, Nodes& nodes) { image::program_node(nodes).add(std::make_unique<image::Tile>(part.spec)); }
 
 }  // namespace spdld::media::ops

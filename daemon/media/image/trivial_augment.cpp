@@ -1,6 +1,6 @@
 #include "daemon/media/image/adjusting_step.h"
 #include "daemon/media/image/augment.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::image {
@@ -29,7 +29,7 @@ class TrivialAugment final : public AdjustingStep {
 namespace spdld::media::ops {
 
 void trivial_augment(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::TrivialAugment>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::TrivialAugment>(part.spec));
 }
 
 }  // namespace spdld::media::ops

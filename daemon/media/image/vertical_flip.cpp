@@ -1,11 +1,11 @@
 #include "daemon/media/image/flip.h"
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/operations.h"
 
 namespace spdld::media::ops {
 
 void vertical_flip(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::Flip>(part.spec, &image::Pass::flipped));
+  image::program_node(nodes).add(std::make_unique<image::Flip>(part.spec, &image::Pass::flipped));
 }
 
 }  // namespace spdld::media::ops

@@ -1,7 +1,8 @@
 // Maps of a whole picture: each wanted pixel comes from a place in the source. Affine and perspective maps, random
 // displacements, and borders, as torchvision v2 computes them for uint8 tensors (transforms/v2/functional/_geometry.py
 // and torch's grid_sample with align_corners=False). Places are computed in float32 in torch's order, so that nearest
-// pixels are the same but for rare ties; bilinear ones are within 1. Plain values and pure functions; any thread.
+// pixels are the same but for rare ties; bilinear ones are within 1. kPillow has values of its own: see pillow_warp.h.
+// Plain values and pure functions; any thread.
 #pragma once
 
 #include <array>
@@ -19,13 +20,14 @@ struct Place {
 };
 
 struct Warp {
-  enum class Kind : uint8_t { kAffine, kPerspective, kElastic, kBorder };
+  enum class Kind : uint8_t { kAffine, kPerspective, kElastic, kBorder, kPillow };
 
   Kind kind = Kind::kAffine;
   Size source, size;                 // of the result
-  Filter filter = Filter::kNearest;  // or kBilinear; a border takes none
+  Filter filter = Filter::kNearest;  // or kBilinear; a border takes none, and kPillow kBilinear or kBicubic
   std::array<uint8_t, 3> fill = {};  // of each channel, where the source has no pixel
-  std::array<double, 8> back = {};   // kAffine: rows (x, y, 1) from the centre; kPerspective: a to h, from the corner
+  std::array<double, 8> back = {};   // kAffine: rows (x, y, 1) from the centre; kPillow: the same from the corner;
+                                     // kPerspective: a to h, from there
   uint64_t seed = 0;                 // kElastic, of the displacements
   std::array<double, 2> alpha = {};  // kElastic: strength, across and down
   std::array<double, 2> sigma = {};  // kElastic: of the blur, across and down; 0: none

@@ -7,6 +7,7 @@
 #include "daemon/base/random.h"
 #include "daemon/media/image/adjust_pixels.h"
 #include "daemon/media/image/adjust_rows.h"
+#include "daemon/media/image/pillow_warp.h"
 #include "daemon/media/image/warp_maps.h"
 #include "daemon/media/image/warp_rows.h"
 
@@ -16,6 +17,9 @@ namespace {
 using Kind = Warp::Kind;
 
 bool is_in(int32_t at, int side) { return static_cast<uint32_t>(at) < static_cast<uint32_t>(side); }
+
+// The pixel that has this place; -1 where there is none.
+int32_t pixel_within(double at, int side) { return at >= 0 && at < side ? static_cast<int32_t>(at) : -1; }
 
 // --- a border ---
 
@@ -56,6 +60,7 @@ void Warper::with_map(const Warp& warp, Use use) {
 
 void Warper::run(const Warp& warp, const uint8_t* pixels, int channels, uint8_t* out) {
   if (warp.kind == Kind::kBorder) return run_border(warp, pixels, static_cast<size_t>(channels), out);
+  if (warp.kind == Kind::kPillow) return run_as_pillow(warp, pixels, channels, out);
   const auto width = static_cast<size_t>(warp.size.width);
   xs_.resize(width);
   ys_.resize(width);
@@ -78,6 +83,14 @@ void Warper::nearest(const Warp& warp, std::span<int32_t> xs, std::span<int32_t>
       if (xs[i] == kOutside) continue;
       put(i, place_behind(warp.border_kind, xs[i] - warp.border.left, warp.source.width),
           place_behind(warp.border_kind, ys[i] - warp.border.top, warp.source.height));
+    }
+    return;
+  }
+  if (warp.kind == Kind::kPillow) {
+    for (size_t i = 0; i < xs.size(); ++i) {
+      if (xs[i] == kOutside) continue;
+      const Place place = pillow_place(warp, xs[i], ys[i]);
+      put(i, pixel_within(place.x, warp.source.width), pixel_within(place.y, warp.source.height));
     }
     return;
   }
@@ -109,6 +122,13 @@ Place ahead_of_affine(const Warp& warp, const Place& place) {
           (back[0] * y - back[3] * x) / divisor + warp.size.height * 0.5};
 }
 
+Place ahead_of_pillow(const Warp& warp, const Place& place) {
+  const auto& back = warp.back;
+  const double divisor = back[0] * back[4] - back[1] * back[3];
+  const double x = place.x - back[2], y = place.y - back[5];
+  return {(back[4] * x - back[1] * y) / divisor, (back[0] * y - back[3] * x) / divisor};
+}
+
 Place ahead_of_perspective(const Warp& warp, const Place& place) {
   const auto& c = warp.back;
   const double x = (c[4] - c[5] * c[7]) * place.x + (c[2] * c[7] - c[1]) * place.y + (c[1] * c[5] - c[2] * c[4]);
@@ -124,6 +144,8 @@ Place Warper::ahead(const Warp& warp, const Place& place) {
   switch (warp.kind) {
     case Kind::kAffine:
       return ahead_of_affine(warp, place);
+    case Kind::kPillow:
+      return ahead_of_pillow(warp, place);
     case Kind::kPerspective:
       return ahead_of_perspective(warp, place);
     case Kind::kBorder:

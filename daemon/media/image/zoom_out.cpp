@@ -1,4 +1,4 @@
-#include "daemon/media/image/picture_node.h"
+#include "daemon/media/image/program_node.h"
 #include "daemon/media/image/warp_step.h"
 #include "daemon/media/operations.h"
 
@@ -28,7 +28,7 @@ class ZoomOut final : public WarpStep {
 namespace spdld::media::ops {
 
 void zoom_out(const Part& part, Nodes& nodes) {
-  image::picture_node(nodes).add(std::make_unique<image::ZoomOut>(part.spec));
+  image::program_node(nodes).add(std::make_unique<image::ZoomOut>(part.spec));
 }
 
 }  // namespace spdld::media::ops

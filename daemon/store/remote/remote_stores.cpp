@@ -164,9 +164,9 @@ std::vector<StoreReport> RemoteStores::reports() const {
                        .hedges = counted.hedges.value(),
                        .bytes = counted.bytes.value(),
                        .connections = counted.connections.value(),
-                       .under_way = static_cast<uint64_t>(std::max<int64_t>(counted.under_way.value(), 0)),
-                       .duration_us_p50 = counted.duration_ns.quantile(0.5) / 1000,
-                       .duration_us_p99 = counted.duration_ns.quantile(0.99) / 1000,
+                       .under_way = counted.under_way.level(),
+                       .connections_max = endpoint.settings().limits.connections_max,
+                       .duration_ns = Distribution::of(counted.duration_ns),
                        .failing_since_ns = counted.failing_since_ns.load(std::memory_order_relaxed),
                        .last_trouble = endpoint.last_trouble()});
   }

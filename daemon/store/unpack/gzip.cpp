@@ -10,6 +10,10 @@ namespace {
 
 constexpr uint64_t kPieceMax = 1 << 30;  // the library counts in 32 bits
 
+// RFC 1952, 2.3.1.2: a reader must refuse a member whose header sets one of these flags, since the member may have a field
+// that the reader does not know. The library does not look at them.
+constexpr uint32_t kReservedFlags = 0xe0;
+
 std::string_view words_of_inflate(int code) {
   switch (code) {
     case ISAL_INCORRECT_CHECKSUM:
@@ -73,10 +77,13 @@ class Gzip final : public Unpacker {
     state_.avail_out = static_cast<uint32_t>(to.size());
     const int code = is_in_header_ ? isal_read_gzip_header(&state_, &header_) : isal_inflate(&state_);
     if (code < 0) return Error{Trouble::kContent, std::string(words_of_inflate(code))};
-    if (is_in_header_)
+    if (is_in_header_) {
       is_in_header_ = code != ISAL_DECOMP_OK;
-    else
+      if (!is_in_header_ && (header_.flags & kReservedFlags) != 0)
+        return Error{Trouble::kContent, "a member's header sets flags that the format reserves"};
+    } else {
       is_between_ = state_.block_state == ISAL_BLOCK_FINISH;
+    }
     return Step{from.size() - state_.avail_in, to.size() - state_.avail_out};
   }
 

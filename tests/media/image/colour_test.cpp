@@ -64,6 +64,17 @@ TEST_CASE("color-jitter draws torchvision's ranges and all orders", "[colour]") 
   CHECK(chi_squared(orders, kDraws, 24) < 58);  // 23 degrees: beyond 58 in one of 10,000
 }
 
+TEST_CASE("gains of hue, saturation and value lie around 1, or in their own range", "[colour]") {
+  std::array<std::vector<double>, 3> gains;
+  for (const auto& each : drawn("{ op = \"hsv-gains\", value = [0.5, 3] }")) {
+    REQUIRE((each.size() == 1 && each[0].kind == Kind::kHsvGains));
+    for (size_t i = 0; i < gains.size(); ++i) gains[i].push_back(each[0].gains[i]);
+  }
+  CHECK(uniform_distance(gains[0], 0.985, 1.015) < 2.2);
+  CHECK(uniform_distance(gains[1], 0.3, 1.7) < 2.2);
+  CHECK(uniform_distance(gains[2], 0.5, 3) < 2.2);
+}
+
 TEST_CASE("color-jitter leaves out what changes nothing", "[colour]") {
   for (const auto& each : drawn("{ op = \"color-jitter\", contrast = 0.5, brightness = [1, 1] }")) {
     REQUIRE(each.size() == 1);

@@ -1,9 +1,11 @@
-// random-crop: where its boxes lie, and what is in them.
+// random-crop and random-size-crop: where their boxes lie, how they are drawn, and what is in them.
 #include <array>
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 
 #include "daemon/media/image/view.h"
+#include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
 
 namespace spdld::crop_test {
@@ -100,6 +102,66 @@ TEST_CASE("boxes of a view follow a random crop", "[view]") {
   const auto x = static_cast<float>(box.x), y = static_cast<float>(box.y);
   const image::Corners seen = image::seen(geometry.passes, {x + 1, y + 1, x + 3, y + 40});
   CHECK((seen.x1 == 5 && seen.y1 == 1 && seen.x2 == 7 && seen.y2 == 5));
+}
+
+// The boxes that random-size-crop cuts out. Each crop is resized, so that the last pass says what it is.
+struct SizeCrops {
+  explicit SizeCrops(const std::string& sides)
+      : chain(program_of("{ op = \"random-size-crop\", sides = " + sides + " }, { op = \"resize\", size = [8, 8] }")) {}
+
+  const Box& of(const Size& picture, uint64_t sample) {
+    chain.resolve(picture, {9, 2, sample}, geometry);
+    return geometry.passes.back().box;
+  }
+
+  test::PictureChain chain;
+  Geometry geometry = {};
+};
+
+TEST_CASE("sides and places of a crop of random sides are uniform", "[transform]") {
+  constexpr uint64_t kSamples = 100'000;
+  constexpr Size kPicture{1000, 800};
+  SizeCrops crops("[300, 340]");
+  std::map<int, double> widths, heights;
+  std::map<std::pair<int, int>, double> both;
+  std::vector<double> lefts, tops;
+  for (uint64_t sample = 0; sample < kSamples; ++sample) {
+    const Box& box = crops.of(kPicture, sample);
+    REQUIRE((box.x >= 0 && box.y >= 0 && box.x + box.width <= 1000 && box.y + box.height <= 800));
+    ++widths[box.width], ++heights[box.height];
+    ++both[{(box.width - 300) / 11, (box.height - 300) / 11}];
+    const double spread = static_cast<double>(sample % 997) / 997;  // within the pixel, so that its step is none
+    lefts.push_back((box.x + spread) / (kPicture.width - box.width + 1));
+    tops.push_back((box.y + spread) / (kPicture.height - box.height + 1));
+  }
+  CHECK(test::chi_squared(widths, kSamples, 41) < 81);  // 40 degrees: beyond 81 in one of 10,000
+  CHECK(test::chi_squared(heights, kSamples, 41) < 81);
+  CHECK((widths.begin()->first == 300 && widths.rbegin()->first == 340));
+  CHECK((heights.begin()->first == 300 && heights.rbegin()->first == 340));
+  CHECK(test::uniform_distance(lefts, 0, 1) < test::kUniformMost);
+  CHECK(test::uniform_distance(tops, 0, 1) < test::kUniformMost);
+  // The sides do not depend on one another: parts of 11, 11, 11 and 8 lengths.
+  double sum = 0;
+  const auto lengths = [](int part) { return part < 3 ? 11.0 : 8.0; };
+  for (int across = 0; across < 4; ++across) {
+    for (int down = 0; down < 4; ++down) {
+      const double wanted = kSamples * lengths(across) * lengths(down) / (41 * 41), found = both[{across, down}];
+      sum += (found - wanted) * (found - wanted) / wanted;
+    }
+  }
+  CHECK(sum < 45);  // 15 degrees
+}
+
+TEST_CASE("a side that is shorter than a crop of random sides stays whole", "[transform]") {
+  SizeCrops crops("[30, 60]");
+  std::set<int> widths;
+  for (uint64_t sample = 0; sample < 2000; ++sample) {
+    const Box& box = crops.of({40, 20}, sample);
+    REQUIRE((box.y == 0 && box.height == 20 && box.width >= 30 && box.x + box.width <= 40));
+    widths.insert(box.width);
+  }
+  CHECK(widths.size() == 11);
+  CHECK(SizeCrops("[500, 500]").of({40, 20}, 3) == Box{0, 0, 40, 20});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Policies of augmentation and operations that hold others: what they draw, by torchvision's probabilities, and that a
-// mix is the sum of its branches. Their values are held to torchvision's in tests/pixels/compare_policies.py.
+// mix is the sum of its branches. Their values are held to torchvision's in tests/pixels/compare_policies.py, and to
+// timm's in compare_timm.py.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "tests/support/allocations.h"
+#include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
 #include "tests/support/steady.h"
 
@@ -61,6 +63,8 @@ std::string name_of(const Adjustment& adjustment) {
       return "posterize";
     case Kind::kSolarize:
       return "solarize";
+    case Kind::kSolarizeAdd:
+      return "solarize-add";
     case Kind::kAutocontrast:
       return "autocontrast";
     case Kind::kEqualize:
@@ -133,6 +137,62 @@ TEST_CASE("trivial-augment draws its changes, bins and signs alike", "[policies]
   double brightened = 0;
   for (const auto& [bin, count] : bins) brightened += count;
   CHECK(chi_squared(bins, bin_parts, brightened) < 53);  // 20 degrees
+}
+
+TEST_CASE("timm-rand-augment draws its changes and signs alike, and does half of them", "[policies]") {
+  Counts counts, pairs;
+  each_drawn("{ op = \"timm-rand-augment\", num_ops = 1 }", [&](const Geometry& geometry) {
+    ++counts[geometry.adjustments.empty() ? "none" : name_of(geometry.adjustments.front())];
+  });
+  Counts parts = signed_parts(kSigned, {"posterize", "solarize", "solarize-add", "autocontrast", "equalize", "invert"});
+  for (auto& [name, part] : parts) part /= 2;
+  parts["none"] = 0.5;
+  CHECK(chi_squared(counts, parts, kDraws) < 58);  // 24 degrees: beyond 58 in one of 10,000
+  each_drawn("{ op = \"timm-rand-augment\", num_ops = 2, change_p = 0.3 }",
+             [&](const Geometry& geometry) { ++pairs[std::to_string(geometry.adjustments.size())]; });
+  CHECK(chi_squared(pairs, {{"0", 0.49}, {"1", 0.42}, {"2", 0.09}}, kDraws) < 19);  // 2 degrees
+}
+
+TEST_CASE("timm-rand-augment's magnitudes are normal, cut off at the greatest one, and anew for each change",
+          "[policies]") {
+  std::vector<double> within, products;
+  double all = 0, greatest = 0, sum = 0;
+  const auto below = [](double magnitude) { return std::erfc(-(magnitude - 9) / 0.5 / std::sqrt(2.0)) / 2; };
+  each_drawn("{ op = \"timm-rand-augment\", num_ops = 2, change_p = 1 }", [&](const Geometry& geometry) {
+    std::vector<double> found;
+    for (const Adjustment& adjustment : geometry.adjustments) {
+      if (adjustment.kind == Kind::kBrightness || adjustment.kind == Kind::kSaturation ||
+          adjustment.kind == Kind::kContrast || adjustment.kind == Kind::kSharpness)
+        if (adjustment.amount > 1) found.push_back((adjustment.amount - 1) / 0.09);
+    }
+    for (const double magnitude : found) {
+      ++all;
+      if (magnitude > 10 - 1e-9)
+        ++greatest;
+      else
+        within.push_back(below(magnitude));
+    }
+    if (found.size() == 2) products.push_back((found[0] - 9) * (found[1] - 9));
+  });
+  CHECK(all > 20'000);
+  CHECK(test::uniform_distance(within, 0, below(10)) < test::kUniformMost);
+  const double wanted = all * (1 - below(10));
+  CHECK(std::abs(greatest - wanted) < 4 * std::sqrt(wanted));
+  for (const double product : products) sum += product;
+  CHECK(products.size() > 1000);
+  CHECK(std::abs(sum) < 5 * 0.25 * std::sqrt(static_cast<double>(products.size())));  // they do not depend on another
+}
+
+TEST_CASE("timm-rand-augment draws its filter where it is told to", "[policies]") {
+  Counts counts;
+  double warps = 0;
+  each_drawn("{ op = \"timm-rand-augment\", num_ops = 1, change_p = 1, filter = \"random\" }",
+             [&](const Geometry& geometry) {
+               const Adjustment& made = geometry.adjustments.front();
+               if (made.kind != Kind::kWarp) return;
+               ++counts[made.warp.filter == image::Filter::kBicubic ? "bicubic" : "bilinear"], ++warps;
+             });
+  CHECK(chi_squared(counts, {{"bilinear", 0.5}, {"bicubic", 0.5}}, warps) < 16);  // 1 degree
 }
 
 TEST_CASE("auto-augment makes each change as often as torchvision's pairs say", "[policies]") {
@@ -304,7 +364,8 @@ TEST_CASE("a mix is the sum of its branches, and leaves the picture as it was fo
 TEST_CASE("policies allocate nothing in steady state", "[policies]") {
   const auto program = program_of(
       "{ op = \"random-resized-crop\", size = 64 }, { op = \"random-choice\", ops = [{ op = \"rand-augment\" }, "
-      "{ op = \"trivial-augment\", filter = \"bilinear\" }, { op = \"auto-augment\", policy = \"svhn\" }, "
+      "{ op = \"trivial-augment\", filter = \"bilinear\" }, { op = \"timm-rand-augment\", num_ops = 4 }, { op = "
+      "\"auto-augment\", policy = \"svhn\" }, "
       "{ op = \"aug-mix\" }] }, { op = \"random-order\", ops = [{ op = \"horizontal-flip\" }, { op = \"invert\" }] }");
   const PixelRows rows = noise({200, 150}, 5);
   Geometry geometry;

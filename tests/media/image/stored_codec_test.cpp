@@ -33,6 +33,78 @@ class FakeCodec final : public image::StoredCodec {
   StoredOutline outline_;
 };
 
+// Frames of such a format have their number in the second channel. Pages get smaller by a pixel behind page 1.
+class FakeFrames final : public image::StoredCodec {
+ public:
+  explicit FakeFrames(StoredOutline outline) : outline_(outline) {}
+  const char* name() const override { return "an ABC"; }
+  Result<StoredOutline> open(std::span<const uint8_t>, const image::Pixels&) override { return outline_; }
+  Status decode(const Box& box, image::CpuWatch&, PixelRows& rows) override {
+    uint8_t* out = image::cover(box, rows);
+    for (int y = box.y; y < box.y + box.height; ++y)
+      for (int x = box.x; x < box.x + box.width; ++x, out += 3)
+        out[0] = static_cast<uint8_t>(10 * y + x), out[1] = static_cast<uint8_t>(frame_), out[2] = 255;
+    return Done{};
+  }
+  Status decode_frames(std::span<const int> wanted, const Box& box, image::CpuWatch& watch, PixelRows& rows,
+                       const image::FrameSink& sink) override {
+    for (const int frame : wanted) {
+      frame_ = frame;
+      (void)decode(box, watch, rows);
+      if (const Status taken = sink(rows); !taken) return taken;
+    }
+    return Done{};
+  }
+  Result<StoredOutline> turn_to(int page) override {
+    frame_ = page;
+    StoredOutline outline = outline_;
+    if (page == 1) std::swap(outline.width, outline.height), outline.orientation = 6;
+    if (page > 1) --outline.width;
+    return outline;
+  }
+
+ private:
+  StoredOutline outline_;
+  int frame_ = 0;
+};
+
+// The red and green of the upright pixel at (0, 1) of these frames, or the error behind them.
+std::string shown(const StoredOutline& outline, std::vector<int> wanted, const image::Pixels& pixels) {
+  const auto decoder = image::make_stored_decoder(std::make_unique<FakeFrames>(outline), {});
+  const auto size = decoder->open({}, true, false, pixels);
+  if (!size) return size.error().message;
+  PixelRows rows;
+  std::string text;
+  const Status decoded = decoder->decode_frames(wanted, {0, 1, 2, 1}, rows, [&](const PixelRows& frame) {
+    const uint8_t* pixel = frame.row(1) - frame.format.pixel_bytes() * frame.covers.x;
+    text += std::to_string(pixel[0]) + "," + std::to_string(pixel[1]) + " ";
+    return pixel[1] < 9 ? Status(Done{}) : Error{Trouble::kContent, "enough"};
+  });
+  return decoded ? text : text + decoded.error().message;
+}
+
+TEST_CASE("frames are turned and converted each, and the sink may end them", "[decode]") {
+  CHECK(shown({.width = 4, .height = 3, .frames = 10}, {0, 2, 8}, {.frames = 3}) == "10,0 10,2 10,8 ");
+  CHECK(shown({.width = 4, .height = 3, .orientation = 6, .frames = 10}, {1, 4}, {.frames = 2}) == "21,1 21,4 ");
+  CHECK(shown({.width = 4, .height = 3, .orientation = 6, .frames = 10}, {1, 4},
+              {.colours = Colours::kRgba, .frames = 2}) == "21,1 21,4 ");
+  CHECK(shown({.width = 4, .height = 3, .frames = 12}, {3, 9, 11}, {.frames = 3}) == "10,3 10,9 enough");
+}
+
+TEST_CASE("pages have outlines of their own, and one size", "[decode]") {
+  const StoredOutline pages{.width = 4, .height = 3, .frames = 3, .are_pages = true};
+  CHECK(shown(pages, {0, 1}, {.frames = 2}) == "10,0 31,1 ");  // page 1 is stored on its side
+  CHECK(shown(pages, {0, 2}, {.frames = 2}) ==
+        "10,0 an ABC whose page 2 has 3 x 3 pixels, and the first one 4 x 3: frames must have one size");
+}
+
+TEST_CASE("a header that claims too many frames is refused before any memory is taken", "[decode]") {
+  CHECK_THAT(shown({.width = 4, .height = 3, .frames = uint64_t{1} << 31}, {0}, {.frames = 1}),
+             Contains("an ABC of more than 10000 frames"));
+  CHECK_THAT(shown({.width = 4, .height = 3, .frames = UINT64_MAX, .are_pages = true}, {0}, {.frames = 1}),
+             Contains("an ABC of more than 10000 pages"));
+}
+
 std::unique_ptr<image::ImageDecoder> decoder_of(const StoredOutline& outline, const media::DecodeLimits& limits = {}) {
   return image::make_stored_decoder(std::make_unique<FakeCodec>(outline), limits);
 }

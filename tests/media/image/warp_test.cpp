@@ -1,12 +1,15 @@
 // Warps: what operations draw, where they stand among the geometry's passes, and that masks, boxes and points go where
 // the picture's pixels go. Their pixels are held to torchvision's in tests/pixels/compare_warps.py.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numbers>
 #include <optional>
 
+#include "daemon/media/image/pillow_warp.h"
 #include "daemon/media/image/view.h"
+#include "daemon/media/image/warper.h"
 #include "tests/support/allocations.h"
 #include "tests/support/distributions.h"
 #include "tests/support/image_programs.h"
@@ -331,6 +334,27 @@ TEST_CASE("warps allocate nothing in steady state", "[warp]") {
       }
       return 0;
     });
+  }
+}
+
+TEST_CASE("places go the same way as the pixels of Pillow's warps", "[warp]") {
+  image::Warper warper;
+  for (const Warp& warp :
+       {image::pillow_rotation({60, 40}, 25), image::pillow_warp({60, 40}, {1, 0.3, 0, 0, 1, 0}),
+        image::pillow_warp({60, 40}, {1, 0, 0, -0.2, 1, 0}), image::pillow_warp({60, 40}, {1, 0, 13.25, 0, 1, -7.5})}) {
+    int inside = 0;
+    for (int32_t y = 0; y < 40; ++y) {
+      for (int32_t x = 0; x < 60; ++x) {
+        std::array<int32_t, 1> xs = {x}, ys = {y};
+        warper.nearest(warp, xs, ys);
+        REQUIRE((xs[0] == image::Warper::kOutside) == (ys[0] == image::Warper::kOutside));
+        if (xs[0] == image::Warper::kOutside) continue;
+        const Place ahead = warper.ahead(warp, {xs[0] + 0.5, ys[0] + 0.5});
+        REQUIRE((std::abs(ahead.x - x - 0.5) < 0.8 && std::abs(ahead.y - y - 0.5) < 0.8));
+        ++inside;
+      }
+    }
+    CHECK(inside > 1200);
   }
 }
 

@@ -110,6 +110,16 @@ TEST_CASE("what is cut or damaged says so, at any place; the bytes before are ri
   }
 }
 
+TEST_CASE("a gzip member whose header sets reserved flags is refused, in pieces of any size") {
+  for (const char flag : {'\x20', '\x40', '\x60', '\x80'}) {
+    std::string packed = test::gzip("a text");
+    packed[3] = static_cast<char>(packed[3] | flag);
+    CHECK_THAT(read_all(packed, Compression::kGzip).damage, Contains("sets flags that the format reserves"));
+    CHECK_THAT(read_all(test::gzip("b") + packed, Compression::kGzip).damage, Contains("the format reserves"));
+    for (const size_t in : {1, 3, 10, 100}) CHECK(in_pieces(Compression::kGzip, packed, in, 4096) == "damaged");
+  }
+}
+
 TEST_CASE("a frame of a format from before RFC 8878 is refused, which the library would read") {
   const std::string old = "\x26\xb5\x2f\xfd\x04\x58\xf1" + std::string(40, '\0');
   CHECK_THAT(read_all(old, Compression::kZstd).damage, Contains("something else than a frame"));

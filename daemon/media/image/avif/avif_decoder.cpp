@@ -64,9 +64,15 @@ class AvifCodec final : public StoredCodec {
   const char* name() const override { return kAvifName; }
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override;
   Result<ColourProfile> profile() override;
-  Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
+  Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override {
+    return decode_frames({&frame_, 1}, box, watch, rows, [](const PixelRows&) { return Done{}; });
+  }
+  Status decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
+                       const FrameSink& sink) override;
 
  private:
+  static Status give(const avifImage& image, const Box& box, PixelRows& rows);
+
   std::span<const uint8_t> bytes_;
   int frame_ = 0;
 };
@@ -83,8 +89,12 @@ Result<StoredOutline> AvifCodec::open(std::span<const uint8_t> bytes, const Pixe
   // Without alpha in its rows, libavif would multiply the colours by it.
   const PixelFormat format{(*decoder)->alphaPresent != 0 ? 4 : 3, image.depth > 8 && wanted.bits == 16 ? 2 : 1};
   const uint64_t pixels = uint64_t{image.width} * image.height;
-  return StoredOutline{image.width, image.height, orientation_of(image), format,
-                       kForAll + pixels * kSamples * (image.depth > 8 ? 2 : 1)};
+  return StoredOutline{image.width,
+                       image.height,
+                       orientation_of(image),
+                       format,
+                       kForAll + pixels * kSamples * (image.depth > 8 ? 2 : 1),
+                       static_cast<uint64_t>((*decoder)->imageCount)};
 }
 
 Result<ColourProfile> AvifCodec::profile() {
@@ -95,20 +105,29 @@ Result<ColourProfile> AvifCodec::profile() {
 }
 
 // A frame is decoded in one piece: the time is looked at before and behind it. Frames before it are needed from the
-// last key frame on.
-Status AvifCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
+// last key frame on, or from the frame that was decoded before.
+Status AvifCodec::decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
+                                const FrameSink& sink) {
   const auto decoder = parse(bytes_);
   if (!decoder) return decoder.error();
   const uint64_t blocks =
       static_cast<uint64_t>(rows.picture.width) * static_cast<uint64_t>(rows.picture.height) / 64 + 1;
-  const auto wanted = static_cast<uint32_t>(frame_);
-  for (uint32_t frame = avifDecoderNearestKeyframe(decoder->get(), wanted); frame <= wanted; ++frame) {
+  uint32_t next = 0;
+  for (const int number : wanted) {
+    const auto frame = static_cast<uint32_t>(number);
+    for (next = std::max(next, avifDecoderNearestKeyframe(decoder->get(), frame)); next <= frame; ++next) {
+      if (watch.is_over(blocks)) return costs_too_much(kAvifName, kTooMuchCpuTime);
+      const avifResult result = avifDecoderNthImage(decoder->get(), next);
+      if (result != AVIF_RESULT_OK) return error_of(result);
+    }
     if (watch.is_over(blocks)) return costs_too_much(kAvifName, kTooMuchCpuTime);
-    const avifResult result = avifDecoderNthImage(decoder->get(), frame);
-    if (result != AVIF_RESULT_OK) return error_of(result);
+    if (const Status given = give(*(*decoder)->image, box, rows); !given) return given;
+    if (const Status taken = sink(rows); !taken) return taken;
   }
-  if (watch.is_over(blocks)) return costs_too_much(kAvifName, kTooMuchCpuTime);
-  const avifImage& image = *(*decoder)->image;
+  return Done{};
+}
+
+Status AvifCodec::give(const avifImage& image, const Box& box, PixelRows& rows) {
   if (image.width != static_cast<uint32_t>(rows.picture.width) ||
       image.height != static_cast<uint32_t>(rows.picture.height))
     return damaged(kAvifName, "its picture has another size than its header claims");

@@ -8,13 +8,9 @@
 
 #include "daemon/media/image/baseline/code_tables.h"
 #include "daemon/media/image/baseline/coded_bytes.h"
+#include "daemon/media/image/baseline/places.h"
 
 namespace spdld::image::baseline {
-
-// Where the coefficients of a block go, in the order in which they are coded: T.81, figure 6, in a group of blocks
-// whose rows lie beside one another. Beyond the last coefficient, and for the end of the block, a place behind them.
-inline constexpr size_t kPlaces = kBlockSamples + kEndStep + 16;
-using Places = std::array<uint16_t, kPlaces>;
 
 inline uint32_t next_value(Bits& bits, int size) {
   const uint32_t value = size == 0 ? 0 : bits.peek(size);

@@ -7,11 +7,21 @@ namespace spdld::image::baseline {
 void CodedBytes::begin(std::span<const uint8_t> coded, Bits& bits) {
   coded_ = coded;
   from_ = 0;
+  passed_ = 0;
   start(bits);
+}
+
+bool CodedBytes::pass_restart(Bits& bits, uint8_t& number) {
+  constexpr uint8_t kFirst = 0xD0, kNumbers = 8;
+  if (!is_at_marker(bits) || marker_ != kFirst + number) return false;
+  pass_marker(bits);
+  number = (number + 1) % kNumbers;
+  return true;
 }
 
 void CodedBytes::pass_marker(Bits& bits) {
   from_ = std::min(from_ + 2, coded_.size());
+  passed_ += end_ + 2;
   start(bits);
 }
 
@@ -52,7 +62,7 @@ void CodedBytes::provide_more(Bits& bits) {
   if (!ended_) {
     const auto used = static_cast<size_t>(bits.at - bytes_.data());
     std::memmove(bytes_.data(), bits.at, end_ - used);
-    end_ -= used;
+    end_ -= used, passed_ += used;
     bits.at = bytes_.data();
     append();
   }

@@ -51,21 +51,29 @@ class CodedBytes {
   bool is_at_marker(const Bits& bits) const { return ended_ && left(bits) >= 0 && left(bits) < 8; }
   // The marker that ended the bytes; none: there are further bytes, or the data ends without one.
   std::optional<uint8_t> marker() const { return marker_; }
-  // Goes on behind the marker.
-  void pass_marker(Bits& bits);
+  // Goes on behind the restart marker of this number, and counts on. False: another marker, or none, comes next.
+  [[nodiscard]] bool pass_restart(Bits& bits, uint8_t& number);
+  // How much of `coded` was looked at. No marker but restart markers lies before that.
+  size_t looked_at() const { return from_; }
+  // The bit that comes next, counted from the first byte on, without stuffed zeroes.
+  uint64_t position(const Bits& bits) const {
+    return (passed_ + static_cast<uint64_t>(bits.at - bytes_.data())) * 8 - static_cast<uint64_t>(bits.count);
+  }
 
  private:
   static constexpr size_t kPiece = size_t{16} << 10;
   ptrdiff_t left(const Bits& bits) const {  // bits, of the bytes that were unstuffed
     return (bytes_.data() + end_ - bits.at) * 8 + bits.count;
   }
+  void pass_marker(Bits& bits);
   void start(Bits& bits);
   void provide_more(Bits& bits);
   void append();
 
   std::span<const uint8_t> coded_;
-  size_t from_ = 0;  // of what was not unstuffed yet
-  size_t end_ = 0;   // of the bytes in bytes_
+  size_t from_ = 0;      // of what was not unstuffed yet
+  size_t end_ = 0;       // of the bytes in bytes_
+  uint64_t passed_ = 0;  // bytes before those in bytes_, markers among them
   bool ended_ = false;
   std::optional<uint8_t> marker_;
   const uint8_t* enough_to_ = nullptr;

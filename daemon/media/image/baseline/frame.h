@@ -32,9 +32,10 @@ struct Component {
 struct Frame {
   std::array<Component, kComponentsMax> component;  // in the order of the scan
   size_t components = 0;
-  int mcus_across = 0;
+  int mcus_across = 0, mcus_down = 0;
   uint32_t restart_interval = 0;  // MCUs; 0: no restart markers
 
+  uint64_t mcus() const { return static_cast<uint64_t>(mcus_across) * static_cast<uint64_t>(mcus_down); }
   uint64_t blocks_in_row() const {  // of MCUs
     uint64_t blocks = 0;
     for (size_t c = 0; c < components; ++c) blocks += static_cast<uint64_t>(component[c].across * component[c].down);

@@ -5,23 +5,8 @@
 namespace spdld::image::baseline {
 namespace {
 
-// T.81, figure 6: the natural place of each coefficient in the order of coding.
-constexpr std::array<uint8_t, kBlockSamples> kZigzag = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-                                                        12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-                                                        35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-                                                        58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-
-constexpr uint8_t kFirstRestart = 0xD0, kEndOfImage = 0xD9;
+constexpr uint8_t kEndOfImage = 0xD9;
 constexpr size_t kAlignment = 64;  // of groups, in bytes
-
-Places places_of(size_t in_group) {
-  Places places;
-  const size_t row = in_group * kBlockSide;
-  places.fill(static_cast<uint16_t>(kBlockSide * row));
-  for (size_t k = 0; k < kBlockSamples; ++k)
-    places[k] = static_cast<uint16_t>(kZigzag[k] / kBlockSide * row + kZigzag[k] % kBlockSide);
-  return places;
-}
 
 }  // namespace
 
@@ -59,21 +44,76 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   }
   restarts_in_ = frame.restart_interval == 0 ? UINT32_MAX : frame.restart_interval;
   next_restart_ = 0;
+  scan_ = coded;
+  number_ = 0, next_point_ = kNoPoint;
+  writer_ = nullptr;
+  index_.reset();
+  has_gaps_ = false;
   coded_.begin(coded, bits_);
   return true;
 }
 
+void McuRows::write(ScanIndexWriter& index) {
+  writer_ = &index;
+  next_point_ = 0;
+}
+
+bool McuRows::go_to(int row, const ScanIndex& index) {
+  index_ = index;
+  row_ = row;
+  has_gaps_ = static_cast<uint32_t>(wanted_.first + frame_->mcus_across - wanted_.end) >= index.spacing();
+  if (has_gaps_) return true;
+  mcu_ = 0;
+  return jump_to(mcu_of(row, 0), static_cast<uint32_t>(frame_->mcus())) && skip_to(0);
+}
+
+// From `mcu_`, which is this MCU, back to the last point up to it. The bytes up to MCU `end` are to be read from there.
+bool McuRows::jump_to(uint32_t mcu, uint32_t end) {
+  const uint32_t spacing = index_->spacing(), from = mcu / spacing, to = (end - 1) / spacing + 1;
+  const ScanPoint point = index_->point(from);
+  const size_t first = point.bit / 8;
+  // A byte 0xFF has its zero behind it.
+  const size_t last = to < index_->points() ? std::min(index_->point(to).bit / 8 + 2, scan_.size()) : scan_.size();
+  if (first > last) return false;
+  coded_.begin(scan_.subspan(first, last - first), bits_);
+  bits_.refill();
+  bits_.drop(static_cast<int>(point.bit % 8));
+  for (size_t c = 0; c < frame_->components; ++c) states_[c].predicted = point.predicted[c];
+  number_ = from * spacing, next_point_ = number_ + spacing;
+  mcu_ -= static_cast<int>(mcu - number_);
+  if (const uint32_t interval = frame_->restart_interval; interval != 0) {
+    // A marker that stands at the point was not passed yet.
+    const uint32_t passed = number_ == 0 ? 0 : (number_ - 1) / interval;
+    next_restart_ = static_cast<uint8_t>(passed & 7);
+    restarts_in_ = (passed + 1) * interval - number_;
+  }
+  return true;
+}
+
+// A reader knows what stands at a point, so that it finds an index of another scan wrong.
+bool McuRows::pass_point() {
+  ScanPoint here{coded_.position(bits_), {}};
+  for (size_t c = 0; c < frame_->components; ++c) here.predicted[c] = states_[c].predicted;
+  if (writer_ != nullptr) {
+    next_point_ += writer_->spacing();
+    return writer_->add(here);
+  }
+  const ScanPoint known = index_->point(number_ / index_->spacing());
+  next_point_ += index_->spacing();
+  return here.bit % 8 == known.bit % 8 &&
+         std::equal(here.predicted.begin(), here.predicted.begin() + frame_->components, known.predicted.begin());
+}
+
 bool McuRows::pass_restart() {
-  const auto marker = coded_.marker();
-  if (!coded_.is_at_marker(bits_) || !marker || *marker != kFirstRestart + next_restart_) return false;
-  coded_.pass_marker(bits_);
-  next_restart_ = (next_restart_ + 1) & 7;
+  if (!coded_.pass_restart(bits_, next_restart_)) return false;
   restarts_in_ = frame_->restart_interval;
   for (ComponentState& state : states_) state.predicted = 0;
   return true;
 }
 
 bool McuRows::begin_mcu() {
+  if (number_ == next_point_ && !pass_point()) return false;
+  number_++;
   if (restarts_in_ == 0 && !pass_restart()) return false;
   if (frame_->restart_interval != 0) restarts_in_--;
   coded_.provide(bits_);
@@ -147,11 +187,13 @@ bool McuRows::skip() {
 }
 
 bool McuRows::read(const Rows& rows) {
-  mcu_ = 0;
+  mcu_ = has_gaps_ ? wanted_.first : 0;
+  if (has_gaps_ && !jump_to(mcu_of(row_, wanted_.first), mcu_of(row_, wanted_.end))) return false;
+  row_++;
   if (!skip_to(wanted_.first)) return false;
   while (mcu_ < wanted_.end)
     if (!read_chunk(std::min(mcu_ + kChunkMcus, wanted_.end), rows)) return false;
-  return skip_to(frame_->mcus_across) && coded_.holds(bits_);
+  return (has_gaps_ || skip_to(frame_->mcus_across)) && coded_.holds(bits_);
 }
 
 bool McuRows::is_at_end() const { return coded_.is_at_marker(bits_) && coded_.marker() == kEndOfImage; }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "daemon/media/image/baseline/coded_bytes.h"
 #include "daemon/media/image/baseline/frame.h"
 #include "daemon/media/image/baseline/inverse_dct.h"
+#include "daemon/media/image/baseline/scan_index.h"
 
 namespace spdld::image::baseline {
 
@@ -33,6 +35,11 @@ class McuRows {
   // The next row of MCUs. False: as above.
   [[nodiscard]] bool skip();
   [[nodiscard]] bool read(const Rows& rows);
+  // From here on adds points to the index of this scan. Called behind begin(); `index` is borrowed until the last row.
+  void write(ScanIndexWriter& index);
+  // The next row of MCUs is this one, and read() goes from one row's wanted columns to the next row's. Called behind
+  // begin(), in the place of skip(). `index` is borrowed as the scan is.
+  [[nodiscard]] bool go_to(int row, const ScanIndex& index);
   // Behind the last row: whether nothing but the end marker follows.
   bool is_at_end() const;
 
@@ -58,8 +65,14 @@ class McuRows {
   [[nodiscard]] bool read_chunk(int mcu_end, const Rows& rows);
   [[nodiscard]] bool transform_chunk(int first_mcu, int mcu_end, const Rows& rows);
   [[nodiscard]] bool pass_restart();
+  [[nodiscard]] bool pass_point();
+  [[nodiscard]] bool jump_to(uint32_t mcu, uint32_t end);
+  uint32_t mcu_of(int row, int column) const { return static_cast<uint32_t>(row * frame_->mcus_across + column); }
+
+  static constexpr uint32_t kNoPoint = UINT32_MAX;
 
   const Frame* frame_ = nullptr;
+  std::span<const uint8_t> scan_;
   Columns wanted_;
   CodeTables tables_;
   CodedBytes coded_;
@@ -67,10 +80,16 @@ class McuRows {
   std::array<Block, kMcuBlocksMax> blocks_;
   size_t block_count_ = 0;
   std::array<ComponentState, kComponentsMax> states_;
-  int mcu_ = 0;               // the next one of the row
+  int mcu_ = 0;               // the next one of the row; below 0: of the row before
+  uint32_t number_ = 0;       // of the MCU that comes next, in the scan
+  uint32_t next_point_ = 0;   // the MCU at which the index has its next point
   uint32_t restarts_in_ = 0;  // MCUs; without restart markers it is never 0
   uint8_t next_restart_ = 0;  // number of the marker, of 8
-  const size_t in_group_;     // blocks
+  ScanIndexWriter* writer_ = nullptr;
+  std::optional<ScanIndex> index_;  // that is read
+  bool has_gaps_ = false;           // between the wanted columns of two rows there is a point
+  int row_ = 0;                     // that comes next, where an index is read
+  const size_t in_group_;           // blocks
   Places places_;
   std::vector<int16_t> coefficients_;  // of a chunk: zero between chunks
 };

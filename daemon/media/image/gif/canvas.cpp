@@ -72,21 +72,30 @@ Status GifCanvas::draw_next(GifReader& reader, CpuWatch& watch) {
   });
 }
 
-Status GifCanvas::draw(std::span<const uint8_t> gif, int frame, const Size& size, CpuWatch& watch) {
+Status GifCanvas::draw_later(GifReader& reader, int frame, int last, CpuWatch& watch) {
+  const auto found = reader.find_next();
+  if (!found) return found.error();
+  if (!*found) return no_such_frame(kGifName, static_cast<uint64_t>(frame), last);
+  const Box place = reader.frame();
+  if (place.x + place.width > size_.width || place.y + place.height > size_.height)
+    return damaged(kGifName, "its frame " + std::to_string(frame) + " reaches beyond the picture");
+  leave();
+  return draw_next(reader, watch);
+}
+
+Status GifCanvas::draw(std::span<const uint8_t> gif, std::span<const int> wanted, const Size& size, CpuWatch& watch,
+                       const std::function<Status()>& drawn) {
   size_ = size;
   pixels_.resize(kPixel * static_cast<size_t>(size.width) * static_cast<size_t>(size.height));
   GifReader reader(gif);
   if (const Status found = reader.find_picture(); !found) return found;
-  if (const Status drawn = draw_first(reader, watch); !drawn) return drawn;
-  for (int at = 1; at <= frame; ++at) {
-    const auto found = reader.find_next();
-    if (!found) return found.error();
-    if (!*found) return no_such_frame(kGifName, static_cast<uint64_t>(at), frame);
-    const Box place = reader.frame();
-    if (place.x + place.width > size.width || place.y + place.height > size.height)
-      return damaged(kGifName, "its frame " + std::to_string(at) + " reaches beyond the picture");
-    leave();
-    if (const Status drawn = draw_next(reader, watch); !drawn) return drawn;
+  size_t next = 0;
+  for (int frame = 0; frame <= wanted.back(); ++frame) {
+    const Status done = frame == 0 ? draw_first(reader, watch) : draw_later(reader, frame, wanted.back(), watch);
+    if (!done) return done;
+    if (frame != wanted[next]) continue;
+    ++next;
+    if (const Status taken = drawn(); !taken) return taken;
   }
   return Done{};
 }

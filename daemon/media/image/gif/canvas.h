@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "daemon/base/byte_buffer.h"
@@ -17,9 +18,10 @@ class GifCanvas {
   // The most memory that it and giflib take for this frame.
   static uint64_t bytes_of(const Size& size, int frame);
 
-  // Draws all frames up to the one with this number, 1 or more. kContent: there are fewer, or one reaches beyond the
-  // canvas.
-  Status draw(std::span<const uint8_t> gif, int frame, const Size& size, CpuWatch& watch);
+  // Draws all frames up to the last of these, whose numbers rise, and calls drawn() when one of these is there: its
+  // error ends the drawing. kContent: there are fewer frames, or one reaches beyond the canvas.
+  Status draw(std::span<const uint8_t> gif, std::span<const int> wanted, const Size& size, CpuWatch& watch,
+              const std::function<Status()>& drawn);
   // Gives the rows of the box, of RGB or RGBA of 8 bits.
   void give(const Box& box, PixelRows& rows) const;
   void shrink();
@@ -38,6 +40,8 @@ class GifCanvas {
   }
   Status draw_first(GifReader& reader, CpuWatch& watch);
   Status draw_next(GifReader& reader, CpuWatch& watch);
+  // The frame with this number, of those up to `last`.
+  Status draw_later(GifReader& reader, int frame, int last, CpuWatch& watch);
   void fill(const Box& place, const std::array<uint8_t, 4>& colour);
   void leave();
   // Copies the place's pixels into `kept_`, or back.

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "daemon/media/image/gif/canvas.h"
+#include "daemon/media/image/gif/frame_count.h"
 #include "daemon/media/image/gif/reader.h"
 #include "daemon/media/image/stored_codec.h"
 
@@ -13,6 +15,8 @@ class GifCodec final : public StoredCodec {
   const char* name() const override { return kGifName; }
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override;
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
+  Status decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
+                       const FrameSink& sink) override;
 
  private:
   Status decode_first(const Box& box, CpuWatch& watch, PixelRows& rows);
@@ -34,16 +38,35 @@ Result<StoredOutline> GifCodec::open(std::span<const uint8_t> bytes, const Pixel
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
   if (uint64_t{claim.width} * claim.height > bytes.size() * kPixelsPerByte)
     return claim.exceeds(bytes.size(), ", more than its ", "can hold");
+  uint64_t frames = 1;
+  if (wanted.frames > 0) {
+    const auto count = gif_frame_count(bytes, kFramesMax + 1);
+    if (!count) return count.error();
+    frames = std::max(frames, *count);
+  }
+  const int last = wanted.frames > 0 ? static_cast<int>(frames - 1) : frame_;
+  const bool has_canvas = wanted.frames > 0 || frame_ > 0;
   const bool gives_alpha = wanted.colours == Colours::kRgba && reader.transparent();
   const Size canvas{static_cast<int>(claim.width), static_cast<int>(claim.height)};
-  return StoredOutline{claim.width, claim.height, 1, PixelFormat{gives_alpha ? 4 : 3, 1},
-                       kGiflibBytes + claim.width + (frame_ == 0 ? 0 : GifCanvas::bytes_of(canvas, frame_))};
+  return StoredOutline{
+      .width = claim.width,
+      .height = claim.height,
+      .format = PixelFormat{gives_alpha ? 4 : 3, 1},
+      .library_bytes = kGiflibBytes + claim.width + (has_canvas ? GifCanvas::bytes_of(canvas, last) : 0),
+      .frames = frames};
 }
 
 Status GifCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
   if (frame_ == 0) return decode_first(box, watch, rows);
-  const Status drawn = canvas_.draw(bytes_, frame_, rows.picture, watch);
-  if (drawn) canvas_.give(box, rows);
+  return decode_frames({&frame_, 1}, box, watch, rows, [](const PixelRows&) { return Done{}; });
+}
+
+Status GifCodec::decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
+                               const FrameSink& sink) {
+  const Status drawn = canvas_.draw(bytes_, wanted, rows.picture, watch, [&] {
+    canvas_.give(box, rows);
+    return sink(rows);
+  });
   canvas_.shrink();
   return drawn;
 }

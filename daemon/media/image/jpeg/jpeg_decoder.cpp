@@ -7,8 +7,10 @@
 #include "daemon/media/image/jpeg/exif.h"
 #include "daemon/media/image/jpeg/icc.h"
 #include "daemon/media/image/jpeg/plain_scan.h"
+#include "daemon/media/image/jpeg/progressive_scans.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
 #include "daemon/media/image/jpeg/scans.h"
+#include "daemon/media/image/jpeg/segments.h"
 #include "daemon/media/image/orient.h"
 #include "daemon/media/image/sniff.h"
 
@@ -22,7 +24,7 @@ Error content_error(std::string message) { return {Trouble::kContent, std::move(
 bool has_end_marker(std::span<const uint8_t> scan) {
   size_t end = scan.size();
   while (end >= 2) {
-    const auto* found = static_cast<const uint8_t*>(memrchr(scan.data() + 1, 0xD9, end - 1));
+    const auto* found = static_cast<const uint8_t*>(memrchr(scan.data() + 1, marker::kEnd, end - 1));
     if (found == nullptr) return false;
     if (found[-1] == 0xFF) return true;
     end = static_cast<size_t>(found - scan.data());
@@ -135,10 +137,16 @@ class JpegDecoder final : public ImageDecoder {
   Status decode(const Box& box, PixelRows& rows) override;
   Result<ColourProfile> profile() override { return jpeg_profile(bytes_, codec_.jpeg().num_components == 1); }
   std::optional<PlanesShape> planes(int reduction) const override;
-  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
+  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory, {}); }
   Status decode_planes(const Box& box, int reduction, uint8_t* memory) override;
+  size_t index_bytes() override;
+  Status decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> index) override;
+  Result<Size> open_indexed(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif, bool strict,
+                            const Pixels& pixels) override;
 
  private:
+  Result<Size> open_with(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif, bool strict,
+                         const Pixels& pixels);
   Error error_of_codec() const;
   Claim claim();  // of the header that was read
   bool is_grey() const { return pixels_.format().channels == 1; }
@@ -147,13 +155,18 @@ class JpegDecoder final : public ImageDecoder {
   Status check_header();
   Status check_scans();
   bool decode_stored(const Box& box, PixelRows& rows);
-  Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory);
-  PlainScan::Outcome decode_plain_scan(const PlanesTarget& target);
+  Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory, std::span<uint8_t> index);
+  OwnDecoding decode_by_own(const PlanesTarget& target, std::span<uint8_t> index);
+  OwnDecoding decode_plain_scan(const PlanesTarget& target, std::span<uint8_t> index, const GoesOn& goes_on);
+  OwnDecoding decode_progressive(const PlanesTarget& target, const GoesOn& goes_on);
+  std::span<const uint8_t> coded() { return bytes_.last(codec_.jpeg().src->bytes_in_buffer); }
 
   Codec codec_;
   const bool only_libjpeg_;
   PlainScan plain_scan_;
+  ProgressiveScans progressive_scans_;
   std::span<const uint8_t> bytes_;
+  std::span<const uint8_t> index_;  // of them; empty: there is none
   Size stored_;
   int orientation_ = 1;
   bool strict_ = false;
@@ -221,17 +234,31 @@ Status JpegDecoder::check_scans() {
 }
 
 Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) {
+  return open_with(bytes, {}, exif, strict, pixels);
+}
+
+Result<Size> JpegDecoder::open_indexed(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif,
+                                       bool strict, const Pixels& pixels) {
+  const bool helps = !only_libjpeg_ && baseline::ScanIndex::has_points(index);
+  return open_with(bytes, helps ? index : std::span<const uint8_t>(), exif, strict, pixels);
+}
+
+// Scans with an index were looked at when it was made.
+Result<Size> JpegDecoder::open_with(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif,
+                                    bool strict, const Pixels& pixels) {
   codec_.abort();
   codec_.refuse_damage(strict);
   strict_ = strict;
   pixels_ = pixels;
-  at_header_ = is_plain_ = false;
+  at_header_ = false;
+  is_plain_ = !index.empty();
   bytes_ = bytes;
+  index_ = index;
   stored_ = {};
   planes_.fill(std::nullopt);
   if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
   Status sound = check_header();
-  if (sound) sound = check_scans();
+  if (sound && index_.empty()) sound = check_scans();
   if (!sound) return sound.error();
   at_header_ = true;
   stored_ = {static_cast<int>(codec_.jpeg().image_width), static_cast<int>(codec_.jpeg().image_height)};
@@ -293,15 +320,39 @@ std::optional<PlanesShape> JpegDecoder::planes(int reduction) const {
   return std::nullopt;
 }
 
-PlainScan::Outcome JpegDecoder::decode_plain_scan(const PlanesTarget& target) {
-  if (only_libjpeg_ || target.reduction != 1 || !is_plain_) return PlainScan::Outcome::kLeft;
-  const jpeg_decompress_struct& jpeg = codec_.jpeg();
-  return plain_scan_.read(jpeg, bytes_.last(jpeg.src->bytes_in_buffer),
-                          {target.shape, target.layout, target.memory, target.box, strict_},
-                          [this](uint64_t blocks) { return codec_.spend_cpu_time(blocks); });
+size_t JpegDecoder::index_bytes() {
+  if (only_libjpeg_ || !at_header_ || !is_plain_ || !planes_[0]) return 0;
+  return plain_scan_.index_bytes(codec_.jpeg(), coded(), *planes_[0]);
 }
 
-Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory) {
+OwnDecoding JpegDecoder::decode_plain_scan(const PlanesTarget& target, std::span<uint8_t> index,
+                                           const GoesOn& goes_on) {
+  const bool by_index = !index_.empty() && target.box;
+  return plain_scan_.read(codec_.jpeg(), coded(),
+                          {target.shape, target.layout, target.memory, target.box, strict_ && !by_index},
+                          {by_index ? index_ : std::span<const uint8_t>(), index}, goes_on);
+}
+
+// Too large a picture is libjpeg's to refuse, whatever box is needed.
+OwnDecoding JpegDecoder::decode_progressive(const PlanesTarget& target, const GoesOn& goes_on) {
+  const jpeg_decompress_struct& jpeg = codec_.jpeg();
+  if (!codec_.leaves_memory(target.layout.bytes + ProgressiveScans::memory_bytes(jpeg))) return OwnDecoding::kLeft;
+  const auto outcome = progressive_scans_.read(
+      jpeg, coded(), {target.shape, target.layout, target.memory, target.box, strict_}, goes_on);
+  progressive_scans_.shrink(kMemoryKeptMax);
+  return outcome;
+}
+
+OwnDecoding JpegDecoder::decode_by_own(const PlanesTarget& target, std::span<uint8_t> index) {
+  if (only_libjpeg_ || target.reduction != 1) return OwnDecoding::kLeft;
+  const auto goes_on = [this](uint64_t blocks) { return codec_.spend_cpu_time(blocks); };
+  if (is_plain_) return decode_plain_scan(target, index, goes_on);
+  const bool is_progressive = codec_.jpeg().progressive_mode != FALSE;
+  return is_progressive ? decode_progressive(target, goes_on) : OwnDecoding::kLeft;
+}
+
+Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory,
+                                       std::span<uint8_t> index) {
   const auto shape = planes(reduction);
   if (!shape) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
   if (reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment != 0) {
@@ -310,12 +361,14 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
-  if (strict_) target.box.reset();
+  if (strict_ && index_.empty()) target.box.reset();
   bool decoded = codec_.share_memory(target.layout.bytes);
-  const auto outcome = decoded ? decode_plain_scan(target) : PlainScan::Outcome::kStopped;
-  if (outcome == PlainScan::Outcome::kLeft)
+  const auto outcome = decoded ? decode_by_own(target, index) : OwnDecoding::kStopped;
+  if (outcome == OwnDecoding::kLeft) {
+    if (strict_) target.box.reset();
     decoded = codec_.attempt(read_planes, target) && (!strict_ || codec_.attempt(finish, target));
-  if (outcome == PlainScan::Outcome::kStopped) decoded = false;
+  }
+  if (outcome == OwnDecoding::kStopped) decoded = false;
   raw_state_ = target.raw_state;
   codec_.abort();
   if (!decoded) return error_of_codec();
@@ -324,7 +377,13 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
 
 Status JpegDecoder::decode_planes(const Box& box, int reduction, uint8_t* memory) {
   if (const Status inside = check_box(box, stored_); !inside) return inside;
-  return decode_some_planes(box, reduction, memory);
+  return decode_some_planes(box, reduction, memory, {});
+}
+
+Status JpegDecoder::decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> index) {
+  if (const Status inside = check_box(box, stored_); !inside) return inside;
+  std::fill(index.begin(), index.end(), uint8_t{0});
+  return decode_some_planes(box, 1, memory, index);
 }
 
 }  // namespace

@@ -7,46 +7,39 @@
 
 #include <jpeglib.h>
 
-#include <functional>
-#include <optional>
 #include <span>
 
-#include "daemon/base/byte_buffer.h"
 #include "daemon/media/image/baseline/mcu_rows.h"
-#include "daemon/media/image/jpeg/plane_rows.h"
+#include "daemon/media/image/jpeg/plane_writer.h"
 #include "daemon/media/image/planes.h"
 
 namespace spdld::image {
 
 class PlainScan {
  public:
-  enum class Outcome : uint8_t {
-    kDone,
-    kLeft,    // this is libjpeg's to decode, which begins anew: the memory holds anything
-    kStopped  // the caller said so
-  };
-  struct Target {
-    const PlanesShape& shape;  // of the whole picture
-    const PlanesLayout& layout;
-    uint8_t* memory;                        // layout.bytes, aligned to PlanesLayout::kAlignment
-    std::optional<Box> box = std::nullopt;  // the part that is needed; none: all of it, and zeroes around it
-    bool to_end = false;                    // the scan has to end where the picture does
+  // Indexes of the scan, see baseline/scan_index.h. Borrowed.
+  struct Indexes {
+    std::span<const uint8_t> known = {};  // to reach the box by; it needs no rows above it
+    std::span<uint8_t> made = {};         // index_bytes() zeroes: an index without points; gets the index, if it can
   };
   // Precondition: the header was read, and nothing after it; nothing but restart markers and the end marker is in
-  // `coded`, the bytes behind it. `goes_on` is asked before each row of MCUs, with its number of blocks.
-  Outcome read(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded, const Target& target,
-               const std::function<bool(uint64_t blocks)>& goes_on);
+  // `coded`, the bytes behind it.
+  OwnDecoding read(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded, const OwnTarget& target,
+                   const Indexes& indexes, const GoesOn& goes_on);
+  // The bytes of an index of this scan; 0: it has none. Precondition: as above.
+  size_t index_bytes(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded, const PlanesShape& shape);
 
  private:
   bool describe(const jpeg_decompress_struct& jpeg, const PlanesShape& shape);
-  uint8_t* lay_rows(const Target& target, PlaneRows& rows);
-  bool read_mcu_row(int mcu_row, const Target& target, uint8_t* spare, PlaneRows& rows);
+  bool read_mcu_row(int mcu_row);
+  OwnDecoding read_rows(int first, int end, const OwnTarget& target, std::span<const uint8_t> index,
+                        const GoesOn& goes_on);
 
   baseline::Frame frame_;
   std::array<size_t, baseline::kComponentsMax> plane_{};  // of each component, in the order of the scan
   int across_ = 0, down_ = 0;                             // of an MCU, in pixels
   baseline::McuRows rows_;
-  ByteBuffer row_memory_;
+  PlaneWriter writer_;
 };
 
 }  // namespace spdld::image

@@ -2,6 +2,7 @@
 // cost at the least. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>  // jpeglib.h needs FILE and does not include it
 
@@ -19,6 +20,9 @@ struct Scans {
   bool has_end = false;       // an end marker follows
   uint64_t block_visits = 0;  // how often libjpeg will touch a block of 8 x 8 samples; dear visits count several times
 };
+
+// The first place from `at` on where 0xFF stands before a byte other than 0; without one, the last byte's or `at`.
+size_t next_marker(std::span<const uint8_t> bytes, size_t at);
 
 // `coded`: the bytes behind the first scan's header, at which `jpeg` stands. Reads on to the end marker at the most.
 Scans find_scans(const jpeg_decompress_struct& jpeg, std::span<const uint8_t> coded);

@@ -1,10 +1,18 @@
-// The segments before a JPEG's first scan (ITU-T T.81, B.1.1.4). Pure functions.
+// A JPEG's markers, and the segments before its first scan (ITU-T T.81, B.1.1). Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 namespace spdld::image {
+
+// ITU-T T.81, table B.1.
+namespace marker {
+inline constexpr uint8_t kHuffman = 0xC4, kFirstRestart = 0xD0, kEnd = 0xD9, kScan = 0xDA, kRestartInterval = 0xDD,
+                         kFirstApplication = 0xE0, kComment = 0xFE, kFirstWithLength = 0xC0;
+inline bool is_restart(uint8_t marker) { return (marker & 0xF8) == kFirstRestart; }
+inline bool is_application(uint8_t marker) { return (marker & 0xF0) == kFirstApplication; }
+}  // namespace marker
 
 struct Segment {
   uint8_t marker;
@@ -20,19 +28,18 @@ enum class HeadEnd : uint8_t {
 // Shows each segment to `visit`, in order, until it returns false. Precondition: the bytes begin with SOI.
 template <typename Visit>
 HeadEnd visit_segments(std::span<const uint8_t> jpeg, Visit&& visit) {
-  constexpr uint8_t kStartOfScan = 0xDA, kEndOfImage = 0xD9;
   size_t at = 2;
   while (at + 4 <= jpeg.size() && jpeg[at] == 0xFF) {
-    const uint8_t marker = jpeg[at + 1];
-    if (marker == 0xFF) {  // fill bytes may stand before a marker
+    const uint8_t found = jpeg[at + 1];
+    if (found == 0xFF) {  // fill bytes may stand before a marker
       ++at;
       continue;
     }
-    if (marker == kStartOfScan) return HeadEnd::kScan;
-    if (marker == kEndOfImage) return HeadEnd::kBroken;
+    if (found == marker::kScan) return HeadEnd::kScan;
+    if (found == marker::kEnd) return HeadEnd::kBroken;
     const size_t length = static_cast<size_t>(jpeg[at + 2]) << 8 | jpeg[at + 3];  // counts itself
     if (length < 2 || at + 2 + length > jpeg.size()) return HeadEnd::kBroken;
-    if (!visit(Segment{marker, jpeg.subspan(at + 4, length - 2)})) return HeadEnd::kStopped;
+    if (!visit(Segment{found, jpeg.subspan(at + 4, length - 2)})) return HeadEnd::kStopped;
     at += 2 + length;
   }
   return HeadEnd::kBroken;

@@ -113,6 +113,7 @@ Result<StoredOutline> JxlCodec::open(std::span<const uint8_t> bytes, const Pixel
   const Claim claim{kJxlName, info.xsize, info.ysize};
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
   if (const Status sound = check_frames(code_, info); !sound) return sound.error();
+  if (wanted.frames > 0 && info.have_animation != 0) return one_picture_of(kJxlName);
   is_grey_ = info.num_color_channels == 1;
   const bool gives_alpha = info.alpha_bits != 0 && wanted.colours == Colours::kRgba;
   const int channels = gives_alpha ? 4 : is_grey_ ? 1 : 3;

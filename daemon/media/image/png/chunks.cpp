@@ -124,6 +124,7 @@ Result<PngOutline> outline_of(std::span<const uint8_t> png) {
     } else {
       data_ended = has_data;
     }
+    outline.is_animated |= type == "acTL"sv;
     if (type == "eXIf"sv && !has_exif) {
       has_exif = true;
       outline.orientation = orientation_in(*chunk);

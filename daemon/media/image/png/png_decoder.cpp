@@ -50,6 +50,7 @@ Result<Size> PngDecoder::open(std::span<const uint8_t> bytes, bool exif, bool, c
   if (pixels.colours == Colours::kStored) {
     if (const Status stored = check_stored(header_, pixels.bits); !stored) return stored.error();
   }
+  if (pixels.frames > 0 && outline->is_animated) return one_picture_of("a PNG");
   stored_ = {static_cast<int>(header_.width), static_cast<int>(header_.height)};
   orientation_ = exif ? outline->orientation : 1;
   return oriented_size(stored_, orientation_);

@@ -56,9 +56,21 @@ TiffReader::TiffReader(std::span<const uint8_t> bytes, int64_t piece_bytes_max, 
   tiff_.reset(TIFFClientOpenExt("", "r", &source_, read, refuse_to_write, seek, close_nothing, size, map, unmap_nothing,
                                 options.get()));
   if (!tiff_ || page == 0) return;
-  pages_ = TIFFNumberOfDirectories(tiff_.get());
+  count_pages();
+  turn_to(page);
+}
+
+void TiffReader::count_pages() { pages_ = TIFFNumberOfDirectories(tiff_.get()); }
+
+bool TiffReader::turn_to(int page) {
+  if (page == page_) return is_open();
+  const bool is_next = page == page_ + 1;
   const auto wanted = static_cast<uint32_t>(page);
-  if (wanted >= pages_ || TIFFSetDirectory(tiff_.get(), wanted) != 1) tiff_.reset();
+  const bool is_there =
+      wanted < pages_ && (is_next ? TIFFReadDirectory(tiff_.get()) == 1 : TIFFSetDirectory(tiff_.get(), wanted) == 1);
+  page_ = page;
+  if (!is_there) tiff_.reset();
+  return is_there;
 }
 
 uint32_t TiffReader::number(uint32_t tag, uint32_t otherwise) const {

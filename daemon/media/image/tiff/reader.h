@@ -19,8 +19,11 @@ class TiffReader {
 
   // Whether there is a page. All calls below need one.
   bool is_open() const { return tiff_ != nullptr; }
-  // How many pages there are; 0 where the first one was wanted.
+  // How many pages there are; 0 where the first one was wanted, until count_pages().
   uint64_t pages() const { return pages_; }
+  void count_pages();
+  // Goes on to a later page, by the headers of the pages between them. False: it can't be read; the reader is closed.
+  bool turn_to(int page);
 
   // A tag's value; its default where the page has none, or `otherwise` where the tag has no default.
   uint32_t number(uint32_t tag, uint32_t otherwise = 0) const;  // of 32 bits
@@ -43,6 +46,7 @@ class TiffReader {
   Source source_;
   std::unique_ptr<TIFF, Close> tiff_;  // points to source_: the reader can't be moved
   uint64_t pages_ = 0;
+  int page_ = 0;
 };
 
 }  // namespace spdld::image

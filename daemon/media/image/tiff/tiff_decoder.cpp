@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "daemon/media/image/stored_codec.h"
@@ -145,21 +146,36 @@ class TiffCodec final : public StoredCodec {
 
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override {
     bytes_ = bytes;
+    wanted_ = wanted;
     page_ = wanted.frame;
-    const TiffReader page(bytes, kPieceBytesMin, page_);
+    pages_.reset();
+    TiffReader page(bytes, kPieceBytesMin, page_);
     if (!page.is_open()) return no_page(page, page_);
-    const auto layout = tiff_layout_of(page, bytes.size());
-    if (!layout) return layout.error();
-    layout_ = *layout;
-    if (layout_.is_float() && wanted.bits != 32)
-      return Error{Trouble::kUnsupported,
-                   "a TIFF with floating-point samples of 32 bits: write bits = 32 in decode-image for these"};
-    if (!layout_.is_float() && wanted.bits == 32)
-      return Error{Trouble::kContent,
-                   "a TIFF of whole numbers, where bits = 32 of decode-image takes floating-point samples"};
-    return StoredOutline{layout_.width, layout_.height, layout_.orientation, layout_.format(wanted),
-                         layout_.library_bytes()};
+    auto outline = outline_of(page);
+    if (outline && wanted.frames > 0) {
+      page.count_pages();
+      outline->frames = std::max(page.pages(), uint64_t{1});
+      outline->are_pages = true;
+    }
+    return outline;
   }
+
+  // One reader goes through all pages, and another one only where a page needs larger pieces than the pages before.
+  Result<StoredOutline> turn_to(int page) override {
+    if (!pages_) open_pages(std::max(kPieceBytesMin, static_cast<int64_t>(layout_.library_bytes())), page);
+    page_ = page;
+    if (!pages_->turn_to(page)) return no_page(*pages_, page);
+    auto outline = outline_of(*pages_);
+    if (!outline) return outline;
+    outline->frames = pages_->pages();
+    outline->are_pages = true;
+    if (static_cast<int64_t>(layout_.library_bytes()) > piece_bytes_max_) {
+      open_pages(static_cast<int64_t>(layout_.library_bytes()), page);
+      if (!pages_->is_open()) return no_page(*pages_, page);
+    }
+    return outline;
+  }
+  void close() override { pages_.reset(); }
 
   Result<ColourProfile> profile() override {
     const TiffReader page(bytes_, kPieceBytesMin, page_);
@@ -171,17 +187,45 @@ class TiffCodec final : public StoredCodec {
   }
 
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override {
+    if (pages_) return read(*pages_, box, watch, rows);
     const TiffReader page(bytes_, std::max(kPieceBytesMin, static_cast<int64_t>(layout_.library_bytes())), page_);
-    if (!page.is_open()) return no_page(page, page_);
+    return page.is_open() ? read(page, box, watch, rows) : no_page(page, page_);
+  }
+
+ private:
+  Result<StoredOutline> outline_of(const TiffReader& page) {
+    const auto layout = tiff_layout_of(page, bytes_.size());
+    if (!layout) return layout.error();
+    layout_ = *layout;
+    if (layout_.is_float() && wanted_.bits != 32)
+      return Error{Trouble::kUnsupported,
+                   "a TIFF with floating-point samples of 32 bits: write bits = 32 in decode-image for these"};
+    if (!layout_.is_float() && wanted_.bits == 32)
+      return Error{Trouble::kContent,
+                   "a TIFF of whole numbers, where bits = 32 of decode-image takes floating-point samples"};
+    return StoredOutline{layout_.width, layout_.height, layout_.orientation, layout_.format(wanted_),
+                         layout_.library_bytes()};
+  }
+
+  // A reader that is at this page, and knows how many there are.
+  void open_pages(int64_t piece_bytes_max, int page) {
+    piece_bytes_max_ = piece_bytes_max;
+    pages_.emplace(bytes_, piece_bytes_max, page);
+    if (pages_->is_open()) pages_->count_pages();
+  }
+
+  Status read(const TiffReader& page, const Box& box, CpuWatch& watch, PixelRows& rows) {
     if (layout_.compression == COMPRESSION_JPEG) TIFFSetField(page.get(), TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     const Status read = Reading(page, layout_, watch, rows).read(box, piece_);
     piece_.shrink(kMemoryKeptMax);
     return read;
   }
 
- private:
   std::span<const uint8_t> bytes_;
+  Pixels wanted_;
   int page_ = 0;
+  std::optional<TiffReader> pages_;  // while pages are turned
+  int64_t piece_bytes_max_ = 0;      // of it
   TiffLayout layout_;
   ByteBuffer piece_;  // a row, or a tile
 };

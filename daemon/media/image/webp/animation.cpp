@@ -38,28 +38,38 @@ void put_canvas_row(const uint8_t* canvas, int channels, bool has_alpha, size_t 
   }
 }
 
+void give_canvas(const uint8_t* canvas, bool has_alpha, const Box& box, PixelRows& rows) {
+  const auto width = static_cast<size_t>(rows.picture.width);
+  uint8_t* out = cover({0, box.y, rows.picture.width, box.height}, rows);
+  canvas += static_cast<size_t>(box.y) * width * 4;
+  for (int y = 0; y < box.height; ++y, canvas += width * 4, out += rows.stride_bytes)
+    put_canvas_row(canvas, rows.format.channels, has_alpha, width, out);
+}
+
 }  // namespace
 
 uint64_t webp_animation_bytes(const WebpOutline& outline) { return uint64_t{outline.width} * outline.height * 2 * 4; }
 
-Status draw_webp_frame(const WebpOutline& outline, int frame, const Box& box, CpuWatch& watch, PixelRows& rows) {
+Status draw_webp_frames(const WebpOutline& outline, std::span<const int> wanted, const Box& box, CpuWatch& watch,
+                        PixelRows& rows, const FrameSink& sink) {
   const auto decoder = start_animation(outline.file);
   if (!decoder) return decoder.error();
   const auto width = static_cast<size_t>(rows.picture.width), height = static_cast<size_t>(rows.picture.height);
   WebPAnimInfo info;
   if (WebPAnimDecoderGetInfo(decoder->get(), &info) == 0 || info.canvas_width != width || info.canvas_height != height)
     return damaged(kAnimatedName, "its frames have another canvas than its header claims");
-  uint8_t* canvas = nullptr;
-  for (int at = 0; at <= frame; ++at) {
+  size_t next = 0;
+  for (int frame = 0; frame <= wanted.back(); ++frame) {
+    uint8_t* canvas = nullptr;
     int shown_until = 0;
     if (watch.is_over(width * height / 64 + 1)) return costs_too_much(kAnimatedName, kTooMuchCpuTime);
     if (WebPAnimDecoderGetNext(decoder->get(), &canvas, &shown_until) == 0)
-      return damaged(kAnimatedName, "libwebp can't decode its frame " + std::to_string(at));
+      return damaged(kAnimatedName, "libwebp can't decode its frame " + std::to_string(frame));
+    if (frame != wanted[next]) continue;
+    ++next;
+    give_canvas(canvas, outline.canvas_has_alpha, box, rows);
+    if (const Status taken = sink(rows); !taken) return taken;
   }
-  uint8_t* out = cover({0, box.y, rows.picture.width, box.height}, rows);
-  canvas += static_cast<size_t>(box.y) * width * 4;
-  for (int y = 0; y < box.height; ++y, canvas += width * 4, out += rows.stride_bytes)
-    put_canvas_row(canvas, rows.format.channels, outline.canvas_has_alpha, width, out);
   return Done{};
 }
 

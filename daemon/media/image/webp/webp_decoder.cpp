@@ -57,13 +57,21 @@ class WebpCodec final : public StoredCodec {
     return profile_of(kWebpName, outline_.profile.data(), outline_.profile.size(), false);
   }
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
+  Status decode_frames(std::span<const int> wanted, const Box& box, CpuWatch& watch, PixelRows& rows,
+                       const FrameSink& sink) override {
+    return is_moving() ? draw_webp_frames(outline_, wanted, box, watch, rows, sink)
+                       : StoredCodec::decode_frames(wanted, box, watch, rows, sink);
+  }
 
  private:
   uint64_t library_bytes() const;
+  // Frames are drawn on a canvas, and not the first one alone.
+  bool is_moving() const { return frame_ > 0 || (wants_frames_ && outline_.frames > 1); }
   Status feed(WebPIDecoder& decoder, CpuWatch& watch) const;
 
   WebpOutline outline_;
   int frame_ = 0;
+  bool wants_frames_ = false;
 };
 
 Result<StoredOutline> WebpCodec::open(std::span<const uint8_t> bytes, const Pixels& wanted) {
@@ -71,14 +79,16 @@ Result<StoredOutline> WebpCodec::open(std::span<const uint8_t> bytes, const Pixe
   if (!outline) return outline.error();
   outline_ = *outline;
   frame_ = wanted.frame;
+  wants_frames_ = wanted.frames > 0;
   if (static_cast<uint64_t>(frame_) >= outline_.frames) return no_such_frame(kWebpName, outline_.frames, frame_);
-  return StoredOutline{outline_.width, outline_.height, outline_.orientation,
-                       PixelFormat{wanted.colours == Colours::kRgba ? 4 : 3, 1}, library_bytes()};
+  return StoredOutline{outline_.width,       outline_.height,
+                       outline_.orientation, PixelFormat{wanted.colours == Colours::kRgba ? 4 : 3, 1},
+                       library_bytes(),      outline_.frames};
 }
 
 // A later frame may be as large as the canvas, and lossless.
 uint64_t WebpCodec::library_bytes() const {
-  if (frame_ == 0) return libwebp_bytes(outline_);
+  if (!is_moving()) return libwebp_bytes(outline_);
   WebpOutline largest = outline_;
   largest.frame = {0, 0, static_cast<int>(outline_.width), static_cast<int>(outline_.height)};
   largest.coded = outline_.file;
@@ -114,7 +124,7 @@ Status WebpCodec::feed(WebPIDecoder& decoder, CpuWatch& watch) const {
 }
 
 Status WebpCodec::decode(const Box& box, CpuWatch& watch, PixelRows& rows) {
-  if (frame_ > 0) return draw_webp_frame(outline_, frame_, box, watch, rows);
+  if (frame_ > 0) return decode_frames({&frame_, 1}, box, watch, rows, [](const PixelRows&) { return Done{}; });
   const Box& frame = outline_.frame;
   const Part part = part_of(frame, box, outline_.has_alpha_plane && rows.format.channels == 4);
   const Box decoded{frame.x + part.left, frame.y + part.top, part.right - part.left, frame.height - part.top};

@@ -2,8 +2,6 @@
 // everything else to libjpeg, so that damage never changes what a picture becomes.
 #include "daemon/media/image/jpeg/plain_scan.h"
 
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -12,7 +10,9 @@
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
+#include "tests/media/image/jpeg/both_decoders.h"
 #include "tests/media/image/jpeg/planes_memory.h"
+#include "tests/media/image/jpeg/targets.h"
 #include "tests/support/jpeg_maker.h"
 
 namespace spdld::plain_scan_test {
@@ -20,10 +20,13 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 using image::PlainScan;
+using test::Both;
+using test::box_in;
 using test::JpegOptions;
+using test::on_every_target;
 using test::PlanesMemory;
 using test::Subsampling;
-using Outcome = PlainScan::Outcome;
+using Outcome = image::OwnDecoding;
 
 void read_header(jpeg_decompress_struct& jpeg, Bytes& bytes) {
   jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
@@ -39,62 +42,8 @@ std::optional<Outcome> outcome_of(Bytes jpeg, bool to_end = true) {
   PlanesMemory memory(*shapes[0], 0);
   const std::span<const uint8_t> coded = std::span(jpeg).last(codec.jpeg().src->bytes_in_buffer);
   return PlainScan().read(codec.jpeg(), coded,
-                          {*shapes[0], PlanesLayout(*shapes[0]), memory.data(), std::nullopt, to_end},
+                          {*shapes[0], PlanesLayout(*shapes[0]), memory.data(), std::nullopt, to_end}, {},
                           [](uint64_t) { return true; });
-}
-
-// Both decoders' answers to a picture, whole and in a box.
-class Both {
- public:
-  // Empty: they are the same.
-  std::string difference(const Bytes& jpeg, const Box& box, bool strict) {
-    const auto opened = own_->open(jpeg, true, strict), wanted = libjpeg_->open(jpeg, true, strict);
-    if (bool(opened) != bool(wanted)) return "open";
-    if (!opened) return opened.error().message == wanted.error().message ? "" : "why it can't be opened";
-    if (own_->planes() != libjpeg_->planes()) return "shape";
-    if (!own_->planes()) return {};
-    const PlanesShape shape = *own_->planes();
-    for (const bool whole : {true, false}) {
-      PlanesMemory had(shape, 0x77), want(shape, 0x77);
-      const Status decoded = whole ? own_->decode_planes(had.data()) : own_->decode_planes(box, 1, had.data());
-      const Status by_libjpeg =
-          whole ? libjpeg_->decode_planes(want.data()) : libjpeg_->decode_planes(box, 1, want.data());
-      if (bool(decoded) != bool(by_libjpeg)) return "verdict";
-      if (!decoded && decoded.error().message != by_libjpeg.error().message) return "reason";
-      if (!decoded) continue;
-      PlanesView had_view, want_view;
-      if (!view_planes(had.data(), had.size(), had_view) || !view_planes(want.data(), want.size(), want_view))
-        return "header";
-      const bool same =
-          whole ? std::memcmp(had.data(), want.data(), had.size()) == 0 : test::same_samples(had_view, want_view, box);
-      if (!same) return whole ? "planes" : "samples of the box";
-    }
-    return {};
-  }
-
- private:
-  std::unique_ptr<image::ImageDecoder> own_ = image::make_jpeg_decoder(),
-                                       libjpeg_ = image::make_jpeg_decoder({.only_libjpeg = true});
-};
-
-Box box_in(int width, int height, std::mt19937& random) {
-  const auto below = [&](int bound) { return static_cast<int>(random() % static_cast<unsigned>(bound)); };
-  Box box{0, 0, 1 + below(width), 1 + below(height)};
-  box.x = below(width - box.width + 1), box.y = below(height - box.height + 1);
-  return box;
-}
-
-// Calls check() with each instruction set of this machine, that of plain code among them.
-template <typename Check>
-void on_every_target(Check check) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
-    CAPTURE(hwy::TargetName(target));
-    check(target);
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 }  // namespace
@@ -143,7 +92,7 @@ TEST_CASE("the inverse DCT has libjpeg's samples on every instruction set", "[pl
     pictures.push_back(
         test::make_jpeg(1 + static_cast<int>(random() % 150), 1 + static_cast<int>(random() % 90), options));
   }
-  on_every_target([&](int64_t target) {
+  test::on_every_target([&](int64_t target) {
     Both both;
     int differing = 0, left = 0;
     for (const Bytes& jpeg : pictures) {
@@ -155,7 +104,7 @@ TEST_CASE("the inverse DCT has libjpeg's samples on every instruction set", "[pl
   });
 }
 
-TEST_CASE("progressive, arithmetic and other JPEGs are libjpeg's", "[plain]") {
+TEST_CASE("JPEGs of other kinds are not the baseline decoder's", "[plain]") {
   JpegOptions options;
   SECTION("progressive") { options.progressive = true; }
   SECTION("a scan for each component") { options.separate_scans = true; }
@@ -177,35 +126,15 @@ TEST_CASE("damage is libjpeg's to answer: the verdict, its reason and every samp
   const int restart_interval = GENERATE(0, 2);
   const bool strict = GENERATE(false, true);
   std::mt19937 random(static_cast<unsigned>(restart_interval) * 2 + strict);
-  const auto byte = [&] { return static_cast<uint8_t>(random()); };
-  Both both;
-  int differing = 0, done = 0, left = 0;
-  for (int i = 0; i < 1500; ++i) {
+  const auto options_of = [&](int i) {
     JpegOptions options;
     options.quality = 1 + static_cast<int>(random() % 100), options.restart_interval = restart_interval;
     options.subsampling = i % 2 ? Subsampling::k444 : Subsampling::k420, options.grey = i % 5 == 0;
     options.optimized = i % 3 == 0, options.seed = static_cast<uint32_t>(i % 50);
-    Bytes jpeg = test::make_jpeg(56, 40, options);
-    const size_t head = i % 3 == 2 ? 2 : jpeg.size() * 3 / 5;  // tables too, or coded data alone
-    for (int change = 0; change < 1 + i % 3; ++change) {
-      const size_t at = head + random() % (jpeg.size() - head - 2);
-      if (i % 4 == 0) {
-        jpeg.erase(jpeg.begin() + static_cast<ptrdiff_t>(at));
-      } else if (i % 4 == 1) {
-        jpeg.insert(jpeg.begin() + static_cast<ptrdiff_t>(at), byte());
-      } else {
-        jpeg[at] = i % 4 == 2 ? byte() : static_cast<uint8_t>(jpeg[at] ^ 1u << random() % 8);
-      }
-    }
-    const std::string difference = both.difference(jpeg, box_in(56, 40, random), strict);
-    if (!difference.empty()) UNSCOPED_INFO("picture " << i << ": " << difference);
-    differing += !difference.empty();
-    const auto outcome = outcome_of(jpeg, strict);
-    done += outcome == Outcome::kDone, left += outcome == Outcome::kLeft;
-  }
-  CHECK(differing == 0);
-  CHECK(done > 100);  // damage that nobody can see
-  CHECK(left > 100);
+    return options;
+  };
+  test::check_damage(strict, random, options_of,
+                     [](const Bytes& jpeg, bool to_end) { return outcome_of(jpeg, to_end); });
 }
 
 }  // namespace spdld::plain_scan_test

@@ -1,0 +1,40 @@
+// The descriptors of a daemon that a client starts: nothing to read, a log to write to, and none of the client's own.
+// One thread.
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+
+#include <string>
+
+namespace spdld::client {
+
+// posix_spawn's list of what to do with descriptors, freed with its owner. The first error of the set-up is kept.
+class SpawnFiles {
+ public:
+  SpawnFiles() { note(::posix_spawn_file_actions_init(&actions)); }
+  SpawnFiles(const SpawnFiles&) = delete;
+  SpawnFiles& operator=(const SpawnFiles&) = delete;
+  ~SpawnFiles() { ::posix_spawn_file_actions_destroy(&actions); }
+
+  void write_to(const std::string& log) {
+    note(::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0));
+    note(::posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    note(::posix_spawn_file_actions_adddup2(&actions, 1, 2));
+    note(::posix_spawn_file_actions_addclosefrom_np(&actions, 3));
+  }
+
+  int error() const { return error_; }  // 0: none
+
+  posix_spawn_file_actions_t actions;
+
+ protected:
+  void note(int error) {
+    if (error_ == 0) error_ = error;
+  }
+
+ private:
+  int error_ = 0;
+};
+
+}  // namespace spdld::client

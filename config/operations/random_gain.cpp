@@ -1,0 +1,27 @@
+#include "config/operations/audio.h"
+#include "config/operations/common.h"
+#include "config/operations/types.h"
+
+namespace spdld::config::ops {
+namespace {
+
+void check_random_gain(OperationSpec& spec, const Complain& complain) {
+  const auto& db = spec.numbers("db");
+  if (db[0] > db[1]) complain("db", "must have its least number first: [least, greatest]");
+  check_draw(spec, complain);
+}
+
+}  // namespace
+
+OperationType random_gain() {
+  return {.name = "random-gain",
+          .takes = Kind::kAudio,
+          .gives = Kind::kAudio,
+          .help = "Make the sound louder or softer by a random number of decibels.",
+          .parameters = {number_pair("db", "least and greatest number of decibels", {-6, 6}, -120, 120), probability(1),
+                         draw()},
+          .bind = bind_same,
+          .check = check_random_gain};
+}
+
+}  // namespace spdld::config::ops

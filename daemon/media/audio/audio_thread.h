@@ -1,0 +1,48 @@
+// The objects that a decode thread keeps for sound: decoders, the sound that is worked on, and filters.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/media/audio/resampler.h"
+#include "daemon/media/audio/sound.h"
+#include "daemon/media/ffmpeg/audio_decoder.h"
+#include "daemon/media/node.h"
+
+namespace spdld::audio {
+
+using media::Sound;
+
+class AudioThread {
+ public:
+  explicit AudioThread(const media::DecodeLimits& limits) : decoder(limits), bytes_max_(limits.bytes_max) {}
+
+  ffmpeg::AudioDecoder decoder;
+  Sound& sound() { return *sound_; }
+  // Another one, which becomes sound() by exchange().
+  Sound& spare() { return *spare_; }
+  void exchange() { sound_.swap(spare_); }
+
+  // The filter for these rates, of the last few that were asked for. Valid until the next call.
+  const Resampler& resampler(uint64_t from, uint64_t to);
+  // kContent: so many floats are more than the limits allow.
+  Status check_size(int channels, uint64_t count) const;
+  void shrink(size_t bytes_max);
+
+ private:
+  uint64_t bytes_max_;
+  std::unique_ptr<Sound> sound_ = std::make_unique<Sound>(), spare_ = std::make_unique<Sound>();
+  std::vector<std::unique_ptr<Resampler>> resamplers_;  // the last used first
+};
+
+// Resamples sound() as a whole, as if its rate were from / to of what it becomes. kContent: it becomes too long.
+Status resample_all(uint64_t from, uint64_t to, AudioThread& thread);
+
+// The key of the operation's random numbers.
+uint64_t draw_of(const config::OperationSpec& op);
+// The factor of so many decibels.
+float factor_of(double db);
+
+}  // namespace spdld::audio

@@ -1,0 +1,34 @@
+#include "daemon/media/audio/segment.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::audio {
+namespace {
+
+class CropAudio final : public media::Node {
+ public:
+  explicit CropAudio(const media::Part& part) : output_(part.output), segment_(part) {}
+
+ private:
+  Status run(media::Value& value, const media::Run& run) const override {
+    auto& thread = run.workspace.of<AudioThread>();
+    const auto place = segment_.place(value.sound->count(), run.draws);
+    if (!place) return media::of_output(output_, place.error());
+    value.sound->keep(place->first, place->count);
+    const Status filled = segment_.fill(thread);
+    if (!filled) return media::of_output(output_, filled.error());
+    value.sound = &thread.sound();
+    return Done{};
+  }
+
+  std::string output_;
+  Segment segment_;
+};
+
+}  // namespace
+}  // namespace spdld::audio
+
+namespace spdld::media::ops {
+
+void crop_audio(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::CropAudio>(part)); }
+
+}  // namespace spdld::media::ops

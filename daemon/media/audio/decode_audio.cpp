@@ -1,0 +1,112 @@
+// decode-audio: the samples of the segment, and of the resampler's filter around it, are decoded, and no others.
+#include <algorithm>
+#include <string>
+
+#include "daemon/media/audio/segment.h"
+#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::audio {
+namespace {
+
+class DecodeAudio final : public media::Node {
+ public:
+  explicit DecodeAudio(const media::Part& part)
+      : output_(part.output),
+        segment_(part),
+        rate_hz_(static_cast<int>(part.spec.integer("rate"))),
+        channels_(part.gives.channels) {}
+
+ private:
+  Status run(media::Value& value, const media::Run& run) const override {
+    auto& thread = run.workspace.of<AudioThread>();
+    const Status status = decode(value.bytes, run.draws, thread);
+    if (!status) return media::of_output(output_, status.error());
+    value.sound = &thread.sound();
+    return Done{};
+  }
+
+  std::vector<std::string> code() const override { return {ffmpeg::decoder_version()}; }
+
+  Status decode(std::span<const uint8_t> file, const Draws& draws, AudioThread& thread) const {
+    const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file);
+    if (!index) return index.error();
+    if (index->channels != channels_ && index->channels != 1 && channels_ != 1)
+      return Error{Trouble::kContent,
+                   "the sound has " + std::to_string(index->channels) + " channels, not " + std::to_string(channels_)};
+    const int rate_hz = rate_hz_ == 0 ? index->rate_hz : rate_hz_;
+    const Resampler& resampler =
+        thread.resampler(static_cast<uint64_t>(index->rate_hz), static_cast<uint64_t>(rate_hz));
+    const auto place = segment_.place(resampler.outputs(index->samples), draws);
+    if (!place) return place.error();
+    const bool is_resampled = index->rate_hz != rate_hz;
+    Resampler::Range range = {place->first, place->count};
+    if (is_resampled) range = resampler.inputs(place->first, place->count, index->samples);
+    if (const Status fits =
+            thread.check_size(std::max(index->channels, channels_), std::max(range.count, place->count));
+        !fits)
+      return fits;
+    Sound& sound = thread.sound();
+    sound.resize(index->channels, range.count);
+    sound.rate_hz = rate_hz;
+    const Status decoded =
+        thread.decoder.decode(*index, file, range.first, range.count, sound.plane(0).data(), sound.stride());
+    if (!decoded) return decoded;
+    if (channels_ == 1) mix(sound);
+    if (is_resampled) resample(resampler, range.first, *place, thread);
+    if (thread.sound().channels() < channels_) copy_channels(thread);
+    return segment_.fill(thread);
+  }
+
+  // Each sample becomes the mean of all channels, which stand in the first one then.
+  static void mix(Sound& sound) {
+    const int channels = sound.channels();
+    if (channels == 1) return;
+    const std::span<float> to = sound.plane(0);
+    for (int channel = 1; channel < channels; ++channel) {
+      const std::span<const float> from = sound.plane(channel);
+      for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+    }
+    for (float& sample : to) sample /= static_cast<float>(channels);
+    sound.keep_channels(1);
+  }
+
+  static void resample(const Resampler& resampler, uint64_t in_first, const Segment::Place& place,
+                       AudioThread& thread) {
+    Sound& in = thread.sound();
+    Sound& out = thread.spare();
+    out.resize(in.channels(), place.count);
+    out.rate_hz = in.rate_hz;
+    for (int channel = 0; channel < in.channels(); ++channel)
+      resampler.run(in.plane(channel), in_first, place.first, out.plane(channel));
+    thread.exchange();
+  }
+
+  void copy_channels(AudioThread& thread) const {
+    Sound& in = thread.sound();
+    Sound& out = thread.spare();
+    out.resize(channels_, in.count());
+    out.rate_hz = in.rate_hz;
+    const std::span<const float> from = in.plane(0);
+    for (int channel = 0; channel < channels_; ++channel)
+      std::copy(from.begin(), from.end(), out.plane(channel).begin());
+    thread.exchange();
+  }
+
+  std::string output_;
+  Segment segment_;
+  int rate_hz_;  // 0: each file's own
+  int channels_;
+};
+
+}  // namespace
+}  // namespace spdld::audio
+
+namespace spdld::media::ops {
+
+void decode_audio(const Part& part, Nodes& nodes) {
+  ffmpeg::load_libraries();
+  nodes.push_back(std::make_unique<audio::DecodeAudio>(part));
+}
+
+}  // namespace spdld::media::ops

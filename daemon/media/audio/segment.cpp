@@ -1,0 +1,57 @@
+#include "daemon/media/audio/segment.h"
+
+#include <algorithm>
+#include <string>
+
+namespace spdld::audio {
+
+Segment::Segment(const media::Part& part) : draw_(draw_of(part.spec)) {
+  const bool is_whole = part.spec.number("seconds") == 0 && part.spec.integer("samples") == 0;
+  if (!is_whole) length_ = static_cast<uint64_t>(part.gives.dimensions[0].most().value());
+  const std::string& pick = part.spec.text("pick");
+  const std::string& pad = part.spec.text("pad");
+  pick_ = pick == "random" ? Pick::kRandom : pick == "start" ? Pick::kStart : Pick::kCenter;
+  pad_ = pad == "zeros" ? Pad::kZeros : pad == "repeat" ? Pad::kRepeat : pad == "bad" ? Pad::kBad : Pad::kKeep;
+}
+
+Result<Segment::Place> Segment::place(uint64_t samples, const Draws& draws) const {
+  if (length_ == 0) return Place{0, samples};
+  if (samples <= length_) {
+    if (samples < length_ && pad_ == Pad::kBad)
+      return Error{Trouble::kContent, "the sound has " + std::to_string(samples) + " samples, and the segment has " +
+                                          std::to_string(length_)};
+    return Place{0, samples};
+  }
+  const uint64_t spare = samples - length_;
+  switch (pick_) {
+    case Pick::kStart:
+      return Place{0, length_};
+    case Pick::kCenter:
+      return Place{spare / 2, length_};
+    case Pick::kRandom:
+      break;
+  }
+  Draw draw = draws.named(draw_);
+  return Place{draw.below(spare + 1), length_};
+}
+
+Status Segment::fill(AudioThread& thread) const {
+  Sound& in = thread.sound();
+  const size_t has = in.count();
+  if (has >= length_ || pad_ == Pad::kKeep) return Done{};
+  if (has == 0 && pad_ == Pad::kRepeat) return Error{Trouble::kContent, "the sound has no samples to repeat"};
+  if (const Status fits = thread.check_size(in.channels(), length_); !fits) return fits;
+  Sound& out = thread.spare();
+  out.resize(in.channels(), length_);
+  out.rate_hz = in.rate_hz;
+  for (int channel = 0; channel < in.channels(); ++channel) {
+    const std::span<const float> from = in.plane(channel);
+    const std::span<float> to = out.plane(channel);
+    std::copy(from.begin(), from.end(), to.begin());
+    for (size_t i = has; i < to.size(); ++i) to[i] = pad_ == Pad::kRepeat ? to[i - has] : 0.0f;
+  }
+  thread.exchange();
+  return Done{};
+}
+
+}  // namespace spdld::audio

@@ -1,0 +1,33 @@
+// The segment of a sound that an operation takes: where it lies, and what fills it up. Constant after construction.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/media/audio/audio_thread.h"
+
+namespace spdld::audio {
+
+class Segment {
+ public:
+  // `part.gives` is the sound that the operation gives: its samples are the segment's.
+  explicit Segment(const media::Part& part);
+
+  struct Place {
+    uint64_t first, count;
+  };
+  // The part of a sound of so many samples. kContent: it is too short, where that is bad.
+  Result<Place> place(uint64_t samples, const Draws& draws) const;
+  // Fills the thread's sound up to the segment's length. kContent: it has no samples to repeat.
+  Status fill(AudioThread& thread) const;
+
+ private:
+  enum class Pick : uint8_t { kRandom, kStart, kCenter };
+  enum class Pad : uint8_t { kZeros, kRepeat, kBad, kKeep };
+
+  uint64_t length_ = 0;  // 0: the whole sound
+  Pick pick_ = Pick::kRandom;
+  Pad pad_ = Pad::kZeros;
+  uint64_t draw_;  // key
+};
+
+}  // namespace spdld::audio

@@ -1,0 +1,237 @@
+#include "daemon/media/ffmpeg/audio_decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/media/ffmpeg/audio_parameters.h"
+
+namespace spdld::ffmpeg {
+namespace {
+
+constexpr size_t kSoundDecodersMax = 4;  // decoders that a thread keeps
+constexpr uint64_t kBetweenChecks = 8;   // packets from one look at the CPU time to the next
+
+bool is_same_sound(const AVCodecParameters& a, const AVCodecParameters& b) {
+  return a.codec_id == b.codec_id && a.codec_tag == b.codec_tag && a.sample_rate == b.sample_rate &&
+         a.ch_layout.nb_channels == b.ch_layout.nb_channels && a.format == b.format && a.block_align == b.block_align &&
+         a.bits_per_coded_sample == b.bits_per_coded_sample && a.extradata_size == b.extradata_size &&
+         (a.extradata_size == 0 || std::memcmp(a.extradata, b.extradata, static_cast<size_t>(a.extradata_size)) == 0);
+}
+
+// Flushing leaves AAC's decoder its random numbers, and it makes noise of these. A new decoder begins with the same
+// numbers each time, so that samples don't depend on what was decoded before.
+bool is_kept(AVCodecID codec) { return codec != AV_CODEC_ID_AAC; }
+
+// Samples of type T, `step` apart.
+template <typename T>
+void convert(const uint8_t* from, size_t at, size_t step, size_t count, T zero, float scale, float* to) {
+  const T* samples = reinterpret_cast<const T*>(from) + at;
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(samples[i * step] - zero) * scale;
+}
+
+// Of one channel, [at, at + count). False: the decoder gives samples of a type that is not known.
+bool convert_channel(const AVFrame& frame, int channel, size_t at, size_t count, float* to) {
+  const auto format = static_cast<AVSampleFormat>(frame.format);
+  const bool is_planar = lib::av_sample_fmt_is_planar(format) != 0;
+  const size_t step = is_planar ? 1 : static_cast<size_t>(frame.ch_layout.nb_channels);
+  const uint8_t* const from = frame.extended_data[is_planar ? channel : 0];
+  at = at * step + (is_planar ? 0 : static_cast<size_t>(channel));
+  switch (lib::av_get_packed_sample_fmt(format)) {
+    case AV_SAMPLE_FMT_U8:
+      convert<uint8_t>(from, at, step, count, 0x80, 0x1p-7f, to);
+      return true;
+    case AV_SAMPLE_FMT_S16:
+      convert<int16_t>(from, at, step, count, 0, 0x1p-15f, to);
+      return true;
+    case AV_SAMPLE_FMT_S32:
+      convert<int32_t>(from, at, step, count, 0, 0x1p-31f, to);
+      return true;
+    case AV_SAMPLE_FMT_S64:
+      convert<int64_t>(from, at, step, count, 0, 0x1p-63f, to);
+      return true;
+    case AV_SAMPLE_FMT_FLT:
+      convert<float>(from, at, step, count, 0, 1, to);
+      return true;
+    case AV_SAMPLE_FMT_DBL:
+      convert<double>(from, at, step, count, 0, 1, to);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+struct AudioDecoder::Opened {
+  CodecParameters parameters;
+  CodecContext context;
+  FrameHandle frame{allocated(lib::av_frame_alloc())};
+  PacketHandle packet{allocated(lib::av_packet_alloc())};
+  ByteBuffer padded;
+};
+
+AudioDecoder::AudioDecoder(const media::DecodeLimits& limits) : limits_(limits) {}
+AudioDecoder::~AudioDecoder() = default;
+
+void AudioDecoder::shrink(size_t bytes_max) {
+  for (const auto& opened : opened_) opened->padded.shrink(bytes_max);
+}
+
+Result<AudioDecoder::Opened*> AudioDecoder::opened_for(const AudioIndex& index) {
+  const AVCodecParameters& wanted = *index.parameters->codec;
+  const auto found = std::find_if(opened_.begin(), opened_.end(),
+                                  [&](const auto& opened) { return is_same_sound(*opened->parameters, wanted); });
+  if (found != opened_.end() && is_kept(wanted.codec_id)) {
+    std::rotate(opened_.begin(), found, found + 1);
+    lib::avcodec_flush_buffers(opened_.front()->context.get());
+    return opened_.front().get();
+  }
+  if (found != opened_.end()) opened_.erase(found);
+  auto opened = std::make_unique<Opened>();
+  opened->parameters.reset(allocated(lib::avcodec_parameters_alloc()));
+  if (lib::avcodec_parameters_copy(opened->parameters.get(), &wanted) < 0) throw std::bad_alloc();
+  opened->context.reset(allocated(lib::avcodec_alloc_context3(index.parameters->decoder)));
+  AVCodecContext& context = *opened->context;
+  int fault = lib::avcodec_parameters_to_context(&context, &wanted);
+  context.thread_count = 1;                      // samples are decoded beside one another instead
+  context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
+  if (fault >= 0) fault = lib::avcodec_open2(&context, index.parameters->decoder, nullptr);
+  if (fault < 0) return fault_of("the sound's decoder does not take its header", fault);
+  if (opened_.size() == kSoundDecodersMax) opened_.pop_back();
+  opened_.insert(opened_.begin(), std::move(opened));
+  return opened_.front().get();
+}
+
+// One call of decode().
+class AudioDecoder::Run {
+ public:
+  Run(const AudioIndex& index, std::span<const uint8_t> file, Opened& opened, const media::DecodeLimits& limits,
+      uint64_t& packets_sent)
+      : index_(index), file_(file), opened_(opened), limits_(limits), sent_(packets_sent) {
+    if (limits.cpu_ms_max > 0) ends_at_ns_ = limits.cpu_ns() + limits.cpu_ms_max * 1'000'000;
+  }
+
+  Status run(uint64_t first, uint64_t count, float* to, size_t stride) {
+    first_ = next_ = first, end_ = first + count, to_ = to, stride_ = stride;
+    target_ = index_.packet_of(first);
+    for (size_t i = index_.start_of(target_); i < index_.packets.size() && next_ < end_; ++i)
+      if (const Status sent = send(i); !sent) return sent;
+    if (next_ == end_) return Done{};
+    const int fault = lib::avcodec_send_packet(opened_.context.get(), nullptr);
+    if (fault < 0 && fault != AVERROR_EOF) return refusal(fault);
+    if (const Status received = receive(index_.packets.size()); !received) return received;
+    return next_ == end_ ? Status(Done{}) : Status(damaged());
+  }
+
+ private:
+  Status send(size_t number) {
+    if (const Status within = check_limits(); !within) return within;
+    const AudioPacket& packet = index_.packets[number];
+    const std::span<const uint8_t> data = index_.data_of(packet, file_);
+    AVPacket& sent = *opened_.packet;
+    hold_data(data, opened_.padded, sent);
+    sent.flags = AV_PKT_FLAG_KEY;
+    sent.pts = static_cast<int64_t>(number);  // the decoder's times are the numbers of the packets
+    sent.dts = AV_NOPTS_VALUE;
+    ++sent_;
+    const int fault = lib::avcodec_send_packet(opened_.context.get(), &sent);
+    sent.data = nullptr, sent.size = 0;
+    // A decoder that starts in the middle may miss what lies before it, until it reaches the range.
+    if (fault < 0 && fault != AVERROR(EAGAIN) && number >= target_) return refusal(fault);
+    return receive(number);
+  }
+
+  Status receive(size_t number) {
+    while (next_ < end_) {
+      AVFrame& frame = *opened_.frame;
+      const int fault = lib::avcodec_receive_frame(opened_.context.get(), &frame);
+      if (fault == AVERROR(EAGAIN) || fault == AVERROR_EOF) return Done{};
+      if (fault < 0 && number < target_) return Done{};
+      if (fault < 0) return refusal(fault);
+      const Status taken = take(frame);
+      lib::av_frame_unref(&frame);
+      if (!taken) return taken;
+    }
+    return Done{};
+  }
+
+  // The decoder may give several frames of a packet; all but the first one have no time.
+  Status take(const AVFrame& frame) {
+    if (frame.pts != AV_NOPTS_VALUE) current_ = frame.pts, within_ = 0;
+    if (frame.nb_samples < 0 || current_ < 0) return damaged();
+    const uint64_t begin = within_;
+    within_ += static_cast<uint64_t>(frame.nb_samples);
+    if (current_ < static_cast<int64_t>(target_) || next_ == end_) return Done{};
+    const auto number = static_cast<size_t>(current_);
+    if (number >= index_.packets.size()) return damaged();
+    const AudioPacket& packet = index_.packets[number];
+    if (packet.count == 0) return Done{};
+    const bool is_expected = frame.ch_layout.nb_channels == index_.channels && frame.sample_rate == index_.rate_hz &&
+                             within_ <= packet.decoded;
+    const bool is_marked = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
+    if (!is_expected || is_marked || packet.first > next_) return damaged();
+    const uint64_t at = packet.skipped + (next_ - packet.first);  // of what the decoder makes of the packet
+    if (at < begin) return damaged();
+    const uint64_t end = std::min<uint64_t>(within_, packet.skipped + packet.count);
+    return at < end ? copy(frame, at - begin, std::min(end - at, end_ - next_)) : Status(Done{});
+  }
+
+  Status copy(const AVFrame& frame, uint64_t at, uint64_t count) {
+    for (int channel = 0; channel < index_.channels; ++channel) {
+      float* const to = to_ + static_cast<size_t>(channel) * stride_ + (next_ - first_);
+      if (!convert_channel(frame, channel, at, count, to))
+        return Error{Trouble::kContent, "the sound's decoder gives samples of a type that is not known"};
+    }
+    next_ += count;
+    return Done{};
+  }
+
+  Error damaged() const {
+    const double at_s = static_cast<double>(next_) / index_.rate_hz;
+    return {Trouble::kContent, "sample " + std::to_string(next_) + " of the sound, at " + std::to_string(at_s) +
+                                   " s, can't be decoded: its data is damaged"};
+  }
+
+  Error refusal(int fault) const {
+    if (fault == AVERROR(ENOMEM)) return fault_of("decoding a sound", fault);
+    return damaged();
+  }
+
+  Status check_limits() {
+    if (ends_at_ns_ != 0 && ++decoded_ % kBetweenChecks == 0 && limits_.cpu_ns() > ends_at_ns_)
+      return Error{Trouble::kContent,
+                   "decoding it takes more CPU time than the operator's limit (limits.sample_ms_max)"};
+    return Done{};
+  }
+
+  const AudioIndex& index_;
+  const std::span<const uint8_t> file_;
+  Opened& opened_;
+  const media::DecodeLimits& limits_;
+  uint64_t& sent_;
+  uint64_t first_ = 0, end_ = 0;  // the range of samples
+  uint64_t next_ = 0;             // the first sample that is not yet written
+  size_t target_ = 0;             // the packet that gives the first one
+  int64_t current_ = -1;          // the packet of the last frame
+  uint64_t within_ = 0;           // samples that the decoder gave of it
+  float* to_ = nullptr;
+  size_t stride_ = 0;
+  uint64_t decoded_ = 0, ends_at_ns_ = 0;
+};
+
+Status AudioDecoder::decode(const AudioIndex& index, std::span<const uint8_t> file, uint64_t first, uint64_t count,
+                            float* to, size_t stride) {
+  if (count == 0) return Done{};
+  const Result<Opened*> opened = opened_for(index);
+  if (!opened) return opened.error();
+  return Run(index, file, **opened, limits_, packets_sent_).run(first, count, to, stride);
+}
+
+const std::string& decoder_version() {
+  static const std::string version = version_text("libavcodec", lib::avcodec_version());
+  return version;
+}
+
+}  // namespace spdld::ffmpeg

@@ -1,0 +1,51 @@
+// Decodes a range of a sound's samples, and as little beside it as is possible: it starts so many packets before the
+// range as the codec needs to give what it gives when all is decoded. One object a decode thread; its decoders are kept
+// from file to file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/media/decode_limits.h"
+#include "daemon/media/ffmpeg/audio_index.h"
+
+namespace spdld::ffmpeg {
+
+class AudioDecoder {
+ public:
+  explicit AudioDecoder(const media::DecodeLimits& limits);
+  ~AudioDecoder();
+  AudioDecoder(const AudioDecoder&) = delete;
+  AudioDecoder& operator=(const AudioDecoder&) = delete;
+
+  // Writes the samples [first, first + count) of each channel: channel c from to[c * stride] on. Full scale is from -1
+  // to 1; whole numbers are divided by the power of two that is their greatest magnitude. `index` was made of `file`.
+  // kContent: damage in what has to be decoded, or more work than the limits allow. Preconditions: first + count is at
+  // most index.samples, and count at most stride.
+  Status decode(const AudioIndex& index, std::span<const uint8_t> file, uint64_t first, uint64_t count, float* to,
+                size_t stride);
+
+  // Packets that decoders were given since the object was made.
+  uint64_t packets_sent() const { return packets_sent_; }
+  // Gives back memory above so many bytes.
+  void shrink(size_t bytes_max);
+
+ private:
+  struct Opened;
+  class Run;
+
+  Result<Opened*> opened_for(const AudioIndex& index);
+
+  const media::DecodeLimits limits_;
+  std::vector<std::unique_ptr<Opened>> opened_;  // the last used first
+  uint64_t packets_sent_ = 0;
+};
+
+// "libavcodec 59.37.100", whose decoders decide the samples.
+const std::string& decoder_version();
+
+}  // namespace spdld::ffmpeg

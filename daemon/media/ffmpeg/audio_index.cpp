@@ -1,0 +1,226 @@
+#include "daemon/media/ffmpeg/audio_index.h"
+
+extern "C" {
+#include <libavutil/intreadwrite.h>
+}
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "daemon/media/ffmpeg/audio_parameters.h"
+#include "daemon/media/ffmpeg/packet_samples.h"
+
+namespace spdld::ffmpeg {
+namespace {
+
+// A frame of MP3 may begin so many bytes before its own packet; a packet's head holds no such bytes.
+constexpr uint64_t kReservoirBytes = 511, kMp3HeadBytes = 38;
+// Opus predicts from frame to frame: the energy of bands, and in its mode for speech the filters' memory. After so much
+// sound, what a prediction began with is rounded away.
+constexpr uint64_t kOpusPreroll = 48'000, kOpusSpeechPreroll = 240'000;
+
+// The decoders of AAC tell the rate and the channels only as they go, where SBR or PS is not announced.
+bool tells_parameters(const AVCodecParameters& stream) {
+  return stream.sample_rate > 0 && stream.ch_layout.nb_channels > 0 && stream.codec_id != AV_CODEC_ID_NONE &&
+         stream.codec_id != AV_CODEC_ID_AAC;
+}
+
+bool is_independent(AVCodecID codec) {
+  return std::string_view(lib::avcodec_get_name(codec)).starts_with("pcm_") || codec == AV_CODEC_ID_FLAC ||
+         codec == AV_CODEC_ID_ALAC || codec == AV_CODEC_ID_WAVPACK || codec == AV_CODEC_ID_TTA;
+}
+
+// RFC 7845, 5.1: samples that a decoder of Opus leaves out by itself, where the container says no other number.
+uint32_t opus_delay(const AVCodecParameters& codec) {
+  constexpr int kHeadBytes = 19, kDelayAt = 10;
+  const bool has_head = codec.codec_id == AV_CODEC_ID_OPUS && codec.extradata_size >= kHeadBytes;
+  return has_head ? AV_RL16(codec.extradata + kDelayAt) : 0;
+}
+
+class AudioIndexer {
+ public:
+  explicit AudioIndexer(std::span<const uint8_t> file) : file_(file), input_(file) {}
+
+  Result<AudioIndex> run() {
+    if (const Status opened = input_.open(); !opened) return opened.error();
+    if (const Status chosen = choose(); !chosen) return chosen.error();
+    if (const Status checked = check(); !checked) return checked.error();
+    if (const Status read = read_packets(); !read) return read.error();
+    if (index_.samples == 0) return Error{Trouble::kContent, "the sound has no samples"};
+    return std::move(index_);
+  }
+
+ private:
+  Status choose() {
+    stream_ = input_.choose(AVMEDIA_TYPE_AUDIO);
+    if (stream_ == nullptr || !tells_parameters(*stream_->codecpar)) {
+      if (const Status found = input_.find_parameters(); !found) return found;
+      stream_ = input_.choose(AVMEDIA_TYPE_AUDIO);
+    }
+    if (stream_ == nullptr) return Error{Trouble::kContent, "the file holds no sound"};
+    return Done{};
+  }
+
+  Status check() {
+    const AVCodecParameters& codec = *stream_->codecpar;
+    auto parameters = std::make_unique<AudioParameters>();
+    parameters->decoder = lib::avcodec_find_decoder(codec.codec_id);
+    if (parameters->decoder == nullptr)
+      return Error{Trouble::kContent, std::string("the sound is coded as ") + lib::avcodec_get_name(codec.codec_id) +
+                                          ", for which the FFmpeg that spdld runs with has no decoder"};
+    const int channels = codec.ch_layout.nb_channels;
+    if (channels < 1 || channels > kAudioChannelsMax)
+      return Error{Trouble::kContent,
+                   "the sound claims " + std::to_string(channels) + " channels: from 1 to 64 are read"};
+    if (codec.sample_rate < kAudioRateMin_hz || codec.sample_rate > kAudioRateMax_hz)
+      return Error{Trouble::kContent, "the sound claims " + std::to_string(codec.sample_rate) +
+                                          " samples a second: from 1000 to 768000 are read"};
+    parameters->codec.reset(allocated(lib::avcodec_parameters_alloc()));
+    if (lib::avcodec_parameters_copy(parameters->codec.get(), &codec) < 0) throw std::bad_alloc();
+    index_.parameters = std::move(parameters);
+    index_.rate_hz = codec.sample_rate;
+    index_.channels = channels;
+    return Done{};
+  }
+
+  // A file whose end is missing has the samples that are there, as players play them.
+  Status read_packets() {
+    PacketSamples samples(*stream_);
+    skip_ = opus_delay(*stream_->codecpar);
+    const PacketHandle packet(allocated(lib::av_packet_alloc()));
+    for (;;) {
+      const Result<bool> read = input_.read(*packet);
+      if (!read && index_.packets.empty()) return read.error();
+      if (!read || !*read) return Done{};
+      if (packet->size <= 0) continue;
+      if (index_.packets.size() == kAudioPacketsMax)
+        return Error{Trouble::kContent, "the sound has more than " + std::to_string(kAudioPacketsMax) + " packets"};
+      const auto decoded = samples.of(*packet);
+      if (!decoded)
+        return Error{Trouble::kContent, "packet " + std::to_string(index_.packets.size()) +
+                                            " of the sound does not tell how many samples it holds"};
+      add(*packet, *decoded);
+      if (add_rest_of_wav()) return Done{};
+    }
+  }
+
+  // The samples of a WAV file of PCM lie one behind the other, so that the packet behind which they lie tells of all of
+  // them. False: this is another file.
+  bool add_rest_of_wav() {
+    constexpr uint64_t kPacketSamples = 4096;
+    const AVCodecParameters& codec = *stream_->codecpar;
+    const int block = codec.ch_layout.nb_channels * lib::av_get_bits_per_sample(codec.codec_id) / 8;
+    const AudioPacket first = index_.packets.front();
+    const bool is_plain = std::string_view(input_.context().iformat->name) == "wav" &&
+                          std::string_view(lib::avcodec_get_name(codec.codec_id)).starts_with("pcm_") && block > 0 &&
+                          codec.block_align == block && stream_->duration > 0 && !first.is_copied &&
+                          first.count == first.decoded;
+    if (!is_plain) return false;
+    const auto bytes = static_cast<uint64_t>(block);
+    const uint64_t total = std::min(static_cast<uint64_t>(stream_->duration), (file_.size() - first.offset) / bytes);
+    for (uint64_t at = index_.samples; at < total; at += kPacketSamples) {
+      const uint64_t count = std::min(kPacketSamples, total - at);
+      index_.packets.push_back({.offset = first.offset + at * bytes,
+                                .first = at,
+                                .bytes = static_cast<uint32_t>(count * bytes),
+                                .decoded = static_cast<uint32_t>(count),
+                                .count = static_cast<uint32_t>(count)});
+    }
+    index_.samples = std::max(index_.samples, total);
+    return true;
+  }
+
+  void add(const AVPacket& packet, uint32_t decoded) {
+    constexpr int kFirstWithoutSpeech = 16;  // of the configurations, RFC 6716, 3.1
+    const bool has_speech = packet.data[0] >> 3 < kFirstWithoutSpeech;
+    index_.preroll = std::max(index_.preroll, has_speech ? kOpusSpeechPreroll : kOpusPreroll);
+    AudioPacket kept;
+    kept.bytes = static_cast<uint32_t>(packet.size);
+    kept.decoded = decoded;
+    const PacketPlace place = place_of(packet, file_, index_.copied);
+    kept.offset = place.offset, kept.is_copied = place.is_copied;
+    trim(packet, kept);
+    kept.first = index_.samples;
+    index_.samples += kept.count;
+    index_.packets.push_back(kept);
+  }
+
+  // Leaves out what the container leaves out at the start and at the end, as libavcodec does where it decodes all
+  // packets.
+  void trim(const AVPacket& packet, AudioPacket& kept) {
+    size_t bytes = 0;
+    uint32_t at_end = 0;
+    const uint8_t* const side = lib::av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
+    if (side != nullptr && bytes >= 10) {
+      const uint32_t skip = AV_RL32(side);
+      skip_ = skip > static_cast<uint32_t>(INT32_MAX) ? 0 : skip;
+      at_end = AV_RL32(side + 4);
+    }
+    kept.skipped = std::min(skip_, kept.decoded);
+    skip_ -= kept.skipped;
+    kept.count = kept.decoded - kept.skipped;
+    if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) kept.skipped = kept.decoded, kept.count = 0;
+    index_.delay += kept.skipped;
+    if (at_end > kept.count) at_end = 0;
+    kept.count -= at_end;
+    index_.padding += at_end;
+  }
+
+  const std::span<const uint8_t> file_;
+  Input input_;
+  AVStream* stream_ = nullptr;
+  AudioIndex index_;
+  uint32_t skip_ = 0;  // samples that are still to be left out
+};
+
+}  // namespace
+
+AudioIndex::AudioIndex() = default;
+AudioIndex::~AudioIndex() = default;
+AudioIndex::AudioIndex(AudioIndex&&) noexcept = default;
+AudioIndex& AudioIndex::operator=(AudioIndex&&) noexcept = default;
+
+size_t AudioIndex::packet_of(uint64_t sample) const {
+  const auto behind = std::upper_bound(packets.begin(), packets.end(), sample,
+                                       [](uint64_t at, const AudioPacket& packet) { return at < packet.first; });
+  // Packets that give no samples lie at the same number as the packet behind them.
+  return static_cast<size_t>(behind - packets.begin()) - 1;
+}
+
+size_t AudioIndex::start_of(size_t packet) const {
+  const AVCodecID codec = parameters->codec->codec_id;
+  if (is_independent(codec)) return packet;
+  const auto back = [&](size_t count) { return packet - std::min(count, packet); };
+  size_t start = packet;
+  uint64_t before = 0;
+  switch (codec) {
+    case AV_CODEC_ID_VORBIS:  // a block overlaps with the one before it
+    case AV_CODEC_ID_AAC:
+      return back(2);
+    case AV_CODEC_ID_MP1:
+    case AV_CODEC_ID_MP2:
+      return back(3);
+    case AV_CODEC_ID_MP3:  // a frame's data may begin in frames before it, and three more fill the filters
+      while (start > 0 && before < kReservoirBytes) {
+        --start;
+        before += packets[start].bytes - std::min<uint64_t>(packets[start].bytes, kMp3HeadBytes);
+      }
+      return start - std::min<size_t>(start, 3);
+    case AV_CODEC_ID_OPUS:
+      while (start > 0 && before < preroll) before += packets[--start].decoded;
+      return start;
+    default:
+      return 0;
+  }
+}
+
+std::span<const uint8_t> AudioIndex::data_of(const AudioPacket& packet, std::span<const uint8_t> file) const {
+  const std::span<const uint8_t> from = packet.is_copied ? std::span<const uint8_t>(copied) : file;
+  return from.subspan(packet.offset, packet.bytes);
+}
+
+Result<AudioIndex> index_audio(std::span<const uint8_t> file) { return AudioIndexer(file).run(); }
+
+}  // namespace spdld::ffmpeg

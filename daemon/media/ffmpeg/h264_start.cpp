@@ -1,0 +1,95 @@
+#include "daemon/media/ffmpeg/h264_start.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace spdld::ffmpeg {
+namespace {
+
+constexpr int kIdr = 5, kSei = 6;       // types of NAL units
+constexpr unsigned kRecoveryPoint = 6;  // type of an SEI message
+constexpr size_t kUnitsMax = 64;        // that are looked at; a recovery point stands before the picture's slices
+
+// The packet's units, one after another.
+class Units {
+ public:
+  Units(std::span<const uint8_t> packet, size_t length_bytes) : rest_(packet), length_bytes_(length_bytes) {}
+
+  // None: there is no further unit.
+  std::optional<std::span<const uint8_t>> next() { return length_bytes_ == 0 ? by_start_code() : by_length(); }
+
+ private:
+  std::optional<std::span<const uint8_t>> by_length() {
+    if (rest_.size() < length_bytes_) return std::nullopt;
+    size_t length = 0;
+    for (size_t i = 0; i < length_bytes_; ++i) length = length << 8 | rest_[i];
+    rest_ = rest_.subspan(length_bytes_);
+    const auto unit = rest_.first(std::min(length, rest_.size()));
+    rest_ = rest_.subspan(unit.size());
+    return unit;
+  }
+
+  static size_t start_code(std::span<const uint8_t> bytes) {
+    for (size_t i = 0; i + 3 <= bytes.size(); ++i)
+      if (bytes[i] == 0 && bytes[i + 1] == 0 && bytes[i + 2] == 1) return i;
+    return bytes.size();
+  }
+
+  std::optional<std::span<const uint8_t>> by_start_code() {
+    const size_t start = start_code(rest_);
+    if (start == rest_.size()) return std::nullopt;
+    rest_ = rest_.subspan(start + 3);
+    const auto unit = rest_.first(start_code(rest_));
+    rest_ = rest_.subspan(unit.size());
+    return unit;
+  }
+
+  std::span<const uint8_t> rest_;
+  const size_t length_bytes_;
+};
+
+// A number in which SEI messages tell their type and their size: each 255 stands for 255 more (7.3.2.3.1).
+std::optional<unsigned> take_number(std::span<const uint8_t>& bytes) {
+  unsigned number = 0;
+  while (!bytes.empty()) {
+    const uint8_t byte = bytes[0];
+    bytes = bytes.subspan(1);
+    number += byte;
+    if (byte != 255) return number;
+  }
+  return std::nullopt;
+}
+
+// Whether the unit of SEI has a recovery point whose first number, recovery_frame_cnt, is not 0: ue(v) codes 0 as one
+// bit of 1 (9.1).
+bool refreshes_bit_by_bit(std::span<const uint8_t> messages) {
+  while (messages.size() > 2) {
+    const auto type = take_number(messages);
+    const auto size = take_number(messages);
+    if (!type || !size || *size > messages.size()) return false;
+    if (*type == kRecoveryPoint && *size > 0) return (messages[0] & 0x80) == 0;
+    messages = messages.subspan(*size);
+  }
+  return false;
+}
+
+}  // namespace
+
+size_t h264_length_bytes(std::span<const uint8_t> header) {
+  return header.size() > 4 && header[0] == 1 ? size_t{1} + (header[4] & 3) : 0;
+}
+
+bool is_h264_start(std::span<const uint8_t> packet, size_t length_bytes) {
+  Units units(packet, length_bytes);
+  for (size_t i = 0; i < kUnitsMax; ++i) {
+    const auto unit = units.next();
+    if (!unit) break;
+    if (unit->empty()) continue;
+    const int type = (*unit)[0] & 31;
+    if (type == kIdr) return true;
+    if (type == kSei && refreshes_bit_by_bit(unit->subspan(1))) return false;
+  }
+  return true;
+}
+
+}  // namespace spdld::ffmpeg

@@ -1,0 +1,85 @@
+// Owners of what libavformat and libavcodec allocate, their faults as text, and the way in for bytes. For this room
+// alone: no other room includes FFmpeg's headers. Any thread, each object by one at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/result.h"
+#include "daemon/media/ffmpeg/libraries.h"
+#include "daemon/media/ffmpeg/load.h"
+
+namespace spdld::ffmpeg {
+
+struct Free {
+  void operator()(AVCodecContext* context) const { lib::avcodec_free_context(&context); }
+  void operator()(AVCodecParameters* parameters) const { lib::avcodec_parameters_free(&parameters); }
+  void operator()(AVFrame* frame) const { lib::av_frame_free(&frame); }
+  void operator()(AVPacket* packet) const { lib::av_packet_free(&packet); }
+};
+using CodecContext = std::unique_ptr<AVCodecContext, Free>;
+using CodecParameters = std::unique_ptr<AVCodecParameters, Free>;
+using FrameHandle = std::unique_ptr<AVFrame, Free>;
+using PacketHandle = std::unique_ptr<AVPacket, Free>;
+
+// "Invalid data found when processing input"
+std::string text_of(int fault);
+// kContent: "it is no file of video or sound that can be read (Invalid data found ...)". So is "Cannot allocate
+// memory", since it comes from sizes that a damaged file claims.
+Error fault_of(const std::string& what, int fault);
+// The object that a library allocated. Throws std::bad_alloc where it allocated none.
+template <typename T>
+T* allocated(T* object) {
+  if (object == nullptr) throw std::bad_alloc();
+  return object;
+}
+
+// "libavcodec 59.37.100", of the number that the library tells.
+std::string version_text(const std::string& library, unsigned version);
+// Lets `packet` hold a copy of `data` in `padded`, with the zeros behind it that decoders read. Both are borrowed by
+// the packet.
+void hold_data(std::span<const uint8_t> data, ByteBuffer& padded, AVPacket& packet);
+
+// Where a packet's data lies, so that it is found again without the container: in the file, or, where the container
+// does not hold it in one piece, in `copied`, to which a copy is added.
+struct PacketPlace {
+  uint64_t offset = 0;
+  bool is_copied = false;
+};
+PacketPlace place_of(const AVPacket& packet, std::span<const uint8_t> file, std::vector<uint8_t>& copied);
+
+// libavformat reads a file that lies in memory. It finds out the format by the bytes alone, opens no other file, and
+// asks no network. `bytes` is borrowed for the object's life.
+class Input {
+ public:
+  explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) { load_libraries(); }
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  // Reads the header. Called once, before everything else. kContent: this is no such file.
+  Status open();
+  AVFormatContext& context() { return *context_; }
+  // The stream of this kind, or null: there is none. Of several ones it is that of most pixels or channels, and the
+  // first of equal ones, as the ffmpeg program chooses. All others are left out from now on.
+  AVStream* choose(AVMediaType kind);
+  // Decodes as much as is needed to know the streams' parameters, where the header does not tell them.
+  Status find_parameters();
+  // The next packet of the chosen stream. False: the file has no more. Error: kContent, its data is damaged.
+  Result<bool> read(AVPacket& packet);
+
+ private:
+  static int read_some(void* self, uint8_t* to, int size);
+  static int64_t seek(void* self, int64_t offset, int whence);
+
+  const std::span<const uint8_t> bytes_;
+  size_t at_ = 0;
+  AVIOContext* io_ = nullptr;
+  AVFormatContext* context_ = nullptr;
+  int chosen_ = -1;
+};
+
+}  // namespace spdld::ffmpeg

@@ -1,0 +1,54 @@
+// Decodes chosen frames of a video, and as little beside them as is possible: it starts at the key frame before them,
+// leaves out frames that nothing refers to, and ends behind the last frame. A frame's pixels are the same whatever else
+// is wanted, and wherever the decoder starts. One object a decode thread; its decoders are kept from video to video.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/media/decode_limits.h"
+#include "daemon/media/ffmpeg/video_frame.h"
+#include "daemon/media/ffmpeg/video_index.h"
+
+namespace spdld::ffmpeg {
+
+// Takes a frame, by its number in the index; it is valid during the call. An error ends the decoding.
+using VideoSink = std::function<Status(uint32_t number, VideoFrame& frame)>;
+
+// The code that decides a frame's pixels, with its versions as the libraries tell them: "libavcodec 59.37.100".
+std::string video_code();
+
+class VideoDecoder {
+ public:
+  explicit VideoDecoder(const media::DecodeLimits& limits);
+  ~VideoDecoder();
+  VideoDecoder(const VideoDecoder&) = delete;
+  VideoDecoder& operator=(const VideoDecoder&) = delete;
+
+  // `wanted` rises, and has numbers of frames of `index`, which was made of `file`. kContent: damage in what has to be
+  // decoded, or more work than the limits allow.
+  Status decode(const VideoIndex& index, std::span<const uint8_t> file, std::span<const uint32_t> wanted,
+                const VideoSink& sink);
+
+  // Packets that decoders were given since the object was made, also where they left the frame out.
+  uint64_t packets_sent() const { return packets_sent_; }
+  // Gives back the decoders that are kept.
+  void shrink(size_t bytes_max);
+
+ private:
+  struct Opened;
+  class Run;
+
+  Result<Opened*> opened_for(const VideoIndex& index);
+
+  const media::DecodeLimits limits_;
+  std::vector<std::unique_ptr<Opened>> opened_;  // the last used first
+  uint64_t packets_sent_ = 0;
+};
+
+}  // namespace spdld::ffmpeg

@@ -1,0 +1,222 @@
+#include "daemon/media/ffmpeg/video_frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/media/ffmpeg/handles.h"
+
+namespace spdld::ffmpeg {
+namespace {
+
+constexpr size_t kSlackBytes = 64;
+constexpr size_t kAlignment = 64;
+
+struct FreeScaler {
+  void operator()(SwsContext* scaler) const { lib::sws_freeContext(scaler); }
+};
+using Scaler = std::unique_ptr<SwsContext, FreeScaler>;
+
+bool is_jpegs(AVPixelFormat format) {
+  return format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ444P ||
+         format == AV_PIX_FMT_YUVJ440P || format == AV_PIX_FMT_YUVJ411P;
+}
+
+Matrix matrix_of(const AVFrame& frame) {
+  switch (frame.colorspace) {
+    case AVCOL_SPC_BT709:
+      return Matrix::kBt709;
+    case AVCOL_SPC_BT470BG:
+    case AVCOL_SPC_SMPTE170M:
+      return Matrix::kBt601;
+    case AVCOL_SPC_SMPTE240M:
+      return Matrix::kSmpte240;
+    case AVCOL_SPC_FCC:
+      return Matrix::kFcc;
+    case AVCOL_SPC_BT2020_NCL:
+    case AVCOL_SPC_BT2020_CL:
+      return Matrix::kBt2020;
+    default:
+      return frame.width >= 1280 || frame.height > 576 ? Matrix::kBt709 : Matrix::kBt601;
+  }
+}
+
+VideoColours colours_of(const AVFrame& frame, AVPixelFormat format) {
+  VideoColours colours;
+  colours.matrix = matrix_of(frame);
+  colours.is_full_range =
+      frame.color_range == AVCOL_RANGE_JPEG || (frame.color_range == AVCOL_RANGE_UNSPECIFIED && is_jpegs(format));
+  return colours;
+}
+
+// Samples of more bits become 8, rounded.
+void narrow_row(const uint8_t* from, size_t count, int bits, uint8_t* to) {
+  const int shift = bits - 8, half = 1 << (shift - 1);
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t sample;
+    std::memcpy(&sample, from + 2 * i, sizeof sample);
+    to[i] = static_cast<uint8_t>(std::min((sample + half) >> shift, 255));
+  }
+}
+
+// Whether kernels may read behind the last sample of this plane of the frame.
+bool has_slack(const AVFrame& frame, int plane, const uint8_t* end) {
+  const AVBufferRef* const buffer = lib::av_frame_get_plane_buffer(const_cast<AVFrame*>(&frame), plane);
+  return buffer != nullptr && buffer->data + buffer->size >= end + kSlackBytes;
+}
+
+// Video of the range of its pixel format, in the terms of swscale.
+AVPixelFormat plain(AVPixelFormat format) {
+  switch (format) {
+    case AV_PIX_FMT_YUVJ420P:
+      return AV_PIX_FMT_YUV420P;
+    case AV_PIX_FMT_YUVJ422P:
+      return AV_PIX_FMT_YUV422P;
+    case AV_PIX_FMT_YUVJ444P:
+      return AV_PIX_FMT_YUV444P;
+    case AV_PIX_FMT_YUVJ440P:
+      return AV_PIX_FMT_YUV440P;
+    case AV_PIX_FMT_YUVJ411P:
+      return AV_PIX_FMT_YUV411P;
+    default:
+      return format;
+  }
+}
+
+int coefficients_of(Matrix matrix) {
+  switch (matrix) {
+    case Matrix::kBt709:
+      return SWS_CS_ITU709;
+    case Matrix::kBt2020:
+      return SWS_CS_BT2020;
+    case Matrix::kSmpte240:
+      return SWS_CS_SMPTE240M;
+    case Matrix::kFcc:
+      return SWS_CS_FCC;
+    case Matrix::kBt601:
+      break;
+  }
+  return SWS_CS_ITU601;
+}
+
+struct ScalerKey {
+  Size picture;
+  AVPixelFormat format = AV_PIX_FMT_NONE;
+  bool is_grey = false;
+  VideoColours colours;
+  friend bool operator==(const ScalerKey&, const ScalerKey&) = default;
+};
+
+Scaler make_scaler(const ScalerKey& key) {
+  Scaler scaler(allocated(lib::sws_alloc_context()));
+  const auto set = [&](const char* name, int64_t value) { lib::av_opt_set_int(scaler.get(), name, value, 0); };
+  set("srcw", key.picture.width), set("srch", key.picture.height);
+  set("dstw", key.picture.width), set("dsth", key.picture.height);
+  set("src_format", plain(key.format));
+  set("dst_format", key.is_grey ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_RGB24);
+  set("src_range", key.colours.is_full_range), set("dst_range", 1);
+  set("sws_flags", SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP | SWS_BITEXACT);
+  const int* const table = lib::sws_getCoefficients(coefficients_of(key.colours.matrix));
+  if (lib::sws_init_context(scaler.get(), nullptr, nullptr) < 0) return nullptr;
+  lib::sws_setColorspaceDetails(scaler.get(), table, key.colours.is_full_range, table, 1, 0, 1 << 16, 1 << 16);
+  return scaler;
+}
+
+}  // namespace
+
+struct FrameMemory::Inside {
+  std::array<ByteBuffer, 3> planes;
+  ScalerKey key;
+  Scaler scaler;
+};
+
+FrameMemory::FrameMemory() : inside_(std::make_unique<Inside>()) {}
+FrameMemory::~FrameMemory() = default;
+
+void FrameMemory::shrink(size_t bytes_max) {
+  for (ByteBuffer& plane : inside_->planes) plane.shrink(bytes_max);
+}
+
+Size VideoFrame::picture() const { return {frame_.width, frame_.height}; }
+HeldFrame VideoFrame::hold() const { return HeldFrame(allocated(lib::av_frame_clone(&frame_))); }
+VideoFrame HeldFrame::frame(FrameMemory& memory) const { return {*frame_, memory}; }
+void HeldFrame::Free::operator()(AVFrame* frame) const { lib::av_frame_free(&frame); }
+
+std::optional<VideoPlanes> VideoFrame::planes() {
+  const auto format = static_cast<AVPixelFormat>(frame_.format);
+  const AVPixFmtDescriptor* const about = lib::av_pix_fmt_desc_get(format);
+  constexpr uint64_t kOthers = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
+                               AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BE | AV_PIX_FMT_FLAG_FLOAT |
+                               AV_PIX_FMT_FLAG_BAYER;
+  if (about == nullptr || about->flags & kOthers) return std::nullopt;
+  const bool is_grey = about->nb_components <= 2;
+  if (!is_grey && (!(about->flags & AV_PIX_FMT_FLAG_PLANAR) || about->log2_chroma_w > 1 || about->log2_chroma_h > 1))
+    return std::nullopt;
+  const int bits = about->comp[0].depth;
+  if (bits < 8 || bits > 16 || about->comp[0].shift != 0 || about->comp[0].step != (bits > 8 ? 2 : 1))
+    return std::nullopt;
+  VideoPlanes planes;
+  planes.picture = picture();
+  planes.is_grey = is_grey;
+  planes.chroma_across = is_grey ? 1 : 1 << about->log2_chroma_w;
+  planes.chroma_down = is_grey ? 1 : 1 << about->log2_chroma_h;
+  planes.colours = colours_of(frame_, format);
+  for (int i = 0; i < (is_grey ? 1 : 3); ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (about->comp[i].plane != i || about->comp[i].offset != 0) return std::nullopt;
+    const int narrower = i == 0 ? 1 : planes.chroma_across, lower = i == 0 ? 1 : planes.chroma_down;
+    const auto width = static_cast<size_t>((frame_.width + narrower - 1) / narrower);
+    const auto height = static_cast<size_t>((frame_.height + lower - 1) / lower);
+    const int stride = frame_.linesize[i];
+    const uint8_t* const first = frame_.data[i];
+    const bool is_direct =
+        bits == 8 && stride > 0 && has_slack(frame_, i, first + static_cast<size_t>(stride) * (height - 1) + width);
+    if (is_direct) {
+      planes.plane[at] = first;
+      planes.stride_bytes[at] = static_cast<size_t>(stride);
+      continue;
+    }
+    const size_t own_stride = (width + kAlignment - 1) / kAlignment * kAlignment;
+    uint8_t* const own = memory_.inside().planes[at].resize(own_stride * height + kSlackBytes);
+    for (size_t y = 0; y < height; ++y) {
+      const uint8_t* const row = first + static_cast<ptrdiff_t>(stride) * static_cast<ptrdiff_t>(y);
+      if (bits == 8) {
+        std::memcpy(own + own_stride * y, row, width);
+      } else {
+        narrow_row(row, width, bits, own + own_stride * y);
+      }
+    }
+    planes.plane[at] = own;
+    planes.stride_bytes[at] = own_stride;
+  }
+  return planes;
+}
+
+Status VideoFrame::rgb(bool is_grey, PixelRows& rows) {
+  const auto format = static_cast<AVPixelFormat>(frame_.format);
+  const ScalerKey key{picture(), format, is_grey, colours_of(frame_, format)};
+  FrameMemory::Inside& kept = memory_.inside();
+  if (!kept.scaler || !(kept.key == key)) {
+    kept.scaler = make_scaler(key);
+    kept.key = key;
+  }
+  if (!kept.scaler) {
+    const char* const name = lib::av_get_pix_fmt_name(format);
+    return Error{Trouble::kContent, std::string("the video's pixels are ") + (name ? name : "unknown") +
+                                        ", which can't be turned into RGB"};
+  }
+  rows.format = {is_grey ? 1 : 3, 1};
+  rows.picture = picture();
+  rows.covers = {0, 0, rows.picture.width, rows.picture.height};
+  rows.stride_bytes =
+      (static_cast<size_t>(rows.picture.width * rows.format.channels) + kAlignment - 1) / kAlignment * kAlignment;
+  uint8_t* const memory = rows.memory.resize_aligned(
+      rows.stride_bytes * static_cast<size_t>(rows.picture.height) + PixelRows::kSlackBytes, kAlignment);
+  rows.offset = static_cast<size_t>(memory - rows.memory.data());
+  uint8_t* const out[4] = {memory, nullptr, nullptr, nullptr};
+  const int strides[4] = {static_cast<int>(rows.stride_bytes), 0, 0, 0};
+  const int scaled = lib::sws_scale(kept.scaler.get(), frame_.data, frame_.linesize, 0, frame_.height, out, strides);
+  if (scaled != frame_.height) return Error{Trouble::kInternal, "swscale gave another picture than it was asked for"};
+  return Done{};
+}
+
+}  // namespace spdld::ffmpeg

@@ -1,0 +1,69 @@
+// The frames of a video, found by demuxing alone: when each is shown, which packet holds it, and from which packet on a
+// decoder has to start for it. Nothing is decoded. Frames are numbered in the order in which they are shown, from 0.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "daemon/base/byte_buffer.h"
+#include "daemon/base/picture.h"
+#include "daemon/base/result.h"
+
+namespace spdld::ffmpeg {
+
+inline constexpr uint64_t kPacketsMax = 2'000'000;  // of a video: 18 hours of 30 frames a second
+
+struct VideoParameters;  // of the codec; they stay within this room
+
+// A packet that holds no frame which is ever shown.
+inline constexpr uint32_t kNoFrame = UINT32_MAX;
+
+struct VideoPacket {
+  uint64_t offset = 0;  // in the file, or in VideoIndex::copied where `is_copied`
+  int64_t time = 0;     // at which its frame is shown, in VideoIndex::tick_s
+  uint32_t bytes = 0;
+  uint32_t frame = kNoFrame;
+  bool is_key = false;        // decoding may start at it
+  bool is_copied = false;     // the container does not hold it in one piece
+  bool is_discarded = false;  // an edit list leaves its frame out
+};
+
+struct VideoFrameTime {
+  int64_t time = 0;      // at which it is shown, in VideoIndex::tick_s
+  int64_t duration = 0;  // until the next frame is shown
+  uint32_t packet = 0;
+};
+
+struct VideoIndex {
+  VideoIndex();
+  ~VideoIndex();
+  VideoIndex(VideoIndex&&) noexcept;
+  VideoIndex& operator=(VideoIndex&&) noexcept;
+
+  std::unique_ptr<VideoParameters> parameters;
+  double tick_s = 0;                   // of times
+  std::vector<VideoPacket> packets;    // in the order of decoding
+  std::vector<VideoFrameTime> frames;  // in the order of showing; at least one
+  std::vector<uint8_t> copied;
+  int reordered = 0;  // the most frames that are decoded before a frame and shown after it
+  Size picture;       // as it is stored
+  int turn = 0;       // degrees by which players turn it clockwise: 0, 90, 180 or 270
+  // The container does not say when frames are shown: they are numbered as the decoder gives them, from the first one.
+  bool is_untimed = false;
+
+  double time_s(size_t frame) const { return static_cast<double>(frames[frame].time) * tick_s; }
+  // From the first frame's time to the end of the last frame.
+  double duration_s() const;
+  // The packet at which a decoder starts for this frame: the last key frame that is neither decoded nor shown behind
+  // it. Frames that are decoded behind a key frame and shown before it may refer to what lies before the key frame.
+  uint32_t start_of(size_t frame) const;
+  std::span<const uint8_t> data_of(const VideoPacket& packet, std::span<const uint8_t> file) const;
+};
+
+// `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no video, none of
+// a codec that can be decoded, or damage in its structure.
+Result<VideoIndex> index_video(std::span<const uint8_t> file);
+
+}  // namespace spdld::ffmpeg

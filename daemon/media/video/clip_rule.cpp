@@ -1,0 +1,115 @@
+#include "daemon/media/video/clip_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "daemon/media/image/frames.h"
+#include "daemon/media/image/geometry.h"
+
+namespace spdld::video {
+namespace {
+
+// The frame that is shown at this moment, counted from the first frame's time: the last one that begins by then.
+uint32_t shown_at(const ffmpeg::VideoIndex& index, double moment_s) {
+  const double tick = moment_s / index.tick_s + static_cast<double>(index.frames.front().time);
+  const auto behind =
+      std::upper_bound(index.frames.begin(), index.frames.end(), tick,
+                       [](double at, const auto& frame) { return at < static_cast<double>(frame.time); });
+  return static_cast<uint32_t>(std::max<ptrdiff_t>(behind - index.frames.begin() - 1, 0));
+}
+
+Error too_short(const std::string& has, const std::string& takes) {
+  return {Trouble::kContent, "the video has " + has + ", and the clip takes " + takes +
+                                 ": beyond = \"repeat\" or \"wrap\" would fill it up"};
+}
+
+std::string seconds(double s) {
+  std::string text = std::to_string(s);
+  return text.substr(0, text.find('.') + 3) + " s";
+}
+
+}  // namespace
+
+ClipRule::ClipRule(const config::OperationSpec& spec)
+    : frames_(static_cast<uint64_t>(spec.integer("frames"))),
+      stride_(static_cast<uint64_t>(spec.integer("stride"))),
+      fps_(spec.number("fps")),
+      draw_(image::draw_of(spec)) {
+  const std::string_view pick = spec.text("pick"), beyond = spec.text("beyond");
+  pick_ = pick == "random"    ? Pick::kRandom
+          : pick == "center"  ? Pick::kCenter
+          : pick == "start"   ? Pick::kStart
+          : pick == "uniform" ? Pick::kUniform
+                              : Pick::kSegments;
+  beyond_ = beyond == "repeat" ? Beyond::kRepeat : beyond == "wrap" ? Beyond::kWrap : Beyond::kBad;
+}
+
+Status ClipRule::choose(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const {
+  const uint64_t count = index.frames.size();
+  clip.frames.clear();
+  clip.valid = frames_;
+  if (pick_ == Pick::kUniform || pick_ == Pick::kSegments) {
+    if (beyond_ == Beyond::kBad && count < frames_)
+      return too_short(std::to_string(count) + " frames", std::to_string(frames_));
+    spread(count, draws, clip);
+    return Done{};
+  }
+  return fps_ > 0 ? choose_by_rate(index, draws, clip) : choose_by_stride(count, draws, clip);
+}
+
+// A video of fewer frames gives some of them more than once.
+void ClipRule::spread(uint64_t count, const Draws& draws, Clip& clip) const {
+  if (pick_ == Pick::kUniform) {
+    std::vector<int> frames;
+    image::spread_frames(count, static_cast<int>(frames_), frames);
+    clip.frames.assign(frames.begin(), frames.end());
+    return;
+  }
+  Draw draw = draws.named(draw_);
+  for (uint64_t i = 0; i < frames_; ++i) {
+    const uint64_t first = i * count / frames_, end = std::max((i + 1) * count / frames_, first + 1);
+    clip.frames.push_back(static_cast<uint32_t>(first + draw.below(end - first)));
+  }
+}
+
+Status ClipRule::choose_by_stride(uint64_t count, const Draws& draws, Clip& clip) const {
+  const uint64_t span = (frames_ - 1) * stride_ + 1, room = count > span ? count - span : 0;
+  if (count < span && beyond_ == Beyond::kBad)
+    return too_short(std::to_string(count) + " frames", std::to_string(span) + " with its stride");
+  uint64_t start = 0;
+  if (pick_ == Pick::kRandom) start = draws.named(draw_).below(room + 1);
+  if (pick_ == Pick::kCenter) start = room / 2;
+  for (uint64_t i = 0; i < frames_; ++i) {
+    uint64_t frame = start + i * stride_;
+    if (frame >= count) {
+      clip.valid = std::min<size_t>(clip.valid, i);
+      frame = beyond_ == Beyond::kWrap ? frame % count : count - 1;
+    }
+    clip.frames.push_back(static_cast<uint32_t>(frame));
+  }
+  return Done{};
+}
+
+Status ClipRule::choose_by_rate(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const {
+  const double length = index.duration_s(), span = static_cast<double>(frames_) / fps_,
+               room = std::max(length - span, 0.0);
+  // The last moment has to be within the video.
+  const double last = static_cast<double>(frames_ - 1) / fps_;
+  if (last >= length && beyond_ == Beyond::kBad) return too_short(seconds(length), "more than " + seconds(last));
+  double start = 0;
+  if (pick_ == Pick::kRandom) start = draws.named(draw_).uniform(0, room);
+  if (pick_ == Pick::kCenter) start = room / 2;
+  for (uint64_t i = 0; i < frames_; ++i) {
+    double moment = start + static_cast<double>(i) / fps_;
+    if (moment >= length && i > 0) {
+      clip.valid = std::min<size_t>(clip.valid, i);
+      if (beyond_ == Beyond::kWrap && length > 0) moment = std::fmod(moment, length);
+    }
+    clip.frames.push_back(shown_at(index, moment));
+  }
+  return Done{};
+}
+
+}  // namespace spdld::video

@@ -1,0 +1,12 @@
+#include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/operations.h"
+#include "daemon/media/video/video_node.h"
+
+namespace spdld::media::ops {
+
+void decode_video(const Part& part, Nodes& nodes) {
+  ffmpeg::load_libraries();
+  nodes.push_back(std::make_unique<video::VideoNode>(part));
+}
+
+}  // namespace spdld::media::ops

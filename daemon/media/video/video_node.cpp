@@ -1,0 +1,185 @@
+#include "daemon/media/video/video_node.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/media/image/adjustment.h"
+#include "daemon/media/image/orient.h"
+#include "daemon/media/image/resample.h"
+#include "daemon/media/video/planes_of.h"
+
+namespace spdld::video {
+namespace {
+
+constexpr std::string_view kResample = "resample";
+// Decoded frames that wait for further outputs; where they are more, each output decodes its own.
+constexpr size_t kHeldBytesMax = size_t{256} << 20;
+constexpr int kVersion = 1;  // raised where a clip gets other frames or pixels
+
+// EXIF's orientation that turns a picture clockwise by so many degrees.
+int orientation_of(int turn) { return turn == 90 ? 6 : turn == 180 ? 3 : turn == 270 ? 8 : 1; }
+
+}  // namespace
+
+void VideoWork::shrink(size_t bytes_max) {
+  decoder.shrink(bytes_max);
+  index.reset();
+  indexed.reset();
+  held.clear();
+  memory.shrink(bytes_max);
+  rows.memory.shrink(bytes_max);
+  turned.memory.shrink(bytes_max);
+}
+
+VideoNode::VideoNode(const media::Part& part)
+    : ProgramNode(false, PixelFormat{part.spec.text("colours") == "grey" ? 1 : 3, 1}),
+      rule_(part.spec),
+      is_grey_(part.spec.text("colours") == "grey") {
+  size_t tensor = part.extra;
+  if (!part.spec.text("times").empty()) times_tensor_ = tensor++;
+  if (!part.spec.text("valid").empty()) valid_tensor_ = tensor++;
+}
+
+std::vector<std::string> VideoNode::code() const {
+  return {"clips " + std::to_string(kVersion), "resampler " + std::to_string(image::kResamplerVersion),
+          ffmpeg::video_code()};
+}
+
+namespace {
+
+// The field's video of the sample before means nothing any more.
+void begin(media::Field& field, VideoWork& work) {
+  if (field.is_begun) return;
+  if (work.indexed == field.number) work.indexed.reset();
+  field.is_begun = true;
+}
+
+void sort_once(std::vector<uint32_t>& frames) {
+  std::sort(frames.begin(), frames.end());
+  frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+}
+
+}  // namespace
+
+Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
+  begin(*run.field, work);
+  if (work.indexed != run.field->number) {
+    work.indexed.reset();
+    work.asked.clear();
+    work.held.clear();
+    work.waiting = 0;
+    Result<ffmpeg::VideoIndex> made = ffmpeg::index_video(run.field->bytes);
+    if (!made) return made.error();
+    work.index = std::move(*made);
+    work.indexed = run.field->number;
+  }
+  return rule_.choose(*work.index, run.draws, work.clip);
+}
+
+Status VideoNode::announce(const media::Run& run) const {
+  auto& work = run.workspace.of<VideoWork>();
+  if (const Status chosen = choose(run, work); !chosen) return chosen;
+  ++work.waiting;
+  work.asked.insert(work.asked.end(), work.clip.frames.begin(), work.clip.frames.end());
+  return Done{};
+}
+
+Status VideoNode::run(media::Value&, const media::Run& run) const {
+  auto& work = run.workspace.of<VideoWork>();
+  work.scratch.set_timer(&run.workspace.timer());
+  if (const Status chosen = choose(run, work); !chosen) return chosen;
+  const Size picture = image::oriented_size(work.index->picture, orientation_of(work.index->turn));
+  if (const Status resolved = resolve(picture, run, work.geometry); !resolved) return resolved;
+  if (const Status rendered = render(run, work); !rendered) return rendered;
+  if (work.waiting > 0 && --work.waiting == 0) work.held.clear();
+  if (run.field->keeper) run.field->keeper->keep_as_fetched(run.field->bytes);
+  tell(picture, run, work.geometry);
+  tell_clip(run, work);
+  return Done{};
+}
+
+Status VideoNode::decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const {
+  work.wanted = work.clip.frames;
+  sort_once(work.wanted);
+  if (work.held.empty()) {
+    sort_once(work.asked);
+    const Size& picture = work.index->picture;
+    const size_t frame_bytes = 3 * static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
+    const bool is_shared = work.asked.size() > work.wanted.size() && work.asked.size() <= kHeldBytesMax / frame_bytes;
+    if (!is_shared) return work.decoder.decode(*work.index, run.field->bytes, work.wanted, sink);
+    const Status decoded =
+        work.decoder.decode(*work.index, run.field->bytes, work.asked, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
+          work.held.emplace(number, frame.hold());
+          return Status(Done{});
+        });
+    if (!decoded) return decoded;
+  }
+  for (const uint32_t number : work.wanted) {
+    ffmpeg::VideoFrame frame = work.held.at(number).frame(work.memory);
+    if (const Status taken = sink(number, frame); !taken) return taken;
+  }
+  return Done{};
+}
+
+Status VideoNode::render(const media::Run& run, VideoWork& work) const {
+  uint8_t* const out = run.tensors.front().memory;
+  const size_t bytes = program().tensor_bytes(work.geometry);
+  const auto& frames = work.clip.frames;
+  return decode(run, work, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
+    const media::Lap lap(run.workspace.timer(), kResample);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      if (frames[i] != number) continue;
+      const Status rendered = render_frame(frame, work.index->picture, work, out + i * bytes);
+      if (!rendered) return rendered;
+      image::renew_noise(work.geometry.adjustments);
+    }
+    return Status(Done{});
+  });
+}
+
+Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const {
+  if (frame.picture() != picture)
+    return Error{Trouble::kContent, "the video changes its size from " + std::to_string(picture.width) + " x " +
+                                        std::to_string(picture.height) + " to " +
+                                        std::to_string(frame.picture().width) + " x " +
+                                        std::to_string(frame.picture().height) + " pixels"};
+  if (work.index->turn == 0 && program().takes_planes(work.geometry)) {
+    if (const auto planes = frame.planes()) {
+      const PlanesColours colours = colours_of(planes->colours);
+      program().render(view_of(*planes, colours), work.geometry, work.scratch, out);
+      return Done{};
+    }
+  }
+  return render_rows(frame, work, out);
+}
+
+Status VideoNode::render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const {
+  if (const Status made = frame.rgb(is_grey_, work.rows); !made) return made;
+  if (work.index->turn == 0) {
+    program().render(work.rows, work.geometry, work.scratch, out);
+    return Done{};
+  }
+  const int orientation = orientation_of(work.index->turn);
+  const Size upright = image::oriented_size(work.rows.picture, orientation);
+  image::orient_rows(work.rows, {0, 0, upright.width, upright.height}, orientation, work.turned);
+  program().render(work.turned, work.geometry, work.scratch, out);
+  return Done{};
+}
+
+void VideoNode::tell_clip(const media::Run& run, const VideoWork& work) const {
+  const ffmpeg::VideoIndex& index = *work.index;
+  if (times_tensor_) {
+    uint8_t* out = run.tensors[*times_tensor_].memory;
+    for (const uint32_t frame : work.clip.frames) {
+      const double time = index.time_s(frame) - index.time_s(0);
+      std::memcpy(out, &time, sizeof time);
+      out += sizeof time;
+    }
+  }
+  if (valid_tensor_) {
+    const auto valid = static_cast<int64_t>(work.clip.valid);
+    std::memcpy(run.tensors[*valid_tensor_].memory, &valid, sizeof valid);
+  }
+}
+
+}  // namespace spdld::video

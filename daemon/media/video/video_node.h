@@ -1,0 +1,63 @@
+// decode-video and all operations on the pictures that follow it, fused into one node. The frames of a clip are decoded
+// one after another; of each, the part that is needed is resampled from its planes straight into the sample's part of
+// the tensor, all with one geometry. Outputs of one video share its decoding: the first of them decodes what all of
+// them have announced, and holds it for the others.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "daemon/media/ffmpeg/video_decoder.h"
+#include "daemon/media/image/image_program.h"
+#include "daemon/media/image/program_node.h"
+#include "daemon/media/video/clip_rule.h"
+
+namespace spdld::video {
+
+// The objects that a decode thread keeps for videos.
+struct VideoWork {
+  explicit VideoWork(const media::DecodeLimits& limits) : decoder(limits) {}
+  void shrink(size_t bytes_max);
+
+  ffmpeg::VideoDecoder decoder;
+  std::optional<ffmpeg::VideoIndex> index;
+  std::optional<size_t> indexed;  // the field that it is of
+  Clip clip;
+  std::vector<uint32_t> wanted;  // frames of the clip, each once, in order
+  // Of all outputs of the field that have announced their clips: their frames, each once and in order from the first
+  // run on, and these decoded, where several outputs share them.
+  std::vector<uint32_t> asked;
+  std::map<uint32_t, ffmpeg::HeldFrame> held;
+  size_t waiting = 0;  // outputs that have announced their clip, and have not run yet
+  ffmpeg::FrameMemory memory;  // of frames that are held
+  PixelRows rows, turned;
+  image::Geometry geometry;
+  image::Scratch scratch;
+};
+
+class VideoNode final : public image::ProgramNode {
+ public:
+  explicit VideoNode(const media::Part& part);
+
+  Status announce(const media::Run& run) const override;
+  Status run(media::Value& value, const media::Run& run) const override;
+  std::vector<std::string> code() const override;
+  std::string_view why_unprepared() const override { return "videos are kept as they were fetched"; }
+
+ private:
+  // The index of the field's video, made by the first of the outputs that ask, and the output's clip.
+  Status choose(const media::Run& run, VideoWork& work) const;
+  // Gives the clip's frames to `sink`, each once and in order.
+  Status decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const;
+  Status render(const media::Run& run, VideoWork& work) const;
+  Status render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const;
+  Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
+  void tell_clip(const media::Run& run, const VideoWork& work) const;
+
+  ClipRule rule_;
+  bool is_grey_;
+  std::optional<size_t> times_tensor_, valid_tensor_;
+};
+
+}  // namespace spdld::video

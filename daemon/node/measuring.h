@@ -1,0 +1,40 @@
+// Takes the figures of the node: all that is measured, at one moment. Documents, metrics and the verdict on a pipeline
+// are made of these figures alone. Control thread only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "daemon/metrics/figures.h"
+#include "daemon/metrics/history.h"
+#include "daemon/node/node.h"
+
+namespace spdld::node {
+
+metrics::StageFigures measure(const Node::View& view, const pipeline::Stage& stage);
+metrics::CacheFigures measure(const cache::ShelfReport& shelf);
+metrics::RingFigures measure(const FeedKey& key, const Feed& feed);
+// `stores`: of the node, among which the pipeline's own is looked for.
+metrics::PipelineFigures measure(const Node::View& view, const Pipelines::Entry& entry,
+                                 std::span<const metrics::StoreFigures> stores);
+metrics::StoreFigures measure(const store::remote::StoreReport& store, uint64_t now_ns);
+// All of the node, but for what costs much to look at, which the history's last figures have.
+metrics::NodeFigures measure(const Node::View& view);
+// The same with this pipeline alone.
+metrics::NodeFigures measure_with(const Node::View& view, const Pipelines::Entry& entry);
+
+// Keeps the figures of the last minute.
+class Measuring {
+ public:
+  // Called at every tick; measures once a second.
+  void tick(const Node::View& view);
+  const metrics::History& history() const { return history_; }
+  uint64_t pss_bytes() const { return pss_bytes_; }
+
+ private:
+  static constexpr uint64_t kPssNs = 10'000'000'000;  // adding up a large process's pages takes milliseconds
+  metrics::History history_;
+  uint64_t pss_bytes_ = 0, pss_looked_ns_ = 0;
+};
+
+}  // namespace spdld::node

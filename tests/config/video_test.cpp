@@ -1,0 +1,60 @@
+// decode-video: its tensors, and what may stand beside it.
+#include "config/load.h"
+#include "config/operation.h"
+#include "tests/config/expect.h"
+
+namespace spdld::config::video_test {
+namespace {
+
+std::string decode(const std::string& more = "") { return "{ op = \"decode-video\", frames = 4" + more + " }, "; }
+const std::string kCrop = "{ op = \"center-crop\", size = [6, 9] }";
+
+}  // namespace
+
+TEST_CASE("a clip's frames are the first dimension of its tensor", "[config]") {
+  const auto loaded = load_with_ops(decode(", colours = \"grey\"") + kCrop);
+  INFO(loaded.sentences());
+  REQUIRE(loaded);
+  const OutputSpec& output = loaded.value->outputs.front();
+  CHECK(follow(output.ops, start_of(output.ops), output.varying.form).end().shape() ==
+        std::vector<int64_t>{4, 6, 9, 1});
+}
+
+TEST_CASE("a clip tells times and valid frames in tensors of their own", "[config]") {
+  const auto loaded = load_with_ops(decode(", valid = \"v\", times = \"t\"") + kCrop);
+  REQUIRE(loaded);
+  const auto extras = extras_of(loaded.value->outputs.front().ops);
+  REQUIRE(extras.size() == 2);
+  CHECK(extras[0].name == "t");
+  CHECK(extras[0].dtype == DType::kFloat64);
+  CHECK(extras[0].shape == std::vector<int64_t>{4});
+  CHECK(extras[1].name == "v");
+  CHECK(extras[1].dtype == DType::kInt64);
+  CHECK(extras[1].shape == std::vector<int64_t>{1});
+}
+
+TEST_CASE("what can't stand beside a clip is complained about", "[config]") {
+  expect_complaints(load_with_ops("{ op = \"decode-video\" }, " + kCrop),
+                    {{11, "output[0].ops[0].frames", "an integer from 1 to 1024"}});
+  expect_complaints(load_with_ops(decode(", stride = 2, fps = 5") + kCrop),
+                    {{11, "output[0].ops[0].fps", "can't stand beside stride"}});
+  for (const char* pick : {"uniform", "segments"}) {
+    const std::string spread = std::string(", pick = \"") + pick + "\"";
+    expect_complaints(load_with_ops(decode(spread + ", stride = 2") + kCrop),
+                      {{11, "output[0].ops[0].stride", "spreads the frames over the whole video"}});
+    expect_complaints(load_with_ops(decode(spread + ", fps = 5") + kCrop),
+                      {{11, "output[0].ops[0].fps", "spreads the frames over the whole video"}});
+  }
+  expect_complaints(load_with_ops(decode(", draw = \"a b\"") + kCrop), {{11, "output[0].ops[0].draw", "64 letters"}});
+  for (const char* cutting : {"five-crop", "ten-crop", "grid"})
+    expect_complaints(load_with_ops(decode() + "{ op = \"" + cutting + "\", size = 6 }"),
+                      {{11, "output[0].ops[1]", "can't follow several frames"}});
+}
+
+TEST_CASE("no form of a video is kept decoded", "[config]") {
+  const auto hindrance = find_operation("decode-video")->hindrance({"decode-video", {}, {}});
+  REQUIRE(hindrance);
+  CHECK(hindrance->parameter == "frames");
+}
+
+}  // namespace spdld::config::video_test

@@ -1,0 +1,57 @@
+// Arbitrary bytes as a file of sound: its packets are indexed, and the first bytes choose a range that is decoded. What
+// can't be read must be an error of content. The range must be the same from a decoder that was used before and from a
+// new one, and may hold numbers of every kind, but none that was not written.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "daemon/media/ffmpeg/audio_decoder.h"
+
+using namespace spdld;
+
+namespace {
+
+void check(const Error& error) {
+  const bool is_expected = error.trouble == Trouble::kContent || error.trouble == Trouble::kMemory;
+  if (!is_expected || error.message.empty()) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  constexpr size_t kChoice = 4;
+  constexpr uint64_t kCountMax = 20'000;
+  constexpr media::DecodeLimits kLimits{.cpu_ms_max = 500, .bytes_max = 64 << 20};
+  if (size < kChoice) return 0;
+  static ffmpeg::AudioDecoder used(kLimits);
+  const std::span file(bytes + kChoice, size - kChoice);
+  const auto index = ffmpeg::index_audio(file);
+  if (!index) {
+    check(index.error());
+    return 0;
+  }
+  if (index->samples == 0 || index->channels < 1 || index->channels > ffmpeg::kAudioChannelsMax) std::abort();
+  uint64_t samples = 0;
+  for (const ffmpeg::AudioPacket& packet : index->packets) {
+    if (packet.first != samples || packet.skipped + packet.count > packet.decoded) std::abort();
+    samples += packet.count;
+  }
+  if (samples != index->samples) std::abort();
+
+  const uint64_t first = samples * (bytes[0] * 256u + bytes[1]) / 65'536;
+  const uint64_t count = std::min({samples - first, uint64_t{bytes[2]} * 64 + bytes[3] + 1, kCountMax});
+  std::vector<float> some(count * static_cast<size_t>(index->channels), 1e30f), again = some;
+  const Status status = used.decode(*index, file, first, count, some.data(), count);
+  if (!status) {
+    check(status.error());
+    return 0;
+  }
+  ffmpeg::AudioDecoder fresh(kLimits);
+  if (!fresh.decode(*index, file, first, count, again.data(), count)) return 0;  // the CPU time was at its bound
+  if (std::memcmp(some.data(), again.data(), some.size() * sizeof(float)) != 0) std::abort();
+  return 0;
+}

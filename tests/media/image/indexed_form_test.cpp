@@ -1,0 +1,105 @@
+// The form of pictures that are kept with an index: what it takes, how it is kept, and that bytes of no such form are
+// refused.
+#include "daemon/media/image/indexed_form.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "daemon/media/image/decodings.h"
+#include "daemon/media/image/image_decoder.h"
+#include "tests/support/jpeg_maker.h"
+
+namespace spdld::indexed_form_test {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+using image::IndexedForm;
+
+// Keeps one form, in memory of its own or in the memory that it is given.
+class OneKeeper final : public media::Keeper {
+ public:
+  explicit OneKeeper(bool has_room, bool has_disk = true) : has_room_(has_room), has_disk_(has_disk) {}
+  uint8_t* reserve(size_t bytes) override {
+    if (!has_room_) return nullptr;
+    room_.assign(bytes, 0x99);
+    return room_.data();
+  }
+  bool takes(size_t) override { return has_disk_; }
+  void keep(const uint8_t* memory, size_t bytes) override { kept.assign(memory, memory + bytes); }
+  void keep_as_fetched(std::span<const uint8_t> content) override { as_fetched.assign(content.begin(), content.end()); }
+
+  Bytes kept, as_fetched;
+
+ private:
+  bool has_room_, has_disk_;
+  Bytes room_;
+};
+
+// What a picture's field is after a box of it was decoded.
+struct Prepared {
+  media::Field field;
+  image::Decoding decoding;
+  Prepared(const Bytes& jpeg, OneKeeper& keeper) {
+    const auto decoder = image::make_image_decoder();
+    field.bytes = jpeg, field.keeper = &keeper, field.form = config::CacheForm::kIndexed;
+    REQUIRE(decoder->open(jpeg, true));
+    decoding.box = {20, 30, 40, 50};
+    const auto shape = decoder->planes();
+    REQUIRE(shape);
+    const auto planes = IndexedForm::prepare(*shape, field, *decoder, decoding);
+    REQUIRE(planes);
+    CHECK(planes->shape == *shape);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the indexed form holds a picture's bytes as they are, and takes 1.03 of them", "[indexed]") {
+  const Bytes jpeg = test::make_jpeg(300, 200);
+  const bool has_room = GENERATE(false, true);
+  OneKeeper keeper(has_room);
+  const Prepared prepared(jpeg, keeper);
+  CHECK(prepared.field.is_prepared);
+  CHECK(std::equal(keeper.kept.begin(), keeper.kept.end(), prepared.field.bytes.begin(), prepared.field.bytes.end()));
+  CHECK(static_cast<double>(keeper.kept.size()) < 1.03 * static_cast<double>(jpeg.size()));
+  const auto parts = IndexedForm::open(keeper.kept);
+  REQUIRE(parts);
+  CHECK(std::equal(jpeg.begin(), jpeg.end(), parts->content.begin(), parts->content.end()));
+  CHECK(parts->index.size() > 100);
+  media::Workspace workspace;
+  CHECK(IndexedForm({}).prepared_bytes(jpeg, workspace) == keeper.kept.size());
+  CHECK(keeper.as_fetched.empty());
+}
+
+TEST_CASE("a picture without an index is kept as it was fetched, and a picture without room is not kept", "[indexed]") {
+  const Bytes progressive = test::make_jpeg(300, 200, {.progressive = true}), plain = test::make_jpeg(300, 200);
+  media::Workspace workspace;
+  CHECK(IndexedForm({}).prepared_bytes(progressive, workspace) == 0);
+  CHECK_FALSE(IndexedForm({}).prepared_bytes(Bytes(100, 7), workspace));
+  OneKeeper keeper(true), full(false, false);
+  CHECK_FALSE(Prepared(progressive, keeper).field.is_prepared);
+  CHECK(keeper.as_fetched == progressive);
+  CHECK(keeper.kept.empty());
+  CHECK_FALSE(Prepared(plain, full).field.is_prepared);
+  CHECK(full.as_fetched.empty());
+  CHECK(full.kept.empty());
+}
+
+TEST_CASE("bytes of another form are refused", "[indexed]") {
+  const Bytes jpeg = test::make_jpeg(120, 90);
+  OneKeeper keeper(true);
+  const Prepared prepared(jpeg, keeper);
+  const Bytes& form = keeper.kept;
+  const size_t index_bytes = IndexedForm::open(form)->index.size();
+  for (size_t size = 0; size < 8 + index_bytes; ++size) CHECK_FALSE(IndexedForm::open(std::span(form).first(size)));
+  for (size_t at = 0; at < 8; ++at) {
+    Bytes changed = form;
+    changed[at] ^= 0x80;
+    const auto parts = IndexedForm::open(changed);
+    CHECK((at < 4 || (at > 4 && form.size() < 1 << 15)) == !parts);
+  }
+  CHECK_FALSE(IndexedForm::open(jpeg));
+}
+
+}  // namespace spdld::indexed_form_test

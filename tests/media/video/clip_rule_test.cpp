@@ -1,0 +1,125 @@
+// Which frames a clip has: a pure function of the video's times and of the sample's draws.
+#include "daemon/media/video/clip_rule.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "config/load.h"
+#include "config/operation.h"
+
+namespace spdld::clip_rule_test {
+namespace {
+
+using Catch::Contains;
+using Frames = std::vector<uint32_t>;
+
+config::OperationSpec clip_of(const std::string& words) {
+  const auto spec = config::load_pipeline_toml(
+      "name = \"t\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = \"clip\"\n"
+      "from = \"image\"\nops = [{ op = \"decode-video\", " +
+          words + " }, { op = \"resize\", size = [8, 8] }]\n",
+      "test.toml");
+  INFO(spec.sentences());
+  REQUIRE(spec);
+  return spec.value->outputs.front().ops.front();
+}
+
+// A video whose frames are shown at these moments, in hundredths of a second, and the last of them for 10 of these.
+ffmpeg::VideoIndex video_of(const std::vector<int64_t>& times) {
+  ffmpeg::VideoIndex index;
+  index.tick_s = 0.01;
+  for (const int64_t time : times) index.frames.push_back({time, 10, 0});
+  return index;
+}
+
+ffmpeg::VideoIndex video_of(size_t frames) {
+  std::vector<int64_t> times;
+  for (size_t i = 0; i < frames; ++i) times.push_back(500 + 10 * static_cast<int64_t>(i));
+  return video_of(times);
+}
+
+video::Clip clip_in(const ffmpeg::VideoIndex& index, const std::string& words, uint64_t sample = 0) {
+  video::Clip clip;
+  const Status chosen = video::ClipRule(clip_of(words)).choose(index, {17, 0, sample}, clip);
+  INFO((chosen ? "" : chosen.error().message));
+  REQUIRE(chosen);
+  return clip;
+}
+
+TEST_CASE("a clip at the start, and in the middle", "[video]") {
+  const auto index = video_of(11);
+  CHECK(clip_in(index, "frames = 3, stride = 2, pick = \"start\"").frames == Frames{0, 2, 4});
+  CHECK(clip_in(index, "frames = 3, stride = 2, pick = \"center\"").frames == Frames{3, 5, 7});
+  CHECK(clip_in(index, "frames = 11, pick = \"center\"").frames == Frames{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+}
+
+TEST_CASE("random clips begin at each frame at which they fit, and nowhere else", "[video]") {
+  const auto index = video_of(9);
+  std::set<uint32_t> starts;
+  for (uint64_t sample = 0; sample < 200; ++sample) {
+    const video::Clip clip = clip_in(index, "frames = 3, stride = 2", sample);
+    CHECK(clip.valid == 3);
+    CHECK(clip.frames[1] == clip.frames[0] + 2);
+    CHECK(clip.frames[2] == clip.frames[0] + 4);
+    starts.insert(clip.frames[0]);
+  }
+  CHECK(starts == std::set<uint32_t>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("outputs that name one draw have one clip", "[video]") {
+  const auto index = video_of(1000);
+  const Frames one = clip_in(index, "frames = 2, draw = \"a\"").frames;
+  CHECK(clip_in(index, "frames = 2, draw = \"a\"").frames == one);
+  CHECK(clip_in(index, "frames = 2, draw = \"b\"").frames != one);
+}
+
+TEST_CASE("a clip that is longer than its video", "[video]") {
+  const auto index = video_of(4);
+  const video::Clip repeated = clip_in(index, "frames = 4, stride = 2");
+  CHECK(repeated.frames == Frames{0, 2, 3, 3});
+  CHECK(repeated.valid == 2);
+  CHECK(clip_in(index, "frames = 4, stride = 2, beyond = \"wrap\"").frames == Frames{0, 2, 0, 2});
+  video::Clip clip;
+  const Status refused = video::ClipRule(clip_of("frames = 4, stride = 2, beyond = \"bad\"")).choose(index, {}, clip);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().trouble == Trouble::kContent);
+  CHECK_THAT(refused.error().message, Contains("the video has 4 frames, and the clip takes 7"));
+}
+
+TEST_CASE("frames of the whole video", "[video]") {
+  CHECK(clip_in(video_of(9), "frames = 3, pick = \"uniform\"").frames == Frames{0, 4, 8});
+  CHECK(clip_in(video_of(2), "frames = 3, pick = \"uniform\"").frames == Frames{0, 0, 1});
+  std::set<uint32_t> firsts, seconds;
+  for (uint64_t sample = 0; sample < 200; ++sample) {
+    const Frames frames = clip_in(video_of(9), "frames = 2, pick = \"segments\"", sample).frames;
+    firsts.insert(frames[0]), seconds.insert(frames[1]);
+  }
+  CHECK(firsts == std::set<uint32_t>{0, 1, 2, 3});
+  CHECK(seconds == std::set<uint32_t>{4, 5, 6, 7, 8});
+  CHECK(clip_in(video_of(1), "frames = 3, pick = \"segments\"").frames == Frames{0, 0, 0});
+}
+
+// Each frame is shown until the next one begins.
+TEST_CASE("frames by the moments at which they are shown", "[video]") {
+  const auto even = video_of(10);  // 10 frames a second
+  CHECK(clip_in(even, "frames = 3, fps = 5, pick = \"start\"").frames == Frames{0, 2, 4});
+  CHECK(clip_in(even, "frames = 5, fps = 20, pick = \"start\"").frames == Frames{0, 0, 1, 1, 2});
+  CHECK(clip_in(even, "frames = 2, fps = 4, pick = \"center\"").frames == Frames{2, 5});  // at 0.25 s and 0.5 s
+  const auto varying = video_of({0, 10, 50, 60, 90});
+  CHECK(clip_in(varying, "frames = 5, fps = 5, pick = \"start\"").frames == Frames{0, 1, 1, 3, 3});
+}
+
+TEST_CASE("moments behind the end of the video", "[video]") {
+  const auto index = video_of(4);  // 0.4 s
+  const video::Clip repeated = clip_in(index, "frames = 4, fps = 5");
+  CHECK(repeated.frames == Frames{0, 2, 3, 3});
+  CHECK(repeated.valid == 2);
+  CHECK(clip_in(index, "frames = 4, fps = 5, beyond = \"wrap\"").frames == Frames{0, 2, 0, 2});
+  video::Clip clip;
+  const Status refused = video::ClipRule(clip_of("frames = 4, fps = 5, beyond = \"bad\"")).choose(index, {}, clip);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Contains("the video has 0.40 s, and the clip takes more than 0.60 s"));
+}
+
+}  // namespace
+}  // namespace spdld::clip_rule_test

@@ -1,0 +1,303 @@
+// decode-video with operations on pictures behind it, beside what the ffmpeg program makes of the same frames.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "config/load.h"
+#include "daemon/media/chain.h"
+#include "daemon/media/node.h"
+#include "daemon/media/video/video_node.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/video_maker.h"
+
+namespace spdld::video_chain_test {
+namespace {
+
+using namespace spdld::test;
+using Catch::Contains;
+using Bytes = std::vector<uint8_t>;
+
+config::OutputSpec output_of(const std::string& ops) {
+  const auto spec = config::load_pipeline_toml(
+      "name = \"t\"\n[source]\ntype = \"image-folder\"\nuri = \"/\"\n[batch]\nsize = 1\n[[output]]\nname = \"clip\"\n"
+      "from = \"image\"\nops = [" +
+          ops + "]\n",
+      "test.toml");
+  INFO(spec.sentences());
+  REQUIRE(spec);
+  return spec.value->outputs.front();
+}
+
+// A chain, and the tensors that it writes: the output's own and those of decode-video.
+class Clips {
+ public:
+  explicit Clips(const std::string& ops)
+      : output_(output_of(ops)),
+        followed_(config::follow(output_.ops, config::start_of(output_.ops))),
+        chain_(output_.ops, followed_, "clip") {
+    size_t bytes = config::dtype_bytes(followed_.end().dtype);
+    for (const int64_t side : followed_.end().shape()) bytes *= static_cast<size_t>(side);
+    memory_.emplace_back(bytes);
+    for (const auto& extra : config::extras_of(output_.ops)) {
+      size_t size = config::dtype_bytes(extra.dtype);
+      for (const int64_t side : extra.shape) size *= static_cast<size_t>(side);
+      memory_.emplace_back(size);
+    }
+  }
+
+  Status run(const Bytes& file, uint64_t sample = 0) {
+    media::Field field{.bytes = file};
+    return run(field, workspace_, sample);
+  }
+  Status run(media::Field& field, media::Workspace& workspace, uint64_t sample) {
+    std::vector<media::TensorOut> out;
+    for (Bytes& memory : memory_) out.push_back({.memory = memory.data()});
+    const Draws draws{5, 0, sample};
+    return chain_.run({.bytes = field.bytes}, {sample, draws, workspace, &field, out});
+  }
+  Status announce(media::Field& field, media::Workspace& workspace, uint64_t sample) const {
+    const Draws draws{5, 0, sample};
+    return chain_.announce({sample, draws, workspace, &field, {}});
+  }
+  const Bytes& tensor() const { return memory_.front(); }
+  Bytes clip(const Bytes& file, uint64_t sample = 0) {
+    const Status done = run(file, sample);
+    INFO((done ? "" : done.error().message));
+    REQUIRE(done);
+    return memory_.front();
+  }
+  const Bytes& further(size_t at) const { return memory_[at + 1]; }
+
+ private:
+  config::OutputSpec output_;
+  config::Followed followed_;
+  media::Chain chain_;
+  std::vector<Bytes> memory_;
+  media::Workspace workspace_;
+};
+
+double psnr(const Bytes& a, const Bytes& b) {
+  REQUIRE(a.size() == b.size());
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += (double{1} * a[i] - b[i]) * (double{1} * a[i] - b[i]);
+  return sum == 0 ? 100 : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / sum);
+}
+
+// A video of slowly changing colours whose planes are coded without loss, with these tags.
+Bytes coloured(const TempDir& folder, const std::string& pixels, const std::string& matrix, const std::string& range) {
+  const auto path = folder.path() / (pixels + matrix + range + ".mkv");
+  run_ffmpeg(words_of(
+      "-f lavfi -i gradients=size=160x96:rate=10:duration=0.4:n=6:seed=7:speed=0.1 -vf scale=out_color_matrix=" +
+      matrix + ":out_range=" + range + ":flags=accurate_rnd+full_chroma_inp+full_chroma_int,format=" + pixels +
+      " -c:v ffv1 -level 3 -color_range " + range + " -colorspace " +
+      (matrix == "bt601"    ? "smpte170m"
+       : matrix == "bt2020" ? "bt2020nc"
+                            : matrix) +
+      " " + path.string()));
+  return bytes_of(path);
+}
+
+Bytes reference(const Bytes& video, const TempDir& folder, const std::string& filter) {
+  const auto path =
+      folder.write("video.mkv", std::string_view(reinterpret_cast<const char*>(video.data()), video.size()));
+  return run_ffmpeg(words_of("-i " + std::string(path) + " -vf " + filter +
+                             " -sws_flags accurate_rnd+full_chroma_int+full_chroma_inp -f rawvideo -pix_fmt "
+                             "rgb24 -"));
+}
+
+TEST_CASE("each matrix, range and sampling of colours is FFmpeg's own", "[video]") {
+  const TempDir folder;
+  for (const std::string pixels : {"yuv420p", "yuv422p", "yuv444p", "yuv440p", "yuv420p10le", "yuv422p12le"}) {
+    for (const std::string matrix : {"bt601", "bt709", "bt2020", "smpte240m"}) {
+      for (const std::string range : {"tv", "pc"}) {
+        if (pixels != "yuv420p" && matrix != "bt709") continue;
+        const Bytes video = coloured(folder, pixels, matrix, range);
+        const Bytes wanted = reference(video, folder, "null");
+        for (const std::string filter : {"bilinear", "bicubic"}) {  // from planes, and from rows
+          INFO(pixels << ", " << matrix << ", " << range << ", " << filter);
+          Clips clips(
+              "{ op = \"decode-video\", frames = 4, pick = \"start\" }, { op = \"resize\", size = [96, 160], filter = "
+              "\"" +
+              filter + "\" }, { op = \"convert\", dtype = \"uint8\" }");
+          CHECK(psnr(clips.clip(video), wanted) > 45);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a video without tags has the matrix of its size, and limited range", "[video]") {
+  const TempDir folder;
+  for (const auto& [size, matrix] :
+       {std::pair{"320x240", "bt601"}, std::pair{"1280x64", "bt709"}, std::pair{"64x578", "bt709"}}) {
+    const auto path = folder.path() / (std::string(size) + ".mkv");
+    run_ffmpeg(words_of("-f lavfi -i gradients=size=" + std::string(size) +
+                        ":rate=10:duration=0.1:n=6:seed=7 -vf scale=out_color_matrix=" + matrix +
+                        ",format=yuv420p -c:v ffv1 -colorspace unspecified -color_range unspecified " + path.string()));
+    const Bytes video = bytes_of(path);
+    const Bytes wanted =
+        reference(video, folder, std::string("scale=in_color_matrix=") + matrix + ":in_range=tv,format=rgb24");
+    const std::string text = size;
+    const std::string width = text.substr(0, text.find('x')), height = text.substr(text.find('x') + 1);
+    Clips clips("{ op = \"decode-video\", frames = 1, pick = \"start\" }, { op = \"resize\", size = [" + height + ", " +
+                width + "] }, { op = \"convert\", dtype = \"uint8\" }");
+    INFO(size);
+    CHECK(psnr(clips.clip(video), wanted) > 45);
+  }
+}
+
+Bytes test_video(const TempDir& folder, const std::string& encoding = "-c:v libx264 -g 12 -bf 2 -pix_fmt yuv420p") {
+  const auto path = folder.path() / "test.mp4";
+  make_video(path, "160x96", "15", 4, encoding);
+  return bytes_of(path);
+}
+
+TEST_CASE("a turned video is upright", "[video]") {
+  const TempDir folder;
+  const Bytes video = test_video(folder);
+  const auto straight = folder.path() / "test.mp4", turned = folder.path() / "turned.mp4";
+  for (const std::string degrees : {"90", "180", "270"}) {
+    // Since FFmpeg 5 the tag "rotate" counts clockwise.
+    run_ffmpeg(
+        words_of("-i " + straight.string() + " -c copy -metadata:s:v:0 rotate=" + degrees + " " + turned.string()));
+    const Bytes wanted = run_ffmpeg(words_of("-i " + turned.string() +
+                                             " -frames:v 3 -sws_flags accurate_rnd+full_chroma_int+full_chroma_inp "
+                                             "-f rawvideo -pix_fmt rgb24 -"));
+    const std::string size = degrees == "180" ? "[96, 160]" : "[160, 96]";
+    Clips clips("{ op = \"decode-video\", frames = 3, pick = \"start\" }, { op = \"center-crop\", size = " + size +
+                " }, { op = \"convert\", dtype = \"uint8\" }");
+    INFO(degrees);
+    CHECK(psnr(clips.clip(bytes_of(turned)), wanted) > 38);
+  }
+}
+
+TEST_CASE("all frames of a clip have one geometry, and the draws of no other clip", "[video]") {
+  const TempDir folder;
+  const Bytes video = test_video(folder);
+  const std::string decode = "{ op = \"decode-video\", frames = 4, stride = 3, pick = \"start\" }, ";
+  const std::string crop = "{ op = \"random-resized-crop\", size = [32, 32] }, { op = \"horizontal-flip\" }, ";
+  Clips whole(decode + crop + "{ op = \"convert\", dtype = \"uint8\" }");
+  const Bytes clip = whole.clip(video, 3);
+  CHECK(whole.clip(video, 3) == clip);
+  CHECK(whole.clip(video, 4) != clip);
+  // Each frame of it is that of a clip of one frame with the same draws.
+  for (size_t i = 0; i < 4; ++i) {
+    const auto path = folder.path() / "later.mkv";
+    run_ffmpeg(words_of("-i " + (folder.path() / "test.mp4").string() + " -vf select=gte(n\\," + std::to_string(3 * i) +
+                        ") -fps_mode passthrough -c:v ffv1 " + path.string()));
+    Clips one("{ op = \"decode-video\", frames = 1, pick = \"start\" }, " + crop +
+              "{ op = \"convert\", dtype = \"uint8\" }");
+    const Bytes frame = one.clip(bytes_of(path), 3);
+    INFO(i);
+    CHECK(std::equal(frame.begin(), frame.end(), clip.begin() + static_cast<ptrdiff_t>(i * frame.size())));
+  }
+}
+
+TEST_CASE("outputs of one video share its decoding, and have the pixels of their own", "[video]") {
+  const TempDir folder;
+  const Bytes video = test_video(folder);
+  const auto ops = [](const std::string& draw) {
+    return "{ op = \"decode-video\", frames = 4, stride = 3, draw = \"" + draw +
+           "\" }, { op = \"resize\", size = [32, 32] }, "
+           "{ op = \"gaussian-noise\", sigma = 0.1 }, { op = \"convert\", dtype = \"uint8\" }";
+  };
+  Clips first(ops("a")), second(ops("b"));
+  const Bytes one = first.clip(video, 9), other = second.clip(video, 9);
+  REQUIRE(one != other);
+  media::Workspace workspace;
+  for (const uint64_t sample :
+       {uint64_t{8}, uint64_t{9}}) {  // the second time, the first sample's frames are forgotten
+    const uint64_t before = workspace.of<video::VideoWork>().decoder.packets_sent();
+    media::Field field{.bytes = video};
+    REQUIRE(first.announce(field, workspace, sample));
+    REQUIRE(second.announce(field, workspace, sample));
+    REQUIRE(first.run(field, workspace, sample));
+    const uint64_t between = workspace.of<video::VideoWork>().decoder.packets_sent();
+    REQUIRE(second.run(field, workspace, sample));
+    CHECK(between > before);
+    CHECK(workspace.of<video::VideoWork>().decoder.packets_sent() == between);
+  }
+  CHECK(first.tensor() == one);
+  CHECK(second.tensor() == other);
+}
+
+TEST_CASE("what a clip tells beside its pixels", "[video]") {
+  const TempDir folder;
+  const Bytes video = test_video(folder);
+  Clips clips(
+      "{ op = \"decode-video\", frames = 5, stride = 20, pick = \"start\", times = \"times\", valid = \"valid\" }, "
+      "{ op = \"resize\", size = [8, 8] }");
+  clips.clip(video);
+  std::vector<double> times(5);
+  std::memcpy(times.data(), clips.further(0).data(), sizeof(double) * 5);
+  int64_t valid = 0;
+  std::memcpy(&valid, clips.further(1).data(), sizeof valid);
+  CHECK(valid == 3);
+  for (size_t i = 0; i < 5; ++i) CHECK(times[i] == Approx(static_cast<double>(std::min<size_t>(20 * i, 59)) / 15));
+}
+
+TEST_CASE("grey clips are the video's luma", "[video]") {
+  const TempDir folder;
+  const Bytes video = coloured(folder, "yuv420p", "bt709", "tv");
+  Clips clips(
+      "{ op = \"decode-video\", frames = 4, pick = \"start\", colours = \"grey\" }, { op = \"center-crop\", size = "
+      "[96, 160] }, "
+      "{ op = \"convert\", dtype = \"uint8\" }");
+  const auto path = folder.write("v.mkv", std::string_view(reinterpret_cast<const char*>(video.data()), video.size()));
+  const Bytes wanted =
+      run_ffmpeg(words_of("-i " + std::string(path) + " -vf scale=out_range=pc,format=gray -f rawvideo -"));
+  CHECK(psnr(clips.clip(video), wanted) > 45);
+}
+
+TEST_CASE("what is no video is bad content, with a reason", "[video]") {
+  const TempDir folder;
+  Clips clips("{ op = \"decode-video\", frames = 4 }, { op = \"resize\", size = [8, 8] }");
+  const auto reason = [&](const Bytes& bytes) {
+    const Status done = clips.run(bytes);
+    REQUIRE_FALSE(done);
+    CHECK(done.error().trouble == Trouble::kContent);
+    return done.error().message;
+  };
+  CHECK_THAT(reason({}), Contains("no file of video or sound"));
+  CHECK_THAT(reason(Bytes(10'000, 'x')), Contains("no file of video or sound"));
+  const auto sound = folder.path() / "sound.wav";
+  run_ffmpeg(words_of("-f lavfi -i sine=duration=1 " + sound.string()));
+  CHECK_THAT(reason(bytes_of(sound)), Contains("the file holds no video"));
+}
+
+// Flipped bits, cut files and lying sizes: each gives frames or a reason, within its limits.
+TEST_CASE("damaged videos give frames or a reason", "[video]") {
+  const TempDir folder;
+  std::mt19937 random(3);
+  Clips clips("{ op = \"decode-video\", frames = 4, stride = 3 }, { op = \"resize\", size = [8, 8] }");
+  for (const auto& [ending, encoding] :
+       {std::pair{"mp4", "-c:v libx264 -g 12 -bf 2 -pix_fmt yuv420p"}, std::pair{"webm", "-c:v libvpx -g 20"},
+        std::pair{"avi", "-c:v mpeg4"}, std::pair{"ts", "-c:v libx265 -x265-params log-level=none -pix_fmt yuv420p"}}) {
+    const auto path = folder.path() / (std::string("damaged.") + ending);
+    make_video(path, "96x64", "15", 2, encoding);
+    const Bytes sound = bytes_of(path);
+    size_t bad = 0;
+    for (int i = 0; i < 200; ++i) {
+      Bytes video = sound;
+      if (i % 2 == 0) {
+        for (int flips = 0; flips < 1 + i / 8; ++flips)
+          video[random() % video.size()] ^= static_cast<uint8_t>(1u << random() % 8);
+      } else {
+        video.resize(random() % video.size());
+      }
+      const Status done = clips.run(video, static_cast<uint64_t>(i));
+      if (done) continue;
+      ++bad;
+      CHECK(done.error().trouble == Trouble::kContent);
+      CHECK_FALSE(done.error().message.empty());
+    }
+    INFO(ending);
+    CHECK(bad > 0);
+    CHECK(bad < 200);
+  }
+}
+
+}  // namespace
+}  // namespace spdld::video_chain_test
