@@ -52,8 +52,14 @@ extern "C" {
 #endif
 
 #define SPDLD_API __attribute__((visibility("default")))
+/* A caller may hand over a number that is none of the names: C++ defines what that means where the type is fixed. */
+#ifdef __cplusplus
+#define SPDLD_ENUM(name) enum name : int
+#else
+#define SPDLD_ENUM(name) enum name
+#endif
 
-typedef enum spdld_result {
+typedef SPDLD_ENUM(spdld_result) {
   SPDLD_OK = 0,
   SPDLD_END_OF_EPOCH = 1, /* the epoch has no further batch; the next call of spdld_next begins the next epoch */
   SPDLD_END = 2,          /* the last epoch has ended, after its own SPDLD_END_OF_EPOCH */
@@ -73,7 +79,7 @@ typedef enum spdld_result {
   SPDLD_CHANGED = -12     /* the position or state belongs to another data set, spec or global batch */
 } spdld_result;
 
-typedef enum spdld_dtype {
+typedef SPDLD_ENUM(spdld_dtype) {
   SPDLD_UINT8 = 0,
   SPDLD_INT32 = 1,
   SPDLD_INT64 = 2,
@@ -96,7 +102,7 @@ typedef enum spdld_dtype {
  * An output of a fixed shape is one tensor of SPDLD_ROWS. A padded output is a tensor of SPDLD_ROWS whose shape differs
  * from batch to batch, with a tensor of SPDLD_LENGTHS, SPDLD_MASK or both beside it. A ragged output is a tensor of
  * SPDLD_VALUES with a tensor of SPDLD_OFFSETS beside it: sample i has the values from offsets[i] to offsets[i + 1]. */
-typedef enum spdld_role {
+typedef SPDLD_ENUM(spdld_role) {
   SPDLD_ROWS = 0,    /* one row for each valid sample */
   SPDLD_VALUES = 1,  /* the values of all valid samples, one sample's after the other's; shape[0] counts values */
   SPDLD_OFFSETS = 2, /* int64, valid + 1 numbers: where each sample's values begin, then where the last values end. They
@@ -106,7 +112,7 @@ typedef enum spdld_role {
 } spdld_role;
 
 /* Where batches lie. */
-typedef enum spdld_memory {
+typedef SPDLD_ENUM(spdld_memory) {
   SPDLD_HOST = 0,
   SPDLD_PINNED = 1,      /* host memory, registered with this process's GPU so that asynchronous copies can read it */
   SPDLD_CUDA_HANDLE = 2, /* GPU memory, opened by a CUDA IPC memory handle; it becomes invalid when the daemon ends */

@@ -6,21 +6,21 @@ namespace {
 
 constexpr double kShearMax = 89;  // degrees: at 90 a picture has no area
 
-Parameter degrees() {
+Parameter affine_degrees() {
   Parameter degrees =
       numbers("degrees", "one number x: turned by -x to x degrees, clockwise; or [least, greatest]", -360, 360, 2, {});
   degrees.fallback.reset();
   return degrees;
 }
 
-Parameter shear() {
+Parameter affine_shear() {
   return numbers("shear",
                  "degrees: one number x, from -x to x along the rows; or [least, greatest]; or these of the rows and "
                  "then of the columns",
                  -kShearMax, kShearMax, 4, {0});
 }
 
-Parameter scale() {
+Parameter affine_scale() {
   Parameter scale = numbers("scale", "[least, greatest] factor of the size", 0, 100, 2, {1});
   scale.above_min = true;
   return scale;
@@ -45,10 +45,10 @@ void check_affine(OperationSpec& spec, const Complain& complain) {
 OperationType affine() {
   OperationType type = warp_operation(
       "affine", "Turn, move, scale and shear by random amounts, as torchvision's RandomAffine.",
-      {degrees(),
+      {affine_degrees(),
        numbers("translate", "[across, down]: the most by which it moves, in parts of the width and height", 0, 1, 2,
                {0}),
-       scale(), shear(), warp_filter("nearest"), warp_fill(), warp_center()},
+       affine_scale(), affine_shear(), warp_filter("nearest"), warp_fill(), warp_center()},
       1);
   type.check = check_affine;
   return type;

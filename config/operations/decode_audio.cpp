@@ -5,7 +5,7 @@
 namespace spdld::config::ops {
 namespace {
 
-void check_decoding(OperationSpec& spec, const Complain& complain) {
+void check_audio_decoding(OperationSpec& spec, const Complain& complain) {
   check_segment(spec, complain);
   const int64_t rate_hz = spec.integer("rate");
   if (rate_hz != 0 && rate_hz < static_cast<int64_t>(kAudioRateMin_hz))
@@ -15,7 +15,7 @@ void check_decoding(OperationSpec& spec, const Complain& complain) {
              "needs `rate`, such as rate = 16000: files may differ in rate, and then their segments in samples");
 }
 
-std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
+std::string bind_audio_decoding(const OperationSpec& spec, Signature& signature) {
   if (signature.origin == Origin::kName) return "can't decode \"path\": it is the sample's name, not its content";
   if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a sound";
   std::optional<int> rate_hz;
@@ -49,8 +49,8 @@ OperationType decode_audio() {
               "Decode the sound of a WAV, FLAC, MP3, AAC, Opus or Vorbis file, or of a video: a segment, without what "
               "lies before it, or the whole.",
           .parameters = std::move(parameters),
-          .bind = bind_decoding,
-          .check = check_decoding};
+          .bind = bind_audio_decoding,
+          .check = check_audio_decoding};
 }
 
 }  // namespace spdld::config::ops

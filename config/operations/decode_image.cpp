@@ -34,7 +34,7 @@ void check_decoding(OperationSpec& spec, const Complain& complain) {
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so. Planes have no
 // alpha, and 8 bits.
-std::optional<Hindrance> hindrance(const OperationSpec& spec) {
+std::optional<Hindrance> picture_hindrance(const OperationSpec& spec) {
   if (picture_pixels(spec).srgb) {
     return Hindrance{
         "profile",
@@ -123,7 +123,7 @@ OperationType decode_image() {
                 false)},
       .bind = bind_decoding,
       .check = check_decoding,
-      .hindrance = hindrance,
+      .hindrance = picture_hindrance,
       .view_part = ViewPart::kLeads};
 }
 

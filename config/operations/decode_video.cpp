@@ -30,7 +30,7 @@ void check_clip(OperationSpec& spec, const Complain& complain) {
 }
 
 // No form of a video is kept beside its bytes.
-std::optional<Hindrance> hindrance(const OperationSpec&) {
+std::optional<Hindrance> video_hindrance(const OperationSpec&) {
   return Hindrance{"frames",
                    "of a video can't stand beside cache = \"decoded\", which keeps JPEGs: write cache = \"encoded\", "
                    "\"off\" or \"auto\""};
@@ -101,7 +101,7 @@ OperationType decode_video() {
       .bind = bind_clip,
       .check = check_clip,
       .extras = clip_facts,
-      .hindrance = hindrance,
+      .hindrance = video_hindrance,
       .view_part = ViewPart::kLeads};
 }
 

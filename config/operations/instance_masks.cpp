@@ -4,7 +4,7 @@
 namespace spdld::config::ops {
 namespace {
 
-std::string bind_masks(const OperationSpec&, Signature& signature) {
+std::string bind_instance_masks(const OperationSpec&, Signature& signature) {
   const Frame frame = signature.frame.value_or(Frame());
   return bind_view_list(signature, tensor(DType::kUint8, {Dimension(), frame.height, frame.width}));
 }
@@ -25,7 +25,7 @@ OperationType instance_masks() {
                       .help = "name of the output whose boxes or points decide which objects are kept; all when empty",
                       .fallback = Value(std::string())},
                      flag("relative", "polygons are parts of the picture's width and height, not pixels", false)},
-      .bind = bind_masks,
+      .bind = bind_instance_masks,
       .view_part = ViewPart::kFollows,
       .keeps_rows_of = "of",
       .lists_masks = true};

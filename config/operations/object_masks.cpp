@@ -4,7 +4,7 @@
 namespace spdld::config::ops {
 namespace {
 
-std::string bind_masks(const OperationSpec&, Signature& signature) {
+std::string bind_object_masks(const OperationSpec&, Signature& signature) {
   const Frame frame = signature.frame.value_or(Frame());
   return bind_mask(signature, tensor(DType::kUint8, {Dimension(), frame.height, frame.width}));
 }
@@ -29,7 +29,7 @@ OperationType object_masks() {
                           .fallback = Value(int64_t{255}),
                           .min = -1,
                           .max = 65535}},
-          .bind = bind_masks,
+          .bind = bind_object_masks,
           .view_part = ViewPart::kFollows,
           .keeps_rows_of = "of",
           .lists_masks = true};

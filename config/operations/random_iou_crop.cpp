@@ -26,7 +26,7 @@ Parameter options() {
           .count_max = static_cast<int>(kOptionsMax)};
 }
 
-void check_crop(OperationSpec& spec, const Complain& complain) {
+void check_iou_crop(OperationSpec& spec, const Complain& complain) {
   if (spec.text("boxes").empty()) complain("boxes", "must be the name of an output with boxes");
   if (spec.number("min_scale") > spec.number("max_scale")) complain("min_scale", "must be at most max_scale");
   if (spec.number("min_aspect_ratio") > spec.number("max_aspect_ratio"))
@@ -34,7 +34,7 @@ void check_crop(OperationSpec& spec, const Complain& complain) {
   check_draw(spec, complain);
 }
 
-std::string bind_crop(const OperationSpec&, Signature& signature) {
+std::string bind_iou_crop(const OperationSpec&, Signature& signature) {
   const bool is_resampled = signature.is_resampled;
   signature = resized(signature, Dimension(), Dimension(), is_resampled);
   return "";
@@ -65,8 +65,8 @@ OperationType random_iou_crop() {
                       .min = 1,
                       .max = kTrialsMax},
                      draw()},
-      .bind = bind_crop,
-      .check = check_crop,
+      .bind = bind_iou_crop,
+      .check = check_iou_crop,
       .view_part = ViewPart::kMoves,
       .asks_boxes_of = "boxes"};
 }

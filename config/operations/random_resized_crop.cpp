@@ -4,7 +4,7 @@
 namespace spdld::config::ops {
 namespace {
 
-Parameter scale() {
+Parameter area_scale() {
   return {.name = "scale",
           .type = ParameterType::kNumbers,
           .help = "least and greatest part of the picture's area",
@@ -67,7 +67,7 @@ OperationType random_resized_crop() {
           .takes = Kind::kImage,
           .gives = Kind::kImage,
           .help = "Cut a box of random area and ratio and resize it, as torchvision's RandomResizedCrop.",
-          .parameters = {size("of the result: one number (a square) or [height, width]"), scale(), ratio(), box(),
+          .parameters = {size("of the result: one number (a square) or [height, width]"), area_scale(), ratio(), box(),
                          by_epoch(), antialias(), filter(), draw()},
           .bind = bind_random_crop,
           .check = check_random_crop,

@@ -5,7 +5,7 @@
 namespace spdld::config::ops {
 namespace {
 
-Parameter degrees() {
+Parameter rotate_degrees() {
   Parameter degrees = numbers(
       "degrees", "one number x: turned by -x to x degrees, counter-clockwise; or [least, greatest]", -360, 360, 2, {});
   degrees.fallback.reset();
@@ -28,7 +28,7 @@ std::string bind_rotate(const OperationSpec& spec, Signature& signature) {
 OperationType rotate() {
   OperationType type =
       warp_operation("rotate", "Turn by a random angle, as torchvision's RandomRotation.",
-                     {degrees(), flag("expand", "make the result as large as the whole turned picture", false),
+                     {rotate_degrees(), flag("expand", "make the result as large as the whole turned picture", false),
                       warp_filter("nearest"), warp_fill(), warp_center()},
                      1);
   type.bind = bind_rotate;

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "tests/cli/top_document.h"
+#include "tests/support/rounds.h"
 
 namespace spdld::top_screen_test {
 
@@ -283,17 +284,17 @@ Json with_many(int pipelines, size_t rings) {
 
 TEST_CASE("hundreds of pipelines with many rings are drawn in a moment") {
   TopScreen screen;
-  screen.see(with_many(500, 64));
+  screen.see(with_many(test::rounds(500), 64));
   const double before_s = cpu_s();
   drawn(screen);
   screen.press(Key::kSessions);
   drawn(screen);
-  WARN("two views of 500 pipelines with 64 rings: " << cpu_s() - before_s << " s of CPU time");
+  WARN("two views of many pipelines with 64 rings: " << cpu_s() - before_s << " s of CPU time");
   CHECK(cpu_s() - before_s < 20);  // also under a sanitizer
 }
 
 TEST_CASE("a look at the largest document that the protocol carries takes a moment") {
-  const std::string text = with_many(220, 32).dump();
+  const std::string text = with_many(test::rounds(220), 32).dump();
   const double before_s = cpu_s();
   TopScreen screen;
   screen.see(*Json::parse(text));

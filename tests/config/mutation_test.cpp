@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/config/expect.h"
+#include "tests/support/rounds.h"
 
 namespace spdld::config::mutation_test {
 namespace {
@@ -72,7 +73,7 @@ bool goes_round(const Loaded<PipelineSpec>& loaded) {
   return again && full_json(*again.value) == text;
 }
 
-constexpr int kMutations = 3000;
+constexpr int kMutations = test::rounds(3000);
 
 // `load` takes a text and gives a Loaded; `is_right` says whether that is as it must be.
 template <typename Load, typename IsRight>

@@ -247,8 +247,8 @@ TEST_CASE("after some errors a process gets no context any more") {
   for (const int code : {abi::kMpsClientTerminated, abi::kExternalDevice}) {
     FakeCuda cuda;
     cuda.inject("cuMemGetInfo", code);
-    const auto use = [code](int wanted) {
-      return [code, wanted](const Loaded& driver) {
+    const auto use = [](int wanted) {
+      return [wanted](const Loaded& driver) {
         driver.start();
         size_t free = 0, total = 0;
         GIVES(wanted, driver.cuMemGetInfo(&free, &total));

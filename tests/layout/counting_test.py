@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """Nothing that fails is counted as passed: the runner of one program, and the sum over all of them."""
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -12,12 +14,15 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import cases  # noqa: E402
 import one_test  # noqa: E402
 
-JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
-<testcase classname="a" name="fine"/>
-<testcase classname="a" name="wrong"><failure message="1 == 2">FAILED</failure><failure message="3 == 4"/></testcase>
-<testcase classname="a" name="thrown"><error message="oops"/></testcase>
-<testcase classname="a" name="left out"><skipped/></testcase>
-</testsuite></testsuites>"""
+REPORT = """<?xml version="1.0"?><Catch name="a"><Group name="a">
+<TestCase name="fine"><Section name="s"><OverallResults successes="1" failures="0"/></Section>
+<OverallResult success="true"/></TestCase>
+<TestCase name="wrong"><Info>i is 3</Info><Expression success="false" type="CHECK" filename="a.cpp" line="4">
+<Original>a == b</Original><Expanded>1 == 2</Expanded></Expression><OverallResult success="false"/></TestCase>
+<TestCase name="thrown"><Section name="s"><Exception filename="a.cpp" line="5">oops</Exception></Section>
+<OverallResult success="false"/></TestCase>
+<TestCase name="left out"><OverallResult success="true" skips="1"/></TestCase>
+</Group></Catch>"""
 
 
 class Counting(unittest.TestCase):
@@ -43,13 +48,17 @@ class Counting(unittest.TestCase):
         self.assert_counts("echo cases: 3 passed, 0 failed, 0 skipped; kill -ABRT $$", "3 passed, 1 failed, 0 skipped",
                            128 + 6)
 
-    def test_a_junit_report(self):
+    def test_a_report(self):
         report = self.folder / "report.xml"
-        report.write_text(JUNIT)
-        self.assertEqual(one_test.count_junit(report), (1, 2, 1))
-        report.write_text(JUNIT[:-30])
-        self.assertIsNone(one_test.count_junit(report))
-        self.assertIsNone(one_test.count_junit(self.folder / "none.xml"))
+        report.write_text(REPORT)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            self.assertEqual(one_test.count_report(report), (1, 2, 1))
+        self.assertEqual(said.getvalue(), "FAILED wrong\na.cpp:4: CHECK\n  original: a == b\n  expanded: 1 == 2\n"
+                                          "  info: i is 3\nFAILED thrown\na.cpp:5: Exception\n  exception: oops\n")
+        report.write_text(REPORT[:-30])  # cut: the program ended within it
+        self.assertIsNone(one_test.count_report(report))
+        self.assertIsNone(one_test.count_report(self.folder / "none.xml"))
 
     def assert_sum(self, tests, line, code):
         log = self.folder / "log.json"

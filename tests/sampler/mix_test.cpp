@@ -116,14 +116,16 @@ TEST_CASE("at every place the even spread is less than its bound away from the s
     const Mix mix = mix_of({Numbers(shares.size(), 11), shares, 50'000, Mix::Spread::kEven});
     const double bound = 1 + std::log2(static_cast<double>(shares.size())) / 2;
     std::vector<double> had(shares.size());
+    double farthest = 0;
     const auto samples = read(mix, 1);
     for (size_t n = 1; n <= samples.size(); ++n) {
       ++had[samples[n - 1].source];
       for (size_t i = 0; i < shares.size(); ++i) {
         const double due = static_cast<double>(n) * static_cast<double>(shares[i]) / static_cast<double>(mix.cycle());
-        REQUIRE(std::abs(had[i] - due) < bound);
+        farthest = std::max(farthest, std::abs(had[i] - due));
       }
     }
+    CHECK(farthest < bound);
   }
 }
 

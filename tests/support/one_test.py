@@ -3,9 +3,9 @@
 
     meson test --wrapper "tests/support/one_test.py REPORTS" ...
 
-A Catch2 program is run with its JUnit reporter, into REPORTS; any other program may print that line itself, and counts as
-one case where it does not. A program that ends by a signal or without a report has failed. Exit code 77: skipped (Meson's
-own rule).
+A Catch2 program is run with its XML reporter, into REPORTS: the JUnit reporter keeps every assertion in memory. Any other
+program may print that line itself, and counts as one case where it does not. A program that ends by a signal or without a
+report has failed. Exit code 77: skipped (Meson's own rule).
 """
 import os
 import re
@@ -20,6 +20,7 @@ CATCH_MARK = b"Run with -? for options"  # a text of Catch2's console reporter
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 SKIPPED = 77
 SHOWN_MAX = 20000  # characters of one failure
+TROUBLES = {"Exception", "FatalErrorCondition", "Failure"}  # elements of a report, beside expressions that were false
 
 
 def is_catch_program(path):
@@ -30,21 +31,40 @@ def is_catch_program(path):
     return content.startswith(b"\x7fELF") and CATCH_MARK in content
 
 
-def count_junit(report):
-    """(passed, failed, skipped) of a JUnit file; prints what failed. None: not a whole report."""
+def texts(element):
+    return [f"  {entry.tag.lower()}: {entry.text.strip()}" for entry in element.iter() if (entry.text or "").strip()]
+
+
+def failures(container):
+    """What the reporter says of each failure in a case or a section: the place, the texts, and what was told before it."""
+    told = []
+    for entry in container:
+        if entry.tag == "Info":
+            told += texts(entry)
+        elif entry.tag == "Section":
+            yield from failures(entry)
+        elif entry.tag in TROUBLES or entry.tag == "Expression" and entry.get("success") == "false":
+            place = f"{entry.get('filename', '')}:{entry.get('line', '')}: {entry.get('type', entry.tag)}"
+            yield "\n".join([place, *texts(entry), *told])
+            told = []
+
+
+def count_report(report):
+    """(passed, failed, skipped) of a file of Catch2's XML reporter; prints what failed. None: not a whole report."""
     try:
         tree = ElementTree.parse(report)
     except (OSError, ElementTree.ParseError):
         return None
     passed = failed = skipped = 0
-    for case in tree.iter("testcase"):
-        troubles = [entry for entry in case if entry.tag in ("failure", "error")]
-        if troubles:
+    for case in tree.iter("TestCase"):
+        result = case.find("OverallResult")
+        if result is None:
+            return None
+        if result.get("success") != "true":
             failed += 1
-            for trouble in troubles:
-                text = "\n".join(filter(None, (trouble.get("message"), (trouble.text or "").strip())))
-                print(f"FAILED {case.get('classname')}: {case.get('name')}\n{text[:SHOWN_MAX]}")
-        elif case.find("skipped") is not None:
+            for text in list(failures(case)) or ["without an assertion that says why"]:
+                print(f"FAILED {case.get('name')}\n{text[:SHOWN_MAX]}")
+        elif int(result.get("skips", 0)) > 0:
             skipped += 1
         else:
             passed += 1
@@ -64,8 +84,8 @@ def run(command, **options):
 def run_catch(command, reports):
     fd, report = tempfile.mkstemp(prefix=Path(command[0]).name + "-", suffix=".xml", dir=reports)
     os.close(fd)
-    code = run([*command, "-r", "junit", "-o", report])
-    counts = count_junit(report)
+    code = run([*command, "-r", "xml", "-d", "yes", "-o", report])
+    counts = count_report(report)
     if counts is None:
         print(f"{command[0]} left no whole report (exit code {code})")
         counts = (0, 1, 0)

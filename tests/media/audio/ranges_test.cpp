@@ -5,6 +5,7 @@
 
 #include "daemon/media/ffmpeg/audio_decoder.h"
 #include "tests/media/audio/sounds.h"
+#include "tests/support/rounds.h"
 
 namespace spdld::audio_ranges_test {
 namespace {
@@ -88,7 +89,7 @@ TEST_CASE("200 random ranges of each codec are those of a whole decode", "[audio
     REQUIRE(index->samples * static_cast<uint64_t>(index->channels) == whole.size());
     CHECK(is_same(decoded(decoder, *index, file, 0, index->samples), whole, 0, index->channels));
     int wrong = 0;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < test::rounds(200); ++i) {
       const uint64_t first = random() % index->samples;
       const uint64_t count = 1 + random() % std::min<uint64_t>(index->samples - first, 6000);
       wrong += is_same(decoded(decoder, *index, file, first, count), whole, first, index->channels) ? 0 : 1;

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "daemon/media/ffmpeg/video_index.h"
+#include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/video_maker.h"
 
@@ -152,7 +153,7 @@ TEST_CASE("random windows have the frames of a whole decoding", "[video]") {
       auto whole = whole_decoding(path, is_rgb ? "rgb24" : kind.pixels, kWidth, kHeight);
       if (kind.pixels.ends_with("10le"))
         for (auto& frame : whole) frame = narrowed(frame);
-      check_windows(bytes_of(path), whole, 200);
+      check_windows(bytes_of(path), whole, test::rounds(200));
     }
   }
 }
@@ -175,7 +176,7 @@ TEST_CASE("windows of a video whose frames last for different times, and of one 
                "-c:v libx264 -x264-params keyint=15:open-gop=1:bframes=3:scenecut=0 -pix_fmt yuv420p");
     run_ffmpeg(words_of("-ss 1.3 -to 4.1 -i " + base.string() + " -c copy " + path.string()));
   }
-  check_windows(bytes_of(path), whole_decoding(path, "yuv420p", kWidth, kHeight), 200);
+  check_windows(bytes_of(path), whole_decoding(path, "yuv420p", kWidth, kHeight), test::rounds(200));
 }
 
 }  // namespace

@@ -10,9 +10,12 @@
 #include "tests/support/allocations.h"
 #include "tests/support/image_programs.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/rounds.h"
 
 namespace spdld::planes_test {
 namespace {
+
+constexpr uint64_t kSamples = test::rounds(6);  // whose draws are tried on each picture
 
 using test::kPlanesKinds;
 using test::PlanesKind;
@@ -111,7 +114,7 @@ TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many 
       const auto jpeg = jpeg_of(kind, size, static_cast<uint32_t>(size.width));
       const PixelRows rows = full_rows(jpeg);
       const Planes planes = raw_planes(jpeg);
-      for (uint64_t sample = 0; sample < 12; ++sample) {
+      for (uint64_t sample = 0; sample < 2 * kSamples; ++sample) {
         const Draws draws{3, 1, sample};
         const double found = psnr(render(program, planes.view, draws), test::render(program, rows, draws).tensor);
         worst = std::min(worst, found);
@@ -146,7 +149,7 @@ TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for b
       const PixelRows rows = full_rows(jpeg);
       const Planes planes = raw_planes(jpeg);
       for (const test::PictureChain& program : programs) {
-        for (uint64_t sample = 0; sample < 6; ++sample) {
+        for (uint64_t sample = 0; sample < kSamples; ++sample) {
           const Draws draws{3, 1, sample};
           CAPTURE(filter, size.width, size.height, kind.grey, static_cast<int>(kind.subsampling), sample);
           REQUIRE(render(program, planes.view, draws) == test::render(program, rows, draws).tensor);
@@ -320,7 +323,7 @@ TEST_CASE("grey of a JPEG is its luma, from rows and from planes alike", "[trans
       REQUIRE(std::memcmp(luma.rows.row(y), view.plane[0] + view.stride_bytes[0] * static_cast<size_t>(y),
                           static_cast<size_t>(size.width)) == 0);
     const Planes coloured = raw_planes(jpeg);
-    for (uint64_t sample = 0; sample < 6; ++sample) {
+    for (uint64_t sample = 0; sample < kSamples; ++sample) {
       const Draws draws{3, 1, sample};
       const auto of_planes = render(grey, view, draws);
       CHECK(of_planes == render(grey, coloured.view, draws));  // chroma is not looked at

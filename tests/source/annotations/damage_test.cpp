@@ -5,6 +5,7 @@
 #include "daemon/source/annotations/voc_annotation.h"
 #include "daemon/source/annotations/yolo_labels.h"
 #include "tests/source/tables/table_files.h"
+#include "tests/support/rounds.h"
 
 namespace spdld::damage_test {
 
@@ -14,7 +15,7 @@ using namespace spdld::test;
 
 namespace {
 
-constexpr int kDamaged = 1000;
+constexpr int kDamaged = test::rounds(1000);
 
 // Changes, cuts out or repeats some bytes, so that some signs of the form stand where they do not belong.
 std::string damaged(std::string text, Draw& draw, std::string_view signs) {
