@@ -167,7 +167,7 @@ TEST_CASE("trace: threads that write all the time lose nothing while recordings 
     uint64_t size = 0;
     for (const auto& [thread, numbers] : samples) {
       size += numbers.size();
-      const auto skips = [](uint64_t before, uint64_t after) { return after != before + 1; };
+      const auto skips = [](uint64_t number, uint64_t next) { return next != number + 1; };
       CHECK(std::adjacent_find(numbers.begin(), numbers.end(), skips) == numbers.end());
     }
     CHECK(size == recording.size());
