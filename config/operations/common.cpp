@@ -95,16 +95,23 @@ Parameter number(std::string_view name, std::string_view help, double fallback, 
       .name = name, .type = ParameterType::kNumber, .help = help, .fallback = Value(fallback), .min = min, .max = max};
 }
 
-Parameter number_pair(std::string_view name, std::string_view help, std::vector<double> fallback, double min,
-                      double max) {
+Parameter numbers(std::string_view name, std::string_view help, double min, double max, int count_max,
+                  std::vector<double> fallback) {
   return {.name = name,
           .type = ParameterType::kNumbers,
           .help = help,
           .fallback = Value(std::move(fallback)),
           .min = min,
           .max = max,
-          .count_min = 2,
-          .count_max = 2};
+          .count_min = 1,
+          .count_max = count_max};
+}
+
+Parameter number_pair(std::string_view name, std::string_view help, std::vector<double> fallback, double min,
+                      double max) {
+  Parameter pair = numbers(name, help, min, max, 2, std::move(fallback));
+  pair.count_min = 2;
+  return pair;
 }
 
 Parameter probability(double fallback) { return number("p", "probability", fallback, 0, 1); }

@@ -17,8 +17,11 @@ inline constexpr double kWidthMax = 1u << 16;        // of an element of a list,
 Parameter flag(std::string_view name, std::string_view help, bool fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
                  std::string_view fallback);
-// One number between two bounds, and a list of two such numbers.
+// One number between two bounds.
 Parameter number(std::string_view name, std::string_view help, double fallback, double min, double max);
+// A list of one to `count_max` such numbers, and a list of two, each with the fallback of all.
+Parameter numbers(std::string_view name, std::string_view help, double min, double max, int count_max,
+                  std::vector<double> fallback);
 Parameter number_pair(std::string_view name, std::string_view help, std::vector<double> fallback, double min,
                       double max);
 // Of a picture: one or two numbers.

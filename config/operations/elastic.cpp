@@ -1,3 +1,4 @@
+#include "config/operations/common.h"
 #include "config/operations/types.h"
 #include "config/operations/warp.h"
 

@@ -7,18 +7,6 @@
 
 namespace spdld::config::ops {
 
-Parameter numbers(std::string_view name, std::string_view help, double min, double max, int count_max,
-                  std::vector<double> fallback) {
-  return {.name = name,
-          .type = ParameterType::kNumbers,
-          .help = help,
-          .fallback = Value(std::move(fallback)),
-          .min = min,
-          .max = max,
-          .count_min = 1,
-          .count_max = count_max};
-}
-
 Parameter warp_filter(std::string_view fallback) {
   return choice("filter", "how pixels are made: of the nearest one, or of the four around", {"nearest", "bilinear"},
                 fallback);

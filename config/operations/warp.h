@@ -10,9 +10,6 @@
 
 namespace spdld::config::ops {
 
-// One or more numbers, with the bounds of each and the fallback of all.
-Parameter numbers(std::string_view name, std::string_view help, double min, double max, int count_max,
-                  std::vector<double> fallback);
 // How a warp's pixels are taken, and their colour where the picture has none.
 Parameter warp_filter(std::string_view fallback);
 Parameter warp_fill();
