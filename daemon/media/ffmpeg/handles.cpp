@@ -135,6 +135,8 @@ AVStream* Input::choose(AVMediaType kind) {
 }
 
 Status Input::find_parameters() {
+  if (has_looked_) return Done{};
+  has_looked_ = true;
   const int fault = lib::avformat_find_stream_info(context_, nullptr);
   if (fault < 0) return fault_of("the streams of the file can't be made out", fault);
   return Done{};

@@ -66,7 +66,8 @@ class Input {
   // The stream of this kind, or null: there is none. Of several ones it is that of most pixels or channels, and the
   // first of equal ones, as the ffmpeg program chooses. All others are left out from now on.
   AVStream* choose(AVMediaType kind);
-  // Decodes as much as is needed to know the streams' parameters, where the header does not tell them.
+  // Decodes as much as is needed to know the streams' parameters, where the header does not tell them. What the first
+  // call did not find, no later call finds: it does nothing.
   Status find_parameters();
   // The next packet of the chosen stream. False: the file has no more. Error: kContent, its data is damaged.
   Result<bool> read(AVPacket& packet);
@@ -80,6 +81,7 @@ class Input {
   AVIOContext* io_ = nullptr;
   AVFormatContext* context_ = nullptr;
   int chosen_ = -1;
+  bool has_looked_ = false;  // for parameters: libavformat crashes where it is asked once more
 };
 
 }  // namespace spdld::ffmpeg

@@ -64,6 +64,8 @@ class Indexer {
       if (const Status found = input_.find_parameters(); !found) return found;
     }
     const AVCodecParameters& codec = *stream_->codecpar;
+    if (codec.codec_id == AV_CODEC_ID_NONE)
+      return Error{Trouble::kContent, "the file does not say how its video is coded"};
     auto parameters = std::make_unique<VideoParameters>();
     parameters->decoder = lib::avcodec_find_decoder(codec.codec_id);
     if (parameters->decoder == nullptr)

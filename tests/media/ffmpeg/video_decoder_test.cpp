@@ -179,5 +179,18 @@ TEST_CASE("windows of a video whose frames last for different times, and of one 
   check_windows(bytes_of(path), whole_decoding(path, "yuv420p", kWidth, kHeight), test::rounds(200));
 }
 
+// libavformat is asked for the streams, and once more for their parameters, and must not crash.
+TEST_CASE("a program stream of video whose codec is unknown is bad content", "[video]") {
+  std::vector<uint8_t> file = {0, 0, 1, 0xba, 0x44, 0, 4, 0, 4, 1, 0, 0, 3, 0xf8};  // a pack (ISO 13818-1, 2.5.3.3)
+  for (int packet = 0; packet < 20; ++packet) {
+    file.insert(file.end(), {0, 0, 1, 0xef, 4, 3, 0x80, 0x80, 5, 0x21, 0, 1, 0, 1});
+    file.insert(file.end(), 1024, 0x55);
+  }
+  const Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(file);
+  REQUIRE_FALSE(index);
+  INFO(index.error().message);
+  CHECK(index.error().trouble == Trouble::kContent);
+}
+
 }  // namespace
 }  // namespace spdld::video_decoder_test
