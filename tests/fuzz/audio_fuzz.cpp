@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size < kChoice) return 0;
   static ffmpeg::AudioDecoder used(kLimits);
   const std::span file(bytes + kChoice, size - kChoice);
-  const auto index = ffmpeg::index_audio(file);
+  const auto index = ffmpeg::index_audio(file, kLimits);
   if (!index) {
     check(index.error());
     return 0;

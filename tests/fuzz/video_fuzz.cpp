@@ -15,6 +15,7 @@ using namespace spdld;
 
 namespace {
 
+constexpr media::DecodeLimits kLimits{.cpu_ms_max = 500, .bytes_max = 64 << 20};
 constexpr size_t kFramesMax = 300;
 
 // Looks at what a frame promises: bytes that may be read behind its planes, and its RGB.
@@ -39,9 +40,9 @@ void look_at(ffmpeg::VideoFrame& frame) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   constexpr size_t kChoice = 3;
   if (size < kChoice) return 0;
-  static ffmpeg::VideoDecoder decoder({.cpu_ms_max = 500, .bytes_max = 64 << 20});
+  static ffmpeg::VideoDecoder decoder(kLimits);
   const std::span file(bytes + kChoice, size - kChoice);
-  const Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(file);
+  const Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(file, kLimits);
   if (!index) {
     if (index.error().message.empty()) std::abort();
     return 0;

@@ -28,7 +28,8 @@ const Resampler& AudioThread::resampler(uint64_t from, uint64_t to) {
 
 Status AudioThread::check_size(int channels, uint64_t count) const {
   constexpr uint64_t kSamplesMax = uint64_t{1} << 32;
-  const uint64_t most = bytes_max_ == 0 ? kSamplesMax : bytes_max_ / sizeof(float) / static_cast<uint64_t>(channels);
+  const uint64_t most =
+      limits.bytes_max == 0 ? kSamplesMax : limits.bytes_max / sizeof(float) / static_cast<uint64_t>(channels);
   if (count <= std::min(most, kSamplesMax)) return Done{};
   return Error{Trouble::kContent, "its " + std::to_string(count) + " samples of " + std::to_string(channels) +
                                       " channels take more memory than a sample may: take a segment of it"};

@@ -17,8 +17,9 @@ using media::Sound;
 
 class AudioThread {
  public:
-  explicit AudioThread(const media::DecodeLimits& limits) : decoder(limits), bytes_max_(limits.bytes_max) {}
+  explicit AudioThread(const media::DecodeLimits& its_limits) : limits(its_limits), decoder(its_limits) {}
 
+  const media::DecodeLimits limits;
   ffmpeg::AudioDecoder decoder;
   Sound& sound() { return *sound_; }
   // Another one, which becomes sound() by exchange().
@@ -32,7 +33,6 @@ class AudioThread {
   void shrink(size_t bytes_max);
 
  private:
-  uint64_t bytes_max_;
   std::unique_ptr<Sound> sound_ = std::make_unique<Sound>(), spare_ = std::make_unique<Sound>();
   std::vector<std::unique_ptr<Resampler>> resamplers_;  // the last used first
 };

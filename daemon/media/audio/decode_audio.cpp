@@ -29,7 +29,7 @@ class DecodeAudio final : public media::Node {
   std::vector<std::string> code() const override { return {ffmpeg::decoder_version()}; }
 
   Status decode(std::span<const uint8_t> file, const Draws& draws, AudioThread& thread) const {
-    const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file);
+    const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
     if (!index) return index.error();
     if (index->channels != channels_ && index->channels != 1 && channels_ != 1)
       return Error{Trouble::kContent,

@@ -109,9 +109,7 @@ class AudioDecoder::Run {
  public:
   Run(const AudioIndex& index, std::span<const uint8_t> file, Opened& opened, const media::DecodeLimits& limits,
       uint64_t& packets_sent)
-      : index_(index), file_(file), opened_(opened), limits_(limits), sent_(packets_sent) {
-    if (limits.cpu_ms_max > 0) ends_at_ns_ = limits.cpu_ns() + limits.cpu_ms_max * 1'000'000;
-  }
+      : index_(index), file_(file), opened_(opened), budget_(limits), sent_(packets_sent) {}
 
   Status run(uint64_t first, uint64_t count, float* to, size_t stride) {
     first_ = next_ = first, end_ = first + count, to_ = to, stride_ = stride;
@@ -199,17 +197,12 @@ class AudioDecoder::Run {
     return damaged();
   }
 
-  Status check_limits() {
-    if (ends_at_ns_ != 0 && ++decoded_ % kBetweenChecks == 0 && limits_.cpu_ns() > ends_at_ns_)
-      return Error{Trouble::kContent,
-                   "decoding it takes more CPU time than the operator's limit (limits.sample_ms_max)"};
-    return Done{};
-  }
+  Status check_limits() { return ++decoded_ % kBetweenChecks == 0 ? budget_.check() : Status(Done{}); }
 
   const AudioIndex& index_;
   const std::span<const uint8_t> file_;
   Opened& opened_;
-  const media::DecodeLimits& limits_;
+  const media::CpuBudget budget_;
   uint64_t& sent_;
   uint64_t first_ = 0, end_ = 0;  // the range of samples
   uint64_t next_ = 0;             // the first sample that is not yet written
@@ -218,7 +211,7 @@ class AudioDecoder::Run {
   uint64_t within_ = 0;           // samples that the decoder gave of it
   float* to_ = nullptr;
   size_t stride_ = 0;
-  uint64_t decoded_ = 0, ends_at_ns_ = 0;
+  uint64_t decoded_ = 0;
 };
 
 Status AudioDecoder::decode(const AudioIndex& index, std::span<const uint8_t> file, uint64_t first, uint64_t count,

@@ -41,7 +41,7 @@ uint32_t opus_delay(const AVCodecParameters& codec) {
 
 class AudioIndexer {
  public:
-  explicit AudioIndexer(std::span<const uint8_t> file) : file_(file), input_(file) {}
+  AudioIndexer(std::span<const uint8_t> file, const media::DecodeLimits& limits) : file_(file), input_(file, limits) {}
 
   Result<AudioIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();
@@ -92,7 +92,7 @@ class AudioIndexer {
     const PacketHandle packet(allocated(lib::av_packet_alloc()));
     for (;;) {
       const Result<bool> read = input_.read(*packet);
-      if (!read && index_.packets.empty()) return read.error();
+      if (!read && (index_.packets.empty() || input_.is_spent())) return read.error();
       if (!read || !*read) return Done{};
       if (packet->size <= 0) continue;
       if (index_.packets.size() == kAudioPacketsMax)
@@ -221,6 +221,8 @@ std::span<const uint8_t> AudioIndex::data_of(const AudioPacket& packet, std::spa
   return from.subspan(packet.offset, packet.bytes);
 }
 
-Result<AudioIndex> index_audio(std::span<const uint8_t> file) { return AudioIndexer(file).run(); }
+Result<AudioIndex> index_audio(std::span<const uint8_t> file, const media::DecodeLimits& limits) {
+  return AudioIndexer(file, limits).run();
+}
 
 }  // namespace spdld::ffmpeg

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/media/decode_limits.h"
 
 namespace spdld::ffmpeg {
 
@@ -51,7 +52,7 @@ struct AudioIndex {
 };
 
 // `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no sound, none of
-// a codec that can be decoded, or damage in its structure.
-Result<AudioIndex> index_audio(std::span<const uint8_t> file);
+// a codec that can be decoded, damage in its structure, or more work than the limits allow.
+Result<AudioIndex> index_audio(std::span<const uint8_t> file, const media::DecodeLimits& limits = {});
 
 }  // namespace spdld::ffmpeg

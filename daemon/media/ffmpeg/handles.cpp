@@ -53,8 +53,16 @@ PacketPlace place_of(const AVPacket& packet, std::span<const uint8_t> file, std:
   return place;
 }
 
+Error Input::failure(const std::string& what, int fault) const {
+  const Status within = budget_.check();
+  return within ? fault_of(what, fault) : within.error();
+}
+
+int Input::is_over(void* self) { return static_cast<Input*>(self)->budget_.is_spent() ? 1 : 0; }
+
 int Input::read_some(void* self, uint8_t* to, int size) {
   Input& input = *static_cast<Input*>(self);
+  if (input.budget_.is_spent()) return AVERROR_EXIT;
   const size_t count = std::min(static_cast<size_t>(size), input.bytes_.size() - input.at_);
   if (count == 0) return AVERROR_EOF;
   std::memcpy(to, input.bytes_.data() + input.at_, count);
@@ -64,6 +72,7 @@ int Input::read_some(void* self, uint8_t* to, int size) {
 
 int64_t Input::seek(void* self, int64_t offset, int whence) {
   Input& input = *static_cast<Input*>(self);
+  if (input.budget_.is_spent()) return AVERROR_EXIT;
   const auto size = static_cast<int64_t>(input.bytes_.size());
   if ((whence & ~AVSEEK_FORCE) == AVSEEK_SIZE) return size;
   switch (whence & ~AVSEEK_FORCE) {
@@ -92,6 +101,7 @@ Status Input::open() {
   }
   context_ = allocated(lib::avformat_alloc_context());
   context_->pb = io_;
+  context_->interrupt_callback = {&is_over, this};
   context_->flags |= AVFMT_FLAG_CUSTOM_IO;
   context_->probesize = kProbeBytes;
   context_->max_streams = kStreamsMax;
@@ -99,7 +109,7 @@ Status Input::open() {
   context_->protocol_whitelist = allocated(lib::av_strdup(""));
   // Frees the context where it fails.
   const int fault = lib::avformat_open_input(&context_, nullptr, nullptr, nullptr);
-  if (fault < 0) return fault_of("it is no file of video or sound that can be read", fault);
+  if (fault < 0) return failure("it is no file of video or sound that can be read", fault);
   return Done{};
 }
 
@@ -138,7 +148,7 @@ Status Input::find_parameters() {
   if (has_looked_) return Done{};
   has_looked_ = true;
   const int fault = lib::avformat_find_stream_info(context_, nullptr);
-  if (fault < 0) return fault_of("the streams of the file can't be made out", fault);
+  if (fault < 0 || budget_.is_spent()) return failure("the streams of the file can't be made out", fault);
   return Done{};
 }
 
@@ -146,8 +156,8 @@ Result<bool> Input::read(AVPacket& packet) {
   for (;;) {
     lib::av_packet_unref(&packet);
     const int fault = lib::av_read_frame(context_, &packet);
-    if (fault == AVERROR_EOF) return false;
-    if (fault < 0) return fault_of("the file's streams are damaged", fault);
+    if (fault == AVERROR_EOF && !budget_.is_spent()) return false;
+    if (fault < 0) return failure("the file's streams are damaged", fault);
     if (packet.stream_index == chosen_) return true;
   }
 }

@@ -9,6 +9,7 @@
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/result.h"
+#include "daemon/media/cpu_budget.h"
 #include "daemon/media/ffmpeg/libraries.h"
 #include "daemon/media/ffmpeg/load.h"
 
@@ -52,10 +53,13 @@ struct PacketPlace {
 PacketPlace place_of(const AVPacket& packet, std::span<const uint8_t> file, std::vector<uint8_t>& copied);
 
 // libavformat reads a file that lies in memory. It finds out the format by the bytes alone, opens no other file, and
-// asks no network. `bytes` is borrowed for the object's life.
+// asks no network. `bytes` is borrowed for the object's life. What the file makes it do is bounded by CPU time.
 class Input {
  public:
-  explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) { load_libraries(); }
+  // Reads end when the CPU time that `limits` allows is used up.
+  Input(std::span<const uint8_t> bytes, const media::DecodeLimits& limits) : bytes_(bytes), budget_(limits) {
+    load_libraries();
+  }
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
@@ -69,14 +73,20 @@ class Input {
   // Decodes as much as is needed to know the streams' parameters, where the header does not tell them. What the first
   // call did not find, no later call finds: it does nothing.
   Status find_parameters();
+  // Whether the CPU time is used up, so that calls fail.
+  bool is_spent() const { return budget_.is_spent(); }
   // The next packet of the chosen stream. False: the file has no more. Error: kContent, its data is damaged.
   Result<bool> read(AVPacket& packet);
 
  private:
+  // The error of a call of libavformat: `what` it did, or that the CPU time is used up.
+  Error failure(const std::string& what, int fault) const;
+  static int is_over(void* self);
   static int read_some(void* self, uint8_t* to, int size);
   static int64_t seek(void* self, int64_t offset, int whence);
 
   const std::span<const uint8_t> bytes_;
+  const media::CpuBudget budget_;
   size_t at_ = 0;
   AVIOContext* io_ = nullptr;
   AVFormatContext* context_ = nullptr;

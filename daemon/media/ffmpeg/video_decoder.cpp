@@ -10,7 +10,12 @@ namespace spdld::ffmpeg {
 namespace {
 
 constexpr size_t kOpenedMax = 4;  // decoders that a thread keeps
-constexpr int64_t kPixelsMax = 178'956'970;
+// Pixels that a decoder may make room for. The picture may be stored larger than it is shown, and a damaged header may
+// claim far more than the container does.
+int64_t pixels_max(const Size& picture) {
+  constexpr int64_t kMost = 178'956'970, kSpare = 1 << 20;
+  return std::min(kMost, 4 * int64_t{picture.width} * picture.height + kSpare);
+}
 // Frames that one clip may cost. A video of 18 minutes of 60 frames a second with one key frame is within it.
 constexpr uint64_t kDecodedMax = 65'536;
 
@@ -70,7 +75,7 @@ Result<VideoDecoder::Opened*> VideoDecoder::opened_for(const VideoIndex& index) 
   int fault = lib::avcodec_parameters_to_context(&context, &wanted);
   context.thread_count = 1;  // samples are decoded beside one another instead
   context.has_b_frames = index.reordered;
-  context.max_pixels = kPixelsMax;
+  context.max_pixels = pixels_max(index.picture);
   if (fault >= 0) fault = lib::avcodec_open2(&context, index.parameters->decoder, nullptr);
   if (fault < 0) return fault_of("the video's decoder does not take its header", fault);
   if (opened_.size() == kOpenedMax) opened_.pop_back();
@@ -88,10 +93,8 @@ class VideoDecoder::Run {
         wanted_(wanted),
         sink_(sink),
         opened_(opened),
-        limits_(limits),
-        sent_(packets_sent) {
-    if (limits.cpu_ms_max > 0) ends_at_ns_ = limits.cpu_ns() + limits.cpu_ms_max * 1'000'000;
-  }
+        budget_(limits),
+        sent_(packets_sent) {}
 
   Status run() {
     uint32_t earlier = 0;  // so many starts earlier, since the last start did not give the frame
@@ -197,10 +200,7 @@ class VideoDecoder::Run {
       return Error{Trouble::kContent, "more than " + std::to_string(kDecodedMax) +
                                           " frames would have to be decoded for one clip: encode the video with more "
                                           "key frames"};
-    if (ends_at_ns_ != 0 && decoded_ % 8 == 0 && limits_.cpu_ns() > ends_at_ns_)
-      return Error{Trouble::kContent,
-                   "decoding it takes more CPU time than the operator's limit (limits.sample_ms_max)"};
-    return Done{};
+    return budget_.check();
   }
 
   const VideoIndex& index_;
@@ -208,11 +208,11 @@ class VideoDecoder::Run {
   const std::span<const uint32_t> wanted_;
   const VideoSink& sink_;
   Opened& opened_;
-  const media::DecodeLimits& limits_;
+  const media::CpuBudget budget_;
   uint64_t& sent_;
   size_t given_ = 0;  // of the wanted frames
   int64_t shown_ = 0;
-  uint64_t decoded_ = 0, ends_at_ns_ = 0;
+  uint64_t decoded_ = 0;
 };
 
 Status VideoDecoder::decode(const VideoIndex& index, std::span<const uint8_t> file, std::span<const uint32_t> wanted,

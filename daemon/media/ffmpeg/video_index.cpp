@@ -41,7 +41,7 @@ int turn_of(const AVStream& stream) {
 
 class Indexer {
  public:
-  explicit Indexer(std::span<const uint8_t> file) : file_(file), input_(file) {}
+  Indexer(std::span<const uint8_t> file, const media::DecodeLimits& limits) : file_(file), input_(file, limits) {}
 
   Result<VideoIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();
@@ -89,7 +89,7 @@ class Indexer {
     for (;;) {
       const Result<bool> read = input_.read(*packet);
       if (!read) {
-        if (index_.packets.empty()) return read.error();
+        if (index_.packets.empty() || input_.is_spent()) return read.error();
         return Done{};
       }
       if (!*read) return Done{};
@@ -196,6 +196,8 @@ std::span<const uint8_t> VideoIndex::data_of(const VideoPacket& packet, std::spa
   return from.subspan(packet.offset, packet.bytes);
 }
 
-Result<VideoIndex> index_video(std::span<const uint8_t> file) { return Indexer(file).run(); }
+Result<VideoIndex> index_video(std::span<const uint8_t> file, const media::DecodeLimits& limits) {
+  return Indexer(file, limits).run();
+}
 
 }  // namespace spdld::ffmpeg

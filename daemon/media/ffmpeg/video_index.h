@@ -10,6 +10,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
+#include "daemon/media/decode_limits.h"
 
 namespace spdld::ffmpeg {
 
@@ -63,7 +64,7 @@ struct VideoIndex {
 };
 
 // `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no video, none of
-// a codec that can be decoded, or damage in its structure.
-Result<VideoIndex> index_video(std::span<const uint8_t> file);
+// a codec that can be decoded, damage in its structure, or more work than the limits allow.
+Result<VideoIndex> index_video(std::span<const uint8_t> file, const media::DecodeLimits& limits = {});
 
 }  // namespace spdld::ffmpeg

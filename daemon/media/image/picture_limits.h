@@ -1,4 +1,5 @@
-// Holds the decoding of one picture to its limits, and has the sentences that refuse what goes beyond them. Every codec uses these.
+// Holds the decoding of one picture to its limits, and has the sentences that refuse what goes beyond them. Every codec
+// uses these.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,7 @@
 #include <string>
 
 #include "daemon/base/result.h"
-#include "daemon/media/decode_limits.h"
+#include "daemon/media/cpu_budget.h"
 
 namespace spdld::image {
 
@@ -15,8 +16,7 @@ inline constexpr size_t kMemoryKeptMax = size_t{32} << 20;  // by a codec, from 
 
 inline constexpr char kTooMuchMemory[] =
     "decoding it needs more memory than the operator's limit (limits.sample_bytes_max)";
-inline constexpr char kTooMuchCpuTime[] =
-    "decoding it takes more CPU time than the operator's limit (limits.sample_ms_max)";
+using media::kTooMuchCpuTime;
 
 // Holds one decoding to DecodeLimits::cpu_ms_max. For the thread that decodes.
 class CpuWatch {

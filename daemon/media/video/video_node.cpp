@@ -68,7 +68,7 @@ Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
     work.asked.clear();
     work.held.clear();
     work.waiting = 0;
-    Result<ffmpeg::VideoIndex> made = ffmpeg::index_video(run.field->bytes);
+    Result<ffmpeg::VideoIndex> made = ffmpeg::index_video(run.field->bytes, work.limits);
     if (!made) return made.error();
     work.index = std::move(*made);
     work.indexed = run.field->number;

@@ -17,9 +17,10 @@ namespace spdld::video {
 
 // The objects that a decode thread keeps for videos.
 struct VideoWork {
-  explicit VideoWork(const media::DecodeLimits& limits) : decoder(limits) {}
+  explicit VideoWork(const media::DecodeLimits& its_limits) : limits(its_limits), decoder(its_limits) {}
   void shrink(size_t bytes_max);
 
+  const media::DecodeLimits limits;
   ffmpeg::VideoDecoder decoder;
   std::optional<ffmpeg::VideoIndex> index;
   std::optional<size_t> indexed;  // the field that it is of
@@ -29,7 +30,7 @@ struct VideoWork {
   // run on, and these decoded, where several outputs share them.
   std::vector<uint32_t> asked;
   std::map<uint32_t, ffmpeg::HeldFrame> held;
-  size_t waiting = 0;  // outputs that have announced their clip, and have not run yet
+  size_t waiting = 0;          // outputs that have announced their clip, and have not run yet
   ffmpeg::FrameMemory memory;  // of frames that are held
   PixelRows rows, turned;
   image::Geometry geometry;

@@ -155,6 +155,29 @@ TEST_CASE("a header's lies about rate and channels are bad content", "[audio]") 
              Catch::Contains("80 channels"));
 }
 
+uint64_t looks = 0;
+
+// Each look at the clock takes a millisecond.
+uint64_t cpu_of_looks_ns() { return ++looks * 1'000'000; }
+
+TEST_CASE("an index is whole, or ends at the CPU time that the operator allows", "[audio]") {
+  const std::string file = file_of({"flac", ""}, 20);
+  media::DecodeLimits limits{.cpu_ms_max = 0, .cpu_ns = &cpu_of_looks_ns};
+  const uint64_t samples = ffmpeg::index_audio(bytes_of(file), limits)->samples;
+  REQUIRE(looks == 0);
+  bool is_whole = false;
+  for (limits.cpu_ms_max = 1; !is_whole && limits.cpu_ms_max < 10'000; ++limits.cpu_ms_max) {
+    looks = 0;
+    const auto index = ffmpeg::index_audio(bytes_of(file), limits);
+    is_whole = static_cast<bool>(index);
+    if (is_whole)
+      CHECK(index->samples == samples);
+    else
+      CHECK_THAT(index.error().message, Catch::Contains("limits.sample_ms_max"));
+  }
+  CHECK(is_whole);
+}
+
 TEST_CASE("decoding ends at the CPU time that the operator allows", "[audio]") {
   const std::string file = file_of({"flac", ""}, 20);
   const auto index = ffmpeg::index_audio(bytes_of(file));

@@ -179,6 +179,49 @@ TEST_CASE("windows of a video whose frames last for different times, and of one 
   check_windows(bytes_of(path), whole_decoding(path, "yuv420p", kWidth, kHeight), test::rounds(200));
 }
 
+uint64_t looks = 0;
+
+// Each look at the clock takes a millisecond.
+uint64_t cpu_of_looks_ns() { return ++looks * 1'000'000; }
+
+TEST_CASE("a video's index is whole, or ends at the CPU time that the operator allows", "[video]") {
+  const TempDir folder;
+  const auto path = folder.path() / "video.ts";
+  make_video(path, "176x112", "15", 2, "-c:v libx264 -g 12 -bf 2 -pix_fmt yuv420p");
+  const std::vector<uint8_t> file = bytes_of(path);
+  media::DecodeLimits limits{.cpu_ms_max = 0, .cpu_ns = &cpu_of_looks_ns};
+  const size_t frames = ffmpeg::index_video(file, limits)->frames.size();
+  REQUIRE(looks == 0);
+  bool is_whole = false;
+  for (limits.cpu_ms_max = 1; !is_whole && limits.cpu_ms_max < 10'000; ++limits.cpu_ms_max) {
+    looks = 0;
+    const Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(file, limits);
+    is_whole = static_cast<bool>(index);
+    if (is_whole)
+      CHECK(index->frames.size() == frames);
+    else
+      CHECK_THAT(index.error().message, Catch::Contains("limits.sample_ms_max"));
+  }
+  CHECK(is_whole);
+}
+
+TEST_CASE("a decoder's work ends at the CPU time that the operator allows", "[video]") {
+  const TempDir folder;
+  const auto path = folder.path() / "video.mp4";
+  make_video(path, "176x112", "15", 2, "-c:v libx264 -g 12 -bf 2 -pix_fmt yuv420p");
+  const std::vector<uint8_t> file = bytes_of(path);
+  const Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(file);
+  REQUIRE(index);
+  looks = 0;
+  ffmpeg::VideoDecoder decoder({.cpu_ms_max = 3, .cpu_ns = &cpu_of_looks_ns});
+  const uint32_t wanted[] = {10};
+  const Status decoded =
+      decoder.decode(*index, file, wanted, [](uint32_t, ffmpeg::VideoFrame&) { return Status(Done{}); });
+  REQUIRE_FALSE(decoded);
+  CHECK_THAT(decoded.error().message, Catch::Contains("limits.sample_ms_max"));
+  CHECK(decoder.packets_sent() == 3);
+}
+
 // libavformat is asked for the streams, and once more for their parameters, and must not crash.
 TEST_CASE("a program stream of video whose codec is unknown is bad content", "[video]") {
   std::vector<uint8_t> file = {0, 0, 1, 0xba, 0x44, 0, 4, 0, 4, 1, 0, 0, 3, 0xf8};  // a pack (ISO 13818-1, 2.5.3.3)
