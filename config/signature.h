@@ -79,6 +79,8 @@ struct Signature {
   std::optional<Dimension> pieces = {};
   // Of kImage: it is so many pictures, such as the frames of an animation, which share one geometry; none: it is one.
   std::optional<int64_t> frames = {};
+  // Of kImage that has frames: it is so many clips of so many frames; none: it is one clip.
+  std::optional<int64_t> clips = {};
   // Of kImage: [height, width]: all pictures of a batch have one of these sizes; none: the dimensions say it.
   std::vector<std::array<int64_t, 2>> sizes = {};
   // Of kTensor: all samples of a batch have one of these shapes; none: the dimensions say it.

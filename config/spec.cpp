@@ -236,6 +236,7 @@ Json deciding_json(const PipelineSpec& spec) {
 Layout layout_named(std::string_view name) {
   if (name == "NHWC") return Layout::kNhwc;
   if (name == "NCHW") return Layout::kNchw;
+  if (name == "NCTHW") return Layout::kNcthw;
   throw std::logic_error("no layout is called " + std::string(name));
 }
 

@@ -18,9 +18,10 @@ namespace spdld::config {
 
 class Json;
 
-enum class Layout : uint8_t { kNhwc, kNchw };
+// The order in which the values of a picture lie; T is the frames of a clip.
+enum class Layout : uint8_t { kNhwc, kNchw, kNcthw };
 
-Layout layout_named(std::string_view name);  // "NHWC", "NCHW"
+Layout layout_named(std::string_view name);  // "NHWC", "NCHW", "NCTHW"
 
 // The place where a value was written, for errors; line 0: a spec that came as JSON has no lines.
 struct Where {
@@ -81,8 +82,8 @@ struct OutputSpec {
   // config/field_path.h says.
   std::string from;
   // The operations chain by the catalogue's Flow and end in a tensor or an integer. A chain that was written to end in
-  // an image or in audio has got its implicit end (`convert`) here, and an output with a `dtype` its parse-int or parse-float, so that
-  // both spellings are one spec.
+  // an image or in audio has got its implicit end (`convert`) here, and an output with a `dtype` its parse-int or
+  // parse-float, so that both spellings are one spec.
   std::vector<OperationSpec> ops;
   Where where;
   VaryingSpec varying = {};

@@ -19,13 +19,27 @@ using sheet::colour_of;
 constexpr int64_t kRowsMax = 1000;   // of boxes, points or masks of a sample
 constexpr int64_t kPiecesMax = 64;   // pictures of an output
 constexpr size_t kClassesShown = 3;  // of a label that is spread over several
-constexpr uint32_t kIgnored = 255;   // a value that masks often have where no class is told
+constexpr size_t kPictureDimensions = 3;
+constexpr uint32_t kIgnored = 255;  // a value that masks often have where no class is told
 constexpr Colour kUntold{255, 255, 255};
 
 // A number of an element as a whole number. Numbers of 64 bits may be beyond what a double holds exactly.
 int64_t whole_of(double number) {
   constexpr double kMost = 9e18;
   return static_cast<int64_t>(std::clamp(number, -kMost, kMost));
+}
+
+// The pictures of an output, in their order: one, several ones, or the frames of clips.
+void list_pictures(const Values& all, config::Layout layout, std::vector<Values>& pictures) {
+  const size_t dimensions = all.shape().size();
+  if (dimensions == kPictureDimensions) {
+    if (std::ssize(pictures) < kPiecesMax) pictures.push_back(all);
+    return;
+  }
+  const bool has_frames_second = layout == config::Layout::kNcthw && dimensions == kPictureDimensions + 1;
+  const size_t dimension = has_frames_second ? 1 : 0;
+  for (int64_t i = 0; i < std::min(all.shape()[dimension], kPiecesMax); ++i)
+    list_pictures(all.row(i, dimension), layout, pictures);
 }
 
 // Black and white of a picture: value * factor + offset is 0 and 1.
@@ -37,7 +51,7 @@ struct Range {
 class Pixels {
  public:
   Pixels(const Values& values, const ShownOutput& shown) : values_(values), shown_(shown) {
-    const bool is_first = shown.layout == config::Layout::kNchw;
+    const bool is_first = shown.layout != config::Layout::kNhwc;
     const auto& shape = values.shape();
     channels_ = shape[is_first ? 0 : 2], height_ = shape[is_first ? 1 : 0], width_ = shape[is_first ? 2 : 1];
     bottom_ = height_, right_ = width_;
@@ -57,7 +71,7 @@ class Pixels {
  private:
   double value(int64_t y, int64_t x, int64_t channel) const {
     const double raw =
-        shown_.layout == config::Layout::kNchw ? values_.at({channel, y, x}) : values_.at({y, x, channel});
+        shown_.layout != config::Layout::kNhwc ? values_.at({channel, y, x}) : values_.at({y, x, channel});
     const auto of = [&](const std::vector<double>& numbers) {
       return numbers[std::min(static_cast<size_t>(channel), numbers.size() - 1)];
     };
@@ -138,10 +152,10 @@ class Sample {
  private:
   Values values(const std::string& name) const { return {batch_, name, sample_}; }
 
-  // A picture, or several of one size.
+  // A picture, several ones of one size, or several clips of these.
   bool is_drawn(const ShownOutput& shown) const {
     const size_t dimensions = values(shown.name).shape().size();
-    return dimensions == 3 || dimensions == 4;
+    return dimensions >= kPictureDimensions && dimensions <= kPictureDimensions + 2;
   }
 
   // Whether the pictures show all of it.
@@ -151,14 +165,13 @@ class Sample {
   }
 
   void add_pictures(const ShownOutput& shown, sheet::Card& card) {
-    const Values all = values(shown.name);
-    const bool is_one = all.shape().size() == 3;
-    const int64_t count = is_one ? 1 : std::min(all.shape()[0], kPiecesMax);
+    std::vector<Values> pictures;
+    list_pictures(values(shown.name), shown.layout, pictures);
     const sheet::Marks marks = shown.view.empty() ? sheet::Marks() : marks_of(shown.view);
-    for (int64_t i = 0; i < count; ++i) {
-      const Values one = is_one ? all : all.row(i);
+    for (size_t i = 0; i < pictures.size(); ++i) {
+      const Values& one = pictures[i];
       if (one.size() == 0) continue;
-      const std::string title = is_one ? shown.title : shown.title + " " + std::to_string(i + 1);
+      const std::string title = pictures.size() == 1 ? shown.title : shown.title + " " + std::to_string(i + 1);
       Canvas picture = drawn(Pixels(one, shown).canvas(), marks, pen_.side);
       card.tiles.push_back({safe_text(title), shown.is_before ? trimmed(picture, sheet::kPaper) : std::move(picture)});
     }

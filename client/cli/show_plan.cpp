@@ -117,6 +117,7 @@ OperationSpec one_picture_of(OperationSpec decoding) {
   for (const config::ExtraTensor& extra : config::extras_of({&decoding, 1}))
     decoding.parameters.insert_or_assign(std::string(extra.parameter), std::string());
   if (!reset(decoding, "frames")) decoding.parameters.insert_or_assign("frames", int64_t{1});
+  reset(decoding, "clips");
   return decoding;
 }
 
@@ -248,7 +249,7 @@ int pieces_of(const PipelineSpec& spec, const OutputSpec& output) {
   if (writing_of(output) == nullptr) return 0;
   const config::Followed chain = followed(spec, output);
   for (const config::Signature& signature : chain.along) {
-    if (signature.frames) return static_cast<int>(*signature.frames);
+    if (signature.frames) return static_cast<int>(*signature.frames * signature.clips.value_or(1));
     if (signature.pieces) return static_cast<int>(signature.pieces->most().value_or(1));
   }
   return 1;

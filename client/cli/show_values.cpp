@@ -112,11 +112,11 @@ double Values::element(int64_t index) const {
   return at(place);
 }
 
-Values Values::row(int64_t index) const {
+Values Values::row(int64_t index, size_t dimension) const {
   Values row = *this;
-  row.address_ += index * strides_[0] * static_cast<int64_t>(spdld_dtype_bytes(dtype_));
-  row.shape_.erase(row.shape_.begin());
-  row.strides_.erase(row.strides_.begin());
+  row.address_ += index * strides_[dimension] * static_cast<int64_t>(spdld_dtype_bytes(dtype_));
+  row.shape_.erase(row.shape_.begin() + static_cast<ptrdiff_t>(dimension));
+  row.strides_.erase(row.strides_.begin() + static_cast<ptrdiff_t>(dimension));
   return row;
 }
 

@@ -26,8 +26,8 @@ class Values {
   double at(std::initializer_list<int64_t> place) const { return at(std::span(place.begin(), place.size())); }
   // Element number `index`, the last dimension counted first.
   double element(int64_t index) const;
-  // The values at this place of the first dimension. Precondition: it has such a place.
-  Values row(int64_t index) const;
+  // The values at this place of a dimension. Precondition: it has such a place.
+  Values row(int64_t index, size_t dimension = 0) const;
 
   bool is_integer() const;
   // All elements as text, where they are bytes that make one.

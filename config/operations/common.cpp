@@ -200,6 +200,27 @@ std::string bind_mask(Signature& signature, Signature masks) {
   return "";
 }
 
+Parameter picture_layout(std::string_view fallback) {
+  return choice("layout",
+                "order of height, width and channel; the frames of a clip come before all three, or, with NCTHW, "
+                "between the channels and the height",
+                {"NHWC", "NCHW", "NCTHW"}, fallback);
+}
+
+namespace {
+
+// The dimensions of a picture, or of a clip's frames, in this layout.
+template <typename Size>
+std::vector<Size> laid_out(Layout layout, std::optional<int64_t> frames, const Size& height, const Size& width,
+                           const Size& channels) {
+  std::vector<Size> picture = {channels, height, width};
+  if (layout == Layout::kNhwc) picture = {height, width, channels};
+  if (frames) picture.insert(layout == Layout::kNcthw ? picture.begin() + 1 : picture.begin(), Size(*frames));
+  return picture;
+}
+
+}  // namespace
+
 std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature) {
   if (!signature.is_fixed() && signature.sizes.empty())
     return "has pictures whose size is not fixed: add center-crop, random-crop, random-resized-crop, or a resize with "
@@ -207,18 +228,17 @@ std::string bind_picture_tensor(const OperationSpec& spec, Signature& signature)
   const Dimension height = signature.dimensions[0], width = signature.dimensions[1];
   const Dimension channels = signature.channels;
   const Layout layout = layout_named(spec.text("layout"));
-  std::vector<Dimension> dimensions = {height, width, channels};
-  if (layout == Layout::kNchw) dimensions = {channels, height, width};
+  if (layout == Layout::kNcthw && !signature.frames)
+    return "has one picture, and layout = \"NCTHW\" is for the frames of a clip: write layout = \"NCHW\"";
+  std::vector<Dimension> dimensions = laid_out(layout, signature.frames, height, width, channels);
   std::vector<std::vector<int64_t>> shapes;
-  for (const auto& [high, wide] : signature.sizes) {
-    const int64_t deep = signature.channels;
-    shapes.push_back(layout == Layout::kNchw ? std::vector{deep, high, wide} : std::vector{high, wide, deep});
-  }
+  for (const auto& [high, wide] : signature.sizes)
+    shapes.push_back(laid_out(layout, signature.frames, high, wide, int64_t{signature.channels}));
   const bool is_one = !signature.pieces && !signature.frames;
   if (signature.pieces) dimensions.insert(dimensions.begin(), *signature.pieces);
-  if (signature.frames) {
-    dimensions.insert(dimensions.begin(), *signature.frames);
-    for (std::vector<int64_t>& shape : shapes) shape.insert(shape.begin(), *signature.frames);
+  if (signature.clips) {
+    dimensions.insert(dimensions.begin(), *signature.clips);
+    for (std::vector<int64_t>& shape : shapes) shape.insert(shape.begin(), *signature.clips);
   }
   signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));
   if (is_one && shapes.empty()) signature.layout = layout;

@@ -15,6 +15,8 @@ inline constexpr double kRawElementsMax = 1u << 28;  // of a sample's raw values
 inline constexpr double kWidthMax = 1u << 16;        // of an element of a list, in numbers
 
 Parameter flag(std::string_view name, std::string_view help, bool fallback);
+// `layout`: how the tensor of a picture, or of the frames of a clip, lies.
+Parameter picture_layout(std::string_view fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,
                  std::string_view fallback);
 // One number between two bounds.

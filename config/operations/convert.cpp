@@ -45,7 +45,7 @@ OperationType convert() {
               "follow.",
           .parameters = {choice("dtype", "of the tensor's elements; uint8 is for pictures of 8 bits, uint16 of 16",
                                 {"uint8", "uint16", "float16", "bfloat16", "float32"}, "uint8"),
-                         choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NHWC"), scale},
+                         picture_layout("NHWC"), scale},
           .bind = bind_conversion,
           .check = check_convert,
           .ends_chains = true};

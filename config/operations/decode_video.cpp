@@ -4,7 +4,7 @@
 namespace spdld::config::ops {
 namespace {
 
-constexpr double kClipFramesMax = 1024;
+constexpr double kClipFramesMax = 1024, kClipsMax = 64;
 
 // Frames that are spread over the whole video have no distance of their own.
 bool is_spread(const OperationSpec& spec) { return spec.text("pick") == "uniform" || spec.text("pick") == "segments"; }
@@ -14,6 +14,7 @@ std::string bind_clip(const OperationSpec& spec, Signature& signature) {
   if (signature.origin == Origin::kJson) return "can't decode a JSON value: it is a number or a text, not a video";
   signature = image(spec.text("colours") == "grey" ? 1 : 3, 8);
   signature.frames = spec.integer("frames");
+  if (spec.integer("clips") > 1) signature.clips = spec.integer("clips");
   return "";
 }
 
@@ -22,7 +23,11 @@ void check_clip(OperationSpec& spec, const Complain& complain) {
   const bool has_stride = spec.integer("stride") != 1, has_fps = spec.number("fps") > 0;
   if (has_stride && has_fps)
     complain("fps", "can't stand beside stride: one of them says how far the frames of a clip lie apart");
+  if (has_fps && spec.flag("key_frames"))
+    complain("fps", "can't stand beside key_frames: key frames have no rate, and stride counts them");
   if (!is_spread(spec)) return;
+  if (spec.integer("clips") > 1)
+    complain("clips", "can't stand beside pick = \"" + spec.text("pick") + "\", which spreads the frames of one clip");
   const std::string end =
       " can't stand beside pick = \"" + spec.text("pick") + "\", which spreads the frames over the " + "whole video";
   if (has_stride) complain("stride", end.substr(1));
@@ -42,8 +47,9 @@ std::vector<ExtraTensor> clip_facts(const OperationSpec& spec) {
     const std::string& name = spec.text(parameter);
     if (!name.empty()) facts.push_back({name, parameter, dtype, std::move(shape)});
   };
-  add("times", DType::kFloat64, {spec.integer("frames")});
-  add("valid", DType::kInt64, {1});
+  const int64_t clips = spec.integer("clips"), frames = spec.integer("frames");
+  add("times", DType::kFloat64, clips > 1 ? std::vector{clips, frames} : std::vector{frames});
+  add("valid", DType::kInt64, {clips});
   return facts;
 }
 
@@ -59,6 +65,14 @@ OperationType decode_video() {
                          .help = "of a clip: the first dimension of a sample's tensor",
                          .min = 1,
                          .max = kClipFramesMax};
+  const Parameter clips{.name = "clips",
+                        .type = ParameterType::kInteger,
+                        .help =
+                            "so many clips of the video, all with one geometry. Where there are several, they are the "
+                            "first dimension of a sample's tensor, before the frames",
+                        .fallback = Value(int64_t{1}),
+                        .min = 1,
+                        .max = kClipsMax};
   const Parameter stride{.name = "stride",
                          .type = ParameterType::kInteger,
                          .help = "take each stride-th frame",
@@ -73,36 +87,39 @@ OperationType decode_video() {
                       .fallback = Value(0.0),
                       .min = 0,
                       .max = 1000};
-  return {
-      .name = "decode-video",
-      .takes = Kind::kBytes,
-      .gives = Kind::kImage,
-      .help =
-          "Decode a clip of a video (what FFmpeg reads: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG and others) "
-          "to RGB or grey of 8 bits. Operations on pictures follow, with one geometry for all frames.",
-      .parameters = {frames, stride, fps,
-                     choice("pick",
-                            "where the clip lies: anywhere, by a draw; in the middle; at the start; or frames of "
-                            "the whole video, evenly spaced (uniform), or one of each of as many equal parts, by a "
-                            "draw (segments)",
-                            {"random", "center", "start", "uniform", "segments"}, "random"),
-                     choice("beyond",
-                            "what stands for frames behind the end of a video that is shorter than a clip: its last "
-                            "frame, the frames from its start on, or nothing, so that the sample is bad",
-                            {"repeat", "wrap", "bad"}, "repeat"),
-                     choice("colours", "of the pixels: grey is the video's luma", {"rgb", "grey"}, "rgb"),
-                     output_name("times",
-                                 "name of an extra output, float64 [B, frames]: when each frame is shown, in "
-                                 "seconds from the video's first frame on; none when empty"),
-                     output_name("valid",
-                                 "name of an extra output, int64 [B, 1]: how many frames of the clip lie within the "
-                                 "video; none when empty"),
-                     draw()},
-      .bind = bind_clip,
-      .check = check_clip,
-      .extras = clip_facts,
-      .hindrance = video_hindrance,
-      .view_part = ViewPart::kLeads};
+  return {.name = "decode-video",
+          .takes = Kind::kBytes,
+          .gives = Kind::kImage,
+          .help =
+              "Decode a clip of a video (what FFmpeg reads: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG and others) "
+              "to RGB or grey of 8 bits. Operations on pictures follow, with one geometry for all frames.",
+          .parameters =
+              {frames, clips, stride, fps,
+               choice("pick",
+                      "where the clip lies: anywhere, by a draw; in the middle (of several clips, in the "
+                      "middles of as many equal parts); at the start (several ones follow one another); or frames of "
+                      "the whole video, evenly spaced (uniform), or one of each of as many equal parts, by a "
+                      "draw (segments)",
+                      {"random", "center", "start", "uniform", "segments"}, "random"),
+               flag("key_frames",
+                    "choose among the video's key frames alone, which are decoded without any other frame", false),
+               choice("beyond",
+                      "what stands for frames behind the end of a video that is shorter than a clip: its last "
+                      "frame, the frames from its start on, or nothing, so that the sample is bad",
+                      {"repeat", "wrap", "bad"}, "repeat"),
+               choice("colours", "of the pixels: grey is the video's luma", {"rgb", "grey"}, "rgb"),
+               output_name("times",
+                           "name of an extra output, float64 [B, (clips,) frames]: when each frame is shown, in "
+                           "seconds from the video's first frame on; none when empty"),
+               output_name("valid",
+                           "name of an extra output, int64 [B, clips]: how many frames of each clip lie within the "
+                           "video; none when empty"),
+               draw()},
+          .bind = bind_clip,
+          .check = check_clip,
+          .extras = clip_facts,
+          .hindrance = video_hindrance,
+          .view_part = ViewPart::kLeads};
 }
 
 }  // namespace spdld::config::ops

@@ -70,7 +70,7 @@ OperationType normalize() {
           .parameters = {colours("mean", "one number for each channel, where white is `scale`; at most `scale`", -1000),
                          colours("std", "one number for each channel, where white is `scale`", 0), scale,
                          choice("dtype", "of the tensor's elements", {"float16", "bfloat16", "float32"}, "float32"),
-                         choice("layout", "order of height, width and channel", {"NHWC", "NCHW"}, "NCHW")},
+                         picture_layout("NCHW")},
           .bind = bind_normalized,
           .check = check_normalize};
 }

@@ -267,6 +267,16 @@ class Show(Case):
         self.assertEqual((sheet == COLOURS["green"]).all(axis=2).sum(), 6 * 20 * 20)
         self.assertEqual(sheet.shape, (2 * MARGIN + 2 * GLYPH + 20 + GAP + GLYPH, 2 * MARGIN + 6 * 20 + 5 * GAP, 3))
 
+    def test_frames_of_an_animation_whose_channels_come_first(self):
+        frames = [Image.new("RGB", (64, 64), colour) for colour in COLOURS.values()]
+        (self.folder / "moving" / "one").mkdir(parents=True)
+        frames[0].save(self.folder / "moving/one/a.gif", save_all=True, append_images=frames[1:], duration=100)
+        ops = '{ op = "decode-image", frames = 3 }, { op = "resize", size = [64, 64] }, { op = "convert", layout = "NCTHW" }'
+        text = FLAT.format(ops=ops, shuffle="false").replace('"pictures"', '"moving"').replace('"png"', '"gif"').replace("size = 2", "size = 1")
+        sheet, _ = self.sheet(self.pipeline(text), "--samples", 1, "--width", 2 * MARGIN + 4 * SIDE + 3 * GAP)
+        for i, colour in enumerate(COLOURS.values()):
+            self.assertTrue((np.abs(tile(sheet, i + 1).astype(int) - colour) <= 1).all(), i)
+
     def test_the_trainer_sets_the_order(self):
         sheet, told = self.sheet(self.flat(shuffle='"client"'), "--width", WIDTH_OF_TWO)
         self.assertIn("2 samples,", told)

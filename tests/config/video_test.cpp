@@ -20,6 +20,27 @@ TEST_CASE("a clip's frames are the first dimension of its tensor", "[config]") {
         std::vector<int64_t>{4, 6, 9, 1});
 }
 
+TEST_CASE("several clips, and channels before frames", "[config]") {
+  const auto shape_of = [](const std::string& ops) {
+    const auto loaded = load_with_ops(ops);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    const OutputSpec& output = loaded.value->outputs.front();
+    return follow(output.ops, start_of(output.ops), output.varying.form).end().shape();
+  };
+  const std::string convert = ", { op = \"convert\", layout = \"NCTHW\" }";
+  CHECK(shape_of(decode() + kCrop + convert) == std::vector<int64_t>{3, 4, 6, 9});
+  CHECK(shape_of(decode(", clips = 2") + kCrop) == std::vector<int64_t>{2, 4, 6, 9, 3});
+  CHECK(shape_of(decode(", clips = 2") + kCrop + convert) == std::vector<int64_t>{2, 3, 4, 6, 9});
+  CHECK(shape_of("{ op = \"decode-image\", frames = 5 }, " + kCrop + convert) == std::vector<int64_t>{3, 5, 6, 9});
+  expect_complaints(load_with_ops("{ op = \"decode-image\" }, " + kCrop + convert),
+                    {{11, "output[0].ops[2]", "has one picture, and layout = \"NCTHW\" is for the frames of a clip"}});
+  const auto extras =
+      extras_of(load_with_ops(decode(", clips = 2, valid = \"v\", times = \"t\"") + kCrop).value->outputs.front().ops);
+  CHECK(extras[0].shape == std::vector<int64_t>{2, 4});
+  CHECK(extras[1].shape == std::vector<int64_t>{2});
+}
+
 TEST_CASE("a clip tells times and valid frames in tensors of their own", "[config]") {
   const auto loaded = load_with_ops(decode(", valid = \"v\", times = \"t\"") + kCrop);
   REQUIRE(loaded);
@@ -45,6 +66,11 @@ TEST_CASE("what can't stand beside a clip is complained about", "[config]") {
     expect_complaints(load_with_ops(decode(spread + ", fps = 5") + kCrop),
                       {{11, "output[0].ops[0].fps", "spreads the frames over the whole video"}});
   }
+  expect_complaints(load_with_ops(decode(", key_frames = true, fps = 5") + kCrop),
+                    {{11, "output[0].ops[0].fps", "can't stand beside key_frames"}});
+  expect_complaints(load_with_ops(decode(", clips = 2, pick = \"uniform\"") + kCrop),
+                    {{11, "output[0].ops[0].clips", "spreads the frames of one clip"}});
+  expect_complaints(load_with_ops(decode(", clips = 65") + kCrop), {{11, "output[0].ops[0].clips", "from 1 to 64"}});
   expect_complaints(load_with_ops(decode(", draw = \"a b\"") + kCrop), {{11, "output[0].ops[0].draw", "64 letters"}});
   for (const char* cutting : {"five-crop", "ten-crop", "grid"})
     expect_complaints(load_with_ops(decode() + "{ op = \"" + cutting + "\", size = 6 }"),

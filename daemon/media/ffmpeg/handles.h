@@ -53,7 +53,7 @@ struct PacketPlace {
 PacketPlace place_of(const AVPacket& packet, std::span<const uint8_t> file, std::vector<uint8_t>& copied);
 
 // libavformat reads a file that lies in memory. It finds out the format by the bytes alone, opens no other file, and
-// asks no network. `bytes` is borrowed for the object's life. What the file makes it do is bounded by CPU time.
+// asks no network. `bytes` is borrowed for the object's life. Its CPU time is bounded, whatever the file says.
 class Input {
  public:
   // Reads end when the CPU time that `limits` allows is used up.
@@ -70,8 +70,8 @@ class Input {
   // The stream of this kind, or null: there is none. Of several ones it is that of most pixels or channels, and the
   // first of equal ones, as the ffmpeg program chooses. All others are left out from now on.
   AVStream* choose(AVMediaType kind);
-  // Decodes as much as is needed to know the streams' parameters, where the header does not tell them. What the first
-  // call did not find, no later call finds: it does nothing.
+  // Decodes as much as is needed to know the streams' parameters, where the header does not tell them. Later
+  // calls do nothing: they would not find more.
   Status find_parameters();
   // Whether the CPU time is used up, so that calls fail.
   bool is_spent() const { return budget_.is_spent(); }

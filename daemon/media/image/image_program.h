@@ -63,8 +63,11 @@ class ImageProgram {
 
   const GeometrySteps& steps() const { return steps_; }
   const TensorFormat& format() const { return format_; }
-  size_t tensor_bytes() const { return bytes_of(format_); }  // of a picture, or of each piece
+  // Of a picture, or of each piece; the second one where batches have sizes of their own.
+  size_t tensor_bytes() const { return bytes_of(format_); }
   size_t tensor_bytes(const Geometry& geometry) const { return bytes_of(format_of(geometry)); }
+  // From a frame's values to the next frame's.
+  size_t step_bytes(const Geometry& geometry) const { return image::step_bytes(format_of(geometry)); }
 
   // Reuses `geometry`'s memory.
   void resolve(const Size& picture, const Draws& draws, Geometry& geometry) const;

@@ -185,7 +185,7 @@ Status PictureNode::render_frames(const media::Run& run, PictureWork& work) cons
         const media::Lap lap(run.workspace.timer(), kResample);
         for (; next != work.frames.end() && *next == frame; ++next) {
           program().render(rows, work.geometry, work.scratch, out);
-          out += program().tensor_bytes(work.geometry);
+          out += program().step_bytes(work.geometry);
           renew_noise(work.geometry.adjustments);
         }
         return Status(Done{});

@@ -77,6 +77,10 @@ TensorFormat format_of(const media::Part& part) {
   format.pixels = {part.takes.channels, part.takes.bits / 8};
   format.dtype = part.gives.dtype;
   format.layout = config::layout_named(part.spec.text("layout"));
+  if (format.layout == config::Layout::kNcthw) {
+    format.layout = config::Layout::kNchw;
+    format.planes_apart = static_cast<int>(part.takes.frames.value_or(1));
+  }
   return format;
 }
 

@@ -118,6 +118,12 @@ HWY_INLINE bool over_row(int width, Step step) {
   return true;
 }
 
+// Elements from a channel's plane to the next one's.
+size_t plane_step(const TensorFormat& format) {
+  return static_cast<size_t>(format.size.width) * static_cast<size_t>(format.size.height) *
+         static_cast<size_t>(format.planes_apart);
+}
+
 // The kinds of pixels; only the most common kind is read in planes and streamed.
 template <class SampleType, size_t kChannelCount>
 struct Kind {
@@ -205,7 +211,8 @@ template <class Pixel, class Store, bool kStream>
 void float_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   using Element = typename Store::Element;
   using Sample = typename Pixel::Sample;
-  const auto width = static_cast<size_t>(format.size.width), plane = width * static_cast<size_t>(format.size.height);
+  const auto width = static_cast<size_t>(format.size.width);
+  const size_t plane = plane_step(format);
   const bool planes = format.layout == config::Layout::kNchw;
   const size_t out_row = (planes ? 1 : Pixel::kChannels) * width;
   const uint8_t* bytes = from.first;
@@ -252,7 +259,8 @@ template <class Pixel>
 void plain_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {
   using Sample = typename Pixel::Sample;
   constexpr size_t kChannels = Pixel::kChannels;
-  const auto width = static_cast<size_t>(format.size.width), plane = width * static_cast<size_t>(format.size.height);
+  const auto width = static_cast<size_t>(format.size.width);
+  const size_t plane = plane_step(format);
   const uint8_t* bytes = from.first;
   for (int y = first_row; y < first_row + rows; ++y, bytes += from.stride_bytes) {
     if (format.layout == config::Layout::kNhwc || kChannels == 1) {
@@ -327,6 +335,11 @@ HWY_EXPORT(rows_kernel);
 size_t bytes_of(const TensorFormat& format) {
   const auto pixels = static_cast<size_t>(format.size.width) * static_cast<size_t>(format.size.height);
   return static_cast<size_t>(format.pixels.channels) * pixels * config::dtype_bytes(format.dtype);
+}
+
+size_t step_bytes(const TensorFormat& format) {
+  const size_t bytes = bytes_of(format);
+  return format.planes_apart == 1 ? bytes : bytes / static_cast<size_t>(format.pixels.channels);
 }
 
 void write_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out) {

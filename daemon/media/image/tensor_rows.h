@@ -15,7 +15,10 @@ struct TensorFormat {
   // kUint8, kUint16, kFloat16, kBfloat16 or kFloat32. Precondition: the first has pixels of 8 bits, the second of 16;
   // pixels of floats are grey or RGB, for the others.
   config::DType dtype = config::DType::kUint8;
-  config::Layout layout = config::Layout::kNhwc;
+  config::Layout layout = config::Layout::kNhwc;  // kNhwc or kNchw
+  // Of kNchw: a channel's plane begins so many planes behind the plane before it. 1 for a picture by itself; the frames
+  // of a clip whose channels come first lie between.
+  int planes_apart = 1;
   Size size;  // of no pixels: each picture has its batch's, which the program fills in
   // Applied to a value, by channel, in float32 (one fused multiply-add where the machine has it);
   // uint8 and uint16 take values as they are.
@@ -23,8 +26,10 @@ struct TensorFormat {
   PixelFormat pixels = {};  // of the rows; the tensor has as many channels
 };
 
-// Of a tensor of one picture.
+// Of a picture's values.
 size_t bytes_of(const TensorFormat& format);
+// From a picture to the next one of the same tensor.
+size_t step_bytes(const TensorFormat& format);
 
 // Rows of pixels: interleaved, or, of RGB of 8 bits, each row's red, green and blue values apart.
 struct RowsView {
@@ -36,10 +41,10 @@ struct RowsView {
 // True: write_rows takes rows of planes, and needs less time for them.
 bool prefers_planes(const TensorFormat& format);
 
-// `rows` rows of size.width pixels become the tensor's rows from `first_row`. `out` is the whole tensor, aligned to its
-// elements; nothing outside of these rows is written, and 64 bytes after the last pixel may be read. Rows of 16 bits
-// are aligned to 2 bytes, and of floats to 4. Large tensors of whole cache lines are written past the caches: call
-// flush_rows() before another thread reads.
+// `rows` rows of size.width pixels become the tensor's rows from `first_row`. `out` is where the picture's values
+// begin, aligned to its elements; nothing outside of these rows is written, and 64 bytes after the last pixel may be
+// read. Rows of 16 bits are aligned to 2 bytes, and of floats to 4. Large tensors of whole cache lines are written past
+// the caches: call flush_rows() before another thread reads.
 void write_rows(const TensorFormat& format, const RowsView& from, int first_row, int rows, uint8_t* out);
 void flush_rows();
 

@@ -25,6 +25,12 @@ Error too_short(const std::string& has, const std::string& takes) {
                                  ": beyond = \"repeat\" or \"wrap\" would fill it up"};
 }
 
+void list_keys(const ffmpeg::VideoIndex& index, std::vector<uint32_t>& keys) {
+  for (uint32_t i = 0; i < index.frames.size(); ++i)
+    if (index.packets[index.frames[i].packet].is_key) keys.push_back(i);
+  if (keys.empty()) keys.push_back(0);  // a video begins somewhere, whatever its container says
+}
+
 std::string seconds(double s) {
   std::string text = std::to_string(s);
   return text.substr(0, text.find('.') + 3) + " s";
@@ -34,7 +40,9 @@ std::string seconds(double s) {
 
 ClipRule::ClipRule(const config::OperationSpec& spec)
     : frames_(static_cast<uint64_t>(spec.integer("frames"))),
+      clips_(static_cast<uint64_t>(spec.integer("clips"))),
       stride_(static_cast<uint64_t>(spec.integer("stride"))),
+      has_key_frames_(spec.flag("key_frames")),
       fps_(spec.number("fps")),
       draw_(image::draw_of(spec)) {
   const std::string_view pick = spec.text("pick"), beyond = spec.text("beyond");
@@ -47,16 +55,24 @@ ClipRule::ClipRule(const config::OperationSpec& spec)
 }
 
 Status ClipRule::choose(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const {
-  const uint64_t count = index.frames.size();
   clip.frames.clear();
-  clip.valid = frames_;
-  if (pick_ == Pick::kUniform || pick_ == Pick::kSegments) {
-    if (beyond_ == Beyond::kBad && count < frames_)
-      return too_short(std::to_string(count) + " frames", std::to_string(frames_));
-    spread(count, draws, clip);
-    return Done{};
-  }
-  return fps_ > 0 ? choose_by_rate(index, draws, clip) : choose_by_stride(count, draws, clip);
+  clip.valid.clear();
+  clip.keys.clear();
+  if (has_key_frames_) list_keys(index, clip.keys);
+  const uint64_t count = has_key_frames_ ? clip.keys.size() : index.frames.size();
+  if (fps_ > 0) return choose_by_rate(index, draws, clip);
+  const Status chosen = is_spread() ? choose_spread(count, draws, clip) : choose_by_stride(count, draws, clip);
+  if (has_key_frames_)
+    for (uint32_t& frame : clip.frames) frame = clip.keys[frame];
+  return chosen;
+}
+
+Status ClipRule::choose_spread(uint64_t count, const Draws& draws, Clip& clip) const {
+  if (beyond_ == Beyond::kBad && count < frames_)
+    return too_short(std::to_string(count) + frames_word(), std::to_string(frames_));
+  spread(count, draws, clip);
+  clip.valid.push_back(frames_);
+  return Done{};
 }
 
 // A video of fewer frames gives some of them more than once.
@@ -76,40 +92,62 @@ void ClipRule::spread(uint64_t count, const Draws& draws, Clip& clip) const {
 
 Status ClipRule::choose_by_stride(uint64_t count, const Draws& draws, Clip& clip) const {
   const uint64_t span = (frames_ - 1) * stride_ + 1, room = count > span ? count - span : 0;
-  if (count < span && beyond_ == Beyond::kBad)
-    return too_short(std::to_string(count) + " frames", std::to_string(span) + " with its stride");
-  uint64_t start = 0;
-  if (pick_ == Pick::kRandom) start = draws.named(draw_).below(room + 1);
-  if (pick_ == Pick::kCenter) start = room / 2;
-  for (uint64_t i = 0; i < frames_; ++i) {
-    uint64_t frame = start + i * stride_;
-    if (frame >= count) {
-      clip.valid = std::min<size_t>(clip.valid, i);
-      frame = beyond_ == Beyond::kWrap ? frame % count : count - 1;
-    }
-    clip.frames.push_back(static_cast<uint32_t>(frame));
+  const uint64_t step = pick_ == Pick::kStart ? frames_ * stride_ : 0;  // from a clip's start to the next one's
+  const uint64_t all = (clips_ - 1) * step + span;
+  if (count < all && beyond_ == Beyond::kBad)
+    return too_short(std::to_string(count) + frames_word(), std::to_string(all) + " with its stride");
+  Draw draw = draws.named(draw_);
+  for (uint64_t i = 0; i < clips_; ++i) {
+    uint64_t start = i * step;
+    if (pick_ == Pick::kRandom) start = draw.below(room + 1);
+    if (pick_ == Pick::kCenter) start = (2 * i + 1) * room / (2 * clips_);
+    take_by_stride(start, count, clip);
   }
   return Done{};
 }
 
+void ClipRule::take_by_stride(uint64_t start, uint64_t count, Clip& clip) const {
+  size_t valid = frames_;
+  for (uint64_t i = 0; i < frames_; ++i) {
+    uint64_t frame = start + i * stride_;
+    if (frame >= count) {
+      valid = std::min<size_t>(valid, i);
+      frame = beyond_ == Beyond::kWrap ? frame % count : count - 1;
+    }
+    clip.frames.push_back(static_cast<uint32_t>(frame));
+  }
+  clip.valid.push_back(valid);
+}
+
 Status ClipRule::choose_by_rate(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const {
   const double length = index.duration_s(), span = static_cast<double>(frames_) / fps_,
-               room = std::max(length - span, 0.0);
+               room = std::max(length - span, 0.0), step = pick_ == Pick::kStart ? span : 0;
   // The last moment has to be within the video.
-  const double last = static_cast<double>(frames_ - 1) / fps_;
+  const double last = static_cast<double>(clips_ - 1) * step + static_cast<double>(frames_ - 1) / fps_;
   if (last >= length && beyond_ == Beyond::kBad) return too_short(seconds(length), "more than " + seconds(last));
-  double start = 0;
-  if (pick_ == Pick::kRandom) start = draws.named(draw_).uniform(0, room);
-  if (pick_ == Pick::kCenter) start = room / 2;
+  Draw draw = draws.named(draw_);
+  for (uint64_t i = 0; i < clips_; ++i) {
+    double start = static_cast<double>(i) * step;
+    if (pick_ == Pick::kRandom) start = draw.uniform(0, room);
+    if (pick_ == Pick::kCenter) start = static_cast<double>(2 * i + 1) * room / static_cast<double>(2 * clips_);
+    take_by_rate(start, index, clip);
+  }
+  return Done{};
+}
+
+// The moment 0 is always within the video, also where its one frame has no duration.
+void ClipRule::take_by_rate(double start_s, const ffmpeg::VideoIndex& index, Clip& clip) const {
+  const double length = index.duration_s();
+  size_t valid = frames_;
   for (uint64_t i = 0; i < frames_; ++i) {
-    double moment = start + static_cast<double>(i) / fps_;
-    if (moment >= length && i > 0) {
-      clip.valid = std::min<size_t>(clip.valid, i);
+    double moment = start_s + static_cast<double>(i) / fps_;
+    if (moment >= length && moment > 0) {
+      valid = std::min<size_t>(valid, i);
       if (beyond_ == Beyond::kWrap && length > 0) moment = std::fmod(moment, length);
     }
     clip.frames.push_back(shown_at(index, moment));
   }
-  return Done{};
+  clip.valid.push_back(valid);
 }
 
 }  // namespace spdld::video

@@ -11,9 +11,11 @@
 
 namespace spdld::video {
 
+// One clip, or several ones of the same length, one behind the other.
 struct Clip {
   std::vector<uint32_t> frames;  // by their numbers in the index; some may come more than once, and not in order
-  size_t valid = 0;              // the first so many lie within the video
+  std::vector<size_t> valid;     // of each clip, the first so many frames lie within the video
+  std::vector<uint32_t> keys;    // scratch: the video's key frames, where the rule chooses among them
 };
 
 class ClipRule {
@@ -21,7 +23,6 @@ class ClipRule {
   // Of decode-video.
   explicit ClipRule(const config::OperationSpec& spec);
 
-  size_t frames() const { return frames_; }
   // Reuses the memory of `clip`. kContent: the video is shorter than the clip, and that is not allowed.
   Status choose(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const;
 
@@ -29,11 +30,17 @@ class ClipRule {
   enum class Pick : uint8_t { kRandom, kCenter, kStart, kUniform, kSegments };
   enum class Beyond : uint8_t { kRepeat, kWrap, kBad };
 
+  bool is_spread() const { return pick_ == Pick::kUniform || pick_ == Pick::kSegments; }
+  const char* frames_word() const { return has_key_frames_ ? " key frames" : " frames"; }
+  Status choose_spread(uint64_t count, const Draws& draws, Clip& clip) const;
   void spread(uint64_t count, const Draws& draws, Clip& clip) const;
   Status choose_by_stride(uint64_t count, const Draws& draws, Clip& clip) const;
   Status choose_by_rate(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const;
+  void take_by_stride(uint64_t start, uint64_t count, Clip& clip) const;
+  void take_by_rate(double start_s, const ffmpeg::VideoIndex& index, Clip& clip) const;
 
-  uint64_t frames_, stride_;
+  uint64_t frames_, clips_, stride_;
+  bool has_key_frames_;
   double fps_;
   Pick pick_;
   Beyond beyond_;

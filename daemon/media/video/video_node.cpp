@@ -34,6 +34,7 @@ void VideoWork::shrink(size_t bytes_max) {
 VideoNode::VideoNode(const media::Part& part)
     : ProgramNode(false, PixelFormat{part.spec.text("colours") == "grey" ? 1 : 3, 1}),
       rule_(part.spec),
+      clip_frames_(static_cast<size_t>(part.spec.integer("frames"))),
       is_grey_(part.spec.text("colours") == "grey") {
   size_t tensor = part.extra;
   if (!part.spec.text("times").empty()) times_tensor_ = tensor++;
@@ -123,13 +124,15 @@ Status VideoNode::decode(const media::Run& run, VideoWork& work, const ffmpeg::V
 
 Status VideoNode::render(const media::Run& run, VideoWork& work) const {
   uint8_t* const out = run.tensors.front().memory;
-  const size_t bytes = program().tensor_bytes(work.geometry);
   const auto& frames = work.clip.frames;
+  const size_t step = program().step_bytes(work.geometry);
+  const size_t clip_bytes = clip_frames_ * program().tensor_bytes(work.geometry);
   return decode(run, work, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
     const media::Lap lap(run.workspace.timer(), kResample);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (frames[i] != number) continue;
-      const Status rendered = render_frame(frame, work.index->picture, work, out + i * bytes);
+      uint8_t* const at = out + i / clip_frames_ * clip_bytes + i % clip_frames_ * step;
+      const Status rendered = render_frame(frame, work.index->picture, work, at);
       if (!rendered) return rendered;
       image::renew_noise(work.geometry.adjustments);
     }
@@ -177,8 +180,12 @@ void VideoNode::tell_clip(const media::Run& run, const VideoWork& work) const {
     }
   }
   if (valid_tensor_) {
-    const auto valid = static_cast<int64_t>(work.clip.valid);
-    std::memcpy(run.tensors[*valid_tensor_].memory, &valid, sizeof valid);
+    uint8_t* out = run.tensors[*valid_tensor_].memory;
+    for (const size_t frames : work.clip.valid) {
+      const auto valid = static_cast<int64_t>(frames);
+      std::memcpy(out, &valid, sizeof valid);
+      out += sizeof valid;
+    }
   }
 }
 

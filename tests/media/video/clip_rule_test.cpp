@@ -12,6 +12,7 @@ namespace {
 
 using Catch::Contains;
 using Frames = std::vector<uint32_t>;
+using Valid = std::vector<size_t>;
 
 config::OperationSpec clip_of(const std::string& words) {
   const auto spec = config::load_pipeline_toml(
@@ -58,7 +59,7 @@ TEST_CASE("random clips begin at each frame at which they fit, and nowhere else"
   std::set<uint32_t> starts;
   for (uint64_t sample = 0; sample < 200; ++sample) {
     const video::Clip clip = clip_in(index, "frames = 3, stride = 2", sample);
-    CHECK(clip.valid == 3);
+    CHECK(clip.valid == Valid{3});
     CHECK(clip.frames[1] == clip.frames[0] + 2);
     CHECK(clip.frames[2] == clip.frames[0] + 4);
     starts.insert(clip.frames[0]);
@@ -77,7 +78,7 @@ TEST_CASE("a clip that is longer than its video", "[video]") {
   const auto index = video_of(4);
   const video::Clip repeated = clip_in(index, "frames = 4, stride = 2");
   CHECK(repeated.frames == Frames{0, 2, 3, 3});
-  CHECK(repeated.valid == 2);
+  CHECK(repeated.valid == Valid{2});
   CHECK(clip_in(index, "frames = 4, stride = 2, beyond = \"wrap\"").frames == Frames{0, 2, 0, 2});
   video::Clip clip;
   const Status refused = video::ClipRule(clip_of("frames = 4, stride = 2, beyond = \"bad\"")).choose(index, {}, clip);
@@ -113,12 +114,59 @@ TEST_CASE("moments behind the end of the video", "[video]") {
   const auto index = video_of(4);  // 0.4 s
   const video::Clip repeated = clip_in(index, "frames = 4, fps = 5");
   CHECK(repeated.frames == Frames{0, 2, 3, 3});
-  CHECK(repeated.valid == 2);
+  CHECK(repeated.valid == Valid{2});
   CHECK(clip_in(index, "frames = 4, fps = 5, beyond = \"wrap\"").frames == Frames{0, 2, 0, 2});
   video::Clip clip;
   const Status refused = video::ClipRule(clip_of("frames = 4, fps = 5, beyond = \"bad\"")).choose(index, {}, clip);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, Contains("the video has 0.40 s, and the clip takes more than 0.60 s"));
+}
+
+TEST_CASE("several clips of a video", "[video]") {
+  const auto index = video_of(11);
+  const video::Clip start = clip_in(index, "frames = 2, stride = 2, clips = 3, pick = \"start\"");
+  CHECK(start.frames == Frames{0, 2, 4, 6, 8, 10});
+  CHECK(start.valid == Valid{2, 2, 2});
+  const video::Clip beyond = clip_in(index, "frames = 2, stride = 3, clips = 3, pick = \"start\"");
+  CHECK(beyond.frames == Frames{0, 3, 6, 9, 10, 10});
+  CHECK(beyond.valid == Valid{2, 2, 0});
+  CHECK(clip_in(index, "frames = 2, stride = 2, clips = 2, pick = \"center\"").frames == Frames{2, 4, 6, 8});
+  CHECK(clip_in(index, "frames = 2, fps = 5, clips = 2, pick = \"start\"").frames == Frames{0, 2, 4, 6});
+  CHECK(clip_in(index, "frames = 2, fps = 10, clips = 3, pick = \"center\"").frames == Frames{1, 2, 4, 5, 7, 8});
+  video::Clip clip;
+  const video::ClipRule rule(clip_of("frames = 2, stride = 3, clips = 3, pick = \"start\", beyond = \"bad\""));
+  const Status refused = rule.choose(index, {}, clip);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Contains("the video has 11 frames, and the clip takes 16"));
+}
+
+TEST_CASE("several clips at random have draws of their own", "[video]") {
+  const auto index = video_of(1000);
+  const Frames one = clip_in(index, "frames = 1").frames, all = clip_in(index, "frames = 1, clips = 4").frames;
+  REQUIRE(all.size() == 4);
+  CHECK(all[0] == one[0]);
+  CHECK(std::set<uint32_t>(all.begin(), all.end()).size() == 4);
+  const Frames moments = clip_in(index, "frames = 1, fps = 5, clips = 4").frames;
+  CHECK(std::set<uint32_t>(moments.begin(), moments.end()).size() == 4);
+}
+
+TEST_CASE("key frames alone", "[video]") {
+  auto index = video_of(12);
+  for (uint32_t i = 0; i < 12; ++i) {
+    index.packets.push_back({.frame = i, .is_key = i % 4 == 0});
+    index.frames[i].packet = i;
+  }
+  CHECK(clip_in(index, "frames = 3, pick = \"start\", key_frames = true").frames == Frames{0, 4, 8});
+  CHECK(clip_in(index, "frames = 2, stride = 2, pick = \"center\", key_frames = true").frames == Frames{0, 8});
+  CHECK(clip_in(index, "frames = 5, pick = \"uniform\", key_frames = true").frames == Frames{0, 0, 4, 8, 8});
+  const video::Clip beyond = clip_in(index, "frames = 4, pick = \"start\", key_frames = true");
+  CHECK(beyond.frames == Frames{0, 4, 8, 8});
+  CHECK(beyond.valid == Valid{3});
+  video::Clip clip;
+  const video::ClipRule rule(clip_of("frames = 4, key_frames = true, beyond = \"bad\""));
+  CHECK_THAT(rule.choose(index, {}, clip).error().message, Contains("the video has 3 key frames, and"));
+  for (ffmpeg::VideoPacket& packet : index.packets) packet.is_key = false;
+  CHECK(clip_in(index, "frames = 2, key_frames = true").frames == Frames{0, 0});
 }
 
 }  // namespace

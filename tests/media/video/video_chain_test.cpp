@@ -68,6 +68,7 @@ class Clips {
     REQUIRE(done);
     return memory_.front();
   }
+  uint64_t packets_sent() { return workspace_.of<video::VideoWork>().decoder.packets_sent(); }
   const Bytes& further(size_t at) const { return memory_[at + 1]; }
 
  private:
@@ -236,6 +237,83 @@ TEST_CASE("what a clip tells beside its pixels", "[video]") {
   std::memcpy(&valid, clips.further(1).data(), sizeof valid);
   CHECK(valid == 3);
   for (size_t i = 0; i < 5; ++i) CHECK(times[i] == Approx(static_cast<double>(std::min<size_t>(20 * i, 59)) / 15));
+}
+
+// Values of [frames, channels, pixels] as [channels, frames, pixels].
+Bytes channels_first(const Bytes& clip, size_t frames, size_t channels) {
+  const size_t plane = clip.size() / frames / channels;
+  Bytes turned;
+  for (size_t channel = 0; channel < channels; ++channel) {
+    for (size_t frame = 0; frame < frames; ++frame) {
+      const auto from = clip.begin() + static_cast<ptrdiff_t>((frame * channels + channel) * plane);
+      turned.insert(turned.end(), from, from + static_cast<ptrdiff_t>(plane));
+    }
+  }
+  return turned;
+}
+
+TEST_CASE("a clip whose channels come before its frames", "[video]") {
+  const TempDir folder;
+  const Bytes video = test_video(folder);
+  const std::string conversion =
+      GENERATE("op = \"convert\", dtype = \"uint8\"", "op = \"convert\", dtype = \"float32\"",
+               "op = \"normalize\", mean = [0.4, 0.5, 0.6], std = [0.2, 0.3, 0.4], dtype = \"float16\"");
+  const std::string size = GENERATE("[8, 8]", "[40, 56]", "[256, 256]"), colours = GENERATE("rgb", "grey");
+  if (colours == "grey" && conversion.find("normalize") != std::string::npos) return;  // which has three numbers
+  INFO(conversion << " " << size << " " << colours);
+  const auto ops = [&](const std::string& layout) {
+    return "{ op = \"decode-video\", frames = 3, stride = 2, colours = \"" + colours +
+           "\" }, { op = \"resize\", size = " + size + " }, { " + conversion + ", layout = \"" + layout + "\" }";
+  };
+  Clips apart(ops("NCTHW")), plain(ops("NCHW"));
+  CHECK(apart.clip(video) == channels_first(plain.clip(video), 3, colours == "grey" ? 1 : 3));
+}
+
+TEST_CASE("several clips of a video lie one behind the other, with one geometry", "[video]") {
+  const TempDir folder;
+  const Bytes video = test_video(folder);
+  const std::string layout = GENERATE("NHWC", "NCHW", "NCTHW");
+  const auto ops = [&](const std::string& words) {
+    return "{ op = \"decode-video\", pick = \"start\", times = \"times\", valid = \"valid\", " + words +
+           " }, { op = \"random-resized-crop\", size = [32, 32] }, { op = \"convert\", layout = \"" + layout + "\" }";
+  };
+  Clips clips(ops("frames = 4, stride = 5, clips = 4")), first(ops("frames = 4, stride = 5"));
+  const Bytes all = clips.clip(video, 2), one = first.clip(video, 2);
+  REQUIRE(all.size() == 4 * one.size());
+  CHECK(std::equal(one.begin(), one.end(), all.begin()));
+  Clips row(ops("frames = 16, stride = 5"));
+  const Bytes frames = row.clip(video, 2);
+  if (layout == "NCTHW") {
+    Bytes behind_one_another;
+    const size_t plane = one.size() / 3;
+    for (size_t clip = 0; clip < 4; ++clip) {
+      for (size_t channel = 0; channel < 3; ++channel) {
+        const auto from = frames.begin() + static_cast<ptrdiff_t>((channel * 4 + clip) * plane);
+        behind_one_another.insert(behind_one_another.end(), from, from + static_cast<ptrdiff_t>(plane));
+      }
+    }
+    CHECK(all == behind_one_another);
+  } else {
+    CHECK(all == frames);
+  }
+  CHECK(clips.further(0) == row.further(0));
+  std::vector<int64_t> valid(4);
+  REQUIRE(clips.further(1).size() == 4 * sizeof(int64_t));
+  std::memcpy(valid.data(), clips.further(1).data(), 4 * sizeof(int64_t));
+  CHECK(valid == std::vector<int64_t>{4, 4, 4, 0});  // of 60 frames
+}
+
+TEST_CASE("key frames alone are decoded without any other frame", "[video]") {
+  const TempDir folder;
+  const auto path = folder.path() / "keys.mp4";
+  make_video(path, "176x112", "15", 4, "-c:v libx264 -x264-params keyint=15:scenecut=0:bframes=2 -pix_fmt yuv420p");
+  const Bytes video = bytes_of(path);
+  const std::string resize = ", times = \"times\" }, { op = \"resize\", size = [32, 32] }";
+  Clips keys("{ op = \"decode-video\", frames = 4, pick = \"start\", key_frames = true" + resize),
+      whole("{ op = \"decode-video\", frames = 4, stride = 15, pick = \"start\"" + resize);
+  CHECK(keys.clip(video) == whole.clip(video));
+  CHECK(keys.further(0) == whole.further(0));
+  CHECK(keys.packets_sent() == 4);
 }
 
 TEST_CASE("grey clips are the video's luma", "[video]") {
