@@ -212,6 +212,21 @@ class PipelineFile(unittest.TestCase):
         self.assertIn('from = "jpeg"', made.stdout)
         self.assertNotIn("label", made.stdout)
 
+    def test_a_folder_of_videos_or_sounds(self):
+        for word, names, wanted in (("clip", ("a.mp4", "b.webm", "c.txt"), '"mp4,webm"'), ("mel", ("a.MP3", "b.mp3", "c.jpg"), '"mp3"')):
+            folder = self.folder / word
+            (folder / "one").mkdir(parents=True)
+            for name in names:
+                (folder / "one" / name).touch()
+            made = run("quickstart_pipeline.py", folder).stdout
+            self.assertIn(f'name = "{word}"\nfrom = "image"', made)
+            self.assertIn(f"extensions = {wanted}\n", made)
+
+    def test_shards_of_videos_or_sounds(self):
+        for member, word in (("flac", "mel"), ("mp4", "clip")):
+            self.shard("0.tar", (f"a.{member}", "a.cls"))
+            self.assertIn(f'name = "{word}"\nfrom = "{member}"', run("quickstart_pipeline.py", self.folder).stdout)
+
     def test_a_folder_without_pictures(self):
         for folder, words in ((self.folder, "neither"), (self.folder / "none", "not a folder")):
             made = run("quickstart_pipeline.py", folder)

@@ -1,0 +1,109 @@
+"""Videos and sounds, all the way to a trainer: batches that no number of threads, no cache and no death changes."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import spdld
+from case import PROGRAM, WAIT_S, RestartedDaemon
+from media_files import SOUNDS, VIDEOS, make_media
+
+OF_EACH, BATCH, EPOCHS = 3, 4, 2
+DECODE = {"op": "decode-video", "frames": 4, "stride": 3}
+CROP = [{"op": "random-resized-crop", "size": [40, 56]}, {"op": "horizontal-flip"}]
+CLIP = [{**DECODE, "times": "times", "valid": "valid"}, *CROP, {"op": "color-jitter", "brightness": 0.4}]
+VIEWS = [{**DECODE, "clips": 3, "draw": "views"}, *CROP, {"op": "convert", "layout": "NCTHW"}]
+MEL = [{"op": "decode-audio", "rate": 16000, "seconds": 1}, {"op": "random-gain", "db": [-6, 6]},
+       {"op": "mel-spectrogram", "preset": "whisper"}, {"op": "spec-augment"}]
+WAVE = [{"op": "decode-audio", "rate": 22050, "seconds": 2, "pad": "keep"}, {"op": "random-speed", "factors": [0.9, 1.0, 1.1]}]
+LABEL = {"name": "label", "from": "class"}
+OUTPUTS = {
+    "videos": [{"name": "clip", "from": "image", "ops": CLIP}, {"name": "views", "from": "image", "ops": VIEWS}, LABEL],
+    "sounds": [{"name": "mel", "from": "image", "ops": MEL}, {"name": "wave", "from": "image", "ragged": True, "ops": WAVE}, LABEL]}
+SHAPES = {"clip": [BATCH, 4, 40, 56, 3], "times": [BATCH, 4], "valid": [BATCH, 1], "views": [BATCH, 3, 3, 4, 40, 56],
+          "mel": [BATCH, 80, 100]}
+
+
+def arrays(value):
+    """An array, or the values and the offsets of a ragged one."""
+    return [value.values, value.offsets] if isinstance(value, spdld.Ragged) else [value]
+
+
+class Media(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="spdld-media-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        make_media(cls.folder, OF_EACH)
+
+    def daemon(self, threads):
+        daemon = RestartedDaemon(PROGRAM, f"[tuning]\ndecode = {threads}\n")
+        self.addCleanup(daemon.close)
+        return daemon
+
+    def spec(self, medium, cache="off"):
+        endings = ",".join(SOUNDS if medium == "sounds" else (ending for ending, _ in VIDEOS))
+        return {"name": medium, "source": {"type": "image-folder", "uri": str(self.folder / medium), "extensions": endings}, "seed": 5,
+                "order": {"epochs": EPOCHS}, "cache": cache, "output": OUTPUTS[medium], "batch": {"size": BATCH}}
+
+    def attach(self, daemon, spec, **options):
+        loader = spdld.attach(spec, socket=daemon.socket, timeout=WAIT_S, framework="numpy", **options)
+        self.addCleanup(loader.close)
+        return loader
+
+    def contents(self, batch):
+        for name, shape in SHAPES.items():
+            if name in batch:
+                self.assertEqual(list(batch[name].shape), shape, name)
+        return {name: [array.tobytes() for array in arrays(batch[name])] for name in batch}
+
+    def rest(self, loader):
+        """Everything up to the end of the run."""
+        return [self.contents(batch) for _ in range(loader.position[0], EPOCHS) for batch in loader]
+
+    def undisturbed(self, medium):
+        return self.rest(self.attach(self.daemon(1), self.spec(medium)))
+
+    def test_threads_and_caches_change_nothing(self):
+        for medium in OUTPUTS:
+            wanted = self.undisturbed(medium)
+            self.assertEqual(len(wanted), EPOCHS * OF_EACH)
+            self.assertNotEqual(wanted[0], wanted[OF_EACH])
+            for threads, cache in ((8, "off"), (8, "encoded"), (1, "encoded")):
+                with self.subTest(medium=medium, threads=threads, cache=cache):
+                    self.assertEqual(self.rest(self.attach(self.daemon(threads), self.spec(medium, cache))), wanted)
+
+    def test_a_run_goes_on_after_its_daemon_was_killed(self):
+        for medium in OUTPUTS:
+            wanted = self.undisturbed(medium)
+            for taken in (1, OF_EACH + 1):
+                with self.subTest(medium=medium, taken=taken):
+                    daemon = self.daemon(2)
+                    loader = self.attach(daemon, self.spec(medium, "encoded"))
+                    batches = 0
+                    while batches < taken:
+                        batches += loader.next() is not None  # None is the end of an epoch
+                    state = loader.state_dict()
+                    daemon.kill()
+                    loader.close()
+                    daemon.start_again()
+                    self.assertEqual(self.rest(self.attach(daemon, self.spec(medium, "encoded"), state=state)), wanted[taken:])
+
+    def test_damage_is_told_and_ends_nothing(self):
+        for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):
+            with self.subTest(medium=medium):
+                made = tempfile.TemporaryDirectory(prefix="spdld-media-")
+                self.addCleanup(made.cleanup)
+                (Path(made.name) / "one").mkdir()
+                whole = (self.folder / medium / "class-0" / name).read_bytes()
+                for number in range(BATCH):
+                    content = whole[:200] if number == 1 else whole
+                    (Path(made.name) / "one" / f"{number}{Path(name).suffix}").write_bytes(content)
+                spec = {**self.spec(medium), "on_bad": "mask", "order": {"epochs": 1, "shuffle": False}}
+                spec["source"]["uri"] = made.name
+                batch = self.attach(self.daemon(2), spec).next()
+                self.assertEqual(batch["mask"].tolist(), [True, False, True, True])
+
+
+if __name__ == "__main__":
+    unittest.main()
