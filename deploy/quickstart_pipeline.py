@@ -50,7 +50,7 @@ GAP = ",\n         "
 
 
 class Medium:
-    """What a folder may hold. The trainer knows the medium by the output's name."""
+    """A kind of content that a folder may hold. The trainer knows it by the name of the output."""
 
     def __init__(self, output, word, extensions, batch, *ops):
         self.output, self.word, self.extensions, self.batch, self.ops = output, word, extensions, batch, GAP.join(ops)
