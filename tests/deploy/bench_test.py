@@ -23,6 +23,7 @@ import clips  # noqa: E402
 import figures  # noqa: E402
 import objects  # noqa: E402
 from daemon import make_pictures  # noqa: E402
+from media_files import make_media  # noqa: E402
 
 OPTIONS = cases.options("build")
 WAIT_S = 150
@@ -47,6 +48,16 @@ class Scripts(unittest.TestCase):
 
     def options(self, *more):
         return (self.pictures, "--build", OPTIONS.build, "--batch", 4, *more)
+
+    def test_compare_videos_and_sounds(self):
+        make_media(self.folder, 2)
+        for work, medium in (("clips", "videos"), ("clips-4", "videos"), ("audio", "sounds")):
+            with self.subTest(work=work):
+                out = self.folder / work
+                run("compare/run.py", self.folder / medium, "--build", OPTIONS.build, "--batch", 1, "--rounds", 1, "--epochs", 1,
+                    "--work", work, "--peers-from", self.folder / "none", "--out", out, "--peers", "spdld")
+                result = json.loads((out / "result.json").read_text())
+                self.assertEqual(len(result["lines"].get("spdld", [])), 1, result["skipped"])
 
     def test_compare(self):
         out = self.folder / "compare"

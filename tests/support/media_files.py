@@ -18,13 +18,13 @@ def place_of(folder, medium, label, name):
 
 
 def make_media(folder, of_each):
-    """Makes folder/videos and folder/sounds with `of_each` files of each ending, in two classes, of 1.5 s and more."""
+    """Makes folder/videos and folder/sounds with `of_each` files of each ending, in two classes in turns, of 1.5 s and more."""
     for number in range(of_each):
         seconds = 1.5 + number / 2
         for place, (ending, codec) in enumerate(VIDEOS):
             source = f"testsrc2=size=176x112:rate=15:duration={seconds},hue=h={40 * (4 * number + place)}"
             ffmpeg("-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p", "-c:v", *codec.split(),
-                   place_of(folder, "videos", place % 2, f"{place}-{number}.{ending}"))
+                   place_of(folder, "videos", number % 2, f"{place}-{number}.{ending}"))
         for place, ending in enumerate(SOUNDS):
             source = f"aevalsrc=sin({500 + 90 * place}*t*t)*0.4+random({number})*0.2|cos({300 + 50 * number}*t):s=44100:d={seconds}"
-            ffmpeg("-f", "lavfi", "-i", source, place_of(folder, "sounds", place % 2, f"{place}-{number}.{ending}"))
+            ffmpeg("-f", "lavfi", "-i", source, place_of(folder, "sounds", number % 2, f"{place}-{number}.{ending}"))

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace spdld::audio {
@@ -31,6 +32,16 @@ class Resampler {
   void run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const;
 
  private:
+  // The first of the input samples that the taps of an output lie on; it may lie before the sound.
+  int64_t first_input(uint64_t output) const;
+  uint64_t first_output(int64_t place) const;
+  // The outputs, counted from `first` on, all of whose taps lie on samples: [first of them, behind the last).
+  std::pair<size_t, size_t> inner(size_t inputs, uint64_t in_first, uint64_t first, size_t outputs) const;
+  float at_edge(std::span<const float> in, uint64_t in_first, uint64_t output, std::vector<float>& edge) const;
+  // `samples` are where the taps of the first output begin.
+  void run_exact(const float* samples, uint64_t first, std::span<float> out) const;
+  void run_mixed(const float* samples, uint64_t first, std::span<float> out) const;
+
   uint64_t from_, to_;
   size_t half_ = 0;       // taps on each side
   size_t taps_ = 0;       // 2 * half_
