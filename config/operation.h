@@ -38,9 +38,9 @@ struct Hindrance {
 // The part that an operation has in a view of outputs that share a geometry (config/views.h).
 enum class ViewPart : uint8_t {
   kNone,
-  kLeads,   // gives the picture whose geometry the view has
-  kMoves,   // changes the geometry of a picture
-  kBlends,  // blends pictures of several geometries, which nothing can follow
+  kLeads,    // gives the picture whose geometry the view has
+  kMoves,    // changes the geometry of a picture
+  kBlends,   // blends pictures of several geometries, which nothing can follow
   kBuckets,  // gives pictures of another size in each batch, which nothing can follow
   kPieces,  // makes several pieces of a picture, which nothing can follow; only the tensor's operation stands behind it
   kFollows  // applies the geometry of the view's leader
@@ -76,8 +76,11 @@ struct OperationType {
   bool lists_masks = false;             // gives a mask in the size of its view's picture for each object
   bool lists_boxes = false;             // its list may decide the geometry of its view's picture
   std::string_view asks_boxes_of = {};  // the parameter that names the output whose boxes decide; empty: none
-  bool ends_chains = false;             // is added, with its defaults, to a chain that ends in what it takes
-  bool takes_row_part = false;          // takes the row's part of the record, and stands first
+  bool tells_number = false;            // gives a number that operations of other outputs may ask for
+  // Parameters that may name outputs which tell a number, for the operation that stands first in an output.
+  std::vector<std::string_view> asks_numbers_of = {};
+  bool ends_chains = false;     // is added, with its defaults, to a chain that ends in what it takes
+  bool takes_row_part = false;  // takes the row's part of the record, and stands first
   // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.
   Holds holds = Holds::kNone;
 };

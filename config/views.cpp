@@ -46,6 +46,26 @@ std::vector<std::string> asked_by(std::span<const OperationSpec> ops) {
   return names;
 }
 
+// The names of outputs whose numbers the first operation of an output asks for.
+std::vector<std::string> numbers_asked_by(const OutputSpec& output) {
+  std::vector<std::string> names;
+  if (output.ops.empty()) return names;
+  for (const std::string_view parameter : find_operation(output.ops.front().op)->asks_numbers_of)
+    if (const std::string& name = output.ops.front().text(parameter); !name.empty()) names.push_back(name);
+  return names;
+}
+
+bool tells_number(const OutputSpec& output) {
+  return !output.ops.empty() && find_operation(output.ops.front().op)->tells_number;
+}
+
+bool is_number_asked(std::span<const OutputSpec> outputs, const std::string& name) {
+  return std::any_of(outputs.begin(), outputs.end(), [&](const OutputSpec& output) {
+    const std::vector<std::string> asked = numbers_asked_by(output);
+    return std::find(asked.begin(), asked.end(), name) != asked.end();
+  });
+}
+
 // Whether an output asks for the boxes of the output with this name.
 bool is_asked(std::span<const OutputSpec> outputs, const std::string& name) {
   return std::any_of(outputs.begin(), outputs.end(), [&](const OutputSpec& output) {
@@ -85,6 +105,19 @@ class Checker {
       const std::vector<std::string> all = asked_by(ops);
       for (size_t at = 0; at < ops.size(); ++at)
         for (const std::string& name : asked_by({&ops[at], 1})) check_asked(i, at, name, all.front());
+    }
+  }
+
+  void check_numbers() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      for (const std::string& name : numbers_asked_by(outputs_[i])) {
+        const auto found =
+            std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == name; });
+        if (found == outputs_.end() || !tells_number(*found))
+          add(i, 0,
+              outputs_[i].ops.front().op + " must ask for an output that begins with parse-float: " + in_quotes(name) +
+                  " is none");
+      }
     }
   }
 
@@ -205,10 +238,13 @@ Views views_of(std::span<const OutputSpec> outputs) {
     for (size_t i = 0; i < outputs.size(); ++i)
       if (turn(outputs[i]) == now) views.order.push_back(i);
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (views.number[i] && lists_boxes(outputs[i]) && is_asked(outputs, outputs[i].name)) views.asked.push_back(i);
+    if ((views.number[i] && lists_boxes(outputs[i]) && is_asked(outputs, outputs[i].name)) ||
+        (tells_number(outputs[i]) && is_number_asked(outputs, outputs[i].name)))
+      views.asked.push_back(i);
   Checker checker(outputs, views);
   checker.check_leaders();
   checker.check_asked();
+  checker.check_numbers();
   checker.check_followers();
   return views;
 }

@@ -24,7 +24,9 @@ struct Views {
   // The outputs in the order in which a sample runs them: leaders, then outputs that need no other follower, then
   // outputs that keep the rows of another one. Outputs of one kind stay in the order of the pipeline.
   std::vector<size_t> order;
-  std::vector<size_t> asked;  // outputs whose boxes decide the geometry of their view: they are read before any leader
+  // Outputs that others ask, before any output runs: for the boxes that decide the geometry of their view, or for a
+  // number.
+  std::vector<size_t> asked;
   std::vector<ViewFault> faults;
 };
 // Precondition: the catalogue knows all operations.

@@ -200,6 +200,19 @@ std::string bind_mask(Signature& signature, Signature masks) {
   return "";
 }
 
+std::vector<Parameter> time_part() {
+  constexpr const char* kHelp[] = {
+      "name of an output that begins with parse-float: the part of the recording begins at so many seconds; its "
+      "beginning when empty",
+      "name of an output that begins with parse-float: the part of the recording ends before so many seconds; its end "
+      "when empty"};
+  std::vector<Parameter> parameters;
+  for (size_t i = 0; i < kTimePart.size(); ++i)
+    parameters.push_back(
+        {.name = kTimePart[i], .type = ParameterType::kText, .help = kHelp[i], .fallback = Value(std::string())});
+  return parameters;
+}
+
 Parameter picture_layout(std::string_view fallback) {
   return choice("layout",
                 "order of height, width and channel; the frames of a clip come before all three, or, with NCTHW, "

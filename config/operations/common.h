@@ -1,6 +1,7 @@
 // Parameters that several operations have, and the bounds that their numbers have in common. Pure functions.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ inline constexpr double kRawElementsMax = 1u << 28;  // of a sample's raw values
 inline constexpr double kWidthMax = 1u << 16;        // of an element of a list, in numbers
 
 Parameter flag(std::string_view name, std::string_view help, bool fallback);
+// `start` and `end`: the names of outputs that tell the part of a recording.
+std::vector<Parameter> time_part();
+inline constexpr std::array<std::string_view, 2> kTimePart = {"start", "end"};
 // `layout`: how the tensor of a picture, or of the frames of a clip, lies.
 Parameter picture_layout(std::string_view fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,

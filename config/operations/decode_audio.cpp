@@ -42,6 +42,7 @@ OperationType decode_audio() {
        .min = 1,
        .max = 64}};
   for (Parameter& parameter : segment_parameters()) parameters.push_back(std::move(parameter));
+  for (Parameter& parameter : time_part()) parameters.push_back(std::move(parameter));
   return {.name = "decode-audio",
           .takes = Kind::kBytes,
           .gives = Kind::kAudio,
@@ -50,7 +51,8 @@ OperationType decode_audio() {
               "lies before it, or the whole.",
           .parameters = std::move(parameters),
           .bind = bind_audio_decoding,
-          .check = check_audio_decoding};
+          .check = check_audio_decoding,
+          .asks_numbers_of = {kTimePart.begin(), kTimePart.end()}};
 }
 
 }  // namespace spdld::config::ops

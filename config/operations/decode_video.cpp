@@ -87,39 +87,43 @@ OperationType decode_video() {
                       .fallback = Value(0.0),
                       .min = 0,
                       .max = 1000};
-  return {.name = "decode-video",
-          .takes = Kind::kBytes,
-          .gives = Kind::kImage,
-          .help =
-              "Decode a clip of a video (what FFmpeg reads: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG and others) "
-              "to RGB or grey of 8 bits. Operations on pictures follow, with one geometry for all frames.",
-          .parameters =
-              {frames, clips, stride, fps,
-               choice("pick",
-                      "where the clip lies: anywhere, by a draw; in the middle (of several clips, in the "
-                      "middles of as many equal parts); at the start (several ones follow one another); or frames of "
-                      "the whole video, evenly spaced (uniform), or one of each of as many equal parts, by a "
-                      "draw (segments)",
-                      {"random", "center", "start", "uniform", "segments"}, "random"),
-               flag("key_frames",
-                    "choose among the video's key frames alone, which are decoded without any other frame", false),
-               choice("beyond",
-                      "what stands for frames behind the end of a video that is shorter than a clip: its last "
-                      "frame, the frames from its start on, or nothing, so that the sample is bad",
-                      {"repeat", "wrap", "bad"}, "repeat"),
-               choice("colours", "of the pixels: grey is the video's luma", {"rgb", "grey"}, "rgb"),
-               output_name("times",
-                           "name of an extra output, float64 [B, (clips,) frames]: when each frame is shown, in "
-                           "seconds from the video's first frame on; none when empty"),
-               output_name("valid",
-                           "name of an extra output, int64 [B, clips]: how many frames of each clip lie within the "
-                           "video; none when empty"),
-               draw()},
-          .bind = bind_clip,
-          .check = check_clip,
-          .extras = clip_facts,
-          .hindrance = video_hindrance,
-          .view_part = ViewPart::kLeads};
+  OperationType type = {
+      .name = "decode-video",
+      .takes = Kind::kBytes,
+      .gives = Kind::kImage,
+      .help =
+          "Decode a clip of a video (what FFmpeg reads: H.264, HEVC, VP8, VP9, AV1, MPEG-4, MJPEG and others) "
+          "to RGB or grey of 8 bits. Operations on pictures follow, with one geometry for all frames.",
+      .parameters =
+          {frames, clips, stride, fps,
+           choice("pick",
+                  "where the clip lies: anywhere, by a draw; in the middle (of several clips, in the "
+                  "middles of as many equal parts); at the start (several ones follow one another); or frames of "
+                  "the whole video, evenly spaced (uniform), or one of each of as many equal parts, by a "
+                  "draw (segments)",
+                  {"random", "center", "start", "uniform", "segments"}, "random"),
+           flag("key_frames", "choose among the video's key frames alone, which are decoded without any other frame",
+                false),
+           choice("beyond",
+                  "what stands for frames behind the end of a video that is shorter than a clip: its last "
+                  "frame, the frames from its start on, or nothing, so that the sample is bad",
+                  {"repeat", "wrap", "bad"}, "repeat"),
+           choice("colours", "of the pixels: grey is the video's luma", {"rgb", "grey"}, "rgb"),
+           output_name("times",
+                       "name of an extra output, float64 [B, (clips,) frames]: when each frame is shown, in "
+                       "seconds from the video's first frame on; none when empty"),
+           output_name("valid",
+                       "name of an extra output, int64 [B, clips]: how many frames of each clip lie within the "
+                       "video; none when empty"),
+           draw()},
+      .bind = bind_clip,
+      .check = check_clip,
+      .extras = clip_facts,
+      .hindrance = video_hindrance,
+      .view_part = ViewPart::kLeads,
+      .asks_numbers_of = {kTimePart.begin(), kTimePart.end()}};
+  for (Parameter& parameter : time_part()) type.parameters.push_back(std::move(parameter));
+  return type;
 }
 
 }  // namespace spdld::config::ops

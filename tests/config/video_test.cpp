@@ -1,6 +1,7 @@
 // decode-video: its tensors, and what may stand beside it.
 #include "config/load.h"
 #include "config/operation.h"
+#include "config/views.h"
 #include "tests/config/expect.h"
 
 namespace spdld::config::video_test {
@@ -75,6 +76,20 @@ TEST_CASE("what can't stand beside a clip is complained about", "[config]") {
   for (const char* cutting : {"five-crop", "ten-crop", "grid"})
     expect_complaints(load_with_ops(decode() + "{ op = \"" + cutting + "\", size = 6 }"),
                       {{11, "output[0].ops[1]", "can't follow several frames"}});
+}
+
+TEST_CASE("the part of a video is told by outputs that begin with parse-float", "[config]") {
+  const auto load = [](const std::string& names, const std::string& told) {
+    return load_with_ops(decode(names) + kCrop + "]\n[[output]]\nname = \"s\"\nfrom = \"image\"\nops = [" + told);
+  };
+  CHECK(load(", start = \"s\"", "{ op = \"parse-float\" }"));
+  const auto views = views_of(load(", end = \"s\"", "{ op = \"parse-float\" }").value->outputs);
+  CHECK(views.asked == std::vector<size_t>{1});
+  CHECK(views_of(load("", "{ op = \"parse-float\" }").value->outputs).asked.empty());
+  expect_complaints(load(", start = \"t\"", "{ op = \"parse-float\" }"),
+                    {{11, "output[0].ops[0]", "must ask for an output that begins with parse-float: \"t\" is none"}});
+  expect_complaints(load(", end = \"s\"", "{ op = \"parse-int\" }"),
+                    {{11, "output[0].ops[0]", "must ask for an output that begins with parse-float: \"s\" is none"}});
 }
 
 TEST_CASE("no form of a video is kept decoded", "[config]") {

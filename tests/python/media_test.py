@@ -1,7 +1,12 @@
 """Videos and sounds, all the way to a trainer: batches that no number of threads, no cache and no death changes."""
+import io
+import json
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
+
+import numpy as np
 
 import spdld
 from case import PROGRAM, WAIT_S, RestartedDaemon
@@ -88,6 +93,54 @@ class Media(unittest.TestCase):
                     loader.close()
                     daemon.start_again()
                     self.assertEqual(self.rest(self.attach(daemon, self.spec(medium, "encoded"), state=state)), wanted[taken:])
+
+    def shards(self, medium, name, parts):
+        """A tar archive with one file, and a part of it for each of the samples, [start, end) in seconds."""
+        made = tempfile.TemporaryDirectory(prefix="spdld-media-")
+        self.addCleanup(made.cleanup)
+        path = Path(made.name) / "a.tar"
+        with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+            for number, (start, end) in enumerate(parts):
+                content = json.dumps({"start": start, "end": end}).encode()
+                member = tarfile.TarInfo(f"{number:03}.json")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+                tar.add(self.folder / medium / name, f"{number:03}{Path(name).suffix}")
+        return path
+
+    def parts(self, medium, name, parts, output):
+        """The batches of a pipeline whose first output has these parts."""
+        path = self.shards(medium, name, parts)
+        numbers = [{"name": word, "from": f"json:{word}", "ops": [{"op": "parse-float"}]} for word in ("start", "end")]
+        output = {**output, "from": Path(name).suffix[1:]}
+        output["ops"] = [{**output["ops"][0], "start": "start", "end": "end"}, *output["ops"][1:]]
+        spec = {"name": "parts", "source": {"type": "webdataset", "uri": str(path)}, "output": [output, *numbers], "on_bad": "mask",
+                "order": {"epochs": 1, "shuffle": False}, "batch": {"size": len(parts)}}
+        return self.attach(self.daemon(4), spec).next()
+
+    def test_parts_of_a_video(self):
+        parts = [(0, 0.5), (0.4, 1.0), (1.2, 1.5), (0.5, 0.4), (7, 8)]  # of 1.5 s, with 15 frames a second
+        output = {"name": "clip", "ops": [{**DECODE, "frames": 4, "stride": 1, "times": "times"}, {"op": "resize", "size": [32, 32]}]}
+        batch = self.parts("videos", "class-0/0-0.mp4", parts, output)
+        self.assertEqual(batch["mask"].tolist(), [True, True, True, False, False])
+        for (start, end), times in zip(parts[:3], batch["times"]):
+            self.assertGreaterEqual(times[0], start)
+            self.assertLess(times[-1], end)
+        self.assertEqual(batch["start"].tolist()[:3], np.float32([0, 0.4, 1.2]).tolist())
+
+    def test_parts_of_a_sound(self):
+        parts = [(0, 0.5), (0.25, 1.0), (1.2, 9), (2, 3)]  # of 1.5 s
+        output = {"name": "wave", "ops": [{"op": "decode-audio", "rate": 44100, "seconds": 0.25, "pick": "center", "channels": 2}]}
+        for ending in ("flac", "opus"):
+            name = f"class-0/{SOUNDS.index(ending)}-0.{ending}"
+            whole = self.parts("sounds", name, [(0, 9)], {"name": "wave", "ops": [{"op": "decode-audio", "rate": 44100, "channels": 2,
+                                                                                    "samples": 66150, "pick": "start"}]})["wave"][0]
+            batch = self.parts("sounds", name, parts, output)
+            self.assertEqual(batch["mask"].tolist(), [True, True, True, False])
+            for (start, end), wave in zip(parts, batch["wave"][:3]):
+                first = round((start + min(end, 1.5) - 0.25) / 2 * 44100)
+                near = [at for at in range(first - 1, first + 2) if np.array_equal(whole[:, at:at + 11025], wave)]
+                self.assertEqual(len(near), 1, (ending, start))
 
     def test_damage_is_told_and_ends_nothing(self):
         for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):

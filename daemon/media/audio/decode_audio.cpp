@@ -1,10 +1,12 @@
 // decode-audio: the samples of the segment, and of the resampler's filter around it, are decoded, and no others.
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "daemon/media/audio/segment.h"
 #include "daemon/media/ffmpeg/load.h"
 #include "daemon/media/operations.h"
+#include "daemon/media/time_part.h"
 
 namespace spdld::audio {
 namespace {
@@ -14,13 +16,14 @@ class DecodeAudio final : public media::Node {
   explicit DecodeAudio(const media::Part& part)
       : output_(part.output),
         segment_(part),
+        part_(part.spec),
         rate_hz_(static_cast<int>(part.spec.integer("rate"))),
         channels_(part.gives.channels) {}
 
  private:
   Status run(media::Value& value, const media::Run& run) const override {
     auto& thread = run.workspace.of<AudioThread>();
-    const Status status = decode(value.bytes, run.draws, thread);
+    const Status status = decode(value.bytes, run.draws, run.workspace, thread);
     if (!status) return media::of_output(output_, status.error());
     value.sound = &thread.sound();
     return Done{};
@@ -28,7 +31,27 @@ class DecodeAudio final : public media::Node {
 
   std::vector<std::string> code() const override { return {ffmpeg::decoder_version()}; }
 
-  Status decode(std::span<const uint8_t> file, const Draws& draws, AudioThread& thread) const {
+  // The segment of the part that the sample is about, in samples of the whole sound.
+  Result<Segment::Place> place_of(uint64_t samples, int rate_hz, const Draws& draws,
+                                  media::Workspace& workspace) const {
+    const Result<media::TimePart> part = part_.part(workspace);
+    if (!part) return part.error();
+    const auto sample_at = [&](double moment_s) {
+      const double at = std::round(moment_s * rate_hz);
+      return at < static_cast<double>(samples) ? static_cast<uint64_t>(at) : samples;
+    };
+    const uint64_t first = sample_at(part->start_s), end = sample_at(part->end_s);
+    if (first == end)
+      return Error{Trouble::kContent, "no sample of the sound's " +
+                                          std::to_string(static_cast<double>(samples) / rate_hz) + " s lies " +
+                                          part->text()};
+    Result<Segment::Place> place = segment_.place(end - first, draws);
+    if (place) place->first += first;
+    return place;
+  }
+
+  Status decode(std::span<const uint8_t> file, const Draws& draws, media::Workspace& workspace,
+                AudioThread& thread) const {
     const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
     if (!index) return index.error();
     if (index->channels != channels_ && index->channels != 1 && channels_ != 1)
@@ -37,7 +60,7 @@ class DecodeAudio final : public media::Node {
     const int rate_hz = rate_hz_ == 0 ? index->rate_hz : rate_hz_;
     const Resampler& resampler =
         thread.resampler(static_cast<uint64_t>(index->rate_hz), static_cast<uint64_t>(rate_hz));
-    const auto place = segment_.place(resampler.outputs(index->samples), draws);
+    const Result<Segment::Place> place = place_of(resampler.outputs(index->samples), rate_hz, draws, workspace);
     if (!place) return place.error();
     const bool is_resampled = index->rate_hz != rate_hz;
     Resampler::Range range = {place->first, place->count};
@@ -95,6 +118,7 @@ class DecodeAudio final : public media::Node {
 
   std::string output_;
   Segment segment_;
+  media::TimePartNames part_;
   int rate_hz_;  // 0: each file's own
   int channels_;
 };

@@ -2,6 +2,7 @@
 
 #include "daemon/media/operations.h"
 #include "daemon/media/text/number_text.h"
+#include "daemon/media/told_numbers.h"
 
 namespace spdld::text {
 namespace {
@@ -10,6 +11,13 @@ class ParseFloat final : public media::Node {
  public:
   ParseFloat(const std::string& output, config::DType dtype)
       : output_(output), is_float32_(dtype == config::DType::kFloat32) {}
+
+  Status advise(const media::Value& value, const media::Run& run) const override {
+    const Result<double> number = number_in(value.text(), false);
+    if (!number) return media::of_output(output_, number.error());
+    run.workspace.of<media::ToldNumbers>().tell(run.sample, output_, *number);
+    return Done{};
+  }
 
  private:
   Status run(media::Value& value, const media::Run& run) const override {

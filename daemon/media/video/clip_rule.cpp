@@ -11,24 +11,31 @@
 namespace spdld::video {
 namespace {
 
-// The frame that is shown at this moment, counted from the first frame's time: the last one that begins by then.
-uint32_t shown_at(const ffmpeg::VideoIndex& index, double moment_s) {
-  const double tick = moment_s / index.tick_s + static_cast<double>(index.frames.front().time);
-  const auto behind =
-      std::upper_bound(index.frames.begin(), index.frames.end(), tick,
-                       [](double at, const auto& frame) { return at < static_cast<double>(frame.time); });
-  return static_cast<uint32_t>(std::max<ptrdiff_t>(behind - index.frames.begin() - 1, 0));
-}
-
 Error too_short(const std::string& has, const std::string& takes) {
   return {Trouble::kContent, "the video has " + has + ", and the clip takes " + takes +
                                  ": beyond = \"repeat\" or \"wrap\" would fill it up"};
 }
 
-void list_keys(const ffmpeg::VideoIndex& index, std::vector<uint32_t>& keys) {
-  for (uint32_t i = 0; i < index.frames.size(); ++i)
+struct Frames {
+  uint32_t first, end;
+};
+
+// The frames that begin within a part. Times count from the first frame's.
+Frames frames_in(const ffmpeg::VideoIndex& index, const media::TimePart& part) {
+  const auto begins_before = [&](double moment_s) {
+    const auto found = std::partition_point(index.frames.begin(), index.frames.end(), [&](const auto& frame) {
+      return static_cast<double>(frame.time - index.frames.front().time) * index.tick_s < moment_s;
+    });
+    return static_cast<uint32_t>(found - index.frames.begin());
+  };
+  const uint32_t first = begins_before(part.start_s);
+  return {first, std::max(first, begins_before(part.end_s))};
+}
+
+void list_keys(const ffmpeg::VideoIndex& index, const Frames& frames, std::vector<uint32_t>& keys) {
+  for (uint32_t i = frames.first; i < frames.end; ++i)
     if (index.packets[index.frames[i].packet].is_key) keys.push_back(i);
-  if (keys.empty()) keys.push_back(0);  // a video begins somewhere, whatever its container says
+  if (keys.empty()) keys.push_back(frames.first);  // the part has no key frame
 }
 
 std::string seconds(double s) {
@@ -37,6 +44,22 @@ std::string seconds(double s) {
 }
 
 }  // namespace
+
+// Moments count from the part's start.
+struct ClipRule::Moments {
+  const ffmpeg::VideoIndex& index;
+  double start_s, length_s;
+  uint32_t last;  // the part's last frame
+
+  // The frame of the part that is shown at this moment: the last one that begins by then.
+  uint32_t shown_at(double moment_s) const {
+    const double tick = (start_s + moment_s) / index.tick_s + static_cast<double>(index.frames.front().time);
+    const auto behind =
+        std::upper_bound(index.frames.begin(), index.frames.end(), tick,
+                         [](double at, const auto& frame) { return at < static_cast<double>(frame.time); });
+    return std::min(static_cast<uint32_t>(std::max<ptrdiff_t>(behind - index.frames.begin() - 1, 0)), last);
+  }
+};
 
 ClipRule::ClipRule(const config::OperationSpec& spec)
     : frames_(static_cast<uint64_t>(spec.integer("frames"))),
@@ -54,16 +77,23 @@ ClipRule::ClipRule(const config::OperationSpec& spec)
   beyond_ = beyond == "repeat" ? Beyond::kRepeat : beyond == "wrap" ? Beyond::kWrap : Beyond::kBad;
 }
 
-Status ClipRule::choose(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const {
+Status ClipRule::choose(const ffmpeg::VideoIndex& index, const media::TimePart& part, const Draws& draws,
+                        Clip& clip) const {
   clip.frames.clear();
   clip.valid.clear();
   clip.keys.clear();
-  if (has_key_frames_) list_keys(index, clip.keys);
-  const uint64_t count = has_key_frames_ ? clip.keys.size() : index.frames.size();
-  if (fps_ > 0) return choose_by_rate(index, draws, clip);
+  const Frames frames = frames_in(index, part);
+  if (frames.first == frames.end)
+    return Error{Trouble::kContent,
+                 "no frame of the video's " + seconds(index.duration_s()) + " begins " + part.text()};
+  if (fps_ > 0) {
+    const double length_s = std::min(part.end_s, index.duration_s()) - part.start_s;
+    return choose_by_rate({index, part.start_s, length_s, frames.end - 1}, draws, clip);
+  }
+  if (has_key_frames_) list_keys(index, frames, clip.keys);
+  const uint64_t count = has_key_frames_ ? clip.keys.size() : frames.end - frames.first;
   const Status chosen = is_spread() ? choose_spread(count, draws, clip) : choose_by_stride(count, draws, clip);
-  if (has_key_frames_)
-    for (uint32_t& frame : clip.frames) frame = clip.keys[frame];
+  for (uint32_t& frame : clip.frames) frame = has_key_frames_ ? clip.keys[frame] : frames.first + frame;
   return chosen;
 }
 
@@ -119,10 +149,10 @@ void ClipRule::take_by_stride(uint64_t start, uint64_t count, Clip& clip) const 
   clip.valid.push_back(valid);
 }
 
-Status ClipRule::choose_by_rate(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const {
-  const double length = index.duration_s(), span = static_cast<double>(frames_) / fps_,
+Status ClipRule::choose_by_rate(const Moments& moments, const Draws& draws, Clip& clip) const {
+  const double length = moments.length_s, span = static_cast<double>(frames_) / fps_,
                room = std::max(length - span, 0.0), step = pick_ == Pick::kStart ? span : 0;
-  // The last moment has to be within the video.
+  // The last moment has to be within the part.
   const double last = static_cast<double>(clips_ - 1) * step + static_cast<double>(frames_ - 1) / fps_;
   if (last >= length && beyond_ == Beyond::kBad) return too_short(seconds(length), "more than " + seconds(last));
   Draw draw = draws.named(draw_);
@@ -130,14 +160,14 @@ Status ClipRule::choose_by_rate(const ffmpeg::VideoIndex& index, const Draws& dr
     double start = static_cast<double>(i) * step;
     if (pick_ == Pick::kRandom) start = draw.uniform(0, room);
     if (pick_ == Pick::kCenter) start = static_cast<double>(2 * i + 1) * room / static_cast<double>(2 * clips_);
-    take_by_rate(start, index, clip);
+    take_by_rate(start, moments, clip);
   }
   return Done{};
 }
 
-// The moment 0 is always within the video, also where its one frame has no duration.
-void ClipRule::take_by_rate(double start_s, const ffmpeg::VideoIndex& index, Clip& clip) const {
-  const double length = index.duration_s();
+// The moment 0 is always within the part, also where its one frame has no duration.
+void ClipRule::take_by_rate(double start_s, const Moments& moments, Clip& clip) const {
+  const double length = moments.length_s;
   size_t valid = frames_;
   for (uint64_t i = 0; i < frames_; ++i) {
     double moment = start_s + static_cast<double>(i) / fps_;
@@ -145,7 +175,7 @@ void ClipRule::take_by_rate(double start_s, const ffmpeg::VideoIndex& index, Cli
       valid = std::min<size_t>(valid, i);
       if (beyond_ == Beyond::kWrap && length > 0) moment = std::fmod(moment, length);
     }
-    clip.frames.push_back(shown_at(index, moment));
+    clip.frames.push_back(moments.shown_at(moment));
   }
   clip.valid.push_back(valid);
 }

@@ -8,6 +8,7 @@
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/media/ffmpeg/video_index.h"
+#include "daemon/media/time_part.h"
 
 namespace spdld::video {
 
@@ -23,21 +24,23 @@ class ClipRule {
   // Of decode-video.
   explicit ClipRule(const config::OperationSpec& spec);
 
-  // Reuses the memory of `clip`. kContent: the video is shorter than the clip, and that is not allowed.
-  Status choose(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const;
+  // Reuses the memory of `clip`. Only frames that begin within the part are chosen, or, by rate, frames that are
+  // shown within it. kContent: the part has no frames, or it is shorter than the clip, and that is not allowed.
+  Status choose(const ffmpeg::VideoIndex& index, const media::TimePart& part, const Draws& draws, Clip& clip) const;
 
  private:
   enum class Pick : uint8_t { kRandom, kCenter, kStart, kUniform, kSegments };
   enum class Beyond : uint8_t { kRepeat, kWrap, kBad };
+  struct Moments;  // of a part of a video
 
   bool is_spread() const { return pick_ == Pick::kUniform || pick_ == Pick::kSegments; }
   const char* frames_word() const { return has_key_frames_ ? " key frames" : " frames"; }
   Status choose_spread(uint64_t count, const Draws& draws, Clip& clip) const;
   void spread(uint64_t count, const Draws& draws, Clip& clip) const;
   Status choose_by_stride(uint64_t count, const Draws& draws, Clip& clip) const;
-  Status choose_by_rate(const ffmpeg::VideoIndex& index, const Draws& draws, Clip& clip) const;
+  Status choose_by_rate(const Moments& moments, const Draws& draws, Clip& clip) const;
   void take_by_stride(uint64_t start, uint64_t count, Clip& clip) const;
-  void take_by_rate(double start_s, const ffmpeg::VideoIndex& index, Clip& clip) const;
+  void take_by_rate(double start_s, const Moments& moments, Clip& clip) const;
 
   uint64_t frames_, clips_, stride_;
   bool has_key_frames_;

@@ -34,6 +34,7 @@ void VideoWork::shrink(size_t bytes_max) {
 VideoNode::VideoNode(const media::Part& part)
     : ProgramNode(false, PixelFormat{part.spec.text("colours") == "grey" ? 1 : 3, 1}),
       rule_(part.spec),
+      part_(part.spec),
       clip_frames_(static_cast<size_t>(part.spec.integer("frames"))),
       is_grey_(part.spec.text("colours") == "grey") {
   size_t tensor = part.extra;
@@ -74,7 +75,9 @@ Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
     work.index = std::move(*made);
     work.indexed = run.field->number;
   }
-  return rule_.choose(*work.index, run.draws, work.clip);
+  const Result<media::TimePart> part = part_.part(run.workspace);
+  if (!part) return part.error();
+  return rule_.choose(*work.index, *part, run.draws, work.clip);
 }
 
 Status VideoNode::announce(const media::Run& run) const {

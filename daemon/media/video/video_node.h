@@ -57,6 +57,7 @@ class VideoNode final : public image::ProgramNode {
   void tell_clip(const media::Run& run, const VideoWork& work) const;
 
   ClipRule rule_;
+  media::TimePartNames part_;
   size_t clip_frames_;
   bool is_grey_;
   std::optional<size_t> times_tensor_, valid_tensor_;

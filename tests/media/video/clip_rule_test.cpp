@@ -41,7 +41,7 @@ ffmpeg::VideoIndex video_of(size_t frames) {
 
 video::Clip clip_in(const ffmpeg::VideoIndex& index, const std::string& words, uint64_t sample = 0) {
   video::Clip clip;
-  const Status chosen = video::ClipRule(clip_of(words)).choose(index, {17, 0, sample}, clip);
+  const Status chosen = video::ClipRule(clip_of(words)).choose(index, {}, {17, 0, sample}, clip);
   INFO((chosen ? "" : chosen.error().message));
   REQUIRE(chosen);
   return clip;
@@ -81,7 +81,8 @@ TEST_CASE("a clip that is longer than its video", "[video]") {
   CHECK(repeated.valid == Valid{2});
   CHECK(clip_in(index, "frames = 4, stride = 2, beyond = \"wrap\"").frames == Frames{0, 2, 0, 2});
   video::Clip clip;
-  const Status refused = video::ClipRule(clip_of("frames = 4, stride = 2, beyond = \"bad\"")).choose(index, {}, clip);
+  const Status refused =
+      video::ClipRule(clip_of("frames = 4, stride = 2, beyond = \"bad\"")).choose(index, {}, {}, clip);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().trouble == Trouble::kContent);
   CHECK_THAT(refused.error().message, Contains("the video has 4 frames, and the clip takes 7"));
@@ -117,7 +118,7 @@ TEST_CASE("moments behind the end of the video", "[video]") {
   CHECK(repeated.valid == Valid{2});
   CHECK(clip_in(index, "frames = 4, fps = 5, beyond = \"wrap\"").frames == Frames{0, 2, 0, 2});
   video::Clip clip;
-  const Status refused = video::ClipRule(clip_of("frames = 4, fps = 5, beyond = \"bad\"")).choose(index, {}, clip);
+  const Status refused = video::ClipRule(clip_of("frames = 4, fps = 5, beyond = \"bad\"")).choose(index, {}, {}, clip);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, Contains("the video has 0.40 s, and the clip takes more than 0.60 s"));
 }
@@ -135,7 +136,7 @@ TEST_CASE("several clips of a video", "[video]") {
   CHECK(clip_in(index, "frames = 2, fps = 10, clips = 3, pick = \"center\"").frames == Frames{1, 2, 4, 5, 7, 8});
   video::Clip clip;
   const video::ClipRule rule(clip_of("frames = 2, stride = 3, clips = 3, pick = \"start\", beyond = \"bad\""));
-  const Status refused = rule.choose(index, {}, clip);
+  const Status refused = rule.choose(index, {}, {}, clip);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, Contains("the video has 11 frames, and the clip takes 16"));
 }
@@ -164,9 +165,69 @@ TEST_CASE("key frames alone", "[video]") {
   CHECK(beyond.valid == Valid{3});
   video::Clip clip;
   const video::ClipRule rule(clip_of("frames = 4, key_frames = true, beyond = \"bad\""));
-  CHECK_THAT(rule.choose(index, {}, clip).error().message, Contains("the video has 3 key frames, and"));
+  CHECK_THAT(rule.choose(index, {}, {}, clip).error().message, Contains("the video has 3 key frames, and"));
   for (ffmpeg::VideoPacket& packet : index.packets) packet.is_key = false;
   CHECK(clip_in(index, "frames = 2, key_frames = true").frames == Frames{0, 0});
+}
+
+video::Clip clip_in_part(const ffmpeg::VideoIndex& index, const media::TimePart& part, const std::string& words,
+                         uint64_t sample = 0) {
+  video::Clip clip;
+  const Status chosen = video::ClipRule(clip_of(words)).choose(index, part, {17, 0, sample}, clip);
+  INFO((chosen ? "" : chosen.error().message));
+  REQUIRE(chosen);
+  return clip;
+}
+
+// Its first frame is shown at 5 s by the container, which is its moment 0.
+TEST_CASE("clips of a part of a video", "[video]") {
+  auto index = video_of(20);  // 2 s
+  for (uint32_t i = 0; i < 20; ++i) {
+    index.packets.push_back({.frame = i, .is_key = i % 5 == 0});
+    index.frames[i].packet = i;
+  }
+  const media::TimePart part{0.45, 1.2};  // frames 5 to 11
+  CHECK(clip_in_part(index, part, "frames = 3, stride = 2, pick = \"start\"").frames == Frames{5, 7, 9});
+  CHECK(clip_in_part(index, part, "frames = 3, stride = 2, pick = \"center\"").frames == Frames{6, 8, 10});
+  CHECK(clip_in_part(index, part, "frames = 3, pick = \"uniform\"").frames == Frames{5, 8, 11});
+  CHECK(clip_in_part(index, part, "frames = 3, pick = \"start\", key_frames = true").frames == Frames{5, 10, 10});
+  const video::Clip repeated = clip_in_part(index, part, "frames = 4, stride = 3, pick = \"start\"");
+  CHECK(repeated.frames == Frames{5, 8, 11, 11});
+  CHECK(repeated.valid == Valid{3});
+  CHECK(clip_in_part(index, part, "frames = 4, stride = 3, beyond = \"wrap\"").frames == Frames{5, 8, 11, 7});
+  std::set<uint32_t> starts;
+  for (uint64_t sample = 0; sample < 200; ++sample)
+    starts.insert(clip_in_part(index, part, "frames = 3, stride = 2", sample).frames[0]);
+  CHECK(starts == std::set<uint32_t>{5, 6, 7});
+  CHECK(clip_in_part(index, {1.9}, "frames = 2, pick = \"start\"").frames == Frames{19, 19});
+  CHECK(clip_in_part(index, {0, 0.1}, "frames = 2").frames == Frames{0, 0});
+}
+
+// The frame that is shown at the part's start has begun before it.
+TEST_CASE("moments of a part of a video", "[video]") {
+  const auto index = video_of(20);
+  const media::TimePart part{0.45, 1.2};
+  CHECK(clip_in_part(index, part, "frames = 3, fps = 5, pick = \"start\"").frames == Frames{4, 6, 8});
+  CHECK(clip_in_part(index, part, "frames = 2, fps = 4, pick = \"center\"").frames == Frames{5, 8});  // from 0.575 s on
+  const video::Clip repeated = clip_in_part(index, part, "frames = 4, fps = 4, pick = \"start\"");
+  CHECK(repeated.frames == Frames{4, 7, 9, 11});
+  CHECK(repeated.valid == Valid{3});
+  for (uint64_t sample = 0; sample < 50; ++sample) {
+    const Frames frames = clip_in_part(index, part, "frames = 2, fps = 4", sample).frames;
+    CHECK(frames[0] >= 4);
+    CHECK(frames[1] <= 11);
+  }
+}
+
+TEST_CASE("a part without frames is bad content", "[video]") {
+  const auto index = video_of(20);
+  video::Clip clip;
+  for (const media::TimePart& part : {media::TimePart{2.5, 3}, media::TimePart{0.41, 0.49}}) {
+    const Status refused = video::ClipRule(clip_of("frames = 2")).choose(index, part, {}, clip);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().trouble == Trouble::kContent);
+    CHECK_THAT(refused.error().message, Contains("no frame of the video's 2.00 s begins from"));
+  }
 }
 
 }  // namespace
