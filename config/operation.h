@@ -46,6 +46,18 @@ enum class ViewPart : uint8_t {
   kFollows  // applies the geometry of the view's leader
 };
 
+// A number that an output tells others of the same sample before any output runs.
+enum class Told : uint8_t {
+  kNothing,
+  kNumber,    // that its field holds
+  kClipStart  // when its clip begins, in seconds of its file
+};
+// A parameter that may name an output which tells such a number.
+struct Ask {
+  std::string_view parameter;
+  Told told;
+};
+
 // How an operation runs the operations that it holds.
 enum class Holds : uint8_t {
   kNone,     // it holds none
@@ -76,9 +88,9 @@ struct OperationType {
   bool lists_masks = false;             // gives a mask in the size of its view's picture for each object
   bool lists_boxes = false;             // its list may decide the geometry of its view's picture
   std::string_view asks_boxes_of = {};  // the parameter that names the output whose boxes decide; empty: none
-  bool tells_number = false;            // gives a number that operations of other outputs may ask for
-  // Parameters that may name outputs which tell a number, for the operation that stands first in an output.
-  std::vector<std::string_view> asks_numbers_of = {};
+  Told tells = Told::kNothing;          // where it stands first in an output
+  // The numbers that it asks other outputs for, where it stands first in an output.
+  std::vector<Ask> asks = {};
   bool ends_chains = false;     // is added, with its defaults, to a chain that ends in what it takes
   bool takes_row_part = false;  // takes the row's part of the record, and stands first
   // Other than kNone: it has one parameter of type kOperations, called kHeldOperations.

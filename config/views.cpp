@@ -46,23 +46,29 @@ std::vector<std::string> asked_by(std::span<const OperationSpec> ops) {
   return names;
 }
 
-// The names of outputs whose numbers the first operation of an output asks for.
-std::vector<std::string> numbers_asked_by(const OutputSpec& output) {
-  std::vector<std::string> names;
-  if (output.ops.empty()) return names;
-  for (const std::string_view parameter : find_operation(output.ops.front().op)->asks_numbers_of)
-    if (const std::string& name = output.ops.front().text(parameter); !name.empty()) names.push_back(name);
-  return names;
+struct AskedNumber {
+  std::string output;  // its name
+  Told told;
+};
+
+// The numbers that the first operation of an output asks other outputs for.
+std::vector<AskedNumber> numbers_asked_by(const OutputSpec& output) {
+  std::vector<AskedNumber> asked;
+  if (output.ops.empty()) return asked;
+  for (const Ask& ask : find_operation(output.ops.front().op)->asks)
+    if (const std::string& name = output.ops.front().text(ask.parameter); !name.empty())
+      asked.push_back({name, ask.told});
+  return asked;
 }
 
-bool tells_number(const OutputSpec& output) {
-  return !output.ops.empty() && find_operation(output.ops.front().op)->tells_number;
+Told told_by(const OutputSpec& output) {
+  return output.ops.empty() ? Told::kNothing : find_operation(output.ops.front().op)->tells;
 }
 
 bool is_number_asked(std::span<const OutputSpec> outputs, const std::string& name) {
   return std::any_of(outputs.begin(), outputs.end(), [&](const OutputSpec& output) {
-    const std::vector<std::string> asked = numbers_asked_by(output);
-    return std::find(asked.begin(), asked.end(), name) != asked.end();
+    const std::vector<AskedNumber> asked = numbers_asked_by(output);
+    return std::any_of(asked.begin(), asked.end(), [&](const AskedNumber& one) { return one.output == name; });
   });
 }
 
@@ -110,14 +116,7 @@ class Checker {
 
   void check_numbers() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      for (const std::string& name : numbers_asked_by(outputs_[i])) {
-        const auto found =
-            std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == name; });
-        if (found == outputs_.end() || !tells_number(*found))
-          add(i, 0,
-              outputs_[i].ops.front().op + " must ask for an output that begins with parse-float: " + in_quotes(name) +
-                  " is none");
-      }
+      for (const AskedNumber& asked : numbers_asked_by(outputs_[i])) check_number(i, asked);
     }
   }
 
@@ -163,6 +162,18 @@ class Checker {
       add(i, at,
           op + " must ask for the boxes that decide the geometry before it, of output " + in_quotes(first) + ", not " +
               in_quotes(name));
+  }
+
+  void check_number(size_t i, const AskedNumber& asked) {
+    const auto found =
+        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == asked.output; });
+    const bool is_clip = asked.told == Told::kClipStart;
+    const std::string begin = outputs_[i].ops.front().op + " must ask for an output that begins with " +
+                              (is_clip ? "decode-video: " : "parse-float: ") + in_quotes(asked.output);
+    if (found == outputs_.end() || told_by(*found) != asked.told)
+      add(i, 0, begin + " is none");
+    else if (is_clip && found->ops.front().integer("clips") > 1)
+      add(i, 0, begin + " has several clips, and the sound is of one");
   }
 
   void check_unfollowed(size_t i) {
@@ -238,9 +249,10 @@ Views views_of(std::span<const OutputSpec> outputs) {
     for (size_t i = 0; i < outputs.size(); ++i)
       if (turn(outputs[i]) == now) views.order.push_back(i);
   for (size_t i = 0; i < outputs.size(); ++i)
-    if ((views.number[i] && lists_boxes(outputs[i]) && is_asked(outputs, outputs[i].name)) ||
-        (tells_number(outputs[i]) && is_number_asked(outputs, outputs[i].name)))
-      views.asked.push_back(i);
+    if (views.number[i] && lists_boxes(outputs[i]) && is_asked(outputs, outputs[i].name)) views.asked.push_back(i);
+  for (const Told told : {Told::kNumber, Told::kClipStart})  // a clip may lie in a part that numbers tell
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (told_by(outputs[i]) == told && is_number_asked(outputs, outputs[i].name)) views.asked.push_back(i);
   Checker checker(outputs, views);
   checker.check_leaders();
   checker.check_asked();

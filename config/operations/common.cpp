@@ -213,6 +213,12 @@ std::vector<Parameter> time_part() {
   return parameters;
 }
 
+std::vector<Ask> time_part_asks() {
+  std::vector<Ask> asks;
+  for (const std::string_view parameter : kTimePart) asks.push_back({parameter, Told::kNumber});
+  return asks;
+}
+
 Parameter picture_layout(std::string_view fallback) {
   return choice("layout",
                 "order of height, width and channel; the frames of a clip come before all three, or, with NCTHW, "

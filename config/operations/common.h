@@ -19,6 +19,8 @@ Parameter flag(std::string_view name, std::string_view help, bool fallback);
 // `start` and `end`: the names of outputs that tell the part of a recording.
 std::vector<Parameter> time_part();
 inline constexpr std::array<std::string_view, 2> kTimePart = {"start", "end"};
+// The numbers that an operation with these parameters asks for.
+std::vector<Ask> time_part_asks();
 // `layout`: how the tensor of a picture, or of the frames of a clip, lies.
 Parameter picture_layout(std::string_view fallback);
 Parameter choice(std::string_view name, std::string_view help, std::vector<std::string_view> choices,

@@ -5,8 +5,20 @@
 namespace spdld::config::ops {
 namespace {
 
+void check_sound_of_clip(const OperationSpec& spec, const Complain& complain) {
+  if (spec.text("clip").empty()) return;
+  for (const std::string_view parameter : kTimePart)
+    if (!spec.text(parameter).empty())
+      complain(parameter, "can't stand beside clip, which says where the segment begins: give it to decode-video");
+  if (spec.number("seconds") == 0 && spec.integer("samples") == 0)
+    complain("clip", "needs seconds or samples: how much of the sound is taken from the clip's start on");
+  if (spec.text("pick") == "center")
+    complain("pick", "can't be \"center\" beside clip: the segment begins with the clip");
+}
+
 void check_audio_decoding(OperationSpec& spec, const Complain& complain) {
   check_segment(spec, complain);
+  check_sound_of_clip(spec, complain);
   const int64_t rate_hz = spec.integer("rate");
   if (rate_hz != 0 && rate_hz < static_cast<int64_t>(kAudioRateMin_hz))
     complain("rate", "must be 0 (each file's own rate) or from 1000 to 768000 samples a second");
@@ -43,6 +55,14 @@ OperationType decode_audio() {
        .max = 64}};
   for (Parameter& parameter : segment_parameters()) parameters.push_back(std::move(parameter));
   for (Parameter& parameter : time_part()) parameters.push_back(std::move(parameter));
+  parameters.push_back({.name = "clip",
+                        .type = ParameterType::kText,
+                        .help =
+                            "name of an output that begins with decode-video: the segment begins with its clip; none "
+                            "when empty",
+                        .fallback = Value(std::string())});
+  std::vector<Ask> asks = time_part_asks();
+  asks.push_back({"clip", Told::kClipStart});
   return {.name = "decode-audio",
           .takes = Kind::kBytes,
           .gives = Kind::kAudio,
@@ -52,7 +72,7 @@ OperationType decode_audio() {
           .parameters = std::move(parameters),
           .bind = bind_audio_decoding,
           .check = check_audio_decoding,
-          .asks_numbers_of = {kTimePart.begin(), kTimePart.end()}};
+          .asks = std::move(asks)};
 }
 
 }  // namespace spdld::config::ops

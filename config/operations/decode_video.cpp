@@ -121,7 +121,8 @@ OperationType decode_video() {
       .extras = clip_facts,
       .hindrance = video_hindrance,
       .view_part = ViewPart::kLeads,
-      .asks_numbers_of = {kTimePart.begin(), kTimePart.end()}};
+      .tells = Told::kClipStart,
+      .asks = time_part_asks()};
   for (Parameter& parameter : time_part()) type.parameters.push_back(std::move(parameter));
   return type;
 }

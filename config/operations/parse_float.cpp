@@ -14,7 +14,7 @@ OperationType parse_float() {
       .parameters = {choice("dtype", "of the tensor's elements", {"float32", "float64"}, "float32")},
       .bind = [](const OperationSpec& spec,
                  Signature& signature) { return bind_number(signature, tensor(dtype_named(spec.text("dtype")), {})); },
-      .tells_number = true};
+      .tells = Told::kNumber};
 }
 
 }  // namespace spdld::config::ops

@@ -92,6 +92,29 @@ TEST_CASE("the part of a video is told by outputs that begin with parse-float", 
                     {{11, "output[0].ops[0]", "must ask for an output that begins with parse-float: \"s\" is none"}});
 }
 
+TEST_CASE("the sound of a clip asks for an output with one clip", "[config]") {
+  const auto load = [](const std::string& clips, const std::string& sound) {
+    return load_with_ops(decode(clips) + kCrop + "]\n[[output]]\nname = \"w\"\nfrom = \"image\"\nops = [{ op = " +
+                         "\"decode-audio\", rate = 8000, " + sound + " }");
+  };
+  const auto good = load("", "samples = 800, clip = \"image\"");
+  INFO(good.sentences());
+  REQUIRE(good);
+  CHECK(views_of(good.value->outputs).asked == std::vector<size_t>{0});
+  expect_complaints(load("", "samples = 800, clip = \"w\""),
+                    {{15, "output[1].ops[0]", "must ask for an output that begins with decode-video: \"w\" is none"}});
+  expect_complaints(load(", clips = 2", "samples = 800, clip = \"image\""),
+                    {{15, "output[1].ops[0]", "\"image\" has several clips, and the sound is of one"}});
+  expect_complaints(load("", "clip = \"image\", pad = \"zeros\""),
+                    {{15, "output[1].ops[0].clip", "needs seconds or samples"},
+                     {15, "output[1].ops", "gives samples that differ in length"}});
+  expect_complaints(load("", "samples = 800, clip = \"image\", pick = \"center\""),
+                    {{15, "output[1].ops[0].pick", "begins with the clip"}});
+  expect_complaints(load("", "samples = 800, clip = \"image\", start = \"s\""),
+                    {{15, "output[1].ops[0].start", "can't stand beside clip"},
+                     {15, "output[1].ops[0]", "must ask for an output that begins with parse-float"}});
+}
+
 TEST_CASE("no form of a video is kept decoded", "[config]") {
   const auto hindrance = find_operation("decode-video")->hindrance({"decode-video", {}, {}});
   REQUIRE(hindrance);

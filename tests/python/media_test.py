@@ -10,7 +10,7 @@ import numpy as np
 
 import spdld
 from case import PROGRAM, WAIT_S, RestartedDaemon
-from media_files import SOUNDS, VIDEOS, make_media
+from media_files import SOUNDS, VIDEOS, ffmpeg, make_media
 
 OF_EACH, BATCH, EPOCHS = 3, 4, 2
 DECODE = {"op": "decode-video", "frames": 4, "stride": 3}
@@ -141,6 +141,33 @@ class Media(unittest.TestCase):
                 first = round((start + min(end, 1.5) - 0.25) / 2 * 44100)
                 near = [at for at in range(first - 1, first + 2) if np.array_equal(whole[:, at:at + 11025], wave)]
                 self.assertEqual(len(near), 1, (ending, start))
+
+    def test_the_sound_of_a_clip(self):
+        """The samples of the sound tell their time, so that they tell how far they are from the frames."""
+        made = tempfile.TemporaryDirectory(prefix="spdld-media-")
+        self.addCleanup(made.cleanup)
+        rate, scale = 16000, 8
+        cases = {"a.mov": "-c:v libx264 -bf 2 -g 12 -c:a alac", "b.mkv": "-c:v libx264 -bf 2 -c:a flac",
+                 "c.mkv": "-c:v mpeg4 -c:a pcm_s16le", "d.mp4": "-c:v libx264 -c:a aac -b:a 256k"}
+        (Path(made.name) / "one").mkdir()
+        for name, codecs in cases.items():
+            ffmpeg("-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=4", "-f", "lavfi", "-i", f"aevalsrc=t/{scale}:s=48000:d=4",
+                   "-pix_fmt", "yuv420p", *codecs.split(), str(Path(made.name) / "one" / name))
+        clip = {**DECODE, "frames": 4, "stride": 5, "times": "times"}
+        outputs = [{"name": "wave", "from": "image", "ops": [{"op": "decode-audio", "rate": rate, "seconds": 0.8, "clip": "clip"}]},
+                   {"name": "clip", "from": "image", "ops": [clip, {"op": "resize", "size": [32, 32]}]}]
+        spec = {"name": "both", "source": {"type": "image-folder", "uri": made.name, "extensions": "mov,mkv,mp4"}, "output": outputs,
+                "order": {"epochs": 8, "shuffle": False}, "batch": {"size": len(cases)}}
+        starts = set()
+        loader = self.attach(self.daemon(4), spec)
+        for _ in range(8):
+            for batch in loader:
+                for name, wave, times in zip(cases, batch["wave"], batch["times"]):
+                    lossy = 0.01 if name == "d.mp4" else 0.001  # AAC, or times in whole milliseconds
+                    middle = len(wave) // 2  # away from the ends of the sound, where the resampler's filter reaches beyond
+                    self.assertLess(abs(wave[middle] * scale - (times[0] + middle / rate)), lossy, (name, times[0]))
+                    starts.add(float(times[0]))
+        self.assertGreater(len(starts), 8)
 
     def test_damage_is_told_and_ends_nothing(self):
         for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):

@@ -17,13 +17,14 @@ class DecodeAudio final : public media::Node {
       : output_(part.output),
         segment_(part),
         part_(part.spec),
+        clip_(part.spec.text("clip")),
         rate_hz_(static_cast<int>(part.spec.integer("rate"))),
         channels_(part.gives.channels) {}
 
  private:
   Status run(media::Value& value, const media::Run& run) const override {
     auto& thread = run.workspace.of<AudioThread>();
-    const Status status = decode(value.bytes, run.draws, run.workspace, thread);
+    const Status status = decode(value.bytes, run, thread);
     if (!status) return media::of_output(output_, status.error());
     value.sound = &thread.sound();
     return Done{};
@@ -31,10 +32,15 @@ class DecodeAudio final : public media::Node {
 
   std::vector<std::string> code() const override { return {ffmpeg::decoder_version()}; }
 
-  // The segment of the part that the sample is about, in samples of the whole sound.
-  Result<Segment::Place> place_of(uint64_t samples, int rate_hz, const Draws& draws,
-                                  media::Workspace& workspace) const {
-    const Result<media::TimePart> part = part_.part(workspace);
+  // A segment of the sound, behind so many zeros.
+  struct Taken {
+    Segment::Place place;
+    uint64_t zeros = 0;
+  };
+
+  Result<Taken> taken_of(const ffmpeg::AudioIndex& index, uint64_t samples, int rate_hz, const media::Run& run) const {
+    if (!clip_.empty()) return of_clip(index, samples, rate_hz, run.workspace);
+    const Result<media::TimePart> part = part_.part(run.workspace);
     if (!part) return part.error();
     const auto sample_at = [&](double moment_s) {
       const double at = std::round(moment_s * rate_hz);
@@ -42,16 +48,35 @@ class DecodeAudio final : public media::Node {
     };
     const uint64_t first = sample_at(part->start_s), end = sample_at(part->end_s);
     if (first == end)
-      return Error{Trouble::kContent, "no sample of the sound's " +
-                                          std::to_string(static_cast<double>(samples) / rate_hz) + " s lies " +
-                                          part->text()};
-    Result<Segment::Place> place = segment_.place(end - first, draws);
-    if (place) place->first += first;
-    return place;
+      return Error{Trouble::kContent,
+                   "no sample of the sound's " + seconds(samples, rate_hz) + " lies " + part->text()};
+    Result<Segment::Place> place = segment_.place(end - first, run.draws);
+    if (!place) return place.error();
+    return Taken{{first + place->first, place->count}};
   }
 
-  Status decode(std::span<const uint8_t> file, const Draws& draws, media::Workspace& workspace,
-                AudioThread& thread) const {
+  // From the clip's start on. Where the sound begins later than the clip, zeros stand before it.
+  Result<Taken> of_clip(const ffmpeg::AudioIndex& index, uint64_t samples, int rate_hz,
+                        media::Workspace& workspace) const {
+    const std::optional<double> start_s = workspace.of<media::ToldNumbers>().find(clip_);
+    if (!start_s) return Error{Trouble::kInternal, "output '" + clip_ + "' has told no start"};
+    const double first = std::round((*start_s - index.start_s) * rate_hz);
+    const auto length = static_cast<double>(segment_.length());
+    if (first >= static_cast<double>(samples) || first <= -length)
+      return Error{Trouble::kContent,
+                   "the sound, which lasts " + seconds(samples, rate_hz) + " from " + std::to_string(index.start_s) +
+                       " s on, has nothing of the clip that begins at " + std::to_string(*start_s) + " s"};
+    const auto zeros = static_cast<uint64_t>(std::max(-first, 0.0)), at = static_cast<uint64_t>(std::max(first, 0.0));
+    const uint64_t count = std::min(segment_.length() - zeros, samples - at);
+    if (const Status fits = segment_.check_length(zeros + count); !fits) return fits.error();
+    return Taken{{at, count}, zeros};
+  }
+
+  static std::string seconds(uint64_t samples, int rate_hz) {
+    return std::to_string(static_cast<double>(samples) / rate_hz) + " s";
+  }
+
+  Status decode(std::span<const uint8_t> file, const media::Run& run, AudioThread& thread) const {
     const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
     if (!index) return index.error();
     if (index->channels != channels_ && index->channels != 1 && channels_ != 1)
@@ -60,8 +85,9 @@ class DecodeAudio final : public media::Node {
     const int rate_hz = rate_hz_ == 0 ? index->rate_hz : rate_hz_;
     const Resampler& resampler =
         thread.resampler(static_cast<uint64_t>(index->rate_hz), static_cast<uint64_t>(rate_hz));
-    const Result<Segment::Place> place = place_of(resampler.outputs(index->samples), rate_hz, draws, workspace);
-    if (!place) return place.error();
+    const Result<Taken> taken = taken_of(*index, resampler.outputs(index->samples), rate_hz, run);
+    if (!taken) return taken.error();
+    const Segment::Place* const place = &taken->place;
     const bool is_resampled = index->rate_hz != rate_hz;
     Resampler::Range range = {place->first, place->count};
     if (is_resampled) range = resampler.inputs(place->first, place->count, index->samples);
@@ -78,7 +104,25 @@ class DecodeAudio final : public media::Node {
     if (channels_ == 1) mix(sound);
     if (is_resampled) resample(resampler, range.first, *place, thread);
     if (thread.sound().channels() < channels_) copy_channels(thread);
+    if (const Status put = put_zeros(taken->zeros, thread); !put) return put;
     return segment_.fill(thread);
+  }
+
+  static Status put_zeros(uint64_t zeros, AudioThread& thread) {
+    if (zeros == 0) return Done{};
+    Sound& in = thread.sound();
+    Sound& out = thread.spare();
+    if (const Status fits = thread.check_size(in.channels(), in.count() + zeros); !fits) return fits;
+    out.resize(in.channels(), in.count() + zeros);
+    out.rate_hz = in.rate_hz;
+    for (int channel = 0; channel < in.channels(); ++channel) {
+      const std::span<const float> from = in.plane(channel);
+      const std::span<float> to = out.plane(channel);
+      std::fill_n(to.begin(), zeros, 0.0f);
+      std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(zeros));
+    }
+    thread.exchange();
+    return Done{};
   }
 
   // Each sample becomes the mean of all channels, which stand in the first one then.
@@ -119,7 +163,8 @@ class DecodeAudio final : public media::Node {
   std::string output_;
   Segment segment_;
   media::TimePartNames part_;
-  int rate_hz_;  // 0: each file's own
+  std::string clip_;  // the output with whose clip the segment begins; empty: none
+  int rate_hz_;       // 0: each file's own
   int channels_;
 };
 

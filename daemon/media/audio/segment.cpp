@@ -17,9 +17,7 @@ Segment::Segment(const media::Part& part) : draw_(draw_of(part.spec)) {
 Result<Segment::Place> Segment::place(uint64_t samples, const Draws& draws) const {
   if (length_ == 0) return Place{0, samples};
   if (samples <= length_) {
-    if (samples < length_ && pad_ == Pad::kBad)
-      return Error{Trouble::kContent, "the sound has " + std::to_string(samples) + " samples, and the segment has " +
-                                          std::to_string(length_)};
+    if (const Status long_enough = check_length(samples); !long_enough) return long_enough.error();
     return Place{0, samples};
   }
   const uint64_t spare = samples - length_;
@@ -33,6 +31,12 @@ Result<Segment::Place> Segment::place(uint64_t samples, const Draws& draws) cons
   }
   Draw draw = draws.named(draw_);
   return Place{draw.below(spare + 1), length_};
+}
+
+Status Segment::check_length(uint64_t samples) const {
+  if (samples >= length_ || pad_ != Pad::kBad) return Done{};
+  return Error{Trouble::kContent,
+               "the sound has " + std::to_string(samples) + " samples, and the segment has " + std::to_string(length_)};
 }
 
 Status Segment::fill(AudioThread& thread) const {

@@ -17,6 +17,9 @@ class Segment {
   };
   // The part of a sound of so many samples. kContent: it is too short, where that is bad.
   Result<Place> place(uint64_t samples, const Draws& draws) const;
+  uint64_t length() const { return length_; }  // in samples; 0: the whole sound
+  // kContent: so many samples are too few, where that is bad.
+  Status check_length(uint64_t samples) const;
   // Fills the thread's sound up to the segment's length. kContent: it has no samples to repeat.
   Status fill(AudioThread& thread) const;
 

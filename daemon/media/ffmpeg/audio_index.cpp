@@ -143,8 +143,16 @@ class AudioIndexer {
     kept.offset = place.offset, kept.is_copied = place.is_copied;
     trim(packet, kept);
     kept.first = index_.samples;
+    if (index_.samples == 0 && kept.count > 0) index_.start_s = time_of(packet, kept.skipped);
     index_.samples += kept.count;
     index_.packets.push_back(kept);
+  }
+
+  // The time of the packet's sample behind so many skipped ones.
+  double time_of(const AVPacket& packet, uint32_t skipped) const {
+    if (packet.pts == AV_NOPTS_VALUE) return 0;
+    return static_cast<double>(packet.pts) * av_q2d(stream_->time_base) +
+           static_cast<double>(skipped) / static_cast<double>(index_.rate_hz);
   }
 
   // Leaves out what the container leaves out at the start and at the end, as libavcodec does where it decodes all

@@ -43,6 +43,7 @@ struct AudioIndex {
   uint64_t preroll = 0;  // of Opus: samples before a packet that its decoder needs
   uint64_t delay = 0;    // samples that are left out at the start
   uint64_t padding = 0;  // and at the end
+  double start_s = 0;    // the file's time at which the first sample is heard; 0 where the container tells no times
 
   // The packet that gives this sample. Precondition: sample < samples.
   size_t packet_of(uint64_t sample) const;

@@ -33,6 +33,7 @@ void VideoWork::shrink(size_t bytes_max) {
 
 VideoNode::VideoNode(const media::Part& part)
     : ProgramNode(false, PixelFormat{part.spec.text("colours") == "grey" ? 1 : 3, 1}),
+      output_(part.output),
       rule_(part.spec),
       part_(part.spec),
       clip_frames_(static_cast<size_t>(part.spec.integer("frames"))),
@@ -85,6 +86,13 @@ Status VideoNode::announce(const media::Run& run) const {
   if (const Status chosen = choose(run, work); !chosen) return chosen;
   ++work.waiting;
   work.asked.insert(work.asked.end(), work.clip.frames.begin(), work.clip.frames.end());
+  return Done{};
+}
+
+Status VideoNode::advise(const media::Value&, const media::Run& run) const {
+  auto& work = run.workspace.of<VideoWork>();
+  if (const Status chosen = choose(run, work); !chosen) return chosen;
+  run.workspace.of<media::ToldNumbers>().tell(run.sample, output_, work.index->time_s(work.clip.frames.front()));
   return Done{};
 }
 

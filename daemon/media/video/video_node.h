@@ -42,6 +42,8 @@ class VideoNode final : public image::ProgramNode {
   explicit VideoNode(const media::Part& part);
 
   Status announce(const media::Run& run) const override;
+  // Tells when the clip begins.
+  Status advise(const media::Value& value, const media::Run& run) const override;
   Status run(media::Value& value, const media::Run& run) const override;
   std::vector<std::string> code() const override;
   std::string_view why_unprepared() const override { return "videos are kept as they were fetched"; }
@@ -56,6 +58,7 @@ class VideoNode final : public image::ProgramNode {
   Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   void tell_clip(const media::Run& run, const VideoWork& work) const;
 
+  std::string output_;
   ClipRule rule_;
   media::TimePartNames part_;
   size_t clip_frames_;

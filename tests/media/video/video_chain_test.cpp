@@ -85,17 +85,20 @@ double psnr(const Bytes& a, const Bytes& b) {
   return sum == 0 ? 100 : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / sum);
 }
 
-// A video of slowly changing colours whose planes are coded without loss, with these tags.
+// A video of slowly changing colours, which the filter would draw at random where they were not given, whose planes are
+// coded without loss, with these tags.
 Bytes coloured(const TempDir& folder, const std::string& pixels, const std::string& matrix, const std::string& range) {
   const auto path = folder.path() / (pixels + matrix + range + ".mkv");
-  run_ffmpeg(words_of(
-      "-f lavfi -i gradients=size=160x96:rate=10:duration=0.4:n=6:seed=7:speed=0.1 -vf scale=out_color_matrix=" +
-      matrix + ":out_range=" + range + ":flags=accurate_rnd+full_chroma_inp+full_chroma_int,format=" + pixels +
-      " -c:v ffv1 -level 3 -color_range " + range + " -colorspace " +
-      (matrix == "bt601"    ? "smpte170m"
-       : matrix == "bt2020" ? "bt2020nc"
-                            : matrix) +
-      " " + path.string()));
+  run_ffmpeg(
+      words_of("-f lavfi -i "
+               "gradients=size=160x96:rate=10:duration=0.4:n=6:seed=7:speed=0.1:x0=10:y0=5:x1=150:y1=90:c0=0xe02020:c1="
+               "0x20c040:c2=0x2040e0:c3=0xe0d030:c4=0x30d0d0:c5=0xc030c0 -vf scale=out_color_matrix=" +
+               matrix + ":out_range=" + range + ":flags=accurate_rnd+full_chroma_inp+full_chroma_int,format=" + pixels +
+               " -c:v ffv1 -level 3 -color_range " + range + " -colorspace " +
+               (matrix == "bt601"    ? "smpte170m"
+                : matrix == "bt2020" ? "bt2020nc"
+                                     : matrix) +
+               " " + path.string()));
   return bytes_of(path);
 }
 
