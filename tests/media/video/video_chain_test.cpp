@@ -85,20 +85,23 @@ double psnr(const Bytes& a, const Bytes& b) {
   return sum == 0 ? 100 : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / sum);
 }
 
-// A video of slowly changing colours, which the filter would draw at random where they were not given, whose planes are
-// coded without loss, with these tags.
+// A source of slowly changing colours. The filter draws at random what is not given, also with a seed.
+std::string gradients(const std::string& size, const std::string& duration_s) {
+  return "gradients=size=" + size + ":rate=10:duration=" + duration_s +
+         ":n=6:seed=7:speed=0.1:x0=10:y0=5:x1=150:y1=90:c0=0xe02020:c1=0x20c040:c2=0x2040e0:c3=0xe0d030:c4=0x30d0d0:"
+         "c5=0xc030c0";
+}
+
+// A video whose planes are coded without loss, with these tags.
 Bytes coloured(const TempDir& folder, const std::string& pixels, const std::string& matrix, const std::string& range) {
   const auto path = folder.path() / (pixels + matrix + range + ".mkv");
-  run_ffmpeg(
-      words_of("-f lavfi -i "
-               "gradients=size=160x96:rate=10:duration=0.4:n=6:seed=7:speed=0.1:x0=10:y0=5:x1=150:y1=90:c0=0xe02020:c1="
-               "0x20c040:c2=0x2040e0:c3=0xe0d030:c4=0x30d0d0:c5=0xc030c0 -vf scale=out_color_matrix=" +
-               matrix + ":out_range=" + range + ":flags=accurate_rnd+full_chroma_inp+full_chroma_int,format=" + pixels +
-               " -c:v ffv1 -level 3 -color_range " + range + " -colorspace " +
-               (matrix == "bt601"    ? "smpte170m"
-                : matrix == "bt2020" ? "bt2020nc"
-                                     : matrix) +
-               " " + path.string()));
+  run_ffmpeg(words_of("-f lavfi -i " + gradients("160x96", "0.4") + " -vf scale=out_color_matrix=" + matrix +
+                      ":out_range=" + range + ":flags=accurate_rnd+full_chroma_inp+full_chroma_int,format=" + pixels +
+                      " -c:v ffv1 -level 3 -color_range " + range + " -colorspace " +
+                      (matrix == "bt601"    ? "smpte170m"
+                       : matrix == "bt2020" ? "bt2020nc"
+                                            : matrix) +
+                      " " + path.string()));
   return bytes_of(path);
 }
 
@@ -136,8 +139,7 @@ TEST_CASE("a video without tags has the matrix of its size, and limited range", 
   for (const auto& [size, matrix] :
        {std::pair{"320x240", "bt601"}, std::pair{"1280x64", "bt709"}, std::pair{"64x578", "bt709"}}) {
     const auto path = folder.path() / (std::string(size) + ".mkv");
-    run_ffmpeg(words_of("-f lavfi -i gradients=size=" + std::string(size) +
-                        ":rate=10:duration=0.1:n=6:seed=7 -vf scale=out_color_matrix=" + matrix +
+    run_ffmpeg(words_of("-f lavfi -i " + gradients(size, "0.1") + " -vf scale=out_color_matrix=" + matrix +
                         ",format=yuv420p -c:v ffv1 -colorspace unspecified -color_range unspecified " + path.string()));
     const Bytes video = bytes_of(path);
     const Bytes wanted =
