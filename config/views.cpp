@@ -154,9 +154,8 @@ class Checker {
           i, at,
           op + " takes the boxes of a view: write view = \"NAME\" in this output and in the output with the boxes");
     if (!leads_view(output)) return;  // it has no operation that moves a picture, either
-    const auto found =
-        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == name; });
-    if (found == outputs_.end() || found->view != output.view || !lists_boxes(*found))
+    const OutputSpec* const found = find_output(name);
+    if (found == nullptr || found->view != output.view || !lists_boxes(*found))
       add(i, at, op + " must ask for an output of the same view with boxes: " + in_quotes(name) + " is none");
     else if (name != first)
       add(i, at,
@@ -165,12 +164,11 @@ class Checker {
   }
 
   void check_number(size_t i, const AskedNumber& asked) {
-    const auto found =
-        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == asked.output; });
+    const OutputSpec* const found = find_output(asked.output);
     const bool is_clip = asked.told == Told::kClipStart;
     const std::string begin = outputs_[i].ops.front().op + " must ask for an output that begins with " +
                               (is_clip ? "decode-video: " : "parse-float: ") + in_quotes(asked.output);
-    if (found == outputs_.end() || told_by(*found) != asked.told)
+    if (found == nullptr || told_by(*found) != asked.told)
       add(i, 0, begin + " is none");
     else if (is_clip && found->ops.front().integer("clips") > 1)
       add(i, 0, begin + " has several clips, and the sound is of one");
@@ -187,10 +185,9 @@ class Checker {
   void check_kept(size_t i) {
     const std::string& name = kept_from(outputs_[i]);
     if (name.empty()) return;
-    const auto found =
-        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& other) { return other.name == name; });
+    const OutputSpec* const found = find_output(name);
     const bool fits =
-        found != outputs_.end() && found->view == outputs_[i].view && kept_from(*found).empty() && drops_rows(*found);
+        found != nullptr && found->view == outputs_[i].view && kept_from(*found).empty() && drops_rows(*found);
     if (!fits)
       add(i, find_part(outputs_[i], ViewPart::kFollows),
           "must keep the rows of an output of the same view with boxes or points: " + in_quotes(name) + " is none");
@@ -199,6 +196,13 @@ class Checker {
   static bool drops_rows(const OutputSpec& output) {
     return std::any_of(output.ops.begin(), output.ops.end(),
                        [](const OperationSpec& op) { return find_operation(op.op)->drops_rows; });
+  }
+
+  // Null: no output has this name.
+  const OutputSpec* find_output(const std::string& name) const {
+    const auto found =
+        std::find_if(outputs_.begin(), outputs_.end(), [&](const OutputSpec& output) { return output.name == name; });
+    return found == outputs_.end() ? nullptr : &*found;
   }
 
   bool is_first_of_view(size_t i) const {

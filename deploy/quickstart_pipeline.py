@@ -70,7 +70,7 @@ def quoted(text):
 
 
 def medium_of(extensions):
-    """Returns the medium of which there are most files, with the extensions that were found of it, or (None, [])."""
+    """Returns the medium that most of the files have, and the extensions of its files. Without such files it returns (None, [])."""
     found = Counter(extensions)
     best = max(MEDIA, key=lambda medium: sum(found[extension] for extension in medium.extensions))
     its = [extension for extension in best.extensions if found[extension]]

@@ -15,7 +15,6 @@ namespace spdld::media {
 struct TimePart {
   double start_s = 0, end_s = std::numeric_limits<double>::infinity();  // the whole recording
 
-  bool is_whole() const { return start_s <= 0 && end_s == std::numeric_limits<double>::infinity(); }
   std::string text() const {
     return "from " + std::to_string(start_s) + " s " +
            (end_s == std::numeric_limits<double>::infinity() ? "on" : "to " + std::to_string(end_s) + " s");

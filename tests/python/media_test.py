@@ -169,6 +169,26 @@ class Media(unittest.TestCase):
                     starts.add(float(times[0]))
         self.assertGreater(len(starts), 8)
 
+    def test_a_sound_that_begins_later_than_its_clip(self):
+        made = tempfile.TemporaryDirectory(prefix="spdld-media-")
+        self.addCleanup(made.cleanup)
+        (Path(made.name) / "one").mkdir()
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=96x64:rate=25:duration=2", "-itsoffset", "0.5", "-f", "lavfi", "-i",
+               "aevalsrc=0.5:s=16000:d=1.5", "-pix_fmt", "yuv420p", "-c:v", "mpeg4", "-c:a", "flac", str(Path(made.name) / "one" / "a.mkv"))
+        outputs = [{"name": "clip", "from": "image", "ops": [{**DECODE, "pick": "start"}, {"op": "resize", "size": [32, 32]}]},
+                   {"name": "wave", "from": "image", "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 1, "clip": "clip"}]},
+                   {"name": "kept", "from": "image", "ragged": True,
+                    "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 1, "clip": "clip", "pad": "keep"}]},
+                   {"name": "beyond", "from": "image", "ops": [{"op": "decode-audio", "rate": 16000, "seconds": 3, "clip": "clip"}]}]
+        spec = {"name": "late", "source": {"type": "image-folder", "uri": made.name, "extensions": "mkv"}, "output": outputs,
+                "order": {"epochs": 1}, "batch": {"size": 1}}
+        batch = self.attach(self.daemon(1), spec).next()
+        sound = np.full(24000, 0.5, np.float32)
+        wanted = np.concatenate([np.zeros(8000, np.float32), sound, np.zeros(16000, np.float32)])
+        for wave in (batch["wave"][0], batch["kept"][0], batch["beyond"][0]):
+            np.testing.assert_allclose(wave, wanted[:len(wave)], atol=1e-4)
+        self.assertEqual([len(batch[name][0]) for name in ("wave", "kept", "beyond")], [16000, 16000, 48000])
+
     def test_damage_is_told_and_ends_nothing(self):
         for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):
             with self.subTest(medium=medium):

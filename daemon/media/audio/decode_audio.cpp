@@ -104,25 +104,7 @@ class DecodeAudio final : public media::Node {
     if (channels_ == 1) mix(sound);
     if (is_resampled) resample(resampler, range.first, *place, thread);
     if (thread.sound().channels() < channels_) copy_channels(thread);
-    if (const Status put = put_zeros(taken->zeros, thread); !put) return put;
-    return segment_.fill(thread);
-  }
-
-  static Status put_zeros(uint64_t zeros, AudioThread& thread) {
-    if (zeros == 0) return Done{};
-    Sound& in = thread.sound();
-    Sound& out = thread.spare();
-    if (const Status fits = thread.check_size(in.channels(), in.count() + zeros); !fits) return fits;
-    out.resize(in.channels(), in.count() + zeros);
-    out.rate_hz = in.rate_hz;
-    for (int channel = 0; channel < in.channels(); ++channel) {
-      const std::span<const float> from = in.plane(channel);
-      const std::span<float> to = out.plane(channel);
-      std::fill_n(to.begin(), zeros, 0.0f);
-      std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(zeros));
-    }
-    thread.exchange();
-    return Done{};
+    return segment_.fill(thread, taken->zeros);
   }
 
   // Each sample becomes the mean of all channels, which stand in the first one then.

@@ -39,19 +39,19 @@ Status Segment::check_length(uint64_t samples) const {
                "the sound has " + std::to_string(samples) + " samples, and the segment has " + std::to_string(length_)};
 }
 
-Status Segment::fill(AudioThread& thread) const {
+Status Segment::fill(AudioThread& thread, uint64_t zeros) const {
   Sound& in = thread.sound();
-  const size_t has = in.count();
-  if (has >= length_ || pad_ == Pad::kKeep) return Done{};
+  const size_t has = zeros + in.count(), wanted = pad_ == Pad::kKeep ? has : std::max<size_t>(has, length_);
+  if (wanted == in.count()) return Done{};
   if (has == 0 && pad_ == Pad::kRepeat) return Error{Trouble::kContent, "the sound has no samples to repeat"};
-  if (const Status fits = thread.check_size(in.channels(), length_); !fits) return fits;
+  if (const Status fits = thread.check_size(in.channels(), wanted); !fits) return fits;
   Sound& out = thread.spare();
-  out.resize(in.channels(), length_);
+  out.resize(in.channels(), wanted);
   out.rate_hz = in.rate_hz;
   for (int channel = 0; channel < in.channels(); ++channel) {
     const std::span<const float> from = in.plane(channel);
     const std::span<float> to = out.plane(channel);
-    std::copy(from.begin(), from.end(), to.begin());
+    std::copy(from.begin(), from.end(), std::fill_n(to.begin(), zeros, 0.0f));
     for (size_t i = has; i < to.size(); ++i) to[i] = pad_ == Pad::kRepeat ? to[i - has] : 0.0f;
   }
   thread.exchange();

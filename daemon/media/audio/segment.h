@@ -20,8 +20,9 @@ class Segment {
   uint64_t length() const { return length_; }  // in samples; 0: the whole sound
   // kContent: so many samples are too few, where that is bad.
   Status check_length(uint64_t samples) const;
-  // Fills the thread's sound up to the segment's length. kContent: it has no samples to repeat.
-  Status fill(AudioThread& thread) const;
+  // Puts zeros before the thread's sound, and fills it up to the segment's length. kContent: it has no samples to
+  // repeat.
+  Status fill(AudioThread& thread, uint64_t zeros = 0) const;
 
  private:
   enum class Pick : uint8_t { kRandom, kStart, kCenter };
