@@ -34,13 +34,6 @@ void check_clip(OperationSpec& spec, const Complain& complain) {
   if (has_fps) complain("fps", end.substr(1));
 }
 
-// No form of a video is kept beside its bytes.
-std::optional<Hindrance> video_hindrance(const OperationSpec&) {
-  return Hindrance{"frames",
-                   "of a video can't stand beside cache = \"decoded\", which keeps JPEGs: write cache = \"encoded\", "
-                   "\"off\" or \"auto\""};
-}
-
 std::vector<ExtraTensor> clip_facts(const OperationSpec& spec) {
   std::vector<ExtraTensor> facts;
   const auto add = [&](std::string_view parameter, DType dtype, std::vector<int64_t> shape) {
@@ -119,7 +112,6 @@ OperationType decode_video() {
       .bind = bind_clip,
       .check = check_clip,
       .extras = clip_facts,
-      .hindrance = video_hindrance,
       .view_part = ViewPart::kLeads,
       .tells = Told::kClipStart,
       .asks = time_part_asks()};

@@ -24,6 +24,7 @@ enum class Trouble : uint8_t {
   kStopping,
   kLagged,       // a job of a shared stream held the others back
   kUnsupported,  // a valid request that is not possible on this machine
+  kUnread,       // within the daemon: parts of the content are needed that have not been read
   kInternal,
 };
 

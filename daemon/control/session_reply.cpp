@@ -34,6 +34,7 @@ proto::ErrorCode code_of(Trouble trouble) {
       return proto::ErrorCode::lagged;
     case Trouble::kUnsupported:
       return proto::ErrorCode::unsupported;
+    case Trouble::kUnread:
     case Trouble::kInternal:
       break;
   }

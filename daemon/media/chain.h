@@ -35,6 +35,7 @@ class Chain {
   const Representation* representation(config::CacheForm form) const { return nodes_.front()->representation(form); }
   std::string_view why_unprepared() const { return nodes_.front()->why_unprepared(); }
   bool reads_json() const { return nodes_.front()->reads_json(); }
+  std::string_view index_id() const { return nodes_.front()->index_id(); }
 
   const Nodes& nodes() const { return nodes_; }  // at least one
   // All that decides the bytes which the chain makes of a content: its operations and the code beneath them, each with

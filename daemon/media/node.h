@@ -10,10 +10,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/signature.h"
 #include "config/spec.h"
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/base/row_part.h"
@@ -28,9 +30,34 @@ namespace spdld::media {
 
 class Sound;
 
+// A node's index of a content, which is kept beside the content. With an index, the node needs only parts of it.
+struct KeptIndex {
+  std::string_view id;             // of the node that makes it (Node::index_id); outlives the field
+  bool is_kept = false;            // there is a place where it may be kept
+  std::span<const uint8_t> bytes;  // empty: it is not known yet
+  // Of a node that has made the index: it sets `bytes` to it as well. Kept beyond the sample where there is room.
+  std::string made;
+  void set(std::string its_bytes) {
+    made = std::move(its_bytes);
+    bytes = {reinterpret_cast<const uint8_t*>(made.data()), made.size()};
+  }
+};
+
 // The content of a field that was fetched. Several outputs may read it, one after another.
 struct Field {
+  // The whole content; empty where only parts of it are there, which only nodes that have an index are given.
   std::span<const uint8_t> bytes;
+  std::optional<ByteParts> parts = {};
+  ByteParts content() const { return parts ? *parts : ByteParts(bytes); }
+  // A node that ends with kUnread says here which parts of the content it needs, in any order. It is announced and run
+  // once more when these parts, and no other ones, are there.
+  std::vector<ByteRange> wanted = {};
+  unsigned rounds = 0;                  // so often were further parts read for this sample
+  std::vector<KeptIndex> indexes = {};  // of the nodes that start from the field, each once
+  KeptIndex* index_of(std::string_view id) {
+    const auto found = std::find_if(indexes.begin(), indexes.end(), [&](const KeptIndex& one) { return one.id == id; });
+    return found == indexes.end() ? nullptr : &*found;
+  }
   bool is_prepared = false;  // the bytes are in the form of the representation that all readers have
   config::CacheForm form = config::CacheForm::kDecoded;  // kIndexed: that form; else planes, where it is prepared
   Keeper* keeper = nullptr;                              // keeps that form of these bytes; null: nobody would
@@ -94,8 +121,9 @@ class Node {
  public:
   virtual ~Node() = default;
 
-  // Of the first nodes of chains that share a field, before any of them runs: says what the node will need of the
-  // field, so that it is decoded once for all. Nothing is written: run.tensors is empty. kContent: the content is bad.
+  // Of the first nodes of chains that share a field, and of nodes that have an index, before any node runs: says what
+  // the node will need of the field, so that it is read and decoded once for all. Nothing is written: run.tensors is
+  // empty. kContent: the content is bad. kUnread: see Field::wanted.
   virtual Status announce(const Run&) const { return Done{}; }
 
   // Of the first node of a chain for whose value the leader of its view asks, before any node announces or runs: keeps
@@ -112,6 +140,11 @@ class Node {
   // The code beneath the operations that decides the node's bytes, each with its version: "libjpeg-turbo 2.1.5". It is
   // a part of a run's fingerprint.
   virtual std::vector<std::string> code() const { return {}; }
+
+  // Names the index that the node makes of a content, with the versions of all that decides its bytes. Its first word
+  // is "index". Such a node starts from run.field, and takes the field's content in parts. Empty: the node has no
+  // index.
+  virtual std::string_view index_id() const { return {}; }
 
   // The form of this kind from which the node can start as well; null: there is none.
   virtual const Representation* representation(config::CacheForm) const { return nullptr; }

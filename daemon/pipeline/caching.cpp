@@ -168,6 +168,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   choice_ = choose_cache(spec_.cache, needs);
 
   shelves_.assign(uses.size(), nullptr);
+  indexes_.open(cache_.is_on() && spec_.cache != CacheForm::kOff ? &cache_ : nullptr, uris_of(spec_), listing, uses);
   if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
   for (size_t i = 0; i < uses.size(); i++) {
     if (listing.cuts(uses[i].field)) continue;  // the system keeps files in memory by itself
@@ -180,6 +181,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
 
 void Caching::close() {
   shelves_.assign(shelves_.size(), nullptr);
+  indexes_.close();
   is_open_ = false;
 }
 
@@ -187,18 +189,26 @@ std::vector<cache::ShelfReport> Caching::report() const {
   std::vector<cache::ShelfReport> reports;
   for (const auto& shelf : shelves_)
     if (shelf) reports.push_back(shelf->report());
+  indexes_.report(reports);
   return reports;
 }
 
-bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& found) const {
+bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& found,
+                      std::vector<FieldBytes>& fields) const {
   bool must_fetch = false;
   const uint64_t record = kept_as(request);
   found.resize(request.fields.size());
+  fields.resize(request.fields.size());
   for (size_t i = 0; i < request.fields.size(); i++) {
     source::FieldFetch& fetch = request.fields[i];
     cache::Shelf* const shelf = i < shelves_.size() ? shelves_[i].get() : nullptr;
     found[i] = shelf ? shelf->find(record) : cache::Found();
     fetch = {.field = fetch.field};
+    fields[i] = {};
+    indexes_.find(i, record, fields[i]);
+    const bool is_kept =
+        found[i].where != Where::kNowhere || (shelf && (shelf->has_room(1) || shelf->has_disk_room(1)));
+    if (!is_kept && indexes_.takes_parts(i)) IndexShelves::ask_first(fetch, fields[i]);
     if (found[i].where != Where::kNowhere && !found[i].confirmed) {
       fetch.want = Want::kChanged;
       fetch.identity = found[i].identity;
@@ -213,7 +223,6 @@ bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& 
 
 bool Caching::settle(source::FetchRequest& request, std::vector<cache::Found>& found,
                      std::vector<FieldBytes>& fields) const {
-  fields.resize(request.fields.size());
   bool settled = true;
   for (size_t i = 0; i < request.fields.size(); i++) settled &= settle_field(request, i, found[i], fields[i]);
   return settled;
@@ -224,16 +233,26 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
   cache::Shelf* const shelf = index < shelves_.size() ? shelves_[index].get() : nullptr;
   const auto fetched = [&] { return request.bytes_of(index); };
   const uint64_t record = kept_as(request);
-  field = {};
+  field.bytes = {};
+  field.parts.reset();
+  field.is_prepared = false;
+  field.keeps_on = nullptr;
+  const auto take = [&](std::span<const uint8_t> bytes, const store::Identity& identity) {
+    field.bytes = bytes;
+    field.identity = identity;
+    IndexShelves::check(record, field);
+  };
+  if (found.where == Where::kNowhere && (fetch.want == Want::kParts || fetch.want == Want::kNothing))
+    return IndexShelves::settle(request, index, record, field);
   if (!shelf) {
-    field.bytes = fetched();
+    take(fetched(), fetch.identity);
     return true;
   }
   const bool is_prepared = found.form == cache::Form::kPrepared;
   const bool holds = fetch.want == Want::kNothing || fetch.unchanged || (found.confirmed && !fetch.copy_failed);
   if (found.where == Where::kMemory && holds) {
     if (!found.confirmed) shelf->confirm(record);
-    field.bytes = {found.memory, found.bytes};
+    take({found.memory, found.bytes}, found.identity);
     field.is_prepared = is_prepared;
     return true;
   }
@@ -246,19 +265,22 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
     }
     if (!found.confirmed) shelf->confirm(record);
     ShelfKeeper(*shelf, record, found.identity).keep_in_memory(fetched(), found.form);
-    field.bytes = fetched();
+    take(fetched(), found.identity);
     field.is_prepared = is_prepared;
     return true;
   }
   if (found.where != Where::kNowhere) shelf->drop(record, fetch.copy_failed);
-  field.bytes = fetched();
-  field.identity = fetch.identity;
+  take(fetched(), fetch.identity);
   if (shelf->key().form() == cache::Form::kPrepared) {
     field.keeps_on = shelf;
   } else {
     ShelfKeeper(*shelf, record, fetch.identity).keep_as_fetched(field.bytes);
   }
   return true;
+}
+
+void Caching::keep_indexes(const source::FetchRequest& request, std::vector<FieldBytes>& fields) const {
+  for (FieldBytes& field : fields) IndexShelves::keep(kept_as(request), field);
 }
 
 }  // namespace spdld::pipeline

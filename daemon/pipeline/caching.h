@@ -6,6 +6,9 @@
 //   (Plan)    prepares content, into the room that the shelf has for it
 //
 // The form is chosen when the pipeline is opened: where all samples fit, or a good part of them, they are kept decoded.
+// Beside a content, in whatever form, stands the index that a node has made of it. With an index, or where nobody keeps
+// the content, only the parts are fetched that the node asks for, round by round.
+//
 // The cache's content never changes what comes out: a prepared form (daemon/media/representation.h) serves every draw.
 #pragma once
 
@@ -18,27 +21,12 @@
 
 #include "config/spec.h"
 #include "daemon/cache/cache.h"
-#include "daemon/media/node.h"
+#include "daemon/pipeline/field_bytes.h"
+#include "daemon/pipeline/index_shelves.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
-
-// A fetched field as the plan uses it.
-struct FieldUse {
-  source::FieldId field = 0;
-  // The prepared form from which every output of the field can start; null: there is none. Owned by the plan.
-  const media::Representation* representation = nullptr;
-  std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
-};
-
-// One field of a sample that is to be decoded.
-struct FieldBytes : media::Field {
-  // The shelf that is to keep these bytes in their prepared form, or as they are where they have none. Outputs start
-  // from that form in any case, so that what a pipeline gives does not depend on the cache's content.
-  cache::Shelf* keeps_on = nullptr;
-  store::Identity identity = {};  // with keeps_on
-};
 
 struct CacheChoice {
   config::CacheForm form = config::CacheForm::kOff;  // not kAuto
@@ -78,12 +66,14 @@ class Caching {
   uint64_t taken() const { return taken_; }
   std::vector<cache::ShelfReport> report() const;
 
-  // Any thread may call this and settle(). Sets the fields of request.sample that must be fetched, and the fields found
-  // in the cache. False: nothing must be fetched.
-  bool look_up(source::FetchRequest& request, std::vector<cache::Found>& found) const;
+  // Any thread may call the following. Sets the fields of request.sample that must be fetched, and the fields and
+  // indexes found in the cache. False: nothing must be fetched.
+  bool look_up(source::FetchRequest& request, std::vector<cache::Found>& found, std::vector<FieldBytes>& fields) const;
   // False: an entry was damaged; `request` then asks for a fetch in its place. Views in `fields` live as long as the
   // request's bytes and the shelves.
   bool settle(source::FetchRequest& request, std::vector<cache::Found>& found, std::vector<FieldBytes>& fields) const;
+  // Keeps the indexes that nodes have made.
+  void keep_indexes(const source::FetchRequest& request, std::vector<FieldBytes>& fields) const;
 
  private:
   bool settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const;
@@ -101,6 +91,7 @@ class Caching {
   CacheChoice choice_;
   uint64_t taken_ = 0;
   std::vector<std::shared_ptr<cache::Shelf>> shelves_;  // by fetched field; null: not kept
+  IndexShelves indexes_;
 };
 
 }  // namespace spdld::pipeline

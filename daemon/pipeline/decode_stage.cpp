@@ -30,6 +30,11 @@ Outcome DecodeStage::start(Passage& passage, Caller& caller) {
                                 .index = static_cast<uint32_t>(passage.index),
                                 .what = trace::What::kDecode,
                                 .failed = !status});
+  uses_.caching.keep_indexes(passage, passage.held);
+  if (!status && status.error().trouble == Trouble::kUnread) {
+    status = IndexShelves::ask_further(passage, passage.held);
+    if (status) return Outcome::kAgain;
+  }
   if (status) {
     statistics_.samples.add();
     return Outcome::kDone;

@@ -12,6 +12,11 @@ namespace {
 // Buffers above it are given back after use. Kept buffers do not count among the bytes in flight.
 constexpr size_t kKeptBytesMax = 256u << 10;
 
+bool asks_for_parts(const Passage& passage) {
+  return std::any_of(passage.fields.begin(), passage.fields.end(),
+                     [](const auto& field) { return field.want == source::FieldFetch::Want::kParts; });
+}
+
 }  // namespace
 
 // Nothing is allocated once the passage has been handed on.
@@ -19,11 +24,13 @@ Outcome FetchStage::start(Passage& passage, Caller& caller) {
   if (is_at_hand_ && !caller.is_on_pool()) return Outcome::kWantsTurn;
   const bool is_again = std::exchange(passage.is_again, false);
   passage.ok = true;
-  if (!is_again && !caching_.look_up(passage, passage.found)) return Outcome::kDone;
+  if (!is_again) passage.is_counted = false;
+  if (!is_again && !caching_.look_up(passage, passage.found, passage.held)) return Outcome::kDone;
   passage.observer = this;
   // A pool thread reads bytes that are in the system's memory itself, without a hand-over.
   const uint64_t since_ns = trace::begin(subject_);
-  if (!is_again && caller.is_on_pool() && fetcher_.fetch_at_hand(passage)) {
+  const bool may_be_at_hand = caller.is_on_pool() && (!is_again || asks_for_parts(passage));
+  if (may_be_at_hand && fetcher_.fetch_at_hand(passage)) {
     note(passage);
     caller.set_now(monotonic_ns());
     if (since_ns) trace(trace::What::kFetch, passage, since_ns, caller.now_ns());
@@ -45,10 +52,10 @@ void FetchStage::on_fetched(source::FetchRequest& request) {
   passage.walker->on_outcome(passage, passage.ok ? Outcome::kDone : Outcome::kFailed);
 }
 
-void FetchStage::note(const Passage& passage) {
+void FetchStage::note(Passage& passage) {
   statistics_.duration_ns.record(passage.duration_ns);
   if (!passage.ok) return statistics_.failures.add();
-  statistics_.samples.add();
+  if (!std::exchange(passage.is_counted, true)) statistics_.samples.add();
   for (size_t i = 0; i < passage.bytes.size(); ++i) statistics_.bytes.add(passage.bytes_of(i).size());
 }
 

@@ -26,7 +26,7 @@ class FetchStage final : public Stage, private source::FetchObserver {
 
  private:
   void on_fetched(source::FetchRequest& request) override;
-  void note(const Passage& passage);
+  void note(Passage& passage);
   void trace_read(const Passage& passage);
   void trace(trace::What what, const Passage& passage, uint64_t start_ns, uint64_t end_ns) const;
 

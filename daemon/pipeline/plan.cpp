@@ -42,7 +42,8 @@ void store(uint8_t* at, T value) {
 
 }  // namespace
 
-Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing) : has_rows_(listing.has_rows()), form_(spec.cache) {
+Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing)
+    : has_rows_(listing.has_rows()), form_(spec.cache) {
   config::Views views = config::views_of(spec.outputs);
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
@@ -211,6 +212,10 @@ void Plan::note_representations() {
     if (!is_seen[*output.fetched]) use.representation = form;
     if (!form || !use.representation || use.representation->id() != form->id()) use.representation = nullptr;
     if (use.why_unprepared.empty()) use.why_unprepared = output.chain.why_unprepared();
+    const std::string_view index = output.json ? std::string_view() : output.chain.index_id();
+    use.takes_parts = !index.empty() && (use.takes_parts || !is_seen[*output.fetched]);
+    if (!index.empty() && std::find(use.indexes.begin(), use.indexes.end(), index) == use.indexes.end())
+      use.indexes.push_back(index);
     is_seen[*output.fetched] = true;
   }
 }
@@ -221,7 +226,9 @@ void Plan::note_shared() {
   for (const Output& output : outputs_)
     if (starts_there(output)) ++starts[*output.fetched];
   for (const size_t number : order_)
-    if (starts_there(outputs_[number]) && starts[*outputs_[number].fetched] > 1) shared_.push_back(number);
+    if (starts_there(outputs_[number]) &&
+        (starts[*outputs_[number].fetched] > 1 || !outputs_[number].chain.index_id().empty()))
+      shared_.push_back(number);
 }
 
 std::string Plan::code() const {
@@ -243,6 +250,7 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
     sample.fields[i].number = i;
     sample.fields[i].is_begun = false;
     sample.fields[i].form = form_;
+    sample.fields[i].wanted.clear();
   }
   const bool is_timed = context.untimed++ % media::kTimedEvery == 0;
   if (const Status read = read_json(sample, context); !read) return read;
@@ -265,18 +273,21 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
 }
 
 Status Plan::advise(const Sample& sample, const Draws& draws, DecodeContext& context) const {
+  Status all = Done{};
   for (const size_t number : asked_) {
     const Output& output = outputs_[number];
     Start start;
     if (const Status begun = begin(output, sample, context, start); !begun) return begun;
     const Status advised = output.chain.advise(
         start.value, {sample.id, draws, context.workspace, start.field, {}, part_of(sample), output.view});
-    if (!advised) return advised;
+    if (!advised && advised.error().trouble != Trouble::kUnread) return advised;
+    if (!advised) all = advised;  // the others say what they need too
   }
-  return Done{};
+  return all;
 }
 
 Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& context, const Target& target) const {
+  Status all = Done{};
   for (const size_t number : shared_) {
     const Output& output = outputs_[number];
     const Status announced = output.chain.announce({sample.id,
@@ -287,9 +298,10 @@ Status Plan::announce(const Sample& sample, const Draws& draws, DecodeContext& c
                                                     part_of(sample),
                                                     output.view,
                                                     target.shape()});
-    if (!announced) return announced;
+    if (!announced && announced.error().trouble != Trouble::kUnread) return announced;
+    if (!announced) all = announced;  // the others say what they need too
   }
-  return Done{};
+  return all;
 }
 
 Status Plan::read_json(const Sample& sample, DecodeContext& context) const {

@@ -128,7 +128,7 @@ class Plan {
   std::vector<Output> outputs_;
   std::vector<size_t> order_;            // in which a sample runs the outputs
   std::vector<size_t> asked_;            // the outputs whose boxes decide the geometry of their view
-  std::vector<size_t> shared_;           // the outputs that start from the bytes of a field with others
+  std::vector<size_t> shared_;           // the outputs that start from a field with others, or that have an index
   std::vector<size_t> json_;             // fetched fields that hold JSON; each is read once a sample
   size_t varying_ = 0;                   // how many outputs have samples that differ in length
   std::vector<std::string> batch_code_;  // of the operations on batches

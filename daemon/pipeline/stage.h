@@ -25,7 +25,7 @@ enum class Outcome : uint8_t {
   kUnderWay,   // the stage has the passage, and tells its walker once
   kWantsTurn,  // the stage is to be started again on a pool thread whose turn begins
   kFailed,     // Passage::error says why
-  kAgain       // something that was kept is damaged: the way begins anew, as the passage's fields ask
+  kAgain       // the way begins anew, as the passage's fields ask: what was kept is damaged, or more is needed
 };
 
 // The thread that starts a stage.
@@ -75,6 +75,7 @@ struct Passage : source::FetchRequest {
   uint64_t batch_number = 0;            // batch::Batch::number, as the following for recordings alone
   uint64_t fetch_since_ns = 0;          // when a fetcher was asked for its bytes; 0: not recorded
   bool is_again = false;                // after kAgain: its fields say what is to be fetched
+  bool is_counted = false;              // among the samples that were fetched
 
   std::vector<cache::Found> found;  // by field: its entry in the cache
   std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from

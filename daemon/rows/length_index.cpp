@@ -23,7 +23,7 @@ struct Known {
 };
 
 std::string key_of(const source::Listing& listing, source::FieldId field, Measure measure) {
-  source::KeptWriter key;
+  KeptWriter key;
   key.text("length-index");
   key.number(media::kMeasureVersion);
   key.number(static_cast<uint64_t>(measure));
@@ -37,7 +37,7 @@ std::string key_of(const source::Listing& listing, source::FieldId field, Measur
 
 // All records' lengths and stamps; empty: the payload is not usable.
 std::vector<Known> kept_of(std::string_view payload, uint64_t records) {
-  source::KeptReader reader(payload);
+  KeptReader reader(payload);
   if (payload.empty() || reader.number() != records || records > payload.size()) return {};
   std::vector<Known> kept(records);
   for (Known& known : kept) known = {reader.number(), reader.number()};
@@ -46,7 +46,7 @@ std::vector<Known> kept_of(std::string_view payload, uint64_t records) {
 }
 
 std::string payload_of(const std::vector<Known>& all) {
-  source::KeptWriter writer;
+  KeptWriter writer;
   writer.number(all.size());
   for (const Known& known : all) {
     writer.number(known.length);

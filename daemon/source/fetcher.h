@@ -12,6 +12,7 @@
 
 #include "daemon/base/byte_budget.h"
 #include "daemon/base/byte_buffer.h"
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/base/statistics.h"
 #include "daemon/source/listing.h"
@@ -38,6 +39,7 @@ struct FieldFetch {
     kBytes,    // its bytes
     kNothing,  // no bytes: the caller has them; bytes[i] stays empty
     kChanged,  // its bytes if the file is another than `identity`; else `unchanged`, and bytes[i] is empty
+    kParts,    // the parts of its bytes that `parts` names
   };
   FieldId field = 0;
   Want want = Want::kBytes;
@@ -50,6 +52,17 @@ struct FieldFetch {
   int kept_fd = -1;
   uint64_t kept_offset = 0, kept_bytes = 0;
   bool copy_failed = false;
+  // Of kParts; offsets count within the field's bytes. After the fetch: the parts that were read, which lie in bytes[i]
+  // one behind another: fewer, where the content ends before. Where the field's bytes can't be read in parts, or are at
+  // most `whole_max`, all are read, and `is_whole` is set.
+  std::vector<ByteRange> parts = {};
+  uint64_t whole_max = 0;
+  bool is_whole = false;
+  uint64_t content_bytes = 0;  // of the whole content
+  // The parts are wanted of the file with `identity` alone: of another file nothing is read, and is_other is set.
+  bool is_of_identity = false, is_other = false;
+  // Sets what was read of a content of `bytes`: the parts as far as it has them. Returns how many bytes that is.
+  uint64_t settle_parts(uint64_t bytes);
   // Between fetchers: what is left of the field for a fetcher of local files.
   enum class Way : uint8_t {
     kAll,        // as `want` says
@@ -60,6 +73,21 @@ struct FieldFetch {
   Way way = Way::kAll;
   size_t holder = 0;
 };
+
+inline uint64_t FieldFetch::settle_parts(uint64_t bytes) {
+  content_bytes = bytes;
+  is_whole = bytes <= whole_max;
+  if (is_whole) parts = {{0, bytes}};
+  for (ByteRange& part : parts) {
+    part.offset = std::min(part.offset, bytes);
+    part.bytes = std::min(part.bytes, bytes - part.offset);
+  }
+  join_ranges(parts, 0);
+  is_whole = is_whole || (parts.size() == 1 && parts.front() == ByteRange{0, bytes});
+  uint64_t wanted = 0;
+  for (const ByteRange& part : parts) wanted += part.bytes;
+  return wanted;
+}
 
 // Called once for each request, on a thread of the fetcher; must not block.
 class FetchObserver {

@@ -122,7 +122,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   if (field.way == FieldFetch::Way::kPassOver) return Done{};  // what is there and known of it stays
   bytes.resize(0);
   if (field.way == FieldFetch::Way::kUnpack) return unpack_field(request, field, bytes);
-  field.unchanged = field.copy_failed = false;
+  field.unchanged = field.copy_failed = field.is_whole = field.is_other = false;
   if (field.want == Want::kNothing) return Done{};
   if (field.way == FieldFetch::Way::kCopyAlone) {
     field.copy_failed = !read_copy(field, bytes);
@@ -133,6 +133,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   const Listing& listing = *request.listing;
   if (listing.has_rows() && listing.gather(request.sample, field.field, pieces_)) {
     bounds_ = listing.bounds();
+    field.is_whole = true;
     return read_pieces(bytes);
   }
   const bool kept = field.kept_fd >= 0;
@@ -149,7 +150,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   // A copy that only is not in memory has not failed.
   if (copy_failed && at_hand_) return bad("the copy of " + path_ + " is not at hand.");
   field.copy_failed = copy_failed;
-  return read_file(locator, field.identity, bytes);
+  return read_file(locator, field, bytes);
 }
 
 Status FieldReader::find(const FetchRequest& request, FieldId field, Locator& locator) {
@@ -184,20 +185,42 @@ Status FieldReader::open() {
   return failed(path_, "read", error_number);
 }
 
-Status FieldReader::read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes) {
+Status FieldReader::read_file(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
   const Status opened = open();
   if (!opened) return opened;
-  if (locator.packing != nullptr) {
-    identity = identity_of(status_);
-    return read_packed(locator, bytes);
+  const bool is_parted = field.want == Want::kParts;
+  if (is_parted && field.is_of_identity && identity_of(status_) != field.identity) {
+    field.is_other = true;
+    return Done{};
   }
+  field.is_whole = is_parted;
+  field.identity = identity_of(status_);
+  if (locator.packing != nullptr) return read_packed(locator, bytes);
+  if (is_parted) return read_parts(locator, field, bytes);
   const Result<Part> part = find_part(status_, locator, path_, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
   if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
   if (got < 0) return failed(path_, "read", errno);
   if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
-  identity = identity_of(status_);
+  return Done{};
+}
+
+Status FieldReader::read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
+  const Result<Part> part = find_part(status_, locator, path_, UINT64_MAX);
+  if (!part) return part.error();
+  const uint64_t wanted = field.settle_parts(part->size);
+  if (wanted > bytes_max_)
+    return bad(path_ + ": " + std::to_string(wanted) + " bytes of it are needed, more than the limit of " +
+               std::to_string(bytes_max_) + ".");
+  if (!has_room(wanted)) return Error{Trouble::kMemory, {}};  // the request will wait
+  uint8_t* to = bytes.resize(wanted);
+  for (const ByteRange& range : field.parts) {
+    const int64_t got = read_to(fd_.get(), part->offset + range.offset, range.bytes, to);
+    if (got < 0) return failed(path_, "read", errno);
+    if (static_cast<uint64_t>(got) < range.bytes) return bad(path_ + " became shorter while it was read.");
+    to += range.bytes;
+  }
   return Done{};
 }
 

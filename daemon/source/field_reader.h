@@ -34,7 +34,8 @@ class FieldReader {
   Status find(const FetchRequest& request, FieldId field, Locator& locator);
   bool is_unchanged(const Identity& identity);
   Status open();
-  Status read_file(const Locator& locator, Identity& identity, ByteBuffer& bytes);
+  Status read_file(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
+  Status read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   Status read_packed(const Locator& locator, ByteBuffer& bytes);
   Status unpack(const Locator& locator, std::span<const uint8_t> holder, const std::string& object, ByteBuffer& bytes);
   Status unpack_field(const FetchRequest& request, const FieldFetch& field, ByteBuffer& bytes);

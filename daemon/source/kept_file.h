@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/source/kept_bytes.h"
+#include "daemon/base/kept_bytes.h"
 #include "daemon/store/object.h"
 
 namespace spdld::source {

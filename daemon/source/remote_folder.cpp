@@ -6,9 +6,9 @@
 #include <random>
 #include <set>
 
+#include "daemon/base/kept_bytes.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
-#include "daemon/source/kept_bytes.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/remote_names.h"
 #include "daemon/store/waiting.h"

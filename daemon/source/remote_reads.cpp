@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -26,7 +27,7 @@ bool RemoteReads::sort_out() {
   const Listing& listing = *request_.listing;
   bool is_local = false;
   for (FieldFetch& field : request_.fields) {
-    field.unchanged = field.copy_failed = false;
+    field.unchanged = field.copy_failed = field.is_whole = field.is_other = false;
     field.way = Way::kAll;
     if (field.want == Want::kNothing) continue;
     const bool is_gathered = listing.has_rows() && listing.gather(request_.sample, field.field, pieces_);
@@ -38,6 +39,8 @@ bool RemoteReads::sort_out() {
     field.way = Way::kPassOver;
     // The listing tells a remote object's identity, so that nothing is asked for it again.
     const bool is_same = locator.identity.size != 0 && locator.identity == field.identity;
+    field.is_other = field.want == Want::kParts && field.is_of_identity && locator.identity.size != 0 && !is_same;
+    if (field.want == Want::kParts) continue;
     if (field.want == Want::kChanged && !is_same) continue;
     if (field.kept_fd >= 0)
       field.way = Way::kCopyAlone, is_local = true;
@@ -58,7 +61,7 @@ bool RemoteReads::plan() {
   duration_ns_ = bytes_ = shared_count_ = 0;
   for (size_t i = 0; i < request_.fields.size(); ++i) {
     FieldFetch& field = request_.fields[i];
-    if (field.way == Way::kAll || field.want == Want::kNothing || field.unchanged) continue;
+    if (field.way == Way::kAll || field.want == Want::kNothing || field.unchanged || field.is_other) continue;
     if (field.way == Way::kCopyAlone && !field.copy_failed) {
       field.unchanged = field.want == Want::kChanged;
       continue;
@@ -74,12 +77,30 @@ bool RemoteReads::plan() {
   return !wishes_.empty();
 }
 
+namespace {
+
+// The bytes that a locator means; none: they are known once they have been read.
+std::optional<uint64_t> bytes_of(const Locator& locator) {
+  if (locator.is_value) return std::nullopt;
+  if (locator.length >= 0) return static_cast<uint64_t>(locator.length);
+  if (locator.identity.size > locator.offset) return locator.identity.size - locator.offset;
+  return std::nullopt;
+}
+
+}  // namespace
+
 void RemoteReads::wish_field(size_t i) {
-  const FieldId id = request_.fields[i].field;
+  FieldFetch& field = request_.fields[i];
+  const FieldId id = field.field;
   const Listing& listing = *request_.listing;
+  field.is_whole = true;
   if (!listing.has_rows() || !listing.gather(request_.sample, id, pieces_)) {
     const Locator locator = listing.locate(request_.sample, id);
-    return locator.packing != nullptr ? wish_holder(i, locator) : wish(i, locator, 0);
+    if (locator.packing != nullptr) return wish_holder(i, locator);
+    const std::optional<uint64_t> bytes = bytes_of(locator);
+    // A store that reads ahead has the whole in memory.
+    const bool is_parted = field.want == Want::kParts && bytes && *bytes > 0 && !listing.is_at_hand();
+    return is_parted ? wish_parts(i, locator, *bytes) : wish(i, locator, 0);
   }
   uint64_t at = 0;
   for (const Locator& piece : pieces_) {
@@ -90,14 +111,21 @@ void RemoteReads::wish_field(size_t i) {
   sizes_[i] = at;
 }
 
+void RemoteReads::wish_parts(size_t i, const Locator& locator, uint64_t content_bytes) {
+  FieldFetch& field = request_.fields[i];
+  field.settle_parts(content_bytes);
+  uint64_t at = 0;
+  for (const ByteRange& range : field.parts) {
+    Locator part = locator;
+    part.offset += range.offset;
+    part.length = static_cast<int64_t>(range.bytes);
+    wish(i, part, at);
+    at += range.bytes;
+  }
+}
+
 void RemoteReads::wish(size_t i, const Locator& locator, uint64_t at) {
-  uint64_t bytes = Read::kToEnd;
-  if (locator.is_value)
-    bytes = Read::kToEnd;
-  else if (locator.length >= 0)
-    bytes = static_cast<uint64_t>(locator.length);
-  else if (locator.identity.size > locator.offset)
-    bytes = locator.identity.size - locator.offset;
+  const uint64_t bytes = bytes_of(locator).value_or(Read::kToEnd);
   if (bytes == 0) {  // a member without a byte is an empty text
     request_.fields[i].identity = locator.identity;
     return;

@@ -88,6 +88,7 @@ class RemoteReads final : private store::Request::Observer, private store::Read:
 
   void wish_field(size_t i);
   void wish(size_t i, const store::Locator& locator, uint64_t at);
+  void wish_parts(size_t i, const store::Locator& locator, uint64_t content_bytes);
   void wish_holder(size_t i, const store::Locator& locator);
   uint8_t* memory_of(const Wish& wish);
   Status prepare();

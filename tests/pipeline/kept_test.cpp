@@ -41,7 +41,7 @@ class Reader {
       auto request = test::request_for(*listing_, 0, fields);
       std::vector<cache::Found> found;
       std::vector<pipeline::FieldBytes> held;
-      if (caching.look_up(request, found)) test::fetch_now(fetcher, request);
+      if (caching.look_up(request, found, held)) test::fetch_now(fetcher, request);
       for (int more = 0; !caching.settle(request, found, held); ++more) {
         REQUIRE(more == 0);
         test::fetch_now(fetcher, request);

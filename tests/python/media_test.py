@@ -1,5 +1,6 @@
 """Videos and sounds, all the way to a trainer: batches that no number of threads, no cache and no death changes."""
 import io
+import itertools
 import json
 import tarfile
 import tempfile
@@ -34,6 +35,8 @@ def arrays(value):
 
 
 class Media(unittest.TestCase):
+    numbers = itertools.count()
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="spdld-media-")
@@ -74,7 +77,7 @@ class Media(unittest.TestCase):
             wanted = self.undisturbed(medium)
             self.assertEqual(len(wanted), EPOCHS * OF_EACH)
             self.assertNotEqual(wanted[0], wanted[OF_EACH])
-            for threads, cache in ((8, "off"), (8, "encoded"), (1, "encoded")):
+            for threads, cache in ((8, "off"), (8, "encoded"), (1, "encoded"), (8, "decoded"), (1, "decoded")):
                 with self.subTest(medium=medium, threads=threads, cache=cache):
                     self.assertEqual(self.rest(self.attach(self.daemon(threads), self.spec(medium, cache))), wanted)
 
@@ -188,6 +191,62 @@ class Media(unittest.TestCase):
         for wave in (batch["wave"][0], batch["kept"][0], batch["beyond"][0]):
             np.testing.assert_allclose(wave, wanted[:len(wave)], atol=1e-4)
         self.assertEqual([len(batch[name][0]) for name in ("wave", "kept", "beyond")], [16000, 16000, 48000])
+
+    def large_video(self):
+        """A folder with one video of some 12 MB, and one with the same video in a container that is read as a whole."""
+        made = tempfile.TemporaryDirectory(prefix="spdld-media-")
+        self.addCleanup(made.cleanup)
+        folder = Path(made.name)
+        for name in ("mp4", "mkv"):
+            (folder / name / "one").mkdir(parents=True)
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "noise=alls=60:allf=t", "-pix_fmt", "yuv420p",
+               "-c:v", "libx264", "-preset", "ultrafast", "-g", "15", str(folder / "mp4" / "one" / "a.mp4"))
+        ffmpeg("-i", str(folder / "mp4" / "one" / "a.mp4"), "-c", "copy", str(folder / "mkv" / "one" / "a.mkv"))
+        return folder
+
+    def clips(self, daemon, folder, cache="auto", epochs=6):
+        """The clips of all epochs, and the bytes that were fetched for them."""
+        name = f"large-{next(self.numbers)}"
+        spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder), "extensions": "mp4,mkv"}, "cache": cache, "seed": 3,
+                "order": {"epochs": epochs}, "batch": {"size": 1},
+                "output": [{"name": "clip", "from": "image", "ops": [{**DECODE, "times": "times"}, {"op": "resize", "size": [60, 80]}]}]}
+        loader = self.attach(daemon, spec)
+        clips = [batch["clip"].copy() for _ in range(epochs) for batch in loader]
+        stages = spdld.query("describe", name, socket=daemon.socket)["stages"]
+        loader.close()
+        return clips, next(stage for stage in stages if stage["name"] == "fetch")["bytes"]
+
+    def test_of_a_large_video_only_the_parts_of_its_clips_are_read(self):
+        folder = self.large_video()
+        size = (folder / "mp4" / "one" / "a.mp4").stat().st_size
+        self.assertGreater(size, 5_000_000)
+        daemon = self.daemon(2)
+        wanted, whole_bytes = self.clips(daemon, folder / "mkv", "off")
+        self.assertGreater(whole_bytes, 6 * size * 0.99)
+        for cache in ("off", "auto"):
+            clips, read_bytes = self.clips(daemon, folder / "mp4", cache)
+            np.testing.assert_array_equal(clips, wanted)
+            self.assertLess(read_bytes, whole_bytes / 4, cache)
+        # An index is kept beyond the run: neither the container is read whole again, nor is the head of the MP4.
+        clips, again_bytes = self.clips(daemon, folder / "mp4")
+        np.testing.assert_array_equal(clips, wanted)
+        self.assertLess(again_bytes, read_bytes)
+        first = self.clips(daemon, folder / "mkv")[1]
+        clips, again_bytes = self.clips(daemon, folder / "mkv")
+        np.testing.assert_array_equal(clips, wanted)
+        self.assertLess(again_bytes, first / 2)
+
+    def test_an_index_is_not_used_for_a_video_that_has_taken_its_place(self):
+        folder = self.large_video()
+        daemon = self.daemon(2)
+        self.clips(daemon, folder / "mp4")
+        path = folder / "mp4" / "one" / "a.mp4"
+        path.unlink()
+        ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "hflip,noise=alls=60:allf=t", "-pix_fmt", "yuv420p",
+               "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", str(path))
+        clips, _ = self.clips(daemon, folder / "mp4")
+        wanted, _ = self.clips(self.daemon(1), folder / "mp4", "off")
+        np.testing.assert_array_equal(clips, wanted)
 
     def test_damage_is_told_and_ends_nothing(self):
         for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):

@@ -107,7 +107,7 @@ Result<AudioDecoder::Opened*> AudioDecoder::opened_for(const AudioIndex& index) 
 // One call of decode().
 class AudioDecoder::Run {
  public:
-  Run(const AudioIndex& index, std::span<const uint8_t> file, Opened& opened, const media::DecodeLimits& limits,
+  Run(const AudioIndex& index, const ByteParts& file, Opened& opened, const media::DecodeLimits& limits,
       uint64_t& packets_sent)
       : index_(index), file_(file), opened_(opened), budget_(limits), sent_(packets_sent) {}
 
@@ -128,6 +128,7 @@ class AudioDecoder::Run {
     if (const Status within = check_limits(); !within) return within;
     const AudioPacket& packet = index_.packets[number];
     const std::span<const uint8_t> data = index_.data_of(packet, file_);
+    if (data.empty()) return lacking();
     AVPacket& sent = *opened_.packet;
     hold_data(data, opened_.padded, sent);
     sent.flags = AV_PKT_FLAG_KEY;
@@ -186,6 +187,11 @@ class AudioDecoder::Run {
     return Done{};
   }
 
+  // An index that was kept may be of another file.
+  Error lacking() const {
+    return file_.is_whole() ? damaged() : Error{Trouble::kUnread, "a part of the sound has not been read"};
+  }
+
   Error damaged() const {
     const double at_s = static_cast<double>(next_) / index_.rate_hz;
     return {Trouble::kContent, "sample " + std::to_string(next_) + " of the sound, at " + std::to_string(at_s) +
@@ -200,7 +206,7 @@ class AudioDecoder::Run {
   Status check_limits() { return ++decoded_ % kBetweenChecks == 0 ? budget_.check() : Status(Done{}); }
 
   const AudioIndex& index_;
-  const std::span<const uint8_t> file_;
+  const ByteParts& file_;
   Opened& opened_;
   const media::CpuBudget budget_;
   uint64_t& sent_;
@@ -214,8 +220,8 @@ class AudioDecoder::Run {
   uint64_t decoded_ = 0;
 };
 
-Status AudioDecoder::decode(const AudioIndex& index, std::span<const uint8_t> file, uint64_t first, uint64_t count,
-                            float* to, size_t stride) {
+Status AudioDecoder::decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
+                            size_t stride) {
   if (count == 0) return Done{};
   const Result<Opened*> opened = opened_for(index);
   if (!opened) return opened.error();

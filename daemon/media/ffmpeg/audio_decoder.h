@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
 #include "daemon/media/ffmpeg/audio_index.h"
@@ -26,7 +27,7 @@ class AudioDecoder {
   // to 1; whole numbers are divided by the power of two that is their greatest magnitude. `index` was made of `file`.
   // kContent: damage in what has to be decoded, or more work than the limits allow. Preconditions: first + count is at
   // most index.samples, and count at most stride.
-  Status decode(const AudioIndex& index, std::span<const uint8_t> file, uint64_t first, uint64_t count, float* to,
+  Status decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                 size_t stride);
 
   // Packets that decoders were given since the object was made.

@@ -41,16 +41,20 @@ uint32_t opus_delay(const AVCodecParameters& codec) {
 
 class AudioIndexer {
  public:
-  AudioIndexer(std::span<const uint8_t> file, const media::DecodeLimits& limits) : file_(file), input_(file, limits) {}
+  AudioIndexer(const ByteParts& file, const media::DecodeLimits& limits)
+      : file_bytes_(file.size()), input_(file, limits) {}
 
   Result<AudioIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();
     if (const Status chosen = choose(); !chosen) return chosen.error();
     if (const Status checked = check(); !checked) return checked.error();
+    if (const Status ready = input_.begin_packets(stream_->codecpar->codec_id); !ready) return ready.error();
     if (const Status read = read_packets(); !read) return read.error();
     if (index_.samples == 0) return Error{Trouble::kContent, "the sound has no samples"};
     return std::move(index_);
   }
+
+  const Input& input() const { return input_; }
 
  private:
   Status choose() {
@@ -92,7 +96,8 @@ class AudioIndexer {
     const PacketHandle packet(allocated(lib::av_packet_alloc()));
     for (;;) {
       const Result<bool> read = input_.read(*packet);
-      if (!read && (index_.packets.empty() || input_.is_spent())) return read.error();
+      const bool is_unread = !read && read.error().trouble == Trouble::kUnread;
+      if (!read && (index_.packets.empty() || input_.is_spent() || is_unread)) return read.error();
       if (!read || !*read) return Done{};
       if (packet->size <= 0) continue;
       if (index_.packets.size() == kAudioPacketsMax)
@@ -119,7 +124,7 @@ class AudioIndexer {
                           first.count == first.decoded;
     if (!is_plain) return false;
     const auto bytes = static_cast<uint64_t>(block);
-    const uint64_t total = std::min(static_cast<uint64_t>(stream_->duration), (file_.size() - first.offset) / bytes);
+    const uint64_t total = std::min(static_cast<uint64_t>(stream_->duration), (file_bytes_ - first.offset) / bytes);
     for (uint64_t at = index_.samples; at < total; at += kPacketSamples) {
       const uint64_t count = std::min(kPacketSamples, total - at);
       index_.packets.push_back({.offset = first.offset + at * bytes,
@@ -139,7 +144,7 @@ class AudioIndexer {
     AudioPacket kept;
     kept.bytes = static_cast<uint32_t>(packet.size);
     kept.decoded = decoded;
-    const PacketPlace place = place_of(packet, file_, index_.copied);
+    const PacketPlace place = input_.place_of(packet, index_.copied);
     kept.offset = place.offset, kept.is_copied = place.is_copied;
     trim(packet, kept);
     kept.first = index_.samples;
@@ -176,7 +181,7 @@ class AudioIndexer {
     index_.padding += at_end;
   }
 
-  const std::span<const uint8_t> file_;
+  const uint64_t file_bytes_;
   Input input_;
   AVStream* stream_ = nullptr;
   AudioIndex index_;
@@ -224,13 +229,16 @@ size_t AudioIndex::start_of(size_t packet) const {
   }
 }
 
-std::span<const uint8_t> AudioIndex::data_of(const AudioPacket& packet, std::span<const uint8_t> file) const {
-  const std::span<const uint8_t> from = packet.is_copied ? std::span<const uint8_t>(copied) : file;
-  return from.subspan(packet.offset, packet.bytes);
+std::span<const uint8_t> AudioIndex::data_of(const AudioPacket& packet, const ByteParts& file) const {
+  return packet.is_copied ? ByteParts(copied).at(packet.offset, packet.bytes) : file.at(packet.offset, packet.bytes);
 }
 
-Result<AudioIndex> index_audio(std::span<const uint8_t> file, const media::DecodeLimits& limits) {
-  return AudioIndexer(file, limits).run();
+Result<AudioIndex> index_audio(const ByteParts& file, const media::DecodeLimits& limits,
+                               std::vector<ByteRange>* unread) {
+  AudioIndexer indexer(file, limits);
+  Result<AudioIndex> index = indexer.run();
+  if (!index && index.error().trouble == Trouble::kUnread && unread != nullptr) *unread = indexer.input().unread();
+  return index;
 }
 
 }  // namespace spdld::ffmpeg

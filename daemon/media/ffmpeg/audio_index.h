@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
 
@@ -49,11 +50,14 @@ struct AudioIndex {
   size_t packet_of(uint64_t sample) const;
   // The packet at which a decoder starts, so that `packet` gives what it gives when all is decoded.
   size_t start_of(size_t packet) const;
-  std::span<const uint8_t> data_of(const AudioPacket& packet, std::span<const uint8_t> file) const;
+  // Empty: the file's parts lack it.
+  std::span<const uint8_t> data_of(const AudioPacket& packet, const ByteParts& file) const;
 };
 
 // `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no sound, none of
-// a codec that can be decoded, damage in its structure, or more work than the limits allow.
-Result<AudioIndex> index_audio(std::span<const uint8_t> file, const media::DecodeLimits& limits = {});
+// a codec that can be decoded, damage in its structure, or more work than the limits allow. kUnread: as index_video()
+// has it.
+Result<AudioIndex> index_audio(const ByteParts& file, const media::DecodeLimits& limits = {},
+                               std::vector<ByteRange>* unread = nullptr);
 
 }  // namespace spdld::ffmpeg

@@ -5,11 +5,16 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <string_view>
+#include <utility>
+
+#include "daemon/media/ffmpeg/movie_boxes.h"
 
 namespace spdld::ffmpeg {
 namespace {
 
 constexpr int kReadBytes = 1 << 15;
+constexpr uint64_t kUnreadBytes = 256 << 10;  // that are asked for where a part is missing
 // libavformat may look at so much, to find the format and the parameters.
 constexpr int64_t kProbeBytes = int64_t{5} << 20;
 constexpr int kStreamsMax = 64;
@@ -42,30 +47,47 @@ void hold_data(std::span<const uint8_t> data, ByteBuffer& padded, AVPacket& pack
   packet.size = static_cast<int>(data.size());
 }
 
-PacketPlace place_of(const AVPacket& packet, std::span<const uint8_t> file, std::vector<uint8_t>& copied) {
+PacketPlace Input::place_of(const AVPacket& packet, std::vector<uint8_t>& copied) const {
   const auto offset = static_cast<uint64_t>(std::max<int64_t>(packet.pos, 0));
   const auto size = static_cast<size_t>(packet.size);
-  if (packet.pos >= 0 && offset <= file.size() && size <= file.size() - offset &&
-      std::memcmp(file.data() + offset, packet.data, size) == 0)
-    return {offset, false};
+  if (packet.pos >= 0 && offset <= bytes_.size() && size <= bytes_.size() - offset) {
+    if (reads_zeros_) return {offset, false};
+    const std::span<const uint8_t> data = bytes_.at(offset, size);
+    if (!data.empty() && std::memcmp(data.data(), packet.data, size) == 0) return {offset, false};
+  }
   const PacketPlace place{copied.size(), true};
   copied.insert(copied.end(), packet.data, packet.data + size);
   return place;
 }
 
 Error Input::failure(const std::string& what, int fault) const {
+  if (!unread_.empty()) return {Trouble::kUnread, what + ": a part of the file has not been read"};
   const Status within = budget_.check();
   return within ? fault_of(what, fault) : within.error();
 }
 
-int Input::is_over(void* self) { return static_cast<Input*>(self)->budget_.is_spent() ? 1 : 0; }
+int Input::is_over(void* self) {
+  const Input& input = *static_cast<Input*>(self);
+  return !input.unread_.empty() || input.budget_.is_spent() ? 1 : 0;
+}
 
 int Input::read_some(void* self, uint8_t* to, int size) {
   Input& input = *static_cast<Input*>(self);
   if (input.budget_.is_spent()) return AVERROR_EXIT;
-  const size_t count = std::min(static_cast<size_t>(size), input.bytes_.size() - input.at_);
+  if (!input.unread_.empty()) return AVERROR_EXIT;
+  uint64_t count = std::min(static_cast<uint64_t>(size), input.bytes_.size() - input.at_);
   if (count == 0) return AVERROR_EOF;
-  std::memcpy(to, input.bytes_.data() + input.at_, count);
+  const std::span<const uint8_t> bytes = input.bytes_.from(input.at_);
+  if (!bytes.empty()) {
+    count = std::min<uint64_t>(count, bytes.size());
+    std::memcpy(to, bytes.data(), count);
+  } else if (input.reads_zeros_) {
+    count = std::min(count, input.bytes_.next_part(input.at_) - input.at_);
+    std::memset(to, 0, count);
+  } else {
+    input.unread_.push_back({input.at_, std::min(kUnreadBytes, input.bytes_.size() - input.at_)});
+    return AVERROR_EXIT;
+  }
   input.at_ += count;
   return static_cast<int>(count);
 }
@@ -88,11 +110,41 @@ int64_t Input::seek(void* self, int64_t offset, int whence) {
       return AVERROR(EINVAL);
   }
   if (offset < 0) return AVERROR(EINVAL);
-  input.at_ = static_cast<size_t>(std::min(offset, size));
+  input.at_ = static_cast<uint64_t>(std::min(offset, size));
   return offset;
 }
 
+std::vector<ByteRange> Input::unread() const {
+  std::vector<ByteRange> all(bytes_.ranges().begin(), bytes_.ranges().end());
+  all.insert(all.end(), unread_.begin(), unread_.end());
+  join_ranges(all, 0);
+  return all;
+}
+
+Status Input::lack(std::vector<ByteRange> parts) {
+  unread_ = std::move(parts);
+  return failure("the file's header can't be read", 0);
+}
+
+// libavformat looks into the packets of other codecs, for their times, or since a container holds them in pieces.
+Status Input::begin_packets(AVCodecID codec) {
+  constexpr std::array kUnseen = {AV_CODEC_ID_H264,   AV_CODEC_ID_HEVC, AV_CODEC_ID_MJPEG,
+                                  AV_CODEC_ID_PRORES, AV_CODEC_ID_AAC,  AV_CODEC_ID_ALAC};
+  const bool is_unseen = std::find(kUnseen.begin(), kUnseen.end(), codec) != kUnseen.end();
+  const bool is_movie = std::string_view(context_->iformat->name).starts_with("mov,");
+  if (!bytes_.is_whole() && !(is_unseen && is_movie)) return lack({{0, bytes_.size()}});
+  reads_zeros_ = !bytes_.is_whole();
+  // An index is the same from parts and from the whole file: the container alone says which frames are key frames.
+  if (is_unseen && is_movie) context_->flags |= AVFMT_FLAG_NOPARSE;
+  return Done{};
+}
+
 Status Input::open() {
+  if (!bytes_.is_whole()) {
+    MovieBoxes boxes = find_movie_boxes(bytes_);
+    if (boxes.needs_whole) return lack({{0, bytes_.size()}});
+    if (!boxes.unread.empty()) return lack(std::move(boxes.unread));
+  }
   auto* const memory = static_cast<uint8_t*>(allocated(lib::av_malloc(kReadBytes)));
   io_ = lib::avio_alloc_context(memory, kReadBytes, 0, this, &read_some, nullptr, &seek);
   if (io_ == nullptr) {
@@ -109,7 +161,7 @@ Status Input::open() {
   context_->protocol_whitelist = allocated(lib::av_strdup(""));
   // Frees the context where it fails.
   const int fault = lib::avformat_open_input(&context_, nullptr, nullptr, nullptr);
-  if (fault < 0) return failure("it is no file of video or sound that can be read", fault);
+  if (fault < 0 || !unread_.empty()) return failure("it is no file of video or sound that can be read", fault);
   return Done{};
 }
 
@@ -148,7 +200,8 @@ Status Input::find_parameters() {
   if (has_looked_) return Done{};
   has_looked_ = true;
   const int fault = lib::avformat_find_stream_info(context_, nullptr);
-  if (fault < 0 || budget_.is_spent()) return failure("the streams of the file can't be made out", fault);
+  if (fault < 0 || budget_.is_spent() || !unread_.empty())
+    return failure("the streams of the file can't be made out", fault);
   return Done{};
 }
 
@@ -156,7 +209,7 @@ Result<bool> Input::read(AVPacket& packet) {
   for (;;) {
     lib::av_packet_unref(&packet);
     const int fault = lib::av_read_frame(context_, &packet);
-    if (fault == AVERROR_EOF && !budget_.is_spent()) return false;
+    if (fault == AVERROR_EOF && !budget_.is_spent() && unread_.empty()) return false;
     if (fault < 0) return failure("the file's streams are damaged", fault);
     if (packet.stream_index == chosen_) return true;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/byte_buffer.h"
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/media/cpu_budget.h"
 #include "daemon/media/ffmpeg/libraries.h"
@@ -44,27 +45,27 @@ std::string version_text(const std::string& library, unsigned version);
 // the packet.
 void hold_data(std::span<const uint8_t> data, ByteBuffer& padded, AVPacket& packet);
 
-// Where a packet's data lies, so that it is found again without the container: in the file, or, where the container
-// does not hold it in one piece, in `copied`, to which a copy is added.
+// Where a packet's data lies, so that it is found again without the container.
 struct PacketPlace {
   uint64_t offset = 0;
-  bool is_copied = false;
+  bool is_copied = false;  // the container does not hold it in one piece: it lies in a copy
 };
-PacketPlace place_of(const AVPacket& packet, std::span<const uint8_t> file, std::vector<uint8_t>& copied);
 
-// libavformat reads a file that lies in memory. It finds out the format by the bytes alone, opens no other file, and
-// asks no network. `bytes` is borrowed for the object's life. Its CPU time is bounded, whatever the file says.
+// libavformat reads a file that lies in memory, or the parts of it that do. It finds out the format by the bytes alone,
+// opens no other file, and asks no network. `bytes` is borrowed for the object's life. Its CPU time is bounded,
+// whatever the file says.
 class Input {
  public:
   // Reads end when the CPU time that `limits` allows is used up.
-  Input(std::span<const uint8_t> bytes, const media::DecodeLimits& limits) : bytes_(bytes), budget_(limits) {
+  Input(const ByteParts& bytes, const media::DecodeLimits& limits) : bytes_(bytes), budget_(limits) {
     load_libraries();
   }
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // Reads the header. Called once, before everything else. kContent: this is no such file.
+  // Reads the header. Called once, before everything else. kContent: this is no such file. kUnread, here and below: a
+  // part of the file is needed that is not there, and further calls fail.
   Status open();
   AVFormatContext& context() { return *context_; }
   // The stream of this kind, or null: there is none. Of several ones it is that of most pixels or channels, and the
@@ -75,19 +76,30 @@ class Input {
   Status find_parameters();
   // Whether the CPU time is used up, so that calls fail.
   bool is_spent() const { return budget_.is_spent(); }
+  // After a call has failed with kUnread: the parts with which it would have gone further, joined.
+  std::vector<ByteRange> unread() const;
+  // To be called before read(). Where only parts of the file are there, read() gives packets without their content, if
+  // their places and times can be told in this way. kUnread: they can't, and the whole file is needed.
+  Status begin_packets(AVCodecID codec);
+  // Where the packet's data lies. Where it does not lie in one piece, a copy is added to `copied`.
+  PacketPlace place_of(const AVPacket& packet, std::vector<uint8_t>& copied) const;
   // The next packet of the chosen stream. False: the file has no more. Error: kContent, its data is damaged.
   Result<bool> read(AVPacket& packet);
 
  private:
-  // The error of a call of libavformat: `what` it did, or that the CPU time is used up.
+  // kUnread, for these parts.
+  Status lack(std::vector<ByteRange> parts);
+  // The error of a call of libavformat: `what` it did, that the CPU time is used up, or kUnread.
   Error failure(const std::string& what, int fault) const;
   static int is_over(void* self);
   static int read_some(void* self, uint8_t* to, int size);
   static int64_t seek(void* self, int64_t offset, int whence);
 
-  const std::span<const uint8_t> bytes_;
+  const ByteParts bytes_;
   const media::CpuBudget budget_;
-  size_t at_ = 0;
+  uint64_t at_ = 0;
+  bool reads_zeros_ = false;  // where a part is missing
+  std::vector<ByteRange> unread_;
   AVIOContext* io_ = nullptr;
   AVFormatContext* context_ = nullptr;
   int chosen_ = -1;

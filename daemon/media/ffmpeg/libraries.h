@@ -9,6 +9,7 @@ extern "C" {
 #include <libavformat/avformat.h>
 #include <libavutil/display.h>
 #include <libavutil/frame.h>
+#include <libavutil/imgutils.h>
 #include <libavutil/log.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
@@ -18,6 +19,7 @@ extern "C" {
 // Each function with its library.
 // clang-format off
 #define SPDLD_FFMPEG_FUNCTIONS(F) \
+  F(avutil, av_buffer_create) \
   F(avutil, av_display_rotation_get) \
   F(avutil, av_frame_alloc) \
   F(avutil, av_frame_clone) \
@@ -28,6 +30,9 @@ extern "C" {
   F(avutil, av_freep) \
   F(avutil, av_get_packed_sample_fmt) \
   F(avutil, av_get_pix_fmt_name) \
+  F(avutil, av_image_copy_to_buffer) \
+  F(avutil, av_image_fill_arrays) \
+  F(avutil, av_image_get_buffer_size) \
   F(avutil, av_log_set_level) \
   F(avutil, av_malloc) \
   F(avutil, av_opt_set_int) \

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "daemon/media/ffmpeg/video_parameters.h"
+#include "daemon/media/ffmpeg/video_stretches.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -86,10 +87,11 @@ Result<VideoDecoder::Opened*> VideoDecoder::opened_for(const VideoIndex& index) 
 // One call of decode().
 class VideoDecoder::Run {
  public:
-  Run(const VideoIndex& index, std::span<const uint8_t> file, std::span<const uint32_t> wanted, const VideoSink& sink,
+  Run(const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted, const VideoSink& sink,
       Opened& opened, const media::DecodeLimits& limits, uint64_t& packets_sent)
       : index_(index),
         file_(file),
+        stretches_(index, file),
         wanted_(wanted),
         sink_(sink),
         opened_(opened),
@@ -100,14 +102,14 @@ class VideoDecoder::Run {
     uint32_t earlier = 0;  // so many starts earlier, since the last start did not give the frame
     while (given_ < wanted_.size()) {
       const size_t before = given_;
-      const uint32_t start = start_before(index_.start_of(wanted_[given_]), earlier);
-      if (const Status run = run_from(start); !run) return run;
+      const VideoStretches::Stretch stretch = stretches_.stretch_of(wanted_, given_, earlier);
+      if (const Status run = run_through(stretch); !run) return run;
       if (given_ > before) {
         earlier = 0;
-      } else if (start == 0) {
+      } else if (stretch.first == 0) {
         return damaged(wanted_[given_], index_);
       } else {
-        // A key frame that is none for this decoder, such as a point from which a picture is refreshed bit by bit.
+        // A key frame that is none for this decoder.
         ++earlier;
       }
     }
@@ -115,30 +117,10 @@ class VideoDecoder::Run {
   }
 
  private:
-  // The key frame that lies so many key frames before.
-  uint32_t start_before(uint32_t start, uint32_t earlier) const {
-    for (; earlier > 0 && start > 0; --earlier) {
-      do --start;
-      while (start > 0 && !index_.packets[start].is_key);
-    }
-    return start;
-  }
-
-  // Wanted frames that one stretch of packets from `start` on gives: each has its own start within the stretch.
-  uint32_t end_of_stretch(uint32_t start) const {
-    uint32_t end = index_.is_untimed ? static_cast<uint32_t>(index_.packets.size()) : 0;
-    for (size_t i = given_; i < wanted_.size() && !index_.is_untimed; ++i) {
-      if (i > given_ && index_.start_of(wanted_[i]) > std::max(end, start)) break;
-      end = std::max(end, index_.frames[wanted_[i]].packet + 1);
-    }
-    return end;
-  }
-
-  Status run_from(uint32_t start) {
+  Status run_through(const VideoStretches::Stretch& stretch) {
     lib::avcodec_flush_buffers(opened_.context.get());
     shown_ = 0;
-    const uint32_t end = end_of_stretch(start);
-    for (uint32_t i = start; i < end && given_ < wanted_.size(); ++i) {
+    for (uint32_t i = stretch.first; i < stretch.end && given_ < wanted_.size(); ++i) {
       if (const Status sent = send(index_.packets[i]); !sent) return sent;
     }
     if (given_ == wanted_.size()) return Done{};
@@ -154,6 +136,7 @@ class VideoDecoder::Run {
     const bool may_be_left_out = !index_.is_untimed && !(packet.frame != kNoFrame && is_wanted(packet.frame));
     context.skip_frame = may_be_left_out ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
     const std::span<const uint8_t> data = index_.data_of(packet, file_);
+    if (data.empty()) return lacking();
     AVPacket& sent = *opened_.packet;
     hold_data(data, opened_.padded, sent);
     sent.flags = packet.is_key ? AV_PKT_FLAG_KEY : 0;
@@ -195,6 +178,12 @@ class VideoDecoder::Run {
     return sink_(wanted_[given_++], video);
   }
 
+  // An index that was kept may be of another file.
+  Status lacking() const {
+    if (file_.is_whole()) return damaged(wanted_[given_], index_);
+    return Error{Trouble::kUnread, "a part of the video has not been read"};
+  }
+
   Status check_limits() {
     if (++decoded_ > kDecodedMax)
       return Error{Trouble::kContent, "more than " + std::to_string(kDecodedMax) +
@@ -204,7 +193,8 @@ class VideoDecoder::Run {
   }
 
   const VideoIndex& index_;
-  const std::span<const uint8_t> file_;
+  const ByteParts& file_;
+  const VideoStretches stretches_;
   const std::span<const uint32_t> wanted_;
   const VideoSink& sink_;
   Opened& opened_;
@@ -215,7 +205,7 @@ class VideoDecoder::Run {
   uint64_t decoded_ = 0;
 };
 
-Status VideoDecoder::decode(const VideoIndex& index, std::span<const uint8_t> file, std::span<const uint32_t> wanted,
+Status VideoDecoder::decode(const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted,
                             const VideoSink& sink) {
   const Result<Opened*> opened = opened_for(index);
   if (!opened) return opened.error();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
 #include "daemon/media/ffmpeg/video_frame.h"
@@ -31,8 +32,9 @@ class VideoDecoder {
   VideoDecoder& operator=(const VideoDecoder&) = delete;
 
   // `wanted` rises, and has numbers of frames of `index`, which was made of `file`. kContent: damage in what has to be
-  // decoded, or more work than the limits allow.
-  Status decode(const VideoIndex& index, std::span<const uint8_t> file, std::span<const uint32_t> wanted,
+  // decoded, or more work than the limits allow. kUnread: damage makes more of the file necessary than VideoStretches
+  // tells.
+  Status decode(const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted,
                 const VideoSink& sink);
 
   // Packets that decoders were given since the object was made, also where they left the frame out.

@@ -80,6 +80,7 @@ class VideoFrame {
   Status rgb(bool is_grey, PixelRows& rows);
 
  private:
+  friend class KeptFramesWriter;
   const AVFrame& frame_;
   FrameMemory& memory_;
 };

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <string>
 
-#include "daemon/media/ffmpeg/h264_start.h"
 #include "daemon/media/ffmpeg/video_parameters.h"
 
 namespace spdld::ffmpeg {
@@ -41,16 +40,19 @@ int turn_of(const AVStream& stream) {
 
 class Indexer {
  public:
-  Indexer(std::span<const uint8_t> file, const media::DecodeLimits& limits) : file_(file), input_(file, limits) {}
+  Indexer(const ByteParts& file, const media::DecodeLimits& limits) : input_(file, limits) {}
 
   Result<VideoIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();
     if (const Status chosen = choose(); !chosen) return chosen.error();
+    if (const Status ready = input_.begin_packets(stream_->codecpar->codec_id); !ready) return ready.error();
     if (const Status read = read_packets(); !read) return read.error();
     number_frames();
     if (index_.frames.empty()) return Error{Trouble::kContent, "the video has no frames"};
     return std::move(index_);
   }
+
+  const Input& input() const { return input_; }
 
  private:
   Status choose() {
@@ -89,7 +91,8 @@ class Indexer {
     for (;;) {
       const Result<bool> read = input_.read(*packet);
       if (!read) {
-        if (index_.packets.empty() || input_.is_spent()) return read.error();
+        if (index_.packets.empty() || input_.is_spent() || read.error().trouble == Trouble::kUnread)
+          return read.error();
         return Done{};
       }
       if (!*read) return Done{};
@@ -100,20 +103,12 @@ class Indexer {
     }
   }
 
-  bool is_start(const AVPacket& packet) const {
-    if ((packet.flags & AV_PKT_FLAG_KEY) == 0) return false;
-    const AVCodecParameters& codec = *stream_->codecpar;
-    if (codec.codec_id != AV_CODEC_ID_H264) return true;
-    const std::span<const uint8_t> header(codec.extradata, static_cast<size_t>(codec.extradata_size));
-    return is_h264_start({packet.data, static_cast<size_t>(packet.size)}, h264_length_bytes(header));
-  }
-
   void add(const AVPacket& packet) {
     VideoPacket kept;
     kept.bytes = static_cast<uint32_t>(packet.size);
-    kept.is_key = is_start(packet);
+    kept.is_key = (packet.flags & AV_PKT_FLAG_KEY) != 0;
     kept.is_discarded = (packet.flags & AV_PKT_FLAG_DISCARD) != 0;
-    const PacketPlace place = place_of(packet, file_, index_.copied);
+    const PacketPlace place = input_.place_of(packet, index_.copied);
     kept.offset = place.offset, kept.is_copied = place.is_copied;
     const bool is_timed = packet.pts != AV_NOPTS_VALUE;
     kept.time = is_timed ? packet.pts : 0;
@@ -163,7 +158,6 @@ class Indexer {
 
   static constexpr size_t kReorderedMax = 16;  // of H.264 and HEVC
 
-  const std::span<const uint8_t> file_;
   Input input_;
   AVStream* stream_ = nullptr;
   VideoIndex index_;
@@ -191,13 +185,16 @@ uint32_t VideoIndex::start_of(size_t frame) const {
   return start;
 }
 
-std::span<const uint8_t> VideoIndex::data_of(const VideoPacket& packet, std::span<const uint8_t> file) const {
-  const std::span<const uint8_t> from = packet.is_copied ? std::span<const uint8_t>(copied) : file;
-  return from.subspan(packet.offset, packet.bytes);
+std::span<const uint8_t> VideoIndex::data_of(const VideoPacket& packet, const ByteParts& file) const {
+  return packet.is_copied ? ByteParts(copied).at(packet.offset, packet.bytes) : file.at(packet.offset, packet.bytes);
 }
 
-Result<VideoIndex> index_video(std::span<const uint8_t> file, const media::DecodeLimits& limits) {
-  return Indexer(file, limits).run();
+Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits,
+                               std::vector<ByteRange>* unread) {
+  Indexer indexer(file, limits);
+  Result<VideoIndex> index = indexer.run();
+  if (!index && index.error().trouble == Trouble::kUnread && unread != nullptr) *unread = indexer.input().unread();
+  return index;
 }
 
 }  // namespace spdld::ffmpeg

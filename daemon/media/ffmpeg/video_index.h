@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "daemon/base/byte_buffer.h"
+#include "daemon/base/byte_parts.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
@@ -26,7 +26,7 @@ struct VideoPacket {
   int64_t time = 0;     // at which its frame is shown, in VideoIndex::tick_s
   uint32_t bytes = 0;
   uint32_t frame = kNoFrame;
-  bool is_key = false;        // decoding may start at it
+  bool is_key = false;        // decoding may start at it, as the container says
   bool is_copied = false;     // the container does not hold it in one piece
   bool is_discarded = false;  // an edit list leaves its frame out
 };
@@ -60,11 +60,15 @@ struct VideoIndex {
   // The packet at which a decoder starts for this frame: the last key frame that is neither decoded nor shown behind
   // it. Frames that are decoded behind a key frame and shown before it may refer to what lies before the key frame.
   uint32_t start_of(size_t frame) const;
-  std::span<const uint8_t> data_of(const VideoPacket& packet, std::span<const uint8_t> file) const;
+  // Empty: the file's parts lack it.
+  std::span<const uint8_t> data_of(const VideoPacket& packet, const ByteParts& file) const;
 };
 
 // `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no video, none of
-// a codec that can be decoded, damage in its structure, or more work than the limits allow.
-Result<VideoIndex> index_video(std::span<const uint8_t> file, const media::DecodeLimits& limits = {});
+// a codec that can be decoded, damage in its structure, or more work than the limits allow. kUnread, where the file is
+// there in parts: `unread` then has all parts with which the call is to be repeated. A file whose container tells of
+// all frames in one place (MP4, MOV) is asked for that place alone, and any other file for all of it.
+Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits = {},
+                               std::vector<ByteRange>* unread = nullptr);
 
 }  // namespace spdld::ffmpeg

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "daemon/media/ffmpeg/kept_frames.h"
+#include "daemon/media/ffmpeg/kept_index.h"
+#include "daemon/media/ffmpeg/video_stretches.h"
 #include "daemon/media/image/adjustment.h"
 #include "daemon/media/image/orient.h"
 #include "daemon/media/image/resample.h"
@@ -34,6 +37,7 @@ void VideoWork::shrink(size_t bytes_max) {
 VideoNode::VideoNode(const media::Part& part)
     : ProgramNode(false, PixelFormat{part.spec.text("colours") == "grey" ? 1 : 3, 1}),
       output_(part.output),
+      index_id_(ffmpeg::kept_video_id()),
       rule_(part.spec),
       part_(part.spec),
       clip_frames_(static_cast<size_t>(part.spec.integer("frames"))),
@@ -64,6 +68,33 @@ void sort_once(std::vector<uint32_t>& frames) {
 
 }  // namespace
 
+Result<ffmpeg::VideoIndex> VideoNode::index_of(media::Field& field, const VideoWork& work) const {
+  if (field.is_prepared) {
+    const auto frames = ffmpeg::KeptFrames::open(field.bytes);
+    auto index = frames ? ffmpeg::unpacked_video(frames->packed_index()) : std::nullopt;
+    if (!index) return Error{Trouble::kInternal, "the cache has no frames of the video where it should have them"};
+    return std::move(*index);
+  }
+  media::KeptIndex* const kept = field.index_of(index_id_);
+  if (kept && !kept->bytes.empty())
+    if (auto index = ffmpeg::unpacked_video(kept->bytes)) return std::move(*index);
+  Result<ffmpeg::VideoIndex> index = ffmpeg::index_video(field.content(), work.limits, &field.wanted);
+  if (index && kept && (kept->is_kept || field.parts)) kept->set(ffmpeg::packed(*index));
+  return index;
+}
+
+Status VideoNode::check_read(media::Field& field, const VideoWork& work) {
+  if (!field.parts) return Done{};
+  std::vector<uint32_t> frames = work.clip.frames;
+  sort_once(frames);
+  const std::vector<ByteRange> ranges = ffmpeg::VideoStretches(*work.index, *field.parts).ranges_of(frames);
+  const bool is_read =
+      std::all_of(ranges.begin(), ranges.end(), [&](const auto& range) { return field.parts->has(range); });
+  if (is_read) return Done{};
+  field.wanted.insert(field.wanted.end(), ranges.begin(), ranges.end());
+  return Error{Trouble::kUnread, "parts of the video have not been read"};
+}
+
 Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
   begin(*run.field, work);
   if (work.indexed != run.field->number) {
@@ -71,7 +102,7 @@ Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
     work.asked.clear();
     work.held.clear();
     work.waiting = 0;
-    Result<ffmpeg::VideoIndex> made = ffmpeg::index_video(run.field->bytes, work.limits);
+    Result<ffmpeg::VideoIndex> made = index_of(*run.field, work);
     if (!made) return made.error();
     work.index = std::move(*made);
     work.indexed = run.field->number;
@@ -86,7 +117,7 @@ Status VideoNode::announce(const media::Run& run) const {
   if (const Status chosen = choose(run, work); !chosen) return chosen;
   ++work.waiting;
   work.asked.insert(work.asked.end(), work.clip.frames.begin(), work.clip.frames.end());
-  return Done{};
+  return check_read(*run.field, work);
 }
 
 Status VideoNode::advise(const media::Value&, const media::Run& run) const {
@@ -102,9 +133,13 @@ Status VideoNode::run(media::Value&, const media::Run& run) const {
   if (const Status chosen = choose(run, work); !chosen) return chosen;
   const Size picture = image::oriented_size(work.index->picture, orientation_of(work.index->turn));
   if (const Status resolved = resolve(picture, run, work.geometry); !resolved) return resolved;
-  if (const Status rendered = render(run, work); !rendered) return rendered;
+  media::Field& field = *run.field;
+  if (field.keeper && !field.is_prepared && !field.parts) DecodedForm::prepare(field, work);
+  if (const Status rendered = render(run, work); !rendered) {
+    if (rendered.error().trouble == Trouble::kUnread) run.field->wanted = {{0, run.field->content().size()}};
+    return rendered;
+  }
   if (work.waiting > 0 && --work.waiting == 0) work.held.clear();
-  if (run.field->keeper) run.field->keeper->keep_as_fetched(run.field->bytes);
   tell(picture, run, work.geometry);
   tell_clip(run, work);
   return Done{};
@@ -113,23 +148,32 @@ Status VideoNode::run(media::Value&, const media::Run& run) const {
 Status VideoNode::decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const {
   work.wanted = work.clip.frames;
   sort_once(work.wanted);
+  if (run.field->is_prepared) return give_kept(run.field->bytes, work, sink);
   if (work.held.empty()) {
     sort_once(work.asked);
     const Size& picture = work.index->picture;
     const size_t frame_bytes = 3 * static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
     const bool is_shared = work.asked.size() > work.wanted.size() && work.asked.size() <= kHeldBytesMax / frame_bytes;
-    if (!is_shared) return work.decoder.decode(*work.index, run.field->bytes, work.wanted, sink);
-    const Status decoded =
-        work.decoder.decode(*work.index, run.field->bytes, work.asked, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
-          work.held.emplace(number, frame.hold());
-          return Status(Done{});
-        });
+    if (!is_shared) return work.decoder.decode(*work.index, run.field->content(), work.wanted, sink);
+    const Status decoded = work.decoder.decode(*work.index, run.field->content(), work.asked,
+                                               [&](uint32_t number, ffmpeg::VideoFrame& frame) {
+                                                 work.held.emplace(number, frame.hold());
+                                                 return Status(Done{});
+                                               });
     if (!decoded) return decoded;
   }
   for (const uint32_t number : work.wanted) {
     ffmpeg::VideoFrame frame = work.held.at(number).frame(work.memory);
     if (const Status taken = sink(number, frame); !taken) return taken;
   }
+  return Done{};
+}
+
+Status VideoNode::give_kept(std::span<const uint8_t> form, VideoWork& work, const ffmpeg::VideoSink& sink) {
+  const auto frames = ffmpeg::KeptFrames::open(form);
+  if (!frames) return Error{Trouble::kInternal, "the cache has no frames of the video where it should have them"};
+  for (const uint32_t number : work.wanted)
+    if (const Status given = frames->give(number, work.memory, sink); !given) return given;
   return Done{};
 }
 

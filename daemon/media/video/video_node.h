@@ -12,6 +12,7 @@
 #include "daemon/media/image/image_program.h"
 #include "daemon/media/image/program_node.h"
 #include "daemon/media/video/clip_rule.h"
+#include "daemon/media/video/decoded_form.h"
 
 namespace spdld::video {
 
@@ -46,19 +47,28 @@ class VideoNode final : public image::ProgramNode {
   Status advise(const media::Value& value, const media::Run& run) const override;
   Status run(media::Value& value, const media::Run& run) const override;
   std::vector<std::string> code() const override;
-  std::string_view why_unprepared() const override { return "videos are kept as they were fetched"; }
+  const media::Representation* representation(config::CacheForm form) const override {
+    return form == config::CacheForm::kDecoded ? &form_ : nullptr;
+  }
+  std::string_view why_unprepared() const override { return "videos are kept decoded where a pipeline asks for it"; }
+  std::string_view index_id() const override { return index_id_; }
 
  private:
-  // The index of the field's video, made by the first of the outputs that ask, and the output's clip.
+  // The index of the field's video, which is kept or made by the first of the outputs that ask, and the output's clip.
   Status choose(const media::Run& run, VideoWork& work) const;
+  Result<ffmpeg::VideoIndex> index_of(media::Field& field, const VideoWork& work) const;
+  // kUnread: the clip's frames lie in parts of the video that have not been read.
+  static Status check_read(media::Field& field, const VideoWork& work);
   // Gives the clip's frames to `sink`, each once and in order.
   Status decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const;
+  static Status give_kept(std::span<const uint8_t> form, VideoWork& work, const ffmpeg::VideoSink& sink);
   Status render(const media::Run& run, VideoWork& work) const;
   Status render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const;
   Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   void tell_clip(const media::Run& run, const VideoWork& work) const;
 
-  std::string output_;
+  std::string output_, index_id_;
+  DecodedForm form_;
   ClipRule rule_;
   media::TimePartNames part_;
   size_t clip_frames_;

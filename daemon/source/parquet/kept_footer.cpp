@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "daemon/source/kept_bytes.h"
+#include "daemon/base/kept_bytes.h"
 
 namespace spdld::source::parquet {
 namespace {

@@ -1,12 +1,12 @@
-// How kept listings are written: numbers in groups of seven bits, the lowest first, the eighth bit set where more
-// follow (LEB128); texts as their length and their bytes. The reader trusts nothing.
+// How listings and indexes that are kept are written: numbers in groups of seven bits, the lowest first, the eighth bit
+// set where more follow (LEB128); texts as their length and their bytes. The reader trusts nothing.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace spdld::source {
+namespace spdld {
 
 // One thread.
 class KeptWriter {
@@ -62,4 +62,4 @@ class KeptReader {
   bool ok_ = true;
 };
 
-}  // namespace spdld::source
+}  // namespace spdld

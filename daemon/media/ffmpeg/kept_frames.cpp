@@ -1,0 +1,122 @@
+#include "daemon/media/ffmpeg/kept_frames.h"
+
+#include <cstring>
+
+#include "daemon/media/ffmpeg/handles.h"
+#include "daemon/media/ffmpeg/video_parameters.h"
+
+namespace spdld::ffmpeg {
+namespace {
+
+constexpr int kAlignment = 64;  // of planes and of their rows
+constexpr uint64_t kSlackBytes = 64;
+constexpr uint64_t kMagic = 0x315f'6d72'665f'6c64;  // "dl_frm_1"
+constexpr uint64_t kFormBytesMax = uint64_t{4} << 30;
+
+struct Head {
+  uint64_t magic;
+  uint64_t index_bytes, frames_at, frame_bytes, frames;
+  int32_t format, width, height;
+  int32_t space, range, primaries, transfer, location;  // of colours
+};
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+std::optional<Head> head_for(const VideoIndex& index, std::string_view packed) {
+  const int format = index.parameters->codec->format;
+  const int bytes = lib::av_image_get_buffer_size(static_cast<AVPixelFormat>(format), index.picture.width,
+                                                  index.picture.height, kAlignment);
+  if (format < 0 || bytes <= 0) return std::nullopt;
+  Head head{};
+  head.magic = kMagic;
+  head.index_bytes = packed.size();
+  head.frames_at = aligned(sizeof head + packed.size());
+  head.frame_bytes = aligned(static_cast<uint64_t>(bytes));
+  head.frames = index.frames.size();
+  head.format = format, head.width = index.picture.width, head.height = index.picture.height;
+  return head;
+}
+
+uint64_t form_bytes(const Head& head) { return head.frames_at + head.frames * head.frame_bytes + kSlackBytes; }
+
+Head read_head(const uint8_t* memory) {
+  Head head;
+  std::memcpy(&head, memory, sizeof head);
+  return head;
+}
+
+void fill_planes(const Head& head, const uint8_t* memory, uint32_t number, AVFrame& frame) {
+  lib::av_image_fill_arrays(frame.data, frame.linesize, memory + head.frames_at + number * head.frame_bytes,
+                            static_cast<AVPixelFormat>(head.format), head.width, head.height, kAlignment);
+}
+
+}  // namespace
+
+std::optional<uint64_t> kept_frames_bytes(const VideoIndex& index, std::string_view packed) {
+  const auto head = head_for(index, packed);
+  if (!head || head->frames > kFormBytesMax / head->frame_bytes) return std::nullopt;
+  return form_bytes(*head);
+}
+
+KeptFramesWriter::KeptFramesWriter(const VideoIndex& index, std::string_view packed, uint8_t* memory)
+    : memory_(memory) {
+  const Head head = *head_for(index, packed);
+  std::memcpy(memory, &head, sizeof head);
+  std::memcpy(memory + sizeof head, packed.data(), packed.size());
+  const uint64_t index_end = sizeof head + packed.size();
+  std::memset(memory + index_end, 0, head.frames_at - index_end);
+  std::memset(memory + form_bytes(head) - kSlackBytes, 0, kSlackBytes);
+}
+
+bool KeptFramesWriter::put(uint32_t number, const VideoFrame& video) {
+  const AVFrame& frame = video.frame_;
+  Head head = read_head(memory_);
+  Head own = head;
+  own.format = frame.format, own.width = frame.width, own.height = frame.height;
+  own.space = frame.colorspace, own.range = frame.color_range, own.primaries = frame.color_primaries;
+  own.transfer = frame.color_trc, own.location = frame.chroma_location;
+  if (own.format != head.format || own.width != head.width || own.height != head.height) return false;
+  if (has_colours_ && std::memcmp(&own, &head, sizeof own) != 0) return false;
+  if (!has_colours_) std::memcpy(memory_, &own, sizeof own);
+  has_colours_ = true;
+  uint8_t* const at = memory_ + head.frames_at + number * head.frame_bytes;
+  return lib::av_image_copy_to_buffer(at, static_cast<int>(head.frame_bytes), frame.data, frame.linesize,
+                                      static_cast<AVPixelFormat>(head.format), head.width, head.height,
+                                      kAlignment) >= 0;
+}
+
+std::optional<KeptFrames> KeptFrames::open(std::span<const uint8_t> bytes) {
+  if (bytes.size() < sizeof(Head)) return std::nullopt;
+  const Head head = read_head(bytes.data());
+  const bool is_whole = head.magic == kMagic && head.frame_bytes > 0 &&
+                        head.frames <= kFormBytesMax / head.frame_bytes && head.index_bytes <= bytes.size() &&
+                        head.frames_at == aligned(sizeof head + head.index_bytes) && form_bytes(head) == bytes.size();
+  const int planes =
+      lib::av_image_get_buffer_size(static_cast<AVPixelFormat>(head.format), head.width, head.height, kAlignment);
+  if (!is_whole || planes <= 0 || aligned(static_cast<uint64_t>(planes)) != head.frame_bytes) return std::nullopt;
+  return KeptFrames(bytes);
+}
+
+std::span<const uint8_t> KeptFrames::packed_index() const {
+  return bytes_.subspan(sizeof(Head), read_head(bytes_.data()).index_bytes);
+}
+
+Status KeptFrames::give(uint32_t number, FrameMemory& memory, const VideoSink& sink) const {
+  const Head head = read_head(bytes_.data());
+  if (number >= head.frames) return Error{Trouble::kContent, "the kept video has no frame " + std::to_string(number)};
+  const FrameHandle frame(allocated(lib::av_frame_alloc()));
+  fill_planes(head, bytes_.data(), number, *frame);
+  frame->format = head.format, frame->width = head.width, frame->height = head.height;
+  frame->colorspace = static_cast<AVColorSpace>(head.space);
+  frame->color_range = static_cast<AVColorRange>(head.range);
+  frame->color_primaries = static_cast<AVColorPrimaries>(head.primaries);
+  frame->color_trc = static_cast<AVColorTransferCharacteristic>(head.transfer);
+  frame->chroma_location = static_cast<AVChromaLocation>(head.location);
+  // Tells the kernels how far they may read. Nobody writes to it.
+  frame->buf[0] = allocated(lib::av_buffer_create(
+      const_cast<uint8_t*>(bytes_.data()), bytes_.size(), [](void*, uint8_t*) {}, nullptr, AV_BUFFER_FLAG_READONLY));
+  VideoFrame video(*frame, memory);
+  return sink(number, video);
+}
+
+}  // namespace spdld::ffmpeg

@@ -1,0 +1,310 @@
+#include "daemon/media/ffmpeg/kept_index.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "daemon/base/kept_bytes.h"
+#include "daemon/media/ffmpeg/audio_parameters.h"
+#include "daemon/media/ffmpeg/video_parameters.h"
+
+namespace spdld::ffmpeg {
+namespace {
+
+constexpr int kVideoVersion = 1, kAudioVersion = 1;  // raised where the bytes change
+constexpr uint64_t kExtradataMax = 16 << 20;
+constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
+constexpr int kTurnStep = 90;
+
+std::string code() {
+  return ", " + version_text("libavformat", lib::avformat_version()) + ", " +
+         version_text("libavcodec", lib::avcodec_version());
+}
+
+// Negative numbers too; small ones are short.
+void put_signed(KeptWriter& to, int64_t value) {
+  to.number(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
+}
+int64_t take_signed(KeptReader& from) {
+  const uint64_t value = from.number();
+  return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+}
+void put_double(KeptWriter& to, double value) { to.text({reinterpret_cast<const char*>(&value), sizeof value}); }
+double take_double(KeptReader& from) {
+  const std::string_view bytes = from.text();
+  double value = 0;
+  if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+std::string_view chars_of(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+// The numbers of the parameters that decoders are opened with.
+template <typename Parameters, typename Visit>
+void for_each_number(Parameters& codec, Visit visit) {
+  visit(codec.codec_type);
+  visit(codec.codec_id);
+  visit(codec.codec_tag);
+  visit(codec.format);
+  visit(codec.bit_rate);
+  visit(codec.bits_per_coded_sample);
+  visit(codec.bits_per_raw_sample);
+  visit(codec.profile);
+  visit(codec.level);
+  visit(codec.width);
+  visit(codec.height);
+  visit(codec.sample_aspect_ratio.num);
+  visit(codec.sample_aspect_ratio.den);
+  visit(codec.field_order);
+  visit(codec.color_range);
+  visit(codec.color_primaries);
+  visit(codec.color_trc);
+  visit(codec.color_space);
+  visit(codec.chroma_location);
+  visit(codec.video_delay);
+  visit(codec.sample_rate);
+  visit(codec.block_align);
+  visit(codec.frame_size);
+  visit(codec.initial_padding);
+  visit(codec.trailing_padding);
+  visit(codec.seek_preroll);
+}
+
+void put_codec(KeptWriter& to, const AVCodecParameters& codec) {
+  for_each_number(codec, [&](const auto& number) { put_signed(to, static_cast<int64_t>(number)); });
+  to.number(static_cast<uint64_t>(codec.ch_layout.order));
+  to.number(static_cast<uint64_t>(codec.ch_layout.nb_channels));
+  to.number(codec.ch_layout.order == AV_CHANNEL_ORDER_CUSTOM ? 0 : codec.ch_layout.u.mask);
+  to.text(chars_of({codec.extradata, static_cast<size_t>(codec.extradata_size)}));
+}
+
+void take_layout(KeptReader& from, AVChannelLayout& layout) {
+  const uint64_t order = from.number(), channels = from.number(), mask = from.number();
+  const bool is_known = order == AV_CHANNEL_ORDER_NATIVE || order == AV_CHANNEL_ORDER_AMBISONIC;
+  layout.order = is_known ? static_cast<AVChannelOrder>(order) : AV_CHANNEL_ORDER_UNSPEC;
+  layout.nb_channels = channels <= kAudioChannelsMax ? static_cast<int>(channels) : 0;
+  layout.u.mask = is_known ? mask : 0;
+}
+
+// False: there is no decoder, or these are no parameters.
+template <typename Kept>
+bool take_codec(KeptReader& from, AVMediaType type, Kept& kept) {
+  kept.codec.reset(allocated(lib::avcodec_parameters_alloc()));
+  AVCodecParameters& codec = *kept.codec;
+  for_each_number(
+      codec, [&](auto& number) { number = static_cast<std::remove_reference_t<decltype(number)>>(take_signed(from)); });
+  take_layout(from, codec.ch_layout);
+  const std::string_view extradata = from.text();
+  if (!from.ok() || extradata.size() > kExtradataMax || codec.codec_type != type) return false;
+  if (!extradata.empty()) {
+    codec.extradata = static_cast<uint8_t*>(allocated(lib::av_malloc(extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE)));
+    std::memcpy(codec.extradata, extradata.data(), extradata.size());
+    std::memset(codec.extradata + extradata.size(), 0, AV_INPUT_BUFFER_PADDING_SIZE);
+    codec.extradata_size = static_cast<int>(extradata.size());
+  }
+  kept.decoder = lib::avcodec_find_decoder(codec.codec_id);
+  return kept.decoder != nullptr;
+}
+
+// The places of packets, which mostly lie one behind another.
+class Places {
+ public:
+  template <typename Packet>
+  void put(KeptWriter& to, const Packet& packet) {
+    uint64_t& end = ends_[packet.is_copied];
+    to.number(packet.bytes);
+    put_signed(to, static_cast<int64_t>(packet.offset - end));
+    end = packet.offset + packet.bytes;
+  }
+  // False: no file has such a place.
+  template <typename Packet>
+  bool take(KeptReader& from, uint64_t copied_bytes, Packet& packet) {
+    uint64_t& end = ends_[packet.is_copied];
+    const uint64_t bytes = from.number();
+    packet.offset = end + static_cast<uint64_t>(take_signed(from));
+    packet.bytes = static_cast<uint32_t>(bytes);
+    end = packet.offset + bytes;
+    if (bytes == 0 || bytes > INT32_MAX || packet.offset > kOffsetMax) return false;
+    return !packet.is_copied || end <= copied_bytes;
+  }
+
+ private:
+  uint64_t ends_[2] = {};
+};
+
+constexpr uint64_t kIsKey = 1, kVideoIsCopied = 2, kIsDiscarded = 4, kHasFrame = 8;
+
+void put_packets(KeptWriter& to, const VideoIndex& index) {
+  to.number(index.packets.size());
+  Places places;
+  int64_t time = 0;
+  for (size_t i = 0; i < index.packets.size(); ++i) {
+    const VideoPacket& packet = index.packets[i];
+    const bool has_frame = packet.frame != kNoFrame;
+    to.number((packet.is_key ? kIsKey : 0) | (packet.is_copied ? kVideoIsCopied : 0) |
+              (packet.is_discarded ? kIsDiscarded : 0) | (has_frame ? kHasFrame : 0));
+    places.put(to, packet);
+    put_signed(to, packet.time - time);
+    time = packet.time;
+    if (has_frame) put_signed(to, int64_t{packet.frame} - static_cast<int64_t>(i));
+  }
+}
+
+// Each frame is of one packet.
+bool take_packets(KeptReader& from, uint64_t frames, VideoIndex& index) {
+  const uint64_t packets = from.number();
+  if (packets > kPacketsMax || frames == 0 || frames > packets || packets > from.rest().size()) return false;
+  index.packets.resize(packets);
+  index.frames.resize(frames);
+  std::vector<bool> is_told(frames);
+  Places places;
+  uint64_t time = 0, told = 0;
+  for (size_t i = 0; i < packets; ++i) {
+    VideoPacket& packet = index.packets[i];
+    const uint64_t flags = from.number();
+    packet.is_key = (flags & kIsKey) != 0;
+    packet.is_copied = (flags & kVideoIsCopied) != 0;
+    packet.is_discarded = (flags & kIsDiscarded) != 0;
+    if (!places.take(from, index.copied.size(), packet)) return false;
+    time += static_cast<uint64_t>(take_signed(from));
+    packet.time = static_cast<int64_t>(time);
+    if ((flags & kHasFrame) == 0) continue;
+    const uint64_t frame = i + static_cast<uint64_t>(take_signed(from));
+    if (frame >= frames || is_told[frame]) return false;
+    is_told[frame] = true, ++told;
+    packet.frame = static_cast<uint32_t>(frame);
+    index.frames[frame].packet = static_cast<uint32_t>(i);
+  }
+  return from.ok() && told == frames;
+}
+
+// False: a frame is shown before the frame in front of it, or its times can't be subtracted.
+bool set_times(int64_t last_duration, VideoIndex& index) {
+  constexpr int64_t kTimeMax = int64_t{1} << 61;
+  auto& frames = index.frames;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const int64_t time = index.packets[frames[i].packet].time;
+    frames[i].time = index.is_untimed ? static_cast<int64_t>(i) : time;
+    if (frames[i].time < -kTimeMax || frames[i].time > kTimeMax) return false;
+    if (i > 0 && frames[i].time < frames[i - 1].time) return false;
+    if (i > 0) frames[i - 1].duration = frames[i].time - frames[i - 1].time;
+  }
+  frames.back().duration = last_duration;
+  return last_duration >= 0 && last_duration <= kTimeMax;
+}
+
+bool take_rest(KeptReader& from, VideoIndex& index) {
+  index.tick_s = take_double(from);
+  index.reordered = static_cast<int>(from.number() & 0xff);
+  index.picture.width = static_cast<int>(take_signed(from));
+  index.picture.height = static_cast<int>(take_signed(from));
+  index.turn = static_cast<int>(from.number() % 4) * kTurnStep;
+  index.is_untimed = from.number() != 0;
+  const std::string_view copied = from.text();
+  index.copied.assign(copied.begin(), copied.end());
+  const uint64_t frames = from.number();
+  const int64_t last_duration = take_signed(from);
+  return take_packets(from, frames, index) && set_times(last_duration, index) && index.tick_s > 0 &&
+         index.picture.width > 0 && index.picture.height > 0;
+}
+
+constexpr uint64_t kAudioIsCopied = 1, kIsPlain = 2;  // plain: nothing of what is decoded is left out
+
+void put_packets(KeptWriter& to, const AudioIndex& index) {
+  to.number(index.packets.size());
+  Places places;
+  for (const AudioPacket& packet : index.packets) {
+    const bool is_plain = packet.skipped == 0 && packet.count == packet.decoded;
+    to.number((packet.is_copied ? kAudioIsCopied : 0) | (is_plain ? kIsPlain : 0));
+    places.put(to, packet);
+    to.number(packet.decoded);
+    if (!is_plain) to.number(packet.skipped), to.number(packet.count);
+  }
+}
+
+bool take_packets(KeptReader& from, AudioIndex& index) {
+  const uint64_t packets = from.number();
+  if (packets == 0 || packets > kAudioPacketsMax || packets > from.rest().size()) return false;
+  index.packets.resize(packets);
+  Places places;
+  for (AudioPacket& packet : index.packets) {
+    const uint64_t flags = from.number();
+    packet.is_copied = (flags & kAudioIsCopied) != 0;
+    if (!places.take(from, index.copied.size(), packet)) return false;
+    const uint64_t decoded = from.number();
+    const bool is_plain = (flags & kIsPlain) != 0;
+    const uint64_t skipped = is_plain ? 0 : from.number(), count = is_plain ? decoded : from.number();
+    if (decoded > UINT32_MAX || skipped > decoded || count > decoded - skipped) return false;
+    packet.first = index.samples;
+    packet.decoded = static_cast<uint32_t>(decoded);
+    packet.skipped = static_cast<uint32_t>(skipped);
+    packet.count = static_cast<uint32_t>(count);
+    index.samples += count;
+  }
+  return from.ok() && index.samples > 0;
+}
+
+bool take_rest(KeptReader& from, AudioIndex& index) {
+  index.rate_hz = static_cast<int>(from.number() & INT32_MAX);
+  index.channels = static_cast<int>(from.number() & INT32_MAX);
+  index.preroll = from.number();
+  index.delay = from.number();
+  index.padding = from.number();
+  index.start_s = take_double(from);
+  const std::string_view copied = from.text();
+  index.copied.assign(copied.begin(), copied.end());
+  return take_packets(from, index) && index.rate_hz >= kAudioRateMin_hz && index.rate_hz <= kAudioRateMax_hz &&
+         index.channels >= 1 && index.channels <= kAudioChannelsMax;
+}
+
+}  // namespace
+
+std::string kept_video_id() { return "index of video " + std::to_string(kVideoVersion) + code(); }
+std::string kept_audio_id() { return "index of sound " + std::to_string(kAudioVersion) + code(); }
+
+std::string packed(const VideoIndex& index) {
+  KeptWriter to;
+  put_codec(to, *index.parameters->codec);
+  put_double(to, index.tick_s);
+  to.number(static_cast<uint64_t>(index.reordered));
+  put_signed(to, index.picture.width);
+  put_signed(to, index.picture.height);
+  to.number(static_cast<uint64_t>(index.turn / kTurnStep));
+  to.number(index.is_untimed ? 1 : 0);
+  to.text(chars_of(index.copied));
+  to.number(index.frames.size());
+  put_signed(to, index.frames.back().duration);
+  put_packets(to, index);
+  return to.take();
+}
+
+std::string packed(const AudioIndex& index) {
+  KeptWriter to;
+  put_codec(to, *index.parameters->codec);
+  to.number(static_cast<uint64_t>(index.rate_hz));
+  to.number(static_cast<uint64_t>(index.channels));
+  to.number(index.preroll);
+  to.number(index.delay);
+  to.number(index.padding);
+  put_double(to, index.start_s);
+  to.text(chars_of(index.copied));
+  put_packets(to, index);
+  return to.take();
+}
+
+std::optional<VideoIndex> unpacked_video(std::span<const uint8_t> bytes) {
+  KeptReader from(chars_of(bytes));
+  VideoIndex index;
+  index.parameters = std::make_unique<VideoParameters>();
+  if (!take_codec(from, AVMEDIA_TYPE_VIDEO, *index.parameters) || !take_rest(from, index)) return std::nullopt;
+  return index;
+}
+
+std::optional<AudioIndex> unpacked_audio(std::span<const uint8_t> bytes) {
+  KeptReader from(chars_of(bytes));
+  AudioIndex index;
+  index.parameters = std::make_unique<AudioParameters>();
+  if (!take_codec(from, AVMEDIA_TYPE_AUDIO, *index.parameters) || !take_rest(from, index)) return std::nullopt;
+  return index;
+}
+
+}  // namespace spdld::ffmpeg

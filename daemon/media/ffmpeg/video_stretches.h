@@ -1,0 +1,42 @@
+// The packets that are decoded for chosen frames: stretches that each begin where decoding can start. Pure functions of
+// the index and of the packets' bytes; any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "daemon/base/byte_parts.h"
+#include "daemon/media/ffmpeg/video_index.h"
+
+namespace spdld::ffmpeg {
+
+class VideoStretches {
+ public:
+  // Both are borrowed.
+  VideoStretches(const VideoIndex& index, const ByteParts& file);
+
+  struct Stretch {
+    uint32_t first = 0, end = 0;  // packets
+  };
+  // The stretch that gives wanted[given], and the further wanted frames up to the next frame whose own start lies
+  // behind the stretch. `earlier`: it begins so many key frames earlier than it has to. `wanted` rises.
+  Stretch stretch_of(std::span<const uint32_t> wanted, size_t given, uint32_t earlier) const;
+
+  // The parts of the file that the stretches for these frames have. Whether decoding can start at a packet of H.264 is
+  // told by the packet: where the file's parts lack one, decoding is taken to start there, and a later call with more
+  // parts may tell of more.
+  std::vector<ByteRange> ranges_of(std::span<const uint32_t> wanted) const;
+
+ private:
+  uint32_t start_of(uint32_t frame) const;
+  uint32_t key_before(uint32_t packet) const;
+  bool is_start(uint32_t packet) const;
+
+  const VideoIndex& index_;
+  const ByteParts& file_;
+  bool is_checked_;  // by its bytes, whether a key frame is a start
+  size_t length_bytes_;
+};
+
+}  // namespace spdld::ffmpeg
