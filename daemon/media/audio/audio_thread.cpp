@@ -37,6 +37,7 @@ Status AudioThread::check_size(int channels, uint64_t count) const {
 
 void AudioThread::shrink(size_t bytes_max) {
   decoder.shrink(bytes_max);
+  shared.shrink(bytes_max);
   sound_->shrink(bytes_max);
   spare_->shrink(bytes_max);
 }

@@ -7,6 +7,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/media/audio/resampler.h"
+#include "daemon/media/audio/shared_sounds.h"
 #include "daemon/media/audio/sound.h"
 #include "daemon/media/ffmpeg/audio_decoder.h"
 #include "daemon/media/node.h"
@@ -17,10 +18,12 @@ using media::Sound;
 
 class AudioThread {
  public:
-  explicit AudioThread(const media::DecodeLimits& its_limits) : limits(its_limits), decoder(its_limits) {}
+  explicit AudioThread(const media::DecodeLimits& its_limits)
+      : limits(its_limits), decoder(its_limits), shared(its_limits) {}
 
   const media::DecodeLimits limits;
   ffmpeg::AudioDecoder decoder;
+  SharedSounds shared;
   Sound& sound() { return *sound_; }
   // Another one, which becomes sound() by exchange().
   Sound& spare() { return *spare_; }

@@ -1,4 +1,5 @@
 // decode-audio: the samples of the segment, and of the resampler's filter around it, are decoded, and no others.
+// Outputs of one sound share its decoding.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,9 +23,18 @@ class DecodeAudio final : public media::Node {
         channels_(part.gives.channels) {}
 
  private:
+  Status announce(const media::Run& run) const override {
+    const Result<SharedSound*> sound = run.workspace.of<AudioThread>().shared.open(run.sample, *run.field);
+    if (!sound) return media::of_output(output_, sound.error());
+    const Result<Wanted> wanted = wanted_of((*sound)->index(), run);
+    if (!wanted) return media::of_output(output_, wanted.error());
+    (*sound)->ask(wanted->range);
+    return Done{};
+  }
+
   Status run(media::Value& value, const media::Run& run) const override {
     auto& thread = run.workspace.of<AudioThread>();
-    const Status status = decode(value.bytes, run, thread);
+    const Status status = make(value.bytes, run, thread);
     if (!status) return media::of_output(output_, status.error());
     value.sound = &thread.sound();
     return Done{};
@@ -76,35 +86,63 @@ class DecodeAudio final : public media::Node {
     return std::to_string(static_cast<double>(samples) / rate_hz) + " s";
   }
 
-  Status decode(std::span<const uint8_t> file, const media::Run& run, AudioThread& thread) const {
-    const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
-    if (!index) return index.error();
-    if (index->channels != channels_ && index->channels != 1 && channels_ != 1)
+  // The part of a sound that the output takes, and the samples of the file from which it is made.
+  struct Wanted {
+    Taken taken;
+    SampleRange range;
+    int rate_hz;  // of what is taken
+  };
+
+  Result<Wanted> wanted_of(const ffmpeg::AudioIndex& index, const media::Run& run) const {
+    if (index.channels != channels_ && index.channels != 1 && channels_ != 1)
       return Error{Trouble::kContent,
-                   "the sound has " + std::to_string(index->channels) + " channels, not " + std::to_string(channels_)};
-    const int rate_hz = rate_hz_ == 0 ? index->rate_hz : rate_hz_;
-    const Resampler& resampler =
-        thread.resampler(static_cast<uint64_t>(index->rate_hz), static_cast<uint64_t>(rate_hz));
-    const Result<Taken> taken = taken_of(*index, resampler.outputs(index->samples), rate_hz, run);
+                   "the sound has " + std::to_string(index.channels) + " channels, not " + std::to_string(channels_)};
+    auto& thread = run.workspace.of<AudioThread>();
+    const int rate_hz = rate_hz_ == 0 ? index.rate_hz : rate_hz_;
+    const Resampler& resampler = resampler_of(index, rate_hz, thread);
+    const Result<Taken> taken = taken_of(index, resampler.outputs(index.samples), rate_hz, run);
     if (!taken) return taken.error();
-    const Segment::Place* const place = &taken->place;
-    const bool is_resampled = index->rate_hz != rate_hz;
-    Resampler::Range range = {place->first, place->count};
-    if (is_resampled) range = resampler.inputs(place->first, place->count, index->samples);
-    if (const Status fits =
-            thread.check_size(std::max(index->channels, channels_), std::max(range.count, place->count));
-        !fits)
-      return fits;
+    const Segment::Place& place = taken->place;
+    SampleRange range = {place.first, place.count};
+    if (index.rate_hz != rate_hz) {
+      const Resampler::Range inputs = resampler.inputs(place.first, place.count, index.samples);
+      range = {inputs.first, inputs.count};
+    }
+    const Status fits = thread.check_size(std::max(index.channels, channels_), std::max(range.count, place.count));
+    if (!fits) return fits.error();
+    return Wanted{*taken, range, rate_hz};
+  }
+
+  static const Resampler& resampler_of(const ffmpeg::AudioIndex& index, int rate_hz, AudioThread& thread) {
+    return thread.resampler(static_cast<uint64_t>(index.rate_hz), static_cast<uint64_t>(rate_hz));
+  }
+
+  Status make(std::span<const uint8_t> file, const media::Run& run, AudioThread& thread) const {
+    SharedSound* const shared = run.field == nullptr ? nullptr : thread.shared.find(run.sample, *run.field);
+    if (shared != nullptr) return make_of(shared->index(), shared, file, run);
+    const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
+    return index ? make_of(*index, nullptr, file, run) : Status(index.error());
+  }
+
+  // `shared`: where the output has asked for its samples; null: nobody shares them.
+  Status make_of(const ffmpeg::AudioIndex& index, SharedSound* shared, std::span<const uint8_t> file,
+                 const media::Run& run) const {
+    const Result<Wanted> wanted = wanted_of(index, run);
+    if (!wanted) return wanted.error();
+    const SampleRange& range = wanted->range;
+    auto& thread = run.workspace.of<AudioThread>();
     Sound& sound = thread.sound();
-    sound.resize(index->channels, range.count);
-    sound.rate_hz = rate_hz;
-    const Status decoded =
-        thread.decoder.decode(*index, file, range.first, range.count, sound.plane(0).data(), sound.stride());
+    sound.resize(index.channels, range.count);
+    sound.rate_hz = wanted->rate_hz;
+    const Status decoded = shared != nullptr ? thread.shared.take(*shared, file, range, thread.decoder, sound)
+                                             : thread.decoder.decode(index, file, range.first, range.count,
+                                                                     sound.plane(0).data(), sound.stride());
     if (!decoded) return decoded;
     if (channels_ == 1) mix(sound);
-    if (is_resampled) resample(resampler, range.first, *place, thread);
+    if (index.rate_hz != wanted->rate_hz)
+      resample(resampler_of(index, wanted->rate_hz, thread), range.first, wanted->taken.place, thread);
     if (thread.sound().channels() < channels_) copy_channels(thread);
-    return segment_.fill(thread, taken->zeros);
+    return segment_.fill(thread, wanted->taken.zeros);
   }
 
   // Each sample becomes the mean of all channels, which stand in the first one then.

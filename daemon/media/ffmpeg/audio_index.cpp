@@ -202,6 +202,8 @@ size_t AudioIndex::packet_of(uint64_t sample) const {
   return static_cast<size_t>(behind - packets.begin()) - 1;
 }
 
+bool AudioIndex::depends_on_start() const { return parameters->codec->codec_id == AV_CODEC_ID_AAC; }
+
 size_t AudioIndex::start_of(size_t packet) const {
   const AVCodecID codec = parameters->codec->codec_id;
   if (is_independent(codec)) return packet;

@@ -48,6 +48,8 @@ struct AudioIndex {
 
   // The packet that gives this sample. Precondition: sample < samples.
   size_t packet_of(uint64_t sample) const;
+  // Whether samples depend on the packet at which decoding starts, as the noise of AAC does.
+  bool depends_on_start() const;
   // The packet at which a decoder starts, so that `packet` gives what it gives when all is decoded.
   size_t start_of(size_t packet) const;
   // Empty: the file's parts lack it.

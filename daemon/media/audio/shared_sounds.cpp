@@ -1,0 +1,96 @@
+#include "daemon/media/audio/shared_sounds.h"
+
+#include <algorithm>
+
+namespace spdld::audio {
+namespace {
+
+// Decoded samples that wait for further outputs; where they are more, each output decodes its own.
+constexpr uint64_t kHeldBytesMax = uint64_t{256} << 20;
+constexpr size_t kSpareMax = 4;
+
+}  // namespace
+
+bool SharedSound::may_join(const Piece& a, const Piece& b) const {
+  const bool overlap = a.first < b.end && b.first < a.end;
+  return overlap && (!index_.depends_on_start() || a.start == b.start);
+}
+
+void SharedSound::ask(const SampleRange& range) {
+  Piece joined = {range.first, range.first + range.count, index_.start_of(index_.packet_of(range.first)), 1};
+  // A piece that has grown may reach pieces that it did not reach before.
+  for (auto at = pieces_.begin(); at != pieces_.end();) {
+    if (!may_join(joined, *at)) {
+      ++at;
+      continue;
+    }
+    joined.first = std::min(joined.first, at->first), joined.end = std::max(joined.end, at->end);
+    joined.start = std::min(joined.start, at->start);
+    joined.takers += at->takers;
+    pieces_.erase(at);
+    at = pieces_.begin();
+  }
+  pieces_.push_back(std::move(joined));
+}
+
+SharedSound::Piece& SharedSound::piece_of(const SampleRange& range) {
+  Piece wanted = {range.first, range.first + range.count, index_.start_of(index_.packet_of(range.first)), 1};
+  return *std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& piece) {
+    return piece.takers > 0 && piece.first <= wanted.first && wanted.end <= piece.end && may_join(piece, wanted);
+  });
+}
+
+Result<SharedSound*> SharedSounds::open(uint64_t sample, const media::Field& field) {
+  if (SharedSound* const known = find(sample, field)) return known;
+  Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(field.bytes, limits_);
+  if (!index) return index.error();
+  if (sample_ != sample) sounds_.clear();
+  sample_ = sample;
+  return &sounds_.insert_or_assign(field.number, SharedSound(std::move(*index))).first->second;
+}
+
+SharedSound* SharedSounds::find(uint64_t sample, const media::Field& field) {
+  const auto known = sounds_.find(field.number);
+  return sample_ == sample && known != sounds_.end() ? &known->second : nullptr;
+}
+
+Status SharedSounds::fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& index, std::span<const uint8_t> file,
+                          ffmpeg::AudioDecoder& decoder) {
+  if (spare_.empty()) spare_.push_back(std::make_unique<media::Sound>());
+  media::Sound& sound = *spare_.back();
+  const uint64_t count = piece.end - piece.first;
+  sound.resize(index.channels, count);
+  const Status decoded = decoder.decode(index, file, piece.first, count, sound.plane(0).data(), sound.stride());
+  if (!decoded) return decoded;
+  piece.sound = std::move(spare_.back());
+  spare_.pop_back();
+  return Done{};
+}
+
+Status SharedSounds::take(SharedSound& sound, std::span<const uint8_t> file, const SampleRange& range,
+                          ffmpeg::AudioDecoder& decoder, media::Sound& to) {
+  const ffmpeg::AudioIndex& index = sound.index();
+  SharedSound::Piece& piece = sound.piece_of(range);
+  const uint64_t bytes = (piece.end - piece.first) * static_cast<uint64_t>(index.channels) * sizeof(float);
+  const bool is_held = piece.sound || (piece.takers > 1 && bytes <= kHeldBytesMax &&
+                                       (limits_.bytes_max == 0 || bytes <= limits_.bytes_max));
+  if (!is_held) {
+    --piece.takers;
+    return decoder.decode(index, file, range.first, range.count, to.plane(0).data(), to.stride());
+  }
+  if (!piece.sound)
+    if (const Status filled = fill(piece, index, file, decoder); !filled) return filled;
+  for (int channel = 0; channel < index.channels; ++channel) {
+    const std::span<const float> from = piece.sound->plane(channel).subspan(range.first - piece.first, range.count);
+    std::copy(from.begin(), from.end(), to.plane(channel).begin());
+  }
+  if (--piece.takers == 0 && spare_.size() < kSpareMax) spare_.push_back(std::move(piece.sound));
+  return Done{};
+}
+
+void SharedSounds::shrink(size_t bytes_max) {
+  sounds_.clear();
+  for (const auto& spare : spare_) spare->shrink(bytes_max);
+}
+
+}  // namespace spdld::audio
