@@ -48,6 +48,21 @@ TEST_CASE("the spectrogram's shape", "[config]") {
         0);
 }
 
+TEST_CASE("the shapes of plain spectrograms and of cepstral coefficients", "[config]") {
+  const auto shape = [](const std::string& operation) {
+    return end_of(kSecond + ", { op = " + operation + " }").shape();
+  };
+  CHECK(shape("\"spectrogram\", preset = \"whisper\"") == Shape{201, 100});
+  CHECK(shape("\"spectrogram\", preset = \"torchaudio\", values = \"complex\"") == Shape{2, 201, 81});
+  CHECK(shape("\"spectrogram\", preset = \"librosa\", values = \"complex\", layout = \"frames-first\"") ==
+        Shape{32, 2, 1025});
+  CHECK(shape("\"spectrogram\", preset = \"kaldi\"") == Shape{98, 257});
+  CHECK(shape("\"mfcc\", preset = \"librosa\"") == Shape{20, 32});
+  CHECK(shape("\"mfcc\", preset = \"torchaudio\", coefficients = 13") == Shape{13, 81});
+  CHECK(shape("\"mfcc\", preset = \"kaldi\"") == Shape{98, 13});
+  CHECK(end_of(kSecond + ", { op = \"mfcc\", preset = \"librosa\" }, { op = \"spec-augment\" }").time_axis == 1);
+}
+
 TEST_CASE("sounds that differ in length have a bound where they are no whole files", "[config]") {
   const auto follow_ragged = [](const std::string& ops) {
     const auto loaded = load_with_line(11, "ops = [" + ops + "]\nragged = true\nlength_max = 1000000");
@@ -83,6 +98,14 @@ TEST_CASE("what is wrong with operations on sound is said", "[config]") {
             "[1].factors", "three digits");
   complains(kSecond + ", { op = \"spec-augment\" }", "[1]", "add { op = \"convert-audio\" }");
   complains(kSecond + ", { op = \"convert-audio\" }, { op = \"spec-augment\" }", "[2]", "behind mel-spectrogram");
+  complains(
+      kSecond + ", { op = \"spectrogram\", preset = \"librosa\", values = \"complex\" }, { op = \"spec-augment\" }",
+      "[2]", "of one plane");
+  complains(kSecond + ", { op = \"mfcc\", preset = \"torchaudio\", mels = 30 }", "[1]",
+            "40 `coefficients` of 30 bands");
+  complains(kSecond + ", { op = \"mfcc\", preset = \"torchaudio\", energy = true }", "[1]", "\"kaldi\" alone");
+  complains(kSecond + ", { op = \"mfcc\", preset = \"whisper\" }", "[1].preset",
+            "\"librosa\", \"torchaudio\" or \"kaldi\"");
   complains(kSecond + ", { op = \"mel-spectrogram\" }", "[1].preset", "is missing");
   complains(kSecond + ", { op = \"mel-spectrogram\", preset = \"kaldi\", n_fft = 1022 }", "[1]", "prime factor");
   complains("{ op = \"gain\" }", "[0]", "gain works on audio: add { op = \"decode-audio\" } before it");

@@ -112,6 +112,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "resnet50-val.toml",
                                        "segmentation.toml",
                                        "spdld.toml",
+                                       "speech-lengths.toml",
                                        "speech.toml",
                                        "ten-crop.toml",
                                        "tfrecord.toml",

@@ -42,23 +42,24 @@ double hz_of(MelScale scale, double mel) {
 
 // Kaldi's triangles are straight in mel, the others' in Hz. Kaldi leaves the last bin out.
 MelBank::MelBank(const config::MelSettings& settings) {
+  const bool is_kaldi = settings.frames.is_kaldi;
   const double low = mel_of(settings.scale, settings.f_min_hz), high = mel_of(settings.scale, settings.f_max_hz);
-  const double bin_hz = static_cast<double>(settings.rate_hz) / settings.fft;
-  const size_t bins = static_cast<size_t>(settings.fft) / 2 + (settings.is_kaldi ? 0 : 1);
+  const double bin_hz = static_cast<double>(settings.frames.rate_hz) / settings.frames.fft;
+  const size_t bins = static_cast<size_t>(settings.frames.bins()) - (is_kaldi ? 1 : 0);
   const auto edge = [&](int i) {
     const double mel = low + (high - low) * i / (settings.mels + 1);
-    return settings.is_kaldi ? mel : hz_of(settings.scale, mel);
+    return is_kaldi ? mel : hz_of(settings.scale, mel);
   };
   for (int i = 0; i < settings.mels; ++i) {
     const double left = edge(i), middle = edge(i + 1), right = edge(i + 2);
     const double scale = settings.has_area_one ? 2 / (right - left) : 1;
-    const auto bin_of = [&](double at) { return (settings.is_kaldi ? hz_of(settings.scale, at) : at) / bin_hz; };
+    const auto bin_of = [&](double at) { return (is_kaldi ? hz_of(settings.scale, at) : at) / bin_hz; };
     const auto begin = static_cast<size_t>(std::max(0.0, bin_of(left) - 1));
     const size_t end = std::min(bins, static_cast<size_t>(bin_of(right) + 2));
     Filter filter;
     for (size_t bin = begin; bin < end; ++bin) {
       const double f_hz = static_cast<double>(bin) * bin_hz;
-      const double at = settings.is_kaldi ? mel_of(settings.scale, f_hz) : f_hz;
+      const double at = is_kaldi ? mel_of(settings.scale, f_hz) : f_hz;
       const double weight = std::min((at - left) / (middle - left), (right - at) / (right - middle));
       if (!(weight > 0)) continue;
       if (filter.weights.empty()) filter.first = bin;

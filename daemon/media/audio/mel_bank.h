@@ -13,7 +13,7 @@ class MelBank {
  public:
   explicit MelBank(const config::MelSettings& settings);
 
-  // `power`: of settings.fft / 2 + 1 bins; `mels`: one value for each filter.
+  // `power`: of settings.frames.bins(); `mels`: one value for each filter.
   void apply(std::span<const double> power, std::span<double> mels) const;
 
  private:

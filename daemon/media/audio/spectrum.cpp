@@ -1,5 +1,6 @@
 #include "daemon/media/audio/spectrum.h"
 
+#include <algorithm>
 #include <complex>
 #include <kissfft/kissfft.hh>
 #include <vector>
@@ -20,6 +21,14 @@ Spectrum::~Spectrum() = default;
 size_t Spectrum::bins() const { return inside_->half + 1; }
 
 // kissfft puts the last bin, which is real, into the imaginary part of the first one.
+void Spectrum::transform(std::span<const double> samples, std::span<std::complex<double>> to) {
+  auto& bins = inside_->bins;
+  inside_->fft.transform_real(samples.data(), bins.data());
+  to[0] = bins[0].real();
+  to[inside_->half] = bins[0].imag();
+  std::copy(bins.begin() + 1, bins.end(), to.begin() + 1);
+}
+
 void Spectrum::power(std::span<const double> samples, std::span<double> power) {
   auto& bins = inside_->bins;
   inside_->fft.transform_real(samples.data(), bins.data());

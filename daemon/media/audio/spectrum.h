@@ -1,8 +1,9 @@
-// The power spectrum of real samples. kissfft is the transform: BSD-licensed, packaged, of any even size with small
-// factors (libavutil's own takes no 400), and in double precision, which a relative error of 1e-4 needs in bands that
-// are 60 dB below the loudest. One thread an object.
+// The spectrum of real samples, and its power. kissfft is the transform: BSD-licensed, packaged, of any even size with
+// small factors (libavutil's own takes no 400), and in double precision, which a relative error of 1e-4 needs in bands
+// that are 60 dB below the loudest. One thread an object.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -16,7 +17,9 @@ class Spectrum {
   ~Spectrum();
 
   size_t bins() const;  // size / 2 + 1
-  // power[k] = |sum of samples[t] exp(-2 pi i k t / size)|^2. `samples` has `size` values, `power` has bins().
+  // bins[k] = sum of samples[t] exp(-2 pi i k t / size). `samples` has `size` values, `to` has bins().
+  void transform(std::span<const double> samples, std::span<std::complex<double>> to);
+  // power[k] = |sum of samples[t] exp(-2 pi i k t / size)|^2.
   void power(std::span<const double> samples, std::span<double> power);
 
  private:

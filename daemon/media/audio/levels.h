@@ -1,0 +1,24 @@
+// Turns the power in bins or bands into the values that are written of it. Constant after construction; any thread.
+#pragma once
+
+#include <span>
+
+#include "config/power_levels.h"
+
+namespace spdld::audio {
+
+class Levels {
+ public:
+  explicit Levels(const config::PowerLevels& settings) : settings_(settings) {}
+
+  float of(double power) const;
+  // Applies the bounds that are relative to the greatest of a sound's values.
+  void bound(std::span<float> values) const;
+
+ private:
+  double floored(double power) const;
+
+  config::PowerLevels settings_;
+};
+
+}  // namespace spdld::audio

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "config/cepstrum_settings.h"
+#include "daemon/media/audio/frame_node.h"
+#include "daemon/media/audio/levels.h"
+#include "daemon/media/audio/mel_bank.h"
+#include "daemon/media/operations.h"
+
+namespace spdld::audio {
+namespace {
+
+// [coefficients][bands]: the orthonormal DCT-II, with the lifter's factors.
+std::vector<double> cosines(const config::CepstrumSettings& settings) {
+  const auto bands = static_cast<size_t>(settings.mel.mels);
+  std::vector<double> all;
+  for (int i = 0; i < settings.coefficients; ++i) {
+    double scale = std::sqrt((i == 0 ? 1.0 : 2.0) / static_cast<double>(bands));
+    if (settings.lifter > 0)
+      scale *= 1 + settings.lifter / 2 * std::sin(std::numbers::pi * (i + settings.lifter_first) / settings.lifter);
+    for (size_t band = 0; band < bands; ++band)
+      all.push_back(scale *
+                    std::cos(std::numbers::pi * i * (static_cast<double>(band) + 0.5) / static_cast<double>(bands)));
+  }
+  return all;
+}
+
+class Mfcc final : public FrameNode {
+ public:
+  explicit Mfcc(const media::Part& part) : Mfcc(part, config::cepstrum_settings(part.spec, part.takes)) {}
+
+ private:
+  Mfcc(const media::Part& part, const config::CepstrumSettings& settings)
+      : FrameNode(part, settings.mel.frames,
+                  {static_cast<size_t>(settings.mel.mels), static_cast<size_t>(settings.coefficients),
+                   settings.mel.is_time_first}),
+        bank_(settings.mel),
+        levels_(settings.mel.levels),
+        cosines_(cosines(settings)),
+        bands_(static_cast<size_t>(settings.mel.mels)),
+        coefficients_(static_cast<size_t>(settings.coefficients)),
+        has_energy_(settings.has_energy) {}
+
+  void analyse(FrameThread& thread, std::span<float> values) const override {
+    thread.bands.resize(bands_);
+    bank_.apply(thread.power(), thread.bands);
+    for (size_t i = 0; i < bands_; ++i) values[i] = levels_.of(thread.bands[i]);
+  }
+
+  // A frame's coefficients take no more places than its bands, so that they may be written before frames to come.
+  void complete(std::span<float> values, FrameThread& thread) const override {
+    levels_.bound(values);
+    for (size_t frame = 0; frame < thread.energies.size(); ++frame) {
+      const std::span<const float> levels = values.subspan(frame * bands_, bands_);
+      std::copy(levels.begin(), levels.end(), thread.bands.begin());
+      const std::span<float> to = values.subspan(frame * coefficients_, coefficients_);
+      transform(thread.bands, to);
+      if (has_energy_) to[0] = static_cast<float>(std::log(std::max(thread.energies[frame], config::kKaldiFloor)));
+    }
+  }
+
+  void transform(std::span<const double> bands, std::span<float> to) const {
+    for (size_t i = 0; i < coefficients_; ++i) {
+      const double* const cosine = &cosines_[i * bands_];
+      double sum = 0;
+      for (size_t band = 0; band < bands_; ++band) sum += cosine[band] * bands[band];
+      to[i] = static_cast<float>(sum);
+    }
+  }
+
+  MelBank bank_;
+  Levels levels_;
+  std::vector<double> cosines_;
+  size_t bands_, coefficients_;
+  bool has_energy_;
+};
+
+}  // namespace
+}  // namespace spdld::audio
+
+namespace spdld::media::ops {
+
+void mfcc(const Part& part, Nodes& nodes) { nodes.push_back(std::make_unique<audio::Mfcc>(part)); }
+
+}  // namespace spdld::media::ops
