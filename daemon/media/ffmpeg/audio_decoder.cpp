@@ -114,7 +114,10 @@ class AudioDecoder::Run {
   Status run(uint64_t first, uint64_t count, float* to, size_t stride) {
     first_ = next_ = first, end_ = first + count, to_ = to, stride_ = stride;
     target_ = index_.packet_of(first);
-    for (size_t i = index_.start_of(target_); i < index_.packets.size() && next_ < end_; ++i)
+    const size_t start = index_.start_of(target_);
+    if (start > 0 && index_.needs_first_packet())
+      if (const Status sent = send(0); !sent) return sent;
+    for (size_t i = start; i < index_.packets.size() && next_ < end_; ++i)
       if (const Status sent = send(i); !sent) return sent;
     if (next_ == end_) return Done{};
     const int fault = lib::avcodec_send_packet(opened_.context.get(), nullptr);

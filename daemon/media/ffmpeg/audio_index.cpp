@@ -21,6 +21,22 @@ constexpr uint64_t kReservoirBytes = 511, kMp3HeadBytes = 38;
 // sound, what a prediction began with is rounded away.
 constexpr uint64_t kOpusPreroll = 48'000, kOpusSpeechPreroll = 240'000;
 
+// HE-AAC replicates bands (SBR) by levels that are told as changes, up to a frame that tells them anew, and by noise
+// from a table. The place in the table is the same again behind so many frames, whatever bands are replicated.
+constexpr size_t kSbrPreroll = 32, kSbrNoiseFrames = 16;
+
+bool has_sbr(const AVCodecParameters& codec) {
+  return codec.codec_id == AV_CODEC_ID_AAC &&
+         (codec.profile == FF_PROFILE_AAC_HE || codec.profile == FF_PROFILE_AAC_HE_V2);
+}
+
+// The first packet comes before, so that the frames before `packet` are, but for a multiple of kSbrNoiseFrames, as many
+// as they are in the file.
+size_t start_of_sbr(size_t packet) {
+  if (packet <= kSbrPreroll) return 0;
+  return (packet - kSbrPreroll - 1) / kSbrNoiseFrames * kSbrNoiseFrames + 1;
+}
+
 // The decoders of AAC tell the rate and the channels only as they go, where SBR or PS is not announced.
 bool tells_parameters(const AVCodecParameters& stream) {
   return stream.sample_rate > 0 && stream.ch_layout.nb_channels > 0 && stream.codec_id != AV_CODEC_ID_NONE &&
@@ -204,6 +220,8 @@ size_t AudioIndex::packet_of(uint64_t sample) const {
 
 bool AudioIndex::depends_on_start() const { return parameters->codec->codec_id == AV_CODEC_ID_AAC; }
 
+bool AudioIndex::needs_first_packet() const { return has_sbr(*parameters->codec); }
+
 size_t AudioIndex::start_of(size_t packet) const {
   const AVCodecID codec = parameters->codec->codec_id;
   if (is_independent(codec)) return packet;
@@ -211,8 +229,10 @@ size_t AudioIndex::start_of(size_t packet) const {
   size_t start = packet;
   uint64_t before = 0;
   switch (codec) {
-    case AV_CODEC_ID_VORBIS:  // a block overlaps with the one before it
     case AV_CODEC_ID_AAC:
+      if (has_sbr(*parameters->codec)) return start_of_sbr(packet);
+      return back(2);
+    case AV_CODEC_ID_VORBIS:  // a block overlaps with the one before it
       return back(2);
     case AV_CODEC_ID_MP1:
     case AV_CODEC_ID_MP2:

@@ -52,6 +52,8 @@ struct AudioIndex {
   bool depends_on_start() const;
   // The packet at which a decoder starts, so that `packet` gives what it gives when all is decoded.
   size_t start_of(size_t packet) const;
+  // Whether a decoder that starts later is given the first packet before, for what the first one alone tells.
+  bool needs_first_packet() const;
   // Empty: the file's parts lack it.
   std::span<const uint8_t> data_of(const AudioPacket& packet, const ByteParts& file) const;
 };

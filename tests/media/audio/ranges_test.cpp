@@ -1,9 +1,11 @@
 // Ranges of a sound's samples are, bit for bit, those of a whole decode by the ffmpeg program.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <random>
 
 #include "daemon/media/ffmpeg/audio_decoder.h"
+#include "tests/media/audio/he_aac.h"
 #include "tests/media/audio/sounds.h"
 #include "tests/support/rounds.h"
 
@@ -116,6 +118,41 @@ TEST_CASE("AAC's noise depends on nothing but the range", "[audio]") {
   ffmpeg::AudioDecoder fresh({}), used({});
   decoded(used, *index, file, 0, index->samples);
   CHECK(decoded(fresh, *index, file, 70'000, 5000) == decoded(used, *index, file, 70'000, 5000));
+}
+
+float greatest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  float greatest = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) greatest = std::max(greatest, std::abs(a[i] - b[i]));
+  return greatest;
+}
+
+TEST_CASE("ranges of HE-AAC have the bands that are replicated in a whole decode", "[audio]") {
+  ffmpeg::AudioDecoder decoder({});
+  std::mt19937_64 random(1);
+  for (const int channels : {1, 2})
+    for (const unsigned header_period : {1u, 10u}) {
+      const std::string plain = file_of({"aac", "-aac_pns 0 -b:a 64k", 24'000, channels}, 8);
+      const std::string adts = test::he_aac_of(plain, header_period);
+      const std::vector<float> without = test::decoded_by_ffmpeg(test::he_aac_of(plain, 0), "aac");
+      for (const std::string ending : {"aac", "m4a"}) {
+        INFO(ending << " of " << channels << " channels, a header each " << header_period << " frames");
+        const std::string file = ending == "aac" ? adts : test::by_ffmpeg(adts, "aac", "-c copy", ending);
+        const std::vector<float> whole = test::decoded_by_ffmpeg(file, ending);
+        const auto index = ffmpeg::index_audio(bytes_of(file));
+        REQUIRE(index);
+        CHECK(index->rate_hz == 48'000);
+        CHECK(index->channels == 2);  // of one channel, parametric stereo may come later
+        REQUIRE(index->samples * 2 == whole.size());
+        CHECK(greatest_difference(whole, without) > 0.02f);
+        int wrong = 0;
+        for (int i = 0; i < test::rounds(60); ++i) {
+          const uint64_t first = random() % (index->samples - 3000), sent = decoder.packets_sent();
+          wrong += is_same(decoded(decoder, *index, file, first, 3000), whole, first, 2) ? 0 : 1;
+          CHECK(decoder.packets_sent() - sent < 56);
+        }
+        CHECK(wrong == 0);
+      }
+    }
 }
 
 TEST_CASE("a file of other content is no sound", "[audio]") {
