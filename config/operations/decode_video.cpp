@@ -101,6 +101,14 @@ OperationType decode_video() {
                   "what stands for frames behind the end of a video that is shorter than a clip: its last "
                   "frame, the frames from its start on, or nothing, so that the sample is bad",
                   {"repeat", "wrap", "bad"}, "repeat"),
+           flag("square_pixels",
+                "frames are resized to the shape in which players show them, where the video's samples are not square; "
+                "false: the samples are the pixels",
+                true),
+           choice("interlaced",
+                  "frames whose even and odd lines are of two moments: their first field, with interpolated lines "
+                  "between its own (deinterlace), the frames as they are (keep), or none, so that the sample is bad",
+                  {"deinterlace", "keep", "refuse"}, "deinterlace"),
            choice("colours", "of the pixels: grey is the video's luma", {"rgb", "grey"}, "rgb"),
            output_name("times",
                        "name of an extra output, float64 [B, (clips,) frames]: when each frame is shown, in "

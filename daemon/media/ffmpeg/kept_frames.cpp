@@ -15,10 +15,12 @@ constexpr uint64_t kFormBytesMax = uint64_t{4} << 30;
 
 struct Head {
   uint64_t magic;
-  uint64_t index_bytes, frames_at, frame_bytes, frames;
+  uint64_t index_bytes, fields_at, frames_at, frame_bytes, frames;
   int32_t format, width, height;
+  int32_t aspect_across, aspect_down;
   int32_t space, range, primaries, transfer, location;  // of colours
 };
+constexpr uint8_t kIsInterlaced = 1, kBeginsWithEvenLines = 2;  // of a frame, a byte each from fields_at on
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -30,7 +32,8 @@ std::optional<Head> head_for(const VideoIndex& index, std::string_view packed) {
   Head head{};
   head.magic = kMagic;
   head.index_bytes = packed.size();
-  head.frames_at = aligned(sizeof head + packed.size());
+  head.fields_at = sizeof head + packed.size();
+  head.frames_at = aligned(head.fields_at + index.frames.size());
   head.frame_bytes = aligned(static_cast<uint64_t>(bytes));
   head.frames = index.frames.size();
   head.format = format, head.width = index.picture.width, head.height = index.picture.height;
@@ -50,6 +53,17 @@ void fill_planes(const Head& head, const uint8_t* memory, uint32_t number, AVFra
                             static_cast<AVPixelFormat>(head.format), head.width, head.height, kAlignment);
 }
 
+// FFmpeg had the flags as members of their own before libavutil 58.7.
+void set_fields(uint8_t fields, AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  if ((fields & kIsInterlaced) != 0) frame.flags |= AV_FRAME_FLAG_INTERLACED;
+  if ((fields & kBeginsWithEvenLines) != 0) frame.flags |= AV_FRAME_FLAG_TOP_FIELD_FIRST;
+#else
+  frame.interlaced_frame = (fields & kIsInterlaced) != 0;
+  frame.top_field_first = (fields & kBeginsWithEvenLines) != 0;
+#endif
+}
+
 }  // namespace
 
 std::optional<uint64_t> kept_frames_bytes(const VideoIndex& index, std::string_view packed) {
@@ -63,8 +77,7 @@ KeptFramesWriter::KeptFramesWriter(const VideoIndex& index, std::string_view pac
   const Head head = *head_for(index, packed);
   std::memcpy(memory, &head, sizeof head);
   std::memcpy(memory + sizeof head, packed.data(), packed.size());
-  const uint64_t index_end = sizeof head + packed.size();
-  std::memset(memory + index_end, 0, head.frames_at - index_end);
+  std::memset(memory + head.fields_at, 0, head.frames_at - head.fields_at);
   std::memset(memory + form_bytes(head) - kSlackBytes, 0, kSlackBytes);
 }
 
@@ -73,12 +86,15 @@ bool KeptFramesWriter::put(uint32_t number, const VideoFrame& video) {
   Head head = read_head(memory_);
   Head own = head;
   own.format = frame.format, own.width = frame.width, own.height = frame.height;
+  own.aspect_across = frame.sample_aspect_ratio.num, own.aspect_down = frame.sample_aspect_ratio.den;
   own.space = frame.colorspace, own.range = frame.color_range, own.primaries = frame.color_primaries;
   own.transfer = frame.color_trc, own.location = frame.chroma_location;
   if (own.format != head.format || own.width != head.width || own.height != head.height) return false;
   if (has_colours_ && std::memcmp(&own, &head, sizeof own) != 0) return false;
   if (!has_colours_) std::memcpy(memory_, &own, sizeof own);
   has_colours_ = true;
+  memory_[head.fields_at + number] = static_cast<uint8_t>((video.is_interlaced() ? kIsInterlaced : 0) |
+                                                          (video.begins_with_even_lines() ? kBeginsWithEvenLines : 0));
   uint8_t* const at = memory_ + head.frames_at + number * head.frame_bytes;
   return lib::av_image_copy_to_buffer(at, static_cast<int>(head.frame_bytes), frame.data, frame.linesize,
                                       static_cast<AVPixelFormat>(head.format), head.width, head.height,
@@ -90,7 +106,8 @@ std::optional<KeptFrames> KeptFrames::open(std::span<const uint8_t> bytes) {
   const Head head = read_head(bytes.data());
   const bool is_whole = head.magic == kMagic && head.frame_bytes > 0 &&
                         head.frames <= kFormBytesMax / head.frame_bytes && head.index_bytes <= bytes.size() &&
-                        head.frames_at == aligned(sizeof head + head.index_bytes) && form_bytes(head) == bytes.size();
+                        head.fields_at == sizeof head + head.index_bytes &&
+                        head.frames_at == aligned(head.fields_at + head.frames) && form_bytes(head) == bytes.size();
   const int planes =
       lib::av_image_get_buffer_size(static_cast<AVPixelFormat>(head.format), head.width, head.height, kAlignment);
   if (!is_whole || planes <= 0 || aligned(static_cast<uint64_t>(planes)) != head.frame_bytes) return std::nullopt;
@@ -112,6 +129,8 @@ Status KeptFrames::give(uint32_t number, FrameMemory& memory, const VideoSink& s
   frame->color_primaries = static_cast<AVColorPrimaries>(head.primaries);
   frame->color_trc = static_cast<AVColorTransferCharacteristic>(head.transfer);
   frame->chroma_location = static_cast<AVChromaLocation>(head.location);
+  frame->sample_aspect_ratio = {head.aspect_across, head.aspect_down};
+  set_fields(bytes_[head.fields_at + number], *frame);
   // Tells the kernels how far they may read. Nobody writes to it.
   frame->buf[0] = allocated(lib::av_buffer_create(
       const_cast<uint8_t*>(bytes_.data()), bytes_.size(), [](void*, uint8_t*) {}, nullptr, AV_BUFFER_FLAG_READONLY));

@@ -19,8 +19,8 @@ class KeptFramesWriter {
  public:
   // `memory` has kept_frames_bytes(), and is borrowed.
   KeptFramesWriter(const VideoIndex& index, std::string_view packed, uint8_t* memory);
-  // False: the frame has another size or another format than the container tells, or other colours than the first
-  // frame. Such a video has no form. Every frame is to be put once, in any order.
+  // False: the frame has another size or another format than the container tells, or other colours or samples of
+  // another shape than the first frame. Such a video has no form. Every frame is to be put once, in any order.
   bool put(uint32_t number, const VideoFrame& frame);
 
  private:

@@ -199,6 +199,9 @@ bool take_rest(KeptReader& from, VideoIndex& index) {
   index.picture.height = static_cast<int>(take_signed(from));
   index.turn = static_cast<int>(from.number() % 4) * kTurnStep;
   index.is_untimed = from.number() != 0;
+  index.may_be_interlaced = from.number() != 0;
+  index.sample_aspect.across = static_cast<int>(take_signed(from));
+  index.sample_aspect.down = static_cast<int>(take_signed(from));
   const std::string_view copied = from.text();
   index.copied.assign(copied.begin(), copied.end());
   const uint64_t frames = from.number();
@@ -270,6 +273,9 @@ std::string packed(const VideoIndex& index) {
   put_signed(to, index.picture.height);
   to.number(static_cast<uint64_t>(index.turn / kTurnStep));
   to.number(index.is_untimed ? 1 : 0);
+  to.number(index.may_be_interlaced ? 1 : 0);
+  put_signed(to, index.sample_aspect.across);
+  put_signed(to, index.sample_aspect.down);
   to.text(chars_of(index.copied));
   to.number(index.frames.size());
   put_signed(to, index.frames.back().duration);

@@ -33,6 +33,7 @@ extern "C" {
   F(avutil, av_image_copy_to_buffer) \
   F(avutil, av_image_fill_arrays) \
   F(avutil, av_image_get_buffer_size) \
+  F(avutil, av_image_get_linesize) \
   F(avutil, av_log_set_level) \
   F(avutil, av_malloc) \
   F(avutil, av_opt_set_int) \

@@ -22,7 +22,7 @@ constexpr uint64_t kDecodedMax = 65'536;
 
 bool is_same(const AVCodecParameters& a, const AVCodecParameters& b) {
   return a.codec_id == b.codec_id && a.codec_tag == b.codec_tag && a.width == b.width && a.height == b.height &&
-         a.format == b.format && a.extradata_size == b.extradata_size &&
+         a.format == b.format && a.field_order == b.field_order && a.extradata_size == b.extradata_size &&
          (a.extradata_size == 0 || std::memcmp(a.extradata, b.extradata, static_cast<size_t>(a.extradata_size)) == 0);
 }
 
@@ -65,6 +65,8 @@ Result<VideoDecoder::Opened*> VideoDecoder::opened_for(const VideoIndex& index) 
   });
   if (found != opened_.end()) {
     std::rotate(opened_.begin(), found, found + 1);
+    // Frames that tell no aspect take the last one that the decoder met, which was another video's.
+    opened_.front()->context->sample_aspect_ratio = wanted.sample_aspect_ratio;
     return opened_.front().get();
   }
   auto opened = std::make_unique<Opened>();

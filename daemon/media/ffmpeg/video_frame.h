@@ -11,6 +11,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
 #include "daemon/base/result.h"
+#include "daemon/media/ffmpeg/video_index.h"
 
 struct AVFrame;
 
@@ -69,9 +70,16 @@ class HeldFrame {
 
 class VideoFrame {
  public:
-  VideoFrame(const AVFrame& frame, FrameMemory& memory) : frame_(frame), memory_(memory) {}
+  VideoFrame(const AVFrame& frame, FrameMemory& memory);
 
   Size picture() const;
+  SampleAspect sample_aspect() const;
+  // As the decoder flags it: the frame's even and odd lines are two fields, of two moments.
+  bool is_interlaced() const;
+  bool begins_with_even_lines() const;  // of an interlaced frame: the first field in time has them
+  // Lets planes() and rgb() give the first field in time, with interpolated lines between its own (deinterlace.h). To
+  // be called once, before them. kContent: the pixels are in a format whose lines can't be interpolated.
+  Status deinterlace();
   HeldFrame hold() const;
   // The planes, in the decoder's memory or, where these have other strides or more bits, as a copy of 8 bits. None: the
   // pixels are no luma with chroma of 4:4:4, 4:4:0, 4:2:2, 4:2:0 or without chroma; rgb() has them.
@@ -83,6 +91,10 @@ class VideoFrame {
   friend class KeptFramesWriter;
   const AVFrame& frame_;
   FrameMemory& memory_;
+  // The frame's own lines, or interpolated ones, which lie in memory_ and have slack behind them.
+  std::array<const uint8_t*, 4> lines_{};
+  std::array<int, 4> stride_bytes_{};
+  bool has_own_lines_ = true;
 };
 
 }  // namespace spdld::ffmpeg

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "daemon/media/ffmpeg/h264_fields.h"
 #include "daemon/media/ffmpeg/video_parameters.h"
 
 namespace spdld::ffmpeg {
@@ -80,7 +81,10 @@ class Indexer {
     if (lib::avcodec_parameters_copy(parameters->codec.get(), &codec) < 0) throw std::bad_alloc();
     index_.parameters = std::move(parameters);
     index_.picture = {codec.width, codec.height};
+    index_.sample_aspect = {stream_->sample_aspect_ratio.num, stream_->sample_aspect_ratio.den};
     index_.turn = turn_of(*stream_);
+    if (codec.codec_id == AV_CODEC_ID_H264)
+      index_.may_be_interlaced = h264_may_have_fields({codec.extradata, static_cast<size_t>(codec.extradata_size)});
     index_.tick_s = av_q2d(stream_->time_base);
     return Done{};
   }

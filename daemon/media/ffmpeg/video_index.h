@@ -37,6 +37,12 @@ struct VideoFrameTime {
   uint32_t packet = 0;
 };
 
+// The width of a sample beside its height.
+struct SampleAspect {
+  int across = 0, down = 0;  // one of them below 1: nothing is told of it
+  bool is_told() const { return across > 0 && down > 0; }
+};
+
 struct VideoIndex {
   VideoIndex();
   ~VideoIndex();
@@ -48,11 +54,13 @@ struct VideoIndex {
   std::vector<VideoPacket> packets;    // in the order of decoding
   std::vector<VideoFrameTime> frames;  // in the order of showing; at least one
   std::vector<uint8_t> copied;
-  int reordered = 0;  // the most frames that are decoded before a frame and shown after it
-  Size picture;       // as it is stored
-  int turn = 0;       // degrees by which players turn it clockwise: 0, 90, 180 or 270
+  int reordered = 0;           // the most frames that are decoded before a frame and shown after it
+  Size picture;                // as it is stored
+  SampleAspect sample_aspect;  // as the container tells it, which goes before a frame's own
+  int turn = 0;                // degrees by which players turn it clockwise: 0, 90, 180 or 270
   // The container does not say when frames are shown: they are numbered as the decoder gives them, from the first one.
   bool is_untimed = false;
+  bool may_be_interlaced = true;  // else a frame's flag that says so is not meant
 
   double time_s(size_t frame) const { return static_cast<double>(frames[frame].time) * tick_s; }
   // From the first frame's time to the end of the last frame.
@@ -65,8 +73,9 @@ struct VideoIndex {
 };
 
 // `file` is borrowed for the call; packets are found again in it by their offsets. kContent: it holds no video, none of
-// a codec that can be decoded, damage in its structure, or more work than the limits allow. kUnread, where the file is
-// there in parts: `unread` then has all parts with which the call is to be repeated. A file whose container tells of
+// a codec that can be decoded, damage in its structure, or more work than the limits allow.
+//
+// kUnread, where the file is there in parts: `unread` then has all parts with which the call is to be repeated. A file whose container tells of
 // all frames in one place (MP4, MOV) is asked for that place alone, and any other file for all of it.
 Result<VideoIndex> index_video(const ByteParts& file, const media::DecodeLimits& limits = {},
                                std::vector<ByteRange>* unread = nullptr);

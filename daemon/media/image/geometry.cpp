@@ -34,6 +34,21 @@ Box decoded_part(const Geometry& geometry) {
   return *all;
 }
 
+// The stored samples nearest to a part of a side that is shown as `is_shown` pixels.
+SourceRange samples_of(int first, int length, int is_shown, int stored) {
+  const auto nearest = [&](int edge) {
+    return static_cast<int>((2 * int64_t{edge} * stored + is_shown) / (2 * int64_t{is_shown}));
+  };
+  const int begin = std::clamp(nearest(first), 0, stored - 1);
+  return {begin, std::clamp(nearest(first + length), begin + 1, stored)};
+}
+
+// Whether a pass shows pixels of its source where they are, in any part of its whole source.
+bool may_be_cut_later(const Pass& pass, const Size& source) {
+  const bool is_whole = pass.box == Box{0, 0, source.width, source.height};
+  return !resamples(pass) && (is_whole || inside_of(pass) == pass.window);
+}
+
 // Whether a picture may become a JPEG; where it may not, the geometry keeps the size, for the error.
 bool fits_jpeg(const Size& size, Geometry& geometry) {
   const bool fits = std::max(size.width, size.height) <= kJpegSideMax;
@@ -203,6 +218,22 @@ void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws
   geometry.boxes.is_dropped.assign(geometry.boxes.listed.size(), false);
   geometry.has_its_part = true;
   for (const auto& step : steps) step->apply(draws, geometry);
+  geometry.decoded = decoded_part(geometry);
+}
+
+void take_stored(const Size& is_shown, const Size& stored, Geometry& geometry) {
+  Pass& first = geometry.passes.front();
+  if (may_be_cut_later(first, is_shown)) {
+    first.window.x += first.box.x, first.window.y += first.box.y;
+    first.box = {0, 0, stored.width, stored.height};
+    first.size = is_shown;
+    first.antialias = true;
+    first.filter = Filter::kBilinear;
+  } else {
+    const SourceRange across = samples_of(first.box.x, first.box.width, is_shown.width, stored.width);
+    const SourceRange down = samples_of(first.box.y, first.box.height, is_shown.height, stored.height);
+    first.box = {across.first, down.first, across.end - across.first, down.end - down.first};
+  }
   geometry.decoded = decoded_part(geometry);
 }
 

@@ -69,7 +69,7 @@ struct Geometry {
   std::optional<Size> too_small;        // of what the last pass shows, where it has no pieces of the wanted size
   std::optional<Size> beyond_jpeg;      // of a picture that was to be a JPEG, with a side above kJpegSideMax
   Box drawn;                            // box in the picture of a random-resized-crop before any resize; else all of it
-  std::vector<PlacedBox> placed;  // where pictures lie inside of their borders
+  std::vector<PlacedBox> placed;        // where pictures lie inside of their borders
   // Of `grid`: its rows and columns, and height and width of the picture that it cuts.
   std::array<int32_t, 4> grid = {};
 };
@@ -84,6 +84,12 @@ using GeometrySteps = std::vector<std::unique_ptr<const GeometryStep>>;
 
 // The geometry of a sample's picture after all steps; reuses `geometry`'s memory.
 void resolve(const GeometrySteps& steps, const Size& picture, const Draws& draws, Geometry& geometry);
+
+// Of a picture that is stored as other samples than it is shown as: lets a geometry that was resolved for the size that
+// is shown start from the stored samples, by changing its first pass alone. A pass that resamples takes the samples
+// nearest to its box. A pass that only cuts resamples the whole picture, and cuts then, so that its pixels lie where
+// they are shown. Boxes that were told before stay true of the result.
+void take_stored(const Size& is_shown, const Size& stored, Geometry& geometry);
 
 // --- for steps ---
 

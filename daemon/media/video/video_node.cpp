@@ -10,6 +10,7 @@
 #include "daemon/media/image/orient.h"
 #include "daemon/media/image/resample.h"
 #include "daemon/media/video/planes_of.h"
+#include "daemon/media/video/shown_size.h"
 
 namespace spdld::video {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view kResample = "resample";
 // Decoded frames that wait for further outputs; where they are more, each output decodes its own.
 constexpr size_t kHeldBytesMax = size_t{256} << 20;
-constexpr int kVersion = 1;  // raised where a clip gets other frames or pixels
+constexpr int kVersion = 2;  // raised where a clip gets other frames or pixels
 
 // EXIF's orientation that turns a picture clockwise by so many degrees.
 int orientation_of(int turn) { return turn == 90 ? 6 : turn == 180 ? 3 : turn == 270 ? 8 : 1; }
@@ -41,7 +42,12 @@ VideoNode::VideoNode(const media::Part& part)
       rule_(part.spec),
       part_(part.spec),
       clip_frames_(static_cast<size_t>(part.spec.integer("frames"))),
-      is_grey_(part.spec.text("colours") == "grey") {
+      is_grey_(part.spec.text("colours") == "grey"),
+      has_square_pixels_(part.spec.flag("square_pixels")) {
+  const std::string& interlaced = part.spec.text("interlaced");
+  interlaced_ = interlaced == "keep"     ? Interlaced::kKeep
+                : interlaced == "refuse" ? Interlaced::kRefuse
+                                         : Interlaced::kDeinterlace;
   size_t tensor = part.extra;
   if (!part.spec.text("times").empty()) times_tensor_ = tensor++;
   if (!part.spec.text("valid").empty()) valid_tensor_ = tensor++;
@@ -131,8 +137,6 @@ Status VideoNode::run(media::Value&, const media::Run& run) const {
   auto& work = run.workspace.of<VideoWork>();
   work.scratch.set_timer(&run.workspace.timer());
   if (const Status chosen = choose(run, work); !chosen) return chosen;
-  const Size picture = image::oriented_size(work.index->picture, orientation_of(work.index->turn));
-  if (const Status resolved = resolve(picture, run, work.geometry); !resolved) return resolved;
   media::Field& field = *run.field;
   if (field.keeper && !field.is_prepared && !field.parts) DecodedForm::prepare(field, work);
   if (const Status rendered = render(run, work); !rendered) {
@@ -140,7 +144,7 @@ Status VideoNode::run(media::Value&, const media::Run& run) const {
     return rendered;
   }
   if (work.waiting > 0 && --work.waiting == 0) work.held.clear();
-  tell(picture, run, work.geometry);
+  tell(*work.shown, run, work.geometry);
   tell_clip(run, work);
   return Done{};
 }
@@ -177,22 +181,48 @@ Status VideoNode::give_kept(std::span<const uint8_t> form, VideoWork& work, cons
   return Done{};
 }
 
+// Some videos tell the shape of their samples in frames alone. All frames of a clip have the first one's.
+Status VideoNode::place(const media::Run& run, const ffmpeg::VideoFrame& frame, VideoWork& work) const {
+  const ffmpeg::VideoIndex& index = *work.index;
+  const ffmpeg::SampleAspect aspect = index.sample_aspect.is_told() ? index.sample_aspect : frame.sample_aspect();
+  const int orientation = orientation_of(index.turn);
+  const Size stored = image::oriented_size(index.picture, orientation);
+  work.shown = has_square_pixels_ ? image::oriented_size(shown_size(index.picture, aspect), orientation) : stored;
+  if (const Status resolved = resolve(*work.shown, run, work.geometry); !resolved) return resolved;
+  work.is_stretched = *work.shown != stored;
+  if (!work.is_stretched) return Done{};
+  work.of_stored = work.geometry;
+  image::take_stored(*work.shown, stored, work.of_stored);
+  return Done{};
+}
+
 Status VideoNode::render(const media::Run& run, VideoWork& work) const {
   uint8_t* const out = run.tensors.front().memory;
   const auto& frames = work.clip.frames;
-  const size_t step = program().step_bytes(work.geometry);
-  const size_t clip_bytes = clip_frames_ * program().tensor_bytes(work.geometry);
+  work.shown.reset();
   return decode(run, work, [&](uint32_t number, ffmpeg::VideoFrame& frame) {
+    if (!work.shown)
+      if (const Status placed = place(run, frame, work); !placed) return placed;
+    if (const Status parted = part_fields(*work.index, number, frame); !parted) return parted;
+    const size_t step = program().step_bytes(work.geometry);
+    const size_t clip_bytes = clip_frames_ * program().tensor_bytes(work.geometry);
     const media::Lap lap(run.workspace.timer(), kResample);
     for (size_t i = 0; i < frames.size(); ++i) {
       if (frames[i] != number) continue;
       uint8_t* const at = out + i / clip_frames_ * clip_bytes + i % clip_frames_ * step;
       const Status rendered = render_frame(frame, work.index->picture, work, at);
       if (!rendered) return rendered;
-      image::renew_noise(work.geometry.adjustments);
+      image::renew_noise(work.rendered().adjustments);
     }
     return Status(Done{});
   });
+}
+
+Status VideoNode::part_fields(const ffmpeg::VideoIndex& index, uint32_t number, ffmpeg::VideoFrame& frame) const {
+  if (interlaced_ == Interlaced::kKeep || !index.may_be_interlaced || !frame.is_interlaced()) return Done{};
+  if (interlaced_ == Interlaced::kDeinterlace) return frame.deinterlace();
+  return Error{Trouble::kContent, "frame " + std::to_string(number) +
+                                      " of the video is interlaced, and interlaced = \"refuse\" takes no such frame"};
 }
 
 Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const {
@@ -201,10 +231,10 @@ Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, const Size& picture, V
                                         std::to_string(picture.height) + " to " +
                                         std::to_string(frame.picture().width) + " x " +
                                         std::to_string(frame.picture().height) + " pixels"};
-  if (work.index->turn == 0 && program().takes_planes(work.geometry)) {
+  if (work.index->turn == 0 && program().takes_planes(work.rendered())) {
     if (const auto planes = frame.planes()) {
       const PlanesColours colours = colours_of(planes->colours);
-      program().render(view_of(*planes, colours), work.geometry, work.scratch, out);
+      program().render(view_of(*planes, colours), work.rendered(), work.scratch, out);
       return Done{};
     }
   }
@@ -214,13 +244,13 @@ Status VideoNode::render_frame(ffmpeg::VideoFrame& frame, const Size& picture, V
 Status VideoNode::render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const {
   if (const Status made = frame.rgb(is_grey_, work.rows); !made) return made;
   if (work.index->turn == 0) {
-    program().render(work.rows, work.geometry, work.scratch, out);
+    program().render(work.rows, work.rendered(), work.scratch, out);
     return Done{};
   }
   const int orientation = orientation_of(work.index->turn);
   const Size upright = image::oriented_size(work.rows.picture, orientation);
   image::orient_rows(work.rows, {0, 0, upright.width, upright.height}, orientation, work.turned);
-  program().render(work.turned, work.geometry, work.scratch, out);
+  program().render(work.turned, work.rendered(), work.scratch, out);
   return Done{};
 }
 

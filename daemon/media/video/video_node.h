@@ -34,8 +34,15 @@ struct VideoWork {
   size_t waiting = 0;          // outputs that have announced their clip, and have not run yet
   ffmpeg::FrameMemory memory;  // of frames that are held
   PixelRows rows, turned;
+  // Resolved by the clip's first frame, for the upright picture as it is shown.
+  std::optional<Size> shown;
   image::Geometry geometry;
+  // The same from the samples as they are stored, where these are not square.
+  image::Geometry of_stored;
+  bool is_stretched = false;
   image::Scratch scratch;
+
+  image::Geometry& rendered() { return is_stretched ? of_stored : geometry; }
 };
 
 class VideoNode final : public image::ProgramNode {
@@ -54,6 +61,8 @@ class VideoNode final : public image::ProgramNode {
   std::string_view index_id() const override { return index_id_; }
 
  private:
+  enum class Interlaced : uint8_t { kDeinterlace, kKeep, kRefuse };
+
   // The index of the field's video, which is kept or made by the first of the outputs that ask, and the output's clip.
   Status choose(const media::Run& run, VideoWork& work) const;
   Result<ffmpeg::VideoIndex> index_of(media::Field& field, const VideoWork& work) const;
@@ -62,7 +71,11 @@ class VideoNode final : public image::ProgramNode {
   // Gives the clip's frames to `sink`, each once and in order.
   Status decode(const media::Run& run, VideoWork& work, const ffmpeg::VideoSink& sink) const;
   static Status give_kept(std::span<const uint8_t> form, VideoWork& work, const ffmpeg::VideoSink& sink);
+  // Resolves the geometry for frames like this one.
+  Status place(const media::Run& run, const ffmpeg::VideoFrame& frame, VideoWork& work) const;
   Status render(const media::Run& run, VideoWork& work) const;
+  // Brings a frame whose lines are two fields into one of the first field's lines, or refuses it.
+  Status part_fields(const ffmpeg::VideoIndex& index, uint32_t number, ffmpeg::VideoFrame& frame) const;
   Status render_frame(ffmpeg::VideoFrame& frame, const Size& picture, VideoWork& work, uint8_t* out) const;
   Status render_rows(ffmpeg::VideoFrame& frame, VideoWork& work, uint8_t* out) const;
   void tell_clip(const media::Run& run, const VideoWork& work) const;
@@ -72,7 +85,8 @@ class VideoNode final : public image::ProgramNode {
   ClipRule rule_;
   media::TimePartNames part_;
   size_t clip_frames_;
-  bool is_grey_;
+  bool is_grey_, has_square_pixels_;
+  Interlaced interlaced_;
   std::optional<size_t> times_tensor_, valid_tensor_;
 };
 
