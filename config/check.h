@@ -156,8 +156,9 @@ std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const R
 std::vector<OutputSpec> with_copies(const Node& list, std::vector<OutputSpec> outputs, Complaints& complaints);
 // Checks [rows]; a stand-in after complaints.
 RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints);
-// Checks what the rest of the pipeline says beside [rows], or says though there is no [rows]. `line`: of [rows].
-void check_beside_rows(const PipelineSpec& spec, int line, Complaints& complaints);
+// Checks what the rest of the pipeline says beside [rows], or says though there is no [rows], and lets rows that are
+// clips have the frames that outputs say. `line`: of [rows].
+void check_beside_rows(PipelineSpec& spec, int line, Complaints& complaints);
 // Reads `view` of an output.
 std::string check_view_name(const TableReader& reader);
 // Complains about views that lack a leader or have two, and about outputs that do not fit their view. `list`: the

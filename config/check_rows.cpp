@@ -16,14 +16,14 @@ constexpr double kRowBytesMax = 1u << 26;
 
 struct RowField {
   std::string_view name;
-  std::array<RowKind, 3> kinds;  // of these; repeated where there are fewer
+  std::array<RowKind, 4> kinds;  // of these; repeated where there are fewer
 };
 constexpr std::array<RowField, 5> kRowFields = {
-    {{"row.record", {RowKind::kTiles, RowKind::kWindows, RowKind::kPacked}},
-     {"row.part", {RowKind::kTiles, RowKind::kWindows, RowKind::kWindows}},
-     {"row.y", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
-     {"row.x", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
-     {"row.first", {RowKind::kWindows, RowKind::kPacked, RowKind::kPacked}}}};
+    {{"row.record", {RowKind::kTiles, RowKind::kClips, RowKind::kWindows, RowKind::kPacked}},
+     {"row.part", {RowKind::kTiles, RowKind::kClips, RowKind::kWindows, RowKind::kWindows}},
+     {"row.y", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
+     {"row.x", {RowKind::kTiles, RowKind::kTiles, RowKind::kTiles, RowKind::kTiles}},
+     {"row.first", {RowKind::kWindows, RowKind::kPacked, RowKind::kPacked, RowKind::kPacked}}}};
 
 // Keys that go with some kinds of rows alone.
 struct OwnKey {
@@ -31,9 +31,10 @@ struct OwnKey {
   std::array<RowKind, 2> kinds;
   bool is_needed;
 };
-constexpr std::array<OwnKey, 4> kOwnKeys = {{{"size", {RowKind::kTiles, RowKind::kTiles}, true},
+constexpr std::array<OwnKey, 5> kOwnKeys = {{{"size", {RowKind::kTiles, RowKind::kTiles}, true},
                                              {"length", {RowKind::kWindows, RowKind::kPacked}, true},
                                              {"stride", {RowKind::kTiles, RowKind::kWindows}, false},
+                                             {"step", {RowKind::kClips, RowKind::kClips}, false},
                                              {"separator", {RowKind::kPacked, RowKind::kPacked}, false}}};
 
 bool is_among(RowKind kind, std::span<const RowKind> kinds) {
@@ -43,7 +44,7 @@ bool is_among(RowKind kind, std::span<const RowKind> kinds) {
 }
 
 RowKind row_kind_named(std::string_view name) {
-  for (const RowKind kind : {RowKind::kTiles, RowKind::kWindows, RowKind::kPacked})
+  for (const RowKind kind : {RowKind::kTiles, RowKind::kClips, RowKind::kWindows, RowKind::kPacked})
     if (row_kind_name(kind) == name) return kind;
   return RowKind::kRecords;
 }
@@ -95,6 +96,12 @@ const OperationSpec* find_tile(const OutputSpec& output, size_t* at) {
   return nullptr;
 }
 
+// The operation that takes the row's clip; null: the output has none.
+const OperationSpec* clip_of_row(const OutputSpec& output) {
+  if (output.ops.empty() || output.ops.front().op != kClipOperation) return nullptr;
+  return output.ops.front().text("pick") == kPickOfRow ? &output.ops.front() : nullptr;
+}
+
 void check_tile(const OutputSpec& output, size_t number, const RowsSpec& rows, Complaints& complaints) {
   size_t at = 0;
   const OperationSpec* const tile = find_tile(output, &at);
@@ -129,6 +136,45 @@ void check_tiles(const PipelineSpec& spec, int line, Complaints& complaints) {
   }
 }
 
+// The rows are clips as the first operation with pick = "row" on the field has them; others begin where it begins.
+void check_clips(PipelineSpec& spec, int line, Complaints& complaints) {
+  RowsSpec& rows = spec.rows;
+  const OperationSpec* leader = nullptr;
+  for (const OutputSpec& output : spec.outputs) {
+    if (!leader && output.from == rows.from) leader = clip_of_row(output);
+  }
+  if (leader == nullptr) {
+    complaints.add(line, "rows.from",
+                   "is cut into clips, and no output from it begins with decode-video and pick = \"row\"");
+    return;
+  }
+  rows.clip_frames = static_cast<uint64_t>(leader->integer("frames"));
+  rows.frame_stride = static_cast<uint64_t>(leader->integer("stride"));
+  rows.fps = leader->number("fps");
+  if (rows.clip_step == 0) rows.clip_step = rows.clip_frames;
+  if (rows.clip_step > rows.clip_frames)
+    complaints.add(line, "rows.step",
+                   "must be at most the " + std::to_string(rows.clip_frames) +
+                       " frames of a clip: a larger one would leave frames out");
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    const OperationSpec* const clip = clip_of_row(spec.outputs[i]);
+    if (clip == nullptr) continue;
+    const std::string key = key_of_output(i, "ops[0]");
+    if ((clip->number("fps") > 0) != (rows.fps > 0))
+      complaints.add(clip->where.line, key, "must have fps where the first output of the rows has it, and else stride");
+    if (clip->text("beyond") == "bad" && rows.keeps_partial)
+      complaints.add(clip->where.line, key + ".beyond",
+                     "can't be \"bad\" beside partial = \"keep\" in [rows]: the last clips of videos may be shorter");
+  }
+}
+
+void check_clip(const OutputSpec& output, size_t number, const RowsSpec& rows, Complaints& complaints) {
+  const OperationSpec* const clip = clip_of_row(output);
+  if (clip == nullptr || rows.kind == RowKind::kClips) return;
+  complaints.add(clip->where.line, key_of_output(number, "ops[0].pick"),
+                 "can't be \"row\" without [rows] with kind = \"clips\", which says where the clips lie");
+}
+
 void check_packed(const PipelineSpec& spec, int line, Complaints& complaints) {
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     const OutputSpec& output = spec.outputs[i];
@@ -150,8 +196,9 @@ const std::vector<Parameter>& rows_keys() {
   static const std::vector<Parameter> keys = {
       {.name = "kind",
        .type = Type::kChoice,
-       .help = "a record gives tiles of its picture or windows of its bytes; or all records' bytes are packed",
-       .choices = {"tiles", "windows", "packed"}},
+       .help = "a record gives tiles of its picture, clips of its video or windows of its bytes; or all records' bytes "
+               "are packed",
+       .choices = {"tiles", "clips", "windows", "packed"}},
       {.name = "from", .type = Type::kText, .help = "the field that is cut"},
       {.name = "size",
        .type = Type::kNumbers,
@@ -177,9 +224,16 @@ const std::vector<Parameter>& rows_keys() {
        .count_min = 1,
        .count_max = 2,
        .whole = true},
+      {.name = "step",
+       .type = Type::kInteger,
+       .help = "from clip to clip, in frames of a clip; by default as many as a clip has",
+       .fallback = Value(int64_t{0}),
+       .min = 1,
+       .max = 1024},
       {.name = "partial",
        .type = Type::kChoice,
-       .help = "rows at a border or at the end that are not full: a kept tile is filled up with black",
+       .help = "rows at a border or at the end that are not full: a kept tile is filled up with black, and a kept clip "
+               "as its beyond says",
        .fallback = Value(std::string("keep")),
        .choices = {"keep", "drop"}},
       {.name = "separator",
@@ -221,21 +275,24 @@ RowsSpec check_rows(const Node& node, Sources sources, Complaints& complaints) {
   rows.from = stand_in.from;
   rows.keeps_partial = reader.text("partial") == "keep";
   if (kind == RowKind::kTiles) read_tiles(reader, rows);
+  if (kind == RowKind::kClips) rows.clip_step = static_cast<uint64_t>(reader.integer("step"));
   if (kind == RowKind::kWindows) read_windows(reader, rows);
   if (kind == RowKind::kPacked) read_packed(reader, rows);
   return rows;
 }
 
-void check_beside_rows(const PipelineSpec& spec, int line, Complaints& complaints) {
+void check_beside_rows(PipelineSpec& spec, int line, Complaints& complaints) {
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     const OutputSpec& output = spec.outputs[i];
     check_tile(output, i, spec.rows, complaints);
+    check_clip(output, i, spec.rows, complaints);
     const FieldPath path = parse_field_path(output.from);
     const bool is_of_bytes = spec.rows.kind == RowKind::kWindows || spec.rows.kind == RowKind::kPacked;
     if (is_of_bytes && path.is_json() && path.field() == spec.rows.from)
       complaints.add(output.where.line, key_of_output(i, "from"), "can't be read as JSON: [rows] cuts this field");
   }
   if (spec.rows.kind == RowKind::kTiles) check_tiles(spec, line, complaints);
+  if (spec.rows.kind == RowKind::kClips) check_clips(spec, line, complaints);
   if (spec.rows.kind == RowKind::kPacked) check_packed(spec, line, complaints);
 }
 

@@ -176,6 +176,9 @@ Json rows_json(const RowsSpec& rows) {
       object["size"] = std::vector<int64_t>{rows.height, rows.width};
       object["stride"] = std::vector<int64_t>{rows.stride_y, rows.stride_x};
       break;
+    case RowKind::kClips:
+      object["step"] = rows.clip_step;
+      break;
     case RowKind::kWindows:
       object["length"] = rows.length;
       object["stride"] = std::vector<uint64_t>{rows.stride};
@@ -284,6 +287,8 @@ std::string_view row_kind_name(RowKind kind) {
       return "";
     case RowKind::kTiles:
       return "tiles";
+    case RowKind::kClips:
+      return "clips";
     case RowKind::kWindows:
       return "windows";
     case RowKind::kPacked:

@@ -203,13 +203,16 @@ LastBatch last_batch_named(std::string_view name);  // "short", "drop", "pad"
 enum class RowKind : uint8_t {
   kRecords,  // each record is a row
   kTiles,    // tiles of a picture
+  kClips,    // consecutive clips of a video
   kWindows,  // so many bytes of a field, every so many bytes
   kPacked    // a field's bytes of all records, one after the other, cut every so many bytes
 };
-std::string_view row_kind_name(RowKind kind);  // "tiles", "windows", "packed"; empty: kRecords
+std::string_view row_kind_name(RowKind kind);  // "tiles", "clips", "windows", "packed"; empty: kRecords
 
 // The operation that cuts a row's tile out of its picture.
 inline constexpr std::string_view kTileOperation = "tile";
+// The operation that takes a row's clip of its video, and the value of its `pick` that lets it do so.
+inline constexpr std::string_view kClipOperation = "decode-video", kPickOfRow = "row";
 
 // daemon/rows/row_table.h says exactly which rows there are.
 struct RowsSpec {
@@ -221,6 +224,10 @@ struct RowsSpec {
   uint64_t stride = 0;                    // from window to window, at most their length; bytes
   bool keeps_partial = true;              // rows at the end, or at a border, that are not full
   std::optional<uint8_t> separator = {};  // of packed rows: this byte follows each record
+  // Of clips: the frames of a clip, and the frames of a clip from one clip's start to the next one's, at most as many.
+  uint64_t clip_frames = 0, clip_step = 0;
+  uint64_t frame_stride = 1;  // frames of the video from one frame of a clip to the next one
+  double fps = 0;             // above 0, in the place of the stride: frames of a clip in a second
 
   bool is_on() const { return kind != RowKind::kRecords; }
 };

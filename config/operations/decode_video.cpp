@@ -18,8 +18,18 @@ std::string bind_clip(const OperationSpec& spec, Signature& signature) {
   return "";
 }
 
+// Where [rows] says where the clip lies, nothing else may.
+void check_clip_of_row(const OperationSpec& spec, const Complain& complain) {
+  if (spec.integer("clips") > 1) complain("clips", "can't stand beside pick = \"row\", which takes the row's clip");
+  if (spec.flag("key_frames"))
+    complain("key_frames", "can't stand beside pick = \"row\": clips of rows have all frames");
+  for (const char* const end : {"start", "end"})
+    if (!spec.text(end).empty()) complain(end, "can't stand beside pick = \"row\", which takes clips of whole videos");
+}
+
 void check_clip(OperationSpec& spec, const Complain& complain) {
   check_draw(spec, complain);
+  if (spec.text("pick") == kPickOfRow) check_clip_of_row(spec, complain);
   const bool has_stride = spec.integer("stride") != 1, has_fps = spec.number("fps") > 0;
   if (has_stride && has_fps)
     complain("fps", "can't stand beside stride: one of them says how far the frames of a clip lie apart");
@@ -89,12 +99,13 @@ OperationType decode_video() {
           "to RGB or grey of 8 bits. Operations on pictures follow, with one geometry for all frames.",
       .parameters =
           {frames, clips, stride, fps,
-           choice("pick",
-                  "where the clip lies: anywhere, by a draw; in the middle (of several clips, in the "
-                  "middles of as many equal parts); at the start (several ones follow one another); or frames of "
-                  "the whole video, evenly spaced (uniform), or one of each of as many equal parts, by a "
-                  "draw (segments)",
-                  {"random", "center", "start", "uniform", "segments"}, "random"),
+           choice(
+               "pick",
+               "where the clip lies: anywhere, by a draw; in the middle (of several clips, in the "
+               "middles of as many equal parts); at the start (several ones follow one another); or where [rows] "
+               "with kind = \"clips\" says (row). Frames of the whole video lie evenly spaced (uniform), or there is "
+               "one of each of as many equal parts, by a draw (segments)",
+               {"random", "center", "start", "uniform", "segments", "row"}, "random"),
            flag("key_frames", "choose among the video's key frames alone, which are decoded without any other frame",
                 false),
            choice("beyond",

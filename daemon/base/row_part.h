@@ -10,6 +10,10 @@ struct RowPart {
   // Of a tile: its upper left corner in the record's picture, and that picture's size when its tiles were counted.
   uint32_t x = 0, y = 0;
   uint32_t height = 0, width = 0;  // 0: the row is no tile
+  // Of a clip: where it begins in the record's video, and the video's length when its clips were counted. In frames;
+  // or, where clips have a rate, in seconds and nanoseconds.
+  double start = 0;
+  uint64_t length = 0;  // 0: the row is no clip
   friend bool operator==(const RowPart&, const RowPart&) = default;
 };
 

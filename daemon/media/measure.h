@@ -1,5 +1,6 @@
-// The size of a picture without its pixels, for an index of lengths that is made before anything is decoded. Pure
-// functions; any thread. Each medium that has something to measure implements its part in its own folder.
+// The size of a picture without its pixels, and the length of a video without its frames, for an index of lengths that
+// is made before anything is decoded. Pure functions; any thread. Each medium that has something to measure implements
+// its part in its own folder.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +25,11 @@ inline constexpr uint32_t kMeasureVersion = 1;
 std::optional<PictureSides> sides_in_head(std::span<const uint8_t> head, bool upright);
 // Errors: kContent, kUnsupported or kMemory, as the decoder says when it opens the picture.
 Result<PictureSides> measure_picture(std::span<const uint8_t> picture, bool upright, Workspace& workspace);
+
+struct VideoLength {
+  uint64_t frames = 0, duration_ns = 0;
+};
+// By demuxing alone. kContent, kUnsupported: it is no video that can be decoded, or this build reads none.
+Result<VideoLength> measure_video(std::span<const uint8_t> video, Workspace& workspace);
 
 }  // namespace spdld::media

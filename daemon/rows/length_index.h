@@ -1,7 +1,7 @@
-// The length of one field of every record of a listing (a record is a sample as the source holds it): its bytes, or its
-// picture's height and width. The number of rows that a record gives depends on it, and the cost of a row may. It is
-// made once, on the thread that lists, and is constant afterwards; any thread reads it without a lock. 8 bytes a
-// record.
+// The length of one field of every record of a listing (a record is a sample as the source holds it): its bytes, its
+// picture's height and width, or its video's frames or duration. The number of rows that a record gives depends on it,
+// and the cost of a row may. It is made once, on the thread that lists, and is constant afterwards; any thread reads it
+// without a lock. 8 bytes a record.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,23 @@
 namespace spdld::rows {
 
 enum class Measure : uint8_t {
-  kBytes,          // of the field
-  kPicture,        // height and width as stored
-  kUprightPicture  // height and width as the picture's EXIF orientation turns it
+  kBytes,           // of the field
+  kPicture,         // height and width as stored
+  kUprightPicture,  // height and width as the picture's EXIF orientation turns it
+  kFrames,          // of a video
+  kDuration         // of a video, in nanoseconds
 };
 
 class LengthIndex {
  public:
-  // `lengths`: by record; bytes, or for pictures height << 32 | width; 0: the record could not be measured.
+  // `lengths`: by record; as the measure says, and for pictures height << 32 | width; 0: the record could not be
+  // measured.
   LengthIndex(Measure measure, std::vector<uint64_t> lengths, source::Remarks remarks = {});
 
   Measure measure() const { return measure_; }
-  bool is_of_pictures() const { return measure_ != Measure::kBytes; }
+  bool is_of_pictures() const { return measure_ == Measure::kPicture || measure_ == Measure::kUprightPicture; }
   uint64_t size() const { return lengths_.size(); }  // records
-  // Bytes, or pixels (height * width); 0: the record lacks the field, or could not be measured.
+  // Bytes, frames, nanoseconds, or pixels (height * width); 0: the record lacks the field, or could not be measured.
   uint64_t operator[](uint64_t record) const {
     return is_of_pictures() ? height(record) * width(record) : lengths_[record];
   }

@@ -19,7 +19,7 @@ namespace spdld::rows {
 namespace {
 
 constexpr uint64_t kHeadBytes = 64 << 10;       // most headers are smaller
-constexpr uint64_t kPictureBytesMax = 1 << 30;  // as a fetcher's largest field
+constexpr uint64_t kContentBytesMax = 1 << 30;  // as a fetcher's largest field
 constexpr size_t kKeptBytesMax = 1 << 20;
 
 uint64_t stamp_of(const source::KeptState& state) {
@@ -58,7 +58,7 @@ Result<uint64_t> RecordMeasurer::length(uint64_t record) {
   }
   path_.assign(locator.folder).append(locator.path);
   if (locator.packing != nullptr) return packed_length(locator);
-  return measure_ == Measure::kBytes ? bytes_of(locator) : sides_of(locator);
+  return measure_ == Measure::kBytes ? bytes_of(locator) : measured_of(locator);
 }
 
 // Of some objects nothing is known before they are asked for.
@@ -118,31 +118,50 @@ Status RecordMeasurer::read(uint64_t offset, uint64_t count) {
   return Done{};
 }
 
-Result<uint64_t> RecordMeasurer::sides_of(const store::Locator& locator) {
+Result<uint64_t> RecordMeasurer::measured_of(const store::Locator& locator) {
   if (const Status opened = open(locator); !opened) return opened.error();
   const uint64_t file_bytes = view_->size();
   const uint64_t behind = locator.offset <= file_bytes ? file_bytes - locator.offset : 0;
   const uint64_t bytes = locator.length < 0 ? behind : static_cast<uint64_t>(locator.length);
-  if (bytes == 0 || bytes > behind || bytes > kPictureBytesMax)
+  if (bytes == 0 || bytes > behind || bytes > kContentBytesMax)
     return Error{Trouble::kContent, path_ + " is empty, shorter than when it was listed, or over the limit."};
+  if (is_of_videos()) {
+    if (const Status whole = read(locator.offset, bytes); !whole) return whole.error();
+    Result<uint64_t> measured = length_in(bytes_.bytes());
+    bytes_.shrink(kKeptBytesMax);
+    return measured;
+  }
   const bool upright = measure_ == Measure::kUprightPicture;
   if (const Status head = read(locator.offset, std::min(bytes, kHeadBytes)); !head) return head.error();
   std::optional<media::PictureSides> sides = media::sides_in_head(bytes_.bytes(), upright);
   if (!sides) {
     if (bytes > kHeadBytes)
       if (const Status whole = read(locator.offset, bytes); !whole) return whole.error();
-    const Result<uint64_t> measured = sides_in(bytes_.bytes());
+    const Result<uint64_t> measured = length_in(bytes_.bytes());
     bytes_.shrink(kKeptBytesMax);
     return measured;
   }
   return uint64_t{sides->height} << 32 | sides->width;
 }
 
-Result<uint64_t> RecordMeasurer::sides_in(std::span<const uint8_t> picture) {
-  const auto measured = media::measure_picture(picture, measure_ == Measure::kUprightPicture, workspace_);
+Result<uint64_t> RecordMeasurer::length_in(std::span<const uint8_t> content) {
+  const auto measured = is_of_videos() ? duration_in(content) : sides_in(content);
   workspace_.shrink(kKeptBytesMax);
   if (!measured) return Error{measured.error().trouble, path_ + ": " + measured.error().message};
-  return uint64_t{measured->height} << 32 | measured->width;
+  return measured;
+}
+
+Result<uint64_t> RecordMeasurer::sides_in(std::span<const uint8_t> picture) {
+  const auto sides = media::measure_picture(picture, measure_ == Measure::kUprightPicture, workspace_);
+  if (!sides) return sides.error();
+  return uint64_t{sides->height} << 32 | sides->width;
+}
+
+Result<uint64_t> RecordMeasurer::duration_in(std::span<const uint8_t> video) {
+  const auto length = media::measure_video(video, workspace_);
+  if (!length) return length.error();
+  // A single frame may have no duration; it is a clip nevertheless.
+  return measure_ == Measure::kFrames ? length->frames : std::max<uint64_t>(length->duration_ns, 1);
 }
 
 // The value must be taken out: what holds it says neither its bytes nor its pixels.
@@ -152,16 +171,16 @@ Result<uint64_t> RecordMeasurer::packed_length(const store::Locator& locator) {
   const auto bad = [&](const std::string& clause) {
     return Error{Trouble::kContent, path_ + ", byte " + std::to_string(locator.offset) + ": " + clause + "."};
   };
-  if (bytes > kPictureBytesMax) return bad("it is over the limit");
+  if (bytes > kContentBytesMax) return bad("it is over the limit");
   if (const Status whole = read(locator.offset, bytes); !whole) return whole.error();
   const auto piece = locator.packing->find(bytes_.bytes(), locator.packed);
   if (!piece) return bad(piece.error().message);
-  if (piece->bytes_max > kPictureBytesMax) return bad("its value is over the limit");
+  if (piece->bytes_max > kContentBytesMax) return bad("its value is over the limit");
   const auto size = locator.packing->unpack(*piece, value_.resize(piece->bytes_max));
   if (!size) return bad(size.error().message);
   if (*size == 0) return bad("its value is empty");
   value_.resize(*size);
-  Result<uint64_t> length = measure_ == Measure::kBytes ? *size : sides_in(value_.bytes());
+  Result<uint64_t> length = measure_ == Measure::kBytes ? *size : length_in(value_.bytes());
   bytes_.shrink(kKeptBytesMax);
   value_.shrink(kKeptBytesMax);
   return length;

@@ -30,9 +30,12 @@ class RecordMeasurer {
 
  private:
   Result<uint64_t> bytes_of(const store::Locator& locator);
-  Result<uint64_t> sides_of(const store::Locator& locator);
+  Result<uint64_t> measured_of(const store::Locator& locator);
   Result<uint64_t> packed_length(const store::Locator& locator);
+  Result<uint64_t> length_in(std::span<const uint8_t> content);
   Result<uint64_t> sides_in(std::span<const uint8_t> picture);
+  Result<uint64_t> duration_in(std::span<const uint8_t> video);  // or its frames
+  bool is_of_videos() const { return measure_ == Measure::kFrames || measure_ == Measure::kDuration; }
   Status open(const store::Locator& locator);
   Status read(uint64_t offset, uint64_t count);
   Result<store::Identity> identity_of(const store::Locator& locator) const;

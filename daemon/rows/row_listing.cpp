@@ -1,6 +1,7 @@
 #include "daemon/rows/row_listing.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace {
 using source::FieldId;
 using source::Listing;
 using store::Locator;
+
+// Rows are parts of the field's bytes, not of what these hold.
+bool cuts_bytes(config::RowKind kind) { return kind == config::RowKind::kWindows || kind == config::RowKind::kPacked; }
 
 class RowListing final : public Listing {
  public:
@@ -38,7 +42,8 @@ class RowListing final : public Listing {
     for (const uint64_t number :
          {uint64_t{static_cast<uint8_t>(spec.kind)}, uint64_t{spec.height}, uint64_t{spec.width},
           uint64_t{spec.stride_y}, uint64_t{spec.stride_x}, spec.length, spec.stride, uint64_t{spec.keeps_partial},
-          uint64_t{spec.separator ? *spec.separator + 1u : 0u}})
+          uint64_t{spec.separator ? *spec.separator + 1u : 0u}, spec.clip_frames, spec.clip_step, spec.frame_stride,
+          std::bit_cast<uint64_t>(spec.fps)})
       fingerprint.add_number(number);
     fingerprint_ = fingerprint.digits();
   }
@@ -87,7 +92,7 @@ class RowListing final : public Listing {
   uint64_t record_count() const override { return table_.record_count(); }
   uint64_t record_of(uint64_t row) const override { return table_.record_of(row); }
   RowPart part_of(uint64_t row) const override { return table_.part_of(row); }
-  bool cuts(FieldId field) const override { return field == field_ && spec_.kind != config::RowKind::kTiles; }
+  bool cuts(FieldId field) const override { return field == field_ && cuts_bytes(spec_.kind); }
   bool gather(uint64_t row, FieldId field, std::vector<Locator>& pieces) const override {
     if (!is_packed() || field != field_) return false;
     std::vector<Span> spans;
@@ -154,7 +159,8 @@ bool is_packed(const Listing& records, FieldId field) {
 }
 
 Measure measure_of(const config::PipelineSpec& spec) {
-  if (spec.rows.kind != config::RowKind::kTiles) return Measure::kBytes;
+  if (cuts_bytes(spec.rows.kind)) return Measure::kBytes;
+  if (spec.rows.kind == config::RowKind::kClips) return spec.rows.fps > 0 ? Measure::kDuration : Measure::kFrames;
   return config::tiles_are_upright(spec) ? Measure::kUprightPicture : Measure::kPicture;
 }
 
@@ -173,7 +179,7 @@ std::unique_ptr<Listing> list_rows(const config::PipelineSpec& spec, const confi
   const std::string where = source.name.empty() ? "rows.from" : "source '" + source.name + "': rows.from";
   if (found == nullptr || found->kind != source::FieldKind::kFetched)
     throw SetupError(Trouble::kUsage, where + ": the records have no field '" + spec.rows.from + "' with bytes");
-  if (spec.rows.kind != config::RowKind::kTiles && is_packed(*records, field))
+  if (cuts_bytes(spec.rows.kind) && is_packed(*records, field))
     throw SetupError(Trouble::kUsage, where + ": the bytes of '" + spec.rows.from +
                                           "' are a part of a table's row, which can't be cut: name a field of files.");
   std::shared_ptr<const LengthIndex> lengths =

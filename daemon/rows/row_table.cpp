@@ -1,6 +1,7 @@
 #include "daemon/rows/row_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "daemon/base/result.h"
@@ -17,6 +18,13 @@ uint64_t parts_of_side(uint64_t side, uint64_t size, uint64_t stride, bool keeps
   const uint64_t whole = (side - size) / stride + 1;
   const bool leaves_some = (side - size) % stride != 0;
   return whole + (keeps_partial && leaves_some ? 1 : 0);
+}
+
+uint64_t frames_at_rate(uint64_t duration_ns, double fps) {
+  // A moment that is shown for less than a millionth of its frame is none.
+  constexpr double kLeast = 1e-6, kNsPerSecond = 1e9;
+  const double frames = std::ceil(static_cast<double>(duration_ns) / kNsPerSecond * fps - kLeast);
+  return static_cast<uint64_t>(std::clamp(frames, 1.0, static_cast<double>(kSumMax)));
 }
 
 RowTable::RowTable(const config::RowsSpec& spec, std::shared_ptr<const LengthIndex> lengths)
@@ -39,9 +47,18 @@ uint64_t RowTable::across(uint64_t record) const {
   return parts_of_side(lengths_->width(record), spec_.width, spec_.stride_x, spec_.keeps_partial);
 }
 
+// The frames of a single clip that begins with the video, and goes on to its end.
+uint64_t RowTable::frames_of_clips(uint64_t record) const {
+  const uint64_t length = (*lengths_)[record];
+  if (spec_.fps > 0) return frames_at_rate(length, spec_.fps);
+  return (length + spec_.frame_stride - 1) / spec_.frame_stride;
+}
+
 uint64_t RowTable::parts_of_record(uint64_t record) const {
   if (spec_.kind == config::RowKind::kWindows)
     return parts_of_side((*lengths_)[record], spec_.length, spec_.stride, spec_.keeps_partial);
+  if (spec_.kind == config::RowKind::kClips)
+    return parts_of_side(frames_of_clips(record), spec_.clip_frames, spec_.clip_step, spec_.keeps_partial);
   return across(record) * parts_of_side(lengths_->height(record), spec_.height, spec_.stride_y, spec_.keeps_partial);
 }
 
@@ -64,6 +81,12 @@ RowPart RowTable::part_of(uint64_t row) const {
   const uint64_t record = record_of(row);
   RowPart part{.number = row - starts_[record]};
   if (spec_.kind == config::RowKind::kWindows) return part;
+  if (spec_.kind == config::RowKind::kClips) {
+    const auto frames = static_cast<double>(part.number * spec_.clip_step);
+    part.start = spec_.fps > 0 ? frames / spec_.fps : frames * static_cast<double>(spec_.frame_stride);
+    part.length = (*lengths_)[record];
+    return part;
+  }
   part.x = static_cast<uint32_t>(part.number % across(record) * spec_.stride_x);
   part.y = static_cast<uint32_t>(part.number / across(record) * spec_.stride_y);
   part.height = static_cast<uint32_t>(lengths_->height(record));

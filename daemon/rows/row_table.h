@@ -4,6 +4,9 @@
 // Constant; any thread.
 //
 //   tiles     The boxes of a grid over the record's picture, from left to right and from the top down.
+//   clips     A record's video as frames of clips: every stride-th one, or the frames of a rate. A clip has so many of
+//   them,
+//             every so many of them.
 //   windows   `length` bytes of the record, every `stride` bytes.
 //   packed    All records' bytes one after the other, each followed by the separator where there is one, cut every
 //             `length` bytes.
@@ -33,6 +36,9 @@ struct Span {
 // How many parts a side of `side` has (side >= 1; 1 <= stride <= size).
 uint64_t parts_of_side(uint64_t side, uint64_t size, uint64_t stride, bool keeps_partial);
 
+// The moments 0, 1 / fps, 2 / fps ... that lie within a video; at least one.
+uint64_t frames_at_rate(uint64_t duration_ns, double fps);
+
 class RowTable {
  public:
   // The measure of `lengths` fits the kind. Throws SetupError (kLimit): there would be more than 2^62 rows or bytes.
@@ -46,7 +52,7 @@ class RowTable {
   uint64_t first_row(uint64_t record) const;
   // Of rows that have one record.
   RowPart part_of(uint64_t row) const;
-  // The bytes of a row, in order; not for tiles.
+  // The bytes of a row, in order; not for tiles and clips.
   void spans_of(uint64_t row, std::vector<Span>& spans) const;
 
   // Of packed rows: bytes at the very end that fill no row, and are dropped.
@@ -58,6 +64,7 @@ class RowTable {
  private:
   uint64_t parts_of_record(uint64_t record) const;
   uint64_t across(uint64_t record) const;  // tiles side by side
+  uint64_t frames_of_clips(uint64_t record) const;
   uint64_t record_at(uint64_t start) const;
 
   const config::RowsSpec spec_;

@@ -123,6 +123,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "voc.toml",
                                        "warps.toml",
                                        "webdataset.toml",
+                                       "whole-videos.toml",
                                        "yolo-train.toml",
                                        "yolo-val.toml",
                                        "yolo.toml"});

@@ -39,6 +39,12 @@ void refused(const std::string& toml, const std::string& key, const std::string&
   CHECK_THAT(spec.complaints[0].text, Catch::Contains(fragment));
 }
 
+std::string videos(const std::string& rows, const std::string& clip = "frames = 8, stride = 2, pick = \"row\"",
+                   const std::string& rest = "") {
+  return pictures("kind = \"clips\"\nfrom = \"image\"\n" + rows,
+                  "{ op = \"decode-video\", " + clip + " }, { op = \"resize\", size = [8, 8] }", rest);
+}
+
 const std::string kTiles = "kind = \"tiles\"\nfrom = \"image\"\nsize = [16, 24]";
 const std::string kWindows = "kind = \"windows\"\nfrom = \"txt\"\nlength = 8";
 const std::string kPacked = "kind = \"packed\"\nfrom = \"txt\"\nlength = 8";
@@ -73,6 +79,40 @@ TEST_CASE("windows and packed rows have a length", "[config]") {
   loaded(documents(kPacked, "[[output]]\nname = \"first\"\nfrom = \"row.first\"\n"));
 }
 
+TEST_CASE("clips have the frames that decode-video says", "[config]") {
+  const RowsSpec rows = loaded(videos("")).rows;
+  CHECK((rows.clip_frames == 8 && rows.clip_step == 8 && rows.frame_stride == 2 && rows.fps == 0));
+  const RowsSpec overlapping =
+      loaded(videos("step = 3\npartial = \"drop\"", "frames = 4, fps = 2.5, pick = \"row\"")).rows;
+  CHECK((overlapping.clip_frames == 4 && overlapping.clip_step == 3 && overlapping.fps == 2.5));
+  // Another clip of the same video begins at the same moment, and has frames of its own.
+  const std::string other =
+      "[[output]]\nname = \"b\"\nfrom = \"image\"\nops = [{ op = \"decode-video\", frames = 2, stride = 8, "
+      "pick = \"row\" }, { op = \"resize\", size = [8, 8] }]\n";
+  CHECK(loaded(videos("", "frames = 8, stride = 2, pick = \"row\"", other)).rows.clip_frames == 8);
+  loaded(videos("", "frames = 8, stride = 2, pick = \"row\"", "[[output]]\nname = \"part\"\nfrom = \"row.part\"\n"));
+}
+
+TEST_CASE("what clips can't be is refused", "[config]") {
+  refused(videos("step = 9"), "rows.step", "at most the 8 frames of a clip");
+  refused(videos("step = 0"), "rows.step", "from 1 to 1024");
+  refused(videos("length = 9"), "rows.length", "does not go with kind = \"clips\"");
+  refused(documents(kWindows + "\nstep = 9"), "rows.step", "does not go with kind = \"windows\"");
+  refused(videos("", "frames = 8"), "rows.from", "begins with decode-video and pick = \"row\"");
+  refused(videos("", "frames = 8, clips = 2, pick = \"row\""), "output[0].ops[0].clips", "takes the row's clip");
+  refused(videos("", "frames = 8, key_frames = true, pick = \"row\""), "output[0].ops[0].key_frames", "all frames");
+  refused(videos("", "frames = 8, pick = \"row\", beyond = \"bad\""), "output[0].ops[0].beyond", "partial = \"keep\"");
+  loaded(videos("partial = \"drop\"", "frames = 8, pick = \"row\", beyond = \"bad\""));
+  refused(
+      videos("", "frames = 8, pick = \"row\"",
+             "[[output]]\nname = \"b\"\nfrom = \"image\"\nops = [{ op = \"decode-video\", frames = 2, fps = 8, pick = "
+             "\"row\" }, { op = \"resize\", size = [8, 8] }]\n"),
+      "output[1].ops[0]", "must have fps where the first output");
+  refused(with_line(
+              11, "ops = [{ op = \"decode-video\", frames = 2, pick = \"row\" }, { op = \"resize\", size = [8, 8] }]"),
+          "output[0].ops[0].pick", "without [rows] with kind = \"clips\"");
+}
+
 TEST_CASE("a pipeline without [rows] says nothing of them", "[config]") {
   const auto spec = load_pipeline_toml(with_line(1, "name = \"a\""), "p.toml");
   REQUIRE(spec);
@@ -81,7 +121,8 @@ TEST_CASE("a pipeline without [rows] says nothing of them", "[config]") {
 }
 
 TEST_CASE("what [rows] can't be is refused at its key", "[config]") {
-  refused(pictures("kind = \"slices\"\nfrom = \"image\""), "rows.kind", "\"tiles\", \"windows\" or \"packed\"");
+  refused(pictures("kind = \"slices\"\nfrom = \"image\""), "rows.kind",
+          "\"tiles\", \"clips\", \"windows\" or \"packed\"");
   refused(pictures("kind = \"tiles\"\nfrom = \"image\""), "rows.size", "is missing");
   refused(documents("kind = \"windows\"\nfrom = \"txt\""), "rows.length", "is missing");
   refused(pictures(kTiles + "\nlength = 4"), "rows.length", "does not go with kind = \"tiles\"");

@@ -2,6 +2,7 @@
 import io
 import itertools
 import json
+import subprocess
 import tarfile
 import tempfile
 import unittest
@@ -192,6 +193,7 @@ class Media(unittest.TestCase):
             np.testing.assert_allclose(wave, wanted[:len(wave)], atol=1e-4)
         self.assertEqual([len(batch[name][0]) for name in ("wave", "kept", "beyond")], [16000, 16000, 48000])
 
+<<<<<<< HEAD
     def large_video(self):
         """A folder with one video of some 12 MB, and one with the same video in a container that is read as a whole."""
         made = tempfile.TemporaryDirectory(prefix="spdld-media-")
@@ -247,6 +249,79 @@ class Media(unittest.TestCase):
         clips, _ = self.clips(daemon, folder / "mp4")
         wanted, _ = self.clips(self.daemon(1), folder / "mp4", "off")
         np.testing.assert_array_equal(clips, wanted)
+=======
+    def clips(self, words, rows):
+        """The rows of an epoch, each once: of a record and a part, the frames' luma, their times and how many lie within the video."""
+        decode = {"op": "decode-video", "pick": "row", "colours": "grey", "times": "times", "valid": "valid", **words}
+        numbers = [{"name": name, "from": f"row.{name}"} for name in ("record", "part")]
+        clip = {"name": "clip", "from": "image", "ops": [decode, {"op": "center-crop", "size": [112, 176]},
+                                                         {"op": "convert", "dtype": "uint8"}]}
+        spec = {**self.spec("videos"), "name": "clips", "rows": {"kind": "clips", "from": "image", **rows}, "output": [clip, *numbers],
+                "order": {"epochs": 1}}
+        found = {}
+        daemon = self.daemon(4)
+        for loader in [self.attach(daemon, spec, rank=rank, world_size=2) for rank in range(2)]:
+            for batch in loader:
+                for row in zip(*(np.array(batch[name]) for name in ("record", "part", "clip", "times", "valid"))):
+                    key = (int(row[0]), int(row[1]))
+                    self.assertNotIn(key, found)
+                    found[key] = row[2:]
+        return found
+
+    def frames_of_all(self):
+        """Of each video, in the order of the listing, all frames as FFmpeg decodes them."""
+        for path in sorted((self.folder / "videos").glob("*/*")):
+            raw = subprocess.run(["ffmpeg", "-v", "error", "-i", str(path), "-vf", "scale=out_range=pc,format=gray", "-fps_mode", "passthrough",
+                                  "-f", "rawvideo", "-"], check=True, capture_output=True, timeout=WAIT_S).stdout
+            yield np.frombuffer(raw, np.uint8).reshape(-1, 112, 176)
+
+    def test_whole_videos_as_consecutive_clips(self):
+        frames, stride = 6, 2
+        for step, partial in ((6, "keep"), (4, "keep"), (6, "drop")):
+            with self.subTest(step=step, partial=partial):
+                found = self.clips({"frames": frames, "stride": stride}, {"step": step, "partial": partial})
+                seen = set()
+                for record, video in enumerate(self.frames_of_all()):
+                    taken, part = video[::stride], 0
+                    while True:
+                        wanted = taken[part * step:part * step + frames]
+                        if part > 0 and len(taken) <= (part - 1) * step + frames or partial == "drop" and len(wanted) < frames:
+                            break
+                        clip, times, valid = found[record, part]
+                        self.assertEqual(valid.tolist(), [len(wanted)])
+                        np.testing.assert_allclose(times[:len(wanted)], (part * step + np.arange(len(wanted))) * stride / 15, atol=2e-3)
+                        filled = np.concatenate([wanted, np.repeat(video[-1:], frames - len(wanted), 0)])
+                        far = np.abs(clip.reshape(filled.shape).astype(int) - filled)
+                        self.assertLess(np.square(far).mean(), 1, (record, part))
+                        seen.add((record, part))
+                        part += 1
+                self.assertEqual(seen, set(found))
+
+    def test_whole_videos_as_clips_of_a_rate(self):
+        found = self.clips({"frames": 4, "fps": 5}, {})
+        seen = {(record, part) for record, video in enumerate(self.frames_of_all()) for part in range(-(-len(video) // 12))}
+        self.assertEqual(set(found), seen)
+        for (record, part), (_, times, valid) in found.items():
+            late = part * 0.8 + np.arange(valid[0]) / 5 - times[:valid[0]]  # since the frame that is shown has begun
+            self.assertTrue(np.all((late > -2e-3) & (late < 1 / 15 + 2e-3)), (record, part, late))
+
+    def test_a_run_over_clips_goes_on_where_it_was(self):
+        spec = {**self.spec("videos"), "rows": {"kind": "clips", "from": "image"}, "output": [
+            {"name": "clip", "from": "image", "ops": [{**DECODE, "pick": "row"}, *CROP]}, {"name": "part", "from": "row.part"}]}
+        daemon = self.daemon(2)
+        loader = self.attach(daemon, spec)
+        batches = iter(loader)
+        for _ in range(3):
+            next(batches)
+        state = loader.state_dict()
+        def rest(of):
+            return [{name: batch[name].tobytes() for name in batch} for batch in of]
+
+        wanted = rest(batches)
+        loader.close()
+        self.assertEqual(rest(self.attach(daemon, spec, state=state)), wanted)
+        self.assertGreater(len(wanted), 3)
+>>>>>>> 93d2422 (rows, media/video: whole videos as consecutive clips)
 
     def test_damage_is_told_and_ends_nothing(self):
         for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):

@@ -75,6 +75,50 @@ TEST_CASE("rows: tiles lie on a grid over each picture, in its order") {
   }
 }
 
+TEST_CASE("rows: clips go through each video, by frames or by moments") {
+  Random random(3);
+  for (int trial = 0; trial < 500; trial++) {
+    config::RowsSpec spec{.kind = config::RowKind::kClips, .from = "image"};
+    spec.clip_frames = 1 + below(random, 10), spec.clip_step = 1 + below(random, spec.clip_frames);
+    spec.keeps_partial = below(random, 2) == 0;
+    const bool has_rate = below(random, 2) == 0;
+    spec.frame_stride = has_rate ? 1 : 1 + below(random, 5);
+    spec.fps = has_rate ? 4 : 0;
+    std::vector<uint64_t> lengths = lengths_of(random, false);
+    if (has_rate)
+      for (uint64_t& length : lengths) length *= 250'000'000;  // each is one moment long
+    const RowTable table(spec, index_of(has_rate ? Measure::kDuration : Measure::kFrames, lengths));
+    uint64_t row = 0;
+    for (uint64_t record = 0; record < lengths.size(); record++) {
+      REQUIRE(table.first_row(record) == row);
+      if (lengths[record] == 0) continue;
+      std::vector<uint64_t> frames;  // of a single clip
+      for (uint64_t at = 0; at < lengths[record]; at += has_rate ? 250'000'000 : spec.frame_stride)
+        frames.push_back(at);
+      uint64_t number = 0;
+      for (const uint64_t start : starts_of(frames.size(), spec.clip_frames, spec.clip_step, spec.keeps_partial)) {
+        REQUIRE(row < table.size());
+        REQUIRE(table.record_of(row) == record);
+        const RowPart part = table.part_of(row);
+        CHECK(part.number == number);
+        CHECK(part.length == lengths[record]);
+        CHECK(part.start == static_cast<double>(frames.at(start)) / (has_rate ? 1e9 : 1));
+        row++, number++;
+      }
+    }
+    REQUIRE(table.size() == row);
+  }
+}
+
+TEST_CASE("rows: the moments of a rate within a video") {
+  CHECK(frames_at_rate(2'000'000'000, 8) == 16);
+  CHECK(frames_at_rate(2'000'000'001, 8) == 16);  // rounding of a duration is no moment
+  CHECK(frames_at_rate(2'001'000'000, 8) == 17);
+  CHECK(frames_at_rate(1'999'999'999, 8) == 16);
+  CHECK(frames_at_rate(1, 8) == 1);
+  CHECK(frames_at_rate(10'000'000'000, 0.3) == 3);
+}
+
 TEST_CASE("rows: windows of each record's bytes") {
   Random random(2);
   std::vector<Span> spans;

@@ -43,7 +43,22 @@ std::string seconds(double s) {
   return text.substr(0, text.find('.') + 3) + " s";
 }
 
+// Whether the video is as long as when its clips were counted.
+Status check_counted(const ffmpeg::VideoIndex& index, bool by_duration, const RowPart& row) {
+  const uint64_t length = by_duration ? duration_ns(index) : index.frames.size();
+  if (length == row.length) return Done{};
+  const std::string unit = by_duration ? " ns" : " frames";
+  return Error{Trouble::kContent, "the video has " + std::to_string(length) + unit + " and not the " +
+                                      std::to_string(row.length) +
+                                      " for which its clips were counted: was it replaced?"};
+}
+
 }  // namespace
+
+uint64_t duration_ns(const ffmpeg::VideoIndex& index) {
+  constexpr double kNsPerSecond = 1e9;
+  return static_cast<uint64_t>(std::max(std::round(index.duration_s() * kNsPerSecond), 1.0));
+}
 
 // Moments count from the part's start.
 struct ClipRule::Moments {
@@ -73,26 +88,30 @@ ClipRule::ClipRule(const config::OperationSpec& spec)
           : pick == "center"  ? Pick::kCenter
           : pick == "start"   ? Pick::kStart
           : pick == "uniform" ? Pick::kUniform
+          : pick == "row"     ? Pick::kRow
                               : Pick::kSegments;
   beyond_ = beyond == "repeat" ? Beyond::kRepeat : beyond == "wrap" ? Beyond::kWrap : Beyond::kBad;
 }
 
-Status ClipRule::choose(const ffmpeg::VideoIndex& index, const media::TimePart& part, const Draws& draws,
-                        Clip& clip) const {
+Status ClipRule::choose(const ffmpeg::VideoIndex& index, const media::TimePart& part, const Draws& draws, Clip& clip,
+                        const RowPart& row) const {
   clip.frames.clear();
   clip.valid.clear();
   clip.keys.clear();
+  if (pick_ == Pick::kRow) {
+    if (const Status same = check_counted(index, fps_ > 0, row); !same) return same;
+  }
   const Frames frames = frames_in(index, part);
   if (frames.first == frames.end)
     return Error{Trouble::kContent,
                  "no frame of the video's " + seconds(index.duration_s()) + " begins " + part.text()};
   if (fps_ > 0) {
     const double length_s = std::min(part.end_s, index.duration_s()) - part.start_s;
-    return choose_by_rate({index, part.start_s, length_s, frames.end - 1}, draws, clip);
+    return choose_by_rate({index, part.start_s, length_s, frames.end - 1}, draws, clip, row);
   }
   if (has_key_frames_) list_keys(index, frames, clip.keys);
   const uint64_t count = has_key_frames_ ? clip.keys.size() : frames.end - frames.first;
-  const Status chosen = is_spread() ? choose_spread(count, draws, clip) : choose_by_stride(count, draws, clip);
+  const Status chosen = is_spread() ? choose_spread(count, draws, clip) : choose_by_stride(count, draws, clip, row);
   for (uint32_t& frame : clip.frames) frame = has_key_frames_ ? clip.keys[frame] : frames.first + frame;
   return chosen;
 }
@@ -120,15 +139,16 @@ void ClipRule::spread(uint64_t count, const Draws& draws, Clip& clip) const {
   }
 }
 
-Status ClipRule::choose_by_stride(uint64_t count, const Draws& draws, Clip& clip) const {
+Status ClipRule::choose_by_stride(uint64_t count, const Draws& draws, Clip& clip, const RowPart& row) const {
   const uint64_t span = (frames_ - 1) * stride_ + 1, room = count > span ? count - span : 0;
   const uint64_t step = pick_ == Pick::kStart ? frames_ * stride_ : 0;  // from a clip's start to the next one's
-  const uint64_t all = (clips_ - 1) * step + span;
+  const uint64_t before = pick_ == Pick::kRow ? static_cast<uint64_t>(row.start) : 0;
+  const uint64_t all = before + (clips_ - 1) * step + span;
   if (count < all && beyond_ == Beyond::kBad)
     return too_short(std::to_string(count) + frames_word(), std::to_string(all) + " with its stride");
   Draw draw = draws.named(draw_);
   for (uint64_t i = 0; i < clips_; ++i) {
-    uint64_t start = i * step;
+    uint64_t start = before + i * step;
     if (pick_ == Pick::kRandom) start = draw.below(room + 1);
     if (pick_ == Pick::kCenter) start = (2 * i + 1) * room / (2 * clips_);
     take_by_stride(start, count, clip);
@@ -149,15 +169,16 @@ void ClipRule::take_by_stride(uint64_t start, uint64_t count, Clip& clip) const 
   clip.valid.push_back(valid);
 }
 
-Status ClipRule::choose_by_rate(const Moments& moments, const Draws& draws, Clip& clip) const {
+Status ClipRule::choose_by_rate(const Moments& moments, const Draws& draws, Clip& clip, const RowPart& row) const {
   const double length = moments.length_s, span = static_cast<double>(frames_) / fps_,
                room = std::max(length - span, 0.0), step = pick_ == Pick::kStart ? span : 0;
   // The last moment has to be within the part.
-  const double last = static_cast<double>(clips_ - 1) * step + static_cast<double>(frames_ - 1) / fps_;
+  const double before = pick_ == Pick::kRow ? row.start : 0;
+  const double last = before + static_cast<double>(clips_ - 1) * step + static_cast<double>(frames_ - 1) / fps_;
   if (last >= length && beyond_ == Beyond::kBad) return too_short(seconds(length), "more than " + seconds(last));
   Draw draw = draws.named(draw_);
   for (uint64_t i = 0; i < clips_; ++i) {
-    double start = static_cast<double>(i) * step;
+    double start = before + static_cast<double>(i) * step;
     if (pick_ == Pick::kRandom) start = draw.uniform(0, room);
     if (pick_ == Pick::kCenter) start = static_cast<double>(2 * i + 1) * room / static_cast<double>(2 * clips_);
     take_by_rate(start, moments, clip);

@@ -115,7 +115,7 @@ Status VideoNode::choose(const media::Run& run, VideoWork& work) const {
   }
   const Result<media::TimePart> part = part_.part(run.workspace);
   if (!part) return part.error();
-  return rule_.choose(*work.index, *part, run.draws, work.clip);
+  return rule_.choose(*work.index, *part, run.draws, work.clip, run.part);
 }
 
 Status VideoNode::announce(const media::Run& run) const {

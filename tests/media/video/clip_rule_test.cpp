@@ -25,6 +25,13 @@ config::OperationSpec clip_of(const std::string& words) {
   return spec.value->outputs.front().ops.front();
 }
 
+// Of rows that are clips.
+config::OperationSpec clip_rule_of_row(const std::string& words) {
+  config::OperationSpec spec = clip_of(words);
+  spec.parameters.insert_or_assign("pick", std::string("row"));
+  return spec;
+}
+
 // A video whose frames are shown at these moments, in hundredths of a second, and the last of them for 10 of these.
 ffmpeg::VideoIndex video_of(const std::vector<int64_t>& times) {
   ffmpeg::VideoIndex index;
@@ -177,6 +184,39 @@ video::Clip clip_in_part(const ffmpeg::VideoIndex& index, const media::TimePart&
   INFO((chosen ? "" : chosen.error().message));
   REQUIRE(chosen);
   return clip;
+}
+
+TEST_CASE("the clip of a row begins where the row says, and the last one may be short", "[video]") {
+  const auto index = video_of(11);  // of 1.1 s
+  const auto clip_at = [&](const std::string& words, const RowPart& row) {
+    video::Clip clip;
+    const Status chosen = video::ClipRule(clip_rule_of_row(words)).choose(index, {}, {}, clip, row);
+    INFO((chosen ? "" : chosen.error().message));
+    REQUIRE(chosen);
+    return clip;
+  };
+  const RowPart frames{.start = 6, .length = 11};
+  CHECK(clip_at("frames = 3, stride = 2", frames).frames == Frames{6, 8, 10});
+  const video::Clip shorter = clip_at("frames = 4, stride = 2", frames);
+  CHECK(shorter.frames == Frames{6, 8, 10, 10});
+  CHECK(shorter.valid == Valid{3});
+  CHECK(clip_at("frames = 4, stride = 2, beyond = \"wrap\"", frames).frames == Frames{6, 8, 10, 1});
+  const RowPart moments{.start = 0.8, .length = 1'100'000'000};
+  const video::Clip by_rate = clip_at("frames = 3, fps = 5", moments);
+  CHECK(by_rate.frames == Frames{8, 10, 10});
+  CHECK(by_rate.valid == Valid{2});
+}
+
+TEST_CASE("a video whose clips were counted at another length is bad content", "[video]") {
+  const auto index = video_of(11);
+  video::Clip clip;
+  for (const std::string words : {"frames = 2", "frames = 2, fps = 5"}) {
+    const Status refused =
+        video::ClipRule(clip_rule_of_row(words)).choose(index, {}, {}, clip, {.start = 0, .length = 12});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().trouble == Trouble::kContent);
+    CHECK_THAT(refused.error().message, Contains("for which its clips were counted"));
+  }
 }
 
 // Its first frame is shown at 5 s by the container, which is its moment 0.
