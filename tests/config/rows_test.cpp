@@ -101,6 +101,9 @@ TEST_CASE("what clips can't be is refused", "[config]") {
   refused(videos("", "frames = 8"), "rows.from", "begins with decode-video and pick = \"row\"");
   refused(videos("", "frames = 8, clips = 2, pick = \"row\""), "output[0].ops[0].clips", "takes the row's clip");
   refused(videos("", "frames = 8, key_frames = true, pick = \"row\""), "output[0].ops[0].key_frames", "all frames");
+  refused(videos("", "frames = 8, pick = \"row\", start = \"part\"",
+                 "[[output]]\nname = \"part\"\nfrom = \"class\"\nops = [{ op = \"parse-float\" }]\n"),
+          "output[0].ops[0].start", "takes clips of whole videos");
   refused(videos("", "frames = 8, pick = \"row\", beyond = \"bad\""), "output[0].ops[0].beyond", "partial = \"keep\"");
   loaded(videos("partial = \"drop\"", "frames = 8, pick = \"row\", beyond = \"bad\""));
   refused(

@@ -121,6 +121,34 @@ TEST_CASE("chroma that is narrower by four is interpolated line by line as well"
   CHECK(clips.clip(bytes_of(path)) == same.clip(interpolated(folder, "v.mkv", 0, "yuv411p")));
 }
 
+TEST_CASE("packed pixels and samples of more bits are interpolated as well", "[video]") {
+  const TempDir folder;
+  const Bytes packed = made(folder, "v.mkv", "interleave_top", "-c:v ffv1 -level 3 -pix_fmt bgr0");
+  Bytes wanted =
+      run_ffmpeg(words_of("-i " + (folder.path() / "v.mkv").string() + " -frames:v 4 -f rawvideo -pix_fmt rgb24 -"));
+  constexpr size_t kFrame = size_t{3} * kWidth * kHeight;
+  REQUIRE(wanted.size() == 4 * kFrame);
+  for (size_t frame = 0; frame < wanted.size(); frame += kFrame) interpolate(&wanted[frame], 3 * kWidth, kHeight, 0);
+  CHECK(Clips(decode("") + kWhole).clip(packed) == wanted);
+
+  const Bytes fine = made(folder, "v.mkv", "interleave_top", "-c:v ffv1 -level 3 -pix_fmt yuv420p10le");
+  const Bytes rounded = interpolated(folder, "v.mkv", 0);
+  for (const std::string& ops : {kWhole, kByRows}) {
+    INFO(ops);
+    CHECK(psnr(Clips(decode("") + ops).clip(fine), Clips(decode("") + ops).clip(rounded)) > 45);
+  }
+}
+
+TEST_CASE("interlaced pixels of a palette are bad content, unless they are kept", "[video]") {
+  const TempDir folder;
+  const Bytes video = made(folder, "v.mov", "interleave_top", "-c:v rawvideo -pix_fmt pal8");
+  const Status done = Clips(decode("") + kWhole).run(video);
+  REQUIRE_FALSE(done);
+  CHECK(done.error().trouble == Trouble::kContent);
+  CHECK_THAT(done.error().message, Contains("pal8, whose lines can't be interpolated"));
+  CHECK(Clips(decode("interlaced = \"keep\"") + kWhole).run(video));
+}
+
 TEST_CASE("MPEG-2 and H.264 flag their frames, and each frame is the same wherever the decoder starts", "[video]") {
   const TempDir folder;
   for (const std::string encoding : {"-c:v mpeg2video -q:v 2 -g 6 -bf 2 -flags +ildct+ilme",
