@@ -193,7 +193,6 @@ class Media(unittest.TestCase):
             np.testing.assert_allclose(wave, wanted[:len(wave)], atol=1e-4)
         self.assertEqual([len(batch[name][0]) for name in ("wave", "kept", "beyond")], [16000, 16000, 48000])
 
-<<<<<<< HEAD
     def large_video(self):
         """A folder with one video of some 12 MB, and one with the same video in a container that is read as a whole."""
         made = tempfile.TemporaryDirectory(prefix="spdld-media-")
@@ -206,7 +205,7 @@ class Media(unittest.TestCase):
         ffmpeg("-i", str(folder / "mp4" / "one" / "a.mp4"), "-c", "copy", str(folder / "mkv" / "one" / "a.mkv"))
         return folder
 
-    def clips(self, daemon, folder, cache="auto", epochs=6):
+    def clips_of(self, daemon, folder, cache="auto", epochs=6):
         """The clips of all epochs, and the bytes that were fetched for them."""
         name = f"large-{next(self.numbers)}"
         spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder), "extensions": "mp4,mkv"}, "cache": cache, "seed": 3,
@@ -223,33 +222,64 @@ class Media(unittest.TestCase):
         size = (folder / "mp4" / "one" / "a.mp4").stat().st_size
         self.assertGreater(size, 5_000_000)
         daemon = self.daemon(2)
-        wanted, whole_bytes = self.clips(daemon, folder / "mkv", "off")
+        wanted, whole_bytes = self.clips_of(daemon, folder / "mkv", "off")
         self.assertGreater(whole_bytes, 6 * size * 0.99)
         for cache in ("off", "auto"):
-            clips, read_bytes = self.clips(daemon, folder / "mp4", cache)
+            clips, read_bytes = self.clips_of(daemon, folder / "mp4", cache)
             np.testing.assert_array_equal(clips, wanted)
             self.assertLess(read_bytes, whole_bytes / 4, cache)
         # An index is kept beyond the run: neither the container is read whole again, nor is the head of the MP4.
-        clips, again_bytes = self.clips(daemon, folder / "mp4")
+        clips, again_bytes = self.clips_of(daemon, folder / "mp4")
         np.testing.assert_array_equal(clips, wanted)
         self.assertLess(again_bytes, read_bytes)
-        first = self.clips(daemon, folder / "mkv")[1]
-        clips, again_bytes = self.clips(daemon, folder / "mkv")
+        first = self.clips_of(daemon, folder / "mkv")[1]
+        clips, again_bytes = self.clips_of(daemon, folder / "mkv")
         np.testing.assert_array_equal(clips, wanted)
         self.assertLess(again_bytes, first / 2)
+
+    def test_of_a_large_sound_only_the_parts_of_its_segments_are_read(self):
+        """Beside the same samples from a container that is read as a whole."""
+        made = tempfile.TemporaryDirectory(prefix="spdld-media-")
+        self.addCleanup(made.cleanup)
+        folder = Path(made.name)
+        for name in ("m4a", "flac"):
+            (folder / name / "one").mkdir(parents=True)
+        ffmpeg("-f", "lavfi", "-i", "anoisesrc=duration=120:seed=5:amplitude=0.4:sample_rate=16000", "-c:a", "alac",
+               str(folder / "m4a" / "one" / "a.m4a"))
+        ffmpeg("-i", str(folder / "m4a" / "one" / "a.m4a"), "-c:a", "flac", str(folder / "flac" / "one" / "a.flac"))
+        size = (folder / "m4a" / "one" / "a.m4a").stat().st_size
+        self.assertGreater(size, 2_000_000)
+        outputs = [{"name": name, "from": "image", "ops": [{"op": "decode-audio", "rate": rate, "seconds": 2, "draw": name}]}
+                   for name, rate in (("wave", 16000), ("low", 8000))]
+        daemon, wanted = self.daemon(2), None
+        for number, (container, cache) in enumerate((("flac", "off"), ("m4a", "off"), ("m4a", "auto"), ("m4a", "auto"), ("flac", "auto"))):
+            name = f"sound-{number}"
+            spec = {"name": name, "source": {"type": "image-folder", "uri": str(folder / container), "extensions": "m4a,flac"}, "seed": 3,
+                    "cache": cache, "order": {"epochs": 5}, "batch": {"size": 1}, "output": outputs}
+            loader = self.attach(daemon, spec)
+            waves = [(batch["wave"].copy(), batch["low"].copy()) for _ in range(5) for batch in loader]
+            stages = spdld.query("describe", name, socket=daemon.socket)["stages"]
+            loader.close()
+            read = next(stage for stage in stages if stage["name"] == "fetch")["bytes"]
+            wanted = wanted or waves
+            for a, b in zip(waves, wanted):
+                np.testing.assert_array_equal(a[0], b[0])
+                np.testing.assert_array_equal(a[1], b[1])
+            if container == "m4a":
+                self.assertLess(read, 5 * size / 4, cache)
 
     def test_an_index_is_not_used_for_a_video_that_has_taken_its_place(self):
         folder = self.large_video()
         daemon = self.daemon(2)
-        self.clips(daemon, folder / "mp4")
+        self.clips_of(daemon, folder / "mp4")
         path = folder / "mp4" / "one" / "a.mp4"
         path.unlink()
         ffmpeg("-f", "lavfi", "-i", "testsrc2=size=320x240:rate=15:duration=20", "-vf", "hflip,noise=alls=60:allf=t", "-pix_fmt", "yuv420p",
                "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", str(path))
-        clips, _ = self.clips(daemon, folder / "mp4")
-        wanted, _ = self.clips(self.daemon(1), folder / "mp4", "off")
+        clips, _ = self.clips_of(daemon, folder / "mp4")
+        wanted, _ = self.clips_of(self.daemon(1), folder / "mp4", "off")
         np.testing.assert_array_equal(clips, wanted)
-=======
+
     def clips(self, words, rows):
         """The rows of an epoch, each once: of a record and a part, the frames' luma, their times and how many lie within the video."""
         decode = {"op": "decode-video", "pick": "row", "colours": "grey", "times": "times", "valid": "valid", **words}
@@ -321,7 +351,6 @@ class Media(unittest.TestCase):
         loader.close()
         self.assertEqual(rest(self.attach(daemon, spec, state=state)), wanted)
         self.assertGreater(len(wanted), 3)
->>>>>>> 93d2422 (rows, media/video: whole videos as consecutive clips)
 
     def test_damage_is_told_and_ends_nothing(self):
         for medium, name in (("videos", "0-0.mp4"), ("sounds", "0-0.flac")):

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "daemon/media/audio/segment.h"
+#include "daemon/media/ffmpeg/kept_index.h"
 #include "daemon/media/ffmpeg/load.h"
 #include "daemon/media/operations.h"
 #include "daemon/media/time_part.h"
@@ -16,6 +17,7 @@ class DecodeAudio final : public media::Node {
  public:
   explicit DecodeAudio(const media::Part& part)
       : output_(part.output),
+        index_id_(ffmpeg::kept_audio_id()),
         segment_(part),
         part_(part.spec),
         clip_(part.spec.text("clip")),
@@ -24,23 +26,36 @@ class DecodeAudio final : public media::Node {
 
  private:
   Status announce(const media::Run& run) const override {
-    const Result<SharedSound*> sound = run.workspace.of<AudioThread>().shared.open(run.sample, *run.field);
+    const Result<SharedSound*> sound = run.workspace.of<AudioThread>().shared.open(run.sample, *run.field, index_id_);
     if (!sound) return media::of_output(output_, sound.error());
     const Result<Wanted> wanted = wanted_of((*sound)->index(), run);
     if (!wanted) return media::of_output(output_, wanted.error());
     (*sound)->ask(wanted->range);
-    return Done{};
+    return check_read(*run.field, (*sound)->index(), wanted->range);
+  }
+
+  // kUnread: the samples lie in parts of the sound that have not been read.
+  static Status check_read(media::Field& field, const ffmpeg::AudioIndex& index, const SampleRange& range) {
+    if (!field.parts) return Done{};
+    const std::vector<ByteRange> ranges = index.ranges_of(range.first, range.count);
+    const bool is_read =
+        std::all_of(ranges.begin(), ranges.end(), [&](const auto& one) { return field.parts->has(one); });
+    if (is_read) return Done{};
+    field.wanted.insert(field.wanted.end(), ranges.begin(), ranges.end());
+    return Error{Trouble::kUnread, "parts of the sound have not been read"};
   }
 
   Status run(media::Value& value, const media::Run& run) const override {
     auto& thread = run.workspace.of<AudioThread>();
-    const Status status = make(value.bytes, run, thread);
+    const Status status = make(run.field == nullptr ? ByteParts(value.bytes) : run.field->content(), run, thread);
+    if (!status && status.error().trouble == Trouble::kUnread) run.field->wanted = {{0, run.field->content().size()}};
     if (!status) return media::of_output(output_, status.error());
     value.sound = &thread.sound();
     return Done{};
   }
 
   std::vector<std::string> code() const override { return {ffmpeg::decoder_version()}; }
+  std::string_view index_id() const override { return index_id_; }
 
   // A segment of the sound, behind so many zeros.
   struct Taken {
@@ -117,7 +132,7 @@ class DecodeAudio final : public media::Node {
     return thread.resampler(static_cast<uint64_t>(index.rate_hz), static_cast<uint64_t>(rate_hz));
   }
 
-  Status make(std::span<const uint8_t> file, const media::Run& run, AudioThread& thread) const {
+  Status make(const ByteParts& file, const media::Run& run, AudioThread& thread) const {
     SharedSound* const shared = run.field == nullptr ? nullptr : thread.shared.find(run.sample, *run.field);
     if (shared != nullptr) return make_of(shared->index(), shared, file, run);
     const Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(file, thread.limits);
@@ -125,7 +140,7 @@ class DecodeAudio final : public media::Node {
   }
 
   // `shared`: where the output has asked for its samples; null: nobody shares them.
-  Status make_of(const ffmpeg::AudioIndex& index, SharedSound* shared, std::span<const uint8_t> file,
+  Status make_of(const ffmpeg::AudioIndex& index, SharedSound* shared, const ByteParts& file,
                  const media::Run& run) const {
     const Result<Wanted> wanted = wanted_of(index, run);
     if (!wanted) return wanted.error();
@@ -180,7 +195,7 @@ class DecodeAudio final : public media::Node {
     thread.exchange();
   }
 
-  std::string output_;
+  std::string output_, index_id_;
   Segment segment_;
   media::TimePartNames part_;
   std::string clip_;  // the output with whose clip the segment begins; empty: none

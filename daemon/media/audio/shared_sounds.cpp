@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/media/ffmpeg/kept_index.h"
+
 namespace spdld::audio {
 namespace {
 
@@ -40,9 +42,18 @@ SharedSound::Piece& SharedSound::piece_of(const SampleRange& range) {
   });
 }
 
-Result<SharedSound*> SharedSounds::open(uint64_t sample, const media::Field& field) {
+Result<ffmpeg::AudioIndex> SharedSounds::index_of(media::Field& field, std::string_view index_id) const {
+  media::KeptIndex* const kept = field.index_of(index_id);
+  if (kept && !kept->bytes.empty())
+    if (auto index = ffmpeg::unpacked_audio(kept->bytes)) return std::move(*index);
+  Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(field.content(), limits_, &field.wanted);
+  if (index && kept && (kept->is_kept || field.parts)) kept->set(ffmpeg::packed(*index));
+  return index;
+}
+
+Result<SharedSound*> SharedSounds::open(uint64_t sample, media::Field& field, std::string_view index_id) {
   if (SharedSound* const known = find(sample, field)) return known;
-  Result<ffmpeg::AudioIndex> index = ffmpeg::index_audio(field.bytes, limits_);
+  Result<ffmpeg::AudioIndex> index = index_of(field, index_id);
   if (!index) return index.error();
   if (sample_ != sample) sounds_.clear();
   sample_ = sample;
@@ -54,7 +65,7 @@ SharedSound* SharedSounds::find(uint64_t sample, const media::Field& field) {
   return sample_ == sample && known != sounds_.end() ? &known->second : nullptr;
 }
 
-Status SharedSounds::fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& index, std::span<const uint8_t> file,
+Status SharedSounds::fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& index, const ByteParts& file,
                           ffmpeg::AudioDecoder& decoder) {
   if (spare_.empty()) spare_.push_back(std::make_unique<media::Sound>());
   media::Sound& sound = *spare_.back();
@@ -67,7 +78,7 @@ Status SharedSounds::fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& i
   return Done{};
 }
 
-Status SharedSounds::take(SharedSound& sound, std::span<const uint8_t> file, const SampleRange& range,
+Status SharedSounds::take(SharedSound& sound, const ByteParts& file, const SampleRange& range,
                           ffmpeg::AudioDecoder& decoder, media::Sound& to) {
   const ffmpeg::AudioIndex& index = sound.index();
   SharedSound::Piece& piece = sound.piece_of(range);

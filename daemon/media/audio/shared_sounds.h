@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,18 +52,20 @@ class SharedSounds {
  public:
   explicit SharedSounds(const media::DecodeLimits& limits) : limits_(limits) {}
 
-  // The sound of a field of this sample, which the first call indexes. kContent: the field holds none.
-  Result<SharedSound*> open(uint64_t sample, const media::Field& field);
+  // The sound of a field of this sample, whose index is kept, or made by the first call. `index_id`: of the node.
+  // kContent: the field holds none. kUnread: field.wanted says what is to be read.
+  Result<SharedSound*> open(uint64_t sample, media::Field& field, std::string_view index_id);
   // Null: nobody has opened it.
   SharedSound* find(uint64_t sample, const media::Field& field);
   // Writes samples that an output has asked for, as AudioDecoder::decode() does, to a sound of as many.
-  Status take(SharedSound& sound, std::span<const uint8_t> file, const SampleRange& range,
-              ffmpeg::AudioDecoder& decoder, media::Sound& to);
+  Status take(SharedSound& sound, const ByteParts& file, const SampleRange& range, ffmpeg::AudioDecoder& decoder,
+              media::Sound& to);
   // Forgets the sample, and gives back memory above so many bytes.
   void shrink(size_t bytes_max);
 
  private:
-  Status fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& index, std::span<const uint8_t> file,
+  Result<ffmpeg::AudioIndex> index_of(media::Field& field, std::string_view index_id) const;
+  Status fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& index, const ByteParts& file,
               ffmpeg::AudioDecoder& decoder);
 
   const media::DecodeLimits limits_;

@@ -251,6 +251,20 @@ size_t AudioIndex::start_of(size_t packet) const {
   }
 }
 
+std::vector<ByteRange> AudioIndex::ranges_of(uint64_t first, uint64_t count) const {
+  constexpr size_t kBehind = 2;           // packets behind the last one: some decoders give samples late
+  constexpr uint64_t kGapMax = 64 << 10;  // packets of a video lie between the packets of its sound
+  std::vector<ByteRange> ranges;
+  const auto add = [&](const AudioPacket& packet) {
+    if (!packet.is_copied) ranges.push_back({packet.offset, packet.bytes});
+  };
+  const size_t last = count == 0 ? packet_of(first) : packet_of(first + count - 1);
+  if (needs_first_packet()) add(packets.front());
+  for (size_t i = start_of(packet_of(first)); i < packets.size() && i <= last + kBehind; ++i) add(packets[i]);
+  join_ranges(ranges, kGapMax);
+  return ranges;
+}
+
 std::span<const uint8_t> AudioIndex::data_of(const AudioPacket& packet, const ByteParts& file) const {
   return packet.is_copied ? ByteParts(copied).at(packet.offset, packet.bytes) : file.at(packet.offset, packet.bytes);
 }

@@ -54,6 +54,9 @@ struct AudioIndex {
   size_t start_of(size_t packet) const;
   // Whether a decoder that starts later is given the first packet before, for what the first one alone tells.
   bool needs_first_packet() const;
+  // The parts of the file that a decoder reads for the samples [first, first + count). Precondition: they are some of
+  // the sound's.
+  std::vector<ByteRange> ranges_of(uint64_t first, uint64_t count) const;
   // Empty: the file's parts lack it.
   std::span<const uint8_t> data_of(const AudioPacket& packet, const ByteParts& file) const;
 };
