@@ -101,9 +101,12 @@ TEST_CASE("what clips can't be is refused", "[config]") {
   refused(videos("", "frames = 8"), "rows.from", "begins with decode-video and pick = \"row\"");
   refused(videos("", "frames = 8, clips = 2, pick = \"row\""), "output[0].ops[0].clips", "takes the row's clip");
   refused(videos("", "frames = 8, key_frames = true, pick = \"row\""), "output[0].ops[0].key_frames", "all frames");
-  refused(videos("", "frames = 8, pick = \"row\", start = \"part\"",
-                 "[[output]]\nname = \"part\"\nfrom = \"class\"\nops = [{ op = \"parse-float\" }]\n"),
-          "output[0].ops[0].start", "takes clips of whole videos");
+  refused(
+      "name = \"t\"\n[source]\ntype = \"webdataset\"\nuri = \"/d.tar\"\n[rows]\nkind = \"clips\"\nfrom = \"mp4\"\n"
+      "[[output]]\nname = \"clip\"\nfrom = \"mp4\"\nops = [{ op = \"decode-video\", frames = 8, pick = \"row\", "
+      "start = \"part\" }, { op = \"resize\", size = [8, 8] }]\n[[output]]\nname = \"part\"\nfrom = \"txt\"\n"
+      "ops = [{ op = \"parse-float\" }]\n[batch]\nsize = 8\n",
+      "output[0].ops[0].start", "takes clips of whole videos");
   refused(videos("", "frames = 8, pick = \"row\", beyond = \"bad\""), "output[0].ops[0].beyond", "partial = \"keep\"");
   loaded(videos("partial = \"drop\"", "frames = 8, pick = \"row\", beyond = \"bad\""));
   refused(
