@@ -4,25 +4,12 @@
 #include <cstring>
 #include <string>
 
-#include "daemon/base/byte_buffer.h"
-#include "daemon/media/ffmpeg/audio_parameters.h"
+#include "daemon/media/ffmpeg/decoder_pool.h"
 
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr size_t kSoundDecodersMax = 4;  // decoders that a thread keeps
-constexpr uint64_t kBetweenChecks = 8;   // packets from one look at the CPU time to the next
-
-bool is_same_sound(const AVCodecParameters& a, const AVCodecParameters& b) {
-  return a.codec_id == b.codec_id && a.codec_tag == b.codec_tag && a.sample_rate == b.sample_rate &&
-         a.ch_layout.nb_channels == b.ch_layout.nb_channels && a.format == b.format && a.block_align == b.block_align &&
-         a.bits_per_coded_sample == b.bits_per_coded_sample && a.extradata_size == b.extradata_size &&
-         (a.extradata_size == 0 || std::memcmp(a.extradata, b.extradata, static_cast<size_t>(a.extradata_size)) == 0);
-}
-
-// Flushing leaves AAC's decoder its random numbers, and it makes noise of these. A new decoder begins with the same
-// numbers each time, so that samples don't depend on what was decoded before.
-bool is_kept(AVCodecID codec) { return codec != AV_CODEC_ID_AAC; }
+constexpr uint64_t kBetweenChecks = 8;  // packets from one look at the CPU time to the next
 
 // Samples of type T, `step` apart.
 template <typename T>
@@ -64,50 +51,16 @@ bool convert_channel(const AVFrame& frame, int channel, size_t at, size_t count,
 
 }  // namespace
 
-struct AudioDecoder::Opened {
-  CodecParameters parameters;
-  CodecContext context;
-  FrameHandle frame{allocated(lib::av_frame_alloc())};
-  PacketHandle packet{allocated(lib::av_packet_alloc())};
-  ByteBuffer padded;
-};
-
-AudioDecoder::AudioDecoder(const media::DecodeLimits& limits) : limits_(limits) {}
+AudioDecoder::AudioDecoder(const media::DecodeLimits& limits)
+    : limits_(limits), pool_(std::make_unique<DecoderPool>()) {}
 AudioDecoder::~AudioDecoder() = default;
 
-void AudioDecoder::shrink(size_t bytes_max) {
-  for (const auto& opened : opened_) opened->padded.shrink(bytes_max);
-}
-
-Result<AudioDecoder::Opened*> AudioDecoder::opened_for(const AudioIndex& index) {
-  const AVCodecParameters& wanted = *index.parameters->codec;
-  const auto found = std::find_if(opened_.begin(), opened_.end(),
-                                  [&](const auto& opened) { return is_same_sound(*opened->parameters, wanted); });
-  if (found != opened_.end() && is_kept(wanted.codec_id)) {
-    std::rotate(opened_.begin(), found, found + 1);
-    lib::avcodec_flush_buffers(opened_.front()->context.get());
-    return opened_.front().get();
-  }
-  if (found != opened_.end()) opened_.erase(found);
-  auto opened = std::make_unique<Opened>();
-  opened->parameters.reset(allocated(lib::avcodec_parameters_alloc()));
-  if (lib::avcodec_parameters_copy(opened->parameters.get(), &wanted) < 0) throw std::bad_alloc();
-  opened->context.reset(allocated(lib::avcodec_alloc_context3(index.parameters->decoder)));
-  AVCodecContext& context = *opened->context;
-  int fault = lib::avcodec_parameters_to_context(&context, &wanted);
-  context.thread_count = 1;                      // samples are decoded beside one another instead
-  context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
-  if (fault >= 0) fault = lib::avcodec_open2(&context, index.parameters->decoder, nullptr);
-  if (fault < 0) return fault_of("the sound's decoder does not take its header", fault);
-  if (opened_.size() == kSoundDecodersMax) opened_.pop_back();
-  opened_.insert(opened_.begin(), std::move(opened));
-  return opened_.front().get();
-}
+void AudioDecoder::shrink(size_t bytes_max) { pool_->shrink(bytes_max); }
 
 // One call of decode().
 class AudioDecoder::Run {
  public:
-  Run(const AudioIndex& index, const ByteParts& file, Opened& opened, const media::DecodeLimits& limits,
+  Run(const AudioIndex& index, const ByteParts& file, OpenedDecoder& opened, const media::DecodeLimits& limits,
       uint64_t& packets_sent)
       : index_(index), file_(file), opened_(opened), budget_(limits), sent_(packets_sent) {}
 
@@ -210,7 +163,7 @@ class AudioDecoder::Run {
 
   const AudioIndex& index_;
   const ByteParts& file_;
-  Opened& opened_;
+  OpenedDecoder& opened_;
   const media::CpuBudget budget_;
   uint64_t& sent_;
   uint64_t first_ = 0, end_ = 0;  // the range of samples
@@ -226,8 +179,12 @@ class AudioDecoder::Run {
 Status AudioDecoder::decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                             size_t stride) {
   if (count == 0) return Done{};
-  const Result<Opened*> opened = opened_for(index);
+  const auto prepare = [](AVCodecContext& context) {
+    context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
+  };
+  const Result<OpenedDecoder*> opened = pool_->decoder_for(*index.parameters, 0, "sound", prepare);
   if (!opened) return opened.error();
+  lib::avcodec_flush_buffers((*opened)->context.get());
   return Run(index, file, **opened, limits_, packets_sent_).run(first, count, to, stride);
 }
 

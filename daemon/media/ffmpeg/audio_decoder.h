@@ -16,6 +16,8 @@
 
 namespace spdld::ffmpeg {
 
+class DecoderPool;
+
 class AudioDecoder {
  public:
   explicit AudioDecoder(const media::DecodeLimits& limits);
@@ -36,13 +38,10 @@ class AudioDecoder {
   void shrink(size_t bytes_max);
 
  private:
-  struct Opened;
   class Run;
 
-  Result<Opened*> opened_for(const AudioIndex& index);
-
   const media::DecodeLimits limits_;
-  std::vector<std::unique_ptr<Opened>> opened_;  // the last used first
+  const std::unique_ptr<DecoderPool> pool_;
   uint64_t packets_sent_ = 0;
 };
 

@@ -9,7 +9,7 @@ extern "C" {
 #include <string>
 #include <string_view>
 
-#include "daemon/media/ffmpeg/audio_parameters.h"
+#include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/packet_samples.h"
 
 namespace spdld::ffmpeg {
@@ -85,11 +85,8 @@ class AudioIndexer {
 
   Status check() {
     const AVCodecParameters& codec = *stream_->codecpar;
-    auto parameters = std::make_unique<AudioParameters>();
-    parameters->decoder = lib::avcodec_find_decoder(codec.codec_id);
-    if (parameters->decoder == nullptr)
-      return Error{Trouble::kContent, std::string("the sound is coded as ") + lib::avcodec_get_name(codec.codec_id) +
-                                          ", for which the FFmpeg that spdld runs with has no decoder"};
+    auto parameters = decoder_parameters(codec, "sound");
+    if (!parameters) return parameters.error();
     const int channels = codec.ch_layout.nb_channels;
     if (channels < 1 || channels > kAudioChannelsMax)
       return Error{Trouble::kContent,
@@ -97,9 +94,7 @@ class AudioIndexer {
     if (codec.sample_rate < kAudioRateMin_hz || codec.sample_rate > kAudioRateMax_hz)
       return Error{Trouble::kContent, "the sound claims " + std::to_string(codec.sample_rate) +
                                           " samples a second: from 1000 to 768000 are read"};
-    parameters->codec.reset(allocated(lib::avcodec_parameters_alloc()));
-    if (lib::avcodec_parameters_copy(parameters->codec.get(), &codec) < 0) throw std::bad_alloc();
-    index_.parameters = std::move(parameters);
+    index_.parameters = std::move(*parameters);
     index_.rate_hz = codec.sample_rate;
     index_.channels = channels;
     return Done{};

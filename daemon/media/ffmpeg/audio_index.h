@@ -18,7 +18,7 @@ inline constexpr int kAudioChannelsMax = 64;
 inline constexpr int kAudioRateMin_hz = 1000, kAudioRateMax_hz = 768'000;
 inline constexpr uint64_t kAudioPacketsMax = 8'000'000;  // 22 hours of packets of 10 ms
 
-struct AudioParameters;  // of the codec; they stay within this room
+struct DecoderParameters;  // of the codec; they stay within this room
 
 struct AudioPacket {
   uint64_t offset = 0;  // in the file, or in AudioIndex::copied where `is_copied`
@@ -36,7 +36,7 @@ struct AudioIndex {
   AudioIndex(AudioIndex&&) noexcept;
   AudioIndex& operator=(AudioIndex&&) noexcept;
 
-  std::unique_ptr<AudioParameters> parameters;
+  std::unique_ptr<DecoderParameters> parameters;
   std::vector<AudioPacket> packets;  // in the order of decoding
   std::vector<uint8_t> copied;
   int rate_hz = 0, channels = 0;

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/handles.h"
-#include "daemon/media/ffmpeg/video_parameters.h"
 
 namespace spdld::ffmpeg {
 namespace {

@@ -4,8 +4,7 @@
 #include <string_view>
 
 #include "daemon/base/kept_bytes.h"
-#include "daemon/media/ffmpeg/audio_parameters.h"
-#include "daemon/media/ffmpeg/video_parameters.h"
+#include "daemon/media/ffmpeg/decoder_pool.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -300,7 +299,7 @@ std::string packed(const AudioIndex& index) {
 std::optional<VideoIndex> unpacked_video(std::span<const uint8_t> bytes) {
   KeptReader from(chars_of(bytes));
   VideoIndex index;
-  index.parameters = std::make_unique<VideoParameters>();
+  index.parameters = std::make_unique<DecoderParameters>();
   if (!take_codec(from, AVMEDIA_TYPE_VIDEO, *index.parameters) || !take_rest(from, index)) return std::nullopt;
   return index;
 }
@@ -308,7 +307,7 @@ std::optional<VideoIndex> unpacked_video(std::span<const uint8_t> bytes) {
 std::optional<AudioIndex> unpacked_audio(std::span<const uint8_t> bytes) {
   KeptReader from(chars_of(bytes));
   AudioIndex index;
-  index.parameters = std::make_unique<AudioParameters>();
+  index.parameters = std::make_unique<DecoderParameters>();
   if (!take_codec(from, AVMEDIA_TYPE_AUDIO, *index.parameters) || !take_rest(from, index)) return std::nullopt;
   return index;
 }

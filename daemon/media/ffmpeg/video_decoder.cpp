@@ -1,16 +1,14 @@
 #include "daemon/media/ffmpeg/video_decoder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
-#include "daemon/media/ffmpeg/video_parameters.h"
+#include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/video_stretches.h"
 
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr size_t kOpenedMax = 4;  // decoders that a thread keeps
 // Pixels that a decoder may make room for. The picture may be stored larger than it is shown, and a damaged header may
 // claim far more than the container does.
 int64_t pixels_max(const Size& picture) {
@@ -19,12 +17,6 @@ int64_t pixels_max(const Size& picture) {
 }
 // Frames that one clip may cost. A video of 18 minutes of 60 frames a second with one key frame is within it.
 constexpr uint64_t kDecodedMax = 65'536;
-
-bool is_same(const AVCodecParameters& a, const AVCodecParameters& b) {
-  return a.codec_id == b.codec_id && a.codec_tag == b.codec_tag && a.width == b.width && a.height == b.height &&
-         a.format == b.format && a.field_order == b.field_order && a.extradata_size == b.extradata_size &&
-         (a.extradata_size == 0 || std::memcmp(a.extradata, b.extradata, static_cast<size_t>(a.extradata_size)) == 0);
-}
 
 Error damaged(uint32_t number, const VideoIndex& index) {
   return {Trouble::kContent, "frame " + std::to_string(number) + " of the video, at " +
@@ -38,65 +30,27 @@ std::string video_code() {
          version_text("libavcodec", lib::avcodec_version());
 }
 
-struct VideoDecoder::Opened {
-  CodecParameters parameters;
-  int reordered = 0;
-  CodecContext context;
-  FrameHandle frame{allocated(lib::av_frame_alloc())};
-  PacketHandle packet{allocated(lib::av_packet_alloc())};
-  ByteBuffer padded;
-  FrameMemory memory;
-};
-
-VideoDecoder::VideoDecoder(const media::DecodeLimits& limits) : limits_(limits) {}
+VideoDecoder::VideoDecoder(const media::DecodeLimits& limits)
+    : limits_(limits), pool_(std::make_unique<DecoderPool>()) {}
 VideoDecoder::~VideoDecoder() = default;
 
 void VideoDecoder::shrink(size_t bytes_max) {
-  for (const auto& opened : opened_) {
-    opened->padded.shrink(bytes_max);
-    opened->memory.shrink(bytes_max);
-  }
-}
-
-Result<VideoDecoder::Opened*> VideoDecoder::opened_for(const VideoIndex& index) {
-  const AVCodecParameters& wanted = *index.parameters->codec;
-  const auto found = std::find_if(opened_.begin(), opened_.end(), [&](const auto& opened) {
-    return is_same(*opened->parameters, wanted) && opened->reordered == index.reordered;
-  });
-  if (found != opened_.end()) {
-    std::rotate(opened_.begin(), found, found + 1);
-    // Frames that tell no aspect take the last one that the decoder met, which was another video's.
-    opened_.front()->context->sample_aspect_ratio = wanted.sample_aspect_ratio;
-    return opened_.front().get();
-  }
-  auto opened = std::make_unique<Opened>();
-  opened->parameters.reset(allocated(lib::avcodec_parameters_alloc()));
-  if (lib::avcodec_parameters_copy(opened->parameters.get(), &wanted) < 0) throw std::bad_alloc();
-  opened->reordered = index.reordered;
-  opened->context.reset(allocated(lib::avcodec_alloc_context3(index.parameters->decoder)));
-  AVCodecContext& context = *opened->context;
-  int fault = lib::avcodec_parameters_to_context(&context, &wanted);
-  context.thread_count = 1;  // samples are decoded beside one another instead
-  context.has_b_frames = index.reordered;
-  context.max_pixels = pixels_max(index.picture);
-  if (fault >= 0) fault = lib::avcodec_open2(&context, index.parameters->decoder, nullptr);
-  if (fault < 0) return fault_of("the video's decoder does not take its header", fault);
-  if (opened_.size() == kOpenedMax) opened_.pop_back();
-  opened_.insert(opened_.begin(), std::move(opened));
-  return opened_.front().get();
+  pool_->shrink(bytes_max);
+  memory_.shrink(bytes_max);
 }
 
 // One call of decode().
 class VideoDecoder::Run {
  public:
   Run(const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted, const VideoSink& sink,
-      Opened& opened, const media::DecodeLimits& limits, uint64_t& packets_sent)
+      OpenedDecoder& opened, FrameMemory& memory, const media::DecodeLimits& limits, uint64_t& packets_sent)
       : index_(index),
         file_(file),
         stretches_(index, file),
         wanted_(wanted),
         sink_(sink),
         opened_(opened),
+        memory_(memory),
         budget_(limits),
         sent_(packets_sent) {}
 
@@ -176,7 +130,7 @@ class VideoDecoder::Run {
     if (index_.is_untimed) number = shown_++;
     if (number == AV_NOPTS_VALUE || number != int64_t{wanted_[given_]}) return Done{};
     if (frame.decode_error_flags != 0 || frame.flags & AV_FRAME_FLAG_CORRUPT) return damaged(wanted_[given_], index_);
-    VideoFrame video(frame, opened_.memory);
+    VideoFrame video(frame, memory_);
     return sink_(wanted_[given_++], video);
   }
 
@@ -199,7 +153,8 @@ class VideoDecoder::Run {
   const VideoStretches stretches_;
   const std::span<const uint32_t> wanted_;
   const VideoSink& sink_;
-  Opened& opened_;
+  OpenedDecoder& opened_;
+  FrameMemory& memory_;
   const media::CpuBudget budget_;
   uint64_t& sent_;
   size_t given_ = 0;  // of the wanted frames
@@ -209,9 +164,13 @@ class VideoDecoder::Run {
 
 Status VideoDecoder::decode(const VideoIndex& index, const ByteParts& file, std::span<const uint32_t> wanted,
                             const VideoSink& sink) {
-  const Result<Opened*> opened = opened_for(index);
+  const auto prepare = [&](AVCodecContext& context) {
+    context.has_b_frames = index.reordered;
+    context.max_pixels = pixels_max(index.picture);
+  };
+  const Result<OpenedDecoder*> opened = pool_->decoder_for(*index.parameters, index.reordered, "video", prepare);
   if (!opened) return opened.error();
-  return Run(index, file, wanted, sink, **opened, limits_, packets_sent_).run();
+  return Run(index, file, wanted, sink, **opened, memory_, limits_, packets_sent_).run();
 }
 
 }  // namespace spdld::ffmpeg

@@ -24,6 +24,8 @@ using VideoSink = std::function<Status(uint32_t number, VideoFrame& frame)>;
 // The code that decides a frame's pixels, with its versions as the libraries tell them: "libavcodec 59.37.100".
 std::string video_code();
 
+class DecoderPool;
+
 class VideoDecoder {
  public:
   explicit VideoDecoder(const media::DecodeLimits& limits);
@@ -43,13 +45,11 @@ class VideoDecoder {
   void shrink(size_t bytes_max);
 
  private:
-  struct Opened;
   class Run;
 
-  Result<Opened*> opened_for(const VideoIndex& index);
-
   const media::DecodeLimits limits_;
-  std::vector<std::unique_ptr<Opened>> opened_;  // the last used first
+  const std::unique_ptr<DecoderPool> pool_;
+  FrameMemory memory_;
   uint64_t packets_sent_ = 0;
 };
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string>
 
+#include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/h264_fields.h"
-#include "daemon/media/ffmpeg/video_parameters.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -69,17 +69,12 @@ class Indexer {
     const AVCodecParameters& codec = *stream_->codecpar;
     if (codec.codec_id == AV_CODEC_ID_NONE)
       return Error{Trouble::kContent, "the file does not say how its video is coded"};
-    auto parameters = std::make_unique<VideoParameters>();
-    parameters->decoder = lib::avcodec_find_decoder(codec.codec_id);
-    if (parameters->decoder == nullptr)
-      return Error{Trouble::kContent, std::string("the video is coded as ") + lib::avcodec_get_name(codec.codec_id) +
-                                          ", for which the FFmpeg that spdld runs with has no decoder"};
+    auto parameters = decoder_parameters(codec, "video");
+    if (!parameters) return parameters.error();
     if (codec.width <= 0 || codec.height <= 0 || codec.width > kSideMax || codec.height > kSideMax)
       return Error{Trouble::kContent, "the video claims " + std::to_string(codec.width) + " x " +
                                           std::to_string(codec.height) + " pixels: at most 32768 on a side are read"};
-    parameters->codec.reset(allocated(lib::avcodec_parameters_alloc()));
-    if (lib::avcodec_parameters_copy(parameters->codec.get(), &codec) < 0) throw std::bad_alloc();
-    index_.parameters = std::move(parameters);
+    index_.parameters = std::move(*parameters);
     index_.picture = {codec.width, codec.height};
     index_.sample_aspect = {stream_->sample_aspect_ratio.num, stream_->sample_aspect_ratio.den};
     index_.turn = turn_of(*stream_);

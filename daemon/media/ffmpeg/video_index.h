@@ -16,7 +16,7 @@ namespace spdld::ffmpeg {
 
 inline constexpr uint64_t kPacketsMax = 2'000'000;  // of a video: 18 hours of 30 frames a second
 
-struct VideoParameters;  // of the codec; they stay within this room
+struct DecoderParameters;  // of the codec; they stay within this room
 
 // A packet that holds no frame which is ever shown.
 inline constexpr uint32_t kNoFrame = UINT32_MAX;
@@ -49,7 +49,7 @@ struct VideoIndex {
   VideoIndex(VideoIndex&&) noexcept;
   VideoIndex& operator=(VideoIndex&&) noexcept;
 
-  std::unique_ptr<VideoParameters> parameters;
+  std::unique_ptr<DecoderParameters> parameters;
   double tick_s = 0;                   // of times
   std::vector<VideoPacket> packets;    // in the order of decoding
   std::vector<VideoFrameTime> frames;  // in the order of showing; at least one

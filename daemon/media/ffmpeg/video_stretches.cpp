@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/h264_start.h"
-#include "daemon/media/ffmpeg/video_parameters.h"
 
 namespace spdld::ffmpeg {
 namespace {
