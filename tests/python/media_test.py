@@ -301,8 +301,8 @@ class Media(unittest.TestCase):
     def frames_of_all(self):
         """Of each video, in the order of the listing, all frames as FFmpeg decodes them."""
         for path in sorted((self.folder / "videos").glob("*/*")):
-            raw = subprocess.run(["ffmpeg", "-v", "error", "-i", str(path), "-vf", "scale=out_range=pc,format=gray", "-fps_mode", "passthrough",
-                                  "-f", "rawvideo", "-"], check=True, capture_output=True, timeout=WAIT_S).stdout
+            raw = subprocess.run(["ffmpeg", "-v", "error", "-i", str(path), "-vf", "scale=out_range=pc,format=gray", "-fps_mode",
+                                  "passthrough", "-f", "rawvideo", "-"], check=True, capture_output=True, timeout=WAIT_S).stdout
             yield np.frombuffer(raw, np.uint8).reshape(-1, 112, 176)
 
     def test_whole_videos_as_consecutive_clips(self):
