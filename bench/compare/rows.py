@@ -39,7 +39,7 @@ ROWS = [
     Row("spdld-indexed", "spdld", "spdld, from indexed bytes", "antialiased; later epochs, cache = \"indexed\"",
         {"cache": "indexed"}),
     Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
-        {"cache": "decoded"}),
+        {"cache": "decoded"}, works=(*SIMPLE, *CLIPS)),
     Row("spdld-free", "spdld", "spdld, not antialiased", "first epoch, antialias = false", FREE),
     Row("spdld-uint8", "spdld", "spdld, uint8", "first epoch, antialiased; pixels as uint8, not normalised", work="crop8"),
     Row("dali", "dali", "DALI, CPU", f"not antialiased; {DALI}", FREE, works=(*SIMPLE, "rand-augment", *AUDIO)),

@@ -102,13 +102,14 @@ def make_detection_spec(annotations, folder, batch=16, epochs=1, name="bench"):
                        {"name": "masks", "from": "segmentations", "ops": [{"op": "instance-masks", "of": "boxes"}], **padded}]}
 
 
-def make_clips_spec(work, folder, batch=8, epochs=1, name="bench"):
+def make_clips_spec(work, folder, batch=8, epochs=1, name="bench", cache="off"):
     """Returns the spec for the works "clips" and "clips-4": frames of a video, with one crop and one flip for each clip."""
     ops = [{"op": "decode-video", "frames": clips.FRAMES, "stride": clips.STRIDE, "pick": "random"},
            {"op": "random-resized-crop", "size": [SIDE, SIDE]}, {"op": "horizontal-flip"},
            {"op": "normalize", "mean": MEAN, "std": STD, "dtype": "float32", "layout": "NCHW"}]
     copies = {"copies": clips.CLIPS[work]} if clips.CLIPS[work] > 1 else {}
-    return of_classes(folder, clips.VIDEOS, batch, epochs, name, {"name": "clip", "from": "image", "ops": ops, **copies})
+    spec = of_classes(folder, clips.VIDEOS, batch, epochs, name, {"name": "clip", "from": "image", "ops": ops, **copies})
+    return {**spec, "cache": cache}
 
 
 def make_sounds_spec(folder, batch=8, epochs=1, name="bench"):

@@ -17,7 +17,7 @@ def spec_of(job, epochs):
     if job.work == "detection-masks":
         return own_daemon.make_detection_spec(objects.annotated(job.folder, job.scratch), job.folder, job.batch, epochs)
     if job.work in clips.CLIPS:
-        return own_daemon.make_clips_spec(job.work, job.folder, job.batch, epochs)
+        return own_daemon.make_clips_spec(job.work, job.folder, job.batch, epochs, cache=job.cache)
     if job.work == "audio":
         return own_daemon.make_sounds_spec(job.folder, job.batch, epochs)
     return own_daemon.make_spec(job.work, job.folder, job.batch, epochs, job.cache, job.antialias)

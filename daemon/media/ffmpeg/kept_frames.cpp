@@ -24,11 +24,17 @@ constexpr uint8_t kIsInterlaced = 1, kBeginsWithEvenLines = 2;  // of a frame, a
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-std::optional<Head> head_for(const VideoIndex& index, std::string_view packed) {
-  const int format = index.parameters->codec->format;
-  const int bytes = lib::av_image_get_buffer_size(static_cast<AVPixelFormat>(format), index.picture.width,
-                                                  index.picture.height, kAlignment);
-  if (format < 0 || bytes <= 0) return std::nullopt;
+void tell_looks(const AVFrame& frame, Head& head) {
+  head.format = frame.format, head.width = frame.width, head.height = frame.height;
+  head.aspect_across = frame.sample_aspect_ratio.num, head.aspect_down = frame.sample_aspect_ratio.den;
+  head.space = frame.colorspace, head.range = frame.color_range, head.primaries = frame.color_primaries;
+  head.transfer = frame.color_trc, head.location = frame.chroma_location;
+}
+
+std::optional<Head> head_for(const VideoIndex& index, std::string_view packed, const AVFrame& frame) {
+  const auto format = static_cast<AVPixelFormat>(frame.format);
+  const int bytes = lib::av_image_get_buffer_size(format, frame.width, frame.height, kAlignment);
+  if (bytes <= 0) return std::nullopt;
   Head head{};
   head.magic = kMagic;
   head.index_bytes = packed.size();
@@ -36,7 +42,7 @@ std::optional<Head> head_for(const VideoIndex& index, std::string_view packed) {
   head.frames_at = aligned(head.fields_at + index.frames.size());
   head.frame_bytes = aligned(static_cast<uint64_t>(bytes));
   head.frames = index.frames.size();
-  head.format = format, head.width = index.picture.width, head.height = index.picture.height;
+  tell_looks(frame, head);
   return head;
 }
 
@@ -66,15 +72,16 @@ void set_fields(uint8_t fields, AVFrame& frame) {
 
 }  // namespace
 
-std::optional<uint64_t> kept_frames_bytes(const VideoIndex& index, std::string_view packed) {
-  const auto head = head_for(index, packed);
+std::optional<uint64_t> kept_frames_bytes(const VideoIndex& index, std::string_view packed, const VideoFrame& frame) {
+  const auto head = head_for(index, packed, frame.frame_);
   if (!head || head->frames > kFormBytesMax / head->frame_bytes) return std::nullopt;
   return form_bytes(*head);
 }
 
-KeptFramesWriter::KeptFramesWriter(const VideoIndex& index, std::string_view packed, uint8_t* memory)
+KeptFramesWriter::KeptFramesWriter(const VideoIndex& index, std::string_view packed, const VideoFrame& frame,
+                                   uint8_t* memory)
     : memory_(memory) {
-  const Head head = *head_for(index, packed);
+  const Head head = *head_for(index, packed, frame.frame_);
   std::memcpy(memory, &head, sizeof head);
   std::memcpy(memory + sizeof head, packed.data(), packed.size());
   std::memset(memory + head.fields_at, 0, head.frames_at - head.fields_at);
@@ -83,16 +90,10 @@ KeptFramesWriter::KeptFramesWriter(const VideoIndex& index, std::string_view pac
 
 bool KeptFramesWriter::put(uint32_t number, const VideoFrame& video) {
   const AVFrame& frame = video.frame_;
-  Head head = read_head(memory_);
+  const Head head = read_head(memory_);
   Head own = head;
-  own.format = frame.format, own.width = frame.width, own.height = frame.height;
-  own.aspect_across = frame.sample_aspect_ratio.num, own.aspect_down = frame.sample_aspect_ratio.den;
-  own.space = frame.colorspace, own.range = frame.color_range, own.primaries = frame.color_primaries;
-  own.transfer = frame.color_trc, own.location = frame.chroma_location;
-  if (own.format != head.format || own.width != head.width || own.height != head.height) return false;
-  if (has_colours_ && std::memcmp(&own, &head, sizeof own) != 0) return false;
-  if (!has_colours_) std::memcpy(memory_, &own, sizeof own);
-  has_colours_ = true;
+  tell_looks(frame, own);
+  if (std::memcmp(&own, &head, sizeof own) != 0) return false;
   memory_[head.fields_at + number] = static_cast<uint8_t>((video.is_interlaced() ? kIsInterlaced : 0) |
                                                           (video.begins_with_even_lines() ? kBeginsWithEvenLines : 0));
   uint8_t* const at = memory_ + head.frames_at + number * head.frame_bytes;

@@ -11,21 +11,20 @@
 
 namespace spdld::ffmpeg {
 
-// The bytes that the form takes; none: the container does not tell the pixels' format, or the form is too large.
-// `packed`: the index as packed() gives it.
-std::optional<uint64_t> kept_frames_bytes(const VideoIndex& index, std::string_view packed);
+// The bytes that the form takes of a video whose frames are like this one; none: the form would be too large. `packed`:
+// the index as packed() gives it. Containers do not tell the format of pixels, so that a frame has to.
+std::optional<uint64_t> kept_frames_bytes(const VideoIndex& index, std::string_view packed, const VideoFrame& frame);
 
 class KeptFramesWriter {
  public:
   // `memory` has kept_frames_bytes(), and is borrowed.
-  KeptFramesWriter(const VideoIndex& index, std::string_view packed, uint8_t* memory);
-  // False: the frame has another size or another format than the container tells, or other colours or samples of
-  // another shape than the first frame. Such a video has no form. Every frame is to be put once, in any order.
+  KeptFramesWriter(const VideoIndex& index, std::string_view packed, const VideoFrame& frame, uint8_t* memory);
+  // False: the frame has another size, another format, other colours or samples of another shape than that one. Such a
+  // video has no form. Every frame is to be put once, in any order.
   bool put(uint32_t number, const VideoFrame& frame);
 
  private:
   uint8_t* const memory_;
-  bool has_colours_ = false;
 };
 
 class KeptFrames {

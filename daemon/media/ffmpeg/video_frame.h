@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "daemon/base/byte_buffer.h"
 #include "daemon/base/picture.h"
@@ -89,6 +90,7 @@ class VideoFrame {
 
  private:
   friend class KeptFramesWriter;
+  friend std::optional<uint64_t> kept_frames_bytes(const VideoIndex&, std::string_view, const VideoFrame&);
   const AVFrame& frame_;
   FrameMemory& memory_;
   // The frame's own lines, or interpolated ones, which lie in memory_ and have slack behind them.
