@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the tests of the package spdld, which must be importable; SPDLD_DAEMON: the daemon to test with.
 
-    run_tests.py [NAME...]      a name: part of a test's full name
+    run_tests.py [NAME...]              a name: part of a test's full name
+    run_tests.py --without NAME...      all tests but these
 
 Ends with a line `cases: N passed, N failed, N skipped`; exit code 1 where one failed or none ran.
 """
@@ -21,7 +22,9 @@ def cases_of(suite):
 def main():
     folder = str(Path(__file__).resolve().parent)
     found = unittest.TestLoader().discover(folder, pattern="*_test.py", top_level_dir=folder)
-    chosen = [case for case in cases_of(found) if not sys.argv[1:] or any(part in case.id() for part in sys.argv[1:])]
+    is_without = sys.argv[1:2] == ["--without"]
+    names = sys.argv[2:] if is_without else sys.argv[1:]
+    chosen = [case for case in cases_of(found) if not names or any(name in case.id() for name in names) != is_without]
     result = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(chosen))
     # An entry may be a subtest, several of one case, or a class whose daemon did not start: then none of it ran.
     failed = {getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors}
