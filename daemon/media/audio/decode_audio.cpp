@@ -38,10 +38,11 @@ class DecodeAudio final : public media::Node {
   static Status check_read(media::Field& field, const ffmpeg::AudioIndex& index, const SampleRange& range) {
     if (!field.parts) return Done{};
     const std::vector<ByteRange> ranges = index.ranges_of(range.first, range.count);
+    // Also where they are there: another output may need a further round, which reads what is wanted and nothing else.
+    field.wanted.insert(field.wanted.end(), ranges.begin(), ranges.end());
     const bool is_read =
         std::all_of(ranges.begin(), ranges.end(), [&](const auto& one) { return field.parts->has(one); });
     if (is_read) return Done{};
-    field.wanted.insert(field.wanted.end(), ranges.begin(), ranges.end());
     return Error{Trouble::kUnread, "parts of the sound have not been read"};
   }
 

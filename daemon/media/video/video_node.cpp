@@ -94,10 +94,11 @@ Status VideoNode::check_read(media::Field& field, const VideoWork& work) {
   std::vector<uint32_t> frames = work.clip.frames;
   sort_once(frames);
   const std::vector<ByteRange> ranges = ffmpeg::VideoStretches(*work.index, *field.parts).ranges_of(frames);
+  // Also where they are there: another output may need a further round, which reads what is wanted and nothing else.
+  field.wanted.insert(field.wanted.end(), ranges.begin(), ranges.end());
   const bool is_read =
       std::all_of(ranges.begin(), ranges.end(), [&](const auto& range) { return field.parts->has(range); });
   if (is_read) return Done{};
-  field.wanted.insert(field.wanted.end(), ranges.begin(), ranges.end());
   return Error{Trouble::kUnread, "parts of the video have not been read"};
 }
 
