@@ -111,7 +111,8 @@ Status begin(memory::SlotMemory& slot) {
 uint8_t pattern(uint8_t seed, uint64_t at) { return static_cast<uint8_t>(seed + at * 7 + (at >> 12) * 13); }
 
 void write_pattern(memory::SlotMemory& slot, uint8_t seed) {
-  for (uint64_t at = 0; at < slot.bytes(); ++at) slot.fill_address()[at] = pattern(seed, at);
+  uint8_t* const bytes = slot.fill_address();
+  for (uint64_t at = 0, end = slot.bytes(); at < end; ++at) bytes[at] = pattern(seed, at);
 }
 
 Status fill(memory::SlotMemory& slot, uint8_t seed) {

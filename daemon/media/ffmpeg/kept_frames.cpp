@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "daemon/media/ffmpeg/decoder_pool.h"
+#include "daemon/media/ffmpeg/enumerations.h"
 #include "daemon/media/ffmpeg/handles.h"
 
 namespace spdld::ffmpeg {
@@ -44,6 +45,14 @@ std::optional<Head> head_for(const VideoIndex& index, std::string_view packed, c
   head.frames = index.frames.size();
   tell_looks(frame, head);
   return head;
+}
+
+// Whether all of its numbers are values of FFmpeg's enumerations.
+bool is_known(const Head& head) {
+  return enumeration_of<AVPixelFormat>(head.format) && enumeration_of<AVColorSpace>(head.space) &&
+         enumeration_of<AVColorRange>(head.range) && enumeration_of<AVColorPrimaries>(head.primaries) &&
+         enumeration_of<AVColorTransferCharacteristic>(head.transfer) &&
+         enumeration_of<AVChromaLocation>(head.location);
 }
 
 uint64_t form_bytes(const Head& head) { return head.frames_at + head.frames * head.frame_bytes + kSlackBytes; }
@@ -105,13 +114,14 @@ bool KeptFramesWriter::put(uint32_t number, const VideoFrame& video) {
 std::optional<KeptFrames> KeptFrames::open(std::span<const uint8_t> bytes) {
   if (bytes.size() < sizeof(Head)) return std::nullopt;
   const Head head = read_head(bytes.data());
-  const bool is_whole = head.magic == kMagic && head.frame_bytes > 0 &&
-                        head.frames <= kFormBytesMax / head.frame_bytes && head.index_bytes <= bytes.size() &&
-                        head.fields_at == sizeof head + head.index_bytes &&
-                        head.frames_at == aligned(head.fields_at + head.frames) && form_bytes(head) == bytes.size();
+  const bool is_whole =
+      head.magic == kMagic && head.frame_bytes > 0 && head.frames <= kFormBytesMax / head.frame_bytes &&
+      head.index_bytes <= bytes.size() && head.fields_at == sizeof head + head.index_bytes &&
+      head.frames_at == aligned(head.fields_at + head.frames) && form_bytes(head) == bytes.size() && is_known(head);
+  if (!is_whole) return std::nullopt;
   const int planes =
       lib::av_image_get_buffer_size(static_cast<AVPixelFormat>(head.format), head.width, head.height, kAlignment);
-  if (!is_whole || planes <= 0 || aligned(static_cast<uint64_t>(planes)) != head.frame_bytes) return std::nullopt;
+  if (planes <= 0 || aligned(static_cast<uint64_t>(planes)) != head.frame_bytes) return std::nullopt;
   return KeptFrames(bytes);
 }
 

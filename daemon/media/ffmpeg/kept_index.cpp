@@ -1,10 +1,14 @@
 #include "daemon/media/ffmpeg/kept_index.h"
 
 #include <cstring>
+#include <optional>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "daemon/base/kept_bytes.h"
 #include "daemon/media/ffmpeg/decoder_pool.h"
+#include "daemon/media/ffmpeg/enumerations.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -37,10 +41,24 @@ double take_double(KeptReader& from) {
 std::string_view chars_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+// False: the type has no such number.
+template <typename Number>
+bool take_into(KeptReader& from, Number& to) {
+  const int64_t value = take_signed(from);
+  if constexpr (std::is_enum_v<Number>) {
+    const std::optional<Number> number = enumeration_of<Number>(value);
+    to = number.value_or(to);
+    return number.has_value();
+  } else {
+    to = static_cast<Number>(value);
+    return std::in_range<Number>(value);
+  }
+}
+
 // The numbers of the parameters that decoders are opened with.
 template <typename Parameters, typename Visit>
 void for_each_number(Parameters& codec, Visit visit) {
-  visit(codec.codec_type);
   visit(codec.codec_id);
   visit(codec.codec_tag);
   visit(codec.format);
@@ -69,6 +87,7 @@ void for_each_number(Parameters& codec, Visit visit) {
 }
 
 void put_codec(KeptWriter& to, const AVCodecParameters& codec) {
+  put_signed(to, codec.codec_type);
   for_each_number(codec, [&](const auto& number) { put_signed(to, static_cast<int64_t>(number)); });
   to.number(static_cast<uint64_t>(codec.ch_layout.order));
   to.number(static_cast<uint64_t>(codec.ch_layout.nb_channels));
@@ -89,11 +108,12 @@ template <typename Kept>
 bool take_codec(KeptReader& from, AVMediaType type, Kept& kept) {
   kept.codec.reset(allocated(lib::avcodec_parameters_alloc()));
   AVCodecParameters& codec = *kept.codec;
-  for_each_number(
-      codec, [&](auto& number) { number = static_cast<std::remove_reference_t<decltype(number)>>(take_signed(from)); });
+  codec.codec_type = type;
+  bool is_sound = take_signed(from) == type;
+  for_each_number(codec, [&](auto& number) { is_sound = take_into(from, number) && is_sound; });
   take_layout(from, codec.ch_layout);
   const std::string_view extradata = from.text();
-  if (!from.ok() || extradata.size() > kExtradataMax || codec.codec_type != type) return false;
+  if (!is_sound || !from.ok() || extradata.size() > kExtradataMax) return false;
   if (!extradata.empty()) {
     codec.extradata = static_cast<uint8_t*>(allocated(lib::av_malloc(extradata.size() + AV_INPUT_BUFFER_PADDING_SIZE)));
     std::memcpy(codec.extradata, extradata.data(), extradata.size());

@@ -136,5 +136,22 @@ TEST_CASE("damaged bytes of an index give no index, or one whose packets lie in 
   CHECK(refused > 0);
 }
 
+// The sanitizer for undefined behaviour tells: an enumeration of FFmpeg has no such value.
+TEST_CASE("a number of a kept index that its type does not have gives no index", "[video]") {
+  const TempDir folder;
+  const Bytes bytes = make(folder, kVideos.front());
+  const std::string packed = ffmpeg::packed(*ffmpeg::index_video(bytes));
+  const std::string number = "\xd7\xff\xff\xff\xff\xff\xff\x7f";
+  int refused = 0;
+  for (size_t at = 0; at < std::min<size_t>(packed.size(), 400); ++at) {
+    std::string damaged = packed;
+    damaged.replace(at, 1, number);
+    const auto index = ffmpeg::unpacked_video(bytes_in(damaged));
+    refused += !index;
+    if (index) CHECK(ffmpeg::packed(*index).size() > 0);
+  }
+  CHECK(refused > 0);
+}
+
 }  // namespace
 }  // namespace spdld::kept_index_test
