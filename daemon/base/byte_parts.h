@@ -44,7 +44,7 @@ class ByteParts {
       : bytes_(bytes),
         ranges_(ranges),
         size_(size),
-        is_whole_(ranges.size() == 1 && ranges.front() == ByteRange{0, size}) {}
+        is_whole_(size == 0 || (ranges.size() == 1 && ranges.front() == ByteRange{0, size})) {}
 
   uint64_t size() const { return size_; }
   bool is_whole() const { return is_whole_; }
