@@ -94,6 +94,7 @@ Value stand_in(const Parameter& parameter) {
     case Type::kText:
     case Type::kTexts:
     case Type::kNames:
+    case Type::kPath:
     case Type::kOperations:
       return std::string();
   }
@@ -167,6 +168,7 @@ std::optional<Value> convert(const Parameter& parameter, const Node& node) {
     case Type::kNumbers:
       return convert_numbers(parameter, node);
     case Type::kText:
+    case Type::kPath:
       if (text == nullptr || !is_plain(*text)) return std::nullopt;
       return *text;
     case Type::kNames:
@@ -310,7 +312,8 @@ void TableReader::complain(std::string_view name, std::string text) const {
 Value TableReader::checked(const Parameter& parameter, const Node& node) const {
   if (auto value = convert(parameter, node)) return *std::move(value);
   std::string text = "must be " + allowed(parameter) + ", not " + shown(node);
-  if (parameter.type == Type::kText && node.text() != nullptr) text = "must have no control characters";
+  const bool is_text = parameter.type == Type::kText || parameter.type == Type::kPath;
+  if (is_text && node.text() != nullptr) text = "must have no control characters";
   text += integer_meant(parameter, node);
   if (!parameter.choices.empty() && node.text() != nullptr) text += did_you_mean(*node.text(), parameter.choices);
   complain(parameter.name, std::move(text));

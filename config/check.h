@@ -140,17 +140,21 @@ std::vector<NamedTensor> further_tensors(const TableReader& reader, const Output
 void check_bound(const TableReader& reader, const VaryingSpec& varying, const Signature& end);
 // Complains about more tensors than a batch may have. `line`: of the outputs.
 void refuse_too_many_tensors(const PipelineSpec& spec, int line, Complaints& complaints);
-// Checks an operation that stands in `depth` - 1 others, with the operations that it holds. None: it is not known which
-// operation is meant, or which one it holds; the rest of the chain can't be checked.
-std::optional<OperationSpec> check_operation(const Node& node, const std::string& key, Complaints& complaints,
+// Checks an operation that stands in `depth` - 1 others, with the operations that it holds. Its relative paths are
+// taken from `folder`. None: it is not known which operation is meant, or which one it holds; the rest of the chain
+// can't be checked.
+std::optional<OperationSpec> check_operation(const Node& node, const std::string& key,
+                                             const std::filesystem::path& folder, Complaints& complaints,
                                              int depth = 1);
 // How many operations it is, together with all operations that it holds.
 size_t count_of(const OperationSpec& spec);
 // Names the random numbers of the operations of a chain that hold others, and of the operations that they hold, where
 // their `draw` is empty: no two of them draw alike. False: a name is too long.
 bool name_draws(std::span<OperationSpec> ops);
-// Checks all [[output]] tables; `node` is their list, null where there is none.
-std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, Complaints& complaints);
+// Checks all [[output]] tables; `node` is their list, null where there is none. Relative paths of operations are taken
+// from `folder`.
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows,
+                                      const std::filesystem::path& folder, Complaints& complaints);
 // The outputs with each one's copies in its place (`copies`). `list`: the tables of the outputs. Precondition: there
 // was no complaint.
 std::vector<OutputSpec> with_copies(const Node& list, std::vector<OutputSpec> outputs, Complaints& complaints);

@@ -86,6 +86,8 @@ std::span<const DaemonSection> daemon_sections() {
         share_key("inflight_bytes_per_pipeline_max", "of one pipeline's samples", kSizeMin),
         size_key("inflight_bytes_per_user_max", "of one user's samples, read and not decoded yet",
                  defaults.inflight_bytes_per_user_max),
+        size_key("side_bytes_per_user_max", "of one user's recordings that operations keep in memory",
+                 defaults.side_bytes_per_user_max),
         count_key("listings_per_user_max", "of one user, at the same time", defaults.listings_per_user_max, 1, 16),
         count_key("queries_per_user_s_max", "of one user in a second", defaults.queries_per_user_s_max, 1, 1'000'000),
         count_key("silent_ms_max", "of a trainer that holds batches; 0: no limit", defaults.silent_ms_max, 0,
@@ -204,6 +206,7 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.inflight_bytes_max = bytes_or_auto(reader, "inflight_bytes_max");
   settings.inflight_bytes_per_pipeline_max = bytes_or_auto(reader, "inflight_bytes_per_pipeline_max");
   settings.inflight_bytes_per_user_max = static_cast<uint64_t>(reader.integer("inflight_bytes_per_user_max"));
+  settings.side_bytes_per_user_max = static_cast<uint64_t>(reader.integer("side_bytes_per_user_max"));
   settings.listings_per_user_max = static_cast<uint32_t>(reader.integer("listings_per_user_max"));
   settings.queries_per_user_s_max = static_cast<uint32_t>(reader.integer("queries_per_user_s_max"));
   settings.silent_ms_max = static_cast<uint32_t>(reader.integer("silent_ms_max"));

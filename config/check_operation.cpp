@@ -31,8 +31,21 @@ void refuse_unfit(const OperationSpec& holder, const OperationSpec& held, const 
                    "can't name a tensor inside " + holder.op + ": leave it out");
 }
 
+// Makes the operation's paths absolute ones.
+void resolve_paths(const TableReader& reader, const OperationType& type, const std::filesystem::path& folder,
+                   OperationSpec& spec) {
+  for (const Parameter& parameter : type.parameters) {
+    const Node* const given = parameter.type == ParameterType::kPath ? reader.find(parameter.name) : nullptr;
+    if (given == nullptr || given->text() == nullptr || !is_plain(*given->text())) continue;
+    auto [path, error] = local_path_of(*given->text(), folder);
+    if (!error.empty()) reader.complain(parameter.name, std::move(error));
+    spec.parameters[std::string(parameter.name)] = std::move(path);
+  }
+}
+
 // False: one of the operations is not known.
-bool check_held(const TableReader& reader, const Parameter& parameter, int depth, OperationSpec& spec) {
+bool check_held(const TableReader& reader, const Parameter& parameter, const std::filesystem::path& folder, int depth,
+                OperationSpec& spec) {
   const Node* const node = reader.find(parameter.name);
   const auto* const list = node == nullptr ? nullptr : node->list();
   const auto fits = [&](size_t count) {
@@ -50,7 +63,7 @@ bool check_held(const TableReader& reader, const Parameter& parameter, int depth
   bool known = true;
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string key = reader.key(parameter.name) + "[" + std::to_string(i) + "]";
-    auto held = check_operation((*list)[i], key, reader.complaints(), depth + 1);
+    auto held = check_operation((*list)[i], key, folder, reader.complaints(), depth + 1);
     known = known && held;
     if (!held) continue;
     refuse_unfit(spec, *held, (*list)[i], key, reader.complaints());
@@ -62,8 +75,8 @@ bool check_held(const TableReader& reader, const Parameter& parameter, int depth
 
 }  // namespace
 
-std::optional<OperationSpec> check_operation(const Node& node, const std::string& key, Complaints& complaints,
-                                             int depth) {
+std::optional<OperationSpec> check_operation(const Node& node, const std::string& key,
+                                             const std::filesystem::path& folder, Complaints& complaints, int depth) {
   static const std::vector<Parameter> op_key = {
       {.name = "op", .type = ParameterType::kText, .help = "the operation's name"}};
   if (node.table() == nullptr) {
@@ -89,8 +102,9 @@ std::optional<OperationSpec> check_operation(const Node& node, const std::string
   TableReader reader(node, key, operation->parameters, complaints);
   reader.refuse_unknown(always);
   spec.parameters = reader.values();
+  resolve_paths(reader, *operation, folder, spec);
   const Parameter* const holds = held_parameter(*operation);
-  if (holds != nullptr && !check_held(reader, *holds, depth, spec)) return std::nullopt;
+  if (holds != nullptr && !check_held(reader, *holds, folder, depth, spec)) return std::nullopt;
   // In the place of a wrong value stands one that nobody wrote: there is nothing more to say about it.
   const auto complain = [&](std::string_view name, std::string text) {
     if (!complaints.has(reader.key(name))) reader.complain(name, std::move(text));

@@ -46,8 +46,8 @@ const std::vector<Parameter>& output_keys() {
 
 namespace {
 
-// A chain that ends in an image or in audio gets the operation that makes its tensor. `start`: what the field gives; none when that
-// is not known.
+// A chain that ends in an image or in audio gets the operation that makes its tensor. `start`: what the field gives;
+// none when that is not known.
 void check_chain(OutputSpec& output, const std::optional<Signature>& start, const std::string& key,
                  const TableReader& reader) {
   if (!start && output.ops.empty()) return;
@@ -99,8 +99,15 @@ class Names {
   std::map<std::string, std::string> keys_;  // name -> the key that gave it
 };
 
+// The rest of the pipeline's file, as far as outputs need it.
+struct Around {
+  Sources sources;
+  const RowsSpec& rows;
+  const std::filesystem::path& folder;  // of the file
+};
+
 // False: an operation is not known.
-bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, Names& names) {
+bool check_ops(const Node* node, const Around& around, OutputSpec& output, const TableReader& reader, Names& names) {
   if (node == nullptr) return true;
   const auto* list = node->list();
   if (list == nullptr || list->size() > kOpsMax) {
@@ -112,7 +119,7 @@ bool check_ops(const Node* node, OutputSpec& output, const TableReader& reader, 
   size_t count = 0;
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string key = reader.key("ops") + "[" + std::to_string(i) + "]";
-    auto spec = check_operation((*list)[i], key, reader.complaints());
+    auto spec = check_operation((*list)[i], key, around.folder, reader.complaints());
     if (!spec) {
       known = false;
       continue;
@@ -168,7 +175,7 @@ struct Pending {
   bool is_known = false;  // every operation, and how samples may vary
 };
 
-Pending check_output(const Node& node, const std::string& key, Sources sources, const RowsSpec& rows, Names& names,
+Pending check_output(const Node& node, const std::string& key, const Around& around, Names& names,
                      Complaints& complaints) {
   Pending pending{TableReader(node, key, output_keys(), complaints), key};
   OutputSpec& output = pending.output;
@@ -184,11 +191,11 @@ Pending check_output(const Node& node, const std::string& key, Sources sources, 
   if (varying) output.varying = *varying;
   for (const NamedTensor& further : further_tensors(pending.reader, output))
     names.add(further.name, pending.reader.line(further.key), pending.reader.key(further.key));
-  pending.start = check_from(pending.reader, sources, output, rows);
-  pending.is_known =
-      check_ops(pending.reader.find("ops"), output, pending.reader, names) && varying && node.table() != nullptr;
+  pending.start = check_from(pending.reader, around.sources, output, around.rows);
+  const bool knows_ops = check_ops(pending.reader.find("ops"), around, output, pending.reader, names);
+  pending.is_known = knows_ops && varying && node.table() != nullptr;
   check_dtype(pending.reader, pending.start, output);
-  fill_in_tiles(rows, output);
+  fill_in_tiles(around.rows, output);
   return pending;
 }
 
@@ -209,7 +216,8 @@ void check_chains(std::vector<Pending>& all, std::vector<OutputSpec>& outputs) {
 
 }  // namespace
 
-std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows, Complaints& complaints) {
+std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const RowsSpec& rows,
+                                      const std::filesystem::path& folder, Complaints& complaints) {
   std::vector<OutputSpec> outputs;
   const auto* list = node == nullptr ? nullptr : node->list();
   if (list == nullptr || list->empty()) {
@@ -226,7 +234,8 @@ std::vector<OutputSpec> check_outputs(const Node* node, Sources sources, const R
   std::vector<Pending> all;
   bool known = true;
   for (size_t i = 0; i < list->size(); ++i) {
-    all.push_back(check_output((*list)[i], "output[" + std::to_string(i) + "]", sources, rows, names, complaints));
+    all.push_back(
+        check_output((*list)[i], "output[" + std::to_string(i) + "]", {sources, rows, folder}, names, complaints));
     outputs.push_back(std::move(all.back().output));
     known = known && all.back().is_known;
   }

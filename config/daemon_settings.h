@@ -87,6 +87,8 @@ struct DaemonSettings {
   std::optional<uint64_t> inflight_bytes_max;
   std::optional<uint64_t> inflight_bytes_per_pipeline_max;
   uint64_t inflight_bytes_per_user_max = 1ull << 30;
+  // Of memory in which operations of pipelines that one uid sent may keep files beside the data set.
+  uint64_t side_bytes_per_user_max = 4ull << 30;
   uint32_t listings_per_user_max = 2;     // at the same time; further ones wait
   uint32_t queries_per_user_s_max = 100;  // further ones wait
   uint32_t sessions_reserve = 16;         // beyond sessions_max, for the daemon's own uid and root

@@ -71,6 +71,8 @@ std::string_view type_name(Type type) {
       return "texts";
     case Type::kNames:
       return "names";
+    case Type::kPath:
+      return "path";
     case Type::kOperations:
       return "operations";
   }
@@ -100,6 +102,8 @@ std::string allowed(const Parameter& parameter) {
       return "a list of texts";
     case Type::kNames:
       return "names with commas between them, or a list of names";
+    case Type::kPath:
+      return "the path of a file or of a folder";
     case Type::kOperations:
       return "a list of " + counts_text(parameter) + " operations";
     case Type::kNumbers:

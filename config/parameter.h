@@ -13,9 +13,10 @@
 namespace spdld::config {
 
 // kNames (names separated by commas, or a list of texts without commas) arrives as one text with commas between the
-// names. kSize: an integer of bytes, or a text such as "8 GiB"; arrives as int64_t. Two are no
-// Values: kTexts (a list of texts), which neither sources nor operations have, and kOperations (a list of operations),
-// which arrives as OperationSpec::ops.
+// names. kSize: an integer of bytes, or a text such as "8 GiB". It arrives as int64_t. Operations alone have a kPath,
+// which is a path or a file:// uri, from the folder of the pipeline's file on. It arrives as a plain absolute path. Two
+// are no Values: kTexts (a list of texts), which neither sources nor operations have, and kOperations (a list of
+// operations), which arrives as OperationSpec::ops.
 enum class ParameterType : uint8_t {
   kFlag,
   kInteger,
@@ -26,10 +27,14 @@ enum class ParameterType : uint8_t {
   kSize,
   kTexts,
   kNames,
+  kPath,
   kOperations
 };
 std::string_view type_name(ParameterType type);  // "flag", "integer"
 inline bool is_value(ParameterType type) { return type != ParameterType::kTexts && type != ParameterType::kOperations; }
+// Whether a value of an operation decides which bytes come out. Of a path, the content of its files decides, and a size
+// bounds memory.
+inline bool decides(ParameterType type) { return type != ParameterType::kPath && type != ParameterType::kSize; }
 
 struct Parameter {
   std::string_view name;

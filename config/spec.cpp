@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/json.h"
+#include "config/operation.h"
 
 namespace spdld::config {
 namespace {
@@ -39,16 +40,31 @@ Json value_json(const Value& value) {
   return std::get<std::string>(value);
 }
 
+// Which keys of a spec a text has.
+enum class Keys : uint8_t {
+  kDeciding,  // all that decide the bytes which come out, but for the content of files
+  kAll
+};
+
 Json with_parameters(Json object, const Parameters& parameters) {
   for (const auto& [name, value] : parameters) object[name] = value_json(value);
   return object;
 }
 
-Json ops_json(const std::vector<OperationSpec>& ops) {
+Json operation_json(const OperationSpec& op, Keys keys) {
+  Parameters parameters = op.parameters;
+  if (keys == Keys::kDeciding) {
+    for (const Parameter& parameter : find_operation(op.op)->parameters)
+      if (!decides(parameter.type)) parameters.erase(std::string(parameter.name));
+  }
+  return with_parameters({{"op", op.op}}, parameters);
+}
+
+Json ops_json(const std::vector<OperationSpec>& ops, Keys keys) {
   auto list = Json::array();
   for (const auto& op : ops) {
-    Json entry = with_parameters({{"op", op.op}}, op.parameters);
-    if (!op.ops.empty()) entry["ops"] = ops_json(op.ops);
+    Json entry = operation_json(op, keys);
+    if (!op.ops.empty()) entry["ops"] = ops_json(op.ops, keys);
     list.push_back(std::move(entry));
   }
   return list;
@@ -161,11 +177,17 @@ void add_varying(const VaryingSpec& varying, Json& output) {
   if (!varying.pad_mask.empty()) output["pad_mask"] = varying.pad_mask;
 }
 
-Json output_json(const OutputSpec& output) {
-  Json object = {{"name", output.name}, {"from", output.from}, {"ops", ops_json(output.ops)}};
+Json output_json(const OutputSpec& output, Keys keys) {
+  Json object = {{"name", output.name}, {"from", output.from}, {"ops", ops_json(output.ops, keys)}};
   if (!output.view.empty()) object["view"] = output.view;
   add_varying(output.varying, object);
   return object;
+}
+
+Json outputs_json(const PipelineSpec& spec, Keys keys) {
+  auto outputs = Json::array();
+  for (const auto& output : spec.outputs) outputs.push_back(output_json(output, keys));
+  return outputs;
 }
 
 Json rows_json(const RowsSpec& rows) {
@@ -221,12 +243,10 @@ Json deciding_batch_json(const BatchSpec& batch) {
 }
 
 Json deciding_json(const PipelineSpec& spec) {
-  auto outputs = Json::array();
-  for (const auto& output : spec.outputs) outputs.push_back(output_json(output));
   Json root = {{"seed", spec.seed},
                {"on_bad", on_bad_name(spec.on_bad)},
                {"order", deciding_order_json(spec.order)},
-               {"output", std::move(outputs)},
+               {"output", outputs_json(spec, Keys::kDeciding)},
                {"batch", deciding_batch_json(spec.batch)}};
   add_batch_operations(spec.batch, root["batch"]);
   put_sources(spec, &deciding_source_json, root);
@@ -316,6 +336,7 @@ std::string canonical_json(const PipelineSpec& spec) { return deciding_json(spec
 
 Json full_document(const PipelineSpec& spec) {
   auto root = deciding_json(spec);
+  root["output"] = outputs_json(spec, Keys::kAll);
   root["name"] = spec.name;
   if (spec.bad_max) root["bad_max"] = number_json(*spec.bad_max);
   root["cache"] = cache_form_name(spec.cache);

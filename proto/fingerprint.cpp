@@ -6,13 +6,14 @@
 namespace spdld::proto {
 namespace {
 
-constexpr std::array<const char*, 6> kParts = {"the version of the order", "the code that makes the samples",
-                                               "the data set's listing",   "the pipeline's spec",
-                                               "the global batch size",    "the weighting of the samples"};
-constexpr size_t kCode = 1;
+constexpr std::array<const char*, 7> kParts = {"the version of the order",    "the code that makes the samples",
+                                               "the data set's listing",      "a file beside the data set",
+                                               "the pipeline's spec",         "the global batch size",
+                                               "the weighting of the samples"};
+constexpr size_t kCode = 1, kListing = 2, kSideFiles = 3;
 constexpr const char* kNoCode = "the code that makes the samples (which one of the two does not tell)";
-// As the text has them between dashes: the order and the code are one part. The last one is there where samples are
-// weighted.
+// As the text has them between dashes: the order and the code are one part, and so are the listing and the files beside
+// the data set. The last one is there where samples are weighted.
 constexpr ptrdiff_t kDashedMost = 5, kDashedLeast = 4;
 using Parts = std::array<std::string_view, kParts.size()>;
 
@@ -24,7 +25,8 @@ std::string_view take(std::string_view& text, char mark) {
   return part;
 }
 
-// A part that is not there is empty: the code in texts of before it was noted, and the weighting.
+// A part that is not there is empty: the code in texts of before it was noted, files beside the data set, and the
+// weighting.
 std::optional<Parts> split(std::string_view text) {
   const ptrdiff_t count = std::count(text.begin(), text.end(), '-') + 1;
   if (count < kDashedLeast || count > kDashedMost) return std::nullopt;
@@ -32,7 +34,10 @@ std::optional<Parts> split(std::string_view text) {
   std::string_view first = take(text, '-');
   parts[0] = take(first, '.');
   parts[kCode] = first;
-  for (size_t i = kCode + 1; i < kParts.size(); ++i) parts[i] = take(text, '-');
+  std::string_view data = take(text, '-');
+  parts[kListing] = take(data, '_');
+  parts[kSideFiles] = data;
+  for (size_t i = kSideFiles + 1; i < kParts.size(); ++i) parts[i] = take(text, '-');
   return parts;
 }
 

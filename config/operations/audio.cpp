@@ -42,6 +42,23 @@ Dimension segment_length(const OperationSpec& spec, std::optional<int> rate_hz) 
   return spec.text("pad") == "keep" ? Dimension::bounded(samples) : Dimension(samples);
 }
 
+std::vector<Parameter> recordings(std::string_view name, std::string_view help) {
+  constexpr int64_t kMemoryMax = int64_t{1} << 30;
+  return {{.name = name, .type = ParameterType::kPath, .help = help},
+          {.name = "memory_max",
+           .type = ParameterType::kSize,
+           .help = "the most memory that they may take, decoded to one channel of floats; more is refused",
+           .fallback = Value(kMemoryMax),
+           .min = 1 << 20,
+           .max = 0x1p40}};
+}
+
+std::string bind_to_recordings(const OperationSpec&, Signature& signature) {
+  return signature.rate_hz
+             ? ""
+             : "needs sounds of one rate, which its recordings are brought to: give decode-audio a `rate`";
+}
+
 std::string bind_samples(Signature& signature, Dimension samples) {
   signature.dimensions = {samples};
   return "";

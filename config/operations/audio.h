@@ -19,6 +19,10 @@ void check_segment(const OperationSpec& spec, const Complain& complain);
 // How many samples the part has at this rate; ragged: the whole sound is taken. Precondition: `seconds` is 0 where the
 // rate is not known.
 Dimension segment_length(const OperationSpec& spec, std::optional<int> rate_hz);
+// Sounds beside the data set: `name`, their path, and `memory_max`.
+std::vector<Parameter> recordings(std::string_view name, std::string_view help);
+// The sound as it is; the error where its rate is not known, which recordings are to have as well.
+std::string bind_to_recordings(const OperationSpec& spec, Signature& signature);
 // The sound with another number of samples; empty.
 std::string bind_samples(Signature& signature, Dimension samples);
 // The sound as it is; empty.

@@ -37,6 +37,7 @@ class StoreInteger final : public Node {
 struct Chain::Place {
   const std::string& output;
   size_t extra;
+  SideFiles* files;
 };
 
 // Adds the operation behind the operations that it holds, and returns what it gives.
@@ -49,15 +50,16 @@ config::Signature Chain::add(const config::OperationSpec& spec, const config::Si
   }
   const config::Signature gives = config::follow_one(spec, takes).end();
   code_.insert(std::string(type.name) + " " + std::to_string(type.version));
-  kAdd[&type - config::operations().data()]({spec, takes, gives, place.output, place.extra}, nodes_);
+  kAdd[&type - config::operations().data()]({spec, takes, gives, place.output, place.extra, place.files}, nodes_);
   names_.resize(nodes_.size(), type.name);
   return gives;
 }
 
-Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output) {
+Chain::Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output,
+             SideFiles* files) {
   size_t extra = 1;  // the output's own tensor is before them
   for (size_t i = 0; i < ops.size(); ++i) {
-    add(ops[i], followed.along[i], {output, extra});
+    add(ops[i], followed.along[i], {output, extra, files});
     extra += config::extras_of(ops.subspan(i, 1)).size();
   }
   if (followed.end().kind == config::Kind::kInteger) nodes_.push_back(std::make_unique<StoreInteger>());

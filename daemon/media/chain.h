@@ -15,9 +15,10 @@ namespace spdld::media {
 
 class Chain {
  public:
-  // Precondition: `followed` has no error and is of these operations. Throws SetupError on faults that only the code
-  // finds.
-  Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output);
+  // `files`: those beside the data set that operations may read, within this call; null: none. Precondition: `followed`
+  // has no error and is of these operations. Throws SetupError on faults that only the code finds.
+  Chain(std::span<const config::OperationSpec> ops, const config::Followed& followed, const std::string& output,
+        SideFiles* files = nullptr);
 
   // Writes the sample's part of each of run.tensors. kContent: the sample's content is bad, and the tensors' content is
   // undefined.

@@ -19,6 +19,7 @@
 #include "daemon/base/random.h"
 #include "daemon/base/result.h"
 #include "daemon/base/row_part.h"
+#include "daemon/base/side_files.h"
 #include "daemon/media/representation.h"
 #include "daemon/media/workspace.h"
 
@@ -160,6 +161,7 @@ struct Part {
   const config::Signature& gives;
   const std::string& output;  // its name
   size_t extra;               // the place of the operation's first further tensor in Run::tensors
+  SideFiles* files;           // beside the data set, to be read while it is set up; null: none can be
 };
 
 // The error as one of an output.

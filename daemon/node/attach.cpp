@@ -7,6 +7,7 @@
 
 #include "config/load.h"
 #include "config/remote_uri.h"
+#include "config/side_paths.h"
 #include "config/uri_pattern.h"
 #include "daemon/base/log.h"
 #include "daemon/node/access.h"
@@ -52,7 +53,7 @@ Error with_reader(Error error) {
   return error;
 }
 
-// Every path that the pipeline reads, but for what lies in its sources' folders.
+// Every list that the pipeline reads, but for what lies in its sources' folders.
 std::vector<std::string> lists_of(const config::PipelineSpec& spec) {
   std::vector<std::string> lists = {spec.order.include, spec.order.exclude};
   if (spec.order.has_weights_file()) lists.push_back(spec.order.weights);
@@ -77,6 +78,8 @@ std::string path_outside(const config::PipelineSpec& spec, const Folders& folder
   for (const auto& source : spec.sources)
     for (const std::string& place : config::places_of(source))
       if (!config::is_remote(place) && !lies_in_any(of_data, place)) return place;
+  for (const std::string& path : config::side_paths_of(spec))
+    if (!lies_in_any(of_data, path)) return path;
   for (const std::string& list : lists_of(spec))
     if (!lies_in_any(folders, list)) return list;
   return "";
@@ -136,7 +139,8 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
     }
   };
   const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
-  const Opener opener{client.uid, request.pipeline, per_user_max, resolved->within, resolved->stores};
+  const uint64_t side_bytes_max = is_owner(client.uid) ? UINT64_MAX : options_.settings.side_bytes_per_user_max;
+  const Opener opener{client.uid, request.pipeline, per_user_max, side_bytes_max, resolved->within, resolved->stores};
   const Status status = pipelines_.open(resolved->spec, opener, std::move(opening));
   if (!status) reply->refused(status.error());
 }

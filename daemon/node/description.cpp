@@ -190,6 +190,7 @@ Json describe_document(const Node::View& view, const Sight& sight, const Pipelin
   const auto& statistics = pipeline.statistics();
   out["fingerprint"] = listing.fingerprint();
   out["code"] = pipeline.plan().code();
+  if (const std::string digits = pipeline.plan().side_digits(); !digits.empty()) out["side_files"] = digits;
   out["samples"] = pipeline.samples();
   out["sources"] = sources_document(pipeline);
   out["buckets"] = buckets_document(pipeline);

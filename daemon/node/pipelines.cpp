@@ -5,6 +5,7 @@
 #include <new>
 
 #include "config/field_path.h"
+#include "config/side_paths.h"
 #include "daemon/base/cpu.h"
 #include "daemon/base/log.h"
 #include "daemon/node/access.h"
@@ -54,6 +55,9 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
                  "this user has " + std::to_string(in_use) +
                      " pipelines in use already (limits.pipelines_per_user_max): detach from one first"};
   if (at != entries_.end()) return wait_for(*at->second, std::move(opening));
+  if (!is_named) {
+    if (Status fits = check_side_bytes(spec, opener); !fits) return fits;
+  }
   size_t same_name = 0;
   for (const auto& [other_key, entry] : entries_) same_name += entry->spec.name == spec.name;
   auto entry = std::make_unique<Entry>();
@@ -72,6 +76,35 @@ Status Pipelines::open(const config::PipelineSpec& spec, const Opener& opener, O
   list(*entry);
   entries_.emplace(key, std::move(entry));
   return Done{};
+}
+
+// Idle pipelines of the user make room.
+Status Pipelines::check_side_bytes(const config::PipelineSpec& spec, const Opener& opener) {
+  const uint64_t wanted = config::side_bytes_max_of(spec);
+  const auto fits = [&] {
+    const uint64_t held = side_bytes(opener.uid);
+    return held <= opener.side_bytes_max && wanted <= opener.side_bytes_max - held;
+  };
+  if (wanted == 0 || fits()) return Done{};
+  std::erase_if(entries_, [&](const auto& named_entry) {
+    const Entry& entry = *named_entry.second;
+    return is_sent(entry) && entry.uid == opener.uid && !entry.is_in_use() && config::side_bytes_max_of(entry.spec) > 0;
+  });
+  weigh();
+  if (fits()) return Done{};
+  return Error{Trouble::kLimit, "operations of this user's pipelines may keep files in " +
+                                    std::to_string(opener.side_bytes_max) +
+                                    " bytes of memory (limits.side_bytes_per_user_max), and with this one they would "
+                                    "have " +
+                                    std::to_string(side_bytes(opener.uid) + wanted) +
+                                    ": lower memory_max of its operations, or detach from another pipeline first"};
+}
+
+uint64_t Pipelines::side_bytes(uid_t uid) const {
+  uint64_t bytes = 0;
+  for (const auto& [key, entry] : entries_)
+    if (entry->uid == uid && entry->named_as.empty()) bytes += config::side_bytes_max_of(entry->spec);
+  return bytes;
 }
 
 Status Pipelines::wait_for(Entry& entry, Opening opening) {

@@ -37,6 +37,7 @@ struct Opener {
   uid_t uid = 0;
   std::string named_as = {};                        // the name of one of the operator's pipelines; empty: it was sent
   size_t per_user_max = 0;                          // the most specs of this uid in use at once
+  uint64_t side_bytes_max = UINT64_MAX;             // of memory that operations of this uid's specs may keep files in
   std::vector<source::Bounds::Folder> within = {};  // its files must lie in one of these; empty: anywhere
   AllowedUris stores = {};                          // its remote objects
 };
@@ -79,7 +80,8 @@ class Pipelines {
   ~Pipelines();  // stops listings under way
 
   // `opening.on_open` is called on the control thread: within this call where the pipeline is open, and never where the
-  // daemon stops first. kLimit: this uid has `per_user_max` pipelines in use already.
+  // daemon stops first. kLimit: this uid has `per_user_max` pipelines in use already, or its operations would keep more
+  // than `side_bytes_max`.
   Status open(const config::PipelineSpec& spec, const Opener& opener, Opening opening);
   // Lets go of the cache's shelves of idle pipelines, except pipelines from which a stopping feed is still filled.
   void release_caches(const std::function<bool(const pipeline::Pipeline&)>& is_stopping);
@@ -92,6 +94,8 @@ class Pipelines {
   void set_limits(const Limits& limits);
   const Limits& limits() const { return limits_; }
   size_t count_in_use(uid_t uid) const;  // of specs that this user sent
+  // The most memory in which operations of specs that this user sent may keep files, as the specs say.
+  uint64_t side_bytes(uid_t uid) const;
   // The bytes of samples in flight: of the node, and of what this user sent. The latter is none where nothing that this
   // user sent is open, and for root and the daemon's user.
   const ByteBudget& in_flight() const { return *in_flight_; }
@@ -127,6 +131,7 @@ class Pipelines {
 
   // Answers `opening` for an entry that is there: at once, or when it is listed.
   Status wait_for(Entry& entry, Opening opening);
+  Status check_side_bytes(const config::PipelineSpec& spec, const Opener& opener);
   void list(Entry& entry);
   User& user(uid_t uid);
   void weigh();  // gives lanes and groups their weights

@@ -144,6 +144,7 @@ Json limits_document(const Node::View& view) {
           {"inflight_bytes_max", view.pipelines.in_flight().bytes_max()},
           {"inflight_bytes_per_pipeline_max", view.pipelines.limits().in_flight.pipeline_bytes},
           {"inflight_bytes_per_user_max", settings.inflight_bytes_per_user_max},
+          {"side_bytes_per_user_max", settings.side_bytes_per_user_max},
           {"listings_per_user_max", settings.listings_per_user_max},
           {"queries_per_user_s_max", sessions.queries_per_user_s_max},
           {"silent_ms_max", settings.silent_ms_max}};

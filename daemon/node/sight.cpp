@@ -1,5 +1,6 @@
 #include "daemon/node/sight.h"
 
+#include "config/side_paths.h"
 #include "config/uri_pattern.h"
 #include "daemon/node/access.h"
 
@@ -42,6 +43,7 @@ config::PipelineSpec Sight::spec(const Pipelines::Entry& entry) const {
     hide(source);
     for (std::string& uri : source.uris) hide(uri);
   }
+  config::for_each_side_path(spec.outputs, [](std::string& path) { hide(path); });
   return spec;
 }
 
@@ -57,6 +59,7 @@ control::HiddenPaths hidden_paths(const config::PipelineSpec& spec) {
     paths.insert(paths.end(), source.uris.begin(), source.uris.end());
     for (std::string place : config::places_of(source)) paths.push_back(std::move(place));
   }
+  for (std::string& path : config::side_paths_of(spec)) paths.push_back(std::move(path));
   return control::HiddenPaths(std::move(paths));
 }
 

@@ -33,7 +33,7 @@ class Sight {
   const control::Client& client_;
 };
 
-// The spec's folders and lists.
+// The spec's folders and lists, and the files that its operations name.
 control::HiddenPaths hidden_paths(const config::PipelineSpec& spec);
 
 }  // namespace spdld::node

@@ -50,7 +50,7 @@ Pipeline::Pipeline(config::PipelineSpec spec, std::unique_ptr<source::Listing> l
       schedule_(config::schedule_of(spec_.outputs)),
       listing_(as_pinned(std::move(listing), spec_.sources)),
       listing_s_(listing_s),
-      plan_(spec_, *listing_),
+      plan_(spec_, *listing_, stop),
       choice_(choose(spec_, *listing_, stop, plan_.fetched(), resources.listings)),
       resources_(resources),
       caching_(resources.cache, spec_),
@@ -80,8 +80,10 @@ source::Remarks Pipeline::remarks() const {
 }
 
 std::string Pipeline::fingerprint(uint64_t global_size) const {
+  std::string samples = choice_.fingerprint;
+  if (const std::string digits = plan_.side_digits(); !digits.empty()) samples += "_" + digits;
   return fingerprint_of(
-      {plan_.code(), choice_.fingerprint, config::canonical_json(spec_), global_size, choice_.weights_fingerprint});
+      {plan_.code(), std::move(samples), config::canonical_json(spec_), global_size, choice_.weights_fingerprint});
 }
 
 std::string Pipeline::differs(const std::string& mine, const std::string& theirs) {

@@ -64,7 +64,7 @@ struct PipelineStatistics {
 // The parts of a run's fingerprint (PROTOCOL.md, "Fingerprints").
 struct RunParts {
   std::string code;     // as Plan::code()
-  std::string samples;  // as Choice::fingerprint
+  std::string samples;  // as Choice::fingerprint, with '_' and Plan::side_digits() behind it where there are any
   std::string spec;     // as config::canonical_json()
   uint64_t global_size = 0;
   std::string weights;  // as Choice::weights_fingerprint
@@ -101,8 +101,11 @@ class Pipeline {
   sampler::Sharding sharding(const config::BatchSpec& batch, uint64_t rank, uint64_t world_size) const;
   Orders& orders() { return orders_; }
   uint64_t samples() const { return mix().epoch_samples(); }  // of an epoch
-  // Whether the listed files and the lists of samples are unchanged. Asks the file system.
-  bool unchanged() const { return listing_->unchanged() && choice_.lists.unchanged(); }
+  // Whether the listed files, the lists of samples and the files that operations have read are unchanged. Asks the file
+  // system.
+  bool unchanged() const {
+    return listing_->unchanged() && choice_.lists.unchanged() && plan_.side_files().unchanged();
+  }
   const Plan& plan() const { return plan_; }
   // open_cache() opens the pipeline's cache shelves, on a listing thread, before its first stream. close_cache() lets
   // go of them, after its last stream.

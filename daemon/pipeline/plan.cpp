@@ -42,8 +42,8 @@ void store(uint8_t* at, T value) {
 
 }  // namespace
 
-Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing)
-    : has_rows_(listing.has_rows()), form_(spec.cache) {
+Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop)
+    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()), form_(spec.cache) {
   config::Views views = config::views_of(spec.outputs);
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
@@ -198,7 +198,7 @@ Plan::Output Plan::compile(const config::OutputSpec& spec, std::span<const confi
           field->kind,
           fetched,
           std::move(json),
-          media::Chain(spec.ops, followed, spec.name),
+          media::Chain(spec.ops, followed, spec.name, &side_files_),
           std::nullopt};
 }
 

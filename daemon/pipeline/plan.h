@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "daemon/media/workspace.h"
 #include "daemon/pipeline/caching.h"
 #include "daemon/source/listing.h"
+#include "daemon/source/side_files.h"
 
 namespace spdld::pipeline {
 
@@ -38,8 +40,9 @@ struct DecodeContext {
 
 class Plan {
  public:
-  // Throws SetupError: a field that the data set lacks, operations that do not fit the field, doubled tensor names.
-  Plan(const config::PipelineSpec& spec, const source::Listing& listing);
+  // Reads the files beside the data set that operations name. Throws SetupError: a field that the data set lacks,
+  // operations that do not fit the field, doubled tensor names, such a file that can't be used, a stop.
+  Plan(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop = {});
   Plan(const Plan&) = delete;  // what fetched() says points into it
   Plan& operator=(const Plan&) = delete;
 
@@ -51,6 +54,10 @@ class Plan {
   // The versions of all that decides the bytes which the plan makes of a content, in the order of the alphabet:
   // "center-crop 1, decode-image 1, libjpeg-turbo 2.1.5, resampler 1".
   std::string code() const;
+  // The state of the files beside the data set that operations have read, and 32 hexadecimal digits of their content;
+  // empty: none was read.
+  const source::Stamps& side_files() const { return side_files_.stamps(); }
+  std::string side_digits() const { return side_files_.is_used() ? side_files_.digits() : ""; }
   bool has_mask() const { return mask_.has_value(); }
   // Calls seen(output, times) for each output, with its name and the times of its operations so far.
   template <typename Seen>
@@ -121,6 +128,7 @@ class Plan {
                     const Target& target) const;
   Status read_json(const Sample& sample, DecodeContext& context) const;
 
+  source::BoundedSideFiles side_files_;
   const bool has_rows_;           // samples are parts of records
   const config::CacheForm form_;  // that is asked for
   std::vector<FieldUse> fetched_;

@@ -2,6 +2,7 @@
 #include "config/load.h"
 #include "config/mel_settings.h"
 #include "config/operation.h"
+#include "config/side_paths.h"
 #include "tests/config/expect.h"
 
 namespace spdld::config::audio_test {
@@ -116,6 +117,60 @@ TEST_CASE("what is wrong with operations on sound is said", "[config]") {
                 ", { op = \"mel-spectrogram\", preset = \"kaldi\", dtype = \"float16\" }, { op = \"spec-augment\", "
                 "value = -1e6 }",
             "[2]", "no float16");
+}
+
+TEST_CASE("the path of recordings is made absolute, and decides no bytes by itself", "[config]") {
+  const auto load = [](const std::string& more, const std::string& folder) {
+    return load_pipeline_toml(with_line(11, "ops = [" + kSecond + ", { op = \"mix-noise\", " + more + " }]"), "spec",
+                              folder);
+  };
+  const auto noises = [&](const std::string& path, const std::string& folder) {
+    const auto loaded = load("noises = \"" + path + "\"", folder);
+    INFO(loaded.sentences());
+    REQUIRE(loaded);
+    CHECK(side_paths_of(*loaded.value) ==
+          std::vector<std::string>{loaded.value->outputs.front().ops[1].text("noises")});
+    return loaded.value->outputs.front().ops[1].text("noises");
+  };
+  CHECK(noises("/a/noise", "/data") == "/a/noise");
+  CHECK(noises("noise/x.wav", "/data") == "/data/noise/x.wav");
+  CHECK(noises("file:///a%20b", "/data") == "/a b");
+
+  const auto one = load("noises = \"/a\", memory_max = \"3 MiB\"", ""), other = load("noises = \"/b\"", ""),
+             louder = load("noises = \"/a\", snr_db = [0, 5]", "");
+  REQUIRE((one && other && louder));
+  CHECK(canonical_json(*one.value) == canonical_json(*other.value));
+  CHECK(canonical_json(*one.value) != canonical_json(*louder.value));
+  CHECK_THAT(full_json(*one.value), Catch::Contains("\"noises\":\"/a\"") && Catch::Contains("3145728"));
+  CHECK(side_bytes_max_of(*one.value) == 3u << 20);
+  CHECK(side_bytes_max_of(*other.value) == 1u << 30);
+  const auto again = load_pipeline_json(full_json(*one.value), "spec", "/elsewhere");
+  INFO(again.sentences());
+  REQUIRE(again);
+  CHECK(full_json(*again.value) == full_json(*one.value));
+
+  PipelineSpec hidden = *one.value;
+  for_each_side_path(hidden.outputs, [](std::string& path) { path = "..."; });
+  CHECK(side_paths_of(hidden) == std::vector<std::string>{"..."});
+}
+
+TEST_CASE("what is wrong with recordings is said", "[config]") {
+  const auto complains = [](const std::string& more, const std::string& key, const std::string& words) {
+    expect_complaints(load_with_ops(kSecond + ", { op = \"mix-noise\"" + more + " }"),
+                      {{11, "output[0].ops[1]" + key, words}});
+  };
+  complains("", ".noises", "is missing: it must be the path of a file or of a folder");
+  complains(", noises = 5", ".noises", "must be the path of a file or of a folder, not 5");
+  complains(", noises = \"a\\u0001b\"", ".noises", "control characters");
+  complains(", noises = \"\"", ".noises", "");
+  complains(", noises = \"s3://bucket/noise\"", ".noises", "file://");
+  complains(", noises = \"/a\", snr_db = [5, 0]", ".snr_db", "least number first");
+  complains(", noises = \"/a\", count = [2, 1]", ".count", "least number first");
+  complains(", noises = \"/a\", count = [1, 1.5]", ".count", "whole numbers");
+  complains(", noises = \"/a\", memory_max = 5", ".memory_max", "a size such as");
+  complains(", noises = \"/a\", draw = \"a b\"", ".draw", "letters");
+  expect_complaints(load_with_ops(decode(", samples = 5") + ", { op = \"reverberate\", responses = \"/a\" }"),
+                    {{11, "output[0].ops[1]", "give decode-audio a `rate`"}});
 }
 
 }  // namespace spdld::config::audio_test

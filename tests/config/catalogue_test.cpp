@@ -25,6 +25,7 @@ bool fits(const Parameter& parameter) {
     case ParameterType::kText:
     case ParameterType::kChoice:
     case ParameterType::kNames:
+    case ParameterType::kPath:
       return std::holds_alternative<std::string>(*parameter.fallback);
     case ParameterType::kTexts:
     case ParameterType::kOperations:
@@ -98,6 +99,8 @@ TEST_CASE("the tables hold together", "[config]") {
                                             "normalize-audio",
                                             "trim-silence",
                                             "random-speed",
+                                            "reverberate",
+                                            "mix-noise",
                                             "convert-audio",
                                             "spectrogram",
                                             "mel-spectrogram",

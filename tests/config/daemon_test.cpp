@@ -30,6 +30,7 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK_FALSE(settings.inflight_bytes_max.has_value());
   CHECK_FALSE(settings.inflight_bytes_per_pipeline_max.has_value());
   CHECK(settings.inflight_bytes_per_user_max == 1ull << 30);
+  CHECK(settings.side_bytes_per_user_max == 4ull << 30);
   CHECK(settings.listings_per_user_max == 2);
   CHECK(settings.queries_per_user_s_max == 100);
   CHECK(settings.silent_ms_max == 0);
@@ -77,6 +78,7 @@ slots_per_user_max = 40
 inflight_bytes_max = "5 MiB"
 inflight_bytes_per_pipeline_max = "4 MiB"
 inflight_bytes_per_user_max = "3 MiB"
+side_bytes_per_user_max = "5 MiB"
 listings_per_user_max = 1
 queries_per_user_s_max = 7
 silent_ms_max = 60000
@@ -135,6 +137,7 @@ level = "debug"
   CHECK(settings.inflight_bytes_max == 5ull << 20);
   CHECK(settings.inflight_bytes_per_pipeline_max == 4ull << 20);
   CHECK(settings.inflight_bytes_per_user_max == 3ull << 20);
+  CHECK(settings.side_bytes_per_user_max == 5ull << 20);
   CHECK(settings.listings_per_user_max == 1);
   CHECK(settings.queries_per_user_s_max == 7);
   CHECK(settings.silent_ms_max == 60'000);

@@ -113,6 +113,7 @@ TEST_CASE("all examples load", "[config]") {
                                        "segmentation.toml",
                                        "spdld.toml",
                                        "speech-lengths.toml",
+                                       "speech-noise.toml",
                                        "speech.toml",
                                        "ten-crop.toml",
                                        "tfrecord.toml",

@@ -3,15 +3,18 @@
 
 #include <grp.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/integration/trainer.h"
+#include "tests/support/daemon_process.h"
 
 namespace spdld::test {
 
@@ -71,5 +74,12 @@ class OtherUser {
   std::string said_;
   pid_t pid_ = -1;
 };
+
+// A daemon that users besides its own may talk to.
+inline std::unique_ptr<DaemonProcess> shared_daemon(const std::string& settings) {
+  auto daemon = std::make_unique<DaemonProcess>("[socket]\nmode = \"0666\"\n" + settings);
+  chmod(daemon->dir().c_str(), 0755);
+  return daemon;
+}
 
 }  // namespace spdld::test

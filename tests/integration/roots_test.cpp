@@ -81,12 +81,6 @@ class Folders {
   TempDir dir_;
 };
 
-std::unique_ptr<DaemonProcess> shared_daemon(const std::string& settings) {
-  auto daemon = std::make_unique<DaemonProcess>("[socket]\nmode = \"0666\"\n" + settings);
-  chmod(daemon->dir().c_str(), 0755);
-  return daemon;
-}
-
 void reload(DaemonProcess& daemon, const std::string& settings) {
   const size_t before = daemon.log().size();
   daemon.rewrite_settings(settings);

@@ -72,6 +72,7 @@ class Chains {
         fitting.insert(fitting.end(), 5, &type);
     if (fitting.empty()) fitting.push_back(&config::operations()[below(config::operations().size())]);
     const config::OperationType& type = *fitting[below(fitting.size())];
+    if (reads_files(type)) return operation(before, depth);  // none lie beside this test
     config::OperationSpec spec{.op = std::string(type.name), .parameters = {}, .where = {}};
     for (const auto& parameter : type.parameters)
       if (config::is_value(parameter.type)) spec.parameters.emplace(parameter.name, value_of(parameter));
@@ -92,6 +93,11 @@ class Chains {
   void choose_picture(config::OperationSpec& spec) {
     spec.parameters["bits"] = int64_t{8} << (below(8) == 0 ? 1 + below(2) : 0);
     spec.parameters["frame"] = int64_t{below(16) == 0};
+  }
+
+  static bool reads_files(const config::OperationType& type) {
+    return std::any_of(type.parameters.begin(), type.parameters.end(),
+                       [](const auto& parameter) { return parameter.type == config::ParameterType::kPath; });
   }
 
   static bool fits_inside(const config::OperationType& type, int depth) {

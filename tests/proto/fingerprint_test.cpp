@@ -34,6 +34,13 @@ TEST_CASE("a run that is not weighted has no part for it, and differs from one t
   CHECK(clause("1-a-b-4-e", "1-a-c-4") == "the pipeline's spec and the weighting of the samples differ");
 }
 
+TEST_CASE("files beside the data set stand behind the listing") {
+  CHECK(clause("1.c-a_x-b-4", "1.c-a_y-b-4") == "a file beside the data set differs");
+  CHECK(clause("1.c-a_x-b-4", "1.c-a-b-4") == "a file beside the data set differs");
+  CHECK(clause("1.c-a_x-b-4", "1.c-z_y-b-4") == "the data set's listing and a file beside the data set differ");
+  CHECK(clause("1.c-a_x-b-4-w", "1.c-a_x-b-4-v") == "the weighting of the samples differs");
+}
+
 TEST_CASE("the code that makes the samples stands behind the order, and a text of before it is told apart") {
   CHECK(clause("1.c-a-b-4", "1.c-a-b-4") == "nothing differs");
   CHECK(clause("1.c-a-b-4", "1.d-a-b-4") == "the code that makes the samples differs");

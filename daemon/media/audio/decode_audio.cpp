@@ -154,24 +154,11 @@ class DecodeAudio final : public media::Node {
                                              : thread.decoder.decode(index, file, range.first, range.count,
                                                                      sound.plane(0).data(), sound.stride());
     if (!decoded) return decoded;
-    if (channels_ == 1) mix(sound);
+    if (channels_ == 1) mix_channels(sound);
     if (index.rate_hz != wanted->rate_hz)
       resample(resampler_of(index, wanted->rate_hz, thread), range.first, wanted->taken.place, thread);
     if (thread.sound().channels() < channels_) copy_channels(thread);
     return segment_.fill(thread, wanted->taken.zeros);
-  }
-
-  // Each sample becomes the mean of all channels, which stand in the first one then.
-  static void mix(Sound& sound) {
-    const int channels = sound.channels();
-    if (channels == 1) return;
-    const std::span<float> to = sound.plane(0);
-    for (int channel = 1; channel < channels; ++channel) {
-      const std::span<const float> from = sound.plane(channel);
-      for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-    }
-    for (float& sample : to) sample /= static_cast<float>(channels);
-    sound.keep_channels(1);
   }
 
   static void resample(const Resampler& resampler, uint64_t in_first, const Segment::Place& place,

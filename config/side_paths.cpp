@@ -1,0 +1,45 @@
+#include "config/side_paths.h"
+
+#include <utility>
+
+#include "config/operation.h"
+
+namespace spdld::config {
+namespace {
+
+// Calls see(value) for each value of this type.
+template <typename Operations, typename See>
+void for_each_value(Operations& ops, ParameterType type, const See& see) {
+  for (auto& op : ops) {
+    for (const Parameter& parameter : find_operation(op.op)->parameters) {
+      const auto found = op.parameters.find(parameter.name);
+      if (parameter.type == type && found != op.parameters.end()) see(found->second);
+    }
+    for_each_value(op.ops, type, see);
+  }
+}
+
+}  // namespace
+
+void for_each_side_path(std::span<OutputSpec> outputs, const std::function<void(std::string&)>& see) {
+  for (OutputSpec& output : outputs)
+    for_each_value(output.ops, ParameterType::kPath, [&](Value& value) { see(std::get<std::string>(value)); });
+}
+
+std::vector<std::string> side_paths_of(const PipelineSpec& spec) {
+  std::vector<std::string> paths;
+  for (const OutputSpec& output : spec.outputs)
+    for_each_value(output.ops, ParameterType::kPath,
+                   [&](const Value& value) { paths.push_back(std::get<std::string>(value)); });
+  return paths;
+}
+
+uint64_t side_bytes_max_of(const PipelineSpec& spec) {
+  uint64_t bytes = 0;
+  for (const OutputSpec& output : spec.outputs)
+    for_each_value(output.ops, ParameterType::kSize,
+                   [&](const Value& value) { bytes += static_cast<uint64_t>(std::get<int64_t>(value)); });
+  return bytes;
+}
+
+}  // namespace spdld::config

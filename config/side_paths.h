@@ -1,0 +1,22 @@
+// The files beside the data set that operations read, such as noises that are mixed into sounds, and the memory that
+// they may take. Pure functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+
+namespace spdld::config {
+
+// Calls see(path) for each absolute path of a file or folder that an operation names. It may change the path.
+void for_each_side_path(std::span<OutputSpec> outputs, const std::function<void(std::string&)>& see);
+std::vector<std::string> side_paths_of(const PipelineSpec& spec);
+
+// The most bytes of memory that the operations' files may take together.
+uint64_t side_bytes_max_of(const PipelineSpec& spec);
+
+}  // namespace spdld::config

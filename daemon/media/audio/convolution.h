@@ -1,0 +1,32 @@
+// The convolution of a sound with a response, by Fourier transforms of blocks (overlap-save), in single precision: what
+// is lost lies 120 dB below the loudest value. kissfft is the transform. One thread an object.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace spdld::audio {
+
+inline constexpr size_t kResponseMax = size_t{1} << 20;  // samples: 22 s at 48 kHz
+
+class Convolution {
+ public:
+  Convolution();
+  ~Convolution();
+  Convolution(const Convolution&) = delete;
+  Convolution& operator=(const Convolution&) = delete;
+
+  // to[t] = sum over k of response[k] * samples[t + shift - k], where `samples` is silent beyond its ends. `to` is as
+  // long as `samples`, and no part of it. Preconditions: the response has 1 to kResponseMax values, shift is below
+  // that.
+  void run(std::span<const float> samples, std::span<const float> response, size_t shift, std::span<float> to);
+  // Gives back memory above so many bytes.
+  void shrink(size_t bytes_max);
+
+ private:
+  struct Transforms;
+  std::unique_ptr<Transforms> transforms_;  // of the size that was needed last
+};
+
+}  // namespace spdld::audio
