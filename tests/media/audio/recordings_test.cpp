@@ -8,6 +8,7 @@
 #include <set>
 
 #include "daemon/media/audio/convolution.h"
+#include "daemon/media/chain.h"
 #include "tests/media/audio/chains.h"
 #include "tests/media/audio/sounds.h"
 
