@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/load.h"
@@ -58,6 +59,7 @@ class Clips {
     const Draws draws{5, 0, sample};
     return chain_.announce({sample, draws, workspace, &field, {}});
   }
+  std::string_view index_id() const { return chain_.index_id(); }
   const Bytes& tensor() const { return memory_.front(); }
   Bytes clip(const Bytes& file, uint64_t sample = 0) {
     const Status done = run(file, sample);
