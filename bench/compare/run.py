@@ -23,8 +23,9 @@ FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .p
 
 Each round runs every row once, in a fresh process. CPU is the user and system time of all processes of a row, for one
 picture, clip or sound. Pictures/s count after the first batch. Memory is the largest proportional set size of all processes of a
-row together. The table shows medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of
-the row, within each round.
+row together. The table shows medians over the rounds. "spdld ÷ it" divides the value of spdld's first epoch by the value of the
+row, within each round. In the first batches of a run the memory of tensors is new to the system, which is dear for the 10 MB of a
+clip: works on clips want some 500 clips a round.
 """
 import argparse
 import json
@@ -95,7 +96,8 @@ def yardstick(row, build):
 
 def measure(row, pythons, job, build):
     if row.name in rows.YARDSTICKS:
-        more = ["3", str(clips.CLIPS[job["work"]])] if job["work"] in rows.CLIPS else []
+        # As many clips as a loader makes: how much has to be decoded for one depends on where it lies.
+        more = [str(job["epochs"]), str(clips.CLIPS[job["work"]])] if job["work"] in rows.CLIPS else []
         told = json.loads(run_limited([str(yardstick(row, build)), job["folder"], *more])[0])
         return {**told, "pictures_per_s": 1000 / told["cpu_ms"]}
     output, peak = run_limited([pythons.of(row.peer), str(HERE / "one.py"), json.dumps(job)])

@@ -3,11 +3,13 @@
 //
 //   video_access FOLDER [TIMES]
 //
-// The program reads every FOLDER/**/*.mp4 into memory. For each length of a group it prints the medians, over the
-// videos and TIMES (20) places in each: the time to make an index of the whole file and of the parts that tell of
-// frames, the size of those parts and of the kept index for a minute of video, the time to read a kept index, and the
-// CPU time, the packets and the bytes of one frame and of a clip of 16 frames that lie 4 frames apart.
+// The program reads every FOLDER/**/*.mp4 into memory. For each length of a group, with and without frames that are
+// decoded before they are shown, it prints the medians, over the videos and TIMES (20) places in each: the time to make
+// an index of the whole file and of the parts that tell of frames, the size of those parts and of the kept index for a
+// minute of video, the time to read a kept index, and the CPU time, the packets and the bytes of one frame and of a
+// clip of 16 frames that lie 4 frames apart.
 #include <algorithm>
+#include <compare>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -106,13 +108,27 @@ void measure_access(const Bytes& file, const ffmpeg::VideoIndex& index, const st
   numbers[name + ": KB read"].push_back(static_cast<double>(bytes) / 1e3);
 }
 
-void measure(const Bytes& file, int times, std::map<size_t, Numbers>& groups) {
+struct Coding {
+  size_t group_frames;  // of the longest group
+  bool is_reordered;    // it has B-frames
+  auto operator<=>(const Coding&) const = default;
+};
+
+size_t longest_group(const ffmpeg::VideoIndex& index) {
+  size_t longest = 0, begun = 0;
+  for (size_t i = 1; i <= index.packets.size(); ++i) {
+    if (i < index.packets.size() && !index.packets[i].is_key) continue;
+    longest = std::max(longest, i - begun);
+    begun = i;
+  }
+  return longest;
+}
+
+void measure(const Bytes& file, int times, std::map<Coding, Numbers>& codings) {
   const auto index = ffmpeg::index_video(file);
   if (!index) throw std::runtime_error(index.error().message);
-  const auto keys =
-      std::count_if(index->packets.begin(), index->packets.end(), [](const auto& one) { return one.is_key; });
   const auto count = static_cast<uint32_t>(index->frames.size());
-  Numbers& numbers = groups[(count + static_cast<size_t>(keys) - 1) / static_cast<size_t>(keys)];
+  Numbers& numbers = codings[{longest_group(*index), index->reordered > 0}];
   static ffmpeg::VideoDecoder decoder({});
   std::mt19937 random(1);
   for (int i = 0; i < times; ++i) {
@@ -130,11 +146,11 @@ int main(int argc, char** argv) try {
     return 2;
   }
   ffmpeg::load_libraries();
-  std::map<size_t, Numbers> groups;
+  std::map<Coding, Numbers> codings;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[1]))
-    if (entry.path().extension() == ".mp4") measure(read(entry.path()), argc > 2 ? std::atoi(argv[2]) : 20, groups);
-  for (const auto& [group, numbers] : groups) {
-    std::printf("about %zu frames to a group\n", group);
+    if (entry.path().extension() == ".mp4") measure(read(entry.path()), argc > 2 ? std::atoi(argv[2]) : 20, codings);
+  for (const auto& [coding, numbers] : codings) {
+    std::printf("groups of %zu frames, %s B-frames\n", coding.group_frames, coding.is_reordered ? "with" : "without");
     for (const auto& [name, all] : numbers) std::printf("  %-34s %10.3f\n", name.c_str(), median(all));
   }
   return 0;
