@@ -56,18 +56,6 @@ Status resample_all(uint64_t from, uint64_t to, AudioThread& thread) {
   return Done{};
 }
 
-void mix_channels(Sound& sound) {
-  const int channels = sound.channels();
-  if (channels == 1) return;
-  const std::span<float> to = sound.plane(0);
-  for (int channel = 1; channel < channels; ++channel) {
-    const std::span<const float> from = sound.plane(channel);
-    for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
-  }
-  for (float& sample : to) sample /= static_cast<float>(channels);
-  sound.keep_channels(1);
-}
-
 uint64_t draw_of(const config::OperationSpec& op) {
   const std::string& name = op.text("draw");
   return draw_key(name.empty() ? op.op : name);

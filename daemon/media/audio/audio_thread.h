@@ -43,9 +43,6 @@ class AudioThread {
 // Resamples sound() as a whole, as if its rate were from / to of what it becomes. kContent: it becomes too long.
 Status resample_all(uint64_t from, uint64_t to, AudioThread& thread);
 
-// Each sample becomes the mean of all channels, and the sound has one channel.
-void mix_channels(Sound& sound);
-
 // The key of the operation's random numbers.
 uint64_t draw_of(const config::OperationSpec& op);
 // The factor of so many decibels.

@@ -148,13 +148,11 @@ class DecodeAudio final : public media::Node {
     const SampleRange& range = wanted->range;
     auto& thread = run.workspace.of<AudioThread>();
     Sound& sound = thread.sound();
-    sound.resize(index.channels, range.count);
+    sound.resize(channels_ == 1 ? 1 : index.channels, range.count);
     sound.rate_hz = wanted->rate_hz;
     const Status decoded = shared != nullptr ? thread.shared.take(*shared, file, range, thread.decoder, sound)
-                                             : thread.decoder.decode(index, file, range.first, range.count,
-                                                                     sound.plane(0).data(), sound.stride());
+                                             : decode(index, file, range, thread.decoder, sound);
     if (!decoded) return decoded;
-    if (channels_ == 1) mix_channels(sound);
     if (index.rate_hz != wanted->rate_hz)
       resample(resampler_of(index, wanted->rate_hz, thread), range.first, wanted->taken.place, thread);
     if (thread.sound().channels() < channels_) copy_channels(thread);

@@ -36,10 +36,8 @@ void Recordings::add(const std::string& path, std::span<const uint8_t> file, Cha
   refuse_bad(index ? Status(Done{}) : Status(index.error()));
   refuse_bad(thread.check_size(index->channels, index->samples));
   Sound& sound = thread.sound();
-  sound.resize(index->channels, index->samples);
-  refuse_bad(thread.decoder.decode(*index, file, 0, index->samples, sound.plane(0).data(), sound.stride()));
-  if (channel == Channel::kMean) mix_channels(sound);
-  sound.keep_channels(1);
+  sound.resize(channel == Channel::kMean ? 1 : index->channels, index->samples);
+  refuse_bad(decode(*index, file, {0, index->samples}, thread.decoder, sound));
   refuse_bad(resample_all(static_cast<uint64_t>(index->rate_hz), static_cast<uint64_t>(rate_hz), thread));
   const std::span<const float> samples = thread.sound().plane(0);
   recordings_.push_back({path, {samples.begin(), samples.end()}});

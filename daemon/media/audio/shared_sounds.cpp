@@ -65,13 +65,20 @@ SharedSound* SharedSounds::find(uint64_t sample, const media::Field& field) {
   return sample_ == sample && known != sounds_.end() ? &known->second : nullptr;
 }
 
+Status decode(const ffmpeg::AudioIndex& index, const ByteParts& file, const SampleRange& range,
+              ffmpeg::AudioDecoder& decoder, media::Sound& to) {
+  float* const memory = to.plane(0).data();
+  if (to.channels() < index.channels) return decoder.decode_mean(index, file, range.first, range.count, memory);
+  return decoder.decode(index, file, range.first, range.count, memory, to.stride());
+}
+
 Status SharedSounds::fill(SharedSound::Piece& piece, const ffmpeg::AudioIndex& index, const ByteParts& file,
                           ffmpeg::AudioDecoder& decoder) {
   if (spare_.empty()) spare_.push_back(std::make_unique<media::Sound>());
   media::Sound& sound = *spare_.back();
   const uint64_t count = piece.end - piece.first;
   sound.resize(index.channels, count);
-  const Status decoded = decoder.decode(index, file, piece.first, count, sound.plane(0).data(), sound.stride());
+  const Status decoded = decode(index, file, {piece.first, count}, decoder, sound);
   if (!decoded) return decoded;
   piece.sound = std::move(spare_.back());
   spare_.pop_back();
@@ -87,14 +94,19 @@ Status SharedSounds::take(SharedSound& sound, const ByteParts& file, const Sampl
                                        (limits_.bytes_max == 0 || bytes <= limits_.bytes_max));
   if (!is_held) {
     --piece.takers;
-    return decoder.decode(index, file, range.first, range.count, to.plane(0).data(), to.stride());
+    return decode(index, file, range, decoder, to);
   }
   if (!piece.sound)
     if (const Status filled = fill(piece, index, file, decoder); !filled) return filled;
+  const bool is_mean = to.channels() < index.channels;
   for (int channel = 0; channel < index.channels; ++channel) {
     const std::span<const float> from = piece.sound->plane(channel).subspan(range.first - piece.first, range.count);
-    std::copy(from.begin(), from.end(), to.plane(channel).begin());
+    if (is_mean && channel > 0)
+      ffmpeg::add_channel(from, to.plane(0).data());
+    else
+      std::copy(from.begin(), from.end(), to.plane(channel).begin());
   }
+  if (is_mean) ffmpeg::finish_mean(index.channels, to.plane(0));
   if (--piece.takers == 0 && spare_.size() < kSpareMax) spare_.push_back(std::move(piece.sound));
   return Done{};
 }

@@ -21,6 +21,11 @@ struct SampleRange {
   uint64_t first, count;
 };
 
+// Writes samples to a sound of as many, as AudioDecoder has it. A sound of one channel gets the mean of the file's
+// channels; another sound has as many channels as the file.
+Status decode(const ffmpeg::AudioIndex& index, const ByteParts& file, const SampleRange& range,
+              ffmpeg::AudioDecoder& decoder, media::Sound& to);
+
 // The sound of one field, and what outputs take of it.
 class SharedSound {
  public:
@@ -57,7 +62,7 @@ class SharedSounds {
   Result<SharedSound*> open(uint64_t sample, media::Field& field, std::string_view index_id);
   // Null: nobody has opened it.
   SharedSound* find(uint64_t sample, const media::Field& field);
-  // Writes samples that an output has asked for, as AudioDecoder::decode() does, to a sound of as many.
+  // Writes samples that an output has asked for, as decode() does.
   Status take(SharedSound& sound, const ByteParts& file, const SampleRange& range, ffmpeg::AudioDecoder& decoder,
               media::Sound& to);
   // Forgets the sample, and gives back memory above so many bytes.

@@ -22,8 +22,6 @@ class Sound {
   }
   // Keeps the samples [first, first + count) alone.
   void keep(size_t first, size_t count) { offset_ += first, count_ = count; }
-  // Keeps the first channels alone.
-  void keep_channels(int channels) { channels_ = channels; }
 
   int channels() const { return channels_; }
   size_t count() const { return count_; }    // of each channel

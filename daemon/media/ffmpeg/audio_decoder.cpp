@@ -1,8 +1,11 @@
 #include "daemon/media/ffmpeg/audio_decoder.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "daemon/media/ffmpeg/decoder_pool.h"
 
@@ -11,42 +14,82 @@ namespace {
 
 constexpr uint64_t kBetweenChecks = 8;  // packets from one look at the CPU time to the next
 
-// Samples of type T, `step` apart.
+// How numbers of type T mean samples.
 template <typename T>
-void convert(const uint8_t* from, size_t at, size_t step, size_t count, T zero, float scale, float* to) {
-  const T* samples = reinterpret_cast<const T*>(from) + at;
-  for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(samples[i * step] - zero) * scale;
-}
+struct Meaning {
+  T zero;
+  float scale;
 
-// Of one channel, [at, at + count). False: the decoder gives samples of a type that is not known.
-bool convert_channel(const AVFrame& frame, int channel, size_t at, size_t count, float* to) {
-  const auto format = static_cast<AVSampleFormat>(frame.format);
-  const bool is_planar = lib::av_sample_fmt_is_planar(format) != 0;
-  const size_t step = is_planar ? 1 : static_cast<size_t>(frame.ch_layout.nb_channels);
-  const uint8_t* const from = frame.extended_data[is_planar ? channel : 0];
-  at = at * step + (is_planar ? 0 : static_cast<size_t>(channel));
-  switch (lib::av_get_packed_sample_fmt(format)) {
+  float of(T number) const { return static_cast<float>(number - zero) * scale; }
+};
+
+// One channel's numbers, from a sample on, `step` apart.
+template <typename T>
+struct Numbers {
+  const T* first;
+  size_t step;
+
+  Numbers(const AVFrame& frame, int channel, size_t at) {
+    const bool is_planar = lib::av_sample_fmt_is_planar(static_cast<AVSampleFormat>(frame.format)) != 0;
+    step = is_planar ? 1 : static_cast<size_t>(frame.ch_layout.nb_channels);
+    first = reinterpret_cast<const T*>(frame.extended_data[is_planar ? channel : 0]) + at * step +
+            (is_planar ? 0 : static_cast<size_t>(channel));
+  }
+};
+
+// Calls visit() with the meaning of the frame's numbers. False: their type is not known.
+template <typename Visit>
+bool with_meaning(const AVFrame& frame, const Visit& visit) {
+  switch (lib::av_get_packed_sample_fmt(static_cast<AVSampleFormat>(frame.format))) {
     case AV_SAMPLE_FMT_U8:
-      convert<uint8_t>(from, at, step, count, 0x80, 0x1p-7f, to);
+      visit(Meaning<uint8_t>{0x80, 0x1p-7f});
       return true;
     case AV_SAMPLE_FMT_S16:
-      convert<int16_t>(from, at, step, count, 0, 0x1p-15f, to);
+      visit(Meaning<int16_t>{0, 0x1p-15f});
       return true;
     case AV_SAMPLE_FMT_S32:
-      convert<int32_t>(from, at, step, count, 0, 0x1p-31f, to);
+      visit(Meaning<int32_t>{0, 0x1p-31f});
       return true;
     case AV_SAMPLE_FMT_S64:
-      convert<int64_t>(from, at, step, count, 0, 0x1p-63f, to);
+      visit(Meaning<int64_t>{0, 0x1p-63f});
       return true;
     case AV_SAMPLE_FMT_FLT:
-      convert<float>(from, at, step, count, 0, 1, to);
+      visit(Meaning<float>{0, 1});
       return true;
     case AV_SAMPLE_FMT_DBL:
-      convert<double>(from, at, step, count, 0, 1, to);
+      visit(Meaning<double>{0, 1});
       return true;
     default:
       return false;
   }
+}
+
+// Calls run(step), with a step of 1 or 2 that the compiler knows: it takes several samples at once then.
+template <typename Run>
+void with_step(size_t step, const Run& run) {
+  if (step == 1) return run(std::integral_constant<size_t, 1>());
+  if (step == 2) return run(std::integral_constant<size_t, 2>());
+  run(step);
+}
+
+// Of one channel, [at, at + count). False: the decoder gives samples of a type that is not known.
+bool convert_channel(const AVFrame& frame, int channel, size_t at, size_t count, float* to) {
+  return with_meaning(frame, [&]<typename T>(const Meaning<T>& meaning) {
+    const Numbers<T> numbers(frame, channel, at);
+    with_step(numbers.step, [&](auto step) {
+      for (size_t i = 0; i < count; ++i) to[i] = meaning.of(numbers.first[i * step]);
+    });
+  });
+}
+
+// The mean of two channels, as add_channel() and finish_mean() make it.
+bool convert_pair(const AVFrame& frame, size_t at, size_t count, float* to) {
+  return with_meaning(frame, [&]<typename T>(const Meaning<T>& meaning) {
+    const Numbers<T> a(frame, 0, at), b(frame, 1, at);
+    with_step(a.step, [&](auto step) {
+      for (size_t i = 0; i < count; ++i) to[i] = (meaning.of(a.first[i * step]) + meaning.of(b.first[i * step])) * 0.5f;
+    });
+  });
 }
 
 }  // namespace
@@ -57,15 +100,22 @@ AudioDecoder::~AudioDecoder() = default;
 
 void AudioDecoder::shrink(size_t bytes_max) { pool_->shrink(bytes_max); }
 
-// One call of decode().
+// Where samples go.
+struct AudioDecoder::Target {
+  float* to;
+  size_t stride;
+  bool is_mean;  // of all channels
+};
+
+// One call of decode() or decode_mean().
 class AudioDecoder::Run {
  public:
   Run(const AudioIndex& index, const ByteParts& file, OpenedDecoder& opened, const media::DecodeLimits& limits,
       uint64_t& packets_sent)
       : index_(index), file_(file), opened_(opened), budget_(limits), sent_(packets_sent) {}
 
-  Status run(uint64_t first, uint64_t count, float* to, size_t stride) {
-    first_ = next_ = first, end_ = first + count, to_ = to, stride_ = stride;
+  Status run(uint64_t first, uint64_t count, const Target& target) {
+    first_ = next_ = first, end_ = first + count, to_ = target;
     target_ = index_.packet_of(first);
     const size_t start = index_.start_of(target_);
     if (start > 0 && index_.needs_first_packet())
@@ -134,13 +184,35 @@ class AudioDecoder::Run {
   }
 
   Status copy(const AVFrame& frame, uint64_t at, uint64_t count) {
-    for (int channel = 0; channel < index_.channels; ++channel) {
-      float* const to = to_ + static_cast<size_t>(channel) * stride_ + (next_ - first_);
-      if (!convert_channel(frame, channel, at, count, to))
-        return Error{Trouble::kContent, "the sound's decoder gives samples of a type that is not known"};
+    bool is_known = true;
+    if (to_.is_mean) {
+      is_known = copy_mean(frame, at, count, to_.to + (next_ - first_));
+    } else {
+      for (int channel = 0; channel < index_.channels; ++channel) {
+        float* const to = to_.to + static_cast<size_t>(channel) * to_.stride + (next_ - first_);
+        is_known = is_known && convert_channel(frame, channel, at, count, to);
+      }
     }
+    if (!is_known) return Error{Trouble::kContent, "the sound's decoder gives samples of a type that is not known"};
     next_ += count;
     return Done{};
+  }
+
+  // A few samples at a time, which stay in the processor's nearest cache.
+  bool copy_mean(const AVFrame& frame, uint64_t at, uint64_t count, float* to) const {
+    if (index_.channels == 2) return convert_pair(frame, at, count, to);
+    std::array<float, 1024> channel_samples;
+    for (uint64_t done = 0; done < count;) {
+      const auto size = std::min<size_t>(count - done, channel_samples.size());
+      if (!convert_channel(frame, 0, at + done, size, to + done)) return false;
+      for (int channel = 1; channel < index_.channels; ++channel) {
+        convert_channel(frame, channel, at + done, size, channel_samples.data());
+        add_channel(std::span(channel_samples).first(size), to + done);
+      }
+      finish_mean(index_.channels, {to + done, size});
+      done += size;
+    }
+    return true;
   }
 
   // An index that was kept may be of another file.
@@ -171,13 +243,22 @@ class AudioDecoder::Run {
   size_t target_ = 0;             // the packet that gives the first one
   int64_t current_ = -1;          // the packet of the last frame
   uint64_t within_ = 0;           // samples that the decoder gave of it
-  float* to_ = nullptr;
-  size_t stride_ = 0;
+  Target to_ = {};
   uint64_t decoded_ = 0;
 };
 
 Status AudioDecoder::decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                             size_t stride) {
+  return decode_to({to, stride, false}, index, file, first, count);
+}
+
+Status AudioDecoder::decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count,
+                                 float* to) {
+  return decode_to({to, count, true}, index, file, first, count);
+}
+
+Status AudioDecoder::decode_to(const Target& target, const AudioIndex& index, const ByteParts& file, uint64_t first,
+                               uint64_t count) {
   if (count == 0) return Done{};
   const auto prepare = [](AVCodecContext& context) {
     context.flags2 |= AV_CODEC_FLAG2_SKIP_MANUAL;  // the index says which samples are left out
@@ -185,7 +266,20 @@ Status AudioDecoder::decode(const AudioIndex& index, const ByteParts& file, uint
   const Result<OpenedDecoder*> opened = pool_->decoder_for(*index.parameters, 0, "sound", prepare);
   if (!opened) return opened.error();
   lib::avcodec_flush_buffers((*opened)->context.get());
-  return Run(index, file, **opened, limits_, packets_sent_).run(first, count, to, stride);
+  return Run(index, file, **opened, limits_, packets_sent_).run(first, count, target);
+}
+
+void add_channel(std::span<const float> channel, float* sums) {
+  for (size_t i = 0; i < channel.size(); ++i) sums[i] += channel[i];
+}
+
+void finish_mean(int channels, std::span<float> sums) {
+  if (std::has_single_bit(static_cast<unsigned>(channels))) {  // a product is exact there, and faster
+    const float part = 1 / static_cast<float>(channels);
+    for (float& sum : sums) sum *= part;
+  } else {
+    for (float& sum : sums) sum /= static_cast<float>(channels);
+  }
 }
 
 const std::string& decoder_version() {

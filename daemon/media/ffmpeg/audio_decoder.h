@@ -31,6 +31,8 @@ class AudioDecoder {
   // most index.samples, and count at most stride.
   Status decode(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to,
                 size_t stride);
+  // The same for the mean of all channels, as add_channel() and finish_mean() make it.
+  Status decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to);
 
   // Packets that decoders were given since the object was made.
   uint64_t packets_sent() const { return packets_sent_; }
@@ -39,11 +41,19 @@ class AudioDecoder {
 
  private:
   class Run;
+  struct Target;
+
+  Status decode_to(const Target& target, const AudioIndex& index, const ByteParts& file, uint64_t first,
+                   uint64_t count);
 
   const media::DecodeLimits limits_;
   const std::unique_ptr<DecoderPool> pool_;
   uint64_t packets_sent_ = 0;
 };
+
+// The mean of channels: each is added to the first one, and finish_mean() divides the sums.
+void add_channel(std::span<const float> channel, float* sums);
+void finish_mean(int channels, std::span<float> sums);
 
 // "libavcodec 59.37.100", whose decoders decide the samples.
 const std::string& decoder_version();

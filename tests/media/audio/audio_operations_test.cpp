@@ -68,6 +68,14 @@ TEST_CASE("a whole sound is as long as its file says", "[audio]") {
 TEST_CASE("channels become their mean, or stay, or are copied", "[audio]") {
   const std::string stereo = wav_of({0.5f, 0.25f, -0.5f, 0.5f}, 8000, 2), mono = wav_of({0.5f, -0.5f}, 8000, 1);
   CHECK(*ragged({operation("decode-audio", {})}).run<float>(stereo) == std::vector<float>{0.375f, 0});
+  std::vector<float> three, means;
+  for (int i = 0; i < 3000; ++i) {
+    const float value = static_cast<float>(i % 128) / 512;
+    three.insert(three.end(), {value, 2 * value, 0});
+    means.push_back(value);
+  }
+  CHECK(*OneChain{{operation("decode-audio", {}), kEnd}, Form::kRagged, 3000}.run<float>(wav_of(three, 8000, 3)) ==
+        means);
   const auto two = [](int64_t samples) {
     return operation("decode-audio", {{"channels", int64_t{2}}, {"samples", samples}});
   };
