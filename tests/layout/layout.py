@@ -92,7 +92,7 @@ LIBRARIES = {
     "arrow/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "parquet/": ("daemon/source/parquet/", "tests/source/parquet/"),
     "toml++": ("config/document.cpp",),
-    "hwy/": ("daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
+    "hwy/": ("daemon/media/audio/", "daemon/media/image/", "daemon/mixing/", "tests/media/image/"),
     "boost/asio": ("daemon/base/event_loop.cpp", "daemon/http/"),
     "boost/beast": ("daemon/http/",),
     "spdlog/": ("daemon/base/log.cpp",),

@@ -1,5 +1,5 @@
 // The convolution of a sound with a response, by Fourier transforms of blocks (overlap-save), in single precision: what
-// is lost lies 120 dB below the loudest value. kissfft is the transform. One thread an object.
+// is lost lies 120 dB below the loudest value. One thread an object.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace spdld::audio {
 
-inline constexpr size_t kResponseMax = size_t{1} << 20;  // samples: 22 s at 48 kHz
+inline constexpr size_t kResponseMax = size_t{1} << 18;  // samples: 16 s at 16 kHz
 
 class Convolution {
  public:
@@ -25,8 +25,8 @@ class Convolution {
   void shrink(size_t bytes_max);
 
  private:
-  struct Transforms;
-  std::unique_ptr<Transforms> transforms_;  // of the size that was needed last
+  struct Transform;
+  std::unique_ptr<Transform> transform_;  // of the size that was needed last
 };
 
 }  // namespace spdld::audio

@@ -9,25 +9,34 @@ namespace spdld::audio {
 
 void FrameThread::shrink(size_t bytes_max) {
   if (values.capacity() * sizeof(float) > bytes_max) values = {};
-  if (energies.capacity() * sizeof(double) > bytes_max) energies = {};
+  if (energies.capacity() * sizeof(energies[0]) > bytes_max) energies = {};
+  if (line.capacity() * sizeof(float) > bytes_max) line = {};
+  memory_.shrink(bytes_max);
 }
 
 void FrameThread::begin(size_t size) {
-  if (!spectrum_ || frame.size() != size) spectrum_ = std::make_unique<Spectrum>(size);
-  frame.assign(size, 0);
+  if (!transform_ || transform_->size() != size) transform_ = std::make_unique<RealFourier<double>>(size);
+  constexpr size_t kAlignment = 64;
+  const size_t row = kFrameLanes * sizeof(double), bins = transform_->bins();
+  auto* const memory = reinterpret_cast<double*>(memory_.resize_aligned((2 * size + 2 * bins) * row, kAlignment));
+  rows_ = {memory, size * kFrameLanes};
+  work_ = {rows_.data() + rows_.size(), size * kFrameLanes};
+  spectrum_ = {work_.data() + work_.size(), 2 * bins * kFrameLanes};
   energies.clear();
-  power_.resize(spectrum_->bins());
-  bins_.resize(spectrum_->bins());
 }
 
-std::span<const double> FrameThread::power() {
-  spectrum_->power(frame, power_);
-  return power_;
+void FrameThread::take(const Frames& frames, std::span<const float> samples, size_t first) {
+  energies.push_back(frames.take(samples, first, lines_, rows_));
 }
 
-std::span<const std::complex<double>> FrameThread::bins() {
-  spectrum_->transform(frame, bins_);
-  return bins_;
+std::span<double> FrameThread::powers() {
+  transform_->write_powers(rows_.data(), work_.data(), spectrum_.data());
+  return spectrum_.first(transform_->bins() * kFrameLanes);
+}
+
+std::span<const double> FrameThread::bins() {
+  transform_->write_bins(rows_.data(), work_.data(), transform_->bins(), spectrum_.data());
+  return spectrum_;
 }
 
 FrameNode::FrameNode(const media::Part& part, const config::FrameSettings& frames, const Shape& shape)
@@ -44,10 +53,11 @@ Status FrameNode::run(media::Value& value, const media::Run& run) const {
   if (const Status checked = check(samples.size(), frames, run); !checked)
     return media::of_output(output_, checked.error());
   thread.begin(frames_.size());
-  thread.values.resize(frames * shape_.computed);
-  for (size_t i = 0; i < frames; ++i) {
-    thread.energies.push_back(frames_.take(samples, i, thread.frame));
-    analyse(thread, std::span(thread.values).subspan(i * shape_.computed, shape_.computed));
+  const size_t groups = (frames + kFrameLanes - 1) / kFrameLanes, computed = shape_.computed * kFrameLanes;
+  thread.values.resize(groups * computed);
+  for (size_t i = 0; i < groups; ++i) {
+    thread.take(frames_, samples, i * kFrameLanes);
+    analyse(thread, std::span(thread.values).subspan(i * computed, computed));
   }
   complete(thread.values, thread);
   const media::TensorOut& out = run.tensors.front();
@@ -57,7 +67,7 @@ Status FrameNode::run(media::Value& value, const media::Run& run) const {
     if (!allowed) return media::of_output(output_, allowed.error());
     taken = *allowed;
   }
-  write(thread.values, taken, out.memory);
+  write(thread.values, taken, thread.line, out.memory);
   return Done{};
 }
 
@@ -67,11 +77,23 @@ Status FrameNode::check(size_t samples, size_t frames, const media::Run& run) co
   return run.workspace.of<AudioThread>().check_size(static_cast<int>(shape_.computed), frames);
 }
 
-void FrameNode::write(std::span<const float> values, size_t frames, uint8_t* to) const {
-  const size_t of_frame = shape_.written;
-  if (shape_.is_time_first) return write_elements(dtype_, values.first(frames * of_frame), to, 1);
-  for (size_t i = 0; i < frames; ++i)
-    write_elements(dtype_, values.subspan(i * of_frame, of_frame), to + i * config::dtype_bytes(dtype_), frames);
+void FrameNode::write(std::span<const float> values, size_t frames, std::vector<float>& line, uint8_t* to) const {
+  const size_t of_frame = shape_.written, bytes = config::dtype_bytes(dtype_);
+  if (shape_.is_time_first) {
+    line.resize(of_frame);
+    for (size_t frame = 0; frame < frames; ++frame) {
+      const float* const from = &values[frame / kFrameLanes * of_frame * kFrameLanes + frame % kFrameLanes];
+      for (size_t i = 0; i < of_frame; ++i) line[i] = from[i * kFrameLanes];
+      write_elements(dtype_, line, to + frame * of_frame * bytes, 1);
+    }
+    return;
+  }
+  line.resize((frames + kFrameLanes - 1) / kFrameLanes * kFrameLanes);
+  for (size_t i = 0; i < of_frame; ++i) {
+    for (size_t frame = 0; frame < frames; frame += kFrameLanes)
+      std::copy_n(&values[(frame / kFrameLanes * of_frame + i) * kFrameLanes], kFrameLanes, &line[frame]);
+    write_elements(dtype_, std::span(line).first(frames), to + i * frames * bytes, 1);
+  }
 }
 
 }  // namespace spdld::audio

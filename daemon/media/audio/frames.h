@@ -2,13 +2,18 @@
 // double precision. Constant after construction; any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "config/frame_settings.h"
+#include "daemon/media/audio/lanes.h"
 
 namespace spdld::audio {
+
+// Frames that are transformed together.
+constexpr size_t kFrameLanes = kLanes<double>;
 
 class Frames {
  public:
@@ -17,16 +22,22 @@ class Frames {
   // How many frames so many samples have; 0: they are too few.
   size_t count(size_t samples) const { return static_cast<size_t>(settings_.frames(static_cast<int64_t>(samples))); }
   size_t size() const { return static_cast<size_t>(settings_.fft); }  // of a frame, in samples
-  // Writes frame `number`. The places beside the window must hold zeros, and are left alone. Returns the frame's energy
-  // where frames are Kaldi's: the sum of its squares without its mean, before it is emphasised; 0 for others.
-  double take(std::span<const float> samples, size_t number, std::span<double> frame) const;
+  // Memory of take().
+  using Lines = std::array<std::vector<float>, kFrameLanes>;
+  // Writes the frames from `first` on as size() rows of doubles: after the sound's last frame, it comes again. `lines`
+  // is memory for the call. Returns each frame's energy where frames are Kaldi's: the sum of its squares without its
+  // mean, before it is emphasised; 0 for others.
+  std::array<double, kFrameLanes> take(std::span<const float> samples, size_t first, Lines& lines,
+                                       std::span<double> rows) const;
 
  private:
-  double sample_at(std::span<const float> samples, int64_t count, int64_t at) const;
-  double emphasise(std::span<double> frame) const;
+  float sample_at(std::span<const float> samples, int64_t count, int64_t at) const;
+  const float* line_of(std::span<const float> samples, int64_t begin, std::vector<float>& memory) const;
+  // One frame, into its lane of the window's rows. Returns its energy.
+  double write_emphasised(const float* samples, size_t lane, std::span<double> rows) const;
 
   config::FrameSettings settings_;
-  std::vector<double> window_;
+  std::vector<double> window_;  // with the amplitude, where frames are not emphasised
 };
 
 }  // namespace spdld::audio

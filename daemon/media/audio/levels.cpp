@@ -2,28 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+
+#include "daemon/media/audio/lanes.h"
 
 namespace spdld::audio {
 
 using config::PowerValues;
 
-double Levels::floored(double power) const { return std::max(power + settings_.offset, settings_.floor); }
-
-float Levels::of(double power) const {
+void Levels::write(std::span<double> power, std::span<float> values) const {
   switch (settings_.values) {
     case PowerValues::kPower:
-      return static_cast<float>(power);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(power[i]);
+      return;
     case PowerValues::kMagnitude:
-      return static_cast<float>(std::sqrt(power));
-    case PowerValues::kDb:
-      return static_cast<float>(10 * std::log10(floored(power)));
-    case PowerValues::kLog:
-      return static_cast<float>(std::log(floored(power)));
-    case PowerValues::kLog10:
-    case PowerValues::kWhisper:
-      return static_cast<float>(std::log10(floored(power)));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(std::sqrt(power[i]));
+      return;
+    default:
+      break;
   }
-  return 0;
+  for (double& value : power) value = std::max(value + settings_.offset, settings_.floor);
+  constexpr double kOfTen = 1 / std::numbers::ln10;
+  const bool is_natural = settings_.values == PowerValues::kLog;
+  write_logarithms(power, is_natural ? 1 : settings_.values == PowerValues::kDb ? 10 * kOfTen : kOfTen, values.data());
 }
 
 void Levels::bound(std::span<float> values) const {

@@ -11,13 +11,12 @@ class Levels {
  public:
   explicit Levels(const config::PowerLevels& settings) : settings_(settings) {}
 
-  float of(double power) const;
+  // `power` is written. Its count, which is that of `values`, is a multiple of kLanes<double>.
+  void write(std::span<double> power, std::span<float> values) const;
   // Applies the bounds that are relative to the greatest of a sound's values.
   void bound(std::span<float> values) const;
 
  private:
-  double floored(double power) const;
-
   config::PowerLevels settings_;
 };
 

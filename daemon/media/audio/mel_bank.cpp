@@ -56,26 +56,22 @@ MelBank::MelBank(const config::MelSettings& settings) {
     const auto bin_of = [&](double at) { return (is_kaldi ? hz_of(settings.scale, at) : at) / bin_hz; };
     const auto begin = static_cast<size_t>(std::max(0.0, bin_of(left) - 1));
     const size_t end = std::min(bins, static_cast<size_t>(bin_of(right) + 2));
-    Filter filter;
+    WeighedSum filter = {0, 0};
     for (size_t bin = begin; bin < end; ++bin) {
       const double f_hz = static_cast<double>(bin) * bin_hz;
       const double at = is_kaldi ? mel_of(settings.scale, f_hz) : f_hz;
       const double weight = std::min((at - left) / (middle - left), (right - at) / (right - middle));
       if (!(weight > 0)) continue;
-      if (filter.weights.empty()) filter.first = bin;
-      filter.weights.push_back(weight * scale);
+      if (filter.count == 0) filter.first = static_cast<uint32_t>(bin);
+      ++filter.count;
+      weights_.push_back(weight * scale);
     }
-    filters_.push_back(std::move(filter));
+    filters_.push_back(filter);
   }
 }
 
 void MelBank::apply(std::span<const double> power, std::span<double> mels) const {
-  for (size_t i = 0; i < filters_.size(); ++i) {
-    const Filter& filter = filters_[i];
-    double sum = 0;
-    for (size_t k = 0; k < filter.weights.size(); ++k) sum += filter.weights[k] * power[filter.first + k];
-    mels[i] = sum;
-  }
+  add_weighed(filters_, weights_.data(), power.data(), mels.data());
 }
 
 }  // namespace spdld::audio

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/mel_settings.h"
+#include "daemon/media/audio/lanes.h"
 
 namespace spdld::audio {
 
@@ -13,15 +14,13 @@ class MelBank {
  public:
   explicit MelBank(const config::MelSettings& settings);
 
-  // `power`: of settings.frames.bins(); `mels`: one value for each filter.
+  // Rows of doubles, as daemon/media/audio/fourier.h has them: `power` of settings.frames.bins(), and `mels` of as many
+  // as there are filters.
   void apply(std::span<const double> power, std::span<double> mels) const;
 
  private:
-  struct Filter {
-    size_t first = 0;  // bin
-    std::vector<double> weights;
-  };
-  std::vector<Filter> filters_;
+  std::vector<WeighedSum> filters_;
+  std::vector<double> weights_;
 };
 
 }  // namespace spdld::audio

@@ -19,10 +19,10 @@ class MelSpectrogram final : public FrameNode {
         bank_(settings),
         levels_(settings.levels) {}
 
-  void analyse(FrameThread& thread, std::span<float> values) const override {
-    thread.bands.resize(values.size());
-    bank_.apply(thread.power(), thread.bands);
-    for (size_t i = 0; i < values.size(); ++i) values[i] = levels_.of(thread.bands[i]);
+  void analyse(FrameThread& thread, Group group) const override {
+    thread.bands.resize(group.size());
+    bank_.apply(thread.powers(), thread.bands);
+    levels_.write(thread.bands, group);
   }
 
   void complete(std::span<float> values, FrameThread&) const override { levels_.bound(values); }

@@ -43,30 +43,37 @@ class Mfcc final : public FrameNode {
         coefficients_(static_cast<size_t>(settings.coefficients)),
         has_energy_(settings.has_energy) {}
 
-  void analyse(FrameThread& thread, std::span<float> values) const override {
-    thread.bands.resize(bands_);
-    bank_.apply(thread.power(), thread.bands);
-    for (size_t i = 0; i < bands_; ++i) values[i] = levels_.of(thread.bands[i]);
+  void analyse(FrameThread& thread, Group group) const override {
+    thread.bands.resize(group.size());
+    bank_.apply(thread.powers(), thread.bands);
+    levels_.write(thread.bands, group);
   }
 
-  // A frame's coefficients take no more places than its bands, so that they may be written before frames to come.
+  // A group's coefficients take no more places than its bands, so that they may be written before groups to come.
   void complete(std::span<float> values, FrameThread& thread) const override {
     levels_.bound(values);
-    for (size_t frame = 0; frame < thread.energies.size(); ++frame) {
-      const std::span<const float> levels = values.subspan(frame * bands_, bands_);
+    const size_t taken = bands_ * kFrameLanes, given = coefficients_ * kFrameLanes;
+    for (size_t group = 0; group < thread.energies.size(); ++group) {
+      const std::span<const float> levels = values.subspan(group * taken, taken);
       std::copy(levels.begin(), levels.end(), thread.bands.begin());
-      const std::span<float> to = values.subspan(frame * coefficients_, coefficients_);
+      const std::span<float> to = values.subspan(group * given, given);
       transform(thread.bands, to);
-      if (has_energy_) to[0] = static_cast<float>(std::log(std::max(thread.energies[frame], config::kKaldiFloor)));
+      if (has_energy_) write_energies(thread.energies[group], to);
     }
+  }
+
+  static void write_energies(const std::array<double, kFrameLanes>& energies, std::span<float> to) {
+    for (size_t lane = 0; lane < kFrameLanes; ++lane)
+      to[lane] = static_cast<float>(std::log(std::max(energies[lane], config::kKaldiFloor)));
   }
 
   void transform(std::span<const double> bands, std::span<float> to) const {
     for (size_t i = 0; i < coefficients_; ++i) {
       const double* const cosine = &cosines_[i * bands_];
-      double sum = 0;
-      for (size_t band = 0; band < bands_; ++band) sum += cosine[band] * bands[band];
-      to[i] = static_cast<float>(sum);
+      double sums[kFrameLanes] = {};
+      for (size_t band = 0; band < bands_; ++band)
+        for (size_t lane = 0; lane < kFrameLanes; ++lane) sums[lane] += cosine[band] * bands[band * kFrameLanes + lane];
+      for (size_t lane = 0; lane < kFrameLanes; ++lane) to[i * kFrameLanes + lane] = static_cast<float>(sums[lane]);
     }
   }
 

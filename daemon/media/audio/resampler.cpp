@@ -12,7 +12,7 @@ namespace {
 // In parts of the half of the lower rate. Kaiser's formulas give the window for this width of the transition and this
 // attenuation.
 constexpr double kPass = 0.913, kStop = 1.0, kAttenuation_db = 125;
-constexpr size_t kLanes = 32;                  // partial sums; their order is the same on every machine
+constexpr size_t kPartials = 32;               // partial sums; their order is the same on every machine
 constexpr size_t kTableMax = size_t{1} << 20;  // floats of an exact table
 constexpr double kPhases = 2048;               // of a table that is mixed: its error is 130 dB down
 
@@ -25,6 +25,17 @@ double bessel_i0(double x) {
   return sum;
 }
 
+// Of the filter that reaches `reach` samples to each side, and passes `middle` of the input's band.
+double weight_at(double distance, size_t reach, double middle) {
+  constexpr double kBeta = 0.1102 * (kAttenuation_db - 8.7);
+  static const double scale = 1 / bessel_i0(kBeta);
+  const double place = distance / static_cast<double>(reach), edge = 1 - place * place;
+  if (edge <= 0) return 0;
+  const double angle = std::numbers::pi * middle * distance;
+  const double sinc = std::abs(angle) < 1e-12 ? 1 : std::sin(angle) / angle;
+  return middle * sinc * bessel_i0(kBeta * std::sqrt(edge)) * scale;
+}
+
 // Floats that the compiler multiplies and adds at once.
 using Four = float __attribute__((vector_size(16)));
 using Eight = float __attribute__((vector_size(32)));
@@ -34,13 +45,13 @@ using Eight = float __attribute__((vector_size(32)));
 // that samples don't depend on the machine, nor on the outputs that are made together.
 using Sums = void (*)(const float* samples, size_t step, const float* row, size_t taps, float* sums);
 
-[[gnu::always_inline]] inline float total_of(const Four (&sums)[kLanes / 4]) {
+[[gnu::always_inline]] inline float total_of(const Four (&sums)[kPartials / 4]) {
   const Four low = (sums[0] + sums[2]) + (sums[4] + sums[6]), high = (sums[1] + sums[3]) + (sums[5] + sums[7]);
   const Four all = low + high;
   return (all[0] + all[1]) + (all[2] + all[3]);
 }
 
-[[gnu::always_inline]] inline float total_of(const Eight (&sums)[kLanes / 8]) {
+[[gnu::always_inline]] inline float total_of(const Eight (&sums)[kPartials / 8]) {
   const Eight all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   return ((all[0] + all[4]) + (all[1] + all[5])) + ((all[2] + all[6]) + (all[3] + all[7]));
 }
@@ -48,7 +59,7 @@ using Sums = void (*)(const float* samples, size_t step, const float* row, size_
 template <typename Vector, size_t kOutputs>
 [[gnu::always_inline]] inline void add_up(const float* samples, size_t step, const float* row, size_t taps,
                                           float* sums) {
-  constexpr size_t kWidth = sizeof(Vector) / sizeof(float), kVectors = kLanes / kWidth;
+  constexpr size_t kWidth = sizeof(Vector) / sizeof(float), kVectors = kPartials / kWidth;
   Vector partial[kOutputs][kVectors], weight, sample;
   for (size_t k = 0; k < kVectors; ++k) {
     std::memcpy(&weight, row + k * kWidth, sizeof weight);
@@ -57,7 +68,7 @@ template <typename Vector, size_t kOutputs>
       partial[output][k] = sample * weight;
     }
   }
-  for (size_t i = kLanes; i < taps; i += kLanes) {
+  for (size_t i = kPartials; i < taps; i += kPartials) {
     for (size_t k = 0; k < kVectors; ++k) {
       std::memcpy(&weight, row + i + k * kWidth, sizeof weight);
       for (size_t output = 0; output < kOutputs; ++output) {
@@ -102,29 +113,31 @@ Resampler::Resampler(uint64_t from, uint64_t to) : from_(from / std::gcd(from, t
   const double lower = std::min(1.0, static_cast<double>(to_) / static_cast<double>(from_));
   const double width = (kStop - kPass) * lower, middle = (kStop + kPass) / 2 * lower;
   const double taps = (kAttenuation_db - 8) / (2.285 * std::numbers::pi * width);
-  taps_ = (static_cast<size_t>(std::ceil(taps)) + kLanes) / kLanes * kLanes;
+  taps_ = (static_cast<size_t>(std::ceil(taps)) + kPartials) / kPartials * kPartials;
   half_ = taps_ / 2;
+  blocks_ = BlockResampler::of(from_, to_, half_, [&](double distance) { return weight_at(distance, half_, middle); });
+  if (!blocks_) make_table(lower, middle);
+}
+
+void Resampler::make_table(double lower, double middle) {
   is_exact_ = taps_ * to_ <= kTableMax;
   phases_ = is_exact_ ? to_ : static_cast<size_t>(std::max(16.0, std::ceil(kPhases * lower)));
-
-  const double beta = 0.1102 * (kAttenuation_db - 8.7), scale = 1 / bessel_i0(beta);
-  const double half = static_cast<double>(half_);
   table_.resize((phases_ + 1) * taps_);
   for (size_t phase = 0; phase <= phases_; ++phase) {
     const double offset = static_cast<double>(phase) / static_cast<double>(phases_);
     for (size_t tap = 0; tap < taps_; ++tap) {
       // The distance from the output's time to the input sample.
-      const double x = offset + half - 1 - static_cast<double>(tap);
-      const double edge = 1 - x / half * (x / half);
-      const double angle = std::numbers::pi * middle * x;
-      const double sinc = std::abs(angle) < 1e-12 ? 1 : std::sin(angle) / angle;
-      const double window = edge <= 0 ? 0 : bessel_i0(beta * std::sqrt(edge)) * scale;
-      table_[phase * taps_ + tap] = static_cast<float>(middle * sinc * window);
+      const double distance = offset + static_cast<double>(half_) - 1 - static_cast<double>(tap);
+      table_[phase * taps_ + tap] = static_cast<float>(weight_at(distance, half_, middle));
     }
   }
 }
 
 Resampler::Range Resampler::inputs(uint64_t first, uint64_t count, uint64_t total) const {
+  if (blocks_) {
+    const uint64_t begin = std::min(blocks_->inputs_begin(first), total - 1);
+    return {begin, std::max(std::min(blocks_->inputs_end(first + count - 1), total), begin + 1) - begin};
+  }
   const uint64_t at_first = first * from_ / to_, at_last = (first + count - 1) * from_ / to_;
   const uint64_t begin = std::min(at_first + 1 - std::min<uint64_t>(half_, at_first + 1), total - 1);
   const uint64_t end = std::min(at_last + 1 + half_, total);
@@ -132,6 +145,7 @@ Resampler::Range Resampler::inputs(uint64_t first, uint64_t count, uint64_t tota
 }
 
 void Resampler::run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const {
+  if (blocks_) return blocks_->run(in, in_first, first, out);
   std::vector<float> edge(taps_);
   const auto [begin, end] = inner(in.size(), in_first, first, out.size());
   for (size_t i = 0; i < begin; ++i) out[i] = at_edge(in, in_first, first + i, edge);

@@ -1,14 +1,18 @@
-// Changes the rate of sound by a polyphase filter: the sum of input samples, weighted by a sinc under a Kaiser window.
-// It passes 91 % of the band that both rates have, and what would fold into the other 9 % is 120 dB down, as in the
-// "HQ" of soxr. Each output sample is a sum of its own, so that a segment has the very samples that the whole sound has
-// there, which no resampler with a state across samples gives. Constant after construction; any thread.
+// Changes the rate of sound by a filter: the sum of input samples, weighted by a sinc under a Kaiser window. It passes
+// 91 % of the band that both rates have, and what would fold into the other 9 % is 120 dB down, as in the "HQ" of soxr.
+// Between rates with small factors, blocks of the sound are filtered by Fourier transforms; between others, each output
+// sample is a sum of its own. Either way a segment has the very samples that the whole sound has there, which no
+// resampler with a state across samples gives. Constant after construction; any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "daemon/media/audio/block_resampler.h"
 
 namespace spdld::audio {
 
@@ -32,6 +36,7 @@ class Resampler {
   void run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const;
 
  private:
+  void make_table(double lower, double middle);
   // The first of the input samples that the taps of an output lie on; it may lie before the sound.
   int64_t first_input(uint64_t output) const;
   uint64_t first_output(int64_t place) const;
@@ -48,6 +53,7 @@ class Resampler {
   size_t phases_ = 0;     // rows of the table, without the one behind the last
   bool is_exact_ = true;  // there is a row for each place between two samples; else neighbouring rows are mixed
   std::vector<float> table_;
+  std::optional<BlockResampler> blocks_;  // which needs no table
 };
 
 }  // namespace spdld::audio

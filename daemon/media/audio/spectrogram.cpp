@@ -24,17 +24,20 @@ class Spectrogram final : public FrameNode {
         is_complex_(settings.is_complex),
         has_energy_(settings.has_energy) {}
 
-  void analyse(FrameThread& thread, std::span<float> values) const override {
-    if (is_complex_) return write_parts(thread.bins(), values);
-    const std::span<const double> power = thread.power();
-    for (size_t i = 0; i < values.size(); ++i) values[i] = levels_.of(power[i]);
-    if (has_energy_) values[0] = levels_.of(thread.energies.back());
+  void analyse(FrameThread& thread, Group group) const override {
+    if (is_complex_) return write_parts(thread.bins(), group);
+    const std::span<double> powers = thread.powers();
+    if (has_energy_) std::copy(thread.energies.back().begin(), thread.energies.back().end(), powers.begin());
+    levels_.write(powers.first(group.size()), group);
   }
 
-  static void write_parts(std::span<const std::complex<double>> bins, std::span<float> values) {
-    for (size_t i = 0; i < bins.size(); ++i) {
-      values[i] = static_cast<float>(bins[i].real());
-      values[bins.size() + i] = static_cast<float>(bins[i].imag());
+  // All real parts come before the imaginary ones.
+  static void write_parts(std::span<const double> bins, Group group) {
+    const size_t count = group.size() / 2;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t row = i / kFrameLanes, lane = i % kFrameLanes;
+      group[i] = static_cast<float>(bins[2 * row * kFrameLanes + lane]);
+      group[count + i] = static_cast<float>(bins[(2 * row + 1) * kFrameLanes + lane]);
     }
   }
 
