@@ -16,9 +16,9 @@ void FrameThread::shrink(size_t bytes_max) {
 
 void FrameThread::begin(size_t size) {
   if (!transform_ || transform_->size() != size) transform_ = std::make_unique<RealFourier<double>>(size);
-  constexpr size_t kAlignment = 64;
+  constexpr size_t kRowAlignment = 64;
   const size_t row = kFrameLanes * sizeof(double), bins = transform_->bins();
-  auto* const memory = reinterpret_cast<double*>(memory_.resize_aligned((2 * size + 2 * bins) * row, kAlignment));
+  auto* const memory = reinterpret_cast<double*>(memory_.resize_aligned((2 * size + 2 * bins) * row, kRowAlignment));
   rows_ = {memory, size * kFrameLanes};
   work_ = {rows_.data() + rows_.size(), size * kFrameLanes};
   spectrum_ = {work_.data() + work_.size(), 2 * bins * kFrameLanes};
