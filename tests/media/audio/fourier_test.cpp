@@ -135,7 +135,7 @@ TEST_CASE("a resampled sound is the same on every instruction set", "[kernels]")
 
 TEST_CASE("series are brought beside one another, and back", "[kernels]") {
   constexpr size_t kStep = 6;
-  for (const size_t count : {0u, 1u, 3u, 4u, 5u, 64u, 67u, 130u}) {
+  for (const size_t count : {1u, 3u, 4u, 5u, 64u, 67u, 130u}) {
     INFO(count);
     const std::vector<float> values = noise<float>(audio::kSeries * count, 2);
     const float* from[audio::kSeries];
