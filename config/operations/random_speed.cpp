@@ -43,7 +43,8 @@ OperationType random_speed() {
                           .count_max = 16},
                          draw()},
           .bind = bind_speed,
-          .check = check_speed};
+          .check = check_speed,
+          .version = 2};
 }
 
 }  // namespace spdld::config::ops
