@@ -82,7 +82,7 @@ void Convolution::run(std::span<const float> samples, std::span<const float> res
         with.fourier.run(bins, bins == with.values.data() ? with.work.data() : with.values.data());
     for (size_t block = 0; block < kBlocksAtOnce && first + block * step < to.size(); ++block) {
       const size_t at = first + block * step, count = std::min(step, to.size() - at);
-      // What was imaginary stands before what was real.
+      // The imaginary part of a row stands in its first half now.
       const float* from = made + history * row + place_of(block % 2 == 0 ? block + 1 : block - 1);
       for (size_t i = 0; i < count; ++i, from += row) to[at + i] = *from / static_cast<float>(size);
     }
