@@ -71,6 +71,7 @@ void Convolution::run(std::span<const float> samples, std::span<const float> res
       const auto from = std::clamp<int64_t>(begin, 0, static_cast<int64_t>(samples.size()));
       const auto end =
           std::clamp<int64_t>(begin + static_cast<int64_t>(size), from, static_cast<int64_t>(samples.size()));
+      if (from == end) continue;  // all of it is silent
       float* at = with.values.data() + static_cast<size_t>(from - begin) * row + place_of(block);
       for (int64_t i = from; i < end; ++i, at += row) *at = samples[static_cast<size_t>(i)];
     }
