@@ -14,7 +14,7 @@ Parameter strength(std::string_view name, std::string_view help, double min, dou
 void check_jitter(OperationSpec& spec, const Complain& complain) {
   for (const std::string_view name : {"brightness", "contrast", "saturation", "hue"}) {
     const auto& numbers = spec.numbers(name);
-    if (numbers.front() > numbers.back()) complain(name, "must have its least number first: [least, greatest]");
+    check_range(spec, name, complain);
     if (numbers.size() == 1 && numbers.front() < 0) complain(name, "must be at least 0 where it is one number");
   }
   check_colours(spec, complain);

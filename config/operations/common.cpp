@@ -148,6 +148,11 @@ Dimension length_of(const OperationSpec& spec) {
   return length == 0 ? Dimension() : Dimension(length);
 }
 
+void check_range(const OperationSpec& spec, std::string_view name, const Complain& complain) {
+  const auto& pair = spec.numbers(name);
+  if (pair.front() > pair.back()) complain(name, "must have its least number first: [least, greatest]");
+}
+
 void check_draw(const OperationSpec& spec, const Complain& complain) {
   const std::string& name = spec.text("draw");
   if (!name.empty() && !is_word(name, "_.-"))

@@ -55,6 +55,8 @@ Parameter length();
 // The first dimension of a list's tensor.
 Dimension length_of(const OperationSpec& spec);
 
+// Complains where the numbers of a range do not rise.
+void check_range(const OperationSpec& spec, std::string_view name, const Complain& complain);
 // Complains where `draw` is no word.
 void check_draw(const OperationSpec& spec, const Complain& complain);
 

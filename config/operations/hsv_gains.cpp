@@ -15,7 +15,7 @@ Parameter gain(std::string_view name, double fallback) {
 void check_gains(OperationSpec& spec, const Complain& complain) {
   for (const std::string_view name : {"hue", "saturation", "value"}) {
     const auto& numbers = spec.numbers(name);
-    if (numbers.front() > numbers.back()) complain(name, "must have its least number first: [least, greatest]");
+    check_range(spec, name, complain);
     if (numbers.size() == 1 && numbers.front() > 1)
       complain(name, "must be at most 1 where it is one number x, which stands for gains from 1 - x to 1 + x");
   }

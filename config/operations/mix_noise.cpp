@@ -6,10 +6,8 @@ namespace spdld::config::ops {
 namespace {
 
 void check_mix_noise(OperationSpec& spec, const Complain& complain) {
-  const auto& snr = spec.numbers("snr_db");
-  if (snr[0] > snr[1]) complain("snr_db", "must have its least number first: [least, greatest]");
-  const auto& count = spec.numbers("count");
-  if (count[0] > count[1]) complain("count", "must have its least number first: [least, greatest]");
+  check_range(spec, "snr_db", complain);
+  check_range(spec, "count", complain);
   check_draw(spec, complain);
 }
 

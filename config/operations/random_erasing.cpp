@@ -17,10 +17,7 @@ Parameter value() {
 }
 
 void check_erasing(OperationSpec& spec, const Complain& complain) {
-  for (const std::string_view name : {"scale", "ratio"}) {
-    const auto& both = spec.numbers(name);
-    if (both[0] > both[1]) complain(name, "must have its least number first: [least, greatest]");
-  }
+  for (const std::string_view name : {"scale", "ratio"}) check_range(spec, name, complain);
   if (spec.text("noise") != "none" && spec.numbers("value") != std::vector<double>{0})
     complain("value", "may not stand beside noise");
   check_draw(spec, complain);

@@ -6,8 +6,7 @@ namespace spdld::config::ops {
 namespace {
 
 void check_random_gain(OperationSpec& spec, const Complain& complain) {
-  const auto& db = spec.numbers("db");
-  if (db[0] > db[1]) complain("db", "must have its least number first: [least, greatest]");
+  check_range(spec, "db", complain);
   check_draw(spec, complain);
 }
 

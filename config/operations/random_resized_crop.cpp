@@ -37,10 +37,7 @@ Parameter box() {
 }
 
 void check_random_crop(OperationSpec& spec, const Complain& complain) {
-  for (const std::string_view name : {"scale", "ratio"}) {
-    const auto& pair = spec.numbers(name);
-    if (pair[0] > pair[1]) complain(name, "must have its least number first: [least, greatest]");
-  }
+  for (const std::string_view name : {"scale", "ratio"}) check_range(spec, name, complain);
   check_by_epoch(spec, complain);
   check_filter(spec, complain);
   check_draw(spec, complain);

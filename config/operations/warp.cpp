@@ -50,11 +50,6 @@ std::string bind_warp_of_any_size(const OperationSpec& spec, Signature& signatur
   return bind_colours(spec, signature);
 }
 
-void check_range(const OperationSpec& spec, std::string_view name, const Complain& complain) {
-  const auto& pair = spec.numbers(name);
-  if (pair.front() > pair.back()) complain(name, "must have its least number first: [least, greatest]");
-}
-
 void check_turn(OperationSpec& spec, std::string_view name, const Complain& complain) {
   const std::vector<double> pair = spec.numbers(name);
   if (pair.size() > 1) return check_range(spec, name, complain);

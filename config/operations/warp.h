@@ -28,8 +28,6 @@ std::string bind_warp_of_any_size(const OperationSpec& spec, Signature& signatur
 // Brings one number x into [-x, x], and complains about a negative one; complains about two numbers whose least is not
 // the first.
 void check_turn(OperationSpec& spec, std::string_view name, const Complain& complain);
-// Complains about two numbers whose least is not the first.
-void check_range(const OperationSpec& spec, std::string_view name, const Complain& complain);
 // Complains about `fill` with two numbers, `center` with one, and about `draw`.
 void check_warp(OperationSpec& spec, const Complain& complain);
 

@@ -31,21 +31,6 @@ namespace {
 
 constexpr uid_t kStranger = 12345;
 
-// An error's code and text; SPDLD_OK where there was none.
-struct Outcome {
-  spdld_result result = SPDLD_OK;
-  std::string text;
-};
-
-Outcome try_attach(const Job& job) {
-  try {
-    attach(job);
-  } catch (const Exception& e) {
-    return {e.result(), e.what()};
-  }
-  return {};
-}
-
 // The same as another user, in a process of its own: 0 where the result is the one expected and the text holds `words`.
 int as_stranger(const Job& job, spdld_result expected, const std::string& words) {
   return wait_for(in_child([&] {

@@ -20,21 +20,6 @@ namespace {
 
 constexpr uid_t kStranger = 12345;
 
-// An error's code and text; SPDLD_OK where there was none.
-struct Outcome {
-  spdld_result result = SPDLD_OK;
-  std::string text;
-};
-
-Outcome try_attach(const Job& job) {
-  try {
-    const Loader loader = attach(job);
-  } catch (const Exception& e) {
-    return {e.result(), e.what()};
-  }
-  return {};
-}
-
 std::string attach_as_stranger(const Job& job) {
   return as_user(kStranger, [&] {
     const Outcome outcome = try_attach(job);

@@ -30,6 +30,20 @@ struct Job {
 
 Loader attach(const Job& job);
 
+// An error's code and text; SPDLD_OK where there was none.
+struct Outcome {
+  spdld_result result = SPDLD_OK;
+  std::string text = {};
+};
+inline Outcome try_attach(const Job& job) {
+  try {
+    const Loader loader = attach(job);
+  } catch (const Exception& e) {
+    return {e.result(), e.what()};
+  }
+  return {};
+}
+
 // One batch as a trainer saw it.
 struct Seen {
   uint64_t epoch = 0, step = 0, valid = 0, digest = 0;

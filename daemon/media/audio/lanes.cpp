@@ -148,7 +148,7 @@ void logarithms_kernel(const double* values, size_t count, double scale, float* 
     const auto x = hn::LoadU(d, values + i);
     hn::StoreU(hn::DemoteTo(floats, hn::Mul(logarithms(x), hn::Set(d, scale))), floats, to + i);
     if (hn::AllTrue(d, hn::And(hn::Ge(x, least), hn::Le(x, most)))) continue;
-    for (size_t k = i; k < i + hn::Lanes(d); ++k)  // values beside one that is no normal number keep theirs
+    for (size_t k = i; k < i + hn::Lanes(d); ++k)  // a normal number keeps the logarithm from above
       if (!std::isnormal(values[k]) || values[k] < 0) to[k] = static_cast<float>(std::log(values[k]) * scale);
   }
 }

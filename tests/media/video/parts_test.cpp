@@ -13,8 +13,8 @@ using namespace spdld::test;
 
 constexpr uint64_t kSample = 9;
 
-// A file of which a pipeline knows the indexes, and reads parts: in each round the parts that were wanted in the round
-// before, and no other ones.
+// A file that is read in parts, as a pipeline with its indexes reads it. Each round has the parts that were wanted in
+// the round before, and no other ones.
 class PartedFile {
  public:
   PartedFile(const Bytes& file, const std::vector<Clips*>& outputs) : file_(file) {
