@@ -37,7 +37,7 @@ const std::vector<Parameter>& top_keys() {
        .type = Type::kChoice,
        .help = "what the node keeps of the samples that were read",
        .fallback = Value(std::string("auto")),
-       .choices = {"auto", "off", "encoded", "indexed", "decoded"}},
+       .choices = {"auto", "off", "encoded", "indexed", "packed", "decoded"}},
       {.name = "share",
        .type = Type::kChoice,
        .help = "what jobs on it share: the cache, or the batches, which are decoded once",

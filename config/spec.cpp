@@ -287,6 +287,8 @@ std::string_view cache_form_name(CacheForm form) {
       return "encoded";
     case CacheForm::kIndexed:
       return "indexed";
+    case CacheForm::kPacked:
+      return "packed";
     case CacheForm::kDecoded:
       return "decoded";
   }
@@ -294,8 +296,8 @@ std::string_view cache_form_name(CacheForm form) {
 }
 
 CacheForm cache_form_named(std::string_view name) {
-  for (const auto form :
-       {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kIndexed, CacheForm::kDecoded}) {
+  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kIndexed,
+                          CacheForm::kPacked, CacheForm::kDecoded}) {
     if (cache_form_name(form) == name) return form;
   }
   throw std::logic_error("no form of the cache is called " + std::string(name));

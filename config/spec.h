@@ -147,9 +147,10 @@ enum class CacheForm : uint8_t {
   kOff,      // nothing
   kEncoded,  // bytes as fetched
   kIndexed,  // plain JPEGs as fetched with an index of their coded data; everything else as fetched
+  kPacked,   // JPEGs as the coefficients of their blocks, which need no decoding of codes; everything else as fetched
   kDecoded   // pictures as their planes, before any random operation; everything else as fetched
 };
-std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "indexed", "decoded"
+std::string_view cache_form_name(CacheForm form);  // "auto", "off", "encoded", "indexed", "packed", "decoded"
 CacheForm cache_form_named(std::string_view name);
 
 // Whether jobs on the same pipeline share the node's cache, each with an order of its own, or the batches themselves,

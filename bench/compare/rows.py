@@ -38,6 +38,8 @@ ROWS = [
         {"cache": "encoded"}),
     Row("spdld-indexed", "spdld", "spdld, from indexed bytes", "antialiased; later epochs, cache = \"indexed\"",
         {"cache": "indexed"}),
+    Row("spdld-packed", "spdld", "spdld, from packed coefficients", "antialiased; later epochs, cache = \"packed\"",
+        {"cache": "packed"}),
     Row("spdld-decoded", "spdld", "spdld, from cached planes", "antialiased; later epochs, cache = \"decoded\"",
         {"cache": "decoded"}, works=(*SIMPLE, *CLIPS)),
     Row("spdld-free", "spdld", "spdld, not antialiased", "first epoch, antialias = false", FREE),

@@ -104,7 +104,44 @@ void planes_box_indexed(benchmark::State& state) {
   state.counters["bytes"] = 1 + static_cast<double>(index_bytes) / static_cast<double>(jpeg_bytes);
 }
 
-// The first epoch of that: a box, and the index on the way.
+// The same by coefficients that were packed before.
+void planes_box_packed(benchmark::State& state) {
+  const auto decoder = image::make_jpeg_decoder();
+  ByteBuffer memory;
+  std::vector<std::vector<uint8_t>> packed;
+  std::vector<PlanesShape> shapes;
+  uint64_t jpeg_bytes = 0, packed_bytes = 0;
+  for (const auto& photo : bench::corpus()) {
+    if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return state.SkipWithError("no planes");
+    shapes.push_back(*decoder->planes());
+    std::span<const uint8_t> made;
+    const size_t bytes = PlanesLayout(shapes.back()).bytes + PlanesLayout::kAlignment;
+    if (!decoder->decode_and_pack(aligned(memory.resize(bytes)), made) || made.empty())
+      return state.SkipWithError("a picture could not be packed");
+    packed.emplace_back(made.begin(), made.end());
+    jpeg_bytes += photo.jpeg.size(), packed_bytes += made.size();
+  }
+  measure(state, [&](const bench::Photo& photo, size_t i) {
+    if (!decoder->open_packed(packed[i], shapes[i])) return false;
+    const size_t bytes = PlanesLayout(shapes[i]).bytes + PlanesLayout::kAlignment;
+    return bool(decoder->decode_planes(photo.box, aligned(memory.resize(bytes))));
+  });
+  state.counters["bytes"] = static_cast<double>(packed_bytes) / static_cast<double>(jpeg_bytes);
+}
+
+// The first epoch of that: all of the picture, and its coefficients on the way.
+void planes_packing(benchmark::State& state) {
+  const auto decoder = image::make_jpeg_decoder();
+  ByteBuffer memory;
+  measure(state, [&](const bench::Photo& photo, size_t) {
+    if (!decoder->open(photo.jpeg, false) || !decoder->planes()) return false;
+    std::span<const uint8_t> packed;
+    const size_t bytes = PlanesLayout(*decoder->planes()).bytes + PlanesLayout::kAlignment;
+    return bool(decoder->decode_and_pack(aligned(memory.resize(bytes)), packed));
+  });
+}
+
+// The first epoch with an index: a box, and the index on the way.
 void planes_box_indexing(benchmark::State& state) {
   const auto decoder = image::make_jpeg_decoder();
   ByteBuffer memory;
@@ -190,6 +227,8 @@ BENCHMARK_CAPTURE(decode_rows, box_and_read, false, true)->Unit(benchmark::kMill
 BENCHMARK(planes_box)->Unit(benchmark::kMillisecond);
 BENCHMARK(planes_box_indexing)->Unit(benchmark::kMillisecond);
 BENCHMARK(planes_box_indexed)->Unit(benchmark::kMillisecond);
+BENCHMARK(planes_box_packed)->Unit(benchmark::kMillisecond);
+BENCHMARK(planes_packing)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(large, plain, "")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(large, fast, ", fast = true")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bare, whole, true)->Unit(benchmark::kMillisecond);

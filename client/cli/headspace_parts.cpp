@@ -143,7 +143,7 @@ std::vector<HeadspacePart> headspace_parts(const PipelineSpec& given, uint32_t t
   if (all.fault.empty()) parts.push_back(std::move(all));
   for (HeadspacePart& part : output_parts(spec)) parts.push_back(std::move(part));
   parts.push_back({Kind::kWhole, "whole", whole_text(spec), spec});
-  for (const CacheForm form : {CacheForm::kEncoded, CacheForm::kIndexed, CacheForm::kDecoded}) {
+  for (const CacheForm form : {CacheForm::kEncoded, CacheForm::kIndexed, CacheForm::kPacked, CacheForm::kDecoded}) {
     PipelineSpec cached = spec;
     cached.cache = form;
     auto possible = checked(cached);

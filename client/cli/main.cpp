@@ -222,8 +222,8 @@ constexpr std::array<Command, 16> kCommands = {{
      &declare_trace},
     {"warm", "fill the node's cache with a pipeline's samples, before the trainers need them",
      "The command takes one epoch of batches as a job of its own and returns them unread. The pipeline's `cache` "
-     "says what is kept: with cache = \"encoded\" the bytes, with \"indexed\" bytes with an index, with \"decoded\" "
-     "the pictures' planes. It shows its "
+     "says what is kept: with cache = \"encoded\" the bytes, with \"indexed\" bytes with an index, with \"packed\" "
+     "JPEGs' coefficients, with \"decoded\" the pictures' planes. It shows its "
      "progress, "
      "and at the end what the cache has. If no daemon runs, it starts a private one, whose memory goes with it: a "
      "cache folder stays.\n\n"

@@ -136,6 +136,8 @@ class Shelf {
   // Whether reserve() may still succeed for entries of this size. If not, nobody needs to make more than is used at
   // once.
   bool has_room(uint64_t bytes) const;
+  // A sample was not kept for want of room, and nobody has asked reserve() for it.
+  void count_refused();
   // Whether put_on_disk() may still succeed for entries of this size.
   bool has_disk_room(uint64_t bytes) const;
   // Copies an entry to the queue of the disk's writing thread. The entry may be in memory, too: on disk it outlives the

@@ -100,6 +100,8 @@ Shelf::Room Shelf::reserve(uint64_t sample, uint64_t bytes, Form form) {
   return room;
 }
 
+void Shelf::count_refused() { state_->refused.add(); }
+
 bool Shelf::has_room(uint64_t bytes) const { return state_->memory.has_room(bytes); }
 
 bool Shelf::has_disk_room(uint64_t bytes) const {

@@ -60,7 +60,7 @@ struct Field {
     return found == indexes.end() ? nullptr : &*found;
   }
   bool is_prepared = false;  // the bytes are in the form of the representation that all readers have
-  config::CacheForm form = config::CacheForm::kDecoded;  // kIndexed: that form; else planes, where it is prepared
+  config::CacheForm form = config::CacheForm::kDecoded;  // kIndexed, kPacked: that form; else planes
   Keeper* keeper = nullptr;                              // keeps that form of these bytes; null: nobody would
   size_t number = 0;                                     // among the sample's fetched fields
   bool is_begun = false;  // a node has begun with it: what a workspace holds of it belongs to this sample

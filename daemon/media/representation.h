@@ -36,6 +36,8 @@ class Keeper {
   // Memory for the prepared form, to be written and then given to keep(); null: there is no room for it. Such content
   // is not kept as it was fetched either: the room that is left is smaller than one form, and is for smaller forms.
   virtual uint8_t* reserve(size_t bytes) = 0;
+  // Whether there may be room for a form of about so many bytes, asked where its size is known only when it is made.
+  virtual bool may_keep(size_t bytes) = 0;
   // Whether keep() will take a form of so many bytes that lies in other memory.
   virtual bool takes(size_t bytes) = 0;
   // The form is complete. Precondition: reserve() gave `memory`, or takes() was true.

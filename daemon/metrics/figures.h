@@ -99,7 +99,7 @@ struct PipelineFigures {
   double waiting = 0, full = 0;           // of a window: the shares of time that Rates tells
   std::string store = {};                 // the remote store that it reads from; empty: local files
   bool can_keep_decoded = false;          // all of its pictures have a form that the cache can keep decoded
-  std::string cache_form = {};            // off, encoded, indexed, decoded
+  std::string cache_form = {};            // off, encoded, indexed, packed, decoded
   std::vector<StageFigures> stages = {};  // in the order of a sample's way
   std::vector<OperationFigures> operations = {};
   std::vector<CacheFigures> caches = {};

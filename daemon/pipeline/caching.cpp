@@ -29,7 +29,9 @@ std::string size_text(double bytes) {
   return text.data();
 }
 
-bool is_prepared_form(CacheForm form) { return form == CacheForm::kIndexed || form == CacheForm::kDecoded; }
+bool is_prepared_form(CacheForm form) {
+  return form == CacheForm::kIndexed || form == CacheForm::kPacked || form == CacheForm::kDecoded;
+}
 
 // A mix is a data set of its own: its samples have other ids than their sources' alone.
 std::string uris_of(const config::PipelineSpec& spec) {

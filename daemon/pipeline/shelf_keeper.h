@@ -18,6 +18,11 @@ class ShelfKeeper final : public media::Keeper {
     room_ = shelf_.reserve(sample_, bytes, cache::Form::kPrepared);
     return room_ ? room_.memory() : nullptr;
   }
+  bool may_keep(size_t bytes) override {
+    if (shelf_.has_room(bytes) || takes(bytes)) return true;
+    shelf_.count_refused();
+    return false;
+  }
   bool takes(size_t bytes) override { return shelf_.has_disk_room(bytes); }
   void keep(const uint8_t* memory, size_t bytes) override {
     if (room_) room_.keep(identity_);

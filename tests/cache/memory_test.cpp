@@ -254,6 +254,8 @@ TEST_CASE("pipelines share a shelf by its key alone") {
   CHECK(cache::form_name(upgraded) == "decoded");
   upgraded.representation = "indexed 1, strict";
   CHECK(cache::form_name(upgraded) == "indexed");
+  upgraded.representation = "packed 1, luma alone";
+  CHECK(cache::form_name(upgraded) == "packed");
 }
 
 TEST_CASE("an untouched shelf costs little, and its index is counted once it is used") {

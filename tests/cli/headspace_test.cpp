@@ -196,8 +196,8 @@ TEST_CASE("a pipeline is taken apart by its chain") {
   const auto parts = headspace_parts(spec_of(kTraining), 4);
   CHECK(names_of(parts) == std::vector<std::string>{"hand-over", "fetch", "fetch, all", "to random-resized-crop",
                                                     "to horizontal-flip", "whole", "cache = \"encoded\"",
-                                                    "cache = \"indexed\"", "cache = \"decoded\"", "1 thread",
-                                                    "2 threads"});
+                                                    "cache = \"indexed\"", "cache = \"packed\"", "cache = \"decoded\"",
+                                                    "1 thread", "2 threads"});
   for (const HeadspacePart& part : parts) {
     CHECK(part.spec.order.epochs == 0);
     CHECK((part.spec.cache == config::CacheForm::kOff) == (part.kind != Kind::kCache));
@@ -219,7 +219,8 @@ TEST_CASE("a chain whose cut would be the whole is not cut there, and a long cha
                               "ops = [ { op = \"decode-image\" }, { op = \"resize\", size = [8, 8] } ]\n"),
                       1);
   CHECK(names_of(parts) == std::vector<std::string>{"hand-over", "fetch", "fetch, all", "whole", "cache = \"encoded\"",
-                                                    "cache = \"indexed\"", "cache = \"decoded\""});
+                                                    "cache = \"indexed\"", "cache = \"packed\"",
+                                                    "cache = \"decoded\""});
   const auto many = headspace_parts(
       spec_of("[[output]]\nname = \"image\"\nfrom = \"image\"\n"
               "ops = [ { op = \"decode-image\" }, { op = \"resize\", size = [8, 8] }, { op = \"horizontal-flip\" }, "

@@ -64,7 +64,7 @@ class Headspace(DaemonCase):
         report = json.loads(done.stdout)
         rows = {row["name"]: row for row in report["rows"]}
         expected = ["hand-over", "fetch", "to random-resized-crop", "to horizontal-flip", "whole", 'cache = "encoded"',
-                    'cache = "indexed"', 'cache = "decoded"']
+                    'cache = "indexed"', 'cache = "packed"', 'cache = "decoded"']
         self.assertEqual([name for name in rows if "thread" not in name and name != "fetch, all"], expected)
         self.assertEqual("1 thread" in rows, report["threads"] > 1)
         for name, row in rows.items():

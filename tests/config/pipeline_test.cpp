@@ -43,7 +43,8 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
   CHECK(load_with_line(2, "seed = 9223372036854775807"));
   CHECK(load_with_line(2, "on_bad = \"mask\"").value->on_bad == OnBad::kMask);
   CHECK(load_with_line(2, "on_bad = \"fail\"").value->on_bad == OnBad::kFail);
-  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kIndexed, CacheForm::kDecoded})
+  for (const auto form : {CacheForm::kAuto, CacheForm::kOff, CacheForm::kEncoded, CacheForm::kIndexed,
+                          CacheForm::kPacked, CacheForm::kDecoded})
     CHECK(load_with_line(2, "cache = \"" + std::string(cache_form_name(form)) + "\"").value->cache == form);
   CHECK(load_with_line(7, "epochs = 0\nshuffle = false").value->order.epochs == 0);
   CHECK(load_with_line(13, "size = 65536").value->batch.size == 65536);
@@ -89,7 +90,9 @@ TEST_CASE("one error in a plain pipeline is found at its key and line", "[config
       {2, "sede = 1", {2, "sede", "did you mean \"seed\"?"}},
       {2, "on_bad = \"skip\"", {2, "on_bad", "\"substitute\", \"mask\" or \"fail\", not \"skip\""}},
       {2, "on_bad = \"masks\"", {2, "on_bad", "did you mean \"mask\"?"}},
-      {2, "cache = \"planes\"", {2, "cache", "\"auto\", \"off\", \"encoded\", \"indexed\" or \"decoded\", not \"planes\""}},
+      {2,
+       "cache = \"planes\"",
+       {2, "cache", "\"auto\", \"off\", \"encoded\", \"indexed\", \"packed\" or \"decoded\", not \"planes\""}},
       {2, "cache = \"decode\"", {2, "cache", "did you mean \"decoded\"?"}},
       {2, "cache = false", {2, "cache", "not false"}},
       {2, "cach = \"off\"", {2, "cach", "did you mean \"cache\"?"}},
@@ -219,7 +222,8 @@ TEST_CASE("one error in a chain of operations is found at its key", "[config]") 
       {"{ op = \"pad-bytes\" }", {11, "output[0].ops[0].length", "an integer from 1 to 1048576"}},
       {"{ op = \"pad-bytes\", length = 1048577 }", {11, "output[0].ops[0].length", "not 1048577"}},
       {"{ op = \"pad-bytes\", length = 8.0 }", {11, "output[0].ops[0].length", "an integer"}},
-      {"", {11, "output[0].ops", "add decode-image (with a fixed size), decode-video (with a fixed size), decode-audio"}},
+      {"",
+       {11, "output[0].ops", "add decode-image (with a fixed size), decode-video (with a fixed size), decode-audio"}},
   };
   for (const auto& one : cases) {
     INFO(one.ops);

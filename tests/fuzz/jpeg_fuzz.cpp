@@ -1,7 +1,7 @@
 // Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes, whole and
 // reduced; and as an EXIF block. What can't be decoded must be an error; what can must lie where it says, and a box
 // must have what all has. Planes must be those that libjpeg-turbo alone gives, and so must be the verdict; with
-// an index of the coded data, too.
+// an index of the coded data, and by packed coefficients, too.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -56,6 +56,28 @@ void check_index(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, co
     std::abort();
   for (size_t i = 8; i < index.size(); ++i) index[i] = static_cast<uint8_t>(index[i] ^ jpeg[i * 7 % jpeg.size()]);
   if (decoder.open_indexed(jpeg, index, exif, strict, kPixels)) (void)decoder.decode_planes(box, indexed.data());
+}
+
+// Packed coefficients give the samples of a box that the bytes give; damaged ones harm nothing.
+void check_packed(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, const Box& box, uint8_t choice) {
+  const bool exif = (choice & 1) != 0, strict = (choice & 2) != 0;
+  if (!decoder.open(jpeg, exif, strict, image::Pixels())) std::abort();
+  if (!decoder.planes()) return;
+  const PlanesShape shape = *decoder.planes();
+  test::PlanesMemory plain(shape, 0), unpacked(shape, 0xA5);
+  std::span<const uint8_t> made;
+  if (!decoder.decode_and_pack(plain.data(), made) || made.empty()) return;
+  std::vector<uint8_t> packed(made.begin(), made.end());
+  if (!decoder.open_packed(packed, shape) || !(decoder.planes() == shape)) std::abort();
+  if (!decoder.decode_planes(box, unpacked.data())) std::abort();
+  PlanesView plain_view, unpacked_view;
+  if (!view_planes(plain.data(), plain.size(), plain_view) ||
+      !view_planes(unpacked.data(), unpacked.size(), unpacked_view) ||
+      !test::same_samples(unpacked_view, plain_view, box))
+    std::abort();
+  for (size_t i = jpeg[0] % 7; i < packed.size(); i += 1 + jpeg[i * 5 % jpeg.size()])
+    packed[i] = static_cast<uint8_t>(packed[i] ^ jpeg[i * 7 % jpeg.size()]);
+  if (decoder.open_packed(packed, shape)) (void)decoder.decode_planes(box, unpacked.data());
 }
 
 void compare_with_libjpeg(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, uint8_t choice) {
@@ -119,6 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   check_planes(*decoder, choose_box(*picture, bytes));
   compare_with_libjpeg(*decoder, jpeg, bytes[4]);
   check_index(*decoder, jpeg, choose_box(*picture, bytes), bytes[4]);
+  check_packed(*decoder, jpeg, choose_box(*picture, bytes), bytes[4]);
   if (!decoder->open(jpeg, (bytes[4] & 1) != 0, (bytes[4] & 2) != 0)) std::abort();
   for (const int reduction : {2, 4, 8}) check_reduced(*decoder, *picture, choose_box(*picture, bytes), reduction);
   return 0;

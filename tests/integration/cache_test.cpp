@@ -165,6 +165,9 @@ TEST_CASE("every form of the cache gives the pictures that decoding gives") {
   CHECK((pixels(job(daemon, "auto", 3, "auto")) == decoded));
   CHECK((pixels(job(daemon, "indexed", 3, "index")) == plain));
   CHECK((pixels(job(daemon, "indexed", 3, "by-index")) == plain));
+  CHECK((pixels(job(daemon, "packed", 3, "packed")) == plain));
+  CHECK((pixels(job(daemon, "packed", 3, "unpacked")) == plain));
+  CHECK(field(daemon, "unpacked")["memory_entries"] == kPhotos);
 }
 
 TEST_CASE("what is kept is read once, for all pipelines and jobs") {
@@ -201,13 +204,13 @@ TEST_CASE("pictures that have no planes are kept as they were fetched, on the sa
   add("odd.jpg", make_jpeg(96, 72, {.subsampling = Subsampling::k411}));
   add("png.jpg", make_png(96, 72).bytes);
   const Pixels plain = pixels(job(daemon, "off", 2));
-  const std::string form = GENERATE("decoded", "indexed");
+  const std::string form = GENERATE("decoded", "indexed", "packed");
   {
     Loader loader = attach(job(daemon, form, 2, "kept"));
     CHECK((take_pixels(loader) == plain));
     CHECK(field(daemon, "kept")["memory_entries"] == kPhotos + 4);
     CHECK_THAT(field(daemon, "kept")["representation"].get<std::string>(),
-               Catch::StartsWith(form == "decoded" ? "planes 1, libjpeg-turbo " : "indexed 1"));
+               Catch::StartsWith(form == "decoded" ? "planes 1, libjpeg-turbo " : form + " 1"));
     CHECK(field(daemon, "kept")["form"] == form);
   }
   {
@@ -298,7 +301,7 @@ void check_that_nothing_is_shared(const std::string& name, const std::string& ot
   };
   const Pixels of_first = pixels(first("off")), of_second = pixels(second("off"));
   REQUIRE((of_first != of_second));
-  for (const std::string cache : {"decoded", "indexed", "encoded"}) {
+  for (const std::string cache : {"decoded", "packed", "indexed", "encoded"}) {
     CAPTURE(on_disk, cache);
     CHECK((pixels(first(cache)) == of_first));
     CHECK((pixels(second(cache)) == of_second));
@@ -307,7 +310,7 @@ void check_that_nothing_is_shared(const std::string& name, const std::string& ot
   if (!on_disk) return;
   daemon.stop(SIGTERM);
   daemon.start();
-  for (const std::string cache : {"decoded", "indexed", "encoded"}) {
+  for (const std::string cache : {"decoded", "packed", "indexed", "encoded"}) {
     CAPTURE(cache);
     Loader of_other = attach(second(cache));  // open while the cache is looked at: an idle pipeline lets its own go
     CHECK((take_pixels(of_other) == of_second));
@@ -331,7 +334,7 @@ TEST_CASE("pipelines in colours and in grey share no planes, in memory and on di
 TEST_CASE("an archive that is rewritten in place, with its time set back, is read again by the next run") {
   TempDir disk;
   const bool on_disk = GENERATE(false, true);
-  const std::string form = GENERATE("decoded", "indexed", "encoded");
+  const std::string form = GENERATE("decoded", "packed", "indexed", "encoded");
   CAPTURE(on_disk, form);
   const std::string folder = "\nfolder = \"" + disk.path().string() + "\"";
   DaemonProcess daemon(settings(on_disk ? "ram_bytes_max = 0" + folder : "ram_bytes_max = \"256MiB\""));

@@ -42,7 +42,7 @@ Shape random_shape(std::mt19937_64& random) {
   shape.end = kEnds[below(random, std::size(kEnds))];
   shape.samples = (shape.end.rounds_up ? 1 : shape.global_size()) + below(random, 60);
   shape.epochs = 1 + below(random, 4);
-  const char* const caches[] = {"auto", "off", "encoded", "indexed", "decoded"};
+  const char* const caches[] = {"auto", "off", "encoded", "indexed", "packed", "decoded"};
   shape.spec.batch_size = static_cast<int>(shape.batch_size), shape.spec.epochs = static_cast<int>(shape.epochs);
   shape.spec.last = shape.end.last, shape.spec.cache = caches[below(random, std::size(caches))];
   shape.spec.seed = static_cast<int>(below(random, 1'000'000));

@@ -51,9 +51,9 @@ TEST_CASE("auto keeps nothing that will not be read again, or that the system ke
 }
 
 TEST_CASE("what is asked for is done where it can be, and the reason is told where not") {
-  for (const Form asked : {Form::kOff, Form::kEncoded, Form::kIndexed, Form::kDecoded})
+  for (const Form asked : {Form::kOff, Form::kEncoded, Form::kIndexed, Form::kPacked, Form::kDecoded})
     CHECK(choose_cache(asked, needs(kGiga / 100)).form == asked);
-  for (const Form asked : {Form::kAuto, Form::kEncoded, Form::kIndexed, Form::kDecoded}) {
+  for (const Form asked : {Form::kAuto, Form::kEncoded, Form::kIndexed, Form::kPacked, Form::kDecoded}) {
     CHECK(choose_cache(asked, needs(0)).form == Form::kOff);
     CHECK_THAT(choose_cache(asked, needs(0)).why, Catch::Contains("cache.ram_bytes_max"));
   }
@@ -66,6 +66,8 @@ TEST_CASE("what is asked for is done where it can be, and the reason is told whe
   CHECK(choose_cache(Form::kIndexed, no_planes).form == Form::kEncoded);
   CHECK(choose_cache(Form::kIndexed, no_planes).why ==
         "indexed was asked for, but nothing here has an indexed form to keep");
+  CHECK(choose_cache(Form::kPacked, no_planes).why ==
+        "packed was asked for, but nothing here has a packed form to keep");
 }
 
 TEST_CASE("what is decoded fast is never kept decoded, and the choice says why") {

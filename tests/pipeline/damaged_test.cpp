@@ -1,5 +1,5 @@
 // Damaged pictures have one verdict and the same pixels, whatever crop is drawn of them, and whether they are read from
-// their bytes or from what the cache keeps in memory or on disk: planes, or bytes with an index.
+// their bytes or from what the cache keeps in memory or on disk: planes, packed coefficients, or bytes with an index.
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,7 +195,7 @@ Counts from_shelf(Renderer& renderer, const std::vector<Outcome>& expected, cach
 }
 
 void check_every_form(const std::string& decode_options) {
-  const std::string form = GENERATE("decoded", "indexed");
+  const std::string form = GENERATE("decoded", "indexed", "packed");
   Renderer renderer(decode_options, form);
   Counts differing;
   const std::vector<Outcome> expected = from_bytes(renderer, differing);

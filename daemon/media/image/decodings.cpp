@@ -46,6 +46,7 @@ void Decodings::shrink(size_t bytes_max) {
   for (Decoding& one : all_) {
     one.rows.memory.shrink(bytes_max);
     one.memory.shrink(bytes_max);
+    one.form.shrink(bytes_max);
   }
 }
 

@@ -45,6 +45,7 @@ struct Decoding {
   std::optional<PlanesView> planes = {};
   PixelRows rows = {};
   ByteBuffer memory = {};  // of the planes, where nobody keeps them
+  ByteBuffer form = {};    // that is kept, where its keeper has no memory for it
 };
 
 class Decodings {

@@ -30,6 +30,9 @@ constexpr std::array kFormats = {
     Format{begins_like_jpeg2000, make_jpeg2000_decoder, jpeg2000_code, "a JPEG 2000"},
 };
 
+constexpr size_t kJpeg = 0;
+static_assert(kFormats[kJpeg].make == make_jpeg_decoder);
+
 // Of a picture whose decoder has no frames.
 Error no_frames(const Format& format, int wanted) {
   if (!format.may_have_others) return no_such_frame(format.one, 1, wanted);
@@ -72,6 +75,14 @@ class AnyDecoder final : public ImageDecoder {
     is_converted_ = false;
     opened_ = decoders_[*format_of(bytes)].get();
     return opened_->open_indexed(bytes, index, exif, strict, pixels);
+  }
+  Result<Size> open_packed(std::span<const uint8_t> packed, const PlanesShape& shape) override {
+    is_converted_ = false;
+    opened_ = decoders_[kJpeg].get();
+    return opened_->open_packed(packed, shape);
+  }
+  Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) override {
+    return opened_ == nullptr ? nothing_is_open() : opened_->decode_and_pack(memory, packed);
   }
   Result<ColourProfile> profile() override { return opened_ == nullptr ? ColourProfile() : opened_->profile(); }
   Status decode(const Box& box, PixelRows& rows) override {

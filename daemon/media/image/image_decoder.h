@@ -92,6 +92,18 @@ class ImageDecoder {
                                     bool strict, const Pixels& pixels) {
     return open(bytes, exif, strict, pixels);
   }
+
+  // decode_planes() of the whole picture, whose coefficients it packs as well (baseline/packed_picture.h). `packed`
+  // stays until the decoder's next call; empty: they can't be packed (all but JPEGs that this daemon decodes itself).
+  virtual Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) {
+    packed = {};
+    return decode_planes(memory);
+  }
+  // Opens packed coefficients of a picture of this shape, for decode_planes() alone. kInternal, here and
+  // there: they are damaged, which most but not all damage shows; the samples are other ones then.
+  virtual Result<Size> open_packed(std::span<const uint8_t> /*packed*/, const PlanesShape& /*shape*/) {
+    return Error{Trouble::kInternal, "packed coefficients were to be opened by a decoder that has none"};
+  }
 };
 
 // Looks at each picture's first bytes and hands the picture to one of the decoders below. File names do not count.

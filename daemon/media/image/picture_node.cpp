@@ -24,8 +24,9 @@ std::vector<std::string> PictureNode::code() const {
 
 const media::Representation* PictureNode::representation(config::CacheForm form) const {
   if (way_.fast || !has_planes(way_.pixels)) return nullptr;
-  return form == config::CacheForm::kIndexed ? static_cast<const media::Representation*>(&indexed_form_)
-                                             : &planes_form_;
+  if (form == config::CacheForm::kIndexed) return &indexed_form_;
+  if (form == config::CacheForm::kPacked) return &packed_form_;
+  return &planes_form_;
 }
 
 std::string_view PictureNode::why_unprepared() const {
@@ -51,7 +52,9 @@ Status take_pieces(const media::Run& run, Geometry& geometry) {
 }
 
 // Whether the field's picture is there as planes, from which every output starts.
-bool is_planes(const media::Field& field) { return field.is_prepared && field.form != config::CacheForm::kIndexed; }
+bool is_planes(const media::Field& field) {
+  return field.is_prepared && field.form != config::CacheForm::kIndexed && field.form != config::CacheForm::kPacked;
+}
 
 // A field's picture of the sample before means nothing any more.
 void begin(media::Field& field, PictureWork& work) {
@@ -99,16 +102,21 @@ Status PictureNode::render_planes(std::span<const uint8_t> bytes, const media::R
 
 Result<Size> PictureNode::open(const media::Field& field, PictureWork& work) const {
   work.opened.reset();
-  std::optional<IndexedForm::Parts> parts;
-  if (field.is_prepared) {
-    parts = IndexedForm::open(field.bytes);
-    if (!parts) return Error{Trouble::kInternal, "what the cache keeps of a sample has no index"};
-  }
-  const Result<Size> size =
-      parts ? work.decoder->open_indexed(parts->content, parts->index, way_.exif, way_.strict, way_.pixels)
-            : work.decoder->open(field.bytes, way_.exif, way_.strict, way_.pixels);
+  const Result<Size> size = field.is_prepared ? open_kept(field, *work.decoder)
+                                              : work.decoder->open(field.bytes, way_.exif, way_.strict, way_.pixels);
   if (size) work.opened = wanted(field);
   return size;
+}
+
+Result<Size> PictureNode::open_kept(const media::Field& field, ImageDecoder& decoder) const {
+  if (field.form == config::CacheForm::kPacked) {
+    const auto parts = PackedForm::open(field.bytes);
+    if (!parts) return Error{Trouble::kInternal, "what the cache keeps of a sample is not packed"};
+    return decoder.open_packed(parts->packed, parts->shape);
+  }
+  const auto parts = IndexedForm::open(field.bytes);
+  if (!parts) return Error{Trouble::kInternal, "what the cache keeps of a sample has no index"};
+  return decoder.open_indexed(parts->content, parts->index, way_.exif, way_.strict, way_.pixels);
 }
 
 Status PictureNode::reopen(const media::Field& field, PictureWork& work) const {
@@ -134,7 +142,9 @@ Result<Decoding*> PictureNode::ask(const media::Run& run, PictureWork& work) con
 Status PictureNode::decode(Decoding& decoding, media::Field& field, PictureWork& work) const {
   if (const Status opened = reopen(field, work); !opened) return opened;
   if (const auto shape = work.decoder->planes(decoding.reduction)) {
-    const auto prepare = field.form == config::CacheForm::kIndexed ? IndexedForm::prepare : PlanesForm::prepare;
+    const auto prepare = field.form == config::CacheForm::kIndexed  ? IndexedForm::prepare
+                         : field.form == config::CacheForm::kPacked ? PackedForm::prepare
+                                                                    : PlanesForm::prepare;
     const auto planes = prepare(*shape, field, *work.decoder, decoding);
     if (!planes) return planes.error();
     decoding.planes = *planes;

@@ -11,6 +11,7 @@
 #include "daemon/media/image/decodings.h"
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/indexed_form.h"
+#include "daemon/media/image/packed_form.h"
 #include "daemon/media/image/planes_form.h"
 #include "daemon/media/image/program_node.h"
 #include "daemon/media/node.h"
@@ -35,7 +36,11 @@ struct PictureWork {
 class PictureNode final : public ProgramNode {
  public:
   explicit PictureNode(const DecodeWay& way)
-      : ProgramNode(way.fast, way.pixels.format()), way_(way), planes_form_(way), indexed_form_(way) {}
+      : ProgramNode(way.fast, way.pixels.format()),
+        way_(way),
+        planes_form_(way),
+        indexed_form_(way),
+        packed_form_(way) {}
 
   Status announce(const media::Run& run) const override;
   Status run(media::Value& value, const media::Run& run) const override;
@@ -51,6 +56,7 @@ class PictureNode final : public ProgramNode {
   Result<Decoding*> ask(const media::Run& run, PictureWork& work) const;
   Wanted wanted(const media::Field& field) const { return {field.number, way_}; }
   Result<Size> open(const media::Field& field, PictureWork& work) const;
+  Result<Size> open_kept(const media::Field& field, ImageDecoder& decoder) const;
   // Opens the picture again where the decoder has opened another one since.
   Status reopen(const media::Field& field, PictureWork& work) const;
   Status resolve(const Size& picture, const media::Run& run, PictureWork& work) const;
@@ -63,6 +69,7 @@ class PictureNode final : public ProgramNode {
   DecodeWay way_;
   PlanesForm planes_form_;
   IndexedForm indexed_form_;
+  PackedForm packed_form_;
 };
 
 }  // namespace spdld::image

@@ -8,6 +8,7 @@
 
 #include "daemon/media/image/decodings.h"
 #include "daemon/media/image/image_decoder.h"
+#include "tests/media/image/one_keeper.h"
 #include "tests/support/jpeg_maker.h"
 
 namespace spdld::indexed_form_test {
@@ -15,26 +16,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 using image::IndexedForm;
-
-// Keeps one form, in memory of its own or in the memory that it is given.
-class OneKeeper final : public media::Keeper {
- public:
-  explicit OneKeeper(bool has_room, bool has_disk = true) : has_room_(has_room), has_disk_(has_disk) {}
-  uint8_t* reserve(size_t bytes) override {
-    if (!has_room_) return nullptr;
-    room_.assign(bytes, 0x99);
-    return room_.data();
-  }
-  bool takes(size_t) override { return has_disk_; }
-  void keep(const uint8_t* memory, size_t bytes) override { kept.assign(memory, memory + bytes); }
-  void keep_as_fetched(std::span<const uint8_t> content) override { as_fetched.assign(content.begin(), content.end()); }
-
-  Bytes kept, as_fetched;
-
- private:
-  bool has_room_, has_disk_;
-  Bytes room_;
-};
+using test::OneKeeper;
 
 // What a picture's field is after a box of it was decoded.
 struct Prepared {

@@ -17,13 +17,14 @@ namespace spdld::image::baseline {
 size_t blocks_in_group();  // 1, 2 or 4, by the machine's vectors; 0: it has none for this
 inline constexpr size_t kGroupBlocksMax = 4;
 inline constexpr size_t kGroupRows = 9;
+inline constexpr size_t kGroupAlignment = 64;  // bytes
 inline constexpr size_t group_samples(size_t blocks) { return kGroupRows * kBlockSide * blocks; }
 
 // Values beyond these are left to libjpeg, where they do not all come out the same.
 inline constexpr int kDcMax = 8191, kDcMin = -8192;
 
 struct BlockRow {
-  int16_t* groups;                                   // aligned to 64 bytes; set to zero on the way
+  int16_t* groups;                                   // aligned to kGroupAlignment; set to zero on the way
   std::span<const uint8_t> last;                     // of each block: the place of its last coefficient
   const std::array<uint16_t, kBlockSamples>& steps;  // of quantisation
   std::array<uint8_t*, kBlockSide> rows;             // where the first block's samples go

@@ -6,14 +6,13 @@ namespace spdld::image::baseline {
 namespace {
 
 constexpr uint8_t kEndOfImage = 0xD9;
-constexpr size_t kAlignment = 64;  // of groups, in bytes
 
 }  // namespace
 
 McuRows::McuRows() : in_group_(blocks_in_group()), places_(places_of(in_group_)) {
   if (in_group_ == 0) return;
   const size_t groups = kChunkMcus * kMcuBlocksMax / in_group_;
-  coefficients_.resize(groups * group_samples(in_group_) + kAlignment / sizeof(int16_t));
+  coefficients_.resize(groups * group_samples(in_group_) + kGroupAlignment / sizeof(int16_t));
 }
 
 bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns wanted) {
@@ -22,7 +21,8 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   wanted_ = wanted;
   std::fill(coefficients_.begin(), coefficients_.end(), int16_t{0});  // a picture that was given up left some
   const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
-  int16_t* groups = coefficients_.data() + (kAlignment - address % kAlignment) % kAlignment / sizeof(int16_t);
+  int16_t* groups =
+      coefficients_.data() + (kGroupAlignment - address % kGroupAlignment) % kGroupAlignment / sizeof(int16_t);
   tables_.begin();
   block_count_ = 0;
   for (size_t c = 0; c < frame.components; ++c) {
@@ -46,7 +46,7 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   next_restart_ = 0;
   scan_ = coded;
   number_ = 0, next_point_ = kNoPoint;
-  writer_ = nullptr;
+  writer_ = nullptr, packed_ = nullptr;
   index_.reset();
   has_gaps_ = false;
   coded_.begin(coded, bits_);
@@ -175,6 +175,7 @@ bool McuRows::transform_chunk(int first_mcu, int mcu_end, const Rows& rows) {
                    {}};
       for (size_t line = 0; line < kBlockSide; ++line)
         row.rows[line] = rows[c][y * kBlockSide + line] + static_cast<ptrdiff_t>(first) * kBlockSide;
+      if (packed_ != nullptr) packed_->add(c, y, row);
       if (!transform(row)) return false;
     }
   }

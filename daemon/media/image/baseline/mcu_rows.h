@@ -14,6 +14,7 @@
 #include "daemon/media/image/baseline/coded_bytes.h"
 #include "daemon/media/image/baseline/frame.h"
 #include "daemon/media/image/baseline/inverse_dct.h"
+#include "daemon/media/image/baseline/packed_picture.h"
 #include "daemon/media/image/baseline/scan_index.h"
 
 namespace spdld::image::baseline {
@@ -37,6 +38,9 @@ class McuRows {
   [[nodiscard]] bool read(const Rows& rows);
   // From here on adds points to the index of this scan. Called behind begin(); `index` is borrowed until the last row.
   void write(ScanIndexWriter& index);
+  // From here on packs the coefficients of what is read. Called behind begin(), where all columns are wanted; `packed`
+  // is borrowed as the scan is.
+  void pack(PackedWriter& packed) { packed_ = &packed; }
   // The next row of MCUs is this one, and read() goes from one row's wanted columns to the next row's. Called behind
   // begin(), in the place of skip(). `index` is borrowed as the scan is.
   [[nodiscard]] bool go_to(int row, const ScanIndex& index);
@@ -86,6 +90,7 @@ class McuRows {
   uint32_t restarts_in_ = 0;  // MCUs; without restart markers it is never 0
   uint8_t next_restart_ = 0;  // number of the marker, of 8
   ScanIndexWriter* writer_ = nullptr;
+  PackedWriter* packed_ = nullptr;
   std::optional<ScanIndex> index_;  // that is read
   bool has_gaps_ = false;           // between the wanted columns of two rows there is a point
   int row_ = 0;                     // that comes next, where an index is read

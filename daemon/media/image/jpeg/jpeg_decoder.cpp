@@ -6,6 +6,7 @@
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/exif.h"
 #include "daemon/media/image/jpeg/icc.h"
+#include "daemon/media/image/jpeg/packed_scan.h"
 #include "daemon/media/image/jpeg/plain_scan.h"
 #include "daemon/media/image/jpeg/progressive_scans.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
@@ -18,6 +19,8 @@ namespace spdld::image {
 namespace {
 
 Error content_error(std::string message) { return {Trouble::kContent, std::move(message)}; }
+
+Error damaged_packed() { return {Trouble::kInternal, "a JPEG's packed coefficients are damaged"}; }
 
 // A marker can't occur inside coded data (0xFF is followed by a stuffed 0 there), so a file without any end marker was
 // cut off.
@@ -130,6 +133,12 @@ void read_to_end(jpeg_decompress_struct& jpeg, Codec& codec) {
 
 void finish(jpeg_decompress_struct& jpeg, PlanesTarget&) { (void)jpeg_finish_decompress(&jpeg); }
 
+// Made by a decoding beside the planes.
+struct Extras {
+  std::span<uint8_t> index = {};
+  baseline::PackedWriter* packed = nullptr;
+};
+
 class JpegDecoder final : public ImageDecoder {
  public:
   explicit JpegDecoder(const media::DecodeLimits& limits) : codec_(limits), only_libjpeg_(limits.only_libjpeg) {}
@@ -137,14 +146,17 @@ class JpegDecoder final : public ImageDecoder {
   Status decode(const Box& box, PixelRows& rows) override;
   Result<ColourProfile> profile() override { return jpeg_profile(bytes_, codec_.jpeg().num_components == 1); }
   std::optional<PlanesShape> planes(int reduction) const override;
-  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory, {}); }
+  Status decode_planes(uint8_t* memory) override { return decode_some_planes(std::nullopt, 1, memory); }
   Status decode_planes(const Box& box, int reduction, uint8_t* memory) override;
   size_t index_bytes() override;
   Status decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> index) override;
   Result<Size> open_indexed(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif, bool strict,
                             const Pixels& pixels) override;
+  Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) override;
+  Result<Size> open_packed(std::span<const uint8_t> packed, const PlanesShape& shape) override;
 
  private:
+  void forget();  // the picture that was opened
   Result<Size> open_with(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif, bool strict,
                          const Pixels& pixels);
   Error error_of_codec() const;
@@ -155,16 +167,22 @@ class JpegDecoder final : public ImageDecoder {
   Status check_header();
   Status check_scans();
   bool decode_stored(const Box& box, PixelRows& rows);
-  Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory, std::span<uint8_t> index);
-  OwnDecoding decode_by_own(const PlanesTarget& target, std::span<uint8_t> index);
-  OwnDecoding decode_plain_scan(const PlanesTarget& target, std::span<uint8_t> index, const GoesOn& goes_on);
-  OwnDecoding decode_progressive(const PlanesTarget& target, const GoesOn& goes_on);
+  Status decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory, const Extras& extras = {});
+  Status decode_packed(const PlanesTarget& target);
+  OwnDecoding decode_by_own(const PlanesTarget& target, const Extras& extras);
+  OwnDecoding decode_plain_scan(const PlanesTarget& target, const Extras& extras, const GoesOn& goes_on);
+  OwnDecoding decode_progressive(const PlanesTarget& target, const Extras& extras, const GoesOn& goes_on);
+  GoesOn goes_on() {
+    return [this](uint64_t blocks) { return codec_.spend_cpu_time(blocks); };
+  }
   std::span<const uint8_t> coded() { return bytes_.last(codec_.jpeg().src->bytes_in_buffer); }
 
   Codec codec_;
   const bool only_libjpeg_;
   PlainScan plain_scan_;
   ProgressiveScans progressive_scans_;
+  PackedScan packed_scan_;  // open: the picture is a packed one
+  baseline::PackedWriter packed_;
   std::span<const uint8_t> bytes_;
   std::span<const uint8_t> index_;  // of them; empty: there is none
   Size stored_;
@@ -243,19 +261,35 @@ Result<Size> JpegDecoder::open_indexed(std::span<const uint8_t> bytes, std::span
   return open_with(bytes, helps ? index : std::span<const uint8_t>(), exif, strict, pixels);
 }
 
+void JpegDecoder::forget() {
+  codec_.abort();
+  packed_scan_.close();
+  at_header_ = is_plain_ = false;
+  bytes_ = index_ = {};
+  stored_ = {};
+  orientation_ = 1;
+  planes_.fill(std::nullopt);
+}
+
+Result<Size> JpegDecoder::open_packed(std::span<const uint8_t> packed, const PlanesShape& shape) {
+  forget();
+  strict_ = false;
+  if (!packed_scan_.open(packed, shape)) return damaged_packed();
+  stored_ = shape.picture;
+  planes_[0] = shape;
+  return stored_;
+}
+
 // Scans with an index were looked at when it was made.
 Result<Size> JpegDecoder::open_with(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif,
                                     bool strict, const Pixels& pixels) {
-  codec_.abort();
+  forget();
   codec_.refuse_damage(strict);
   strict_ = strict;
   pixels_ = pixels;
-  at_header_ = false;
   is_plain_ = !index.empty();
   bytes_ = bytes;
   index_ = index;
-  stored_ = {};
-  planes_.fill(std::nullopt);
   if (!codec_.attempt(read_header, bytes_)) return error_of_codec();
   Status sound = check_header();
   if (sound && index_.empty()) sound = check_scans();
@@ -298,6 +332,7 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
 Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
   const Size picture = oriented_size(stored_, orientation_);
   if (const Status inside = check_box(box, picture); !inside) return inside;
+  if (packed_scan_.is_open()) return Error{Trouble::kInternal, "packed coefficients were to be decoded to rows"};
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
   const bool upright = orientation_ == 1;
@@ -325,46 +360,54 @@ size_t JpegDecoder::index_bytes() {
   return plain_scan_.index_bytes(codec_.jpeg(), coded(), *planes_[0]);
 }
 
-OwnDecoding JpegDecoder::decode_plain_scan(const PlanesTarget& target, std::span<uint8_t> index,
-                                           const GoesOn& goes_on) {
+OwnDecoding JpegDecoder::decode_plain_scan(const PlanesTarget& target, const Extras& extras, const GoesOn& goes_on) {
   const bool by_index = !index_.empty() && target.box;
   return plain_scan_.read(codec_.jpeg(), coded(),
-                          {target.shape, target.layout, target.memory, target.box, strict_ && !by_index},
-                          {by_index ? index_ : std::span<const uint8_t>(), index}, goes_on);
+                          {target.shape, target.layout, target.memory, target.box, strict_ && !by_index, extras.packed},
+                          {by_index ? index_ : std::span<const uint8_t>(), extras.index}, goes_on);
 }
 
 // Too large a picture is libjpeg's to refuse, whatever box is needed.
-OwnDecoding JpegDecoder::decode_progressive(const PlanesTarget& target, const GoesOn& goes_on) {
+OwnDecoding JpegDecoder::decode_progressive(const PlanesTarget& target, const Extras& extras, const GoesOn& goes_on) {
   const jpeg_decompress_struct& jpeg = codec_.jpeg();
   if (!codec_.leaves_memory(target.layout.bytes + ProgressiveScans::memory_bytes(jpeg))) return OwnDecoding::kLeft;
   const auto outcome = progressive_scans_.read(
-      jpeg, coded(), {target.shape, target.layout, target.memory, target.box, strict_}, goes_on);
+      jpeg, coded(), {target.shape, target.layout, target.memory, target.box, strict_, extras.packed}, goes_on);
   progressive_scans_.shrink(kMemoryKeptMax);
   return outcome;
 }
 
-OwnDecoding JpegDecoder::decode_by_own(const PlanesTarget& target, std::span<uint8_t> index) {
+OwnDecoding JpegDecoder::decode_by_own(const PlanesTarget& target, const Extras& extras) {
   if (only_libjpeg_ || target.reduction != 1) return OwnDecoding::kLeft;
-  const auto goes_on = [this](uint64_t blocks) { return codec_.spend_cpu_time(blocks); };
-  if (is_plain_) return decode_plain_scan(target, index, goes_on);
+  if (is_plain_) return decode_plain_scan(target, extras, goes_on());
   const bool is_progressive = codec_.jpeg().progressive_mode != FALSE;
-  return is_progressive ? decode_progressive(target, goes_on) : OwnDecoding::kLeft;
+  return is_progressive ? decode_progressive(target, extras, goes_on()) : OwnDecoding::kLeft;
+}
+
+Status JpegDecoder::decode_packed(const PlanesTarget& target) {
+  if (!codec_.share_memory(target.layout.bytes)) return error_of_codec();
+  const auto outcome = packed_scan_.read({target.shape, target.layout, target.memory, target.box}, goes_on());
+  codec_.abort();
+  if (outcome == OwnDecoding::kDone) return Done{};
+  return outcome == OwnDecoding::kLeft ? damaged_packed() : error_of_codec();
 }
 
 Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduction, uint8_t* memory,
-                                       std::span<uint8_t> index) {
+                                       const Extras& extras) {
   const auto shape = planes(reduction);
   if (!shape) return Error{Trouble::kInternal, "the planes of a picture that has none were to be decoded"};
   if (reinterpret_cast<uintptr_t>(memory) % PlanesLayout::kAlignment != 0) {
     return Error{Trouble::kInternal, "planes were to be decoded into memory that is not aligned"};
   }
+  PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
+  if (packed_scan_.is_open()) return decode_packed(target);
   if (!at_header_ && !codec_.attempt(read_header, bytes_)) return error_of_codec();
   at_header_ = false;
-  PlanesTarget target{*shape, reduction, PlanesLayout(*shape), memory, raw_state_, box};
   if (strict_ && index_.empty()) target.box.reset();
   bool decoded = codec_.share_memory(target.layout.bytes);
-  const auto outcome = decoded ? decode_by_own(target, index) : OwnDecoding::kStopped;
+  const auto outcome = decoded ? decode_by_own(target, extras) : OwnDecoding::kStopped;
   if (outcome == OwnDecoding::kLeft) {
+    if (extras.packed != nullptr) extras.packed->forget();
     if (strict_) target.box.reset();
     decoded = codec_.attempt(read_planes, target) && (!strict_ || codec_.attempt(finish, target));
   }
@@ -377,13 +420,20 @@ Status JpegDecoder::decode_some_planes(const std::optional<Box>& box, int reduct
 
 Status JpegDecoder::decode_planes(const Box& box, int reduction, uint8_t* memory) {
   if (const Status inside = check_box(box, stored_); !inside) return inside;
-  return decode_some_planes(box, reduction, memory, {});
+  return decode_some_planes(box, reduction, memory);
 }
 
 Status JpegDecoder::decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> index) {
   if (const Status inside = check_box(box, stored_); !inside) return inside;
   std::fill(index.begin(), index.end(), uint8_t{0});
-  return decode_some_planes(box, 1, memory, index);
+  return decode_some_planes(box, 1, memory, {index, nullptr});
+}
+
+Status JpegDecoder::decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) {
+  packed_.forget();
+  const Status decoded = decode_some_planes(Box{0, 0, stored_.width, stored_.height}, 1, memory, {{}, &packed_});
+  packed = decoded && packed_.finish() ? packed_.picture() : std::span<const uint8_t>();
+  return decoded;
 }
 
 }  // namespace

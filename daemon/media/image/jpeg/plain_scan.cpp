@@ -46,6 +46,13 @@ bool PlainScan::describe(const jpeg_decompress_struct& jpeg, const PlanesShape& 
   return true;
 }
 
+// Whether the scan has the components in the order of the planes.
+bool PlainScan::is_in_order(const PlanesShape& shape) const {
+  for (size_t c = 0; c < static_cast<size_t>(shape.planes()); ++c)
+    if (plane_[c] != c) return false;
+  return true;
+}
+
 bool PlainScan::read_mcu_row(int mcu_row) {
   const PlaneRows& rows = writer_.rows_of(mcu_row);
   baseline::McuRows::Rows to{};
@@ -81,6 +88,10 @@ OwnDecoding PlainScan::read(const jpeg_decompress_struct& jpeg, std::span<const 
   if (!describe(jpeg, target.shape)) return OwnDecoding::kLeft;
   const Box box = needed_box(target);
   if (!rows_.begin(frame_, coded, {box.x / across_, parts(box.x + box.width, across_)})) return OwnDecoding::kLeft;
+  if (target.packed != nullptr && is_in_order(target.shape)) {
+    begin_packing(target.shape, frame_.component, *target.packed);
+    rows_.pack(*target.packed);
+  }
   const int first = box.y / down_, end = parts(box.y + box.height, down_);
   if (indexes.made.empty()) return read_rows(first, end, target, indexes.known, goes_on);
   baseline::ScanIndexWriter writer(indexes.made, baseline::spacing_of(frame_.mcus(), coded.size()));

@@ -31,6 +31,7 @@ class PlainScan {
 
  private:
   bool describe(const jpeg_decompress_struct& jpeg, const PlanesShape& shape);
+  bool is_in_order(const PlanesShape& shape) const;
   bool read_mcu_row(int mcu_row);
   OwnDecoding read_rows(int first, int end, const OwnTarget& target, std::span<const uint8_t> index,
                         const GoesOn& goes_on);

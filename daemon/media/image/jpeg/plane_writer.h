@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "daemon/base/byte_buffer.h"
+#include "daemon/media/image/baseline/packed_picture.h"
 #include "daemon/media/image/jpeg/plane_rows.h"
 #include "daemon/media/image/planes.h"
 
@@ -23,6 +24,8 @@ struct OwnTarget {
   uint8_t* memory;                        // layout.bytes, aligned to PlanesLayout::kAlignment
   std::optional<Box> box = std::nullopt;  // the part that is needed; none: all of it, and zeroes around it
   bool to_end = false;                    // all coded data has to be sound, and to end where the picture does
+  // Gets the coefficients on the way, if these can be packed. The whole picture is needed then.
+  baseline::PackedWriter* packed = nullptr;
 };
 
 // Is asked before each row of MCUs, with its number of blocks; false ends the decoding.

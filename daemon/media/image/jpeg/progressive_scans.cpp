@@ -215,6 +215,10 @@ OwnDecoding ProgressiveScans::read(const jpeg_decompress_struct& jpeg, std::span
   const Box box = needed_box(target);
   window_ = {box.x / across_, parts(box.x + box.width, across_), box.y / down_, parts(box.y + box.height, down_)};
   if (!coefficients_.begin(frame_, window_)) return OwnDecoding::kLeft;
+  if (target.packed != nullptr) {
+    begin_packing(target.shape, frame_.component, *target.packed);
+    coefficients_.pack(*target.packed);
+  }
   coded_ = coded;
   dc_tables_.begin();
   for (int scans = 0; scans < Codec::kScansMax; ++scans) {

@@ -7,9 +7,9 @@
 namespace spdld::image::progressive {
 namespace {
 
-constexpr size_t kAlignment = 64;  // of groups, in bytes
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t aligned(size_t bytes) {
+  return (bytes + baseline::kGroupAlignment - 1) / baseline::kGroupAlignment * baseline::kGroupAlignment;
+}
 
 size_t groups_for(int blocks, size_t in_group) { return (static_cast<size_t>(blocks) + in_group - 1) / in_group; }
 
@@ -43,6 +43,7 @@ uint64_t Coefficients::bytes_max(const Frame& frame) {
 bool Coefficients::begin(const Frame& frame, const Window& window) {
   if (in_group_ == 0) return false;
   frame_ = &frame;
+  packed_ = nullptr;
   std::array<size_t, kComponentsMax> nonzero_bytes{}, groups_bytes{};
   size_t bytes = 0;
   for (size_t c = 0; c < frame.components; ++c) {
@@ -60,7 +61,7 @@ bool Coefficients::begin(const Frame& frame, const Window& window) {
     nonzero_bytes[c] = wanted.nonzero, groups_bytes[c] = wanted.groups;
     bytes += wanted.all();
   }
-  uint8_t* at = memory_.resize_aligned(bytes, kAlignment);
+  uint8_t* at = memory_.resize_aligned(bytes, baseline::kGroupAlignment);
   std::memset(at, 0, bytes);
   for (size_t c = 0; c < frame.components; ++c) {
     parts_[c].nonzero = reinterpret_cast<uint64_t*>(at);
@@ -92,6 +93,8 @@ bool Coefficients::transform_row(size_t component, int block_row, uint8_t* const
   baseline::BlockRow blocks{row.groups, {last, count}, frame_->component[component].steps, {}};
   for (size_t line = 0; line < kBlockSide; ++line)
     blocks.rows[line] = lines[line] + static_cast<ptrdiff_t>(row.first) * baseline::kBlockSide;
+  const auto line = static_cast<size_t>(block_row % frame_->component[component].down);
+  if (packed_ != nullptr) packed_->add(component, line, blocks);
   return baseline::transform(blocks);
 }
 

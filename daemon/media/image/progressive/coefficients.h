@@ -10,6 +10,7 @@
 #include "daemon/base/byte_buffer.h"
 #include "daemon/media/image/baseline/inverse_dct.h"
 #include "daemon/media/image/baseline/mcu_rows.h"
+#include "daemon/media/image/baseline/packed_picture.h"
 #include "daemon/media/image/progressive/frame.h"
 
 namespace spdld::image::progressive {
@@ -39,6 +40,9 @@ class Coefficients {
   // The samples of a row of MCUs of the window, as baseline::McuRows writes them; each row once. False: a coefficient
   // is beyond the bounds.
   [[nodiscard]] bool transform(int mcu_row, const baseline::McuRows::Rows& rows);
+  // From here on packs the coefficients of what is transformed. Called behind begin(), where the window is the whole
+  // picture; `packed` is borrowed until the next begin().
+  void pack(baseline::PackedWriter& packed) { packed_ = &packed; }
   void shrink(size_t capacity_max) { memory_.shrink(capacity_max); }
 
  private:
@@ -54,6 +58,7 @@ class Coefficients {
   [[nodiscard]] bool transform_row(size_t component, int block_row, uint8_t* const* lines);
 
   const Frame* frame_ = nullptr;
+  baseline::PackedWriter* packed_ = nullptr;
   const size_t in_group_;
   const baseline::Places places_;
   std::array<Part, kComponentsMax> parts_;
