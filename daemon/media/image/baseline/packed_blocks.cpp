@@ -123,27 +123,37 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 HWY_EXPORT(unpack_row);
 
-// The bits that each value of a group takes: 0, or with its sign.
-unsigned bits_for(const std::array<int16_t, 8>& values) {
-  unsigned all = 0;
-  bool has_any = false;
-  for (const int16_t value : values) {
-    all |= static_cast<unsigned>(value ^ value >> 15) & 0xFFFF;
-    has_any |= value != 0;
-  }
-  const auto bits = static_cast<unsigned>(std::bit_width(all)) + 1;
-  return !has_any ? 0 : bits == 11 ? 12 : bits;
+// Four values of a row, the first one lowest.
+uint64_t load_four(const int16_t* values) {
+  uint64_t four = 0;
+  std::memcpy(&four, values, sizeof four);
+  return four;
 }
 
-// `bits` bytes.
-void put_group(const std::array<int16_t, 8>& values, unsigned bits, uint8_t* to) {
-  uint64_t held = 0;
-  unsigned count = 0;
-  for (const int16_t value : values) {
-    held |= (static_cast<uint64_t>(static_cast<uint16_t>(value)) & ((uint64_t{1} << bits) - 1)) << count;
-    count += bits;
-    for (; count >= 8; count -= 8, held >>= 8) *to++ = static_cast<uint8_t>(held);
-  }
+// The bits that each value of a group takes: 0, or with its sign.
+unsigned bits_for(uint64_t above, uint64_t below) {
+  if ((above | below) == 0) return 0;
+  constexpr uint64_t kLowest = 0x0001000100010001;
+  const auto magnitudes = [](uint64_t four) { return four ^ (four >> 15 & kLowest) * 0xFFFF; };
+  uint64_t all = magnitudes(above) | magnitudes(below);
+  all |= all >> 32;
+  all |= all >> 16;
+  const auto bits = static_cast<unsigned>(std::bit_width(all & 0xFFFF)) + 1;
+  return bits == 11 ? 12 : bits;
+}
+
+uint64_t gathered(uint64_t four, unsigned bits) {
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  uint64_t all = 0;
+  for (unsigned i = 0; i < 4; ++i) all |= (four >> 16 * i & mask) << bits * i;
+  return all;
+}
+
+// `bits` bytes count, and 16 are written. Precondition: bits is 1 to kPackedBitsMax.
+void put_group(uint64_t above, uint64_t below, unsigned bits, uint8_t* to) {
+  const uint64_t first = gathered(above, bits), second = gathered(below, bits);
+  const std::array<uint64_t, 2> both = {first | second << 4 * bits, second >> (64 - 4 * bits)};
+  std::memcpy(to, both.data(), sizeof both);
 }
 
 }  // namespace
@@ -152,14 +162,13 @@ std::optional<uint32_t> pack_block(const int16_t* block, size_t stride, uint8_t*
   uint32_t head = 0;
   for (size_t group = 0; group < kPackedGroups; ++group) {
     const int16_t* const from = block + group / 2 * 2 * stride + group % 2 * 4;
-    std::array<int16_t, 8> of;
-    std::memcpy(of.data(), from, 4 * sizeof(int16_t));
-    std::memcpy(of.data() + 4, from + stride, 4 * sizeof(int16_t));
-    if (group == 0) of[0] = 0;
-    const unsigned bits = bits_for(of);
+    uint64_t above = load_four(from);
+    const uint64_t below = load_four(from + stride);
+    if (group == 0) above &= ~uint64_t{0xFFFF};
+    const unsigned bits = bits_for(above, below);
     if (bits > kPackedBitsMax) return std::nullopt;
     if (bits == 0) continue;
-    put_group(of, bits, values);
+    put_group(above, below, bits, values);
     values += bits;
     head |= bits << 4 * group;
   }

@@ -25,7 +25,7 @@ namespace spdld::image::baseline {
 inline constexpr size_t kSpanBlocks = 16;
 inline constexpr size_t kPackedGroups = 8;       // of a block
 inline constexpr int kPackedBitsMax = 12;        // of a value; 11 bits take 12
-inline constexpr size_t kPackedSlackBytes = 16;  // that may be read behind the last value
+inline constexpr size_t kPackedSlackBytes = 16;  // that may be read behind the last value, or written
 
 // The sizes of the parts of a row.
 struct PackedRowParts {
@@ -48,9 +48,9 @@ inline size_t value_bytes(uint32_t head) {
   return pairs * 0x01010101 >> 24;
 }
 
-// Packs a block whose rows lie `stride` values apart. Its values go to `values`, which has kPackedBytesMax. None: one
-// of them has more bits than can be packed.
-inline constexpr size_t kPackedBytesMax = kPackedGroups * kPackedBitsMax;
+// Packs a block whose rows lie `stride` values apart. Its values go to `values`, and up to kPackedSlackBytes behind
+// them are written. None: a value has more bits than can be packed.
+inline constexpr size_t kPackedBytesMax = kPackedGroups * kPackedBitsMax;  // of a block's values
 std::optional<uint32_t> pack_block(const int16_t* block, size_t stride, uint8_t* values);
 
 // Unpacks the blocks [first, end) of a row into groups, as inverse_dct.h has them: `groups` holds zeroes. Of each

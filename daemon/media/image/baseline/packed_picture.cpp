@@ -12,21 +12,17 @@ constexpr size_t kPlaneBytes = 2 * sizeof(uint32_t) + kBlockSamples * sizeof(uin
 constexpr int kBlocksMax = (1 << 16) / static_cast<int>(kBlockSide);  // across and down
 
 template <typename Number>
-void append(Number number, std::vector<uint8_t>& to) {
-  std::array<uint8_t, sizeof(Number)> bytes;
-  for (size_t i = 0; i < sizeof number; ++i) bytes[i] = static_cast<uint8_t>(static_cast<uint64_t>(number) >> 8 * i);
-  to.insert(to.end(), bytes.begin(), bytes.end());
+void put(Number number, uint8_t* to) {
+  for (size_t i = 0; i < sizeof number; ++i) to[i] = static_cast<uint8_t>(static_cast<uint64_t>(number) >> 8 * i);
 }
 
-void put_place(uint32_t number, uint8_t* to) {
-  for (size_t i = 0; i < sizeof number; ++i) to[i] = static_cast<uint8_t>(number >> 8 * i);
+template <typename Number>
+void append(Number number, std::vector<uint8_t>& to) {
+  to.resize(to.size() + sizeof number);
+  put(number, to.data() + to.size() - sizeof number);
 }
 
 uint32_t number_at(std::span<const uint8_t> bytes, size_t at) { return little_endian(bytes, at, sizeof(uint32_t)); }
-
-void append_part(const std::vector<uint8_t>& from, std::vector<uint8_t>& to) {
-  to.insert(to.end(), from.begin(), from.end());
-}
 
 }  // namespace
 
@@ -51,19 +47,29 @@ void PackedWriter::begin(std::span<const PackedPlane> planes, std::span<const in
     plane.table = table;
     plane.rows = 0;
     table += plane.blocks_down * sizeof(uint32_t);
-    for (size_t line = 0; line < static_cast<size_t>(lines[i]); ++line) plane.lines[line].blocks = 0;
+    for (size_t line = 0; line < static_cast<size_t>(lines[i]); ++line)
+      make_room(plane.lines[line], plane.blocks_across);
   }
 }
 
+// Rows grow and never shrink, so that nothing is written to them twice.
+void PackedWriter::make_room(Row& row, size_t blocks) {
+  const PackedRowParts parts(blocks);
+  row.blocks = row.value_bytes = 0;
+  const auto grow = [](std::vector<uint8_t>& part, size_t bytes) { part.resize(std::max(part.size(), bytes)); };
+  grow(row.heads, parts.heads), grow(row.places, parts.places), grow(row.dcs, parts.dcs);
+  grow(row.values, blocks * kPackedBytesMax + kPackedSlackBytes);
+}
+
 void PackedWriter::add_block(Row& row, const int16_t* block, size_t stride) {
-  std::array<uint8_t, kPackedBytesMax> values;
-  const auto head = pack_block(block, stride, values.data());
+  const auto head = pack_block(block, stride, row.values.data() + row.value_bytes);
   is_packable_ = is_packable_ && head;
   if (!head) return;
-  if (row.blocks % kSpanBlocks == 0) append(static_cast<uint32_t>(row.values.size()), row.places);
-  append(*head, row.heads);
-  append(static_cast<uint16_t>(block[0]), row.dcs);
-  row.values.insert(row.values.end(), values.data(), values.data() + value_bytes(*head));
+  if (row.blocks % kSpanBlocks == 0)
+    put(static_cast<uint32_t>(row.value_bytes), row.places.data() + row.blocks / kSpanBlocks * sizeof(uint32_t));
+  put(*head, row.heads.data() + row.blocks * sizeof(uint32_t));
+  put(static_cast<uint16_t>(block[0]), row.dcs.data() + row.blocks * sizeof(uint16_t));
+  row.value_bytes += value_bytes(*head);
   row.blocks++;
 }
 
@@ -72,19 +78,21 @@ void PackedWriter::add(size_t plane_number, size_t line, const BlockRow& blocks)
   Row& row = plane.lines[line];
   if (!is_packable_ || plane.rows == plane.blocks_down) return;
   const size_t in_group = blocks_in_group(), stride = in_group * kBlockSide;
-  if (row.blocks == 0) {
-    for (std::vector<uint8_t>* part : {&row.heads, &row.places, &row.dcs, &row.values}) part->clear();
-  }
   for (size_t i = 0; i < blocks.last.size() && is_packable_ && row.blocks < plane.blocks_across; ++i)
     add_block(row, blocks.groups + i / in_group * group_samples(in_group) + i % in_group * kBlockSide, stride);
   if (row.blocks == plane.blocks_across) end_row(plane, row);
 }
 
 void PackedWriter::end_row(Plane& plane, Row& row) {
-  put_place(static_cast<uint32_t>(picture_.size()), picture_.data() + plane.table + plane.rows * sizeof(uint32_t));
-  for (const std::vector<uint8_t>* part : {&row.heads, &row.places, &row.dcs, &row.values}) append_part(*part, picture_);
+  put(static_cast<uint32_t>(picture_.size()), picture_.data() + plane.table + plane.rows * sizeof(uint32_t));
+  const PackedRowParts parts(plane.blocks_across);
+  const auto append_first = [this](const std::vector<uint8_t>& part, size_t bytes) {
+    picture_.insert(picture_.end(), part.data(), part.data() + bytes);
+  };
+  append_first(row.heads, parts.heads), append_first(row.places, parts.places), append_first(row.dcs, parts.dcs);
+  append_first(row.values, row.value_bytes);
   is_packable_ = is_packable_ && picture_.size() < UINT32_MAX;
-  row.blocks = 0;
+  row.blocks = row.value_bytes = 0;
   plane.rows++;
 }
 
@@ -92,7 +100,7 @@ bool PackedWriter::finish() {
   for (size_t i = 0; i < count_; ++i) is_packable_ = is_packable_ && planes_[i].rows == planes_[i].blocks_down;
   if (!is_packable_ || count_ == 0) return false;
   const Plane& last = planes_[count_ - 1];
-  put_place(static_cast<uint32_t>(picture_.size()), picture_.data() + last.table + last.blocks_down * sizeof(uint32_t));
+  put(static_cast<uint32_t>(picture_.size()), picture_.data() + last.table + last.blocks_down * sizeof(uint32_t));
   picture_.resize(picture_.size() + kPackedSlackBytes);
   return true;
 }

@@ -43,7 +43,7 @@ class PackedWriter {
   // A row that is being filled.
   struct Row {
     std::vector<uint8_t> heads, places, dcs, values;
-    size_t blocks = 0;
+    size_t blocks = 0, value_bytes = 0;  // up to now
   };
   struct Plane {
     size_t blocks_across = 0, blocks_down = 0;
@@ -51,6 +51,7 @@ class PackedWriter {
     size_t rows = 0;   // that are complete
     std::array<Row, kFactorMax> lines;
   };
+  static void make_room(Row& row, size_t blocks);
   void add_block(Row& row, const int16_t* block, size_t stride);
   void end_row(Plane& plane, Row& row);
 

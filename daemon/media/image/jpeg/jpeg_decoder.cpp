@@ -431,7 +431,12 @@ Status JpegDecoder::decode_and_index(const Box& box, uint8_t* memory, std::span<
 
 Status JpegDecoder::decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) {
   packed_.forget();
-  const Status decoded = decode_some_planes(Box{0, 0, stored_.width, stored_.height}, 1, memory, {{}, &packed_});
+  // Packed coefficients take at most 1.6 times as much as planes, and their rows once more while they are filled.
+  constexpr uint64_t kShare = 3;
+  const auto shape = planes(1);
+  const bool has_memory = shape && codec_.leaves_memory(PlanesLayout(*shape).bytes * kShare);
+  const Extras extras{{}, has_memory ? &packed_ : nullptr};
+  const Status decoded = decode_some_planes(Box{0, 0, stored_.width, stored_.height}, 1, memory, extras);
   packed = decoded && packed_.finish() ? packed_.picture() : std::span<const uint8_t>();
   return decoded;
 }

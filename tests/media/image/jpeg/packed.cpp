@@ -208,7 +208,7 @@ TEST_CASE("blocks come out as they were packed, whatever their values", "[packed
         blocks[i][k] = static_cast<int16_t>(bits == 0 || static_cast<int>(random() % 64) > some ? 0 : value);
       }
       blocks[i][0] = static_cast<int16_t>(random());
-      std::array<uint8_t, kPackedBytesMax> packed;
+      std::array<uint8_t, kPackedBytesMax + kPackedSlackBytes> packed;
       const auto head = pack_block(blocks[i].data(), kBlockSide, packed.data());
       REQUIRE(head);
       const auto put = [](uint32_t number, size_t count, Bytes& to) {
@@ -242,7 +242,7 @@ TEST_CASE("blocks come out as they were packed, whatever their values", "[packed
     CHECK_FALSE(unpack_blocks(cut, 0, kBlocks, all_groups, all_last.data()));
   }
   std::array<int16_t, kBlockSamples> wide{};
-  std::array<uint8_t, kPackedBytesMax> packed;
+  std::array<uint8_t, kPackedBytesMax + kPackedSlackBytes> packed;
   for (const auto& [value, fits] :
        {std::pair(2047, true), {-2048, true}, {2048, false}, {-2049, false}, {-32768, false}}) {
     wide[63] = static_cast<int16_t>(value);
