@@ -23,9 +23,13 @@ class Representation {
   // another run of the daemon; the cache's shelves are told apart by it. One line; not empty.
   virtual const std::string& id() const = 0;
 
-  // The bytes that the prepared form of this content takes, by the content's header; 0: it has no such form. None: the
-  // content can't be read.
+  // The bytes that the prepared form of this content takes, by the content's header, or about so many where the header
+  // does not tell; 0: it has no such form. None: the content can't be read.
   virtual std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, Workspace& workspace) const = 0;
+
+  // The CPU time that a sample takes from this form, as a part of the time that it takes from its bytes: a rough figure
+  // from benchmarks, by which the daemon chooses a form itself. 1: it never chooses this one.
+  virtual double cost() const = 0;
 };
 
 // Keeps what a node prepares of a field's content. Lives as long as the sample is run; the thread that runs it.

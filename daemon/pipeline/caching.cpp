@@ -17,7 +17,8 @@ using Where = cache::Found::Where;
 using Want = source::FieldFetch::Want;
 
 constexpr uint64_t kLookedAt = 16;        // samples whose headers tell how large planes will be
-constexpr double kWorthwhile = 0.25;      // the share of a data set that must fit
+constexpr double kWorthwhile = 0.19;      // the part of the CPU time that a form must save: a quarter of all planes
+constexpr double kFetchCost = 4;          // of a sample from a remote store, in decodings
 constexpr uint64_t kBytesPerEntry = 128;  // what the cache needs beside the planes, roughly
 
 std::string size_text(double bytes) {
@@ -27,10 +28,6 @@ std::string size_text(double bytes) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), bytes < 10 && unit ? "%.1f %s" : "%.0f %s", bytes, kUnits[unit]);
   return text.data();
-}
-
-bool is_prepared_form(CacheForm form) {
-  return form == CacheForm::kIndexed || form == CacheForm::kPacked || form == CacheForm::kDecoded;
 }
 
 // A mix is a data set of its own: its samples have other ids than their sources' alone.
@@ -94,13 +91,71 @@ uint64_t records_among(uint64_t rows, const source::Listing& listing) {
   return static_cast<uint64_t>(part * static_cast<double>(listing.record_count()));
 }
 
+// The mean of what is kept of a sample in a form, over all fields that have it.
+class FormMean {
+ public:
+  explicit FormMean(CacheForm form) : form_(form) {}
+  CacheForm form() const { return form_; }
+  uint64_t bytes() const { return bytes_; }
+  double cost() const { return cost_; }
+
+  // The next field has this form, or none.
+  void begin(const media::Representation* representation) {
+    representation_ = representation;
+    sum_ = count_ = prepared_count_ = 0;
+  }
+  bool has_form() const { return representation_ != nullptr; }
+  void add(std::span<const uint8_t> content, media::Workspace& workspace) {
+    if (representation_ == nullptr) return;
+    const auto prepared = representation_->prepared_bytes(content, workspace);
+    if (!prepared) return;  // such a sample is not kept
+    sum_ += *prepared > 0 ? *prepared : content.size();
+    count_++;
+    prepared_count_ += *prepared > 0;
+  }
+  void end() {
+    if (prepared_count_ == 0) return;
+    bytes_ += sum_ / count_;
+    cost_ = std::min(cost_, representation_->cost());
+  }
+
+ private:
+  CacheForm form_;
+  const media::Representation* representation_ = nullptr;  // of the field that is looked at
+  uint64_t sum_ = 0, count_ = 0, prepared_count_ = 0;
+  uint64_t bytes_ = 0;
+  double cost_ = 1;
+};
+
+// A form that saves something, and the part of a run's CPU time that it saves where so many samples fit as do.
+struct Saving {
+  const CacheNeeds::Form* form = nullptr;
+  double whole = 0, share = 0;  // bytes of all samples; the part of them that fits
+  double saved = 0;
+};
+
+// A remote sample that does not fit is fetched again, so that a form for more samples is better there.
+std::optional<Saving> best_of(const CacheNeeds& needs) {
+  std::optional<Saving> best;
+  for (const CacheNeeds::Form& form : needs.forms) {
+    if (form.cost >= 1) continue;
+    const double whole = static_cast<double>(needs.samples) * static_cast<double>(form.bytes_mean + kBytesPerEntry);
+    const double share = std::min(1.0, static_cast<double>(needs.available_bytes) / whole);
+    const double saved = share * (1 - form.cost + (needs.is_remote ? kFetchCost : 0));
+    if (!best || saved > best->saved) best = {&form, whole, share, saved};
+  }
+  if (best && needs.is_remote) best->saved -= best->share * kFetchCost;
+  return best;
+}
+
 }  // namespace
 
 CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (asked == CacheForm::kOff) return {asked, "the pipeline says so"};
   if (needs.available_bytes == 0 && !needs.has_disk)
     return {CacheForm::kOff, "this daemon keeps nothing, or other pipelines fill its cache (cache.ram_bytes_max)"};
-  if (is_prepared_form(asked) && needs.prepared_bytes_mean == 0) {
+  const auto is_asked = [&](const CacheNeeds::Form& form) { return form.form == asked; };
+  if (is_prepared_form(asked) && std::none_of(needs.forms.begin(), needs.forms.end(), is_asked)) {
     const std::string name(config::cache_form_name(asked));
     return {CacheForm::kEncoded, name + " was asked for, but nothing here has " +
                                      (asked == CacheForm::kIndexed ? "an " : "a ") + name + " form to keep"};
@@ -115,33 +170,44 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
   if (!needs.reads_again()) return as_fetched("a run of one epoch reads every sample once");
   if (!needs.why_unprepared.empty())
     return as_fetched(std::string(needs.why_unprepared) + ", and the system keeps files in memory by itself");
-  if (needs.prepared_bytes_mean == 0)
-    return as_fetched("it has nothing to keep decoded, and the system keeps files in memory by itself");
-  const double whole =
-      static_cast<double>(needs.samples) * static_cast<double>(needs.prepared_bytes_mean + kBytesPerEntry);
-  const double share = static_cast<double>(needs.available_bytes) / whole;
-  const std::string sizes = size_text(whole) + " decoded, of " + size_text(static_cast<double>(needs.available_bytes));
-  if (share >= 1) return {CacheForm::kDecoded, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
-  const std::string percent = std::to_string(static_cast<int>(share * 100)) + " % of the samples fit: about " + sizes;
-  if (share >= kWorthwhile) return {CacheForm::kDecoded, percent};
+  const auto best = best_of(needs);
+  if (!best) return as_fetched("it has nothing to keep decoded, and the system keeps files in memory by itself");
+  const std::string sizes = size_text(best->whole) + " " + std::string(config::cache_form_name(best->form->form)) +
+                            ", of " + size_text(static_cast<double>(needs.available_bytes));
+  if (best->share >= 1)
+    return {best->form->form, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
+  const std::string percent =
+      std::to_string(static_cast<int>(best->share * 100)) + " % of the samples fit: about " + sizes;
+  if (best->saved >= kWorthwhile) return {best->form->form, percent};
   return as_fetched("only " + percent);
 }
 
-uint64_t Caching::mean_prepared_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
-                                      source::Fetcher& fetcher) const {
-  Reader reader(listing, use.field, fetcher);
+// A form that the daemon does not choose by itself is not kept beside one that it has chosen.
+const media::Representation* Caching::kept_form(const FieldUse& use, CacheForm form) const {
+  const media::Representation* const kept = use.representation(form);
+  return kept != nullptr && spec_.cache == CacheForm::kAuto && kept->cost() >= 1 ? nullptr : kept;
+}
+
+std::vector<CacheNeeds::Form> Caching::measure(const source::Listing& listing, const sampler::Mix& mix,
+                                               std::span<const FieldUse> uses, source::Fetcher& fetcher) const {
+  std::vector<FormMean> means;
+  for (const CacheForm form : kPreparedForms)
+    if (spec_.cache == CacheForm::kAuto || spec_.cache == form) means.emplace_back(form);
   media::Workspace workspace;
-  uint64_t sum = 0, count = 0, prepared_count = 0;
   const uint64_t taken = taken_of(mix), looked_at = std::min(kLookedAt, taken);
-  for (uint64_t i = 0; i < looked_at; i++) {
-    const ByteBuffer* bytes = reader.read(taken_at(mix, i * (taken / looked_at)));
-    const auto prepared = bytes ? use.representation->prepared_bytes(bytes->bytes(), workspace) : std::nullopt;
-    if (!prepared) continue;  // such a sample is not kept
-    sum += *prepared > 0 ? *prepared : bytes->size();
-    count++;
-    prepared_count += *prepared > 0;
+  for (const FieldUse& use : uses) {
+    Reader reader(listing, use.field, fetcher);
+    for (FormMean& mean : means) mean.begin(kept_form(use, mean.form()));
+    if (std::none_of(means.begin(), means.end(), [](const FormMean& mean) { return mean.has_form(); })) continue;
+    for (uint64_t i = 0; i < looked_at; i++)
+      if (const ByteBuffer* bytes = reader.read(taken_at(mix, i * (taken / looked_at))))
+        for (FormMean& mean : means) mean.add(bytes->bytes(), workspace);
+    for (FormMean& mean : means) mean.end();
   }
-  return prepared_count ? sum / count : 0;
+  std::vector<CacheNeeds::Form> forms;
+  for (const FormMean& mean : means)
+    if (mean.bytes() > 0) forms.push_back({mean.form(), mean.bytes(), mean.cost()});
+  return forms;
 }
 
 void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
@@ -152,7 +218,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
   has_rows_ = listing.has_rows();
   if (has_rows_) taken_ = records_among(taken_, listing);
-  CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), 0, cache_.available_bytes(), has_disk};  // the mean follows
+  CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), {}, cache_.available_bytes(), has_disk};  // forms follow
   needs.is_remote = listing.is_remote();
   for (const FieldUse& use : uses)
     if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
@@ -164,9 +230,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
       (has_rows_ && listing.size() > listing.record_count());  // a record may come once for each of its rows
   const bool may_be_decoded = is_prepared_form(spec_.cache) ||
                               (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
-  if (may_be_decoded && cache_.is_on())
-    for (const FieldUse& use : uses)
-      if (use.representation) needs.prepared_bytes_mean += mean_prepared_bytes(listing, mix, use, fetcher);
+  if (may_be_decoded && cache_.is_on()) needs.forms = measure(listing, mix, uses, fetcher);
   choice_ = choose_cache(spec_.cache, needs);
 
   shelves_.assign(uses.size(), nullptr);
@@ -174,7 +238,7 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
   for (size_t i = 0; i < uses.size(); i++) {
     if (listing.cuts(uses[i].field)) continue;  // the system keeps files in memory by itself
-    const auto* form = is_prepared_form(choice_.form) ? uses[i].representation : nullptr;
+    const auto* form = kept_form(uses[i], choice_.form);
     shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
                                form ? form->id() : std::string()},
                               listing.record_count());
@@ -207,6 +271,7 @@ bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& 
     found[i] = shelf ? shelf->find(record) : cache::Found();
     fetch = {.field = fetch.field};
     fields[i] = {};
+    fields[i].form = choice_.form;
     indexes_.find(i, record, fields[i]);
     const bool is_kept =
         found[i].where != Where::kNowhere || (shelf && (shelf->has_room(1) || shelf->has_disk_room(1)));

@@ -5,9 +5,9 @@
 //   settle    gives the bytes or the prepared form of each field, and the shelf that may keep it
 //   (Plan)    prepares content, into the room that the shelf has for it
 //
-// The form is chosen when the pipeline is opened: where all samples fit, or a good part of them, they are kept decoded.
-// Beside a content, in whatever form, stands the index that a node has made of it. With an index, or where nobody keeps
-// the content, only the parts are fetched that the node asks for, round by round.
+// The form is chosen when the pipeline is opened. By the cost of a sample from it, and by how many samples fit, it is
+// the form that saves most CPU time. Beside a content, in whatever form, stands the index that a node has made of it.
+// With an index, or where nobody keeps the content, only the parts are fetched that the node asks for, round by round.
 //
 // The cache's content never changes what comes out: a prepared form (daemon/media/representation.h) serves every draw.
 #pragma once
@@ -37,9 +37,16 @@ struct CacheChoice {
 struct CacheNeeds {
   uint64_t samples = 0;  // samples that the pipeline takes
   uint64_t passes = 0;   // how often a run reads a sample, at the most; 0: endless
-  // Of what is kept of a sample, from some samples: its prepared forms, or its bytes where it has none. 0: no sample
-  // has a prepared form, or the samples could not be read.
-  uint64_t prepared_bytes_mean = 0;
+  // A form that may be kept.
+  struct Form {
+    config::CacheForm form = config::CacheForm::kDecoded;
+    // Of what is kept of a sample, from some samples: its prepared form, or its bytes where it has none.
+    uint64_t bytes_mean = 0;
+    double cost = 1;  // of a sample from it (media::Representation::cost)
+  };
+  // By what they save, beginning with the most. A form that no sample has is missing, and so are all where the samples
+  // could not be read.
+  std::vector<Form> forms = {};
   uint64_t available_bytes = 0;  // of the cache's memory
   bool has_disk = false;
   std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
@@ -76,9 +83,11 @@ class Caching {
   void keep_indexes(const source::FetchRequest& request, std::vector<FieldBytes>& fields) const;
 
  private:
+  // The form of a field's content that is kept where this form was chosen; null: the content as it was fetched.
+  const media::Representation* kept_form(const FieldUse& use, config::CacheForm form) const;
   bool settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const;
-  uint64_t mean_prepared_bytes(const source::Listing& listing, const sampler::Mix& mix, const FieldUse& use,
-                               source::Fetcher& fetcher) const;
+  std::vector<CacheNeeds::Form> measure(const source::Listing& listing, const sampler::Mix& mix,
+                                        std::span<const FieldUse> uses, source::Fetcher& fetcher) const;
 
   cache::Cache& cache_;
   const config::PipelineSpec& spec_;

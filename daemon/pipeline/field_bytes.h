@@ -1,6 +1,8 @@
 // A fetched field: what the plan wants of it, and its bytes on their way through the pipeline.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -10,11 +12,25 @@
 
 namespace spdld::pipeline {
 
+// The prepared forms that the cache may keep, beginning with the form that saves most CPU time.
+inline constexpr std::array kPreparedForms = {config::CacheForm::kDecoded, config::CacheForm::kPacked,
+                                              config::CacheForm::kIndexed};
+inline bool is_prepared_form(config::CacheForm form) {
+  return std::find(kPreparedForms.begin(), kPreparedForms.end(), form) != kPreparedForms.end();
+}
+
 // A fetched field as the plan uses it.
 struct FieldUse {
   source::FieldId field = 0;
-  // The prepared form from which every output of the field can start; null: there is none. Owned by the plan.
-  const media::Representation* representation = nullptr;
+  // Of kPreparedForms those from which every output of the field can start; null: it has no such form. Owned by the
+  // plan.
+  std::array<const media::Representation*, kPreparedForms.size()> representations = {};
+  // Null also where `form` is none of them.
+  const media::Representation* representation(config::CacheForm form) const {
+    for (size_t i = 0; i < kPreparedForms.size(); ++i)
+      if (kPreparedForms[i] == form) return representations[i];
+    return nullptr;
+  }
   std::string_view why_unprepared = {};        // not empty: why some output has no prepared form
   std::vector<std::string_view> indexes = {};  // the ids of its outputs' indexes, each once (media::KeptIndex)
   bool takes_parts = false;                    // every output of the field has one

@@ -43,7 +43,7 @@ void store(uint8_t* at, T value) {
 }  // namespace
 
 Plan::Plan(const config::PipelineSpec& spec, const source::Listing& listing, const std::stop_token& stop)
-    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()), form_(spec.cache) {
+    : side_files_(listing.shared_bounds(), stop), has_rows_(listing.has_rows()) {
   config::Views views = config::views_of(spec.outputs);
   for (size_t i = 0; i < spec.outputs.size(); ++i) {
     outputs_.push_back(compile(spec.outputs[i], spec.outputs, listing));
@@ -208,9 +208,12 @@ void Plan::note_representations() {
   for (const Output& output : outputs_) {
     if (!output.fetched) continue;
     FieldUse& use = fetched_[*output.fetched];
-    const media::Representation* form = output.json ? nullptr : output.chain.representation(form_);
-    if (!is_seen[*output.fetched]) use.representation = form;
-    if (!form || !use.representation || use.representation->id() != form->id()) use.representation = nullptr;
+    for (size_t i = 0; i < kPreparedForms.size(); ++i) {
+      const media::Representation*& shared = use.representations[i];
+      const auto* form = output.json ? nullptr : output.chain.representation(kPreparedForms[i]);
+      if (!is_seen[*output.fetched]) shared = form;
+      if (!form || !shared || shared->id() != form->id()) shared = nullptr;
+    }
     if (use.why_unprepared.empty()) use.why_unprepared = output.chain.why_unprepared();
     const std::string_view index = output.json ? std::string_view() : output.chain.index_id();
     use.takes_parts = !index.empty() && (use.takes_parts || !is_seen[*output.fetched]);
@@ -249,7 +252,6 @@ Status Plan::run(const Sample& sample, const Draws& draws, DecodeContext& contex
   for (size_t i = 0; i < sample.fields.size(); ++i) {
     sample.fields[i].number = i;
     sample.fields[i].is_begun = false;
-    sample.fields[i].form = form_;
     sample.fields[i].wanted.clear();
   }
   const bool is_timed = context.untimed++ % media::kTimedEvery == 0;

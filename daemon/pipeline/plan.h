@@ -130,7 +130,6 @@ class Plan {
 
   source::BoundedSideFiles side_files_;
   const bool has_rows_;           // samples are parts of records
-  const config::CacheForm form_;  // that is asked for
   std::vector<FieldUse> fetched_;
   std::vector<batch::TensorPlace> tensors_;
   std::vector<Output> outputs_;

@@ -23,7 +23,8 @@ constexpr uint64_t kGiga = 1'000'000'000;
 // A thousand pictures of 300 KB decoded.
 CacheNeeds needs(uint64_t available_bytes) {
   CacheNeeds given;
-  given.samples = 1000, given.passes = 90, given.prepared_bytes_mean = 300'000, given.available_bytes = available_bytes;
+  given.samples = 1000, given.passes = 90, given.available_bytes = available_bytes;
+  given.forms = {{Form::kDecoded, 300'000, 0.22}};
   return given;
 }
 
@@ -39,6 +40,30 @@ TEST_CASE("auto keeps pictures decoded where a good part of them fits") {
   CHECK_THAT(choose_cache(Form::kAuto, needs(kGiga / 20)).why, Catch::StartsWith("only 16 %"));
 }
 
+TEST_CASE("auto keeps the form that saves most, by its cost and by what fits") {
+  const auto chosen = [](uint64_t available_bytes, bool is_remote = false) {
+    CacheNeeds given = needs(available_bytes);
+    given.is_remote = is_remote;
+    given.forms = {{Form::kDecoded, 400'000, 0.22}, {Form::kPacked, 130'000, 0.35}, {Form::kIndexed, 94'000, 0.78}};
+    return choose_cache(Form::kAuto, given);
+  };
+  CHECK(chosen(401 * kGiga / 1000).form == Form::kDecoded);
+  CHECK(chosen(350 * kGiga / 1000).form == Form::kDecoded);  // 87 % of them save more than all of the packed ones
+  CHECK(chosen(320 * kGiga / 1000).form == Form::kPacked);
+  CHECK_THAT(chosen(320 * kGiga / 1000).why,
+             Catch::StartsWith("all 1000 samples fit: about 124 MiB packed, of 305 MiB"));
+  CHECK(chosen(50 * kGiga / 1000).form == Form::kPacked);
+  CHECK_THAT(chosen(50 * kGiga / 1000).why, Catch::StartsWith("38 % of the samples fit: about 124 MiB packed"));
+  CHECK(chosen(30 * kGiga / 1000).form == Form::kOff);
+  CHECK_THAT(chosen(30 * kGiga / 1000).why, Catch::StartsWith("only 23 % of the samples fit: about 124 MiB packed"));
+  // What does not fit is fetched again: more samples are better.
+  CHECK(chosen(401 * kGiga / 1000, true).form == Form::kDecoded);
+  CHECK(chosen(350 * kGiga / 1000, true).form == Form::kPacked);
+  CHECK(chosen(100 * kGiga / 1000, true).form == Form::kIndexed);
+  CHECK(chosen(50 * kGiga / 1000, true).form == Form::kEncoded);
+  CHECK(chosen(50 * kGiga / 1000, true).why == "it comes from a remote store");
+}
+
 TEST_CASE("auto keeps nothing that will not be read again, or that the system keeps already") {
   CacheNeeds once = needs(kGiga);
   once.passes = 1;
@@ -46,7 +71,7 @@ TEST_CASE("auto keeps nothing that will not be read again, or that the system ke
   once.passes = 0;  // endless
   CHECK(choose_cache(Form::kAuto, once).form == Form::kDecoded);
   CacheNeeds no_pictures = needs(kGiga);
-  no_pictures.prepared_bytes_mean = 0;
+  no_pictures.forms.clear();
   CHECK(choose_cache(Form::kAuto, no_pictures).form == Form::kOff);
 }
 
@@ -61,7 +86,7 @@ TEST_CASE("what is asked for is done where it can be, and the reason is told whe
   disk.has_disk = true;
   CHECK(choose_cache(Form::kDecoded, disk).form == Form::kDecoded);
   CacheNeeds no_planes = needs(kGiga);
-  no_planes.prepared_bytes_mean = 0;
+  no_planes.forms.clear();
   CHECK(choose_cache(Form::kDecoded, no_planes).form == Form::kEncoded);
   CHECK(choose_cache(Form::kIndexed, no_planes).form == Form::kEncoded);
   CHECK(choose_cache(Form::kIndexed, no_planes).why ==
@@ -95,7 +120,7 @@ TEST_CASE("auto counts the samples that the pipeline takes, not all that are lis
   source::FieldId image = 0;
   REQUIRE(listing->find_field("image", &image));
   const image::PlanesForm planes({});
-  const std::vector<pipeline::FieldUse> uses = {{.field = image, .representation = &planes}};
+  const std::vector<pipeline::FieldUse> uses = {{.field = image, .representations = {&planes}}};
   const auto choice = [&](const sampler::Order& order) {
     pipeline::Caching caching(cache, spec);
     const sampler::Mix mix(17, {{order, 0}}, {1}, sampler::Mix::Spread::kShuffled, 0);
@@ -138,7 +163,7 @@ TEST_CASE("pictures without planes count with their bytes among pictures that ha
     const auto listing = source::open_listing(source, {}, {});
     source::FieldId field = 0;
     REQUIRE(listing->find_field("image", &field));
-    const std::vector<pipeline::FieldUse> uses = {{.field = field, .representation = &planes}};
+    const std::vector<pipeline::FieldUse> uses = {{.field = field, .representations = {&planes}}};
     pipeline::Caching caching(cache, spec);
     caching.open(*listing, {17, {{{{}, sampler::Subset(listing->size())}, 0}}, {1}, sampler::Mix::Spread::kShuffled, 0},
                  uses, fetcher);

@@ -41,11 +41,13 @@ using Outcome = std::optional<Bytes>;
 class Renderer {
  public:
   explicit Renderer(const std::string& decode_options = "", const std::string& form = "auto")
-      : plan_(spec_of(decode_options, form), listing_),
+      : form_(config::cache_form_named(form)),
+        plan_(spec_of(decode_options, form), listing_),
         layout_(plan_.tensors(), 1, 64 << 20),
         slot_(layout_.slot_bytes()) {}
 
   Outcome render(pipeline::FieldBytes& field, uint64_t sample, uint64_t crop) {
+    field.form = form_;
     const Status status =
         plan_.run({listing_, sample, {&field, 1}}, {1, crop, sample}, context_, {layout_, slot_.data(), 0});
     if (status) return Bytes(slot_.begin(), slot_.begin() + static_cast<ptrdiff_t>(plan_.tensors()[0].sample_bytes));
@@ -86,6 +88,7 @@ class Renderer {
   uint64_t found() const { return found_; }
 
  private:
+  config::CacheForm form_;
   test::FakeListing listing_{kPictures};
   pipeline::Plan plan_;
   batch::Layout layout_;

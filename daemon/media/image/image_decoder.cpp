@@ -81,6 +81,7 @@ class AnyDecoder final : public ImageDecoder {
     opened_ = decoders_[kJpeg].get();
     return opened_->open_packed(packed, shape);
   }
+  bool is_packable() override { return opened_ != nullptr && !is_converted_ && opened_->is_packable(); }
   Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) override {
     return opened_ == nullptr ? nothing_is_open() : opened_->decode_and_pack(memory, packed);
   }

