@@ -1,6 +1,7 @@
 // Arbitrary bytes as a file of sound: its packets are indexed, and the first bytes choose a range that is decoded. What
 // can't be read must be an error of content. The range must be the same from a decoder that was used before and from a
-// new one, and may hold numbers of every kind, but none that was not written.
+// new one, and may hold numbers of every kind, but none that was not written. The index has to be that which
+// libavformat makes alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "daemon/media/ffmpeg/audio_decoder.h"
+#include "daemon/media/ffmpeg/kept_index.h"
 
 using namespace spdld;
 
@@ -29,7 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (size < kChoice) return 0;
   static ffmpeg::AudioDecoder used(kLimits);
   const std::span file(bytes + kChoice, size - kChoice);
-  const auto index = ffmpeg::index_audio(file, kLimits);
+  const auto index = ffmpeg::index_audio(file, kLimits), reference = ffmpeg::index_audio_by_libavformat(file, kLimits);
+  if (index && reference && ffmpeg::packed(*index) != ffmpeg::packed(*reference)) std::abort();
   if (!index) {
     check(index.error());
     return 0;

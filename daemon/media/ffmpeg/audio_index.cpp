@@ -6,10 +6,13 @@ extern "C" {
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "daemon/media/ffmpeg/decoder_pool.h"
+#include "daemon/media/ffmpeg/flac_frames.h"
 #include "daemon/media/ffmpeg/packet_samples.h"
 
 namespace spdld::ffmpeg {
@@ -57,15 +60,18 @@ uint32_t opus_delay(const AVCodecParameters& codec) {
 
 class AudioIndexer {
  public:
-  AudioIndexer(const ByteParts& file, const media::DecodeLimits& limits)
-      : file_bytes_(file.size()), input_(file, limits) {}
+  AudioIndexer(const ByteParts& file, const media::DecodeLimits& limits, bool only_libavformat)
+      : file_(file), input_(file, limits), only_libavformat_(only_libavformat) {}
 
   Result<AudioIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();
     if (const Status chosen = choose(); !chosen) return chosen.error();
     if (const Status checked = check(); !checked) return checked.error();
     if (const Status ready = input_.begin_packets(stream_->codecpar->codec_id); !ready) return ready.error();
-    if (const Status read = read_packets(); !read) return read.error();
+    if (flac_frames_)
+      add_flac_frames();
+    else if (const Status read = read_packets(); !read)
+      return read.error();
     if (index_.samples == 0) return Error{Trouble::kContent, "the sound has no samples"};
     return std::move(index_);
   }
@@ -75,12 +81,30 @@ class AudioIndexer {
  private:
   Status choose() {
     stream_ = input_.choose(AVMEDIA_TYPE_AUDIO);
-    if (stream_ == nullptr || !tells_parameters(*stream_->codecpar)) {
+    if (stream_ == nullptr || !(tells_parameters(*stream_->codecpar) || read_flac_headers())) {
       if (const Status found = input_.find_parameters(); !found) return found;
       stream_ = input_.choose(AVMEDIA_TYPE_AUDIO);
     }
     if (stream_ == nullptr) return Error{Trouble::kContent, "the file holds no sound"};
     return Done{};
+  }
+
+  // Finds the frames of a FLAC file by their headers, and the stream's parameters in STREAMINFO. False: libavformat has
+  // to find them; nothing has changed.
+  bool read_flac_headers() {
+    AVCodecParameters& codec = *stream_->codecpar;
+    const bool is_flac = std::string_view(input_.context().iformat->name) == "flac" && codec.extradata_size > 0;
+    const AVCodec* const decoder = lib::avcodec_find_decoder(codec.codec_id);
+    if (only_libavformat_ || !is_flac || decoder == nullptr || !file_.is_whole()) return false;
+    const CodecContext opened(allocated(lib::avcodec_alloc_context3(decoder)));
+    const bool is_open = lib::avcodec_parameters_to_context(opened.get(), &codec) >= 0 &&
+                         lib::avcodec_open2(opened.get(), decoder, nullptr) >= 0;
+    const std::optional<uint64_t> start = is_open ? input_.packets_start() : std::nullopt;
+    if (!start) return false;
+    const FlacStream stream{opened->sample_rate, opened->ch_layout.nb_channels, opened->bits_per_raw_sample};
+    flac_frames_ = find_flac_frames(file_.from(0), *start, stream, input_.budget());
+    if (flac_frames_ && lib::avcodec_parameters_from_context(&codec, opened.get()) < 0) throw std::bad_alloc();
+    return flac_frames_.has_value();
   }
 
   Status check() {
@@ -122,6 +146,19 @@ class AudioIndexer {
     }
   }
 
+  void add_flac_frames() {
+    index_.packets.reserve(flac_frames_->size());
+    for (const FlacFrame& frame : *flac_frames_) {
+      index_.packets.push_back({.offset = frame.offset,
+                                .first = index_.samples,
+                                .bytes = frame.bytes,
+                                .decoded = frame.samples,
+                                .count = frame.samples});
+      index_.samples += frame.samples;
+    }
+    index_.preroll = kOpusPreroll;  // as add() has it for other codecs
+  }
+
   // The samples of a WAV file of PCM lie one behind the other, so that the packet behind which they lie tells of all of
   // them. False: this is another file.
   bool add_rest_of_wav() {
@@ -135,7 +172,7 @@ class AudioIndexer {
                           first.count == first.decoded;
     if (!is_plain) return false;
     const auto bytes = static_cast<uint64_t>(block);
-    const uint64_t total = std::min(static_cast<uint64_t>(stream_->duration), (file_bytes_ - first.offset) / bytes);
+    const uint64_t total = std::min(static_cast<uint64_t>(stream_->duration), (file_.size() - first.offset) / bytes);
     for (uint64_t at = index_.samples; at < total; at += kPacketSamples) {
       const uint64_t count = std::min(kPacketSamples, total - at);
       index_.packets.push_back({.offset = first.offset + at * bytes,
@@ -192,9 +229,11 @@ class AudioIndexer {
     index_.padding += at_end;
   }
 
-  const uint64_t file_bytes_;
+  const ByteParts& file_;
   Input input_;
+  const bool only_libavformat_;
   AVStream* stream_ = nullptr;
+  std::optional<std::vector<FlacFrame>> flac_frames_;
   AudioIndex index_;
   uint32_t skip_ = 0;  // samples that are still to be left out
 };
@@ -266,10 +305,14 @@ std::span<const uint8_t> AudioIndex::data_of(const AudioPacket& packet, const By
 
 Result<AudioIndex> index_audio(const ByteParts& file, const media::DecodeLimits& limits,
                                std::vector<ByteRange>* unread) {
-  AudioIndexer indexer(file, limits);
+  AudioIndexer indexer(file, limits, false);
   Result<AudioIndex> index = indexer.run();
   if (!index && index.error().trouble == Trouble::kUnread && unread != nullptr) *unread = indexer.input().unread();
   return index;
+}
+
+Result<AudioIndex> index_audio_by_libavformat(const ByteParts& file, const media::DecodeLimits& limits) {
+  return AudioIndexer(file, limits, true).run();
 }
 
 }  // namespace spdld::ffmpeg

@@ -205,6 +205,11 @@ Status Input::find_parameters() {
   return Done{};
 }
 
+std::optional<uint64_t> Input::packets_start() {
+  const int64_t at = has_looked_ ? -1 : lib::avio_seek(io_, 0, SEEK_CUR);
+  return at < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(at));
+}
+
 Result<bool> Input::read(AVPacket& packet) {
   for (;;) {
     lib::av_packet_unref(&packet);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,9 @@ class Input {
   Status find_parameters();
   // Whether the CPU time is used up, so that calls fail.
   bool is_spent() const { return budget_.is_spent(); }
+  const media::CpuBudget& budget() const { return budget_; }
+  // Where the first packet will be read. None: packets were read for find_parameters().
+  std::optional<uint64_t> packets_start();
   // After a call has failed with kUnread: the parts with which it would have gone further, joined.
   std::vector<ByteRange> unread() const;
   // To be called before read(). Where only parts of the file are there, read() gives packets without their content, if

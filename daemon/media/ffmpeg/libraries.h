@@ -60,6 +60,7 @@ extern "C" {
   F(avcodec, avcodec_parameters_alloc) \
   F(avcodec, avcodec_parameters_copy) \
   F(avcodec, avcodec_parameters_free) \
+  F(avcodec, avcodec_parameters_from_context) \
   F(avcodec, avcodec_parameters_to_context) \
   F(avcodec, avcodec_receive_frame) \
   F(avcodec, avcodec_send_packet) \
@@ -74,6 +75,7 @@ extern "C" {
   F(avformat, avformat_version) \
   F(avformat, avio_alloc_context) \
   F(avformat, avio_context_free) \
+  F(avformat, avio_seek) \
   F(swscale, sws_alloc_context) \
   F(swscale, sws_freeContext) \
   F(swscale, sws_getCoefficients) \
