@@ -61,7 +61,7 @@ uint32_t opus_delay(const AVCodecParameters& codec) {
 class AudioIndexer {
  public:
   AudioIndexer(const ByteParts& file, const media::DecodeLimits& limits, bool only_libavformat)
-      : file_(file), input_(file, limits), only_libavformat_(only_libavformat) {}
+      : file_(file), input_(file, limits, only_libavformat), only_libavformat_(only_libavformat) {}
 
   Result<AudioIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();

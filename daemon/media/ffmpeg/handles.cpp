@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/media/ffmpeg/file_format.h"
 #include "daemon/media/ffmpeg/movie_boxes.h"
 
 namespace spdld::ffmpeg {
@@ -159,8 +160,10 @@ Status Input::open() {
   context_->max_streams = kStreamsMax;
   context_->format_whitelist = allocated(lib::av_strdup(kFormats));
   context_->protocol_whitelist = allocated(lib::av_strdup(""));
-  // Frees the context where it fails.
-  const int fault = lib::avformat_open_input(&context_, nullptr, nullptr, nullptr);
+  const char* const told = only_libavformat_ ? nullptr : format_told_by(bytes_.from(0));
+  const AVInputFormat* const format = told == nullptr ? nullptr : lib::av_find_input_format(told);
+  // Frees the context where it fails. Without a format it asks all of its demuxers.
+  const int fault = lib::avformat_open_input(&context_, nullptr, format, nullptr);
   if (fault < 0 || !unread_.empty()) return failure("it is no file of video or sound that can be read", fault);
   return Done{};
 }

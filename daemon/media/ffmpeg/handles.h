@@ -57,8 +57,10 @@ struct PacketPlace {
 // whatever the file says.
 class Input {
  public:
-  // Reads end when the CPU time that `limits` allows is used up.
-  Input(const ByteParts& bytes, const media::DecodeLimits& limits) : bytes_(bytes), budget_(limits) {
+  // Reads end when the CPU time that `limits` allows is used up. `only_libavformat`: it finds out the format, also
+  // where the first bytes tell it.
+  Input(const ByteParts& bytes, const media::DecodeLimits& limits, bool only_libavformat = false)
+      : bytes_(bytes), budget_(limits), only_libavformat_(only_libavformat) {
     load_libraries();
   }
   ~Input();
@@ -101,6 +103,7 @@ class Input {
 
   const ByteParts bytes_;
   const media::CpuBudget budget_;
+  const bool only_libavformat_;
   uint64_t at_ = 0;
   bool reads_zeros_ = false;  // where a part is missing
   std::vector<ByteRange> unread_;

@@ -65,6 +65,7 @@ extern "C" {
   F(avcodec, avcodec_receive_frame) \
   F(avcodec, avcodec_send_packet) \
   F(avcodec, avcodec_version) \
+  F(avformat, av_find_input_format) \
   F(avformat, av_guess_frame_rate) \
   F(avformat, av_read_frame) \
   F(avformat, av_stream_get_side_data) \
