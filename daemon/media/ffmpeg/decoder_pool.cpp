@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "daemon/media/ffmpeg/enumerations.h"
+
 namespace spdld::ffmpeg {
 namespace {
 
@@ -26,6 +28,7 @@ bool is_kept(AVCodecID codec) { return codec != AV_CODEC_ID_AAC; }
 CodecParameters copy_of(const AVCodecParameters& codec) {
   CodecParameters copy(allocated(lib::avcodec_parameters_alloc()));
   if (lib::avcodec_parameters_copy(copy.get(), &codec) < 0) throw std::bad_alloc();
+  check_enumerations(*copy);
   return copy;
 }
 

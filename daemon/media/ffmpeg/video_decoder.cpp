@@ -4,6 +4,7 @@
 #include <string>
 
 #include "daemon/media/ffmpeg/decoder_pool.h"
+#include "daemon/media/ffmpeg/enumerations.h"
 #include "daemon/media/ffmpeg/video_stretches.h"
 
 namespace spdld::ffmpeg {
@@ -118,6 +119,7 @@ class VideoDecoder::Run {
       const int fault = lib::avcodec_receive_frame(opened_.context.get(), &frame);
       if (fault == AVERROR(EAGAIN) || fault == AVERROR_EOF) return Done{};
       if (fault < 0) return damaged(wanted_[given_], index_);
+      check_enumerations(frame);
       const Status taken = take(frame);
       lib::av_frame_unref(&frame);
       if (!taken) return taken;

@@ -1,10 +1,12 @@
 // An index is the same from the whole file, from the parts of it that tell of frames, and from bytes that were kept.
 #include "daemon/media/ffmpeg/kept_index.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "daemon/media/ffmpeg/load.h"
+#include "daemon/media/ffmpeg/video_decoder.h"
 #include "tests/media/ffmpeg/parts.h"
 #include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
@@ -151,6 +153,36 @@ TEST_CASE("a number of a kept index that its type does not have gives no index",
     if (index) CHECK(ffmpeg::packed(*index).size() > 0);
   }
   CHECK(refused > 0);
+}
+
+// MPEG-2 tells of colours in its sequence display extension (ISO/IEC 13818-2, 6.2.2.4), and libavcodec takes the
+// numbers as they are.
+TEST_CASE("colours of a video that FFmpeg has no name for are unknown ones", "[video]") {
+  const TempDir folder;
+  const auto path = folder.path() / "mpeg2.avi";
+  make_video(path, "96x64", "25", 1, "-c:v mpeg2video -color_primaries bt709 -color_trc bt709 -colorspace bt709");
+  Bytes bytes = bytes_of(path);
+  const Bytes start = {0x00, 0x00, 0x01, 0xB5};
+  int changed = 0;
+  for (auto at = bytes.begin(); (at = std::search(at, bytes.end(), start.begin(), start.end())) != bytes.end();) {
+    at += 4;
+    if (bytes.end() - at < 4 || (at[0] & 0xF1) != 0x21) continue;
+    at[1] = 205, at[2] = 177, at[3] = 255;
+    changed++;
+  }
+  REQUIRE(changed > 0);
+  const auto index = ffmpeg::index_video(bytes);
+  REQUIRE(index);
+  const std::string packed = ffmpeg::packed(*index);
+  CHECK(ffmpeg::unpacked_video(bytes_in(packed)));
+  ffmpeg::VideoDecoder decoder({});
+  int frames = 0;
+  const std::vector<uint32_t> wanted = {0, 5};
+  CHECK(decoder.decode(*index, bytes, wanted, [&](uint32_t, ffmpeg::VideoFrame&) {
+    frames++;
+    return Status(Done{});
+  }));
+  CHECK(frames == 2);
 }
 
 }  // namespace
