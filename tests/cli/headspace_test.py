@@ -114,7 +114,7 @@ class Headspace(DaemonCase):
         row, = (row for row in report["rows"] if row["kind"] == "fetch-all")
         self.assertGreater(row["images_per_s"], 0)
         caches = [row for row in report["rows"] if row["kind"] == "cache"]
-        self.assertEqual([row["samples_to_keep"] for row in caches], 3 * [report["samples_measured"]])
+        self.assertEqual([row["samples_to_keep"] for row in caches], 4 * [report["samples_measured"]])
         self.assertTrue(all(0 < row["samples_kept"] <= row["samples_to_keep"] for row in caches))
 
     def test_a_replay_in_the_environment_is_for_trainers(self):

@@ -1,9 +1,6 @@
 #include "daemon/media/image/baseline/packed_picture.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "daemon/base/little_endian.h"
 
 namespace spdld::image::baseline {
 namespace {
@@ -22,7 +19,12 @@ void append(Number number, std::vector<uint8_t>& to) {
   put(number, to.data() + to.size() - sizeof number);
 }
 
-uint32_t number_at(std::span<const uint8_t> bytes, size_t at) { return little_endian(bytes, at, sizeof(uint32_t)); }
+template <typename Number = uint32_t>
+Number number_at(std::span<const uint8_t> bytes, size_t at) {
+  uint64_t number = 0;
+  for (size_t i = sizeof(Number); i-- > 0;) number = number << 8 | bytes[at + i];
+  return static_cast<Number>(number);
+}
 
 }  // namespace
 
@@ -125,7 +127,7 @@ std::optional<PackedPicture> PackedPicture::view(std::span<const uint8_t> bytes)
     plane.blocks_across = static_cast<int>(across), plane.blocks_down = static_cast<int>(down);
     at += 2 * sizeof(uint32_t);
     for (uint16_t& step : plane.steps) {
-      step = static_cast<uint16_t>(little_endian(bytes, at, sizeof step));
+      step = number_at<uint16_t>(bytes, at);
       at += sizeof step;
     }
     picture.tables_[i] = rows;
