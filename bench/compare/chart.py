@@ -5,7 +5,7 @@ import figures
 import machine
 import rows
 
-WIDTH, LEFT, RIGHT, TOP, STEP, BAR, FOOT = 860, 250, 90, 84, 30, 20, 46
+WIDTH, LEFT, RIGHT, TOP, STEP, BAR, FOOT = 860, 266, 90, 84, 30, 20, 46
 OURS, OTHERS, YARDSTICK = "#d9480f", "#adb5bd", "#495057"
 FONT = "font-family=\"system-ui, 'DejaVu Sans', sans-serif\""
 

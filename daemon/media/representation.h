@@ -28,7 +28,7 @@ class Representation {
   virtual std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, Workspace& workspace) const = 0;
 
   // The CPU time that a sample takes from this form, as a part of the time that it takes from its bytes: a rough figure
-  // from benchmarks, by which the daemon chooses a form itself. 1: it never chooses this one.
+  // from the benchmarks in docs/figures.md, by which the daemon chooses a form itself. 1: it never chooses this one.
   virtual double cost() const = 0;
 };
 

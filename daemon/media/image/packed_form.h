@@ -26,7 +26,7 @@ class PackedForm final : public media::Representation {
   explicit PackedForm(const DecodeWay& way);
   const std::string& id() const override { return id_; }
   std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
-  double cost() const override { return 0.35; }
+  double cost() const override { return 0.26; }
 
   // Decodes the picture that `decoder` has opened to planes of this shape, its planes(decoding.reduction). Where
   // somebody may keep the form, the picture is decoded whole and the form is made; where it is kept, it stands for the

@@ -29,7 +29,7 @@ class PlanesForm final : public media::Representation {
   explicit PlanesForm(const DecodeWay& way);
   const std::string& id() const override { return id_; }
   std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
-  double cost() const override { return 0.22; }  // docs/figures.md, "Pictures": 0.13 / 0.6
+  double cost() const override { return 0.13; }
 
   // Decodes the picture that `decoder` has opened to planes of this shape, its planes(decoding.reduction). Where
   // somebody keeps the form it is made whole, and stands for the field from then on. Else, and where the picture is
