@@ -6,7 +6,6 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "daemon/media/image/decodings.h"
 #include "daemon/media/image/image_decoder.h"
 #include "tests/media/image/one_keeper.h"
 #include "tests/support/jpeg_maker.h"
@@ -17,23 +16,7 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using image::IndexedForm;
 using test::OneKeeper;
-
-// What a picture's field is after a box of it was decoded.
-struct Prepared {
-  media::Field field;
-  image::Decoding decoding;
-  Prepared(const Bytes& jpeg, OneKeeper& keeper) {
-    const auto decoder = image::make_image_decoder();
-    field.bytes = jpeg, field.keeper = &keeper, field.form = config::CacheForm::kIndexed;
-    REQUIRE(decoder->open(jpeg, true));
-    decoding.box = {20, 30, 40, 50};
-    const auto shape = decoder->planes();
-    REQUIRE(shape);
-    const auto planes = IndexedForm::prepare(*shape, field, *decoder, decoding);
-    REQUIRE(planes);
-    CHECK(planes->shape == *shape);
-  }
-};
+using Prepared = test::Prepared<IndexedForm, config::CacheForm::kIndexed>;
 
 }  // namespace
 

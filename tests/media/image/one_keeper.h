@@ -1,10 +1,14 @@
-// A place for one prepared form.
+// A place for one prepared form of a picture, and a picture that gets it.
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <span>
 #include <vector>
 
-#include "daemon/media/representation.h"
+#include "config/spec.h"
+#include "daemon/media/image/decodings.h"
+#include "daemon/media/image/image_decoder.h"
+#include "daemon/media/node.h"
 
 namespace spdld::test {
 
@@ -27,6 +31,24 @@ class OneKeeper final : public media::Keeper {
  private:
   bool has_room_, has_disk_;
   std::vector<uint8_t> room_;
+};
+
+// A picture's field after a box of it was decoded.
+template <typename Form, config::CacheForm kForm>
+struct Prepared {
+  media::Field field;
+  image::Decoding decoding;
+  Prepared(const std::vector<uint8_t>& jpeg, OneKeeper& keeper) {
+    const auto decoder = image::make_image_decoder();
+    field.bytes = jpeg, field.keeper = &keeper, field.form = kForm;
+    REQUIRE(decoder->open(jpeg, true));
+    decoding.box = {20, 30, 40, 50};
+    const auto shape = decoder->planes();
+    REQUIRE(shape);
+    const auto planes = Form::prepare(*shape, field, *decoder, decoding);
+    REQUIRE(planes);
+    CHECK(planes->shape == *shape);
+  }
 };
 
 }  // namespace spdld::test

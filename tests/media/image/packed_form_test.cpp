@@ -7,7 +7,6 @@
 #include <cstring>
 #include <vector>
 
-#include "daemon/media/image/decodings.h"
 #include "daemon/media/image/image_decoder.h"
 #include "tests/media/image/one_keeper.h"
 #include "tests/support/jpeg_maker.h"
@@ -18,23 +17,7 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using image::PackedForm;
 using test::OneKeeper;
-
-// What a picture's field is after a box of it was decoded.
-struct Prepared {
-  media::Field field;
-  image::Decoding decoding;
-  Prepared(const Bytes& jpeg, OneKeeper& keeper) {
-    const auto decoder = image::make_image_decoder();
-    field.bytes = jpeg, field.keeper = &keeper, field.form = config::CacheForm::kPacked;
-    REQUIRE(decoder->open(jpeg, true));
-    decoding.box = {20, 30, 40, 50};
-    const auto shape = decoder->planes();
-    REQUIRE(shape);
-    const auto planes = PackedForm::prepare(*shape, field, *decoder, decoding);
-    REQUIRE(planes);
-    CHECK(planes->shape == *shape);
-  }
-};
+using Prepared = test::Prepared<PackedForm, config::CacheForm::kPacked>;
 
 }  // namespace
 

@@ -39,7 +39,7 @@ class Decoders {
     PlanesMemory whole(*own_->planes(), 0);
     REQUIRE(libjpeg_->open(jpeg, true, strict));
     REQUIRE(libjpeg_->decode_planes(whole.data()));
-    CHECK(are_same(memory, whole, box));
+    CHECK(test::same_samples(memory, whole, box));
     return index;
   }
   // Whether a box of the picture has libjpeg's samples by the index. None: it gave an error.
@@ -49,22 +49,18 @@ class Decoders {
     if (!own_->decode_planes(box, had.data())) return std::nullopt;
     PlanesMemory want(*own_->planes(), 0x77);
     if (!libjpeg_->open(jpeg, true, strict) || !libjpeg_->decode_planes(want.data())) return std::nullopt;
-    return are_same(had, want, box);
+    return test::same_samples(had, want, box);
   }
   // Whether a box of one picture has the samples of another one.
   bool is_as(const Bytes& jpeg, const Bytes& index, const Box& box, const Bytes& other) {
     if (!own_->open_indexed(jpeg, index, true, false, kPixels) || !own_->planes()) return false;
     PlanesMemory had(*own_->planes(), 0x77), want(*own_->planes(), 0x77);
     if (!own_->decode_planes(box, had.data())) return false;
-    return libjpeg_->open(other, true, false) && libjpeg_->decode_planes(want.data()) && are_same(had, want, box);
+    return libjpeg_->open(other, true, false) && libjpeg_->decode_planes(want.data()) &&
+           test::same_samples(had, want, box);
   }
 
  private:
-  static bool are_same(const PlanesMemory& some, const PlanesMemory& whole, const Box& box) {
-    PlanesView some_view, whole_view;
-    return view_planes(some.data(), some.size(), some_view) && view_planes(whole.data(), whole.size(), whole_view) &&
-           test::same_samples(some_view, whole_view, box);
-  }
   std::unique_ptr<image::ImageDecoder> own_ = image::make_jpeg_decoder(),
                                        libjpeg_ = image::make_jpeg_decoder({.only_libjpeg = true});
 };

@@ -39,7 +39,7 @@ class Decoders {
     REQUIRE(libjpeg_->open(jpeg, true, strict));
     CHECK(bool(decoded) == bool(libjpeg_->decode_planes(want.data())));
     if (!decoded) return {};
-    CHECK(are_same(had, want, {0, 0, shape.picture.width, shape.picture.height}));
+    CHECK(test::same_samples(had, want, {0, 0, shape.picture.width, shape.picture.height}));
     return {Bytes(packed.begin(), packed.end()), shape};
   }
   // Whether a box has libjpeg's samples. None: it gave an error.
@@ -53,15 +53,10 @@ class Decoders {
     if (!decoded) return std::nullopt;
     if (!libjpeg_->open(jpeg, true) || !libjpeg_->decode_planes(want.data())) return std::nullopt;
     if (!box) return std::memcmp(had.data(), want.data(), had.size()) == 0;
-    return are_same(had, want, *box);
+    return test::same_samples(had, want, *box);
   }
 
  private:
-  static bool are_same(const PlanesMemory& some, const PlanesMemory& whole, const Box& box) {
-    PlanesView some_view, whole_view;
-    return view_planes(some.data(), some.size(), some_view) && view_planes(whole.data(), whole.size(), whole_view) &&
-           test::same_samples(some_view, whole_view, box);
-  }
   std::unique_ptr<image::ImageDecoder> own_ = image::make_jpeg_decoder(),
                                        libjpeg_ = image::make_jpeg_decoder({.only_libjpeg = true});
 };

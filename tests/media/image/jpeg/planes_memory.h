@@ -52,4 +52,10 @@ inline bool same_samples(const PlanesView& some, const PlanesView& whole, const 
   return true;
 }
 
+inline bool same_samples(const PlanesMemory& some, const PlanesMemory& whole, const Box& box) {
+  PlanesView some_view, whole_view;
+  return view_planes(some.data(), some.size(), some_view) && view_planes(whole.data(), whole.size(), whole_view) &&
+         same_samples(some_view, whole_view, box);
+}
+
 }  // namespace spdld::test
