@@ -116,7 +116,8 @@ class FormMean {
   void end() {
     if (prepared_count_ == 0) return;
     bytes_ += sum_ / count_;
-    cost_ = std::min(cost_, representation_->cost());
+    const double share = static_cast<double>(prepared_count_) / static_cast<double>(count_);
+    cost_ = std::min(cost_, 1 - share * (1 - representation_->cost()));  // the others are decoded from their bytes
   }
 
  private:
@@ -172,14 +173,16 @@ CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
     return as_fetched(std::string(needs.why_unprepared) + ", and the system keeps files in memory by itself");
   const auto best = best_of(needs);
   if (!best) return as_fetched("it has nothing to keep decoded, and the system keeps files in memory by itself");
-  const std::string sizes = size_text(best->whole) + " " + std::string(config::cache_form_name(best->form->form)) +
-                            ", of " + size_text(static_cast<double>(needs.available_bytes));
-  if (best->share >= 1)
+  const std::string name(config::cache_form_name(best->form->form));
+  const std::string sizes =
+      size_text(best->whole) + " " + name + ", of " + size_text(static_cast<double>(needs.available_bytes));
+  const bool is_whole = best->share >= 1, is_worth_it = best->saved >= kWorthwhile;
+  if (is_whole && is_worth_it)
     return {best->form->form, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
+  if (is_whole) return as_fetched("few of its samples can be kept " + name);
   const std::string percent =
       std::to_string(static_cast<int>(best->share * 100)) + " % of the samples fit: about " + sizes;
-  if (best->saved >= kWorthwhile) return {best->form->form, percent};
-  return as_fetched("only " + percent);
+  return is_worth_it ? CacheChoice{best->form->form, percent} : as_fetched("only " + percent);
 }
 
 // A form that the daemon does not choose by itself is not kept beside one that it has chosen.

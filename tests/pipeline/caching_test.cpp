@@ -176,6 +176,8 @@ TEST_CASE("pictures without planes count with their bytes among pictures that ha
   jpeg("plain.jpg", false);
   const uint64_t planes_bytes = PlanesLayout(PlanesShape{{400, 300}}).bytes, entries_bytes = 2 * 128;
   CHECK_THAT(why(), Catch::Contains(size_text((planes_bytes + cmyk_bytes) / 2 * 2 + entries_bytes)));
+  for (int i = 0; i < 6; ++i) jpeg(("cmyk-" + std::to_string(i) + ".jpg").c_str(), true);
+  CHECK_THAT(why(), Catch::Contains("few of its samples can be kept decoded"));  // one of eight
 }
 
 }  // namespace spdld::caching_test
