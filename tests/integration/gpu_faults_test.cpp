@@ -33,6 +33,11 @@ bool names_a_cause(const std::string& sentence) {
   return false;
 }
 
+std::string end_of(const std::string& log) {
+  constexpr size_t kMost = 6'000;
+  return log.size() <= kMost ? log : log.substr(log.size() - kMost);
+}
+
 // A sanitizer makes a process's start many times slower.
 constexpr int kKills = SPDLD_SANITIZED ? 60 : 1000;
 constexpr double kHangs_s = 15;
@@ -116,6 +121,8 @@ TEST_CASE("each entry of the driver fails in turn: a named error or none, and ne
         job.timeout_ms = 5'000;
         const Run run = run_trainer(job);
         INFO(entry << " by " << transport << (ever_after ? ", ever after" : ", once") << ": " << run.error);
+        // Printed where a check fails: why the daemon gave no batch, or is gone.
+        INFO("the end of the daemon's log:\n" << end_of(gpu.daemon().log()));
         CHECK(run.seconds < kHangs_s);
         if (run.error.empty())
           CHECK(run.digests == host);  // not called, or made good
