@@ -1,7 +1,7 @@
 // Arbitrary bytes as a file of sound: its packets are indexed, and the first bytes choose a range that is decoded. What
 // can't be read must be an error of content. The range must be the same from a decoder that was used before and from a
-// new one, and may hold numbers of every kind, but none that was not written. The index has to be that which
-// libavformat makes alone.
+// new one. It may hold numbers of every kind, but each of them must have been written. The index must be the same as
+// the index that libavformat makes alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

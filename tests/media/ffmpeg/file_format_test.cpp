@@ -1,5 +1,5 @@
-// A format that a file's first bytes tell is the one that libavformat finds. The ffprobe program is the reference, and
-// for damaged files the index that libavformat makes alone.
+// Where a file's first bytes tell its format, libavformat finds the same format. The ffprobe program is the reference,
+// and for damaged files the index that libavformat makes alone.
 #include "daemon/media/ffmpeg/file_format.h"
 
 #include <stdio.h>

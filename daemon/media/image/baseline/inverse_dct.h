@@ -19,6 +19,10 @@ inline constexpr size_t kGroupBlocksMax = 4;
 inline constexpr size_t kGroupRows = 9;
 inline constexpr size_t kGroupAlignment = 64;  // bytes
 inline constexpr size_t group_samples(size_t blocks) { return kGroupRows * kBlockSide * blocks; }
+// The first coefficient of a block, counted from the first group's first one on.
+inline int16_t* block_in(int16_t* groups, size_t block, size_t in_group) {
+  return groups + block / in_group * group_samples(in_group) + block % in_group * kBlockSide;
+}
 
 // Values beyond these are left to libjpeg, where they do not all come out the same.
 inline constexpr int kDcMax = 8191, kDcMin = -8192;

@@ -151,8 +151,7 @@ bool McuRows::read_chunk(int mcu_end, const Rows& rows) {
       const Component& component = frame_->component[block.component];
       const auto at_y = static_cast<size_t>(block.at_y);
       const auto at_x = static_cast<size_t>((mcu_ - first) * component.across + block.at_x);
-      int16_t* const group = state.groups[at_y] + at_x / in_group_ * group_samples(in_group_);
-      int16_t* const coefficients = group + at_x % in_group_ * kBlockSide;
+      int16_t* const coefficients = block_in(state.groups[at_y], at_x, in_group_);
       coefficients[0] = static_cast<int16_t>(state.predicted);
       int last = 0;
       if (!read_ac(bits_, *block.ac, places_, coefficients, last)) return false;

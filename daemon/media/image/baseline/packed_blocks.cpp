@@ -91,7 +91,7 @@ bool unpack_row(const PackedRow& row, size_t first, size_t end, size_t in_group,
   for (; block < first; ++block) at += value_bytes(load<uint32_t>(row.heads.data() + block * sizeof(uint32_t)));
   const size_t stride = in_group * kBlockSide;
   for (size_t i = 0; block < end; ++block, ++i) {
-    int16_t* const to = groups + i / in_group * group_samples(in_group) + i % in_group * kBlockSide;
+    int16_t* const to = block_in(groups, i, in_group);
     const auto head = load<uint32_t>(row.heads.data() + block * sizeof(uint32_t));
     if (head != 0) {
       const uint64_t bits = bits_of(head), sums = bits * 0x0101010101010101, places = sums << 8;

@@ -81,7 +81,7 @@ void PackedWriter::add(size_t plane_number, size_t line, const BlockRow& blocks)
   if (!is_packable_ || plane.rows == plane.blocks_down) return;
   const size_t in_group = blocks_in_group(), stride = in_group * kBlockSide;
   for (size_t i = 0; i < blocks.last.size() && is_packable_ && row.blocks < plane.blocks_across; ++i)
-    add_block(row, blocks.groups + i / in_group * group_samples(in_group) + i % in_group * kBlockSide, stride);
+    add_block(row, block_in(blocks.groups, i, in_group), stride);
   if (row.blocks == plane.blocks_across) end_row(plane, row);
 }
 
@@ -168,7 +168,7 @@ bool PackedReader::read(const PackedPicture& picture, size_t plane, int row_numb
     const auto count = static_cast<size_t>(to - from);
     bool is_sound = unpack_blocks(*row, static_cast<size_t>(from), static_cast<size_t>(to), groups_, last_.data());
     for (size_t i = 0; i < count && is_sound; ++i) {
-      const int dc = groups_[i / in_group_ * group_samples(in_group_) + i % in_group_ * kBlockSide];
+      const int dc = *block_in(groups_, i, in_group_);
       is_sound = dc >= least && dc <= most;
     }
     BlockRow blocks{groups_, {last_.data(), count}, of.steps, {}};

@@ -4,18 +4,18 @@
 #include <array>
 #include <cstring>
 
+#include "daemon/media/image/jpeg/header_values.h"
+
 namespace spdld::image {
 namespace {
 
 constexpr int kSide = static_cast<int>(baseline::kBlockSide);
 
-int whole_parts(int whole, int part) { return (whole + part - 1) / part; }
-
 // The samples of a plane that a box of the picture needs.
 Box in_plane(const Box& box, const PlanesShape& shape, size_t plane) {
   const int across = plane == 0 ? 1 : shape.chroma_across, down = plane == 0 ? 1 : shape.chroma_down;
   const int x = box.x / across, y = box.y / down;
-  return {x, y, whole_parts(box.x + box.width, across) - x, whole_parts(box.y + box.height, down) - y};
+  return {x, y, parts(box.x + box.width, across) - x, parts(box.y + box.height, down) - y};
 }
 
 }  // namespace
@@ -26,8 +26,7 @@ bool PackedScan::open(std::span<const uint8_t> packed, const PlanesShape& shape)
   for (size_t i = 0; fits && i < picture_->planes(); ++i) {
     const baseline::PackedPlane& plane = picture_->plane(i);
     const Size size = shape.plane(static_cast<int>(i));
-    fits =
-        plane.blocks_across == whole_parts(size.width, kSide) && plane.blocks_down == whole_parts(size.height, kSide);
+    fits = plane.blocks_across == parts(size.width, kSide) && plane.blocks_down == parts(size.height, kSide);
   }
   if (!fits) picture_.reset();
   return fits;
@@ -37,8 +36,8 @@ OwnDecoding PackedScan::read_plane(size_t plane, const Box& box, const OwnTarget
   const size_t stride = target.layout.stride_bytes[plane];
   uint8_t* const first = target.memory + target.layout.offset[plane];
   const int height = target.shape.plane(static_cast<int>(plane)).height;
-  const int from = box.x / kSide, to = whole_parts(box.x + box.width, kSide);
-  for (int row = box.y / kSide; row < whole_parts(box.y + box.height, kSide); ++row) {
+  const int from = box.x / kSide, to = parts(box.x + box.width, kSide);
+  for (int row = box.y / kSide; row < parts(box.y + box.height, kSide); ++row) {
     if (!goes_on(static_cast<uint64_t>(to - from))) return OwnDecoding::kStopped;
     std::array<uint8_t*, baseline::kBlockSide> lines{};
     for (int i = 0; i < kSide; ++i) {

@@ -33,8 +33,7 @@ class Coefficients {
   Row row(size_t component, int block_row);
   // The DC coefficient of a wanted block; its others lie at places().
   int16_t* block(const Row& row, int column) const {
-    const auto at = static_cast<size_t>(column - row.first);
-    return row.groups + at / in_group_ * baseline::group_samples(in_group_) + at % in_group_ * kBlockSide;
+    return baseline::block_in(row.groups, static_cast<size_t>(column - row.first), in_group_);
   }
   const baseline::Places& places() const { return places_; }
   // The samples of a row of MCUs of the window, as baseline::McuRows writes them; each row once. False: a coefficient
