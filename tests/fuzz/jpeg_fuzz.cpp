@@ -1,7 +1,7 @@
 // Arbitrary bytes as a JPEG: open, then decode a box that the first bytes choose, to rows and to planes, whole and
 // reduced; and as an EXIF block. What can't be decoded must be an error; what can must lie where it says, and a box
 // must have what all has. Planes must be those that libjpeg-turbo alone gives, and so must be the verdict; with
-// an index of the coded data, and by packed coefficients, too.
+// an index of the coded data, by packed coefficients, and by the plain form of a progressive picture, too.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -73,6 +73,25 @@ void check_packed(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, c
   if (decoder.open_packed(packed, shape)) (void)decoder.decode_planes(box, unpacked.data());
 }
 
+// A progressive picture's plain form has the picture's samples, and an index by which a box has them, too.
+void check_transcoded(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, const Box& box, uint8_t choice) {
+  const bool exif = (choice & 1) != 0, strict = (choice & 2) != 0;
+  if (!decoder.open(jpeg, exif, strict, image::Pixels())) std::abort();
+  if (!decoder.planes()) return;
+  const PlanesShape shape = *decoder.planes();
+  test::PlanesMemory first(shape, 0), indexed(shape, 0xA5), again(shape, 0x5A);
+  std::span<const uint8_t> plain;
+  const bool decoded = bool(decoder.transcode(first.data(), plain));
+  if (!(decoder.planes() == shape)) std::abort();
+  if (!decoded || plain.empty()) return;
+  const std::vector<uint8_t> copy(plain.begin(), plain.end());
+  std::vector<uint8_t> index(decoder.index_bytes());
+  if (index.empty() || !decoder.decode_and_index(box, indexed.data(), index)) std::abort();
+  if (!test::same_samples(indexed, first, box)) std::abort();
+  if (!decoder.open_indexed(copy, index, exif, strict, image::Pixels())) std::abort();
+  if (!decoder.decode_planes(box, again.data()) || !test::same_samples(again, first, box)) std::abort();
+}
+
 void compare_with_libjpeg(image::ImageDecoder& decoder, std::span<const uint8_t> jpeg, uint8_t choice) {
   static const auto libjpeg = image::make_jpeg_decoder({.only_libjpeg = true});
   if (!libjpeg->open(jpeg, (choice & 1) != 0, (choice & 2) != 0)) std::abort();
@@ -135,6 +154,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   compare_with_libjpeg(*decoder, jpeg, bytes[4]);
   check_index(*decoder, jpeg, choose_box(*picture, bytes), bytes[4]);
   check_packed(*decoder, jpeg, choose_box(*picture, bytes), bytes[4]);
+  check_transcoded(*decoder, jpeg, choose_box(*picture, bytes), bytes[4]);
   if (!decoder->open(jpeg, (bytes[4] & 1) != 0, (bytes[4] & 2) != 0)) std::abort();
   for (const int reduction : {2, 4, 8}) check_reduced(*decoder, *picture, choose_box(*picture, bytes), reduction);
   return 0;

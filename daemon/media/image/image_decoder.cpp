@@ -85,6 +85,10 @@ class AnyDecoder final : public ImageDecoder {
   Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) override {
     return opened_ == nullptr ? nothing_is_open() : opened_->decode_and_pack(memory, packed);
   }
+  Status transcode(uint8_t* memory, std::span<const uint8_t>& plain) override {
+    return opened_ == nullptr || is_converted_ ? ImageDecoder::transcode(memory, plain)
+                                               : opened_->transcode(memory, plain);
+  }
   Result<ColourProfile> profile() override { return opened_ == nullptr ? ColourProfile() : opened_->profile(); }
   Status decode(const Box& box, PixelRows& rows) override {
     if (opened_ == nullptr) return nothing_is_open();

@@ -101,6 +101,13 @@ class ImageDecoder {
     packed = {};
     return decode_planes(memory);
   }
+  // decode_planes() of a whole progressive JPEG, of which it makes a plain one with the same samples and with an index.
+  // The decoder has opened `plain` then, which stays until the next open. Empty: the picture is of another kind, or has
+  // no plain form, and is to be decoded as before.
+  virtual Status transcode(uint8_t* /*memory*/, std::span<const uint8_t>& plain) {
+    plain = {};
+    return Done{};
+  }
   // Opens packed coefficients of a picture of this shape, for decode_planes() alone. kInternal, here and
   // there: they are damaged, which most but not all damage shows; the samples are other ones then.
   virtual Result<Size> open_packed(std::span<const uint8_t> /*packed*/, const PlanesShape& /*shape*/) {

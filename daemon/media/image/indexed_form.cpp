@@ -22,6 +22,27 @@ std::span<uint8_t> write_form(std::span<const uint8_t> content, size_t index_byt
   return {memory + kHeaderBytes, index_bytes};
 }
 
+// What is to be kept of a picture that `decoder` has opened: the bytes that it has opened now.
+struct Content {
+  std::span<const uint8_t> bytes;
+  size_t index_bytes = 0;  // 0: it has no index
+  bool finds_room = true;
+};
+
+Result<Content> content_of(const media::Field& field, ImageDecoder& decoder, size_t planes_bytes, Decoding& decoding) {
+  Content content{field.bytes};
+  if (field.keeper == nullptr || decoding.reduction != 1) return content;
+  content.index_bytes = decoder.index_bytes();
+  if (content.index_bytes != 0 || !decoder.is_packable()) return content;
+  content.finds_room = field.keeper->may_keep(content.bytes.size());
+  if (!content.finds_room) return content;
+  std::span<const uint8_t> plain;
+  const Status transcoded = decoder.transcode(aligned_planes(decoding.memory, planes_bytes), plain);
+  if (!transcoded) return transcoded.error();
+  if (!plain.empty()) content.bytes = plain, content.index_bytes = decoder.index_bytes();
+  return content;
+}
+
 }  // namespace
 
 IndexedForm::IndexedForm(const DecodeWay& way)
@@ -32,7 +53,9 @@ std::optional<uint64_t> IndexedForm::prepared_bytes(std::span<const uint8_t> con
   ImageDecoder& decoder = *workspace.of<PictureWork>().decoder;
   if (!decoder.open(content, exif_, false, pixels_)) return std::nullopt;
   const size_t index_bytes = decoder.index_bytes();
-  return index_bytes == 0 ? 0 : kHeaderBytes + index_bytes + content.size();
+  if (index_bytes != 0) return kHeaderBytes + index_bytes + content.size();
+  // A progressive JPEG becomes a plain one, which takes about a tenth more.
+  return decoder.is_packable() ? kHeaderBytes + content.size() / 8 * 9 : 0;
 }
 
 std::optional<IndexedForm::Parts> IndexedForm::open(std::span<const uint8_t> bytes) {
@@ -45,21 +68,22 @@ std::optional<IndexedForm::Parts> IndexedForm::open(std::span<const uint8_t> byt
 Result<PlanesView> IndexedForm::prepare(const PlanesShape& shape, media::Field& field, ImageDecoder& decoder,
                                         Decoding& decoding) {
   const size_t planes_bytes = PlanesLayout(shape).bytes;
-  const size_t index_bytes = field.keeper && decoding.reduction == 1 ? decoder.index_bytes() : 0;
-  const size_t form_bytes = kHeaderBytes + index_bytes + field.bytes.size();
+  const Result<Content> content = content_of(field, decoder, planes_bytes, decoding);
+  if (!content) return content.error();
+  const size_t index_bytes = content->index_bytes, form_bytes = kHeaderBytes + index_bytes + content->bytes.size();
   uint8_t* form = index_bytes == 0 ? nullptr : field.keeper->reserve(form_bytes);
   const bool keeps_own = index_bytes != 0 && form == nullptr && field.keeper->takes(form_bytes);
   uint8_t* const planes = aligned_planes(decoding.memory, planes_bytes + (keeps_own ? form_bytes : 0));
   if (keeps_own) form = planes + planes_bytes;
   const Status decoded =
-      form ? decoder.decode_and_index(decoding.box, planes, write_form(field.bytes, index_bytes, form))
+      form ? decoder.decode_and_index(decoding.box, planes, write_form(content->bytes, index_bytes, form))
            : decoder.decode_planes(decoding.box, decoding.reduction, planes);
   if (!decoded) return decoded.error();
   if (form) {
     field.keeper->keep(form, form_bytes);
     field.bytes = {form, form_bytes};
     field.is_prepared = true;
-  } else if (field.keeper && index_bytes == 0) {
+  } else if (field.keeper && index_bytes == 0 && content->finds_room) {
     field.keeper->keep_as_fetched(field.bytes);
   }
   const auto view = PlanesForm::open({planes, planes_bytes});

@@ -38,6 +38,7 @@ template <typename Form, config::CacheForm kForm>
 struct Prepared {
   media::Field field;
   image::Decoding decoding;
+  PlanesView planes;
   Prepared(const std::vector<uint8_t>& jpeg, OneKeeper& keeper) {
     const auto decoder = image::make_image_decoder();
     field.bytes = jpeg, field.keeper = &keeper, field.form = kForm;
@@ -45,9 +46,10 @@ struct Prepared {
     decoding.box = {20, 30, 40, 50};
     const auto shape = decoder->planes();
     REQUIRE(shape);
-    const auto planes = Form::prepare(*shape, field, *decoder, decoding);
-    REQUIRE(planes);
-    CHECK(planes->shape == *shape);
+    const auto prepared = Form::prepare(*shape, field, *decoder, decoding);
+    REQUIRE(prepared);
+    planes = *prepared;
+    CHECK(planes.shape == *shape);
   }
 };
 

@@ -54,8 +54,8 @@ inline constexpr size_t kPackedBytesMax = kPackedGroups * kPackedBitsMax;  // of
 std::optional<uint32_t> pack_block(const int16_t* block, size_t stride, uint8_t* values);
 
 // Unpacks the blocks [first, end) of a row into groups, as inverse_dct.h has them: `groups` holds zeroes. Of each
-// block `last` gets the place of its last coefficient, or a later one that costs the transform no more. False: values
-// would lie outside of the row.
+// block `last` gets a number that lets the transform leave out what the place of the last coefficient would: 0 where
+// there is DC alone. False: values would lie outside of the row.
 [[nodiscard]] bool unpack_blocks(const PackedRow& row, size_t first, size_t end, int16_t* groups, uint8_t* last);
 
 }  // namespace spdld::image::baseline

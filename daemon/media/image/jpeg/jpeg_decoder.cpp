@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "daemon/media/image/baseline/plain_jpeg.h"
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/exif.h"
@@ -77,6 +78,7 @@ class JpegDecoder final : public ImageDecoder {
                             const Pixels& pixels) override;
   bool is_packable() override;
   Status decode_and_pack(uint8_t* memory, std::span<const uint8_t>& packed) override;
+  Status transcode(uint8_t* memory, std::span<const uint8_t>& plain) override;
   Result<Size> open_packed(std::span<const uint8_t> packed, const PlanesShape& shape) override;
 
  private:
@@ -107,6 +109,7 @@ class JpegDecoder final : public ImageDecoder {
   ProgressiveScans progressive_scans_;
   PackedScan packed_scan_;  // open: the picture is a packed one
   baseline::PackedWriter packed_;
+  baseline::PlainJpegWriter plain_;
   std::span<const uint8_t> bytes_;
   std::span<const uint8_t> index_;  // of them; empty: there is none
   Size stored_;
@@ -176,6 +179,7 @@ Status JpegDecoder::check_scans() {
 }
 
 Result<Size> JpegDecoder::open(std::span<const uint8_t> bytes, bool exif, bool strict, const Pixels& pixels) {
+  plain_.shrink(kMemoryKeptMax);
   return open_with(bytes, {}, exif, strict, pixels);
 }
 
@@ -368,6 +372,27 @@ Status JpegDecoder::decode_and_pack(uint8_t* memory, std::span<const uint8_t>& p
   const Status decoded = decode_some_planes(Box{0, 0, stored_.width, stored_.height}, 1, memory, extras);
   packed = decoded && packed_.finish() ? packed_.picture() : std::span<const uint8_t>();
   return decoded;
+}
+
+// Planes mean that the picture is not turned, so that the plain JPEG needs no EXIF.
+Status JpegDecoder::transcode(uint8_t* memory, std::span<const uint8_t>& plain) {
+  plain = {};
+  if (is_plain_ || !is_packable()) return Done{};
+  const auto bytes = bytes_;
+  const PlanesShape shape = *planes_[0];
+  std::span<const uint8_t> packed;
+  if (const Status decoded = decode_and_pack(memory, packed); !decoded) return decoded;
+  const auto picture = baseline::PackedPicture::view(packed);
+  if (!picture) return Done{};
+  const auto made =
+      plain_.write(*picture, {shape.picture.width, shape.picture.height, shape.chroma_across, shape.chroma_down});
+  if (made.empty()) return Done{};
+  if (open_with(made, {}, false, strict_, pixels_) && planes_[0] == shape && index_bytes() > 0) {
+    plain = made;
+    return Done{};
+  }
+  const auto opened = open_with(bytes, {}, false, strict_, pixels_);
+  return opened ? Status(Done{}) : opened.error();
 }
 
 }  // namespace
