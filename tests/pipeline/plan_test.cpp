@@ -126,8 +126,8 @@ TEST_CASE("planes may stand for a field that is only decoded as a picture, and a
   const auto id = [&](const config::OutputSpec& spec, config::CacheForm form = config::CacheForm::kDecoded) {
     return pipeline::Plan(with({spec}), listing).fetched()[0].representation(form)->id();
   };
-  CHECK(id(picture("a", true), config::CacheForm::kIndexed) == "indexed 1");
-  CHECK(id(picture("a", false, false, true), config::CacheForm::kIndexed) == "indexed 1, not turned, strict");
+  CHECK(id(picture("a", true), config::CacheForm::kIndexed) == "indexed 2");
+  CHECK(id(picture("a", false, false, true), config::CacheForm::kIndexed) == "indexed 2, not turned, strict");
   CHECK(id(picture("a", true), config::CacheForm::kPacked) == "packed 1");
   CHECK(id(of("a", "rgb", 8)) == id(picture("a", true)));
   CHECK(id(of("a", "grey", 8)) == id(picture("a", true)) + ", luma alone");

@@ -8,7 +8,7 @@
 namespace spdld::image {
 namespace {
 
-constexpr int kVersion = 1;  // raised when other points are chosen, or are written otherwise
+constexpr int kVersion = 2;  // raised when other points are chosen, or are written otherwise
 static_assert(kVersion < 10);
 constexpr std::array<uint8_t, 4> kMark = {'s', 'p', 'i', '0' + kVersion};
 constexpr size_t kHeaderBytes = kMark.size() + sizeof(uint32_t);

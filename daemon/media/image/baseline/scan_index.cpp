@@ -7,8 +7,10 @@
 namespace spdld::image::baseline {
 namespace {
 
-constexpr size_t kHeaderBytes = 8, kPlaceBytes = 4, kValueBytes = 2;
-constexpr size_t kPointBytes = kPlaceBytes + kComponentsMax * kValueBytes;
+constexpr size_t kHeaderBytes = 8, kPointBytes = 8;
+constexpr int kPlaceBits = 28, kPredictedBits = 12;
+static_assert(kPlaceBits + kPredictedBits * kComponentsMax == kPointBytes * 8);
+constexpr uint64_t kPlaceMask = (uint64_t{1} << kPlaceBits) - 1;
 constexpr size_t kShare = 40;  // of the scan's bytes
 
 uint64_t load(std::span<const uint8_t> bytes) {
@@ -56,7 +58,7 @@ size_t ScanSpacing::bytes() const { return points == 0 ? 0 : place_of(points); }
 
 ScanSpacing spacing_of(uint64_t mcus, size_t coded_bytes) {
   const uint64_t most = coded_bytes / (kShare * kPointBytes);
-  if (mcus == 0 || most == 0 || mcus > UINT32_MAX || coded_bytes > UINT32_MAX / 8) return {};
+  if (mcus == 0 || most == 0 || mcus > UINT32_MAX || coded_bytes > kPlaceMask / 8) return {};
   const uint64_t spacing = (mcus + most - 1) / most;
   return {static_cast<uint32_t>(spacing), static_cast<uint32_t>((mcus + spacing - 1) / spacing)};
 }
@@ -74,24 +76,25 @@ bool ScanIndex::has_points(std::span<const uint8_t> bytes) {
 }
 
 ScanPoint ScanIndex::point(uint32_t number) const {
-  size_t at = place_of(number);
-  ScanPoint point{load(bytes_, at, kPlaceBytes), {}};
-  at += kPlaceBytes;
-  for (size_t c = 0; c < kComponentsMax; ++c)
-    point.predicted[c] = static_cast<int16_t>(load(bytes_, at + c * kValueBytes, kValueBytes));
+  const uint64_t stored = load(bytes_.subspan(place_of(number), kPointBytes));
+  ScanPoint point{stored & kPlaceMask, {}};
+  for (size_t c = 0; c < kComponentsMax; ++c) {  // the value's bits go to the top, and come down with its sign
+    const auto above = static_cast<int>(64 - kPredictedBits * static_cast<int>(c + 1) - kPlaceBits);
+    point.predicted[c] = static_cast<int>(static_cast<int64_t>(stored << above) >> (64 - kPredictedBits));
+  }
   return point;
 }
 
 bool ScanIndexWriter::add(const ScanPoint& point) {
-  const auto fits = [](int value) { return value == static_cast<int16_t>(value); };
-  if (added_ == spacing_.points || point.bit > UINT32_MAX ||
+  constexpr int kValueMax = (1 << (kPredictedBits - 1)) - 1;
+  const auto fits = [](int value) { return value >= -kValueMax - 1 && value <= kValueMax; };
+  if (added_ == spacing_.points || point.bit > kPlaceMask ||
       !std::all_of(point.predicted.begin(), point.predicted.end(), fits))
     return false;
-  size_t at = place_of(added_++);
-  store(point.bit, bytes_.subspan(at, kPlaceBytes));
-  at += kPlaceBytes;
-  for (size_t c = 0; c < kComponentsMax; ++c)
-    store(static_cast<uint64_t>(point.predicted[c]), bytes_.subspan(at + c * kValueBytes, kValueBytes));
+  uint64_t stored = 0;
+  for (size_t c = kComponentsMax; c-- > 0;)
+    stored = stored << kPredictedBits | (static_cast<uint64_t>(point.predicted[c]) & ((1u << kPredictedBits) - 1));
+  store(stored << kPlaceBits | point.bit, bytes_.subspan(place_of(added_++), kPointBytes));
   return true;
 }
 
@@ -99,11 +102,11 @@ bool ScanIndexWriter::finish(std::span<const uint8_t> coded) {
   if (added_ != spacing_.points) return false;
   Unstuffed unstuffed(coded);
   for (uint32_t i = 0; i < added_; ++i) {
-    const std::span<uint8_t> place = bytes_.subspan(place_of(i), kPlaceBytes);
-    const uint64_t bit = load(place);
+    const std::span<uint8_t> point = bytes_.subspan(place_of(i), kPointBytes);
+    const uint64_t stored = load(point), bit = stored & kPlaceMask;
     const auto byte = unstuffed.place_of(bit / 8);
     if (!byte) return false;
-    store(uint64_t{*byte} * 8 + bit % 8, place);
+    store((stored & ~kPlaceMask) | (uint64_t{*byte} * 8 + bit % 8), point);
   }
   store(spacing_.mcus, bytes_.subspan(0, 4));
   store(spacing_.points, bytes_.subspan(4, 4));

@@ -2,8 +2,9 @@
 // them. With them the part of a picture is decoded, and nothing before it or beside it.
 //
 // An index is a piece of memory: how many MCUs a point stands for and how many points there are, four bytes each, and
-// behind them the points. A point is the place of its first bit in the scan as it is stored, four bytes, and the DC
-// coefficient before it in each component, two bytes each. All lie with their lowest byte first. A reader
+// behind them the points. A point is a number of eight bytes. From the lowest bit on it has the place of its first bit
+// in the scan as it is stored, 28 bits, and the DC coefficient before it in each component, 12 bits each. All numbers
+// lie with their lowest byte first. Longer scans have no index, and larger coefficients are of no picture. A reader
 // trusts no value of an index: it checks places against the scan. Pure values; any thread.
 #pragma once
 

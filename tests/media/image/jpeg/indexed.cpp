@@ -173,6 +173,37 @@ TEST_CASE("a picture of some bytes has no index", "[indexed]") {
   CHECK(Decoders().index_of(test::make_jpeg(8, 8, options)).empty());
 }
 
+TEST_CASE("an index holds places and DC coefficients up to the largest, and no larger ones", "[indexed]") {
+  using image::baseline::ScanPoint;
+  const Bytes scan(size_t{100} * 1000, 0x11);
+  const auto spacing = image::baseline::spacing_of(100, scan.size());
+  REQUIRE(spacing.points == 100);
+  Bytes bytes(spacing.bytes());
+  image::baseline::ScanIndexWriter writer(bytes, spacing);
+  CHECK_FALSE(writer.add({uint64_t{1} << 28, {}}));
+  for (const int value : {2048, -2049})
+    for (size_t c = 0; c < 3; ++c) {
+      ScanPoint point;
+      point.predicted[c] = value;
+      CHECK_FALSE(writer.add(point));
+    }
+  std::vector<ScanPoint> points;
+  for (int i = 0; i < 100; ++i) {
+    points.push_back({static_cast<uint64_t>(i) * 8000 + 7, {2047 - i, -2048 + i, i % 2 == 0 ? -i : i}});
+    REQUIRE(writer.add(points.back()));
+  }
+  CHECK_FALSE(writer.add({}));
+  REQUIRE(writer.finish(scan));
+  const auto index = ScanIndex::view(bytes, 100);
+  REQUIRE(index);
+  for (uint32_t i = 0; i < 100; ++i) {
+    CHECK(index->point(i).bit == points[i].bit);
+    CHECK(index->point(i).predicted == points[i].predicted);
+  }
+  CHECK(image::baseline::spacing_of(100, (size_t{1} << 25) - 1).points > 0);
+  CHECK(image::baseline::spacing_of(100, size_t{1} << 25).points == 0);
+}
+
 TEST_CASE("a picture with damage gets an index that helps nothing", "[indexed]") {
   Bytes jpeg = test::make_jpeg(200, 160);
   const size_t at = jpeg.size() * 4 / 5;
@@ -244,7 +275,7 @@ TEST_CASE("an index counts the zeroes that are stuffed into a scan, and its mark
   Bytes index(spacing.bytes());
   ScanIndexWriter writer(index, spacing);
   for (const auto& [plain, stored] : places)
-    REQUIRE(writer.add({plain * 8 + plain % 8, {static_cast<int>(plain) * 100, -5, -32768}}));
+    REQUIRE(writer.add({plain * 8 + plain % 8, {static_cast<int>(plain) * 100, -5, -2048}}));
   CHECK_FALSE(writer.add({80, {}}));
   CHECK_FALSE(ScanIndex::has_points(index));
   REQUIRE(writer.finish(scan));
@@ -256,11 +287,11 @@ TEST_CASE("an index counts the zeroes that are stuffed into a scan, and its mark
     const auto& [plain, stored] = places[i];
     const ScanPoint point = made->point(i);
     CHECK(point.bit == stored * 8 + plain % 8);
-    CHECK(point.predicted == std::array{static_cast<int>(plain) * 100, -5, -32768});
+    CHECK(point.predicted == std::array{static_cast<int>(plain) * 100, -5, -2048});
   }
   Bytes wide(spacing.bytes());
-  CHECK_FALSE(ScanIndexWriter(wide, spacing).add({0, {32768, 0, 0}}));
-  CHECK_FALSE(ScanIndexWriter(wide, spacing).add({uint64_t{1} << 32, {}}));
+  CHECK_FALSE(ScanIndexWriter(wide, spacing).add({0, {2048, 0, 0}}));
+  CHECK_FALSE(ScanIndexWriter(wide, spacing).add({uint64_t{1} << 28, {}}));
   ScanIndexWriter behind(wide, {2, 1});
   REQUIRE(behind.add({8 * 100, {}}));
   CHECK_FALSE(behind.finish(scan));
@@ -269,12 +300,12 @@ TEST_CASE("an index counts the zeroes that are stuffed into a scan, and its mark
 
 TEST_CASE("an index takes a fortieth of a scan at the most", "[indexed]") {
   using image::baseline::spacing_of;
-  for (const size_t coded : {0, 100, 399, 400, 799, 800, 5000, 100'000}) {
+  for (const size_t coded : {0, 100, 319, 320, 639, 640, 5000, 100'000}) {
     for (const uint64_t mcus : {0, 1, 2, 7, 768, 100'000}) {
       const auto spacing = spacing_of(mcus, coded);
       CAPTURE(coded, mcus, spacing.mcus, spacing.points);
-      CHECK((spacing.points == 0) == (mcus == 0 || coded < 400));
-      CHECK(spacing.points * 400 <= coded);
+      CHECK((spacing.points == 0) == (mcus == 0 || coded < 320));
+      CHECK(spacing.points * 320 <= coded);
       if (spacing.points > 0) CHECK(uint64_t{spacing.mcus} * spacing.points >= mcus);
       if (spacing.points > 0) CHECK(uint64_t{spacing.mcus} * (spacing.points - 1) < mcus);
     }
