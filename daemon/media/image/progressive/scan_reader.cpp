@@ -28,6 +28,25 @@ BandTable::Entry read_one(Bits& bits, const BandTable& table) {
   return {static_cast<int16_t>(baseline::signed_value(value, size)), static_cast<uint8_t>(run + 1), 1};
 }
 
+// One more bit of each of these coefficients, away from zero by `step`. The bits are as good as random: no branch can
+// foretell them.
+void refine(Bits& bits, uint64_t places, const baseline::Places& place_of, int step, int16_t* block) {
+  constexpr int kAtOnce = 32;
+  while (places != 0) {
+    const int count = std::min(std::popcount(places), kAtOnce);
+    bits.refill_below(kAtOnce);
+    const uint32_t more = bits.peek(count);
+    bits.drop(count);
+    if (block == nullptr && count < kAtOnce) return;
+    for (int i = count - 1; i >= 0; --i, places &= places - 1) {
+      if (block == nullptr) continue;
+      int16_t& value = block[place_of[static_cast<size_t>(std::countr_zero(places))]];
+      const int away = value < 0 ? -step : step;
+      value = static_cast<int16_t>(value + (away & -static_cast<int>(more >> i & 1)));
+    }
+  }
+}
+
 }  // namespace
 
 void ScanReader::begin(const Frame& frame, const Scan& scan, std::span<const uint8_t> coded, Coefficients& to) {
@@ -158,51 +177,38 @@ bool ScanReader::read_band(uint64_t& nonzero, int16_t* block) {
   return true;
 }
 
-// One more bit of each of these coefficients, away from zero.
-void ScanReader::refine(uint64_t places, int16_t* block) {
-  constexpr int kAtOnce = 32;
-  while (places != 0) {
-    const int count = std::min(std::popcount(places), kAtOnce);
-    bits_.refill_below(kAtOnce);
-    const uint32_t bits = bits_.peek(count);
-    bits_.drop(count);
-    for (int i = count - 1; i >= 0; --i, places &= places - 1) {
-      if (block == nullptr || (bits >> i & 1) == 0) continue;
-      int16_t& value = block[to_->places()[static_cast<size_t>(std::countr_zero(places))]];
-      value = static_cast<int16_t>(value + (value < 0 ? -1 : 1) * (1 << scan_->low));
-    }
-  }
-}
-
 // Codes count the zeroes to the place of a new coefficient; the bits of the old ones on the way follow the code.
 bool ScanReader::refine_band(uint64_t& nonzero, int16_t* block) {
   const uint64_t old = nonzero;
+  const int last = scan_->last, step = 1 << scan_->low;
+  Bits now = bits_;
   int k = scan_->first;
-  while (ended_ == 0 && k <= scan_->last) {
-    bits_.refill_below(32);
-    const baseline::Symbol symbol = scan_->band->symbol(bits_.peek(16));
+  while (ended_ == 0 && k <= last) {
+    now.refill_below(32);
+    const baseline::Symbol symbol = scan_->band->symbol(now.peek(16));
     const int run = symbol.symbol >> 4, size = symbol.symbol & 15;
     if (symbol.length == 0 || size > 1) return false;
-    bits_.drop(symbol.length);
+    now.drop(symbol.length);
     if (size == 0 && run != 15) {
-      ended_ = (1u << run) + baseline::next_value(bits_, run);
+      ended_ = (1u << run) + baseline::next_value(now, run);
       break;
     }
-    const int sign = size == 0 ? 0 : take(1) != 0 ? 1 : -1;
-    uint64_t zeroes = ~old & bits_between(k, scan_->last);
+    const int sign = size == 0 ? 0 : baseline::next_value(now, 1) != 0 ? 1 : -1;
+    uint64_t zeroes = ~old & bits_between(k, last);
     for (int i = 0; i < run; ++i) zeroes &= zeroes - 1;
-    const int place = zeroes == 0 ? scan_->last + 1 : std::countr_zero(zeroes);
-    if (place > k) refine(old & bits_between(k, place - 1), block);
+    const int place = zeroes == 0 ? last + 1 : std::countr_zero(zeroes);
+    if (place > k) refine(now, old & bits_between(k, place - 1), to_->places(), step, block);
     k = place + 1;
     if (sign == 0) continue;
-    if (place > scan_->last) return false;
+    if (place > last) return false;
     nonzero |= uint64_t{1} << place;
-    if (block != nullptr)
-      block[to_->places()[static_cast<size_t>(place)]] = static_cast<int16_t>(sign * (1 << scan_->low));
+    if (block != nullptr) block[to_->places()[static_cast<size_t>(place)]] = static_cast<int16_t>(sign * step);
   }
-  if (ended_ == 0) return true;
-  if (k <= scan_->last) refine(old & bits_between(k, scan_->last), block);
-  ended_--;
+  if (ended_ != 0) {
+    if (k <= last) refine(now, old & bits_between(k, last), to_->places(), step, block);
+    ended_--;
+  }
+  bits_ = now;
   return true;
 }
 

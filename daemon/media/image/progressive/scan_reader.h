@@ -36,7 +36,6 @@ class ScanReader {
   // `block` is null where the coefficients are not wanted.
   [[nodiscard]] bool read_band(uint64_t& nonzero, int16_t* block);
   [[nodiscard]] bool refine_band(uint64_t& nonzero, int16_t* block);
-  void refine(uint64_t places, int16_t* block);
   uint32_t take(int bits);
 
   const Frame* frame_ = nullptr;
