@@ -38,6 +38,7 @@ Status AudioThread::check_size(int channels, uint64_t count) const {
 void AudioThread::shrink(size_t bytes_max) {
   decoder.shrink(bytes_max);
   shared.shrink(bytes_max);
+  resampling.shrink(bytes_max);
   sound_->shrink(bytes_max);
   spare_->shrink(bytes_max);
 }
@@ -51,7 +52,8 @@ Status resample_all(uint64_t from, uint64_t to, AudioThread& thread) {
   if (const Status fits = thread.check_size(in.channels(), count); !fits) return fits;
   out.resize(in.channels(), count);
   out.rate_hz = in.rate_hz;
-  for (int channel = 0; channel < in.channels(); ++channel) resampler.run(in.plane(channel), 0, 0, out.plane(channel));
+  for (int channel = 0; channel < in.channels(); ++channel)
+    resampler.run(in.plane(channel), 0, 0, out.plane(channel), thread.resampling);
   thread.exchange();
   return Done{};
 }

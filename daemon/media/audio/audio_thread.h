@@ -24,6 +24,7 @@ class AudioThread {
   const media::DecodeLimits limits;
   ffmpeg::AudioDecoder decoder;
   SharedSounds shared;
+  ByteBuffer resampling;  // memory for Resampler::run()
   Sound& sound() { return *sound_; }
   // Another one, which becomes sound() by exchange().
   Sound& spare() { return *spare_; }

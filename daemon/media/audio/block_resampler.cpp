@@ -66,13 +66,17 @@ uint64_t BlockResampler::inputs_end(uint64_t last) const { return last / out_ste
 // One call of run().
 class BlockResampler::Run {
  public:
-  Run(const BlockResampler& its, std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out)
-      : its_(its), in_(in), in_first_(in_first), first_(first), out_(out), edges_(kSeries * its.in_size_) {
-    ends_.resize(kSeries * its.out_step_);
+  Run(const BlockResampler& its, std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
+      ByteBuffer& memory)
+      : its_(its), in_(in), in_first_(in_first), first_(first), out_(out) {
     const size_t floats = kBlocks * std::max(its.in_size_, its.out_size_), bins = 2 * kBlocks * its.gains_.size();
-    values_ = reinterpret_cast<float*>(memory_.resize_aligned((2 * floats + bins) * sizeof(float), kAlignment));
+    const size_t edges = kSeries * its.in_size_, ends = kSeries * its.out_step_;
+    const size_t bytes = (2 * floats + bins + edges + ends) * sizeof(float);
+    values_ = reinterpret_cast<float*>(memory.resize_aligned(bytes, kAlignment));
     work_ = values_ + floats;
     bins_ = work_ + floats;
+    edges_ = bins_ + bins;
+    ends_ = edges_ + edges;
   }
 
   void run() {
@@ -91,8 +95,7 @@ class BlockResampler::Run {
   // Brings the samples of some blocks; from the block `end` on, the one before comes again.
   void take(uint64_t block, uint64_t end, float* to) {
     const float* from[kSeries];
-    for (size_t i = 0; i < kSeries; ++i)
-      from[i] = samples_of(std::min(block + i, end - 1), edges_.data() + i * its_.in_size_);
+    for (size_t i = 0; i < kSeries; ++i) from[i] = samples_of(std::min(block + i, end - 1), edges_ + i * its_.in_size_);
     gather(from, its_.in_size_, kBlocks, to);
   }
 
@@ -119,13 +122,13 @@ class BlockResampler::Run {
     for (size_t i = 0; i < kSeries; ++i) {
       const uint64_t at = (block + i) * step;
       const bool is_whole = at >= first_ && at + step <= first_ + out_.size();
-      to[i] = is_whole ? out_.data() + (at - first_) : ends_.data() + i * step;
+      to[i] = is_whole ? out_.data() + (at - first_) : ends_ + i * step;
     }
     spread(result + its_.out_edge_ * kBlocks, step, kBlocks, to);
     for (size_t i = 0; i < kSeries; ++i) {
       const uint64_t at = (block + i) * step;
       const uint64_t from = std::max(at, first_), end = std::min(at + step, first_ + out_.size());
-      const float* const part = ends_.data() + i * step;
+      const float* const part = ends_ + i * step;
       if (to[i] == part && from < end) std::copy(part + (from - at), part + (end - at), out_.data() + (from - first_));
     }
   }
@@ -134,13 +137,12 @@ class BlockResampler::Run {
   const std::span<const float> in_;
   const uint64_t in_first_, first_;
   const std::span<float> out_;
-  std::vector<float> edges_, ends_;
-  ByteBuffer memory_;
-  float *values_, *work_, *bins_;
+  float *values_, *work_, *bins_, *edges_, *ends_;
 };
 
-void BlockResampler::run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const {
-  if (!out.empty()) Run(*this, in, in_first, first, out).run();
+void BlockResampler::run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
+                         ByteBuffer& memory) const {
+  if (!out.empty()) Run(*this, in, in_first, first, out, memory).run();
 }
 
 }  // namespace spdld::audio

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/base/byte_buffer.h"
 #include "daemon/media/audio/fourier.h"
 
 namespace spdld::audio {
@@ -27,7 +28,9 @@ class BlockResampler {
   // The first of the input samples that the output `first` needs, and the sample behind the last one for `last`.
   uint64_t inputs_begin(uint64_t first) const;
   uint64_t inputs_end(uint64_t last) const;
-  void run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const;
+  // `memory` is a thread's own, for work on the way.
+  void run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
+           ByteBuffer& memory) const;
 
  private:
   // In units of `from` samples of input and `to` samples of output.

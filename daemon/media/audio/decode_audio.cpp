@@ -166,7 +166,7 @@ class DecodeAudio final : public media::Node {
     out.resize(in.channels(), place.count);
     out.rate_hz = in.rate_hz;
     for (int channel = 0; channel < in.channels(); ++channel)
-      resampler.run(in.plane(channel), in_first, place.first, out.plane(channel));
+      resampler.run(in.plane(channel), in_first, place.first, out.plane(channel), thread.resampling);
     thread.exchange();
   }
 

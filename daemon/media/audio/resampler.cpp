@@ -144,8 +144,9 @@ Resampler::Range Resampler::inputs(uint64_t first, uint64_t count, uint64_t tota
   return {begin, std::max<uint64_t>(end - std::min(begin, end), 1)};
 }
 
-void Resampler::run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const {
-  if (blocks_) return blocks_->run(in, in_first, first, out);
+void Resampler::run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
+                    ByteBuffer& memory) const {
+  if (blocks_) return blocks_->run(in, in_first, first, out, memory);
   std::vector<float> edge(taps_);
   const auto [begin, end] = inner(in.size(), in_first, first, out.size());
   for (size_t i = 0; i < begin; ++i) out[i] = at_edge(in, in_first, first + i, edge);

@@ -32,8 +32,9 @@ class Resampler {
   // The part of the sound's `total` samples that makes the output samples [first, first + count). At least one sample.
   Range inputs(uint64_t first, uint64_t count, uint64_t total) const;
   // Writes the output samples [first, first + out.size()). `in` holds the sound's samples from `in_first` on, at least
-  // what inputs() says; beyond them it is silent.
-  void run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out) const;
+  // what inputs() says; beyond them it is silent. `memory` is a thread's own, for work on the way.
+  void run(std::span<const float> in, uint64_t in_first, uint64_t first, std::span<float> out,
+           ByteBuffer& memory) const;
 
  private:
   void make_table(double lower, double middle);

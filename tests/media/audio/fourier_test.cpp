@@ -127,7 +127,8 @@ TEST_CASE("a resampled sound is the same on every instruction set", "[kernels]")
     const audio::Resampler resampler(from, to);
     on_all_sets([&] {
       std::vector<float> out(resampler.outputs(in.size()));
-      resampler.run(in, 0, 0, out);
+      ByteBuffer memory;
+      resampler.run(in, 0, 0, out, memory);
       return bytes_of(out);
     });
   }

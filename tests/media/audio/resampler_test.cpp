@@ -22,7 +22,8 @@ std::vector<float> tone(double frequency_hz, int rate_hz, size_t count) {
 
 std::vector<float> resampled(const Resampler& resampler, const std::vector<float>& in) {
   std::vector<float> out(resampler.outputs(in.size()));
-  resampler.run(in, 0, 0, out);
+  ByteBuffer memory;
+  resampler.run(in, 0, 0, out, memory);
   return out;
 }
 
@@ -99,7 +100,8 @@ TEST_CASE("a segment has the samples that the whole has", "[audio]") {
       const Resampler::Range range = resampler.inputs(first, count, in.size());
       REQUIRE(range.first + range.count <= in.size());
       std::vector<float> out(count);
-      resampler.run({in.data() + range.first, range.count}, range.first, first, out);
+      ByteBuffer memory;
+      resampler.run({in.data() + range.first, range.count}, range.first, first, out, memory);
       CHECK(std::equal(out.begin(), out.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
     }
   }
