@@ -5,7 +5,8 @@
 //
 // Of each FOLDER/**/*.jpg (.jpeg, .JPEG) that has planes, the program decodes the whole picture and kBoxes random boxes
 // by libjpeg-turbo alone, and compares with them: the bytes by the daemon's own decoders, the indexed form, and the
-// packed form. It prints how many pictures had each form, and ends with 1 where a sample differs or a decoding failed.
+// packed form. It prints how many pictures had each form and how many bytes the forms take, and ends with 1 where a
+// sample differs or a decoding failed.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -30,6 +31,7 @@ constexpr image::Pixels kPixels;
 
 struct Counts {
   uint64_t pictures = 0, with_planes = 0, indexed = 0, transcoded = 0, packed = 0, wrong = 0;
+  uint64_t bytes = 0, indexed_bytes = 0, packed_bytes = 0;  // of pictures with planes, and of their forms
 };
 
 class Comparison {
@@ -38,6 +40,7 @@ class Comparison {
     counts_.pictures++;
     if (!libjpeg_->open(jpeg, true) || !libjpeg_->planes()) return;
     counts_.with_planes++;
+    counts_.bytes += jpeg.size();
     shape_ = *libjpeg_->planes();
     whole_ = {0, 0, shape_.picture.width, shape_.picture.height};
     wanted_ = std::make_unique<test::PlanesMemory>(shape_, 0);
@@ -77,6 +80,7 @@ class Comparison {
     Bytes index(own_->index_bytes());
     if (index.empty()) return;
     counts_.indexed++;
+    counts_.indexed_bytes += jpeg.size() + index.size();
     check(name, "indexed",
           own_->decode_and_index(whole_, planes.data(), index) &&
               own_->open_indexed(jpeg, index, true, false, kPixels) && own_->planes() == shape_);
@@ -86,6 +90,7 @@ class Comparison {
     std::span<const uint8_t> made;
     if (!own_->decode_and_pack(planes.data(), made) || made.empty()) return;
     counts_.packed++;
+    counts_.packed_bytes += made.size();
     const Bytes packed(made.begin(), made.end());
     check(name, "packed", bool(own_->open_packed(packed, shape_)));
   }
@@ -116,8 +121,12 @@ int main(int argc, char** argv) {
   }
   const Counts& counts = comparison.counts();
   std::printf(
-      "%lu pictures; %lu have planes, %lu an index (%lu of them as plain forms of progressive pictures), %lu "
-      "packed coefficients; %lu forms are wrong\n",
+      "%lu pictures; %lu have planes, %lu an index (%lu of them as plain forms of progressive pictures), %lu packed "
+      "coefficients; %lu forms are wrong\n",
       counts.pictures, counts.with_planes, counts.indexed, counts.transcoded, counts.packed, counts.wrong);
-  return counts.wrong == 0 && counts.with_planes > 0 ? 0 : 1;
+  if (counts.wrong != 0 || counts.with_planes == 0) return 1;
+  const auto share = [&](uint64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(counts.bytes); };
+  std::printf("bytes, as a part of the JPEGs': indexed %.3f, packed %.3f\n", share(counts.indexed_bytes),
+              share(counts.packed_bytes));
+  return 0;
 }
