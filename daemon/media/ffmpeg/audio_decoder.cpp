@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -92,13 +93,47 @@ bool convert_pair(const AVFrame& frame, size_t at, size_t count, float* to) {
   });
 }
 
+// Samples of a packet, decoded by libavcodec and by own code.
+struct LibraryFrame {
+  const AVFrame& frame;
+
+  bool channel(int channel, size_t at, size_t count, float* to) const {
+    return convert_channel(frame, channel, at, count, to);
+  }
+  bool pair_mean(size_t at, size_t count, float* to) const { return convert_pair(frame, at, count, to); }
+};
+struct OwnFrame {
+  const flac::FrameDecoder& decoder;
+
+  bool channel(int channel, size_t at, size_t count, float* to) const {
+    decoder.channel(channel, at, count, to);
+    return true;
+  }
+  bool pair_mean(size_t at, size_t count, float* to) const {
+    decoder.pair_mean(at, count, to);
+    return true;
+  }
+};
+
+// None: own code does not decode the sound.
+std::optional<flac::Stream> flac_stream_of(const AudioIndex& index) {
+  const AVCodecParameters& codec = *index.parameters->codec;
+  if (codec.codec_id != AV_CODEC_ID_FLAC || codec.extradata_size <= 0) return std::nullopt;
+  const auto stream = flac::read_stream_info({codec.extradata, static_cast<size_t>(codec.extradata_size)});
+  const bool is_same = stream && stream->rate_hz == index.rate_hz && stream->channels == index.channels;
+  return is_same ? stream : std::nullopt;
+}
+
 }  // namespace
 
-AudioDecoder::AudioDecoder(const media::DecodeLimits& limits)
-    : limits_(limits), pool_(std::make_unique<DecoderPool>()) {}
+AudioDecoder::AudioDecoder(const media::DecodeLimits& limits, bool only_libavcodec)
+    : limits_(limits), only_libavcodec_(only_libavcodec), pool_(std::make_unique<DecoderPool>()) {}
 AudioDecoder::~AudioDecoder() = default;
 
-void AudioDecoder::shrink(size_t bytes_max) { pool_->shrink(bytes_max); }
+void AudioDecoder::shrink(size_t bytes_max) {
+  pool_->shrink(bytes_max);
+  flac_.shrink(bytes_max);
+}
 
 // Where samples go.
 struct AudioDecoder::Target {
@@ -110,9 +145,10 @@ struct AudioDecoder::Target {
 // One call of decode() or decode_mean().
 class AudioDecoder::Run {
  public:
-  Run(const AudioIndex& index, const ByteParts& file, OpenedDecoder& opened, const media::DecodeLimits& limits,
-      uint64_t& packets_sent)
-      : index_(index), file_(file), opened_(opened), budget_(limits), sent_(packets_sent) {}
+  Run(AudioDecoder& decoder, const AudioIndex& index, const ByteParts& file, OpenedDecoder& opened)
+      : decoder_(decoder), index_(index), file_(file), opened_(opened), budget_(decoder.limits_) {
+    if (!decoder.only_libavcodec_) flac_ = flac_stream_of(index);
+  }
 
   Status run(uint64_t first, uint64_t count, const Target& target) {
     first_ = next_ = first, end_ = first + count, to_ = target;
@@ -140,12 +176,28 @@ class AudioDecoder::Run {
     sent.flags = AV_PKT_FLAG_KEY;
     sent.pts = static_cast<int64_t>(number);  // the decoder's times are the numbers of the packets
     sent.dts = AV_NOPTS_VALUE;
-    ++sent_;
+    ++decoder_.packets_sent_;
+    if (const std::optional<Status> taken = take_own(number)) return *taken;
     const int fault = lib::avcodec_send_packet(opened_.context.get(), &sent);
     sent.data = nullptr, sent.size = 0;
     // A decoder that starts in the middle may miss what lies before it, until it reaches the range.
     if (fault < 0 && fault != AVERROR(EAGAIN) && number >= target_) return refusal(fault);
     return receive(number);
+  }
+
+  // Decodes the packet by own code. None: libavcodec has to, and the packets behind it as well, since it may keep in
+  // mind what this packet tells of the stream.
+  std::optional<Status> take_own(size_t number) {
+    static_assert(AV_INPUT_BUFFER_PADDING_SIZE >= flac::kPaddingBytes);
+    AVPacket& packet = *opened_.packet;
+    if (!flac_ || !decoder_.flac_.decode({packet.data, static_cast<size_t>(packet.size)}, *flac_)) {
+      flac_.reset();
+      return std::nullopt;
+    }
+    packet.data = nullptr, packet.size = 0;
+    ++decoder_.own_packets_;
+    current_ = static_cast<int64_t>(number), within_ = 0;
+    return take(OwnFrame{decoder_.flac_}, decoder_.flac_.samples(), true);
   }
 
   Status receive(size_t number) {
@@ -166,31 +218,37 @@ class AudioDecoder::Run {
   Status take(const AVFrame& frame) {
     if (frame.pts != AV_NOPTS_VALUE) current_ = frame.pts, within_ = 0;
     if (frame.nb_samples < 0 || current_ < 0) return damaged();
+    const bool is_expected = frame.ch_layout.nb_channels == index_.channels && frame.sample_rate == index_.rate_hz;
+    const bool is_marked = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
+    return take(LibraryFrame{frame}, static_cast<uint64_t>(frame.nb_samples), is_expected && !is_marked);
+  }
+
+  // The next samples of the current packet.
+  template <typename Frame>
+  Status take(const Frame& frame, uint64_t samples, bool is_good) {
     const uint64_t begin = within_;
-    within_ += static_cast<uint64_t>(frame.nb_samples);
+    within_ += samples;
     if (current_ < static_cast<int64_t>(target_) || next_ == end_) return Done{};
     const auto number = static_cast<size_t>(current_);
     if (number >= index_.packets.size()) return damaged();
     const AudioPacket& packet = index_.packets[number];
     if (packet.count == 0) return Done{};
-    const bool is_expected = frame.ch_layout.nb_channels == index_.channels && frame.sample_rate == index_.rate_hz &&
-                             within_ <= packet.decoded;
-    const bool is_marked = frame.decode_error_flags != 0 || (frame.flags & AV_FRAME_FLAG_CORRUPT) != 0;
-    if (!is_expected || is_marked || packet.first > next_) return damaged();
+    if (!is_good || within_ > packet.decoded || packet.first > next_) return damaged();
     const uint64_t at = packet.skipped + (next_ - packet.first);  // of what the decoder makes of the packet
     if (at < begin) return damaged();
     const uint64_t end = std::min<uint64_t>(within_, packet.skipped + packet.count);
     return at < end ? copy(frame, at - begin, std::min(end - at, end_ - next_)) : Status(Done{});
   }
 
-  Status copy(const AVFrame& frame, uint64_t at, uint64_t count) {
+  template <typename Frame>
+  Status copy(const Frame& frame, uint64_t at, uint64_t count) {
     bool is_known = true;
     if (to_.is_mean) {
       is_known = copy_mean(frame, at, count, to_.to + (next_ - first_));
     } else {
       for (int channel = 0; channel < index_.channels; ++channel) {
         float* const to = to_.to + static_cast<size_t>(channel) * to_.stride + (next_ - first_);
-        is_known = is_known && convert_channel(frame, channel, at, count, to);
+        is_known = is_known && frame.channel(channel, at, count, to);
       }
     }
     if (!is_known) return Error{Trouble::kContent, "the sound's decoder gives samples of a type that is not known"};
@@ -199,14 +257,15 @@ class AudioDecoder::Run {
   }
 
   // A few samples at a time, which stay in the processor's nearest cache.
-  bool copy_mean(const AVFrame& frame, uint64_t at, uint64_t count, float* to) const {
-    if (index_.channels == 2) return convert_pair(frame, at, count, to);
+  template <typename Frame>
+  bool copy_mean(const Frame& frame, uint64_t at, uint64_t count, float* to) const {
+    if (index_.channels == 2) return frame.pair_mean(at, count, to);
     std::array<float, 1024> channel_samples;
     for (uint64_t done = 0; done < count;) {
       const auto size = std::min<size_t>(count - done, channel_samples.size());
-      if (!convert_channel(frame, 0, at + done, size, to + done)) return false;
+      if (!frame.channel(0, at + done, size, to + done)) return false;
       for (int channel = 1; channel < index_.channels; ++channel) {
-        convert_channel(frame, channel, at + done, size, channel_samples.data());
+        frame.channel(channel, at + done, size, channel_samples.data());
         add_channel(std::span(channel_samples).first(size), to + done);
       }
       finish_mean(index_.channels, {to + done, size});
@@ -233,16 +292,17 @@ class AudioDecoder::Run {
 
   Status check_limits() { return ++decoded_ % kBetweenChecks == 0 ? budget_.check() : Status(Done{}); }
 
+  AudioDecoder& decoder_;
   const AudioIndex& index_;
   const ByteParts& file_;
   OpenedDecoder& opened_;
   const media::CpuBudget budget_;
-  uint64_t& sent_;
-  uint64_t first_ = 0, end_ = 0;  // the range of samples
-  uint64_t next_ = 0;             // the first sample that is not yet written
-  size_t target_ = 0;             // the packet that gives the first one
-  int64_t current_ = -1;          // the packet of the last frame
-  uint64_t within_ = 0;           // samples that the decoder gave of it
+  std::optional<flac::Stream> flac_;  // none: libavcodec decodes the packets
+  uint64_t first_ = 0, end_ = 0;      // the range of samples
+  uint64_t next_ = 0;                 // the first sample that is not yet written
+  size_t target_ = 0;                 // the packet that gives the first one
+  int64_t current_ = -1;              // the packet of the last frame
+  uint64_t within_ = 0;               // samples that the decoder gave of it
   Target to_ = {};
   uint64_t decoded_ = 0;
 };
@@ -266,7 +326,7 @@ Status AudioDecoder::decode_to(const Target& target, const AudioIndex& index, co
   const Result<OpenedDecoder*> opened = pool_->decoder_for(*index.parameters, 0, "sound", prepare);
   if (!opened) return opened.error();
   lib::avcodec_flush_buffers((*opened)->context.get());
-  return Run(index, file, **opened, limits_, packets_sent_).run(first, count, target);
+  return Run(*this, index, file, **opened).run(first, count, target);
 }
 
 void add_channel(std::span<const float> channel, float* sums) {

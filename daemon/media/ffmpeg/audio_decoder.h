@@ -13,6 +13,7 @@
 #include "daemon/base/result.h"
 #include "daemon/media/decode_limits.h"
 #include "daemon/media/ffmpeg/audio_index.h"
+#include "daemon/media/flac/frame_decoder.h"
 
 namespace spdld::ffmpeg {
 
@@ -20,7 +21,8 @@ class DecoderPool;
 
 class AudioDecoder {
  public:
-  explicit AudioDecoder(const media::DecodeLimits& limits);
+  // `only_libavcodec`: no FLAC is decoded by own code, which gives the same samples. For tests.
+  explicit AudioDecoder(const media::DecodeLimits& limits, bool only_libavcodec = false);
   ~AudioDecoder();
   AudioDecoder(const AudioDecoder&) = delete;
   AudioDecoder& operator=(const AudioDecoder&) = delete;
@@ -34,8 +36,9 @@ class AudioDecoder {
   // The same for the mean of all channels, as add_channel() and finish_mean() make it.
   Status decode_mean(const AudioIndex& index, const ByteParts& file, uint64_t first, uint64_t count, float* to);
 
-  // Packets that decoders were given since the object was made.
+  // Packets that decoders were given since the object was made, and how many of them were FLAC for own code.
   uint64_t packets_sent() const { return packets_sent_; }
+  uint64_t own_packets() const { return own_packets_; }
   // Gives back memory above so many bytes.
   void shrink(size_t bytes_max);
 
@@ -47,8 +50,10 @@ class AudioDecoder {
                    uint64_t count);
 
   const media::DecodeLimits limits_;
+  const bool only_libavcodec_;
   const std::unique_ptr<DecoderPool> pool_;
-  uint64_t packets_sent_ = 0;
+  flac::FrameDecoder flac_;
+  uint64_t packets_sent_ = 0, own_packets_ = 0;
 };
 
 // The mean of channels: each is added to the first one, and finish_mean() divides the sums.

@@ -7,36 +7,22 @@
 #include <utility>
 
 #include "daemon/media/ffmpeg/audio_index.h"
+#include "daemon/media/flac/crc.h"
+#include "daemon/media/flac/frame_header.h"
 
 namespace spdld::ffmpeg {
 namespace {
 
-// RFC 9639, 9.1: a header has at most 4 bytes of fields, 7 of the coded number, 2 of the block's size, 2 of the rate
-// and one of CRC-8. One byte of the first subframe follows.
-constexpr size_t kHeaderBytesMax = 16, kWindowBytes = kHeaderBytesMax + 1;
-using HeaderWindow = std::array<uint8_t, kWindowBytes>;
-constexpr size_t kFixedBytes = 4, kNumberBytesMax = 6;  // libavcodec reads no number of 7 bytes
+using flac::FrameHeader;
+using flac::HeaderWindow;
+using flac::kNumberBytesMax;
+using flac::kWindowBytes;
+
 // libavcodec's parser gives up where its buffer is full and holds more than so many bytes for each header in it.
 constexpr uint64_t kFrameBytesMax = 20 * 8192;
 constexpr size_t kBetweenChecks = 1 << 20;  // bytes from one look at the CPU time to the next
 
-// A CRC's step over each byte, from the highest bit on: tables[k] is for a byte with k bytes behind it.
-template <typename Crc, unsigned kPolynomial, size_t kTables>
-constexpr auto make_crc_tables() {
-  constexpr unsigned kBits = 8 * sizeof(Crc);
-  std::array<std::array<Crc, 256>, kTables> tables{};
-  for (unsigned i = 0; i < 256; ++i) {
-    unsigned crc = i << (kBits - 8);
-    for (size_t k = 0; k < kTables; ++k) {
-      for (int bit = 0; bit < 8; ++bit) crc = crc << 1 ^ ((crc >> (kBits - 1) & 1) != 0 ? kPolynomial : 0);
-      tables[k][i] = static_cast<Crc>(crc);
-      crc = tables[k][i];
-    }
-  }
-  return tables;
-}
-constexpr auto kCrc8 = make_crc_tables<uint8_t, 0x07, 1>();
-constexpr auto kCrc16 = make_crc_tables<uint16_t, 0x8005, 16>();
+constexpr auto kCrc16 = flac::make_crc_tables<uint16_t, 0x8005, 16>();
 
 // RFC 9639, 9.3: 0 for a frame with the CRC at its end. Sixteen bytes at once.
 unsigned crc16_of(std::span<const uint8_t> bytes) {
@@ -53,91 +39,6 @@ unsigned crc16_of(std::span<const uint8_t> bytes) {
   }
   for (; at < bytes.size(); ++at) crc = (crc << 8 & 0xFFFF) ^ kCrc16[0][crc >> 8 ^ bytes[at]];
   return crc;
-}
-
-// The content of a frame's header. Codes stay as they are written, since a stream's frames have the same ones.
-struct FlacHeader {
-  bool is_variable = false;
-  unsigned rate_code = 0, rate = 0, assignment = 0, size_code = 0;
-  size_t number_bytes = 0, bytes = 0;
-  uint64_t number = 0;
-  uint32_t samples = 0;
-  uint8_t subframe = 0;
-
-  int channels() const { return assignment < 8 ? static_cast<int>(assignment) + 1 : 2; }
-};
-
-// RFC 9639, 9.1.1; `more` is what stands behind the coded number.
-uint32_t samples_of_code(unsigned code, uint32_t more) {
-  if (code == 1) return 192;
-  if (code <= 5) return 576u << (code - 2);
-  return code >= 8 ? 256u << (code - 8) : more + 1;
-}
-
-// Reads numbers of the header one behind the other. The header's length is bounded, so that they lie in the window.
-class HeaderReader {
- public:
-  explicit HeaderReader(const HeaderWindow& window) : window_(window) {}
-
-  uint32_t next(size_t bytes) {
-    uint32_t value = 0;
-    for (; bytes > 0; --bytes) value = value << 8 | window_[at_++];
-    return value;
-  }
-  // RFC 9639, 9.1.5: as in UTF-8. False: it is no such number.
-  bool number(FlacHeader& header) {
-    const uint8_t first = window_[at_++];
-    const int ones = std::countl_one(first);
-    if (ones == 1 || ones == 8) return false;
-    header.number_bytes = ones == 0 ? 1 : static_cast<size_t>(ones);
-    header.number = first & (0xFFu >> (ones + 1));
-    for (size_t i = 1; i < header.number_bytes; ++i) {
-      const uint8_t byte = window_[at_++];
-      if ((byte & 0xC0) != 0x80) return false;
-      header.number = header.number << 6 | (byte & 0x3Fu);
-    }
-    return true;
-  }
-  // Whether the byte that follows is the CRC-8 of all before it.
-  bool checks() {
-    uint8_t crc = 0;
-    for (size_t i = 0; i < at_; ++i) crc = kCrc8[0][crc ^ window_[i]];
-    return crc == window_[at_++];
-  }
-  size_t at() const { return at_; }
-
- private:
-  const HeaderWindow& window_;
-  size_t at_ = kFixedBytes;
-};
-
-// None: no header stands at the window's start. Each header that libavcodec takes for one is told here, and maybe more.
-std::optional<FlacHeader> read_header(const HeaderWindow& window) {
-  const unsigned block_code = window[2] >> 4, rate_code = window[2] & 15;
-  FlacHeader header;
-  header.is_variable = (window[1] & 1) != 0;
-  header.rate_code = rate_code;
-  header.assignment = window[3] >> 4;
-  header.size_code = window[3] >> 1 & 7;
-  const bool is_reserved = block_code == 0 || rate_code == 15 || header.assignment > 10 || header.size_code == 3;
-  if (is_reserved || (window[3] & 1) != 0) return std::nullopt;
-  HeaderReader reader(window);
-  if (!reader.number(header)) return std::nullopt;
-  header.samples = samples_of_code(block_code, block_code == 6 || block_code == 7 ? reader.next(block_code - 5) : 0);
-  if (rate_code >= 12) header.rate = reader.next(rate_code == 12 ? 1 : 2);
-  if (!reader.checks()) return std::nullopt;
-  header.bytes = reader.at();
-  header.subframe = window[reader.at()];
-  return header;
-}
-
-// RFC 9639, 9.1.2; 0: STREAMINFO alone tells it, which confuses libavcodec's parser.
-int rate_of(const FlacHeader& header) {
-  constexpr std::array kRates_hz = {0,      88'200, 176'400, 192'000, 8000,   16'000,
-                                    22'050, 24'000, 32'000,  44'100,  48'000, 96'000};
-  if (header.rate_code < kRates_hz.size()) return kRates_hz[header.rate_code];
-  const int rate = static_cast<int>(header.rate);
-  return header.rate_code == 12 ? rate * 1000 : header.rate_code == 13 ? rate : rate * 10;
 }
 
 // Whether a subframe may begin so (RFC 9639, 9.2.1): libavcodec's parser takes no header without it.
@@ -169,8 +70,8 @@ class FrameSearch {
       const void* const found = std::memchr(file_.data() + at, 0xFF, end - at);
       if (found == nullptr) return true;
       at = static_cast<size_t>(static_cast<const uint8_t*>(found) - file_.data());
-      if ((file_[at + 1] & 0xFE) != 0xF8) continue;
-      const std::optional<FlacHeader> header = read_header(window_at(at));
+      if (!flac::begins_frame(file_[at], file_[at + 1])) continue;
+      const std::optional<FrameHeader> header = flac::read_header(window_at(at));
       if (header && !add(*header, at)) return false;
     }
     return true;
@@ -184,7 +85,7 @@ class FrameSearch {
   }
 
   // False: it is no continuation of the frames before it.
-  bool add(const FlacHeader& header, size_t at) {
+  bool add(const FrameHeader& header, size_t at) {
     const bool is_whole = header.bytes < file_.size() - at && header.number_bytes <= kNumberBytesMax;
     if (!is_whole || !is_of_stream(header) || header.number != next_number_) return false;
     if (frames_.empty() ? at != start_ : !close(at) || !is_intact() || !continues(header)) return false;
@@ -195,15 +96,14 @@ class FrameSearch {
     return true;
   }
 
-  bool is_of_stream(const FlacHeader& header) const {
-    constexpr std::array kBits = {0, 8, 12, -1, 16, 20, 24, -1};  // RFC 9639, 9.1.4
-    const int rate_hz = rate_of(header), bits = kBits[header.size_code];
+  bool is_of_stream(const FrameHeader& header) const {
+    const int rate_hz = header.rate_hz(), bits = header.sample_bits();
     return rate_hz > 0 && rate_hz == stream_.rate_hz && (bits == 0 || bits == stream_.sample_bits) &&
            header.channels() == stream_.channels && begins_subframe(header.subframe);
   }
 
   // All but the last of blocks with a fixed size are equally long.
-  bool continues(const FlacHeader& header) const {
+  bool continues(const FrameHeader& header) const {
     return header.is_variable == first_.is_variable && header.rate_code == first_.rate_code &&
            header.size_code == first_.size_code && (header.is_variable || frames_.back().samples == first_.samples);
   }
@@ -223,7 +123,7 @@ class FrameSearch {
   const uint64_t start_;
   const FlacStream stream_;
   std::vector<FlacFrame> frames_;
-  FlacHeader first_;
+  FrameHeader first_;
   uint64_t next_number_ = 0;
 };
 

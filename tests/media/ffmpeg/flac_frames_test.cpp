@@ -11,6 +11,7 @@
 #include "daemon/media/ffmpeg/audio_index.h"
 #include "daemon/media/ffmpeg/kept_index.h"
 #include "tests/media/audio/sounds.h"
+#include "tests/media/ffmpeg/flac_parts.h"
 #include "tests/support/rounds.h"
 
 namespace spdld::flac_frames_test {
@@ -35,12 +36,6 @@ uint64_t number_in(const std::string& bytes, size_t at, size_t count) {
   uint64_t number = 0;
   for (size_t i = at; i < at + count; ++i) number = number << 8 | static_cast<uint8_t>(bytes[i]);
   return number;
-}
-
-std::string big_endian(uint64_t number, int bytes) {
-  std::string all;
-  while (bytes > 0) all.push_back(static_cast<char>(number >> (8 * --bytes) & 0xFF));
-  return all;
 }
 
 // Of a file that begins with "fLaC".
@@ -114,25 +109,6 @@ struct Crafted {
   unsigned size_code = 1, rate_code = 4;  // 8 bits, 8 kHz
 };
 
-uint64_t crc_of(const std::string& bytes, uint64_t polynomial, int bits) {
-  uint64_t crc = 0;
-  for (const char byte : bytes) {
-    crc ^= uint64_t{static_cast<uint8_t>(byte)} << (bits - 8);
-    for (int i = 0; i < 8; ++i) crc = crc << 1 ^ ((crc >> (bits - 1) & 1) != 0 ? polynomial : 0);
-    crc &= (uint64_t{1} << bits) - 1;
-  }
-  return crc;
-}
-
-std::string coded_number(uint64_t number) {
-  if (number < 0x80) return big_endian(number, 1);
-  int more = 1;
-  while (number >> (6 * more + 6 - more) != 0) ++more;
-  std::string all = big_endian((0xFF00u >> (more + 1) & 0xFF) | number >> (6 * more), 1);
-  while (more > 0) all += big_endian(0x80 | (number >> (6 * --more) & 0x3F), 1);
-  return all;
-}
-
 std::string header_of(const Crafted& sound, uint64_t number, size_t samples) {
   constexpr unsigned kCodeOf16Bits = 7;  // the block's size is told behind the number
   const std::string header = big_endian(0xFFF8u | (sound.is_variable ? 1 : 0), 2) +
@@ -140,12 +116,6 @@ std::string header_of(const Crafted& sound, uint64_t number, size_t samples) {
                              big_endian((static_cast<unsigned>(sound.channels) - 1) << 4 | sound.size_code << 1, 1) +
                              coded_number(number) + big_endian(samples - 1, 2);
   return header + big_endian(crc_of(header, 0x07, 8), 1);
-}
-
-// Puts the right CRC to the frame's end.
-void with_crc(std::string& frame) {
-  frame.resize(frame.size() - 2);
-  frame += big_endian(crc_of(frame, 0x8005, 16), 2);
 }
 
 std::vector<std::string> crafted_frames(const Crafted& sound) {
@@ -164,16 +134,6 @@ std::vector<std::string> crafted_frames(const Crafted& sound) {
     number += sound.is_variable ? samples : 1;
   }
   return frames;
-}
-
-std::string joined(const std::vector<std::string>& frames) {
-  std::string all;
-  for (const std::string& frame : frames) all += frame;
-  return all;
-}
-
-std::string block_of(int type, const std::string& content) {
-  return big_endian(static_cast<unsigned>(type), 1) + big_endian(content.size(), 3) + content;
 }
 
 // `blocks` stand between STREAMINFO and a last one.
