@@ -104,6 +104,9 @@ class Shelf {
   const ShelfKey& key() const;
   // Counts a hit or a miss.
   Found find(uint64_t sample) const;
+  // Counts a hit alone, for a caller that looks at several shelves and says with count_miss() which of them lacks it.
+  Found look(uint64_t sample) const;
+  void count_miss();
   // Says that the sample's file was checked, and is still the file that the entry was made from.
   void confirm(uint64_t sample);
   // Says that the file has changed, or that the entry is damaged: find() no longer gives the entry, and a new entry may
@@ -151,6 +154,12 @@ class Shelf {
   bool is_sound(uint64_t sample, std::span<const uint8_t> bytes) const;
 
   ShelfReport report() const;
+  // The entries in memory, or on disk, with their bytes, and the bytes that were taken for further ones. No lock.
+  struct Fill {
+    uint64_t entries = 0, bytes = 0, left = 0;
+  };
+  Fill memory_fill() const;
+  Fill disk_fill() const;
 
   explicit Shelf(std::shared_ptr<ShelfState> state);  // called by Cache::open
 

@@ -27,6 +27,14 @@ Shelf::~Shelf() { state_->owner.close(*state_); }
 const ShelfKey& Shelf::key() const { return state_->key; }
 
 Found Shelf::find(uint64_t sample) const {
+  const Found found = look(sample);
+  if (found.where == Found::Where::kNowhere) state_->misses.add();
+  return found;
+}
+
+void Shelf::count_miss() { state_->misses.add(); }
+
+Found Shelf::look(uint64_t sample) const {
   Found found;
   ShelfState& state = *state_;
   const uint32_t generation = state.generation.load(std::memory_order_relaxed);
@@ -35,10 +43,7 @@ Found Shelf::find(uint64_t sample) const {
     return found;
   }
   const auto entry = state.disk ? state.disk->index().find(sample, generation) : std::nullopt;
-  if (!entry) {
-    state.misses.add();
-    return found;
-  }
+  if (!entry) return found;
   state.disk_hits.add();
   found.where = Found::Where::kDisk;
   found.confirmed = entry->confirmed;
@@ -131,6 +136,14 @@ ShelfReport Shelf::report() const {
     report.disk_bytes = state_->disk->entry_bytes();
   }
   return report;
+}
+
+Shelf::Fill Shelf::memory_fill() const {
+  return {state_->memory.entries(), state_->memory.entry_bytes(), state_->memory.left_bytes()};
+}
+
+Shelf::Fill Shelf::disk_fill() const {
+  return state_->disk ? Fill{state_->disk->entries(), state_->disk->entry_bytes(), 0} : Fill{};
 }
 
 }  // namespace spdld::cache
