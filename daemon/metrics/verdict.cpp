@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
+#include <string_view>
 
 #include "daemon/metrics/rates.h"
 
@@ -287,10 +289,11 @@ class Judge {
   // The cache's part: without the reading, a forecast; without a part of the decoding, a hint.
   void suggest_cache(bool of_decoding) {
     uint64_t entries = 0, misses = 0, samples = 0;
+    std::set<std::string_view> fields;  // a field may be kept in several forms, each sample in one of them
     for (const CacheFigures& cache : pipeline_.caches) {
-      entries += cache.memory_entries + cache.disk_entries;
+      entries += std::max(cache.memory_entries, cache.disk_entries);
       misses += cache.misses;
-      samples += cache.samples;
+      if (fields.insert(cache.field).second) samples += cache.samples;
     }
     if (misses > 0 && samples > entries && !pipeline_.caches.empty())
       return suggest("The cache is being filled: it has " + counted(static_cast<double>(entries), "sample") + " of " +
