@@ -1,9 +1,7 @@
 #include "daemon/pipeline/caching.h"
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
-#include <cstdio>
 #include <mutex>
 #include <utility>
 
@@ -16,19 +14,9 @@ using config::CacheForm;
 using Where = cache::Found::Where;
 using Want = source::FieldFetch::Want;
 
-constexpr uint64_t kLookedAt = 16;        // samples whose headers tell how large planes will be
-constexpr double kWorthwhile = 0.19;      // the part of the CPU time that a form must save: a quarter of all planes
-constexpr double kFetchCost = 4;          // of a sample from a remote store, in decodings
-constexpr uint64_t kBytesPerEntry = 128;  // what the cache needs beside the planes, roughly
-
-std::string size_text(double bytes) {
-  static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < kUnits.size(); unit++) bytes /= 1024;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), bytes < 10 && unit ? "%.1f %s" : "%.0f %s", bytes, kUnits[unit]);
-  return text.data();
-}
+constexpr uint64_t kLookedAt = 16;  // samples whose headers tell how large planes will be
+// Making a better form costs a decoding, and saves an eighth of one in each further epoch, or more.
+constexpr uint64_t kUpgradePasses = 8;
 
 // A mix is a data set of its own: its samples have other ids than their sources' alone.
 std::string uris_of(const config::PipelineSpec& spec) {
@@ -96,8 +84,8 @@ class FormMean {
  public:
   explicit FormMean(CacheForm form) : form_(form) {}
   CacheForm form() const { return form_; }
-  uint64_t bytes() const { return bytes_; }
-  double cost() const { return cost_; }
+  KeptForm kept() const { return {form_, bytes_, cost_}; }
+  bool is_prepared() const { return cost_ < 1; }
 
   // The next field has this form, or none.
   void begin(const media::Representation* representation) {
@@ -106,18 +94,23 @@ class FormMean {
   }
   bool has_form() const { return representation_ != nullptr; }
   void add(std::span<const uint8_t> content, media::Workspace& workspace) {
-    if (representation_ == nullptr) return;
-    const auto prepared = representation_->prepared_bytes(content, workspace);
+    if (representation_ == nullptr && form_ != CacheForm::kEncoded) return;
+    const auto prepared = representation_ ? representation_->prepared_bytes(content, workspace) : 0;
     if (!prepared) return;  // such a sample is not kept
     sum_ += *prepared > 0 ? *prepared : content.size();
     count_++;
     prepared_count_ += *prepared > 0;
   }
-  void end() {
-    if (prepared_count_ == 0) return;
-    bytes_ += sum_ / count_;
-    const double share = static_cast<double>(prepared_count_) / static_cast<double>(count_);
-    cost_ = std::min(cost_, 1 - share * (1 - representation_->cost()));  // the others are decoded from their bytes
+  // Returns the mean of the field.
+  double end() {
+    if (count_ == 0) return 0;
+    const uint64_t mean = sum_ / count_;
+    if (prepared_count_ > 0 || form_ == CacheForm::kEncoded) bytes_ += mean;
+    if (prepared_count_ > 0) {
+      const double share = static_cast<double>(prepared_count_) / static_cast<double>(count_);
+      cost_ = std::min(cost_, 1 - share * (1 - representation_->cost()));  // the others are decoded from their bytes
+    }
+    return static_cast<double>(mean);
   }
 
  private:
@@ -128,62 +121,7 @@ class FormMean {
   double cost_ = 1;
 };
 
-// A form that saves something, and the part of a run's CPU time that it saves where so many samples fit as do.
-struct Saving {
-  const CacheNeeds::Form* form = nullptr;
-  double whole = 0, share = 0;  // bytes of all samples; the part of them that fits
-  double saved = 0;
-};
-
-// A remote sample that does not fit is fetched again, so that a form for more samples is better there.
-std::optional<Saving> best_of(const CacheNeeds& needs) {
-  std::optional<Saving> best;
-  for (const CacheNeeds::Form& form : needs.forms) {
-    if (form.cost >= 1) continue;
-    const double whole = static_cast<double>(needs.samples) * static_cast<double>(form.bytes_mean + kBytesPerEntry);
-    const double share = std::min(1.0, static_cast<double>(needs.available_bytes) / whole);
-    const double saved = share * (1 - form.cost + (needs.is_remote ? kFetchCost : 0));
-    if (!best || saved > best->saved) best = {&form, whole, share, saved};
-  }
-  if (best && needs.is_remote) best->saved -= best->share * kFetchCost;
-  return best;
-}
-
 }  // namespace
-
-CacheChoice choose_cache(CacheForm asked, const CacheNeeds& needs) {
-  if (asked == CacheForm::kOff) return {asked, "the pipeline says so"};
-  if (needs.available_bytes == 0 && !needs.has_disk)
-    return {CacheForm::kOff, "this daemon keeps nothing, or other pipelines fill its cache (cache.ram_bytes_max)"};
-  const auto is_asked = [&](const CacheNeeds::Form& form) { return form.form == asked; };
-  if (is_prepared_form(asked) && std::none_of(needs.forms.begin(), needs.forms.end(), is_asked)) {
-    const std::string name(config::cache_form_name(asked));
-    return {CacheForm::kEncoded, name + " was asked for, but nothing here has " +
-                                     (asked == CacheForm::kIndexed ? "an " : "a ") + name + " form to keep"};
-  }
-  if (asked != CacheForm::kAuto) return {asked, "the pipeline says so"};
-
-  // Bytes that came over a network are kept in any case: another job may want it, or this one after a restart.
-  const auto as_fetched = [&](std::string why) {
-    return needs.is_remote ? CacheChoice{CacheForm::kEncoded, "it comes from a remote store"}
-                           : CacheChoice{CacheForm::kOff, std::move(why)};
-  };
-  if (!needs.reads_again()) return as_fetched("a run of one epoch reads every sample once");
-  if (!needs.why_unprepared.empty())
-    return as_fetched(std::string(needs.why_unprepared) + ", and the system keeps files in memory by itself");
-  const auto best = best_of(needs);
-  if (!best) return as_fetched("it has nothing to keep decoded, and the system keeps files in memory by itself");
-  const std::string name(config::cache_form_name(best->form->form));
-  const std::string sizes =
-      size_text(best->whole) + " " + name + ", of " + size_text(static_cast<double>(needs.available_bytes));
-  const bool is_whole = best->share >= 1, is_worth_it = best->saved >= kWorthwhile;
-  if (is_whole && is_worth_it)
-    return {best->form->form, "all " + std::to_string(needs.samples) + " samples fit: about " + sizes};
-  if (is_whole) return as_fetched("few of its samples can be kept " + name);
-  const std::string percent =
-      std::to_string(static_cast<int>(best->share * 100)) + " % of the samples fit: about " + sizes;
-  return is_worth_it ? CacheChoice{best->form->form, percent} : as_fetched("only " + percent);
-}
 
 // A form that the daemon does not choose by itself is not kept beside one that it has chosen.
 const media::Representation* Caching::kept_form(const FieldUse& use, CacheForm form) const {
@@ -191,26 +129,46 @@ const media::Representation* Caching::kept_form(const FieldUse& use, CacheForm f
   return kept != nullptr && spec_.cache == CacheForm::kAuto && kept->cost() >= 1 ? nullptr : kept;
 }
 
-std::vector<CacheNeeds::Form> Caching::measure(const source::Listing& listing, const sampler::Mix& mix,
-                                               std::span<const FieldUse> uses, source::Fetcher& fetcher) const {
-  std::vector<FormMean> means;
+Caching::Measured Caching::measure(const source::Listing& listing, const sampler::Mix& mix,
+                                   std::span<const FieldUse> uses, source::Fetcher& fetcher) const {
+  std::vector<FormMean> means = {FormMean(CacheForm::kEncoded)};
   for (const CacheForm form : kPreparedForms)
     if (spec_.cache == CacheForm::kAuto || spec_.cache == form) means.emplace_back(form);
+  Measured measured;
+  for (const FormMean& mean : means) measured.by_field[mean.form()].assign(uses.size(), 0);
   media::Workspace workspace;
   const uint64_t taken = taken_of(mix), looked_at = std::min(kLookedAt, taken);
-  for (const FieldUse& use : uses) {
-    Reader reader(listing, use.field, fetcher);
-    for (FormMean& mean : means) mean.begin(kept_form(use, mean.form()));
+  for (size_t field = 0; field < uses.size(); field++) {
+    Reader reader(listing, uses[field].field, fetcher);
+    for (FormMean& mean : means) mean.begin(kept_form(uses[field], mean.form()));
     if (std::none_of(means.begin(), means.end(), [](const FormMean& mean) { return mean.has_form(); })) continue;
     for (uint64_t i = 0; i < looked_at; i++)
       if (const ByteBuffer* bytes = reader.read(taken_at(mix, i * (taken / looked_at))))
         for (FormMean& mean : means) mean.add(bytes->bytes(), workspace);
-    for (FormMean& mean : means) mean.end();
+    for (FormMean& mean : means) measured.by_field[mean.form()][field] = mean.end();
   }
-  std::vector<CacheNeeds::Form> forms;
+  measured.fetched_bytes_mean = means.front().kept().bytes_mean;
   for (const FormMean& mean : means)
-    if (mean.bytes() > 0) forms.push_back({mean.form(), mean.bytes(), mean.cost()});
-  return forms;
+    if (mean.is_prepared()) measured.forms.push_back(mean.kept());
+  return measured;
+}
+
+// Other pipelines in use may hold this data set in forms that this one would keep: that room is this one's as well.
+void Caching::add_held(const cache::Report& report, const source::Listing& listing, std::span<const FieldUse> uses,
+                       CacheNeeds& needs) const {
+  for (const cache::ShelfReport& shelf : report.shelves) {
+    if (!shelf.in_use || shelf.key.fingerprint != listing.fingerprint() || shelf.key.uri != uris_of(spec_)) continue;
+    const bool is_ours = std::any_of(uses.begin(), uses.end(), [&](const FieldUse& use) {
+      return shelf.key.field == listing.fields()[use.field].name &&
+             std::any_of(kPreparedForms.begin(), kPreparedForms.end(), [&](CacheForm form) {
+               const auto* const kept = kept_form(use, form);
+               return kept != nullptr && kept->id() == shelf.key.representation;
+             });
+    });
+    if (!is_ours) continue;
+    needs.available_bytes += shelf.memory_bytes + shelf.memory_wasted + shelf.memory_left;
+    needs.available_disk_bytes += shelf.disk_bytes;
+  }
 }
 
 void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
@@ -218,10 +176,12 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
   if (std::exchange(is_open_, true)) return;  // streams of before still run
   taken_ = taken_of(mix);
   const cache::Report report = cache_.report();
-  const bool has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
   has_rows_ = listing.has_rows();
   if (has_rows_) taken_ = records_among(taken_, listing);
-  CacheNeeds needs{taken_, mix.passes(spec_.order.epochs), {}, cache_.available_bytes(), has_disk};  // forms follow
+  CacheNeeds needs;
+  needs.samples = taken_, needs.passes = mix.passes(spec_.order.epochs);
+  needs.available_bytes = cache_.available_bytes(), needs.available_disk_bytes = cache_.available_disk_bytes();
+  needs.has_disk = report.disk_bytes_max > 0 && report.disk_trouble.empty();
   needs.is_remote = listing.is_remote();
   for (const FieldUse& use : uses)
     if (needs.why_unprepared.empty()) needs.why_unprepared = use.why_unprepared;
@@ -231,54 +191,66 @@ void Caching::open(const source::Listing& listing, const sampler::Mix& mix, std:
           sources.begin(), sources.end(),
           [](const sampler::Mix::Source& source) { return source.order.size() > source.order.subset().size(); }) ||
       (has_rows_ && listing.size() > listing.record_count());  // a record may come once for each of its rows
+  add_held(report, listing, uses, needs);
   const bool may_be_decoded = is_prepared_form(spec_.cache) ||
                               (spec_.cache == CacheForm::kAuto && needs.reads_again() && needs.why_unprepared.empty());
-  if (may_be_decoded && cache_.is_on()) needs.forms = measure(listing, mix, uses, fetcher);
+  Measured measured;
+  if (may_be_decoded && cache_.is_on()) measured = measure(listing, mix, uses, fetcher);
+  needs.forms = measured.forms, needs.fetched_bytes_mean = measured.fetched_bytes_mean;
   choice_ = choose_cache(spec_.cache, needs);
-
-  shelves_.assign(uses.size(), nullptr);
   indexes_.open(cache_.is_on() && spec_.cache != CacheForm::kOff ? &cache_ : nullptr, uris_of(spec_), listing, uses);
-  if (choice_.form == CacheForm::kOff || !cache_.is_on()) return;
+  if (choice_.form != CacheForm::kOff && cache_.is_on()) open_shelves(listing, uses, needs, measured);
+}
+
+void Caching::open_shelves(const source::Listing& listing, std::span<const FieldUse> uses, const CacheNeeds& needs,
+                           const Measured& measured) {
+  FormShelves::Setting setting{&cache_, {}, {}, taken_, choice_.fills_disk, false};
+  // A sample of a remote store would be fetched again for its better form.
+  setting.upgrades = !needs.is_remote && (needs.passes == 0 || needs.passes > kUpgradePasses);
+  for (const KeptForm& kept : choice_.forms) setting.forms.push_back(kept.form);
+  setting.fields.resize(uses.size());
   for (size_t i = 0; i < uses.size(); i++) {
     if (listing.cuts(uses[i].field)) continue;  // the system keeps files in memory by itself
-    const auto* form = kept_form(uses[i], choice_.form);
-    shelves_[i] = cache_.open({uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
-                               form ? form->id() : std::string()},
-                              listing.record_count());
+    for (const CacheForm kept : setting.forms) {
+      const auto* const form = kept_form(uses[i], kept);
+      const auto means = measured.by_field.find(form ? kept : CacheForm::kEncoded);
+      const cache::ShelfKey key{uris_of(spec_), listing.fingerprint(), listing.fields()[uses[i].field].name,
+                                form ? form->id() : std::string()};
+      auto& rungs = setting.fields[i];
+      const bool is_shared = !rungs.empty() && rungs.back().shelf->key() == key;
+      rungs.push_back({is_shared ? rungs.back().shelf : cache_.open(key, listing.record_count()),
+                       means == measured.by_field.end() ? 0 : means->second[i]});
+    }
   }
+  shelves_.open(std::move(setting));
 }
 
 void Caching::close() {
-  shelves_.assign(shelves_.size(), nullptr);
+  shelves_.close();
   indexes_.close();
   is_open_ = false;
 }
 
 std::vector<cache::ShelfReport> Caching::report() const {
   std::vector<cache::ShelfReport> reports;
-  for (const auto& shelf : shelves_)
-    if (shelf) reports.push_back(shelf->report());
+  shelves_.report(reports);
   indexes_.report(reports);
   return reports;
 }
 
-bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& found,
-                      std::vector<FieldBytes>& fields) const {
+bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& found, std::vector<FieldBytes>& fields,
+                      bool has_spare_time) const {
   bool must_fetch = false;
-  const uint64_t record = kept_as(request);
   found.resize(request.fields.size());
   fields.resize(request.fields.size());
   for (size_t i = 0; i < request.fields.size(); i++) {
     source::FieldFetch& fetch = request.fields[i];
-    cache::Shelf* const shelf = i < shelves_.size() ? shelves_[i].get() : nullptr;
-    found[i] = shelf ? shelf->find(record) : cache::Found();
     fetch = {.field = fetch.field};
     fields[i] = {};
-    fields[i].form = choice_.form;
-    indexes_.find(i, record, fields[i]);
-    const bool is_kept =
-        found[i].where != Where::kNowhere || (shelf && (shelf->has_room(1) || shelf->has_disk_room(1)));
-    if (!is_kept && indexes_.takes_parts(i)) IndexShelves::ask_first(fetch, fields[i]);
+    find(request, i, has_spare_time, found[i], fields[i]);
+    indexes_.find(i, kept_as(request), fields[i]);
+    const bool may_be_kept = found[i].where != Where::kNowhere || (shelves_.keeps(i) && shelves_.has_room(i));
+    if (!may_be_kept && indexes_.takes_parts(i)) IndexShelves::ask_first(fetch, fields[i]);
     if (found[i].where != Where::kNowhere && !found[i].confirmed) {
       fetch.want = Want::kChanged;
       fetch.identity = found[i].identity;
@@ -291,6 +263,28 @@ bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& 
   return must_fetch;
 }
 
+// A sample whose better form is to be made counts as one that is not kept.
+void Caching::find(const source::FetchRequest& request, size_t index, bool has_spare_time, cache::Found& found,
+                   FieldBytes& field) const {
+  found = {};
+  if (!shelves_.keeps(index)) return;
+  found = shelves_.find(index, kept_as(request), field.rung);
+  if (found.where == Where::kNowhere) {
+    choose_form(request, index, field);
+    shelves_.shelf(index, field.rung)->count_miss();
+  } else if (const auto better = has_spare_time ? shelves_.better_rung(index, field.rung) : std::nullopt) {
+    found = {};
+    field.rung = *better;
+    field.is_upgrade = true;
+  }
+  field.form = shelves_.form(index, field.rung);
+}
+
+void Caching::choose_form(const source::FetchRequest& request, size_t index, FieldBytes& field) const {
+  field.rung = shelves_.rung_for(kept_as(request));
+  field.form = shelves_.form(index, field.rung);
+}
+
 bool Caching::settle(source::FetchRequest& request, std::vector<cache::Found>& found,
                      std::vector<FieldBytes>& fields) const {
   bool settled = true;
@@ -300,13 +294,18 @@ bool Caching::settle(source::FetchRequest& request, std::vector<cache::Found>& f
 
 bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const {
   source::FieldFetch& fetch = request.fields[index];
-  cache::Shelf* const shelf = index < shelves_.size() ? shelves_[index].get() : nullptr;
+  cache::Shelf* shelf = shelves_.shelf(index, field.rung);
   const auto fetched = [&] { return request.bytes_of(index); };
   const uint64_t record = kept_as(request);
   field.bytes = {};
   field.parts.reset();
   field.is_prepared = false;
   field.keeps_on = nullptr;
+  // In all its forms: another one of the same file must not come to light.
+  const auto drop = [&](bool is_damaged) {
+    for (size_t rung = 0; rung < choice_.forms.size(); rung++)
+      shelves_.shelf(index, rung)->drop(record, is_damaged && rung == field.rung);
+  };
   const auto take = [&](std::span<const uint8_t> bytes, const store::Identity& identity) {
     field.bytes = bytes;
     field.identity = identity;
@@ -328,8 +327,9 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
   }
   if (found.where == Where::kDisk && holds && !fetch.copy_failed) {
     if (!shelf->is_sound(record, fetched())) {
-      shelf->drop(record, true);
+      drop(true);
       found = {};
+      choose_form(request, index, field);
       fetch = {.field = fetch.field};
       return false;
     }
@@ -339,7 +339,11 @@ bool Caching::settle_field(source::FetchRequest& request, size_t index, cache::F
     field.is_prepared = is_prepared;
     return true;
   }
-  if (found.where != Where::kNowhere) shelf->drop(record, fetch.copy_failed);
+  if (found.where != Where::kNowhere) {
+    drop(fetch.copy_failed);
+    choose_form(request, index, field);
+    shelf = shelves_.shelf(index, field.rung);
+  }
   take(fetched(), fetch.identity);
   if (shelf->key().form() == cache::Form::kPrepared) {
     field.keeps_on = shelf;

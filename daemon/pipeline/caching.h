@@ -5,15 +5,15 @@
 //   settle    gives the bytes or the prepared form of each field, and the shelf that may keep it
 //   (Plan)    prepares content, into the room that the shelf has for it
 //
-// The form is chosen when the pipeline is opened. By the cost of a sample from it, and by how many samples fit, it is
-// the form that saves most CPU time. Beside a content, in whatever form, stands the index that a node has made of it.
+// The forms are chosen when the pipeline is opened (form_choice.h), and a sample's own form among them when the sample
+// comes (form_shelves.h). Beside a content, in whatever form, stands the index that a node has made of it.
 // With an index, or where nobody keeps the content, only the parts are fetched that the node asks for, round by round.
 //
 // The cache's content never changes what comes out: a prepared form (daemon/media/representation.h) serves every draw.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,40 +22,13 @@
 #include "config/spec.h"
 #include "daemon/cache/cache.h"
 #include "daemon/pipeline/field_bytes.h"
+#include "daemon/pipeline/form_choice.h"
+#include "daemon/pipeline/form_shelves.h"
 #include "daemon/pipeline/index_shelves.h"
 #include "daemon/sampler/mix.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
-
-struct CacheChoice {
-  config::CacheForm form = config::CacheForm::kOff;  // not kAuto
-  std::string why;
-};
-
-// The numbers on which the choice depends.
-struct CacheNeeds {
-  uint64_t samples = 0;  // samples that the pipeline takes
-  uint64_t passes = 0;   // how often a run reads a sample, at the most; 0: endless
-  // A form that may be kept.
-  struct Form {
-    config::CacheForm form = config::CacheForm::kDecoded;
-    // Of what is kept of a sample, from some samples: its prepared form, or its bytes where it has none.
-    uint64_t bytes_mean = 0;
-    double cost = 1;  // of a sample from it (media::Representation::cost)
-  };
-  // By what they save, beginning with the most. A form that no sample has is missing, and so are all where the samples
-  // could not be read.
-  std::vector<Form> forms = {};
-  uint64_t available_bytes = 0;  // of the cache's memory
-  bool has_disk = false;
-  std::string_view why_unprepared = {};  // not empty: why some output has no prepared form
-  bool repeats = false;                  // a sample may come more than once in an epoch
-  bool is_remote = false;                // it lies in a remote store
-
-  bool reads_again() const { return passes != 1 || repeats; }
-};
-CacheChoice choose_cache(config::CacheForm asked, const CacheNeeds& needs);
 
 class Caching {
  public:
@@ -75,7 +48,9 @@ class Caching {
 
   // Any thread may call the following. Sets the fields of request.sample that must be fetched, and the fields and
   // indexes found in the cache. False: nothing must be fetched.
-  bool look_up(source::FetchRequest& request, std::vector<cache::Found>& found, std::vector<FieldBytes>& fields) const;
+  // `has_spare_time`: a sample that is found may be made anew in a better form.
+  bool look_up(source::FetchRequest& request, std::vector<cache::Found>& found, std::vector<FieldBytes>& fields,
+               bool has_spare_time = false) const;
   // False: an entry was damaged; `request` then asks for a fetch in its place. Views in `fields` live as long as the
   // request's bytes and the shelves.
   bool settle(source::FetchRequest& request, std::vector<cache::Found>& found, std::vector<FieldBytes>& fields) const;
@@ -86,8 +61,20 @@ class Caching {
   // The form of a field's content that is kept where this form was chosen; null: the content as it was fetched.
   const media::Representation* kept_form(const FieldUse& use, config::CacheForm form) const;
   bool settle_field(source::FetchRequest& request, size_t index, cache::Found& found, FieldBytes& field) const;
-  std::vector<CacheNeeds::Form> measure(const source::Listing& listing, const sampler::Mix& mix,
-                                        std::span<const FieldUse> uses, source::Fetcher& fetcher) const;
+  void find(const source::FetchRequest& request, size_t index, bool has_spare_time, cache::Found& found,
+            FieldBytes& field) const;
+  void choose_form(const source::FetchRequest& request, size_t index, FieldBytes& field) const;
+  struct Measured {
+    std::vector<KeptForm> forms;
+    uint64_t fetched_bytes_mean = 0;
+    std::map<config::CacheForm, std::vector<double>> by_field;  // the mean bytes; kEncoded: as fetched
+  };
+  Measured measure(const source::Listing& listing, const sampler::Mix& mix, std::span<const FieldUse> uses,
+                   source::Fetcher& fetcher) const;
+  void add_held(const cache::Report& report, const source::Listing& listing, std::span<const FieldUse> uses,
+                CacheNeeds& needs) const;
+  void open_shelves(const source::Listing& listing, std::span<const FieldUse> uses, const CacheNeeds& needs,
+                    const Measured& measured);
 
   cache::Cache& cache_;
   const config::PipelineSpec& spec_;
@@ -99,7 +86,7 @@ class Caching {
   bool has_rows_ = false;  // samples share records, and the cache keeps records
   CacheChoice choice_;
   uint64_t taken_ = 0;
-  std::vector<std::shared_ptr<cache::Shelf>> shelves_;  // by fetched field; null: not kept
+  FormShelves shelves_;
   IndexShelves indexes_;
 };
 

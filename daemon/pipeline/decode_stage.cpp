@@ -1,5 +1,6 @@
 #include "daemon/pipeline/decode_stage.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -13,6 +14,11 @@ namespace {
 
 constexpr size_t kKeptPixelBytesMax = 16u << 20;  // larger buffers of a thread are given back after use
 
+bool is_upgraded(const Passage& passage) {
+  return std::any_of(passage.held.begin(), passage.held.end(),
+                     [](const FieldBytes& field) { return field.is_upgrade; });
+}
+
 }  // namespace
 
 Outcome DecodeStage::start(Passage& passage, Caller& caller) {
@@ -22,6 +28,7 @@ Outcome DecodeStage::start(Passage& passage, Caller& caller) {
   Status status = decode(passage, uses_.contexts[caller.thread()]);
   caller.set_now(monotonic_ns());
   statistics_.duration_ns.record(caller.now_ns() - start_ns);
+  if (passage.spare && is_upgraded(passage)) passage.spare->spend(caller.now_ns() - start_ns);
   if (recorded_ns)
     trace::note(uses_.subject, {.start_ns = recorded_ns,
                                 .duration_ns = caller.now_ns() - recorded_ns,

@@ -25,7 +25,8 @@ Outcome FetchStage::start(Passage& passage, Caller& caller) {
   const bool is_again = std::exchange(passage.is_again, false);
   passage.ok = true;
   if (!is_again) passage.is_counted = false;
-  if (!is_again && !caching_.look_up(passage, passage.found, passage.held)) return Outcome::kDone;
+  if (!is_again && !caching_.look_up(passage, passage.found, passage.held, passage.spare != nullptr))
+    return Outcome::kDone;
   passage.observer = this;
   // A pool thread reads bytes that are in the system's memory itself, without a hand-over.
   const uint64_t since_ns = trace::begin(subject_);

@@ -15,6 +15,7 @@
 #include "daemon/batch/contents.h"
 #include "daemon/batch/layout.h"
 #include "daemon/pipeline/caching.h"
+#include "daemon/pipeline/spare_time.h"
 #include "daemon/source/fetcher.h"
 
 namespace spdld::pipeline {
@@ -76,6 +77,8 @@ struct Passage : source::FetchRequest {
   uint64_t fetch_since_ns = 0;          // when a fetcher was asked for its bytes; 0: not recorded
   bool is_again = false;                // after kAgain: its fields say what is to be fetched
   bool is_counted = false;              // among the samples that were fetched
+
+  SpareTime* spare = nullptr;  // of its stream, which has some; null: it has none
 
   std::vector<cache::Found> found;  // by field: its entry in the cache
   std::vector<FieldBytes> held;     // by field: the bytes or planes to decode from

@@ -82,7 +82,9 @@ bool Stream::open_next(batch::Slot& slot) {
   batch.number = pipeline_->next_batch();
   if (const size_t sources = pipeline_->mix().sources().size(); sources > 1) batch.of_source.assign(sources, 0);
   batch::clear(layout_, slot.contents, pipeline_->shape_of(step.position, step.slice));
-  open.open(batch, std::move(step), monotonic_ns());
+  const uint64_t now_ns = monotonic_ns();
+  spare_.on_batch(now_ns, in_order_.empty());
+  open.open(batch, std::move(step), now_ns);
   to_assign_ += open.batch.slice.count;
   in_order_.push_back(&open);
   if (open.is_whole()) finish_empty(open);
@@ -163,7 +165,13 @@ void Stream::begin_sample(Task& task) {
   task.stage = 0;
   task.attempt = task.bad = 0;
   task.fault_since_ns = task.memory_since_ns = 0;
+  task.spare = may_use_spare_time() ? &spare_ : nullptr;
   if (!task.of_source.empty()) ++task.of_source[sample.source];
+}
+
+// The threads are all pipelines': another one's samples that wait for them come first.
+bool Stream::may_use_spare_time() const {
+  return spare_.has_some() && pipeline_->resources().pool.waiting() <= stages_.back()->statistics().waiting.level();
 }
 
 // Longer runs where samples cost little, shorter runs where one of them would keep others waiting.
@@ -351,6 +359,7 @@ void Stream::settle(OpenBatch& open) {
     pipeline_->statistics().samples.add(batch.slice.count);
     observer_.on_batch(batch);
   }
+  if (in_order_.empty() && steps_->has_next()) spare_.on_full(monotonic_ns());
 }
 
 // An abandoned batch leaves the order at once, so that no later batch waits for it; its slot comes back when its last

@@ -110,6 +110,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   bool waits_to_finish(Task& task, const Error& error);
   void begin_run(Task& task, uint64_t now_ns);
   void begin_sample(Task& task);
+  bool may_use_spare_time() const;
   void pace(Task& task, uint64_t now_ns);
   void note_flaw(Task& task, const Error& error, const std::string& name);
   void substitute(Task& task);
@@ -146,6 +147,7 @@ class Stream final : public SeekableFiller, private Passage::Walker, private Ord
   std::vector<OpenBatch> opens_;     // by slot index
   std::deque<OpenBatch*> in_order_;  // open batches by step, without abandoned batches
   const std::unique_ptr<Steps> steps_;
+  SpareTime spare_;
   uint32_t run_ = 0;
   bool failed_ = false, stopped_ = false, quiet_told_ = false;
 

@@ -259,6 +259,41 @@ TEST_CASE("the limit holds, and a pipeline whose pictures do not all fit gives t
   CHECK(field(tight)["refused"] > 0);
 }
 
+TEST_CASE("between two forms auto keeps each picture in one of them, and gives the same pixels, also after a restart") {
+  TempDir disk;
+  const int photos = 10 * kPhotos;
+  DaemonProcess roomy(settings("ram_bytes_max = \"64MiB\""));
+  make_photos(roomy.dir() / "photos", photos, 2);
+  const Pixels plain = pixels(job(roomy, "off", 3));
+  const auto bytes_in = [&](const std::string& form) {
+    Loader loader = attach(job(roomy, form, 1, form));
+    take_pixels(loader);
+    return field(roomy, form)["memory_bytes"].get<uint64_t>() + photos * 128;
+  };
+  const uint64_t limit = (bytes_in("packed") + bytes_in("decoded")) / 2;
+  DaemonProcess tight(
+      settings("ram_bytes_max = " + std::to_string(limit) + "\nfolder = \"" + disk.path().string() + "\""));
+  make_photos(tight.dir() / "photos", photos, 2);
+  for (const bool is_restarted : {false, true}) {
+    CAPTURE(is_restarted);
+    if (is_restarted) {
+      tight.stop(SIGTERM);
+      tight.start();
+    }
+    Loader loader = attach(job(tight, "auto", 3));
+    CHECK((take_pixels(loader) == plain));
+    const json told = describe(tight)["cache"];
+    CHECK(told["form"] == "decoded");
+    CHECK_THAT(told["why"].get<std::string>(), Catch::StartsWith("decoded for "));
+    std::map<std::string, uint64_t> entries;
+    for (const json& one : told["fields"]) entries[one["form"]] = one["memory_entries"];
+    CHECK(entries["packed"] > photos / 4);
+    CHECK(entries["decoded"] > photos / 4);
+    CHECK(entries["packed"] + entries["decoded"] >= photos * 9 / 10);
+    CHECK(cache(tight)["ram_bytes"] <= limit);
+  }
+}
+
 TEST_CASE("a folder on disk outlives the daemon, and a damaged one costs time alone") {
   TempDir disk;
   const std::string on_disk = settings("ram_bytes_max = 0\nfolder = \"" + disk.path().string() + "\"");

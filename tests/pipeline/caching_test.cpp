@@ -43,23 +43,28 @@ TEST_CASE("auto keeps pictures decoded where a good part of them fits") {
 TEST_CASE("auto keeps the form that saves most, by its cost and by what fits") {
   const auto chosen = [](uint64_t available_bytes, bool is_remote = false) {
     CacheNeeds given = needs(available_bytes);
-    given.is_remote = is_remote;
+    given.is_remote = is_remote, given.fetched_bytes_mean = 92'000;
     given.forms = {{Form::kDecoded, 400'000, 0.22}, {Form::kPacked, 130'000, 0.35}, {Form::kIndexed, 94'000, 0.78}};
     return choose_cache(Form::kAuto, given);
   };
   CHECK(chosen(401 * kGiga / 1000).form == Form::kDecoded);
-  CHECK(chosen(350 * kGiga / 1000).form == Form::kDecoded);  // 87 % of them save more than all of the packed ones
-  CHECK(chosen(320 * kGiga / 1000).form == Form::kPacked);
-  CHECK_THAT(chosen(320 * kGiga / 1000).why,
-             Catch::StartsWith("all 1000 samples fit: about 124 MiB packed, of 305 MiB"));
+  CHECK(chosen(350 * kGiga / 1000).form == Form::kDecoded);
+  CHECK(chosen(320 * kGiga / 1000).form == Form::kDecoded);
+  CHECK(chosen(320 * kGiga / 1000).why ==
+        "decoded for 70 % of the samples and packed for the rest: about 305 MiB, of 305 MiB");
+  CHECK(chosen(131 * kGiga / 1000).form == Form::kPacked);
+  CHECK_THAT(chosen(131 * kGiga / 1000).why,
+             Catch::StartsWith("all 1000 samples fit: about 124 MiB packed, of 125 MiB"));
   CHECK(chosen(50 * kGiga / 1000).form == Form::kPacked);
   CHECK_THAT(chosen(50 * kGiga / 1000).why, Catch::StartsWith("38 % of the samples fit: about 124 MiB packed"));
   CHECK(chosen(30 * kGiga / 1000).form == Form::kOff);
   CHECK_THAT(chosen(30 * kGiga / 1000).why, Catch::StartsWith("only 23 % of the samples fit: about 124 MiB packed"));
   // What does not fit is fetched again: more samples are better.
   CHECK(chosen(401 * kGiga / 1000, true).form == Form::kDecoded);
-  CHECK(chosen(350 * kGiga / 1000, true).form == Form::kPacked);
-  CHECK(chosen(100 * kGiga / 1000, true).form == Form::kIndexed);
+  CHECK(chosen(350 * kGiga / 1000, true).form == Form::kDecoded);
+  CHECK(chosen(100 * kGiga / 1000, true).why ==
+        "packed for 16 % of the samples and indexed for the rest: about 95 MiB, of 95 MiB");
+  CHECK(chosen(942 * kGiga / 10000, true).form == Form::kIndexed);
   CHECK(chosen(50 * kGiga / 1000, true).form == Form::kEncoded);
   CHECK(chosen(50 * kGiga / 1000, true).why == "it comes from a remote store");
 }

@@ -77,6 +77,7 @@ class FakeFetcher final : public source::Fetcher {
   void fetch(source::FetchRequest& request) override {
     {
       std::lock_guard lock(mutex_);
+      if (witness_) witness_(request);
       waiting_.push_back(&request);
       outstanding_peak_ = std::max(outstanding_peak_, ++outstanding_);
     }
@@ -112,6 +113,10 @@ class FakeFetcher final : public source::Fetcher {
   // What each request holds in its budget, where it has one.
   void set_bytes_of_each(uint64_t bytes) {
     change([&] { bytes_of_each_ = bytes; });
+  }
+  // Sees each request that is asked for, under a lock.
+  void set_witness(std::function<void(const source::FetchRequest&)> witness) {
+    change([&] { witness_ = std::move(witness); });
   }
   size_t outstanding_peak() const { return outstanding_peak_; }
   size_t asked(uint64_t sample) {
@@ -189,6 +194,7 @@ class FakeFetcher final : public source::Fetcher {
   size_t outstanding_ = 0, outstanding_peak_ = 0;
   uint64_t bytes_of_each_ = 0;
   bool down_ = false, stopping_ = false;
+  std::function<void(const source::FetchRequest&)> witness_;
   std::vector<std::thread> threads_;
 };
 
