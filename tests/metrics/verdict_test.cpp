@@ -2,6 +2,7 @@
 // compared with a simulation of the pipeline with the change made.
 #include "daemon/metrics/verdict.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -43,6 +44,23 @@ TEST_CASE("a trainer that computes longer than its batches take sets the pace") 
     CHECK(verdict.trainer_per_s == Approx(32 / trainer_ms * 1000).epsilon(0.1));
     CHECK(verdict.confidence > 0.4);
   }
+}
+
+TEST_CASE("a field whose samples are kept in two forms is no cache that is being filled") {
+  SimulatedRun run = simulate({.decode_ms = 4, .trainer_ms = 10});
+  metrics::PipelineFigures pipeline = run.pipeline();
+  pipeline.caches = {
+      {.field = "image", .form = "packed", .samples = 100, .memory_entries = 60, .disk_entries = 60, .misses = 1},
+      {.field = "image", .form = "decoded", .samples = 100, .memory_entries = 40}};
+  const auto is_filled = [&] {
+    const Verdict verdict = judge(run.window, pipeline);
+    REQUIRE(verdict.limiter == Limiter::kDecode);
+    return std::none_of(verdict.remedies.begin(), verdict.remedies.end(),
+                        [](const auto& remedy) { return remedy.change.find("being filled") != std::string::npos; });
+  };
+  CHECK(is_filled());
+  pipeline.caches[1].memory_entries = 39;
+  CHECK_FALSE(is_filled());
 }
 
 TEST_CASE("decoding that takes all threads is named, and the threads that would end the waiting") {
