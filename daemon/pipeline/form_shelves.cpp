@@ -1,6 +1,7 @@
 #include "daemon/pipeline/form_shelves.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "daemon/base/random.h"
@@ -62,13 +63,14 @@ FormShelves::Left FormShelves::left() const {
     kept = std::max(kept, entries);
   }
   left.samples = std::max(0.0, static_cast<double>(of_.samples) - kept);
+  left.sure = 1 - 1 / std::sqrt(kLookedAt + kept);
   return left;
 }
 
 size_t FormShelves::rung_for(uint64_t sample) const {
   if (of_.forms.size() < 2) return 0;
   const Left now = left();
-  const FormMix mix = mix_for(now.bytes_mean, now.bytes / std::max(now.samples, 1.0));
+  const FormMix mix = mix_for(now.bytes_mean, now.sure * now.bytes / std::max(now.samples, 1.0));
   size_t rung = mix.lower + (place_of(sample) < mix.share ? 1 : 0);
   // A shelf's last segment may be full where another's is not.
   const auto has_room_at = [&](size_t at) {

@@ -58,6 +58,9 @@ class FormShelves {
  private:
   struct Left {
     double bytes = 0, samples = 0;
+    // The part of the bytes to reckon with: the fewer samples are kept, the further off may their mean be, and what a
+    // better form has taken does not come back. The last samples use all that was held back.
+    double sure = 0;
     std::vector<double> bytes_mean;  // of a sample with all its fields, by rung
   };
   Left left() const;
