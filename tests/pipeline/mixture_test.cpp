@@ -33,7 +33,6 @@ class Walker {
       : pool_(1),
         contexts_(1),
         fetcher_(1),
-        cache_(cache),
         pipeline_(spec_of(photos, form, epochs), listing_of(photos), 0.0,
                   pipeline::Resources{.pool = pool_, .fetcher = fetcher_, .contexts = contexts_, .cache = cache}),
         layout_(pipeline_.plan().tensors(), 1, 1 << 20),
@@ -97,7 +96,6 @@ class Walker {
   FairPool pool_;
   std::vector<pipeline::DecodeContext> contexts_;
   source::LocalFetcher fetcher_;
-  cache::Cache& cache_;
   pipeline::Pipeline pipeline_;
   batch::Layout layout_;
   std::vector<uint8_t> slot_;
