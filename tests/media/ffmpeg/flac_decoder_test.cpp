@@ -164,6 +164,16 @@ TEST_CASE("residuals that belong to other samples give what libavcodec makes of 
   CHECK(left > 0);
 }
 
+TEST_CASE("FLAC with a shift to the left is bad content", "[audio]") {
+  Random random(8);
+  FlacWriter writer(1);
+  const FlacWriter::Sound sound{.block = 256, .subframe = 33, .is_shifted_left = true};
+  const Compared result = compared(FlacWriter::file_of(sound, 1024, writer.frames(sound, 1024)), random);
+  CHECK(result.is_same);
+  CHECK_FALSE(result.is_good);
+  CHECK_FALSE(result.is_all_own);
+}
+
 void damage(std::string& bytes, Random& random) {
   const size_t at = random() % bytes.size(), length = std::min<size_t>(1 + random() % 30, bytes.size() - at);
   switch (random() % 5) {
@@ -223,6 +233,22 @@ TEST_CASE("a frame of another stream is libavcodec's", "[audio]") {
     mixed[5] = writer.frames(other, other.block * 8)[5];
     const std::string file = FlacWriter::file_of(sound, 256 * 8, mixed);
     const Compared result = compared(file, random);
+    CHECK(result.is_same);
+    CHECK_FALSE(result.is_all_own);
+  }
+  // All frames have blocks that are longer than STREAMINFO allows, or tell of other bits than it does.
+  const FlacWriter::Sound longer{.block = 300};
+  const Compared blocks = compared(FlacWriter::file_of(sound, 1200, writer.frames(longer, 1200)), random);
+  std::vector<std::string> lying = frames;
+  for (std::string& frame : lying) {
+    constexpr size_t kHeaderBytes = 7, kSizeAt = 3;
+    constexpr int kSizeBits = 0x0E, k24Bits = 0x0C;
+    frame[kSizeAt] = static_cast<char>((frame[kSizeAt] & ~kSizeBits) | k24Bits);
+    frame.replace(kHeaderBytes, 1, big_endian(crc_of(frame.substr(0, kHeaderBytes), 0x07, 8), 1));
+    with_crc(frame);
+  }
+  const Compared bits = compared(FlacWriter::file_of(sound, 256 * 8, lying), random);
+  for (const Compared& result : {blocks, bits}) {
     CHECK(result.is_same);
     CHECK_FALSE(result.is_all_own);
   }

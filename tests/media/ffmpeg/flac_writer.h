@@ -60,9 +60,10 @@ class FlacWriter {
   struct Sound {
     int channels = 2;
     unsigned bits = 16;
-    size_t block = 1152;   // samples of a frame; the last one may have fewer
-    int subframe = -1;     // its type; -1: any
-    bool is_wild = false;  // residuals that have nothing to do with samples
+    size_t block = 1152;           // samples of a frame; the last one may have fewer
+    int subframe = -1;             // its type; -1: any
+    bool is_wild = false;          // residuals that have nothing to do with samples
+    bool is_shifted_left = false;  // sums of products, all of which are 0
   };
 
   explicit FlacWriter(unsigned seed) : random_(seed) {}
@@ -156,7 +157,9 @@ class FlacWriter {
     const bool is_constant = std::all_of(samples.begin(), samples.end(), [&](int32_t s) { return s == samples[0]; });
     unsigned type = sound.subframe >= 0 ? static_cast<unsigned>(sound.subframe) : any_type();
     const unsigned order = type >= 32 ? type - 31 : type >= 8 ? type - 8 : 0;
-    const FlacPrediction prediction = type >= 32 ? any_prediction(order) : polynomial(order);
+    const FlacPrediction prediction = type < 32               ? polynomial(order)
+                                      : sound.is_shifted_left ? FlacPrediction{std::vector<int>(order), 31, 5}
+                                                              : any_prediction(order);
     const std::vector<int64_t> residual = residual_of(samples, prediction, sound.is_wild);
     if ((type == 0 && !is_constant) || order > samples.size() || !is_small(residual)) type = 1;
     writer.put(type << 1 | (wasted > 0 ? 1 : 0), 8);
