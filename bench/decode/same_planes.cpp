@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "daemon/media/image/image_decoder.h"
-#include "tests/media/image/jpeg/planes_memory.h"
+#include "tests/support/planes_memory.h"
 
 namespace {
 

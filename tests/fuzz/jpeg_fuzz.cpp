@@ -12,7 +12,7 @@
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/tiff.h"
 #include "tests/fuzz/pictures.h"
-#include "tests/media/image/jpeg/planes_memory.h"
+#include "tests/support/planes_memory.h"
 
 namespace {
 

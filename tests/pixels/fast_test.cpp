@@ -7,11 +7,11 @@
 
 #include "config/load.h"
 #include "daemon/pipeline/plan.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/pipeline/fake_source.h"
 #include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
 #include "tests/support/picture_chain.h"
+#include "tests/support/planes_memory.h"
 
 namespace spdld {
 namespace {

@@ -101,7 +101,7 @@ class ImageDecoder {
     packed = {};
     return decode_planes(memory);
   }
-  // decode_planes() of a whole progressive JPEG, of which it makes a plain one with the same samples and with an index.
+  // decode_planes() of a whole progressive JPEG. It also makes a plain one with the same samples, which has an index.
   // The decoder has opened `plain` then, which stays until the next open. Empty: the picture is of another kind, or has
   // no plain form, and is to be decoded as before.
   virtual Status transcode(uint8_t* /*memory*/, std::span<const uint8_t>& plain) {

@@ -22,7 +22,7 @@ std::span<uint8_t> write_form(std::span<const uint8_t> content, size_t index_byt
   return {memory + kHeaderBytes, index_bytes};
 }
 
-// What is to be kept of a picture that `decoder` has opened: the bytes that it has opened now.
+// The bytes that are to be kept of a picture. The decoder has opened them.
 struct Content {
   std::span<const uint8_t> bytes;
   size_t index_bytes = 0;  // 0: it has no index

@@ -1,7 +1,7 @@
 // A form in which the cache keeps pictures: a JPEG's bytes with an index of its coded data, by which later boxes of it
-// are decoded alone. The bytes are those that were fetched; a progressive JPEG, which can have no index, becomes a plain
-// one with the same samples. Before both stand a mark and the index's size. This class alone knows how large the
-// form of a picture is, how it is made and how it is opened. Constant after construction; any thread, each with a
+// are decoded alone. The bytes stay as they were fetched, but for a progressive JPEG. It can have no index, and becomes
+// a plain one with the same samples. Before both stand a mark and the index's size. This class alone knows how large
+// the form of a picture is, how it is made and how it is opened. Constant after construction; any thread, each with a
 // decoder of its own.
 #pragma once
 

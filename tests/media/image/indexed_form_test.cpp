@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "daemon/media/image/image_decoder.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/media/image/one_keeper.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 
 namespace spdld::indexed_form_test {
 namespace {

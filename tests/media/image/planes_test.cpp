@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "daemon/media/image/image_decoder.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/allocations.h"
 #include "tests/support/image_programs.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 #include "tests/support/rounds.h"
 
 namespace spdld::planes_test {

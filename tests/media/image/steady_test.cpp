@@ -4,9 +4,9 @@
 
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/picture_limits.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/allocations.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 #include "tests/support/png_maker.h"
 #include "tests/support/steady.h"
 

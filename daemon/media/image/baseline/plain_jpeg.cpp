@@ -84,7 +84,7 @@ void PlainJpegWriter::shrink(size_t bytes_max) {
   for (Component& component : components_) component.rows = {};
 }
 
-// False: the planes are not those of a picture of this size.
+// False: a picture of this size has other planes.
 bool PlainJpegWriter::describe(const PackedPicture& picture, const Size& size) {
   const auto is_factor = [](int factor) { return factor == 1 || factor == 2; };
   if (in_group_ == 0 || !is_factor(size.chroma_across) || !is_factor(size.chroma_down)) return false;

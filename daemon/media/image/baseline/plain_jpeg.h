@@ -1,7 +1,7 @@
 // Writes packed coefficients as a plain JPEG (ITU-T T.81): one baseline scan of all components, which an index can
-// point into. Nothing is lost: the picture has the same samples from the plain JPEG. The codes are those of T.81,
-// annex K.3, so that one pass over the coefficients is enough, and decoders that keep their tables have these ones. One
-// thread; memory is kept from picture to picture.
+// point into. Nothing is lost: the picture has the same samples from the plain JPEG. Its codes stand in T.81, annex
+// K.3: one pass over the coefficients is enough for them, and most pictures have the same, so that a decoder has their
+// tables already. One thread; memory is kept from picture to picture.
 #pragma once
 
 #include <array>

@@ -11,8 +11,8 @@
 
 #include "daemon/media/image/image_decoder.h"
 #include "daemon/media/image/jpeg/plane_writer.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 #include "tests/support/rounds.h"
 
 namespace spdld::test {

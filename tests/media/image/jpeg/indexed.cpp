@@ -8,9 +8,9 @@
 #include "daemon/media/image/baseline/scan_index.h"
 #include "daemon/media/image/image_decoder.h"
 #include "tests/media/image/jpeg/both_decoders.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/media/image/jpeg/targets.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 
 namespace spdld::indexed_test {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "daemon/media/image/image_decoder.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 
 namespace spdld::limits_test {
 namespace {

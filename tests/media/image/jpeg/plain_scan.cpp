@@ -11,9 +11,9 @@
 #include "daemon/media/image/jpeg/codec.h"
 #include "daemon/media/image/jpeg/raw_planes.h"
 #include "tests/media/image/jpeg/both_decoders.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/media/image/jpeg/targets.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 
 namespace spdld::plain_scan_test {
 namespace {

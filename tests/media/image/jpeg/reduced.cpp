@@ -9,8 +9,8 @@
 #include <jpeglib.h>
 
 #include "daemon/media/image/image_decoder.h"
-#include "tests/media/image/jpeg/planes_memory.h"
 #include "tests/support/jpeg_maker.h"
+#include "tests/support/planes_memory.h"
 
 namespace spdld {
 namespace {
