@@ -27,7 +27,7 @@ class IndexedForm final : public media::Representation {
   explicit IndexedForm(const DecodeWay& way);
   const std::string& id() const override { return id_; }
   std::optional<uint64_t> prepared_bytes(std::span<const uint8_t> content, media::Workspace& workspace) const override;
-  double cost() const override { return 0.76; }
+  double cost() const override { return 0.62; }
 
   // Decodes decoding.box of the picture that `decoder` has opened to planes of this shape, its
   // planes(decoding.reduction). Where somebody keeps the form it is made, and stands for the field from then on. The
