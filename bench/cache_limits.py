@@ -2,12 +2,13 @@
 """Measures what a picture costs from the cache, by how much memory the cache has: cache = "auto" beside each form alone.
 
     bench/cache_limits.py FOLDER [--build DIR] [--limits 0.5,1,1.5,2,3,4,5] [--forms auto,decoded,packed,indexed]
-                          [--work train] [--epochs 3] [--rounds 2] [--threads 2] [--batch 64]
+                          [--work train] [--epochs 3] [--rounds 2] [--threads 2] [--batch 64] [--chart FILE.svg]
 
 FOLDER holds <class>/<name>.jpg. A limit is a multiple of the files' bytes. Each figure comes from a daemon of its own: two epochs
 fill the cache, and the epochs behind them are measured. `cpu_ms` is the user and system time of daemon and trainer for one picture,
 in the better of the rounds, which take turns. `hits` is the part of the pictures that came from the cache, `of_limit` the part of
-the limit that was used, and `forms` tells how many pictures were kept in each form. One JSON line for each figure, and a table.
+the limit that was used, and `forms` tells how many pictures were kept in each form. One JSON line for each figure, a table, and
+with --chart the curves.
 """
 import argparse
 import json
@@ -19,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "support")]
 import clips  # noqa: E402
+import line_chart  # noqa: E402
 import machine  # noqa: E402
 import own_daemon  # noqa: E402
 import processes  # noqa: E402
@@ -37,6 +39,7 @@ def options():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--chart")
     return parser.parse_args()
 
 
@@ -92,6 +95,12 @@ def main():
     print("limit    " + "".join(f"{form:>9}" for form in forms))
     for limit in limits:
         print(f"{limit:<9g}" + "".join(f"{best[limit, form]['cpu_ms']:9.3f}" for form in forms))
+    if given.chart:
+        Path(given.chart).write_text(line_chart.draw(
+            "From the cache: CPU time for one picture, by the cache's memory", "ms of user + system time of daemon and trainer; "
+            "less is better; later epochs", "memory of the cache, as a multiple of the files' bytes",
+            f"{machine.hardware()}; {given.threads} threads, batches of {given.batch}; the better of {given.rounds} rounds",
+            {f'"{form}"': [(limit, best[limit, form]["cpu_ms"]) for limit in limits] for form in forms}))
 
 
 if __name__ == "__main__":

@@ -161,6 +161,17 @@ class Scripts(unittest.TestCase):
         self.assertIn("| all that comes |", text)
         self.assertRegex(text, r"\d\.\d\d of the batches for \d+\.\d\d of the CPU")
 
+    def test_cache_limits(self):
+        chart = self.folder / "limits.svg"
+        done = run("cache_limits.py", self.pictures, "--build", OPTIONS.build, "--limits", "1,40", "--forms", "auto,packed",
+                   "--epochs", 1, "--rounds", 1, "--chart", chart)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual([(line["limit"], line["form"]) for line in lines],
+                         [(limit, form) for limit in (1, 40) for form in ("auto", "packed")])
+        self.assertEqual([line["hits"] for line in lines[2:]], [1, 1])
+        for word in ("<polyline", "&quot;auto&quot;", "&quot;packed&quot;"):
+            self.assertIn(word, chart.read_text())
+
     def test_shares(self):
         out = self.folder / "shares"
         run("shares.py", *self.options("--seconds", 1, "--weights", "1:1,1:3", "--size", 32, "--out", out))
