@@ -85,7 +85,8 @@ class FormMean {
   explicit FormMean(CacheForm form) : form_(form) {}
   CacheForm form() const { return form_; }
   KeptForm kept() const { return {form_, bytes_, cost_}; }
-  bool is_prepared() const { return cost_ < 1; }
+  // Whether some sample has this form, whatever it saves.
+  bool is_prepared() const { return is_prepared_; }
 
   // The next field has this form, or none.
   void begin(const media::Representation* representation) {
@@ -107,6 +108,7 @@ class FormMean {
     const uint64_t mean = sum_ / count_;
     if (prepared_count_ > 0 || form_ == CacheForm::kEncoded) bytes_ += mean;
     if (prepared_count_ > 0) {
+      is_prepared_ = true;
       const double share = static_cast<double>(prepared_count_) / static_cast<double>(count_);
       cost_ = std::min(cost_, 1 - share * (1 - representation_->cost()));  // the others are decoded from their bytes
     }
@@ -119,6 +121,7 @@ class FormMean {
   uint64_t sum_ = 0, count_ = 0, prepared_count_ = 0;
   uint64_t bytes_ = 0;
   double cost_ = 1;
+  bool is_prepared_ = false;
 };
 
 }  // namespace

@@ -210,7 +210,7 @@ TEST_CASE("pictures that have no planes are kept as they were fetched, on the sa
     CHECK((take_pixels(loader) == plain));
     CHECK(field(daemon, "kept")["memory_entries"] == kPhotos + 4);
     CHECK_THAT(field(daemon, "kept")["representation"].get<std::string>(),
-               Catch::StartsWith(form == "decoded" ? "planes 1, libjpeg-turbo " : form + " 1"));
+               Catch::Matches((form == "decoded" ? "planes [0-9]+, libjpeg-turbo " : form + " [0-9]+") + ".*"));
     CHECK(field(daemon, "kept")["form"] == form);
   }
   {
