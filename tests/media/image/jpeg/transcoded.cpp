@@ -93,11 +93,12 @@ TEST_CASE("a progressive picture becomes a plain one with libjpeg's samples", "[
 
 TEST_CASE("the plain picture is what libjpeg's encoder makes of the same coefficients", "[transcoded]") {
   const auto kind = GENERATE(from_range(std::begin(test::kPlanesKinds), std::end(test::kPlanesKinds)));
+  const int width = GENERATE(203, 197), height = GENERATE(157, 149);  // some MCUs reach beyond the blocks
   JpegOptions options;
   options.subsampling = kind.subsampling, options.grey = kind.grey;
-  const Bytes plain = test::make_jpeg(203, 157, options);
+  const Bytes plain = test::make_jpeg(width, height, options);
   options.progressive = true;
-  const Bytes made = Decoders().transcode(test::make_jpeg(203, 157, options));
+  const Bytes made = Decoders().transcode(test::make_jpeg(width, height, options));
   REQUIRE_FALSE(made.empty());
   CHECK(segments_of(made, 0xC4) == segments_of(plain, 0xC4));
   CHECK(segments_of(made, 0xDA) == segments_of(plain, 0xDA));
