@@ -40,7 +40,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("the first samples of a mixture leave room for larger ones") {
+TEST_CASE("the first samples of a mixture leave room for larger ones", "[form_shelves]") {
   const Fixture half(2000);
   // A quarter of the room is held back while sixteen samples are all that is known.
   CHECK(half.share() == Approx((0.75 * 2128 - 1128) / 2000).margin(0.05));
@@ -49,7 +49,7 @@ TEST_CASE("the first samples of a mixture leave room for larger ones") {
   CHECK(later.share(900) == 1);
 }
 
-TEST_CASE("a mixture follows what its samples take in truth") {
+TEST_CASE("a mixture follows what its samples take in truth", "[form_shelves]") {
   Fixture as_expected(1800), larger(1800);
   as_expected.keep(400, 1000);
   larger.keep(400, 1500);
@@ -59,7 +59,8 @@ TEST_CASE("a mixture follows what its samples take in truth") {
   CHECK(larger.share(400) == Approx(0.30).margin(0.1));
 }
 
-TEST_CASE("with room for the smaller form alone all samples get it, and with room for the larger one all get that") {
+TEST_CASE("with room for the smaller form alone all samples get it, and with room for the larger one all get that",
+          "[form_shelves]") {
   CHECK(Fixture(1000).share() == 0);
   CHECK(Fixture(4500).share() == 1);
 }
