@@ -86,7 +86,7 @@ bool ProgressiveScans::take_codes(std::span<const uint8_t> segment) {
   return true;
 }
 
-// A scan's header (T.81, B.2.3).
+// A scan's header (T.81, B.2.3). Its components come in the frame's order; of other orders libjpeg refuses most.
 bool ProgressiveScans::take_scan(std::span<const uint8_t> segment) {
   scan_.components = segment.empty() ? 0 : segment[0];
   const bool has_size =
@@ -97,6 +97,7 @@ bool ProgressiveScans::take_scan(std::span<const uint8_t> segment) {
     const auto at = std::find(ids_.begin(), end, segment[1 + 2 * i]);
     if (at == end) return false;
     scan_.component[i] = static_cast<size_t>(at - ids_.begin());
+    if (i > 0 && scan_.component[i] <= scan_.component[i - 1]) return false;
     const uint8_t codes = segment[2 + 2 * i];
     code_of_[i] = segment[1 + 2 * scan_.components] == 0 ? codes >> 4 : codes & 15;
   }

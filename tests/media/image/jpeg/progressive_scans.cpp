@@ -2,6 +2,8 @@
 // libjpeg.
 #include "daemon/media/image/jpeg/progressive_scans.h"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -104,6 +106,23 @@ TEST_CASE("a progressive picture with bytes behind a scan is libjpeg's, where da
   jpeg.insert(jpeg.end() - 2, {0x12, 0x34});
   CHECK(outcome_of(jpeg, true) == OwnDecoding::kLeft);
   CHECK(outcome_of(jpeg, false) == OwnDecoding::kDone);
+}
+
+TEST_CASE("components of a scan in another order than the frame's are libjpeg's, which refuses most", "[progressive]") {
+  const Bytes jpeg = test::make_jpeg(60, 44, progressive(0, 1));
+  const Bytes refinement = {0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 0, 0x10};  // of DC
+  const auto found = std::search(jpeg.begin(), jpeg.end(), refinement.begin(), refinement.end());
+  REQUIRE(found != jpeg.end());
+  const auto first_id = static_cast<size_t>(found - jpeg.begin()) + 5;
+  std::array<uint8_t, 3> ids = {1, 2, 3};
+  Both both;
+  do {
+    Bytes other = jpeg;
+    for (size_t i = 0; i < ids.size(); ++i) other[first_id + 2 * i] = ids[i];
+    CAPTURE(int{ids[0]}, int{ids[1]}, int{ids[2]});
+    CHECK((outcome_of(other) == OwnDecoding::kDone) == (other == jpeg));
+    CHECK(both.difference(other, {5, 6, 30, 20}, false).empty());
+  } while (std::next_permutation(ids.begin(), ids.end()));
 }
 
 TEST_CASE("damage of progressive pictures is libjpeg's to answer", "[progressive]") {
