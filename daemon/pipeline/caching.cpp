@@ -266,7 +266,7 @@ bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& 
   return must_fetch;
 }
 
-// A sample whose better form is to be made counts as one that is not kept.
+// Where a better form of a sample is to be made, the sample counts as not kept.
 void Caching::find(const source::FetchRequest& request, size_t index, bool has_spare_time, cache::Found& found,
                    FieldBytes& field) const {
   found = {};

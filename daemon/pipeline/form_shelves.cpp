@@ -48,7 +48,7 @@ FormShelves::Left FormShelves::left() const {
   Left left;
   left.bytes = static_cast<double>(of_.fills_disk ? of_.cache->available_disk_bytes() : of_.cache->available_bytes());
   left.bytes_mean.assign(of_.forms.size(), 0);
-  double kept = 0;  // of the field of which most samples are kept
+  double kept = 0;  // samples of the field that has the most of them
   for (const auto& rungs : of_.fields) {
     double entries = 0;
     for (size_t rung = 0; rung < rungs.size(); rung++) {

@@ -12,7 +12,7 @@
 
 namespace spdld::flac {
 
-inline constexpr size_t kPaddingBytes = 64;  // behind a frame, some of which are read
+inline constexpr size_t kPaddingBytes = 64;  // zeroes behind a frame; the decoder may read them
 
 // As STREAMINFO has it (RFC 9639, 8.2).
 struct Stream {

@@ -63,7 +63,7 @@ class FlacWriter {
     size_t block = 1152;           // samples of a frame; the last one may have fewer
     int subframe = -1;             // its type; -1: any
     bool is_wild = false;          // residuals that have nothing to do with samples
-    bool is_shifted_left = false;  // sums of products, all of which are 0
+    bool is_shifted_left = false;  // the sums of products, where every sum is 0
   };
 
   explicit FlacWriter(unsigned seed) : random_(seed) {}

@@ -19,6 +19,12 @@ inline constexpr size_t kGroupBlocksMax = 4;
 inline constexpr size_t kGroupRows = 9;
 inline constexpr size_t kGroupAlignment = 64;  // bytes
 inline constexpr size_t group_samples(size_t blocks) { return kGroupRows * kBlockSide * blocks; }
+// Where the first group begins in memory that has kGroupSlack values more than the groups take.
+inline constexpr size_t kGroupSlack = kGroupAlignment / sizeof(int16_t);
+inline int16_t* first_group(int16_t* memory) {
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  return memory + (kGroupAlignment - address % kGroupAlignment) % kGroupAlignment / sizeof(int16_t);
+}
 // The first coefficient of a block, counted from the first group's first one on.
 inline int16_t* block_in(int16_t* groups, size_t block, size_t in_group) {
   return groups + block / in_group * group_samples(in_group) + block % in_group * kBlockSide;

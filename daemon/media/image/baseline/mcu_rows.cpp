@@ -12,7 +12,7 @@ constexpr uint8_t kEndOfImage = 0xD9;
 McuRows::McuRows() : in_group_(blocks_in_group()), places_(places_of(in_group_)) {
   if (in_group_ == 0) return;
   const size_t groups = kChunkMcus * kMcuBlocksMax / in_group_;
-  coefficients_.resize(groups * group_samples(in_group_) + kGroupAlignment / sizeof(int16_t));
+  coefficients_.resize(groups * group_samples(in_group_) + kGroupSlack);
 }
 
 bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns wanted) {
@@ -20,9 +20,7 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   frame_ = &frame;
   wanted_ = wanted;
   std::fill(coefficients_.begin(), coefficients_.end(), int16_t{0});  // a picture that was given up left some
-  const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
-  int16_t* groups =
-      coefficients_.data() + (kGroupAlignment - address % kGroupAlignment) % kGroupAlignment / sizeof(int16_t);
+  int16_t* groups = first_group(coefficients_.data());
   tables_.begin();
   block_count_ = 0;
   for (size_t c = 0; c < frame.components; ++c) {

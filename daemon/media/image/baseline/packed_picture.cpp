@@ -152,9 +152,8 @@ std::optional<PackedRow> PackedPicture::row(size_t plane, int number) const {
 
 PackedReader::PackedReader() : in_group_(blocks_in_group()) {
   if (in_group_ == 0) return;
-  coefficients_.resize(kChunkBlocks / in_group_ * group_samples(in_group_) + kGroupAlignment / sizeof(int16_t));
-  const auto address = reinterpret_cast<uintptr_t>(coefficients_.data());
-  groups_ = coefficients_.data() + (kGroupAlignment - address % kGroupAlignment) % kGroupAlignment / sizeof(int16_t);
+  coefficients_.resize(kChunkBlocks / in_group_ * group_samples(in_group_) + kGroupSlack);
+  groups_ = first_group(coefficients_.data());
 }
 
 bool PackedReader::read(const PackedPicture& picture, size_t plane, int row_number, int first, int end,

@@ -149,10 +149,9 @@ bool PlainJpegWriter::read_row(const PackedPicture& picture, size_t component, i
   if (!packed) return false;
   const auto blocks = static_cast<size_t>(picture.plane(component).blocks_across);
   const size_t samples = (blocks + in_group_ - 1) / in_group_ * group_samples(in_group_);
-  row.memory.assign(samples + kGroupAlignment / sizeof(int16_t), 0);
+  row.memory.assign(samples + kGroupSlack, 0);
   row.last.resize(blocks);
-  const auto address = reinterpret_cast<uintptr_t>(row.memory.data());
-  row.groups = row.memory.data() + (kGroupAlignment - address % kGroupAlignment) % kGroupAlignment / sizeof(int16_t);
+  row.groups = first_group(row.memory.data());
   return unpack_blocks(*packed, 0, blocks, row.groups, row.last.data());
 }
 

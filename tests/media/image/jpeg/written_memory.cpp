@@ -24,7 +24,7 @@ class Planes {
     REQUIRE(memory_ != nullptr);
   }
   uint8_t* data() { return memory_.get(); }
-  // The samples of the box, each of which is looked at.
+  // How many samples of the box are bright. It looks at every one.
   uint64_t sum(const Box& box) const {
     PlanesView view;
     REQUIRE(view_planes(memory_.get(), layout_.bytes, view));
