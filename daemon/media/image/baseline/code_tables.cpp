@@ -101,25 +101,4 @@ bool make_table(const CodeLengths& lengths, AcTable& table) {
   return true;
 }
 
-template <class Table>
-const Table* CodeTables::find(std::vector<Kept<Table>>& kept, const CodeLengths& lengths) {
-  if (kept.capacity() < kKept) kept.reserve(kKept);
-  auto at = std::find_if(kept.begin(), kept.end(), [&](const auto& one) { return one.lengths == lengths; });
-  if (at == kept.end()) {
-    if (kept.size() < kKept) {
-      at = kept.emplace(kept.end());
-    } else {
-      at = std::min_element(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.used < b.used; });
-    }
-    at->used = 0, at->lengths = {};
-    if (!make_table(lengths, at->table)) return nullptr;
-    at->lengths = lengths;
-  }
-  at->used = now_;
-  return &at->table;
-}
-
-template const DcTable* CodeTables::find(std::vector<Kept<DcTable>>&, const CodeLengths&);
-template const AcTable* CodeTables::find(std::vector<Kept<AcTable>>&, const CodeLengths&);
-
 }  // namespace spdld::image::baseline

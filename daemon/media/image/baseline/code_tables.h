@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "daemon/media/image/baseline/frame.h"
 
@@ -75,30 +74,5 @@ struct AcTable {
 // False: no code, as CodeTable says.
 [[nodiscard]] bool make_table(const CodeLengths& lengths, DcTable& table);
 [[nodiscard]] bool make_table(const CodeLengths& lengths, AcTable& table);
-
-// The tables of the codes that were used last: most pictures of a data set have the same few. One thread.
-class CodeTables {
- public:
-  // Borrowed until the next picture's begin(); none: no code.
-  const DcTable* dc(const CodeLengths& lengths) { return find(dc_, lengths); }
-  const AcTable* ac(const CodeLengths& lengths) { return find(ac_, lengths); }
-  // A picture needs at most kComponentsMax of each; older ones may go.
-  void begin() { now_ += 1; }
-
- private:
-  static constexpr size_t kKept = 2 * kComponentsMax;
-  template <class Table>
-  struct Kept {
-    CodeLengths lengths;
-    uint64_t used = 0;  // number of the picture
-    Table table;
-  };
-  template <class Table>
-  const Table* find(std::vector<Kept<Table>>& kept, const CodeLengths& lengths);
-
-  uint64_t now_ = 0;
-  std::vector<Kept<DcTable>> dc_;
-  std::vector<Kept<AcTable>> ac_;
-};
 
 }  // namespace spdld::image::baseline

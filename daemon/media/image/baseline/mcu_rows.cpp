@@ -21,12 +21,11 @@ bool McuRows::begin(const Frame& frame, std::span<const uint8_t> coded, Columns 
   wanted_ = wanted;
   std::fill(coefficients_.begin(), coefficients_.end(), int16_t{0});  // a picture that was given up left some
   int16_t* groups = first_group(coefficients_.data());
-  tables_.begin();
   block_count_ = 0;
   for (size_t c = 0; c < frame.components; ++c) {
     const Component& component = frame.component[c];
-    const DcTable* dc = tables_.dc(component.dc);
-    const AcTable* ac = tables_.ac(component.ac);
+    const DcTable* dc = dc_tables_.find(component.dc);
+    const AcTable* ac = ac_tables_.find(component.ac);
     const int blocks = component.across * component.down;
     if (dc == nullptr || ac == nullptr || block_count_ + static_cast<size_t>(blocks) > kMcuBlocksMax) return false;
     for (int i = 0; i < blocks; ++i)

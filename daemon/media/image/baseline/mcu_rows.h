@@ -14,6 +14,7 @@
 #include "daemon/media/image/baseline/coded_bytes.h"
 #include "daemon/media/image/baseline/frame.h"
 #include "daemon/media/image/baseline/inverse_dct.h"
+#include "daemon/media/image/baseline/kept_tables.h"
 #include "daemon/media/image/baseline/packed_picture.h"
 #include "daemon/media/image/baseline/scan_index.h"
 
@@ -78,7 +79,8 @@ class McuRows {
   const Frame* frame_ = nullptr;
   std::span<const uint8_t> scan_;
   Columns wanted_;
-  CodeTables tables_;
+  KeptTables<DcTable> dc_tables_;
+  KeptTables<AcTable> ac_tables_;
   CodedBytes coded_;
   Bits bits_;
   std::array<Block, kMcuBlocksMax> blocks_;

@@ -130,10 +130,10 @@ bool ProgressiveScans::begin_scan() {
     if (is_dc && scan_.high != 0) continue;
     if (code >= NUM_HUFF_TBLS || !(is_dc ? has_dc_ : has_ac_)[code]) return false;
     if (is_dc) {
-      scan_.dc[i] = dc_tables_.dc(dc_codes_[code]);
+      scan_.dc[i] = dc_tables_.find(dc_codes_[code]);
       if (scan_.dc[i] == nullptr) return false;
     } else {
-      scan_.band = band_tables_.band(ac_codes_[code]);
+      scan_.band = band_tables_.find(ac_codes_[code]);
       if (scan_.band == nullptr) return false;
     }
   }
@@ -221,7 +221,6 @@ OwnDecoding ProgressiveScans::read(const jpeg_decompress_struct& jpeg, std::span
     coefficients_.pack(*target.packed);
   }
   coded_ = coded;
-  dc_tables_.begin();
   for (int scans = 0; scans < Codec::kScansMax; ++scans) {
     if (!begin_scan()) return OwnDecoding::kLeft;
     if (const auto read = read_scan(target, goes_on); read != OwnDecoding::kDone) return read;

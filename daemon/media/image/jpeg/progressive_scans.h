@@ -10,6 +10,7 @@
 #include <array>
 #include <span>
 
+#include "daemon/media/image/baseline/kept_tables.h"
 #include "daemon/media/image/jpeg/plane_writer.h"
 #include "daemon/media/image/progressive/coefficients.h"
 #include "daemon/media/image/progressive/scan_reader.h"
@@ -55,8 +56,8 @@ class ProgressiveScans {
   std::span<const uint8_t> coded_;  // from the scan that is read on
   bool ended_ = false;              // at the picture's end
 
-  baseline::CodeTables dc_tables_;
-  progressive::BandTables band_tables_;
+  baseline::KeptTables<baseline::DcTable> dc_tables_;
+  baseline::KeptTables<progressive::BandTable> band_tables_;
   progressive::Coefficients coefficients_;
   progressive::ScanReader reader_;
   PlaneWriter writer_;

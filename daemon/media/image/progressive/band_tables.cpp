@@ -1,7 +1,5 @@
 #include "daemon/media/image/progressive/band_tables.h"
 
-#include <algorithm>
-
 namespace spdld::image::progressive {
 namespace {
 
@@ -42,22 +40,6 @@ bool make_table(const CodeLengths& lengths, BandTable& table) {
     for (int i = 0; i < lengths.counts[static_cast<size_t>(length)]; ++i)
       enter({static_cast<uint8_t>(length), lengths.symbols[at++]}, code++, table);
   return true;
-}
-
-const BandTable* BandTables::band(const CodeLengths& lengths) {
-  kept_.reserve(kKept);
-  auto at = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.lengths == lengths; });
-  if (at != kept_.end()) return &at->table;
-  if (kept_.size() < kKept) {
-    at = kept_.emplace(kept_.end());
-  } else {
-    at = kept_.begin() + static_cast<ptrdiff_t>(next_);
-    next_ = (next_ + 1) % kKept;
-  }
-  at->lengths = {};
-  if (!make_table(lengths, at->table)) return nullptr;
-  at->lengths = lengths;
-  return &at->table;
 }
 
 }  // namespace spdld::image::progressive

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "daemon/media/image/baseline/code_tables.h"
 #include "daemon/media/image/baseline/frame.h"
@@ -33,21 +32,5 @@ struct BandTable {
 
 // False: the lengths are of no code.
 [[nodiscard]] bool make_table(const baseline::CodeLengths& lengths, BandTable& table);
-
-// The tables that were used last. Each picture has its own few, and most tables serve one scan. One thread.
-class BandTables {
- public:
-  // Borrowed until kKept other codes were asked for; none: no code.
-  const BandTable* band(const baseline::CodeLengths& lengths);
-
- private:
-  static constexpr size_t kKept = 8;
-  struct Kept {
-    baseline::CodeLengths lengths;
-    BandTable table;
-  };
-  size_t next_ = 0;  // to be replaced
-  std::vector<Kept> kept_;
-};
 
 }  // namespace spdld::image::progressive

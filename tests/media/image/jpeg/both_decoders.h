@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -56,6 +58,39 @@ inline Box box_in(int width, int height, std::mt19937& random) {
   Box box{0, 0, 1 + below(width), 1 + below(height)};
   box.x = below(width - box.width + 1), box.y = below(height - box.height + 1);
   return box;
+}
+
+// Replaces the codes of each Huffman table of a class: 0 is DC, 1 AC (T.81, B.2.4.2). `counts`: how many codes of one
+// bit, of two, and so on.
+inline std::vector<uint8_t> with_codes(const std::vector<uint8_t>& jpeg, int table_class, std::vector<uint8_t> counts) {
+  counts.resize(16);
+  const size_t symbols = std::accumulate(counts.begin(), counts.end(), size_t{0});
+  const std::array<uint8_t, 2> marker{0xFF, 0xC4};
+  std::vector<uint8_t> changed;
+  auto from = jpeg.begin();
+  for (;;) {
+    const auto at = std::search(from, jpeg.end(), marker.begin(), marker.end());
+    changed.insert(changed.end(), from, at);
+    if (at == jpeg.end()) return changed;
+    from = at + 2 + (at[2] << 8 | at[3]);
+    if (at[4] >> 4 != table_class) {
+      changed.insert(changed.end(), at, from);
+      continue;
+    }
+    changed.insert(changed.end(), {0xFF, 0xC4, 0, static_cast<uint8_t>(19 + symbols), at[4]});
+    changed.insert(changed.end(), counts.begin(), counts.end());
+    for (size_t i = 0; i < symbols; ++i) changed.push_back(static_cast<uint8_t>(i));
+  }
+}
+
+// A table that was begun for codes that are none must not be taken for the one of no codes at all.
+inline void check_codes_that_are_none(const JpegOptions& options) {
+  const std::vector<uint8_t> jpeg = make_jpeg(56, 40, options);
+  for (const int table_class : {0, 1}) {
+    Both both;
+    for (const std::vector<uint8_t>& counts : {std::vector<uint8_t>{3}, {0, 4}, {0, 0, 7, 1}, {}, {1, 2}})
+      CHECK(both.difference(with_codes(jpeg, table_class, counts), {0, 0, 20, 20}, false) == "");
+  }
 }
 
 // Changes one to three places of a JPEG, in a way that the number `i` chooses: in its tables too, or in its coded data

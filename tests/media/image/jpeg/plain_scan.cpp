@@ -122,6 +122,8 @@ TEST_CASE("a scan that does not end where the picture does is libjpeg's, where d
   CHECK(outcome_of(longer, false) == Outcome::kDone);
 }
 
+TEST_CASE("codes that are none leave nothing behind", "[plain]") { test::check_codes_that_are_none({}); }
+
 TEST_CASE("damage is libjpeg's to answer: the verdict, its reason and every sample are the same", "[plain]") {
   const int restart_interval = GENERATE(0, 2);
   const bool strict = GENERATE(false, true);

@@ -70,6 +70,10 @@ TEST_CASE("the progressive decoder takes what encoders write", "[progressive]") 
   }
 }
 
+TEST_CASE("codes that are none leave nothing behind, in progressive pictures too", "[progressive]") {
+  test::check_codes_that_are_none(progressive(0, 1));
+}
+
 TEST_CASE("long runs of ended bands are counted", "[progressive]") {
   JpegOptions options = progressive(GENERATE(0, 2, 3), 1);
   options.flat = true;
