@@ -1,9 +1,11 @@
-// The yardstick: the least CPU time that libjpeg-turbo needs for the work "train", on one thread and without a loader.
+// The yardstick: the least CPU time that libjpeg-turbo needs for the works "train" and "validate", on one thread and
+// without a loader.
 //
-//   bare_jpeg FOLDER [ROUNDS]
+//   bare_jpeg FOLDER [ROUNDS [WORK]]
 //
-// The program first reads every FOLDER/**/*.jpg into memory. For each picture it then draws torchvision's
-// RandomResizedCrop (area 0.08 to 1, ratio 3/4 to 4/3), decodes only the rows and columns of that box, resizes the box
+// The program first reads every FOLDER/**/*.jpg into memory. For each picture of "train" it then draws torchvision's
+// RandomResizedCrop (area 0.08 to 1, ratio 3/4 to 4/3); of "validate" it takes the middle that a crop of 224 has after
+// a resize of the shorter side to 256. It decodes only the rows and columns of that box, resizes the box
 // to 224 x 224 by two taps each way (bilinear, not antialiased, which is less work than the loader does), normalises,
 // and writes float32 CHW. It prints one JSON line with the CPU milliseconds of one picture, as the median of ROUNDS (3)
 // passes: of decoding alone (decode_ms), and of everything (cpu_ms).
@@ -18,13 +20,14 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <jpeglib.h>  // after <cstdio>, which it needs
 
 namespace {
 
-constexpr int kSide = 224;
+constexpr int kSide = 224, kShorter = 256;
 constexpr unsigned kRowGroup = 16;  // jpeg_skip_scanlines is right for whole groups of rows (libjpeg-turbo's issue 915)
 
 struct Box {
@@ -42,6 +45,12 @@ Box draw_box(int width, int height, std::mt19937_64& random) {
             std::uniform_int_distribution<int>(0, height - h)(random), w, h};
   }
   const int side = std::min(width, height);
+  return {(width - side) / 2, (height - side) / 2, side, side};
+}
+
+// The part of the picture that is left of a resize of its shorter side to kShorter and a crop of the middle.
+Box middle_box(int width, int height) {
+  const int side = std::max(std::min(width, height) * kSide / kShorter, 1);
   return {(width - side) / 2, (height - side) / 2, side, side};
 }
 
@@ -73,12 +82,13 @@ class Yardstick {
   Yardstick(const Yardstick&) = delete;
   Yardstick& operator=(const Yardstick&) = delete;
 
-  void decode(const std::vector<uint8_t>& file, std::mt19937_64& random) {
+  // Without random numbers it is the middle of the picture.
+  void decode(const std::vector<uint8_t>& file, std::mt19937_64* random) {
     jpeg_mem_src(&decompress_, file.data(), file.size());
     jpeg_read_header(&decompress_, TRUE);
     decompress_.out_color_space = JCS_RGB;
     const auto width = static_cast<int>(decompress_.image_width), height = static_cast<int>(decompress_.image_height);
-    const Box drawn = draw_box(width, height, random);
+    const Box drawn = random != nullptr ? draw_box(width, height, *random) : middle_box(width, height);
     jpeg_start_decompress(&decompress_);
     auto left = static_cast<JDIMENSION>(drawn.x), across = static_cast<JDIMENSION>(drawn.width);
     if (drawn.width < width) jpeg_crop_scanline(&decompress_, &left, &across);
@@ -164,8 +174,9 @@ double median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
-  if (argc < 2 || rounds < 1) {
-    std::fprintf(stderr, "usage: bare_jpeg FOLDER [ROUNDS]\n");
+  const std::string work = argc > 3 ? argv[3] : "train";
+  if (argc < 2 || rounds < 1 || (work != "train" && work != "validate")) {
+    std::fprintf(stderr, "usage: bare_jpeg FOLDER [ROUNDS [train|validate]]\n");
     return 2;
   }
   const auto files = read_all(argv[1]);
@@ -179,7 +190,7 @@ int main(int argc, char** argv) {
     std::mt19937_64 random(1);
     const double began = cpu_ms();
     for (const auto& file : files) {
-      yardstick.decode(file, random);
+      yardstick.decode(file, work == "train" ? &random : nullptr);
       if (whole) sum += static_cast<double>(yardstick.resize());
     }
     return (cpu_ms() - began) / static_cast<double>(files.size());

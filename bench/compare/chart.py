@@ -11,6 +11,7 @@ FONT = "font-family=\"system-ui, 'DejaVu Sans', sans-serif\""
 
 TRAIN, CLIPS = "random-resized-crop 224, flip, normalise, float32", "CPU time for one clip"
 TEXTS = {"train": ("JPEG to training batch: CPU time for one picture", TRAIN),
+         "validate": ("JPEG to validation batch: CPU time for one picture", "resize 256, center-crop 224, normalise, float32"),
          "clips": (f"Video to training batch: {CLIPS}", f"16 frames, {TRAIN}"),
          "clips-4": (f"Video to training batch: {CLIPS}", f"4 clips of 16 frames, {TRAIN}"),
          "audio": ("Sound to training batch: CPU time for ten seconds", "16 kHz, mono, 80 mel bands, float32")}

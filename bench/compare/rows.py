@@ -8,7 +8,7 @@ from pathlib import Path
 TAKES_CROP = "decodes the drawn crop alone"
 DALI = f"{TAKES_CROP}; of rand-augment the first epoch, which builds a large pipeline, is not counted"
 FREE = {"antialias": False}
-SIMPLE, RECIPES, OBJECTS = ("train", "resize"), ("rand-augment", "multi-crop"), ("detection-masks",)
+SIMPLE, RECIPES, OBJECTS = ("train", "resize", "validate"), ("rand-augment", "multi-crop"), ("detection-masks",)
 CLIPS, AUDIO = ("clips", "clips-4"), ("audio",)
 WORKS = SIMPLE + RECIPES + OBJECTS + CLIPS + AUDIO
 TORCH = "torchvision v2 on uint8 frames, antialiased; a process a thread"
@@ -59,7 +59,7 @@ ROWS = [
         works=SIMPLE + CLIPS + AUDIO),
     Row("spdl-uint8", "spdl", "SPDL, uint8", "FFmpeg's bicubic scaler; uint8 NHWC, not normalised", work="crop8"),
     Row("ffcv", "ffcv", "FFCV", "area-averaged; from a file of its own, its pictures encoded anew at quality 95; the first "
-        "epoch, which compiles, is not counted"),
+        "epoch, which compiles, is not counted", works=("train", "resize")),
     Row("torchcodec", "torchcodec", "torchcodec in a DataLoader", "seek_mode = \"exact\", which looks through each file for its frames; "
         f"{TORCH}; torch makes the log-mel of sounds", {"way": "exact"}, works=CLIPS + AUDIO),
     Row("torchcodec-approximate", "torchcodec", "torchcodec in a DataLoader, approximate", f"seek_mode = \"approximate\"; {TORCH}",
@@ -69,8 +69,8 @@ ROWS = [
     Row("librosa", "librosa", "librosa", "libsndfile decodes and soxr resamples, in threads; the first epoch, which loads parts of "
         "librosa, is not counted", works=AUDIO),
 ]
-BARE = Row("bare", "", "bare libjpeg-turbo", "one thread, files in memory already, no loader: decodes the drawn crop, bilinear, "
-           "not antialiased", works=("train",))
+BARE = Row("bare", "", "bare libjpeg-turbo", "one thread, files in memory already, no loader: decodes the crop alone, bilinear, "
+           "not antialiased", works=("train", "validate"))
 BARE_VIDEO = Row("bare-video", "", "bare libavcodec", "one thread, files in memory and indexed already, no loader: decodes the frames "
                  "that must be decoded, and leaves their pixels as they are", works=CLIPS)
 YARDSTICKS = {BARE.name: "bare_jpeg", BARE_VIDEO.name: "bare_video"}  # row -> its program

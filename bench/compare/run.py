@@ -10,6 +10,7 @@ FOLDER         holds <class>/<name>.jpg, as deploy/make_corpus.py makes them; .p
 --peers-from   the folder that bench/compare/setup made, with a virtual environment for each peer. Without it, the peers
                that this Python can import are used.
 --work         train: random-resized-crop 224, flip, normalise, float32 NCHW; resize: 224 x 224, uint8 NHWC;
+               validate: the shorter side to 256, the middle's 224 x 224, normalise, float32 NCHW;
                rand-augment: train with RandAugment before normalise; multi-crop: DINOv2's two large and eight small crops;
                detection-masks: objects with boxes, labels and masks. Its pictures are JPEGs, for which objects are drawn; they
                are cropped at random to 512, flipped, changed in colour and normalised. Batches of 16 need 1 GB.
@@ -97,7 +98,7 @@ def yardstick(row, build):
 def measure(row, pythons, job, build):
     if row.name in rows.YARDSTICKS:
         # As many clips as a loader makes: how much has to be decoded for one depends on where it lies.
-        more = [str(job["epochs"]), str(clips.CLIPS[job["work"]])] if job["work"] in rows.CLIPS else []
+        more = [str(job["epochs"]), str(clips.CLIPS[job["work"]])] if job["work"] in rows.CLIPS else ["3", job["work"]]
         told = json.loads(run_limited([str(yardstick(row, build)), job["folder"], *more])[0])
         return {**told, "pictures_per_s": 1000 / told["cpu_ms"]}
     output, peak = run_limited([pythons.of(row.peer), str(HERE / "one.py"), json.dumps(job)])

@@ -25,12 +25,12 @@ enabled = false
 level = "warn"
 """
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
-SIDE = 224
+SIDE, SHORTER = 224, 256  # of what trainers get; of the resize before the crop of the work "validate"
 FOLDER_OF_CLASSES = "image-folder"  # the type of source that reads <class>/<name>.mp4 and of sounds
 # Of the work "detection-masks".
 OBJECT_SIDE, SCALE, SIZE_MIN = 512, (0.4, 1.0), 2
 COLOURS = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}
-WORKS = ("train", "crop8", "resize", "rand-augment", "multi-crop")
+WORKS = ("train", "crop8", "resize", "validate", "rand-augment", "multi-crop")
 EXAMPLES = Path(__file__).resolve().parents[2] / "config/examples"
 
 
@@ -63,9 +63,10 @@ def daemon_program():
 
 
 def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, size=SIDE, name="bench"):
-    """Returns the spec for a work in WORKS. "train" is random-resized-crop, flip and normalise, as float32 NCHW.
-    "crop8" is random-resized-crop and flip, as uint8. "resize" is a resize, as uint8. "rand-augment" is "train" with
-    RandAugment before the normalising. "multi-crop" is the example of DINOv2's ten crops."""
+    """Returns the spec for a work in WORKS. The work "train" is random-resized-crop, flip and normalise, as float32 NCHW.
+    Of "crop8" there is random-resized-crop and flip, as uint8, and of "resize" a resize, as uint8. The work "validate" resizes
+    the shorter side to 256, cuts out the middle and normalises. In "rand-augment" RandAugment stands before the normalising of
+    "train". The work "multi-crop" is the example of DINOv2's ten crops."""
     source = {"type": "image-folder", "uri": str(Path(folder).resolve()), "extensions": "jpg,png,webp"}
     if work == "multi-crop":
         import tomllib  # other loaders run with older Pythons
@@ -75,11 +76,13 @@ def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, siz
     ops = [{"op": "decode-image"}]
     if work == "resize":
         ops.append({"op": "resize", "size": [size, size], "antialias": antialias})
+    elif work == "validate":
+        ops += [{"op": "resize", "size": SHORTER, "antialias": antialias}, {"op": "center-crop", "size": size}]
     else:
         ops += [{"op": "random-resized-crop", "size": size, "antialias": antialias}, {"op": "horizontal-flip"}]
     if work == "rand-augment":
         ops.append({"op": "rand-augment", "filter": "bilinear"})
-    if work in ("train", "rand-augment"):
+    if work in ("train", "validate", "rand-augment"):
         ops.append({"op": "normalize", "mean": MEAN, "std": STD})
     return {"name": name, "seed": 7, "cache": cache, "source": source,
             "order": {"epochs": epochs}, "batch": {"size": batch},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -16,6 +17,13 @@ namespace spdld::fuzz {
 inline constexpr int kSideMax = 2000;  // larger pictures say nothing new, slowly
 
 inline bool is_too_large(const Size& size) { return size.width > kSideMax || size.height > kSideMax; }
+
+// Ends the program where a promise is broken, and says which.
+inline void require(bool is_kept, const char* promise) {
+  if (is_kept) return;
+  std::fprintf(stderr, "broken: %s\n", promise);
+  std::abort();
+}
 
 // A box inside of the picture; `choice` has four bytes.
 inline Box choose_box(const Size& size, const uint8_t* choice) {
@@ -32,10 +40,9 @@ inline Box choose_box(const Size& size, const uint8_t* choice) {
 // sanitizers see them.
 inline void check_rows(const PixelRows& rows, const Box& box) {
   const Box& covers = rows.covers;
-  if (covers.x > box.x || covers.y > box.y || covers.x + covers.width < box.x + box.width ||
-      covers.y + covers.height < box.y + box.height) {
-    std::abort();
-  }
+  require(covers.x <= box.x && covers.y <= box.y && covers.x + covers.width >= box.x + box.width &&
+              covers.y + covers.height >= box.y + box.height,
+          "rows: they do not cover the box");
   const size_t row_bytes = static_cast<size_t>(covers.width) * static_cast<size_t>(rows.format.pixel_bytes());
   unsigned sum = 0;
   for (int y = covers.y; y < covers.y + covers.height; ++y) {
@@ -54,11 +61,11 @@ inline image::Pixels choose_pixels(uint8_t choice) {
 // Ends the program where `area` of the rows has other pixels than the whole picture.
 inline void compare_area(const PixelRows& rows, const PixelRows& whole, const Box& area) {
   const ptrdiff_t pixel = rows.format.pixel_bytes();
-  if (!(rows.format == whole.format)) std::abort();
+  require(rows.format == whole.format, "rows: a box has another format");
   for (int y = area.y; y < area.y + area.height; ++y) {
     const uint8_t* had = rows.row(y) + pixel * (area.x - rows.covers.x);
     const uint8_t* wanted = whole.row(y) + pixel * (area.x - whole.covers.x);
-    if (std::memcmp(had, wanted, static_cast<size_t>(pixel * area.width)) != 0) std::abort();
+    require(std::memcmp(had, wanted, static_cast<size_t>(pixel * area.width)) == 0, "rows: a box has other pixels");
   }
 }
 

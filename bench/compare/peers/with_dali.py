@@ -3,7 +3,7 @@ import clips
 from nvidia.dali import fn, pipeline_def, types
 from nvidia.dali.auto_aug.rand_augment import rand_augment
 
-from own_daemon import MEAN, SIDE, STD
+from own_daemon import MEAN, SHORTER, SIDE, STD
 
 EPOCHS_UNCOUNTED = 0
 
@@ -25,6 +25,11 @@ def log_mel(job):
     return fn.to_decibels(bands, multiplier=1, reference=1, cutoff_db=-10), classes
 
 
+def normalized(images, **more):
+    return fn.crop_mirror_normalize(images, dtype=types.FLOAT, output_layout="CHW", mean=[255 * mean for mean in MEAN],
+                                    std=[255 * std for std in STD], **more)
+
+
 def batches(job):
     @pipeline_def(batch_size=job.batch, num_threads=job.threads, device_id=None, enable_conditionals=job.work == "rand-augment")
     def loader():
@@ -34,6 +39,9 @@ def batches(job):
         if job.work == "resize":
             images = fn.decoders.image(jpegs, device="cpu", output_type=types.RGB)
             return fn.resize(images, size=[SIDE, SIDE], antialias=job.antialias), classes
+        if job.work == "validate":
+            images = fn.decoders.image(jpegs, device="cpu", output_type=types.RGB)
+            return normalized(fn.resize(images, resize_shorter=SHORTER, antialias=job.antialias), crop=(SIDE, SIDE)), classes
         images = fn.decoders.image_random_crop(jpegs, device="cpu", output_type=types.RGB, random_area=[0.08, 1],
                                                random_aspect_ratio=[3 / 4, 4 / 3])
         images, mirrored = fn.resize(images, size=[SIDE, SIDE], antialias=job.antialias), fn.random.coin_flip()
@@ -41,8 +49,7 @@ def batches(job):
             return fn.flip(images, horizontal=mirrored), classes
         if job.work == "rand-augment":  # torchvision's numbers; signs are drawn, so that the later mirroring changes no distribution
             images = rand_augment(images, n=2, m=9, shape=[SIDE, SIDE], fill_value=0, max_translate_rel=150 / 331)
-        return fn.crop_mirror_normalize(images, mirror=mirrored, dtype=types.FLOAT, output_layout="CHW",
-                                        mean=[255 * mean for mean in MEAN], std=[255 * std for std in STD]), classes
+        return normalized(images, mirror=mirrored), classes
 
     pipeline = loader()
     pipeline.build()

@@ -7,7 +7,7 @@ import numpy
 import spdl.io
 from spdl.pipeline import PipelineBuilder
 
-from own_daemon import MEAN, SIDE, STD
+from own_daemon import MEAN, SHORTER, SIDE, STD
 
 MEAN_255, STD_255 = (numpy.float32(values) * 255 for values in (MEAN, STD))
 
@@ -26,7 +26,10 @@ def drawn_box(width, height):
 def change_of(job, width, height):
     """Returns what FFmpeg's filters do with a picture or with all frames of a video."""
     steps = [f"scale={SIDE}:{SIDE}"]
-    if job.work != "resize":
+    if job.work == "validate":
+        across, down = (SHORTER * side // min(width, height) for side in (width, height))
+        steps = [f"scale={across}:{down}", f"crop={SIDE}:{SIDE}"]
+    elif job.work != "resize":
         x, y, across, down = drawn_box(width, height)
         steps = [f"crop={across}:{down}:{x}:{y}", *steps] + ["hflip"] * random.getrandbits(1)
     return ",".join([*steps, "format=pix_fmts=rgb24"])
@@ -83,7 +86,7 @@ def collate_clips(job, rows):
 
 def collate_pictures(job, frames):
     images = spdl.io.to_numpy(spdl.io.convert_frames(frames))
-    return normalized(images) if job.work == "train" else images
+    return normalized(images) if job.work in ("train", "validate") else images
 
 
 def batches(job):

@@ -1,7 +1,7 @@
 """tf.data. The crop is drawn from the picture's header, and only the crop is decoded."""
 import tensorflow
 
-from own_daemon import MEAN, SIDE, STD
+from own_daemon import MEAN, SHORTER, SIDE, STD
 
 
 def drawn_box(jpeg):
@@ -15,14 +15,20 @@ def drawn_box(jpeg):
 def batches(job):
     def load(path, label):
         jpeg = tensorflow.io.read_file(path)
-        if job.work == "resize":
+        whole, size = job.work in ("resize", "validate"), (SIDE, SIDE)
+        if whole:
             image = tensorflow.io.decode_jpeg(jpeg, channels=3)
         else:
             image = tensorflow.image.decode_and_crop_jpeg(jpeg, drawn_box(jpeg), channels=3)
-        image = tensorflow.image.resize(image, (SIDE, SIDE), antialias=job.antialias)
-        if job.work != "resize":
+        if job.work == "validate":
+            sides = tensorflow.shape(image)[:2]
+            size = sides * SHORTER // tensorflow.reduce_min(sides)
+        image = tensorflow.image.resize(image, size, antialias=job.antialias)
+        if job.work == "validate":
+            image = tensorflow.image.resize_with_crop_or_pad(image, SIDE, SIDE)
+        if not whole:
             image = tensorflow.image.random_flip_left_right(image)
-        if job.work != "train":
+        if job.work not in ("train", "validate"):
             return tensorflow.cast(image, tensorflow.uint8), label
         return tensorflow.transpose((image / 255 - MEAN) / STD, (2, 0, 1)), label
 

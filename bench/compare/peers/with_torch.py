@@ -8,7 +8,7 @@ from PIL import Image
 from torchvision import io, transforms
 from torchvision.transforms import v2
 
-from own_daemon import MEAN, SIDE, STD
+from own_daemon import MEAN, SHORTER, SIDE, STD
 
 torch.set_num_threads(1)  # of each process
 
@@ -48,7 +48,9 @@ class TenCrops:
 def change_of(job):
     if not job.way:
         crop = [transforms.RandomResizedCrop(SIDE), transforms.RandomHorizontalFlip()]
-        return transforms.Compose({"train": crop + [transforms.ToTensor(), transforms.Normalize(MEAN, STD)],
+        normalized = [transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
+        return transforms.Compose({"train": crop + normalized,
+                                   "validate": [transforms.Resize(SHORTER), transforms.CenterCrop(SIDE), *normalized],
                                    "crop8": crop + [transforms.PILToTensor()],
                                    "resize": [transforms.Resize((SIDE, SIDE)), transforms.PILToTensor()]}[job.work])
     normalized = [v2.PILToTensor()] * (job.way == "v2") + [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
