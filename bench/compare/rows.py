@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-TAKES_CROP = "decodes the drawn crop alone"
+TAKES_CROP = "decodes the crop alone where it is drawn, else all"
 DALI = f"{TAKES_CROP}; of rand-augment the first epoch, which builds a large pipeline, is not counted"
 FREE = {"antialias": False}
 SIMPLE, RECIPES, OBJECTS = ("train", "resize", "validate"), ("rand-augment", "multi-crop"), ("detection-masks",)
