@@ -66,78 +66,107 @@ inline bool is_end(int place) { return place >= kEndStep && place < kEndStep + s
   return true;
 }
 
-[[nodiscard]] inline bool read_ac(Bits& bits, const AcTable& table, const Places& places, int16_t* block, int& last) {
+// What a look-up came to: the block goes on, and the next look-up has its bits, or not; it ends; it may have ended
+// within the look-up; or it is not coded.
+enum class Found : uint8_t { kMore, kMoreBehindRefill, kEnd, kTooMuch, kNoCode };
+
+// The coefficient that comes next, whose value is too long for the look-up.
+[[nodiscard]] inline std::optional<NextCoefficient> read_long(Bits& bits, const AcTable& table, AcTable::Entry entry) {
+  if (!entry.is_known()) return read_one(bits, table);
+  bits.drop(entry.code_bits());
+  return NextCoefficient{entry.first_step, signed_value(next_value(bits, entry.value_bits()), entry.value_bits())};
+}
+
+// One look-up behind place k, which takes kValueBits, or what a long coefficient has.
+[[nodiscard, gnu::always_inline]] inline Found look_up(Bits& bits, const AcTable& table, const Places& places, int& k,
+                                                       int16_t* block) {
   constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
+  const AcTable::Entry entry = table.entries[bits.peek(kValueBits)];
+  if (entry.bits == 0) [[unlikely]] {
+    const auto next = read_long(bits, table, entry);
+    if (!next) return Found::kNoCode;
+    k += next->step;
+    if (k > kLast && !is_end(k)) return Found::kNoCode;
+    block[places[static_cast<size_t>(k)]] = static_cast<int16_t>(next->value);
+    return k >= kLast ? Found::kEnd : Found::kMoreBehindRefill;
+  }
+  const int first = k + entry.first_step, second = first + entry.second_step;
+  block[places[static_cast<size_t>(first)]] = entry.first_value;
+  block[places[static_cast<size_t>(second)]] = entry.second_value;
+  // Behind the last place no end is coded, and the second coefficient was another block's.
+  if (second > kLast && !(first < kLast && is_end(second)) && !is_end(first)) [[unlikely]]
+    return Found::kTooMuch;
+  bits.drop(entry.bits);
+  k = second;
+  return second >= kLast ? Found::kEnd : Found::kMore;
+}
+
+// A refill, whose branch nobody could predict, is for as many look-ups as it has bits for.
+[[nodiscard]] inline bool read_ac(Bits& bits, const AcTable& table, const Places& places, int16_t* block, int& last) {
+  static_assert(3 * kValueBits + kLongBitsMax <= Bits::kRefilled);
   Bits now = bits;
   int k = 0;
-  for (;;) {
-    now.refill_below(32);
-    const AcTable::Entry entry = table.entries[now.peek(kValueBits)];
-    if (entry.bits == 0) [[unlikely]] {
-      const auto next = read_one(now, table);
-      if (!next) return false;
-      k += next->step;
-      if (k > kLast && !is_end(k)) return false;
-      block[places[static_cast<size_t>(k)]] = static_cast<int16_t>(next->value);
-      if (k >= kLast) break;
-      continue;
-    }
-    const int first = k + entry.first_step, second = first + entry.second_step;
-    block[places[static_cast<size_t>(first)]] = entry.first_value;
-    block[places[static_cast<size_t>(second)]] = entry.second_value;
-    if (second >= kLast) [[unlikely]] {
-      // Behind the last place no end is coded, and the second coefficient was another block's.
-      if (second != kLast && !(first < kLast && is_end(second)) && !is_end(first)) {
-        bits = now;
-        return read_slowly(bits, table, places, k, block, last);
-      }
-      now.drop(entry.bits);
-      k = second;
-      break;
-    }
-    now.drop(entry.bits);
-    k = second;
-  }
+  Found found = Found::kMore;
+  do {
+    now.refill();
+    found = look_up(now, table, places, k, block);
+    if (found == Found::kMore) found = look_up(now, table, places, k, block);
+    if (found == Found::kMore) found = look_up(now, table, places, k, block);
+    if (found == Found::kMore) found = look_up(now, table, places, k, block);
+  } while (found == Found::kMore || found == Found::kMoreBehindRefill);
+  if (found == Found::kNoCode) return false;
   bits = now;
+  if (found == Found::kTooMuch) return read_slowly(bits, table, places, k, block, last);
   last = k >= kEndStep ? k - kEndStep : k;
   return true;
 }
 
+// Reads past the coefficient behind place k.
+[[nodiscard]] inline Found read_past(Bits& bits, const AcTable& table, int& k) {
+  constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
+  const auto next = read_one(bits, table);
+  if (!next) return Found::kNoCode;
+  if (next->step == kEndStep) return Found::kEnd;
+  k += next->step;
+  return k < kLast ? Found::kMoreBehindRefill : k == kLast ? Found::kEnd : Found::kNoCode;
+}
+
+// One look-up behind place k, which takes kSkippedBitsMax bits at the most.
+[[nodiscard, gnu::always_inline]] inline Found look_past(Bits& bits, const AcTable& table, int& k) {
+  constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
+  const AcTable::Skip skip = table.skips[bits.peek(kSkipBits)];
+  if (skip.bits == 0) [[unlikely]]
+    return read_past(bits, table, k);
+  const int place = k + skip.step;
+  if (place < kLast) [[likely]] {
+    bits.drop(skip.bits);
+    k = place;
+    return Found::kMore;
+  }
+  // These may be coefficients of the next block, too.
+  if (!is_end(place) || place - kEndStep >= kLast) return Found::kTooMuch;
+  bits.drop(skip.bits);
+  return Found::kEnd;
+}
+
 // Reads past a block.
 [[nodiscard]] inline bool skip_ac(Bits& bits, const AcTable& table) {
-  constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
+  static_assert(kSkippedBitsMax + kSkipBits <= Bits::kRefilled && 2 * kSkippedBitsMax <= Bits::kRefilled);
   Bits now = bits;
   int k = 0;
-  for (;;) {
-    now.refill_below(32);
-    const AcTable::Skip skip = table.skips[now.peek(kSkipBits)];
-    const Bits before = now;
-    int step = skip.step;
-    if (skip.bits == 0) [[unlikely]] {
-      const auto next = read_one(now, table);
-      if (!next) return false;
-      step = next->step;
-    } else {
-      now.drop(skip.bits);
-    }
-    if (k + step < kLast) {
-      k += step;
-      continue;
-    }
-    // These may be coefficients of the next block, too.
-    if (is_end(k + step) && k + (step - kEndStep) < kLast) break;
-    now = before;
-    while (k < kLast) {
-      const auto next = read_one(now, table);
-      if (!next) return false;
-      if (next->step == kEndStep) break;
-      k += next->step;
-      if (k > kLast) return false;
-    }
-    break;
+  Found found = Found::kMore;
+  do {
+    now.refill();
+    found = look_past(now, table, k);
+    if (found == Found::kMore) found = look_past(now, table, k);
+  } while (found == Found::kMore || found == Found::kMoreBehindRefill);
+  if (found == Found::kTooMuch) {
+    do {
+      found = read_past(now, table, k);
+    } while (found == Found::kMoreBehindRefill);
   }
   bits = now;
-  return true;
+  return found == Found::kEnd;
 }
 
 }  // namespace spdld::image::baseline

@@ -6,8 +6,7 @@ namespace spdld::image::baseline {
 namespace {
 
 constexpr int kLengthMax = 16;
-constexpr int kDcSizeMax = 15;    // of a value, in bits
-constexpr int kSkipBitsMax = 31;  // of a skip with its last value: a reader has as many at hand
+constexpr int kDcSizeMax = 15;  // of a value, in bits
 
 struct Coefficient {
   int step = 0, value = 0, code_bits = 0, value_bits = 0;  // code_bits == 0: no code within these bits
@@ -28,8 +27,14 @@ Coefficient coefficient(const CodeTable& codes, uint32_t next, int count) {
 
 AcTable::Entry entry_of(const CodeTable& codes, uint32_t next) {
   const Coefficient first = coefficient(codes, next, kValueBits);
-  if (first.code_bits == 0 || first.bits() > kValueBits) return {};
+  if (first.code_bits == 0) return {};
   AcTable::Entry entry{};
+  if (first.bits() > kValueBits) {
+    entry.first_step = static_cast<uint8_t>(first.step);
+    entry.second_value = static_cast<int16_t>(first.code_bits);
+    entry.second_step = static_cast<uint8_t>(first.value_bits);
+    return entry;
+  }
   entry.first_value = entry.second_value = static_cast<int16_t>(first.value);
   entry.first_step = static_cast<uint8_t>(first.step);
   entry.bits = static_cast<uint8_t>(first.bits());
@@ -49,7 +54,7 @@ AcTable::Skip skip_of(const CodeTable& codes, uint32_t next) {
   while (bits < kSkipBits) {
     const int left = kSkipBits - bits;
     const Coefficient found = coefficient(codes, next & ((1u << left) - 1), left);
-    const bool fits = found.code_bits != 0 && bits + found.bits() <= kSkipBitsMax &&
+    const bool fits = found.code_bits != 0 && bits + found.bits() <= kSkippedBitsMax &&
                       (found.step == kEndStep || step + found.step < static_cast<int>(kBlockSamples));
     if (!fits) break;
     bits += found.bits(), step += found.step;

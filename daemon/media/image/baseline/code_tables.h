@@ -9,8 +9,10 @@
 
 namespace spdld::image::baseline {
 
-inline constexpr int kValueBits = 10;  // looked up at once where values are wanted
-inline constexpr int kSkipBits = 12;   // where they are not
+inline constexpr int kValueBits = 10;                 // looked up at once where values are wanted
+inline constexpr int kSkipBits = 12;                  // where they are not
+inline constexpr int kLongBitsMax = kValueBits + 15;  // of a coefficient whose code lies in the look-up
+inline constexpr int kSkippedBitsMax = 28;            // that a look-up skips, the last value's among them
 // The end of a block, as a step: beyond every real place, so that it shows in a sum of steps.
 inline constexpr int kEndStep = 128;
 
@@ -56,11 +58,17 @@ struct DcTable {
 };
 
 struct AcTable {
-  // One coefficient, or two that follow one another. Of one, the second is the first again, and its step is 0.
+  // One coefficient, or two that follow one another. Of one, the second is the first again, and its step is 0. Of one
+  // whose value is too long for the look-up, the lengths of the code and of the value stand in the second one's place.
   struct Entry {
     int16_t first_value, second_value;
     uint8_t first_step, second_step;  // from the place of the coefficient before; kEndStep: the block ends
     uint8_t bits;                     // of all; 0: too long for the look-up
+
+    // Where bits == 0: whether the code at least lies in the look-up.
+    bool is_known() const { return second_value != 0; }
+    int code_bits() const { return second_value; }
+    int value_bits() const { return second_step; }
   };
   // Any number of coefficients whose codes lie in the look-up; the last value may reach beyond it.
   struct Skip {

@@ -16,13 +16,15 @@ struct Bits {
   int count = 0;                // of valid bits in `next`, at most 63
   const uint8_t* at = nullptr;  // where further bits come from
 
-  // 56 bits or more are at hand afterwards. Precondition: 8 bytes may be read.
+  static constexpr int kRefilled = 56;
+
+  // kRefilled bits or more are at hand afterwards. Precondition: 8 bytes may be read.
   void refill() {
     uint64_t bytes = 0;
     std::memcpy(&bytes, at, sizeof bytes);
     next |= __builtin_bswap64(bytes) >> count;
     at += (63 - count) >> 3;
-    count |= 56;
+    count |= kRefilled;
   }
   void refill_below(int wanted) {
     if (count < wanted) refill();
