@@ -66,9 +66,14 @@ inline bool is_end(int place) { return place >= kEndStep && place < kEndStep + s
   return true;
 }
 
-// What a look-up came to: the block goes on, and the next look-up has its bits, or not; it ends; it may have ended
-// within the look-up; or it is not coded.
-enum class Found : uint8_t { kMore, kMoreBehindRefill, kEnd, kTooMuch, kNoCode };
+// A look-up's outcome.
+enum class Found : uint8_t {
+  kMore,              // the block goes on, and the next look-up has its bits
+  kMoreBehindRefill,  // the block goes on
+  kEnd,               // the block has ended
+  kTooMuch,           // the block ends in the look-up, which took nothing
+  kNoCode,            // no code comes next, or one that no block can have there
+};
 
 // The coefficient that comes next, whose value is too long for the look-up.
 [[nodiscard]] inline std::optional<NextCoefficient> read_long(Bits& bits, const AcTable& table, AcTable::Entry entry) {
