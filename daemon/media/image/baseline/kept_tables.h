@@ -17,7 +17,7 @@ class KeptTables {
  public:
   static constexpr size_t kKept = 8;  // more than a scan needs
 
-  // Borrowed until kKept - 1 other codes were asked for; none: no code.
+  // Borrowed until kKept other codes were asked for; none: no code.
   const Table* find(const CodeLengths& lengths) {
     kept_.reserve(kKept);
     auto at = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.lengths == lengths; });
