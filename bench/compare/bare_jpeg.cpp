@@ -34,6 +34,8 @@ struct Box {
   int x = 0, y = 0, width = 0, height = 0;
 };
 
+Box middle_box(int width, int height, int side) { return {(width - side) / 2, (height - side) / 2, side, side}; }
+
 Box draw_box(int width, int height, std::mt19937_64& random) {
   std::uniform_real_distribution<double> share(0.08, 1.0), log_ratio(std::log(0.75), std::log(4.0 / 3.0));
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -44,14 +46,12 @@ Box draw_box(int width, int height, std::mt19937_64& random) {
     return {std::uniform_int_distribution<int>(0, width - w)(random),
             std::uniform_int_distribution<int>(0, height - h)(random), w, h};
   }
-  const int side = std::min(width, height);
-  return {(width - side) / 2, (height - side) / 2, side, side};
+  return middle_box(width, height, std::min(width, height));
 }
 
 // The part of the picture that is left of a resize of its shorter side to kShorter and a crop of the middle.
-Box middle_box(int width, int height) {
-  const int side = std::max(std::min(width, height) * kSide / kShorter, 1);
-  return {(width - side) / 2, (height - side) / 2, side, side};
+Box kept_box(int width, int height) {
+  return middle_box(width, height, std::max(std::min(width, height) * kSide / kShorter, 1));
 }
 
 // For each place of the output two places of the source, in units of `pitch`, and the second one's share.
@@ -88,7 +88,7 @@ class Yardstick {
     jpeg_read_header(&decompress_, TRUE);
     decompress_.out_color_space = JCS_RGB;
     const auto width = static_cast<int>(decompress_.image_width), height = static_cast<int>(decompress_.image_height);
-    const Box drawn = random != nullptr ? draw_box(width, height, *random) : middle_box(width, height);
+    const Box drawn = random != nullptr ? draw_box(width, height, *random) : kept_box(width, height);
     jpeg_start_decompress(&decompress_);
     auto left = static_cast<JDIMENSION>(drawn.x), across = static_cast<JDIMENSION>(drawn.width);
     if (drawn.width < width) jpeg_crop_scanline(&decompress_, &left, &across);

@@ -5,12 +5,15 @@
 #include <numeric>
 #include <utility>
 
+#include "daemon/media/image/jpeg/segments.h"
+
 namespace spdld::fuzz {
 namespace {
 
-// Markers of ITU-T T.81, table B.1.
-constexpr uint8_t kBaseline = 0xC0, kExtended = 0xC1, kProgressive = 0xC2, kArithmetic = 0xC9, kCodes = 0xC4;
-constexpr uint8_t kRestart = 0xD0, kScan = 0xDA, kSteps = 0xDB, kInterval = 0xDD;
+namespace marker = image::marker;
+
+// Further markers of ITU-T T.81, table B.1.
+constexpr uint8_t kBaseline = 0xC0, kExtended = 0xC1, kProgressive = 0xC2, kArithmetic = 0xC9, kSteps = 0xDB;
 constexpr size_t kPartsMax = 200;
 
 size_t below(size_t bound, std::mt19937& random) { return bound == 0 ? 0 : random() % bound; }
@@ -22,11 +25,13 @@ Item one_of(const Item (&items)[kCount], std::mt19937& random) {
   return items[below(kCount, random)];
 }
 
-bool is_frame(uint8_t marker) {
-  return marker == kBaseline || marker == kExtended || marker == kProgressive || marker == kArithmetic;
+bool is_frame(uint8_t found) {
+  return found == kBaseline || found == kExtended || found == kProgressive || found == kArithmetic;
 }
 
-bool is_coded(uint8_t marker) { return marker == JpegPart::kCoded; }
+bool is_coded(uint8_t found) { return found == JpegPart::kCoded; }
+
+bool has_length(uint8_t found) { return found != JpegPart::kStart && found != marker::kEnd; }
 
 // One of the parts that `is_wanted` takes; null: there is none.
 template <typename IsWanted>
@@ -37,9 +42,9 @@ JpegPart* find_part(JpegParts& parts, IsWanted is_wanted, std::mt19937& random) 
   return found.empty() ? nullptr : found[below(found.size(), random)];
 }
 
-JpegPart* find_part(JpegParts& parts, uint8_t marker, std::mt19937& random) {
+JpegPart* find_part(JpegParts& parts, uint8_t wanted, std::mt19937& random) {
   return find_part(
-      parts, [=](uint8_t one) { return one == marker; }, random);
+      parts, [=](uint8_t one) { return one == wanted; }, random);
 }
 
 void set(Bytes& bytes, size_t at, uint8_t value) {
@@ -65,7 +70,7 @@ void change_order(JpegParts& parts, std::mt19937& random) {
 // A segment of one table: class and number, counts of the codes of 1 to 16 bits, their symbols.
 void change_codes(JpegParts& parts, std::mt19937& random) {
   constexpr size_t kLengths = 16, kSymbols = 1 + kLengths;
-  JpegPart* part = find_part(parts, kCodes, random);
+  JpegPart* part = find_part(parts, marker::kHuffman, random);
   if (part == nullptr || part->content.size() < kSymbols) return;
   Bytes& table = part->content;
   uint8_t &longer = table[1 + below(kLengths, random)], &shorter = table[1 + below(kLengths, random)];
@@ -154,7 +159,7 @@ void change_frame(JpegParts& parts, std::mt19937& random) {
 // The number of components; of each its name and tables; the band's first and last coefficient, and its bits.
 void change_scan(JpegParts& parts, std::mt19937& random) {
   constexpr size_t kBand = 3;
-  JpegPart* part = find_part(parts, kScan, random);
+  JpegPart* part = find_part(parts, marker::kScan, random);
   if (part == nullptr || part->content.size() < 1 + 2 + kBand) return;
   Bytes& scan = part->content;
   const size_t band = scan.size() - kBand;
@@ -186,13 +191,13 @@ void change_scan(JpegParts& parts, std::mt19937& random) {
 
 // Coded data is random enough that a marker may stand anywhere in it.
 void change_restarts(JpegParts& parts, std::mt19937& random) {
-  JpegPart* interval = find_part(parts, kInterval, random);
+  JpegPart* interval = find_part(parts, marker::kRestartInterval, random);
   const auto mcus = static_cast<uint8_t>(below(9, random));
   if (below(3, random) == 0) {
     if (interval != nullptr) {
       interval->content = {0, mcus};
-    } else if (JpegPart* scan = find_part(parts, kScan, random); scan != nullptr && parts.size() < kPartsMax) {
-      parts.insert(parts.begin() + (scan - parts.data()), JpegPart{kInterval, {0, mcus}});
+    } else if (JpegPart* scan = find_part(parts, marker::kScan, random); scan != nullptr && parts.size() < kPartsMax) {
+      parts.insert(parts.begin() + (scan - parts.data()), JpegPart{marker::kRestartInterval, {0, mcus}});
     }
     return;
   }
@@ -201,12 +206,12 @@ void change_restarts(JpegParts& parts, std::mt19937& random) {
   Bytes& data = coded->content;
   std::vector<size_t> markers;
   for (size_t i = 0; i + 1 < data.size(); ++i)
-    if (data[i] == 0xFF && (data[i + 1] & 0xF8) == kRestart) markers.push_back(i);
-  const auto marker = static_cast<uint8_t>(kRestart + below(8, random));
+    if (data[i] == 0xFF && marker::is_restart(data[i + 1])) markers.push_back(i);
+  const auto restart = static_cast<uint8_t>(marker::kFirstRestart + below(8, random));
   if (markers.empty() || below(3, random) == 0) {
-    data.insert(data.begin() + static_cast<ptrdiff_t>(below(data.size() + 1, random)), {0xFF, marker});
+    data.insert(data.begin() + static_cast<ptrdiff_t>(below(data.size() + 1, random)), {0xFF, restart});
   } else if (const size_t at = markers[below(markers.size(), random)]; below(2, random) == 0) {
-    data[at + 1] = marker;
+    data[at + 1] = restart;
   } else {
     data.erase(data.begin() + static_cast<ptrdiff_t>(at), data.begin() + static_cast<ptrdiff_t>(at) + 2);
   }
@@ -250,8 +255,8 @@ JpegParts split_jpeg(std::span<const uint8_t> bytes) {
   JpegParts parts;
   size_t at = 0;
   const auto is_marker = [&](size_t i) {
-    return i + 1 < bytes.size() && bytes[i] == 0xFF && bytes[i + 1] >= 0xC0 && bytes[i + 1] != 0xFF &&
-           (bytes[i + 1] & 0xF8) != kRestart;
+    return i + 1 < bytes.size() && bytes[i] == 0xFF && bytes[i + 1] >= marker::kFirstWithLength &&
+           bytes[i + 1] != 0xFF && !marker::is_restart(bytes[i + 1]);
   };
   while (at < bytes.size() && parts.size() < kPartsMax) {
     const size_t start = at;
@@ -260,15 +265,15 @@ JpegParts split_jpeg(std::span<const uint8_t> bytes) {
       parts.push_back({JpegPart::kCoded, Bytes(bytes.begin() + static_cast<ptrdiff_t>(start),
                                                bytes.begin() + static_cast<ptrdiff_t>(at))});
     if (at == bytes.size()) break;
-    const uint8_t marker = bytes[at + 1];
+    const uint8_t found = bytes[at + 1];
     at += 2;
     size_t length = 0;
-    if (marker != JpegPart::kStart && marker != JpegPart::kEnd && at + 2 <= bytes.size()) {
+    if (has_length(found) && at + 2 <= bytes.size()) {
       length = std::clamp<size_t>(size_t{bytes[at]} << 8 | bytes[at + 1], 2, bytes.size() - at) - 2;
       at += 2;
     }
-    parts.push_back({marker, Bytes(bytes.begin() + static_cast<ptrdiff_t>(at),
-                                   bytes.begin() + static_cast<ptrdiff_t>(at + length))});
+    parts.push_back({found, Bytes(bytes.begin() + static_cast<ptrdiff_t>(at),
+                                  bytes.begin() + static_cast<ptrdiff_t>(at + length))});
     at += length;
   }
   return parts;
@@ -280,7 +285,7 @@ Bytes join_jpeg(const JpegParts& parts) {
     if (part.marker != JpegPart::kCoded) {
       bytes.insert(bytes.end(), {0xFF, part.marker});
       const size_t length = part.content.size() + 2;
-      if (part.marker != JpegPart::kStart && part.marker != JpegPart::kEnd)
+      if (has_length(part.marker))
         bytes.insert(bytes.end(), {static_cast<uint8_t>(length >> 8), static_cast<uint8_t>(length)});
     }
     bytes.insert(bytes.end(), part.content.begin(), part.content.end());

@@ -14,7 +14,7 @@ using Bytes = std::vector<uint8_t>;
 
 // A marker with its segment, or coded data.
 struct JpegPart {
-  static constexpr uint8_t kCoded = 0, kStart = 0xD8, kEnd = 0xD9;
+  static constexpr uint8_t kCoded = 0, kStart = 0xD8;
   uint8_t marker = kCoded;
   Bytes content;  // without marker and length
 };

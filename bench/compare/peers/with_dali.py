@@ -36,11 +36,10 @@ def batches(job):
         if job.work == "audio":
             return log_mel(job)
         jpegs, classes = fn.readers.file(files=job.paths, labels=job.classes, random_shuffle=True, name="pictures")
-        if job.work == "resize":
+        if job.work in ("resize", "validate"):
             images = fn.decoders.image(jpegs, device="cpu", output_type=types.RGB)
-            return fn.resize(images, size=[SIDE, SIDE], antialias=job.antialias), classes
-        if job.work == "validate":
-            images = fn.decoders.image(jpegs, device="cpu", output_type=types.RGB)
+            if job.work == "resize":
+                return fn.resize(images, size=[SIDE, SIDE], antialias=job.antialias), classes
             return normalized(fn.resize(images, resize_shorter=SHORTER, antialias=job.antialias), crop=(SIDE, SIDE)), classes
         images = fn.decoders.image_random_crop(jpegs, device="cpu", output_type=types.RGB, random_area=[0.08, 1],
                                                random_aspect_ratio=[3 / 4, 4 / 3])

@@ -49,17 +49,18 @@ struct NextCoefficient {
   return NextCoefficient{run + 1, signed_value(next_value(bits, size), size)};
 }
 
+inline constexpr int kLastPlace = static_cast<int>(kBlockSamples) - 1;  // of a coefficient in its block
 inline bool is_end(int place) { return place >= kEndStep && place < kEndStep + static_cast<int>(kBlockSamples); }
 
 // `last`: the place of the last coefficient, in the order of coding. From place k on, one coefficient after the other.
 [[nodiscard]] inline bool read_slowly(Bits& bits, const AcTable& table, const Places& places, int k, int16_t* block,
                                       int& last) {
-  while (k < static_cast<int>(kBlockSamples) - 1) {
+  while (k < kLastPlace) {
     const auto next = read_one(bits, table);
     if (!next) return false;
     if (next->step == kEndStep) break;
     k += next->step;
-    if (k >= static_cast<int>(kBlockSamples)) return false;
+    if (k > kLastPlace) return false;
     block[places[static_cast<size_t>(k)]] = static_cast<int16_t>(next->value);
   }
   last = k;
@@ -85,25 +86,24 @@ enum class Found : uint8_t {
 // One look-up behind place k, which takes kValueBits, or what a long coefficient has.
 [[nodiscard, gnu::always_inline]] inline Found look_up(Bits& bits, const AcTable& table, const Places& places, int& k,
                                                        int16_t* block) {
-  constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
   const AcTable::Entry entry = table.entries[bits.peek(kValueBits)];
   if (entry.bits == 0) [[unlikely]] {
     const auto next = read_long(bits, table, entry);
     if (!next) return Found::kNoCode;
     k += next->step;
-    if (k > kLast && !is_end(k)) return Found::kNoCode;
+    if (k > kLastPlace && !is_end(k)) return Found::kNoCode;
     block[places[static_cast<size_t>(k)]] = static_cast<int16_t>(next->value);
-    return k >= kLast ? Found::kEnd : Found::kMoreBehindRefill;
+    return k >= kLastPlace ? Found::kEnd : Found::kMoreBehindRefill;
   }
   const int first = k + entry.first_step, second = first + entry.second_step;
   block[places[static_cast<size_t>(first)]] = entry.first_value;
   block[places[static_cast<size_t>(second)]] = entry.second_value;
   // Behind the last place no end is coded, and the second coefficient was another block's.
-  if (second > kLast && !(first < kLast && is_end(second)) && !is_end(first)) [[unlikely]]
+  if (second > kLastPlace && !(first < kLastPlace && is_end(second)) && !is_end(first)) [[unlikely]]
     return Found::kTooMuch;
   bits.drop(entry.bits);
   k = second;
-  return second >= kLast ? Found::kEnd : Found::kMore;
+  return second >= kLastPlace ? Found::kEnd : Found::kMore;
 }
 
 // A refill, whose branch nobody could predict, is for as many look-ups as it has bits for.
@@ -128,28 +128,26 @@ enum class Found : uint8_t {
 
 // Reads past the coefficient behind place k.
 [[nodiscard]] inline Found read_past(Bits& bits, const AcTable& table, int& k) {
-  constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
   const auto next = read_one(bits, table);
   if (!next) return Found::kNoCode;
   if (next->step == kEndStep) return Found::kEnd;
   k += next->step;
-  return k < kLast ? Found::kMoreBehindRefill : k == kLast ? Found::kEnd : Found::kNoCode;
+  return k < kLastPlace ? Found::kMoreBehindRefill : k == kLastPlace ? Found::kEnd : Found::kNoCode;
 }
 
 // One look-up behind place k, which takes kSkippedBitsMax bits at the most.
 [[nodiscard, gnu::always_inline]] inline Found look_past(Bits& bits, const AcTable& table, int& k) {
-  constexpr int kLast = static_cast<int>(kBlockSamples) - 1;
   const AcTable::Skip skip = table.skips[bits.peek(kSkipBits)];
   if (skip.bits == 0) [[unlikely]]
     return read_past(bits, table, k);
   const int place = k + skip.step;
-  if (place < kLast) [[likely]] {
+  if (place < kLastPlace) [[likely]] {
     bits.drop(skip.bits);
     k = place;
     return Found::kMore;
   }
   // These may be coefficients of the next block, too.
-  if (!is_end(place) || place - kEndStep >= kLast) return Found::kTooMuch;
+  if (!is_end(place) || place - kEndStep >= kLastPlace) return Found::kTooMuch;
   bits.drop(skip.bits);
   return Found::kEnd;
 }
