@@ -1,6 +1,7 @@
 #include "daemon/pipeline/lacking.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "daemon/source/list_file.h"
 #include "daemon/source/parts.h"
@@ -16,11 +17,15 @@ std::vector<uint64_t> find_lacking(const source::Listing& listing, std::span<con
                                    const sampler::Subset& subset, uint64_t first_id, source::Remarks& remarks,
                                    const std::stop_token& stop) {
   std::vector<uint64_t> lacking;
+  std::vector<FieldUse> doubtful;
+  std::copy_if(fields.begin(), fields.end(), std::back_inserter(doubtful),
+               [&](const FieldUse& use) { return subset.size() > 0 && listing.may_lack(first_id, use.field); });
+  if (doubtful.empty()) return lacking;
   const auto look = [&](uint64_t id) {
     if ((id & kLookMask) == 0) source::check_stop(stop);
-    const auto lacked = std::find_if(fields.begin(), fields.end(),
+    const auto lacked = std::find_if(doubtful.begin(), doubtful.end(),
                                      [&](const FieldUse& use) { return listing.lacks(first_id + id, use.field); });
-    if (lacked == fields.end()) return;
+    if (lacked == doubtful.end()) return;
     lacking.push_back(id);
     remarks.add_missing("the sample " + source::shown(listing.name(first_id + id)) + " has no \"" +
                         listing.fields()[lacked->field].name + "\", which an output is made from.");

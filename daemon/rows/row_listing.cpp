@@ -56,6 +56,9 @@ class RowListing final : public Listing {
     const uint64_t record = table_.record_of(row), first = part.number * spec_.stride;
     return piece_of({record, first, std::min(spec_.length, table_.lengths()[record] - first), false});
   }
+  bool may_lack(uint64_t row, FieldId field) const override {
+    return field < records_->fields().size() && records_->may_lack(table_.record_of(row), field);
+  }
   bool lacks(uint64_t row, FieldId field) const override {
     return field < records_->fields().size() && records_->lacks(table_.record_of(row), field);
   }

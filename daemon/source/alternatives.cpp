@@ -41,6 +41,13 @@ class WithAlternatives final : public Listing {
     return {};
   }
 
+  bool may_lack(uint64_t sample, FieldId field) const override {
+    const size_t own = inside_->fields().size();
+    if (field < own) return inside_->may_lack(sample, field);
+    const auto& ids = ids_[field - own];
+    return std::all_of(ids.begin(), ids.end(), [&](FieldId id) { return inside_->may_lack(sample, id); });
+  }
+
   bool lacks(uint64_t sample, FieldId field) const override {
     const size_t own = inside_->fields().size();
     if (field < own) return inside_->lacks(sample, field);

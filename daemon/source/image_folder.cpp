@@ -66,6 +66,7 @@ class ImageFolder : public Listing {
     if (store_) locator.store = store_.get(), locator.identity = identities_[sample];
     return locator;
   }
+  bool may_lack(uint64_t, FieldId) const override { return false; }
   unsigned store_concurrency() const override { return store_ ? store_->concurrency() : 0; }
   int64_t integer(uint64_t sample, FieldId field) const override {
     if (field != kClass) return 0;

@@ -75,6 +75,10 @@ class JoinedListing final : public Listing {
   }
   std::span<const std::string> classes() const override { return classes_; }
   const Remarks& said() const override { return remarks_; }
+  bool may_lack(uint64_t sample, FieldId field) const override {
+    const size_t part = part_of_sample(sample);
+    return field != source_field() && parts_[part].listing->may_lack(local(sample, part), ids_[part][field]);
+  }
   bool lacks(uint64_t sample, FieldId field) const override {
     const size_t part = part_of_sample(sample);
     return field != source_field() && parts_[part].listing->lacks(local(sample, part), ids_[part][field]);

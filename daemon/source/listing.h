@@ -60,6 +60,9 @@ class Listing {
   // Whether expect() brings samples into the memory of their store, so that a decode thread mostly finds their bytes at
   // hand (Fetcher::fetch_at_hand).
   virtual bool is_at_hand() const { return false; }
+  // Whether samples of this sample's source may lack this fetched field, as far as the listing knows: false spares a
+  // look at each of them.
+  virtual bool may_lack(uint64_t /*sample*/, FieldId /*field*/) const { return true; }
   // Whether the sample lacks this fetched field.
   virtual bool lacks(uint64_t sample, FieldId field) const { return locate(sample, field).path.empty(); }
   virtual int64_t integer(uint64_t sample, FieldId field) const = 0;

@@ -100,6 +100,53 @@ TEST_CASE("with on_missing = warn the rest is taken, and nothing stands in for w
   CHECK(archive.choose().lacking.missing().count == 2);
 }
 
+TEST_CASE("where no sample can lack a field, none is looked at, however many there are") {
+  constexpr uint64_t kRows = uint64_t{1} << 40;  // a look at each would take hours
+  const test::TempDir dir;
+  const auto file = dir.path() / "sparse.bin";
+  std::ofstream(file).put('x');
+  std::filesystem::resize_file(file, kRows);
+  config::PipelineSpec spec;
+  spec.name = "p";
+  spec.sources[0].type = "records";
+  spec.sources[0].uris = {file.string()};
+  spec.sources[0].parameters = {{"record_bytes", int64_t{1}}};
+  spec.batch.size = 1;
+  spec.outputs = {{"value", "record", {{"pad-bytes", {{"length", int64_t{1}}}, {}}}, {}}};
+  const auto listing = source::open_listings(spec.sources, {}, {});
+  const pipeline::Plan plan(spec, *listing);
+  const pipeline::Choice choice = pipeline::choose(spec, *listing, {}, plan.fetched());
+  CHECK(choice.mix.epoch_samples() == kRows);
+  CHECK(listing->memory_bytes() < 4096);
+}
+
+TEST_CASE("a source whose samples lack nothing says nothing of the source behind it") {
+  const test::TempDir dir;
+  std::filesystem::create_directories(dir.path() / "folder/a");
+  std::ofstream(dir.path() / "folder/a/x.bin").put('x');
+  test::TarWriter tar;
+  for (int i = 0; i < 10; ++i) tar.file(std::to_string(i) + (i == 5 ? ".txt" : ".image"), "1");
+  tar.end().save(dir.path() / "a.tar");
+  config::PipelineSpec spec;
+  spec.name = "p";
+  spec.sources.resize(2);
+  spec.sources[0].name = "one";
+  spec.sources[0].type = "image-folder";
+  spec.sources[0].uris = {(dir.path() / "folder").string()};
+  spec.sources[0].parameters = {{"extensions", std::string("bin")}};
+  spec.sources[1].name = "two";
+  spec.sources[1].type = "webdataset";
+  spec.sources[1].uris = {(dir.path() / "a.tar").string()};
+  spec.sources[1].on_missing = config::OnMissing::kWarn;
+  spec.batch.size = 1;
+  spec.outputs = {{"value", "image", {{"pad-bytes", {{"length", int64_t{4}}}, {}}}, {}}};
+  const auto listing = source::open_listings(spec.sources, {}, {});
+  const pipeline::Plan plan(spec, *listing);
+  const pipeline::Choice choice = pipeline::choose(spec, *listing, {}, plan.fetched());
+  CHECK(choice.lacking.missing().count == 1);
+  CHECK(choice.mix.sources()[1].order.subset().size() == 9);
+}
+
 TEST_CASE("of several sources each is looked at by its own rule") {
   Archive archive(config::OnMissing::kWarn);
   archive.spec.sources.push_back(archive.spec.sources[0]);

@@ -72,6 +72,7 @@ class ParquetListing final : public TableListing {
     return {
         .path = objects_[field], .offset = sample, .is_value = true, .store = store_.get(), .identity = file.identity};
   }
+  bool may_lack(uint64_t, FieldId) const override { return false; }
   bool lacks(uint64_t, FieldId) const override { return false; }  // reading a value finds it out
   uint64_t memory_bytes() const override {
     return table_->chunks.capacity() * sizeof(parquet::Chunk) + table_->groups.capacity() * sizeof(parquet::Group);

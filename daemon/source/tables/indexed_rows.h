@@ -22,15 +22,12 @@ class IndexedRows final : public TableListing {
               const Remarks& remarks);
 
   Locator locate(uint64_t sample, FieldId field) const override;
+  bool may_lack(uint64_t, FieldId) const override { return false; }
   bool lacks(uint64_t, FieldId) const override { return false; }  // fetching a row finds it out
   uint64_t memory_bytes() const override;
 
  private:
-  struct Rows {
-    std::vector<uint64_t> offsets;
-    std::vector<uint32_t> lengths;
-  };
-  std::vector<Rows> rows_;  // of each file
+  std::vector<RowPlaces> rows_;  // of each file
   std::unique_ptr<const store::Packing> packing_;
 };
 

@@ -59,6 +59,7 @@ class FixedRows final : public TableListing {
     const RowsOfFile& rows = rows_[number];
     return place_in(number, rows.first_byte + (sample - first_of(number)) * rows.row_bytes, rows.row_bytes);
   }
+  bool may_lack(uint64_t, FieldId) const override { return false; }
   bool lacks(uint64_t, FieldId) const override { return false; }
   uint64_t memory_bytes() const override { return rows_.capacity() * sizeof(RowsOfFile); }
 
