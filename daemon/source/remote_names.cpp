@@ -5,6 +5,39 @@
 #include "daemon/source/parts.h"
 
 namespace spdld::source {
+namespace {
+
+constexpr uint64_t kEmptyPagesMax = 1'000;  // that follow one another; stores make some of objects that were deleted
+
+// Notices a store whose pages have no end. Cursors that come again are found by one that is remembered and replaced
+// after 1, 2, 4, 8 ... pages, so that a ring of any length is gone through three times at most.
+class PageWatch {
+ public:
+  explicit PageWatch(const std::string& where) : where_(where) {}
+
+  void on_page(const store::List& list) {
+    const bool is_empty = list.entries.empty() && list.folders.empty();
+    empty_ = is_empty ? empty_ + 1 : 0;
+    if (empty_ > kEmptyPagesMax)
+      refuse("more than " + std::to_string(kEmptyPagesMax) + " pages without a name follow one another");
+    if (list.cursor.empty()) return;
+    if (list.cursor == remembered_) refuse("its pages come again and again");
+    if (++pages_ < replaced_at_) return;
+    remembered_ = list.cursor;
+    replaced_at_ = 2 * pages_;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw SetupError(Trouble::kUsage, "the list of " + where_ + " has no end: " + why + ".");
+  }
+
+  const std::string where_;
+  std::string remembered_;
+  uint64_t pages_ = 0, replaced_at_ = 1, empty_ = 0;
+};
+
+}  // namespace
 
 void refuse_remote(const Error& error) {
   throw SetupError(error.trouble == Trouble::kContent ? Trouble::kNotFound : error.trouble, error.message);
@@ -37,11 +70,13 @@ void for_each_page(store::Store& store, const std::string& prefix, bool folds, c
   store::List list;
   list.prefix = prefix;
   list.folds = folds;
+  PageWatch watch(store.uri_of(prefix));
   do {
     check_stop(stop);
     const Status status = waiting.list(list, stop);
     check_stop(stop);
     if (!status) refuse_remote(status.error());
+    watch.on_page(list);
     each_page(list);
   } while (!list.cursor.empty());
 }

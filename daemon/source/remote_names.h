@@ -32,7 +32,7 @@ class ObjectLook {
 };
 
 // Calls each_page for the pages of objects whose names begin with `prefix`, in order of their names. With `folds`,
-// names are cut at the first '/' behind the prefix. Throws SetupError.
+// names are cut at the first '/' behind the prefix. Throws SetupError, also where the store's pages have no end.
 void for_each_page(store::Store& store, const std::string& prefix, bool folds, const std::stop_token& stop,
                    const std::function<void(const store::List&)>& each_page);
 

@@ -55,6 +55,35 @@ struct Bucket {
   }
 };
 
+// A store whose pages have no end: they come again in a ring, or have no names.
+struct EndlessStore final : store::Store {
+  explicit EndlessStore(uint64_t ring) : ring_pages(ring) {}
+  void read(store::Read& read) override { refuse(read); }
+  void stat(store::Stat& stat) override { refuse(stat); }
+  void list(store::List& list) override {
+    ++pages;
+    const uint64_t number = list.cursor.empty() ? 0 : std::stoull(list.cursor);
+    list.entries.clear();
+    list.folders.clear();
+    if (ring_pages > 0) list.entries.push_back({list.prefix + std::to_string(number) + ".tar", {1, 1}});
+    list.cursor = std::to_string(ring_pages > 0 ? 1 + number % ring_pages : number + 1);
+    list.status = Done{};
+    list.observer->on_done(list);
+  }
+  void cancel(store::Request&) override {}
+  unsigned concurrency() const override { return 8; }
+  std::string uri_of(std::string_view object) const override { return "s3://endless/" + std::string(object); }
+
+  const uint64_t ring_pages;  // 0: pages without a name
+  uint64_t pages = 0;
+
+ private:
+  static void refuse(store::Request& request) {
+    request.status = Error{Trouble::kNotFound, "there is no such object."};
+    request.observer->on_done(request);
+  }
+};
+
 void check_same(const Listing& remote, const Listing& local) {
   CHECK(remote.fingerprint() == local.fingerprint());
   CHECK(std::vector<std::string>(remote.classes().begin(), remote.classes().end()) ==
@@ -319,6 +348,22 @@ TEST_CASE("a view of a file reads up to its end, and says what can't be read") {
   const auto got = FileView(folder.get(), "the folder").read(0, bytes);
   REQUIRE_FALSE(got);
   CHECK_THAT(got.error().message, Catch::StartsWith("the folder can't be read: "));
+}
+
+TEST_CASE("a list whose pages have no end is refused") {
+  for (const uint64_t ring : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{700}}) {
+    const auto store = std::make_shared<EndlessStore>(ring);
+    config::SourceSpec spec;
+    spec.type = "webdataset";
+    spec.uris = {"s3://endless/set/"};
+    try {
+      open_listing(spec, {}, {}, {}, nullptr, {nullptr, std::make_shared<OneStore>(store)});
+      FAIL("it was listed");
+    } catch (const SetupError& error) {
+      CHECK_THAT(error.what(), Contains("s3://endless/set/ has no end") && Contains(ring == 0 ? "without a name" : "again"));
+    }
+    CHECK(store->pages < 3 * 1024);
+  }
 }
 
 }  // namespace spdld::remote_folder_test
