@@ -59,10 +59,12 @@ void index_file(Bytes bytes, const Read& read, const store::Packing* packing, ui
   try {
     const TableIndex index = read(file, done);
     const auto again = index_in(kept_bytes_of(index), bytes.size());
-    require(again && again->offsets == index.offsets && again->lengths == index.lengths);
+    require(again && again->rows() == index.rows());
     for (uint64_t row = 0; row < index.rows(); ++row) {
-      require(index.offsets[row] <= bytes.size() && index.lengths[row] <= bytes.size() - index.offsets[row]);
-      if (packing != nullptr) take_all(*packing, bytes.subspan(index.offsets[row], index.lengths[row]), fields);
+      const auto [offset, length] = index.places[row];
+      require(again->places[row] == index.places[row]);
+      require(offset <= bytes.size() && length <= bytes.size() - offset);
+      if (packing != nullptr) take_all(*packing, bytes.subspan(offset, length), fields);
     }
   } catch (const SetupError&) {  // a sentence is an answer
   }
@@ -168,7 +170,7 @@ void read_names(Bytes bytes) {
     const uint64_t rows = texts.size();
     try {
       NamedStores named_stores({nullptr, stores});
-      const NamedFiles named(std::move(texts), manifest, "f", named_stores, std::stop_token());
+      const NamedFiles named(texts, manifest, "f", named_stores, std::stop_token());
       size_t asked = 0;
       for (uint64_t row = 0; row < rows; ++row) {
         const Locator locator = named.locate(row);

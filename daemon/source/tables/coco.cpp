@@ -102,7 +102,7 @@ class Coco final : public TableListing {
     paths.fit();
     File& file = files_.emplace_back(
         File{std::move(index.texts[0]),
-             NamedFiles(std::move(paths), TableListing::file(number), "file_name", stores_, opening.stop),
+             NamedFiles(paths, TableListing::file(number), "file_name", stores_, opening.stop),
              {}});
     file.columns.push_back(std::make_unique<HeldColumn>(std::move(index.texts[1])));
     for (const std::string_view list : kCocoLists) {

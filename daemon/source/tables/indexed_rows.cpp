@@ -21,7 +21,7 @@ IndexedRows::IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::
   remarks_.add_all(remarks);
   for (TableIndex& index : indexes) {
     add_file(index, fingerprint);
-    rows_.push_back({std::move(index.offsets), std::move(index.lengths)});
+    rows_.push_back(std::move(index.places));
   }
   fingerprint_ = fingerprint.digits();
   if (size() != 0) return;
@@ -33,16 +33,16 @@ Locator IndexedRows::locate(uint64_t sample, FieldId field) const {
   if (field + size_t{1} >= fields_.size()) return {};  // the last one is the name
   const size_t number = file_of(sample);
   const uint64_t row = sample - first_of(number);
-  Locator locator = place_in(number, rows_[number].offsets[row], rows_[number].lengths[row]);
+  const auto [offset, length] = rows_[number][row];
+  Locator locator = place_in(number, offset, length);
   locator.packing = packing_.get();
   locator.packed = field;
   return locator;
 }
 
 uint64_t IndexedRows::memory_bytes() const {
-  uint64_t bytes = rows_.capacity() * sizeof(Rows);
-  for (const Rows& rows : rows_)
-    bytes += rows.offsets.capacity() * sizeof(uint64_t) + rows.lengths.capacity() * sizeof(uint32_t);
+  uint64_t bytes = rows_.capacity() * sizeof(RowPlaces);
+  for (const RowPlaces& rows : rows_) bytes += rows.memory_bytes();
   return bytes;
 }
 

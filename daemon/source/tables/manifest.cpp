@@ -56,7 +56,8 @@ class Manifest final : public TableListing {
     const uint64_t row = sample - first_of(file);
     if (const auto named = named_[field]) return files_[file].named[*named].locate(row);
     if (lacks_value(file, row, field)) return {};
-    Locator locator = place_in(file, indexes_[file].offsets[row], indexes_[file].lengths[row]);
+    const auto [offset, length] = indexes_[file].places[row];
+    Locator locator = place_in(file, offset, length);
     locator.packing = files_[file].rows.get();
     locator.packed = field;
     return locator;
@@ -85,8 +86,8 @@ class Manifest final : public TableListing {
   uint64_t memory_bytes() const override {
     uint64_t bytes = 0;
     for (const TableIndex& index : indexes_) {
-      bytes += index.offsets.capacity() * sizeof(uint64_t) + index.weights.capacity() * sizeof(double) +
-               (index.lengths.capacity() + index.class_of.capacity()) * sizeof(uint32_t);
+      bytes += index.places.memory_bytes() + index.weights.capacity() * sizeof(double) +
+               index.class_of.capacity() * sizeof(uint32_t);
       for (const RowSet& rows : index.absent) bytes += rows.memory_bytes();
       for (const TextColumn& column : index.texts) bytes += column.memory_bytes();
     }
@@ -131,9 +132,10 @@ class Manifest final : public TableListing {
   // Takes the texts of the columns of files.
   void add_rows(TableIndex& index, size_t number, ManifestFormat format, const std::stop_token& stop) {
     File& file = files_.emplace_back();
-    for (size_t i = 0; i < columns_.files.size(); ++i)
-      file.named.emplace_back(std::exchange(index.texts[i], {}), TableListing::file(number), columns_.files[i], stores_,
-                              stop);
+    for (size_t i = 0; i < columns_.files.size(); ++i) {
+      const TextColumn texts = std::move(index.texts[i]);  // ends here, with its memory
+      file.named.emplace_back(texts, TableListing::file(number), columns_.files[i], stores_, stop);
+    }
     std::vector<ManifestField> fields;
     for (size_t i = 0; i < columns_of_fields_; ++i) {
       const std::string& name = fields_[i].name;

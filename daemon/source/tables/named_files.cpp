@@ -132,37 +132,60 @@ unsigned NamedStores::concurrency() const {
   return most;
 }
 
-NamedFiles::NamedFiles(TextColumn texts, const DataFile& manifest, const std::string& column, NamedStores& stores,
-                       const std::stop_token& stop)
-    : stores_(stores), folder_(folder_of(manifest.store ? manifest.object : manifest.name)), texts_(std::move(texts)) {
+NamedFiles::NamedFiles(const TextColumn& texts, const DataFile& manifest, const std::string& column,
+                       NamedStores& stores, const std::stop_token& stop)
+    : stores_(stores) {
   RowReader reader(manifest, column, stores);
-  TextColumn changed;  // from the first text on that stands otherwise in its row
-  for (uint64_t row = 0; row < texts_.size(); ++row) {
+  const std::string own_folder = folder_of(manifest.store ? manifest.object : manifest.name);
+  FolderNumbers numbers;
+  Folder before;  // mostly the next row's as well
+  uint32_t number = 0;
+  for (uint64_t row = 0; row < texts.size(); ++row) {
     if (row % kRowsPerLook == 0) check_stop(stop);
-    const std::string_view text = texts_[row];
-    const NamedFile file = text.empty() ? NamedFile() : reader.read(text, row);
-    if (file.store != 0 && store_of_.empty()) store_of_.resize(texts_.size());
-    if (!store_of_.empty()) store_of_[row] = file.store;
-    if (changed.size() == 0 && file.text == text) continue;
-    while (changed.size() < row) changed.add(texts_[changed.size()]);
-    changed.add(file.text);
+    const NamedFile file = texts[row].empty() ? NamedFile() : reader.read(texts[row], row);
+    const bool is_uri = file.store != 0 && config::is_remote(file.text);
+    const std::string object = is_uri ? std::string(config::split_remote_uri(file.text).object) : file.text;
+    const bool is_beside = !is_uri && !object.starts_with('/');
+    // A name is never empty where the row names something.
+    const size_t name_at = object.ends_with('/') ? 0 : object.rfind('/') + 1;
+    Folder folder{(is_beside ? own_folder : std::string()) + object.substr(0, name_at), file.store};
+    if (row == 0 || folder != before) number = number_of(before = std::move(folder), numbers);
+    note_folder(number);
+    names_.add(std::string_view(object).substr(name_at));
   }
-  if (changed.size() == 0) return;
-  changed.fit();
-  texts_ = std::move(changed);
+  names_.fit();
+  narrow_.shrink_to_fit();
+  wide_.shrink_to_fit();
+}
+
+uint32_t NamedFiles::number_of(Folder folder, FolderNumbers& numbers) {
+  const auto [place, is_new] = numbers.emplace(std::move(folder), static_cast<uint32_t>(folders_.size()));
+  if (is_new) folders_.push_back(place->first);
+  return place->second;
+}
+
+void NamedFiles::note_folder(uint32_t number) {
+  if (wide_.empty() && number <= UINT16_MAX) return narrow_.push_back(static_cast<uint16_t>(number));
+  if (wide_.empty()) wide_.assign(narrow_.begin(), narrow_.end());
+  narrow_ = {};
+  wide_.push_back(number);
 }
 
 Locator NamedFiles::locate(uint64_t row) const {
-  const std::string_view text = texts_[row];
   Locator locator;
-  if (text.empty()) return locator;
-  locator.path = text;
-  locator.store = store_of_.empty() ? nullptr : stores_[store_of_[row]];
-  if (locator.store != nullptr && config::is_remote(text))
-    locator.path = config::split_remote_uri(text).object;
-  else if (!text.starts_with('/'))
-    locator.folder = folder_;
+  if (lacks(row)) return locator;
+  const Folder& folder = folders_[wide_.empty() ? narrow_[row] : wide_[row]];
+  locator.path = names_[row];
+  locator.folder = folder.path;
+  locator.store = stores_[folder.store];
   return locator;
+}
+
+uint64_t NamedFiles::memory_bytes() const {
+  uint64_t bytes = names_.memory_bytes() + narrow_.capacity() * sizeof(narrow_[0]) +
+                   wide_.capacity() * sizeof(wide_[0]) + folders_.capacity() * sizeof(Folder);
+  for (const Folder& folder : folders_) bytes += folder.path.capacity();
+  return bytes;
 }
 
 }  // namespace spdld::source

@@ -4,7 +4,9 @@
 // row is read, so that nothing is known of an object until then.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -35,23 +37,35 @@ class NamedStores {
   std::vector<std::shared_ptr<store::Store>> found_;
 };
 
-// One column of one manifest. Constant after construction; any thread.
+// One column of one manifest. Rows name files of few folders mostly, so that each folder is held once, with its store.
+// Constant after construction; any thread.
 class NamedFiles {
  public:
   // `texts`: of the rows; an empty one names no file. `stores` outlives this. Throws SetupError with the first row that
   // names a file that may not be read, or none that can be.
-  NamedFiles(TextColumn texts, const DataFile& manifest, const std::string& column, NamedStores& stores,
+  NamedFiles(const TextColumn& texts, const DataFile& manifest, const std::string& column, NamedStores& stores,
              const std::stop_token& stop);
 
-  bool lacks(uint64_t row) const { return texts_[row].empty(); }
+  bool lacks(uint64_t row) const { return names_[row].empty(); }
   Locator locate(uint64_t row) const;
-  uint64_t memory_bytes() const { return texts_.memory_bytes() + store_of_.capacity() * sizeof(store_of_[0]); }
+  uint64_t memory_bytes() const;
 
  private:
+  struct Folder {
+    std::string path;  // in its store; ends in '/', or is empty
+    uint16_t store;    // 0: it is local
+    auto operator<=>(const Folder&) const = default;
+  };
+  using FolderNumbers = std::map<Folder, uint32_t>;
+  uint32_t number_of(Folder folder, FolderNumbers& numbers);
+  void note_folder(uint32_t number);
+
   const NamedStores& stores_;
-  std::string folder_;  // the manifest's: ends in '/', or is empty
-  TextColumn texts_;
-  std::vector<uint16_t> store_of_;  // by row; empty: all are local
+  std::vector<Folder> folders_;
+  TextColumn names_;  // in the folders
+  // By row, a place in folders_: in the narrower one as long as the places fit.
+  std::vector<uint16_t> narrow_;
+  std::vector<uint32_t> wide_;
 };
 
 }  // namespace spdld::source

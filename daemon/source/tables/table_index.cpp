@@ -82,8 +82,7 @@ bool read_weights(KeptReader& reader, TableIndex& index) {
 }  // namespace
 
 void TableIndex::fit() {
-  offsets.shrink_to_fit();
-  lengths.shrink_to_fit();
+  places.fit();
   class_of.shrink_to_fit();
   weights.shrink_to_fit();
   for (TextColumn& column : texts) column.fit();
@@ -96,9 +95,10 @@ std::string kept_bytes_of(const TableIndex& index) {
   writer.number(index.rows());
   uint64_t end = 0;
   for (uint64_t row = 0; row < index.rows(); ++row) {
-    writer.number(index.offsets[row] - end);  // the file's order: never before it
-    writer.number(index.lengths[row]);
-    end = index.offsets[row] + index.lengths[row];
+    const auto [offset, length] = index.places[row];
+    writer.number(offset - end);  // the file's order: never before it
+    writer.number(length);
+    end = offset + length;
   }
   for (const RowSet& rows : index.absent) {
     writer.number(rows.words().size());

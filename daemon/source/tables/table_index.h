@@ -14,6 +14,7 @@
 #include "daemon/source/data_files.h"
 #include "daemon/source/remarks.h"
 #include "daemon/source/tables/columns.h"
+#include "daemon/source/tables/row_places.h"
 
 namespace spdld::source {
 
@@ -23,8 +24,7 @@ inline constexpr uint64_t kTableRowBytesMax = uint64_t{1} << 30;  // as a fetche
 struct TableIndex {
   std::vector<std::string> columns;  // in the file's order, or in the order of their first appearance
   std::vector<uint8_t> kinds;        // of the columns, where the format has kinds; else empty
-  std::vector<uint64_t> offsets;     // of each row, in the file
-  std::vector<uint32_t> lengths;     // of each row; bytes
+  RowPlaces places;                  // of each row, in the file
   std::vector<RowSet> absent;        // by column: rows without a value
   std::vector<TextColumn> texts;     // columns that are held, in the order in which they were asked for
   std::vector<std::string> classes;  // their names, in the order of their numbers here
@@ -33,11 +33,8 @@ struct TableIndex {
   std::string content;               // 32 hexadecimal digits of what the rows hold, or of how they lie
   Remarks remarks;
 
-  void add_row(uint64_t offset, uint64_t length) {
-    offsets.push_back(offset);
-    lengths.push_back(static_cast<uint32_t>(length));
-  }
-  uint64_t rows() const { return offsets.size(); }
+  void add_row(uint64_t offset, uint64_t length) { places.add(offset, static_cast<uint32_t>(length)); }
+  uint64_t rows() const { return places.size(); }
   void fit();  // gives back the memory that no further row will use
 };
 

@@ -239,13 +239,38 @@ TEST_CASE("a large manifest takes a few bytes a row") {
   for (int i = 0; i < 50000; ++i)
     text += "images/" + std::to_string(i) + ".jpg,c" + std::to_string(i % 10) + ",a caption that stays in the file\n";
   const OneFile file("t.csv", text);
-  CHECK(file.list()->memory_bytes() <= 50000 * 12 + 1000);
+  CHECK(file.list()->memory_bytes() <= 50000 * 3 + 1000);
   const auto listing = file.list(with({{"files", "file"}, {"class", "label"}}));
-  CHECK(listing->memory_bytes() <= 50000 * (12 + 4 + 18 + 1));
+  CHECK(listing->memory_bytes() <= 50000 * (3 + 4 + 9 + 3.5) + 1000);  // a name has nine bytes at most
   FieldId id = 0;
   REQUIRE(listing->find_field("file", &id) != nullptr);
-  for (const uint64_t sample : {0, 15, 16, 17, 49999})
-    CHECK(listing->locate(sample, id).path == "images/" + std::to_string(sample) + ".jpg");
+  for (const uint64_t sample : {0, 15, 16, 17, 49999}) {
+    const Locator locator = listing->locate(sample, id);
+    CHECK_THAT(std::string(locator.folder), Catch::EndsWith("/images/"));
+    CHECK(locator.path == std::to_string(sample) + ".jpg");
+  }
+}
+
+TEST_CASE("rows may name files of more folders than two bytes can tell apart") {
+  const TempFolder folder;
+  std::string text = "file\n";
+  for (int i = 0; i < 70'000; ++i) text += "f" + std::to_string(i) + "/x.jpg\n";
+  text += "f3/x.jpg\nplain.jpg\nlast/\n";
+  const OneFile file("t.csv", text);
+  const auto listing = file.list(with({{"files", "file"}}));
+  FieldId id = 0;
+  REQUIRE(listing->find_field("file", &id) != nullptr);
+  const auto named = [&](uint64_t sample) {
+    const Locator locator = listing->locate(sample, id);
+    const std::string whole = std::string(locator.folder).append(locator.path);
+    return whole.substr(listing->locate(70'001, id).folder.size());
+  };
+  for (const uint64_t sample : {0, 65'535, 65'536, 69'999})
+    CHECK(named(sample) == "f" + std::to_string(sample) + "/x.jpg");
+  CHECK(named(70'000) == "f3/x.jpg");
+  CHECK(named(70'001) == "plain.jpg");
+  CHECK(named(70'002) == "last/");
+  CHECK_FALSE(listing->lacks(70'002, id));
 }
 
 }  // namespace spdld::manifest_test
