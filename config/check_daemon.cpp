@@ -89,6 +89,9 @@ std::span<const DaemonSection> daemon_sections() {
         size_key("side_bytes_per_user_max", "of one user's recordings that operations keep in memory",
                  defaults.side_bytes_per_user_max),
         count_key("listings_per_user_max", "of one user, at the same time", defaults.listings_per_user_max, 1, 16),
+        share_key("listing_bytes_max", "memory of all listings", kSizeMin),
+        share_key("listing_bytes_per_user_max", "memory of the listings of what one user sent", kSizeMin),
+        count_key("listing_s_max", "to list what a user sent; 0: any", defaults.listing_s_max, 0, 86'400),
         count_key("queries_per_user_s_max", "of one user in a second", defaults.queries_per_user_s_max, 1, 1'000'000),
         count_key("silent_ms_max", "of a trainer that holds batches; 0: no limit", defaults.silent_ms_max, 0,
                   86'400'000),
@@ -208,6 +211,9 @@ void check_limits(const Node& node, DaemonSettings& settings, Complaints& compla
   settings.inflight_bytes_per_user_max = static_cast<uint64_t>(reader.integer("inflight_bytes_per_user_max"));
   settings.side_bytes_per_user_max = static_cast<uint64_t>(reader.integer("side_bytes_per_user_max"));
   settings.listings_per_user_max = static_cast<uint32_t>(reader.integer("listings_per_user_max"));
+  settings.listing_bytes_max = bytes_or_auto(reader, "listing_bytes_max");
+  settings.listing_bytes_per_user_max = bytes_or_auto(reader, "listing_bytes_per_user_max");
+  settings.listing_s_max = static_cast<uint32_t>(reader.integer("listing_s_max"));
   settings.queries_per_user_s_max = static_cast<uint32_t>(reader.integer("queries_per_user_s_max"));
   settings.silent_ms_max = static_cast<uint32_t>(reader.integer("silent_ms_max"));
   settings.share_lag_ms_max = static_cast<uint32_t>(reader.integer("share_lag_ms_max"));

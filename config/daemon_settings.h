@@ -90,6 +90,12 @@ struct DaemonSettings {
   // Of memory in which operations of pipelines that one uid sent may keep files beside the data set.
   uint64_t side_bytes_per_user_max = 4ull << 30;
   uint32_t listings_per_user_max = 2;     // at the same time; further ones wait
+  // Of memory that listings take, while they are made and as long as they are held. Of the node (nothing: an eighth of
+  // the memory this daemon may use, 256 MiB at least), and of what each uid sent (nothing: half of the node's).
+  std::optional<uint64_t> listing_bytes_max;
+  std::optional<uint64_t> listing_bytes_per_user_max;
+  // How long a dataset that a uid sent may be listed; 0: as long as it takes.
+  uint32_t listing_s_max = 3'600;
   uint32_t queries_per_user_s_max = 100;  // further ones wait
   uint32_t sessions_reserve = 16;         // beyond sessions_max, for the daemon's own uid and root
   // How long a trainer that holds batches may send nothing, before its session ends; 0: as long as it likes.

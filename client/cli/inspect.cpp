@@ -61,6 +61,7 @@ std::string users_text(const Json& document, const Page& page) {
                {"SLOTS", Align::kRight},
                {"IN THEM", Align::kRight},
                {"IN FLIGHT", Align::kRight},
+               {"LISTINGS", Align::kRight},
                {"QUERIES", Align::kRight},
                {"WAITS", Align::kRight},
                {"REFUSED", Align::kRight}});
@@ -75,7 +76,8 @@ std::string users_text(const Json& document, const Page& page) {
     table.add({std::to_string(count_at(user, "uid")), part("sessions", "sessions_per_user_max"),
                part("pipelines", "pipelines_per_user_max"), part("rings", "rings_per_user_max"),
                part("slots", "slots_per_user_max"), bytes_text(number_at(user, "slot_bytes")),
-               bytes_text(number_at(user, "inflight_bytes")), count_text(count_at(user, "queries")),
+               bytes_text(number_at(user, "inflight_bytes")), bytes_text(number_at(user, "listing_bytes")),
+               count_text(count_at(user, "queries")),
                count_text(count_at(user, "waits")),
                Cell(count_text(refused), refused > 0 ? Style::kWarning : Style::kPlain)});
   }

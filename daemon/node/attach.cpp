@@ -138,6 +138,7 @@ void Node::attach(const control::Client& client, control::AttachRequest request,
       reply->refused({Trouble::kInternal, e.what()});
     }
   };
+  opening.is_wanted = [reply] { return !reply->client_gone(); };
   const size_t per_user_max = is_owner(client.uid) ? SIZE_MAX : options_.settings.pipelines_per_user_max;
   const uint64_t side_bytes_max = is_owner(client.uid) ? UINT64_MAX : options_.settings.side_bytes_per_user_max;
   const Opener opener{client.uid, request.pipeline, per_user_max, side_bytes_max, resolved->within, resolved->stores};

@@ -24,6 +24,12 @@ struct InFlightMax {
 };
 InFlightMax in_flight_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
 
+// limits.listing_bytes_max and limits.listing_bytes_per_user_max, in the same way.
+struct ListingMax {
+  uint64_t node_bytes = 0, user_bytes = 0;
+};
+ListingMax listing_max(const config::DaemonSettings& settings, uint64_t usable_bytes);
+
 // state.folder; else config::default_state_folder(). Empty: nothing is kept, because the settings say so or because
 // there is no such place.
 std::filesystem::path state_folder(const config::DaemonSettings& settings);

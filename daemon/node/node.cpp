@@ -73,6 +73,8 @@ unsigned budget(const config::DaemonSettings& settings, const CpuLimit& limit) {
 
 Pipelines::Limits pipeline_limits(const config::DaemonSettings& settings) {
   return {.listings_per_user_max = settings.listings_per_user_max,
+          .listing_s_max = settings.listing_s_max,
+          .listing = listing_max(settings, usable_memory_bytes()),
           .in_flight = in_flight_max(settings, usable_memory_bytes())};
 }
 
@@ -185,6 +187,7 @@ void Node::look_after_all() {
   seating_.tick(now_ns);
   recorder_.tick();
   tuning_.look(seating_.all_feeds(), now_ns);
+  pipelines_.look_at_listings(now_ns);
   pipelines_.note_cpu(pool_.busy_ns().value());
   host_memory_.tick(now_ns);
   measuring_->tick(view());

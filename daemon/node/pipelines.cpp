@@ -26,6 +26,27 @@ std::shared_ptr<const source::Bounds> bounds_of(const Opener& opener) {
 // Whether a user other than the daemon's own and root has sent it.
 bool is_sent(const Pipelines::Entry& entry) { return entry.named_as.empty() && !is_owner(entry.uid); }
 
+// A client that has gone may still have asked for the same pipeline once more, so that the list grows meanwhile.
+bool is_wanted(const Pipelines::Entry& entry) {
+  for (size_t i = 0; i < entry.waiting.size(); i++) {
+    const auto wants = entry.waiting[i].is_wanted;
+    if (!wants || wants()) return true;
+  }
+  return false;
+}
+
+Error too_large(const MemoryAccount& full) {
+  return {Trouble::kLimit, "the listing of this dataset needs more memory than there is for listings: " +
+                               std::to_string(full.bytes()) + " of " + std::to_string(full.bytes_max()) +
+                               " bytes are taken (" + full.name() +
+                               "): detach from another pipeline first, or divide the dataset"};
+}
+
+Error took_too_long(uint64_t ns) {
+  return {Trouble::kLimit, "the listing of this dataset was ended after " + std::to_string(ns / 1'000'000'000) +
+                               " s (limits.listing_s_max): divide the dataset, or have the operator name the pipeline"};
+}
+
 }  // namespace
 
 Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, store::remote::RemoteStores& stores,
@@ -35,6 +56,7 @@ Pipelines::Pipelines(EventLoop& loop, const pipeline::Resources& resources, stor
       stores_(stores),
       limits_(limits),
       in_flight_(std::make_shared<ByteBudget>(limits.in_flight.node_bytes)),
+      listing_memory_(std::make_shared<MemoryAccount>(limits.listing.node_bytes, "limits.listing_bytes_max")),
       listing_(kListingThreads, limits.listings_per_user_max, is_owner) {}
 
 Pipelines::~Pipelines() = default;
@@ -131,26 +153,45 @@ void Pipelines::list(Entry& entry) {
   const uint64_t owner = !entry.named_as.empty() ? std::hash<std::string>()(entry.key) | kOfNoUser : entry.uid;
   const auto in_flight = std::make_shared<ByteBudget>(limits_.in_flight.pipeline_bytes,
                                                       is_sent(entry) ? user(entry.uid).in_flight : in_flight_);
-  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.places, owner, in_flight, entry.pipeline}](
-                              const std::stop_token& stop) {
-    loop_.post([this, key = what.key, outcome = list_now(what, stop)] { on_listed(key, outcome); });
+  entry.work =
+      std::make_shared<ListingWork>(is_sent(entry) ? user(entry.uid).listing_memory : listing_memory_);
+  listing_.add(entry.uid, [this, what = ToList{entry.key, entry.spec, entry.places, owner, in_flight, entry.pipeline,
+                                               entry.work}](const std::stop_token& stop) {
+    const std::stop_callback with_daemon(stop, [&what] { what.work->stop(); });
+    loop_.post([this, key = what.key, outcome = list_now(what)] { on_listed(key, outcome); });
   });
 }
 
-Pipelines::Outcome Pipelines::list_now(const ToList& what, const std::stop_token& stop) try {
+Pipelines::Outcome Pipelines::list_now(const ToList& what) try {
+  what.work->begin(monotonic_ns());
   const bool holds = what.held && what.held->unchanged();
-  const std::shared_ptr<pipeline::Pipeline> pipeline = holds ? what.held : list_anew(what, stop);
+  const std::shared_ptr<pipeline::Pipeline> pipeline = holds ? what.held : list_charged(what);
   pipeline->open_cache();
   return pipeline;
 } catch (const SetupError& e) {
-  return e.error();
+  return what.work->end() == ListingWork::End::kTime ? took_too_long(what.work->age_ns(monotonic_ns())) : e.error();
 } catch (const std::bad_alloc&) {
-  return Error{Trouble::kMemory, "spdld is short of memory and can't list the dataset: try again later"};
+  const MemoryAccount* const full = what.work->charge()->refused_by();
+  return full != nullptr ? too_large(*full)
+                         : Error{Trouble::kMemory, "spdld is short of memory and can't list the dataset: try again later"};
 } catch (const std::exception& e) {
   return Error{Trouble::kInternal, std::string("listing failed: ") + e.what()};
 }
 
-std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, const std::stop_token& stop) {
+// The charge lives as long as the pipeline, and ends behind it.
+std::shared_ptr<pipeline::Pipeline> Pipelines::list_charged(const ToList& what) {
+  struct Charged {
+    std::shared_ptr<MemoryCharge> charge;
+    std::unique_ptr<pipeline::Pipeline> pipeline;
+  };
+  const auto charged = std::make_shared<Charged>();
+  charged->charge = what.work->charge();
+  const MemoryCharge::Scope scope(charged->charge.get());
+  charged->pipeline = list_anew(what, what.work->token());
+  return {charged, charged->pipeline.get()};
+}
+
+std::unique_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, const std::stop_token& stop) {
   const auto progress = [this, key = what.key](std::string_view counted, uint64_t done, uint64_t total) {
     loop_.post([this, key, counted, done, total] {
       const auto at = entries_.find(key);
@@ -184,7 +225,7 @@ std::shared_ptr<pipeline::Pipeline> Pipelines::list_anew(const ToList& what, con
   resources.fetch_owner = what.owner;
   resources.budget = what.in_flight;
   resources.fetch_max = std::max(resources.fetch_max, listing->store_concurrency());
-  return std::make_shared<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
+  return std::make_unique<pipeline::Pipeline>(what.spec, std::move(listing), seconds, resources, stop);
 }
 
 void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
@@ -192,6 +233,9 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
   if (at == entries_.end()) return;
   Entry& entry = *at->second;
   entry.listing = false;
+  if (lists_again(entry, outcome)) return;
+  entry.work.reset();
+  entry.made_room = false;
   entry.idle_since_ns = monotonic_ns();  // until a feed comes
   const std::vector<Opening> waiting = std::exchange(entry.waiting, {});
   if (!outcome) {
@@ -216,6 +260,46 @@ void Pipelines::on_listed(const std::string& key, const Outcome& outcome) {
       log::warn(log::About{entry.shown_name}, "pipeline {}: missing: {} in all", entry.shown_name, missing.count);
   }
   for (const auto& one : waiting) one.on_open(outcome);
+}
+
+bool Pipelines::lists_again(Entry& entry, const Outcome& outcome) {
+  if (outcome) return false;
+  // Somebody came while the listing that nobody had waited for was ending.
+  const bool was_unwanted =
+      entry.work->end() == ListingWork::End::kUnwanted && outcome.error().trouble == Trouble::kStopping;
+  bool is_again = was_unwanted && is_wanted(entry);
+  if (entry.work->charge()->refused_by() != nullptr && !entry.made_room && close_idle_beside(entry))
+    is_again = entry.made_room = true;
+  if (is_again) list(entry);
+  return is_again;
+}
+
+// Idle pipelines make room for a listing: the pipelines that the same user sent, and all pipelines where the whole
+// node's memory is taken.
+bool Pipelines::close_idle_beside(const Entry& entry) {
+  const bool is_node_full = entry.work->charge()->refused_by() == listing_memory_.get();
+  const size_t closed = std::erase_if(entries_, [&](const auto& named_entry) {
+    const Entry& other = *named_entry.second;
+    const bool is_same_users = is_sent(other) && is_sent(entry) && other.uid == entry.uid;
+    return &other != &entry && !other.is_in_use() && (is_node_full || is_same_users);
+  });
+  if (closed > 0) weigh();
+  return closed > 0;
+}
+
+void Pipelines::look_at_listings(uint64_t now_ns) {
+  for (const auto& [key, entry] : entries_) {
+    if (!entry->listing) continue;
+    if (!is_wanted(*entry)) entry->work->end_early(ListingWork::End::kUnwanted);
+    const uint64_t s_max = is_sent(*entry) ? limits_.listing_s_max : 0;
+    if (s_max > 0 && entry->work->age_ns(now_ns) > s_max * 1'000'000'000)
+      entry->work->end_early(ListingWork::End::kTime);
+  }
+}
+
+const MemoryAccount* Pipelines::listing_memory(uid_t uid) const {
+  const auto user = users_.find(uid);
+  return user != users_.end() ? user->second.listing_memory.get() : nullptr;
 }
 
 const Pipelines::Entry* Pipelines::find(const pipeline::Pipeline& pipeline) const {
@@ -254,6 +338,8 @@ Pipelines::User& Pipelines::user(uid_t uid) {
   if (!user.group) {
     user.group = std::make_shared<FairPool::Group>(resources_.pool);
     user.in_flight = std::make_shared<ByteBudget>(limits_.in_flight.user_bytes, in_flight_);
+    user.listing_memory = std::make_shared<MemoryAccount>(limits_.listing.user_bytes,
+                                                          "limits.listing_bytes_per_user_max", listing_memory_);
   }
   return user;
 }
@@ -262,7 +348,11 @@ void Pipelines::set_limits(const Limits& limits) {
   limits_ = limits;
   listing_.set_per_user_max(limits.listings_per_user_max);
   in_flight_->set_bytes_max(limits.in_flight.node_bytes);
-  for (const auto& [uid, user] : users_) user.in_flight->set_bytes_max(limits.in_flight.user_bytes);
+  listing_memory_->set_bytes_max(limits.listing.node_bytes);
+  for (const auto& [uid, user] : users_) {
+    user.in_flight->set_bytes_max(limits.in_flight.user_bytes);
+    user.listing_memory->set_bytes_max(limits.listing.user_bytes);
+  }
   for (const auto& [key, entry] : entries_)
     if (entry->pipeline) entry->pipeline->resources().budget->set_bytes_max(limits.in_flight.pipeline_bytes);
 }

@@ -14,11 +14,13 @@
 #include "config/spec.h"
 #include "daemon/base/byte_budget.h"
 #include "daemon/base/event_loop.h"
+#include "daemon/base/memory_charge.h"
 #include "daemon/base/result.h"
 #include "daemon/node/access.h"
 #include "daemon/node/cpu_share.h"
 #include "daemon/node/defaults.h"
 #include "daemon/node/listing_queue.h"
+#include "daemon/node/listing_work.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/source/bounds.h"
 #include "daemon/source/listing.h"
@@ -30,6 +32,8 @@ namespace spdld::node {
 struct Opening {
   std::function<void(std::string_view what, uint64_t done, uint64_t total)> on_progress;  // as of source::Progress
   std::function<void(const Result<std::shared_ptr<pipeline::Pipeline>>&)> on_open;
+  // Whether the client is still there. A listing that nobody waits for ends. None: somebody always is.
+  std::function<bool()> is_wanted = {};
 };
 
 // The user who opens a pipeline, and the rules for that user.
@@ -50,7 +54,11 @@ class Pipelines {
   static constexpr double kSentWeightMax = 1;  // of other users' specs: the weight of a plain pipeline
 
   struct Limits {
-    size_t listings_per_user_max = 0;  // under way at once; binds neither root nor the daemon's user
+    // Listings of a user under way at once, and how long one of what a user sent may take (0: any time). They bind
+    // neither root nor the daemon's user.
+    size_t listings_per_user_max = 0;
+    uint32_t listing_s_max = 0;
+    ListingMax listing = {.node_bytes = UINT64_MAX, .user_bytes = UINT64_MAX};  // of memory
     InFlightMax in_flight;             // of samples; the user's binds what users sent, all of a user's together
   };
 
@@ -65,6 +73,8 @@ class Pipelines {
     std::string named_as;
     std::shared_ptr<pipeline::Pipeline> pipeline;  // none while it is being listed for the first time
     bool listing = false;                          // or checking whether the listing still holds
+    std::shared_ptr<ListingWork> work = {};        // while it is listed
+    bool made_room = false;                        // idle pipelines were closed for this listing
     std::vector<Opening> waiting;
     std::string_view listed_what;  // progress of the listing being made, with `listed` and `to_list`
     uint64_t listed = 0, to_list = 0;
@@ -105,6 +115,11 @@ class Pipelines {
   double user_weight_of(const Entry& entry) const;
   // Called at every tick, for the reports.
   void note_cpu(uint64_t all_busy_ns);
+  // Called at every tick: ends listings that nobody waits for, and listings that take too long.
+  void look_at_listings(uint64_t now_ns);
+  // The memory of listings: of the node, and of what this user sent, as in_flight() has it.
+  const MemoryAccount& listing_memory() const { return *listing_memory_; }
+  const MemoryAccount* listing_memory(uid_t uid) const;
   // Closes pipelines that have been idle for long, and idle pipelines beyond kIdleMax.
   void close_idle();
   void close_all();
@@ -120,11 +135,13 @@ class Pipelines {
     uint64_t owner = 0;                        // whose turn its reads take
     std::shared_ptr<ByteBudget> in_flight;     // of this pipeline
     std::shared_ptr<pipeline::Pipeline> held;  // the open pipeline, whose listing may still hold
+    std::shared_ptr<ListingWork> work;
   };
   // Shared by all pipelines that one user sent.
   struct User {
     std::shared_ptr<FairPool::Group> group;
     std::shared_ptr<ByteBudget> in_flight;
+    std::shared_ptr<MemoryAccount> listing_memory;
   };
   // The listed pipeline with its cache shelves open, or why there is none.
   using Outcome = Result<std::shared_ptr<pipeline::Pipeline>>;
@@ -135,9 +152,12 @@ class Pipelines {
   void list(Entry& entry);
   User& user(uid_t uid);
   void weigh();  // gives lanes and groups their weights
-  Outcome list_now(const ToList& what, const std::stop_token& stop);
-  std::shared_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
+  Outcome list_now(const ToList& what);
+  std::unique_ptr<pipeline::Pipeline> list_anew(const ToList& what, const std::stop_token& stop);
+  std::shared_ptr<pipeline::Pipeline> list_charged(const ToList& what);
   void on_listed(const std::string& key, const Outcome& outcome);
+  bool lists_again(Entry& entry, const Outcome& outcome);
+  bool close_idle_beside(const Entry& entry);
 
   EventLoop& loop_;
   const pipeline::Resources resources_;
@@ -146,7 +166,8 @@ class Pipelines {
   uint64_t last_number_ = 0;
   std::map<std::string, double> weights_;  // the operator's, by name
   Limits limits_;
-  const std::shared_ptr<ByteBudget> in_flight_;  // of the node
+  const std::shared_ptr<ByteBudget> in_flight_;          // of the node, as the following
+  const std::shared_ptr<MemoryAccount> listing_memory_;
   std::map<uid_t, User> users_;                  // who sent pipelines that are open or being listed
   ListingQueue listing_;                         // last: its threads use the rest
 };

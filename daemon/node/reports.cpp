@@ -146,6 +146,9 @@ Json limits_document(const Node::View& view) {
           {"inflight_bytes_per_user_max", settings.inflight_bytes_per_user_max},
           {"side_bytes_per_user_max", settings.side_bytes_per_user_max},
           {"listings_per_user_max", settings.listings_per_user_max},
+          {"listing_bytes_max", view.pipelines.limits().listing.node_bytes},
+          {"listing_bytes_per_user_max", view.pipelines.limits().listing.user_bytes},
+          {"listing_s_max", settings.listing_s_max},
           {"queries_per_user_s_max", sessions.queries_per_user_s_max},
           {"silent_ms_max", settings.silent_ms_max}};
 }
@@ -157,6 +160,7 @@ Json users_document(const Node::View& view, const control::Client& client) {
     Json& entry = of_user[uid];
     if (!entry.is_null()) return entry;
     const ByteBudget* in_flight = view.pipelines.in_flight(uid);
+    const MemoryAccount* listing = view.pipelines.listing_memory(uid);
     entry = {{"uid", uid},
              {"limited", !is_owner(uid)},
              {"sessions", 0},
@@ -166,6 +170,7 @@ Json users_document(const Node::View& view, const control::Client& client) {
              {"slot_bytes", 0},
              {"inflight_bytes", in_flight ? in_flight->bytes() : 0},
              {"inflight_waits", in_flight ? in_flight->waits() : 0},
+             {"listing_bytes", listing ? listing->bytes() : 0},
              {"queries", 0},
              {"waits", 0},
              {"refused", 0},
@@ -215,6 +220,7 @@ Json status_document(const Node::View& view, const control::Client& client) {
                    {"inflight_bytes", view.pipelines.in_flight().bytes()},
                    {"inflight_peak_bytes", view.pipelines.in_flight().bytes_peak()},
                    {"inflight_waits", view.pipelines.in_flight().waits()},
+                   {"listing_bytes", view.pipelines.listing_memory().bytes()},
                    {"waits", memory_waits(view)},
                    {"shortages", memory_reserve::shortages()},
                    {"huge_pages", memory::huge_pages()}};

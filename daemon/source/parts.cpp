@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/memory_charge.h"
 #include "daemon/base/result.h"
 
 namespace spdld::source {
@@ -71,7 +72,12 @@ void run_parts(uint64_t count, const std::function<void(uint64_t)>& part, const 
   const uint64_t thread_count = std::min(kThreads, count);
   {
     std::vector<std::jthread> threads;
-    for (uint64_t i = 0; i < thread_count; ++i) threads.emplace_back([&] { parts.work(); });
+    MemoryCharge* const charge = MemoryCharge::of_this_thread();
+    for (uint64_t i = 0; i < thread_count; ++i)
+      threads.emplace_back([&parts, charge] {
+        const MemoryCharge::Scope scope(charge);
+        parts.work();
+      });
     while (!parts.wait(thread_count)) {
       if (progress) progress(amount.what, amount.done, amount.total);
     }

@@ -32,6 +32,9 @@ TEST_CASE("an empty daemon file gives the defaults", "[config]") {
   CHECK(settings.inflight_bytes_per_user_max == 1ull << 30);
   CHECK(settings.side_bytes_per_user_max == 4ull << 30);
   CHECK(settings.listings_per_user_max == 2);
+  CHECK(settings.listing_bytes_max == std::nullopt);
+  CHECK(settings.listing_bytes_per_user_max == std::nullopt);
+  CHECK(settings.listing_s_max == 3'600);
   CHECK(settings.queries_per_user_s_max == 100);
   CHECK(settings.silent_ms_max == 0);
   CHECK(settings.sample_ms_max == 10'000);
@@ -80,6 +83,9 @@ inflight_bytes_per_pipeline_max = "4 MiB"
 inflight_bytes_per_user_max = "3 MiB"
 side_bytes_per_user_max = "5 MiB"
 listings_per_user_max = 1
+listing_bytes_max = "3 GiB"
+listing_bytes_per_user_max = "9 MiB"
+listing_s_max = 60
 queries_per_user_s_max = 7
 silent_ms_max = 60000
 sample_ms_max = 250
@@ -139,6 +145,9 @@ level = "debug"
   CHECK(settings.inflight_bytes_per_user_max == 3ull << 20);
   CHECK(settings.side_bytes_per_user_max == 5ull << 20);
   CHECK(settings.listings_per_user_max == 1);
+  CHECK(settings.listing_bytes_max == 3ull << 30);
+  CHECK(settings.listing_bytes_per_user_max == 9ull << 20);
+  CHECK(settings.listing_s_max == 60);
   CHECK(settings.queries_per_user_s_max == 7);
   CHECK(settings.silent_ms_max == 60'000);
   CHECK(settings.sample_ms_max == 250);

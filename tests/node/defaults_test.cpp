@@ -108,4 +108,15 @@ TEST_CASE("what outlives the daemon lies where the settings, the service manager
   CHECK(node::state_folder(settings).empty());
 }
 
+TEST_CASE("the memory of listings follows the usable memory, and a user has half of it") {
+  config::DaemonSettings settings;
+  CHECK(node::listing_max(settings, 16ull << 30).node_bytes == 2ull << 30);
+  CHECK(node::listing_max(settings, 16ull << 30).user_bytes == 1ull << 30);
+  CHECK(node::listing_max(settings, 1ull << 30).node_bytes == 256ull << 20);
+  settings.listing_bytes_max = 100ull << 20;
+  settings.listing_bytes_per_user_max = 200ull << 20;
+  CHECK(node::listing_max(settings, 16ull << 30).node_bytes == 100ull << 20);
+  CHECK(node::listing_max(settings, 16ull << 30).user_bytes == 100ull << 20);
+}
+
 }  // namespace spdld::defaults_test
