@@ -16,9 +16,11 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "config/json.h"
+#include "daemon/base/wide.h"
 #include "daemon/source/parquet/arrow_module.h"
 #include "daemon/source/parquet/bounded_pool.h"
 
@@ -62,17 +64,48 @@ double nearest_double(const ::arrow::Decimal256& value, int32_t scale) {
   return nearest;
 }
 
+// The time of day in ns, and the day (https://github.com/apache/parquet-format/pull/49). None: no int64 holds the time
+// in ns since 1970.
+std::optional<Number> time_of(const pq::Int96& value) {
+  const int64_t days = int64_t{static_cast<int32_t>(value.value[2])} - kJulianDayOf1970;
+  const auto of_day_ns = static_cast<int64_t>(uint64_t{value.value[1]} << 32 | value.value[0]);
+  const Wide exact = static_cast<Wide>(days) * static_cast<Wide>(kDayNs) + static_cast<Wide>(of_day_ns);
+  const auto ns = static_cast<int64_t>(static_cast<uint64_t>(exact));
+  if (static_cast<Wide>(ns) != exact) return std::nullopt;  // numbers below zero are at the type's upper end
+  return number_of(ns);
+}
+
+// Whether a number of 32 bits is one of the narrower type that the schema claims.
+template <typename Narrow>
+bool is_within(int32_t value) {
+  return value >= int32_t{std::numeric_limits<Narrow>::min()} && value <= int32_t{std::numeric_limits<Narrow>::max()};
+}
+bool fits(config::DType dtype, int32_t value) {
+  switch (dtype) {
+    case config::DType::kInt8:
+      return is_within<int8_t>(value);
+    case config::DType::kUint8:
+      return is_within<uint8_t>(value);
+    case config::DType::kInt16:
+      return is_within<int16_t>(value);
+    case config::DType::kUint16:
+      return is_within<uint16_t>(value);
+    default:
+      return true;
+  }
+}
+
+// None: the field's type can't hold the value.
 template <typename T>
-Number converted(const Column& column, const T& value) {
+std::optional<Number> converted(const Column& column, const T& value) {
   if constexpr (std::is_same_v<T, pq::Int96>) {
-    // The time of day in ns, and the day (https://github.com/apache/parquet-format/pull/49).
-    uint64_t ns = uint64_t{value.value[1]} << 32 | value.value[0];
-    ns += static_cast<uint64_t>(int64_t{static_cast<int32_t>(value.value[2])} - kJulianDayOf1970) *
-          static_cast<uint64_t>(kDayNs);  // a day that no int64 has wraps
-    return number_of(ns);
+    return time_of(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return number_of(static_cast<uint8_t>(value));
   } else {
+    if constexpr (std::is_same_v<T, int32_t>) {
+      if (!fits(column.dtype, value)) return std::nullopt;
+    }
     if (column.conversion != Conversion::kDecimal) return number_of(value);
     return number_of(nearest_double(::arrow::Decimal256(static_cast<int64_t>(value)), column.scale));
   }
@@ -114,6 +147,11 @@ class RowMaker {
   void add_number(const Number& number) {
     check_room(width_);
     values_.append(number.data(), width_);
+  }
+  // A number that the field's type can't hold.
+  void add_beyond() {
+    values_.mark_beyond();
+    if (!column_.is_list()) add_number({});
   }
   void add_null() {
     if (what_.nulls.are_bad || !column_.is_list()) values_.mark_null();
@@ -244,7 +282,13 @@ void read_all(pq::ColumnReader& any, const Column& column, RowMaker& rows, const
 }
 
 void read_rows(pq::ColumnReader& reader, const Column& column, RowMaker& rows) {
-  const auto number = [&](const auto& value) { rows.add_number(converted(column, value)); };
+  const auto number = [&](const auto& value) {
+    const std::optional<Number> made = converted(column, value);
+    if (made)
+      rows.add_number(*made);
+    else
+      rows.add_beyond();
+  };
   const bool is_decimal = column.conversion == Conversion::kDecimal;
   const auto bytes = [&](const uint8_t* from, size_t size) {
     if (is_decimal) return rows.add_number(decimal_of(column, from, size));
@@ -286,17 +330,21 @@ std::unique_ptr<pq::PageReader> pages_of(const ChunkToDecode& what, std::span<co
       std::make_shared<::arrow::Buffer>(bytes.data(), static_cast<int64_t>(bytes.size())));
   const auto values = static_cast<int64_t>(what.chunk.values);
   const auto codec = static_cast<pq::Compression::type>(what.chunk.codec);
+  pq::ReaderProperties properties(&pool);
+  properties.set_page_checksum_verification(true);  // of pages that have a checksum
 #if ARROW_VERSION_MAJOR >= 25
-  return pq::PageReader::Open(std::move(stream), values, codec, pq::ReaderProperties(&pool), leaf);
+  return pq::PageReader::Open(std::move(stream), values, codec, properties, leaf);
 #else
   static_cast<void>(leaf);
-  return pq::PageReader::Open(std::move(stream), values, codec, pq::ReaderProperties(&pool));
+  return pq::PageReader::Open(std::move(stream), values, codec, properties);
 #endif
 }
 
 // Arrow's sentences have a kind before them and may have a period behind.
 std::string clause_of(const char* text) {
   std::string clause(text);
+  if (clause.find("CRC checksum") != std::string::npos)
+    return "a page has another checksum than its header says, so that the file is damaged";
   while (!clause.empty() && (clause.back() == '.' || clause.back() == '\n')) clause.pop_back();
   return clause;
 }

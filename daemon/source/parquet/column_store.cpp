@@ -29,6 +29,13 @@ struct KeptValues {
   const std::shared_ptr<SpareMemory> spares;
 };
 
+// Behind the value's place.
+std::string beyond_sentence(const Column& column) {
+  if (column.conversion == Conversion::kInt96)
+    return ": its time lies beyond the 64-bit nanoseconds since 1970 that the field gives (the years 1677 to 2262).";
+  return ": its number is no " + std::string(config::dtype_name(column.dtype)) + ", as the file's schema claims.";
+}
+
 }  // namespace
 
 ColumnStore::ColumnStore(std::shared_ptr<const Table> table, std::vector<Field> fields,
@@ -87,7 +94,7 @@ ColumnStore::Wish ColumnStore::find(const store::Read& read) const {
 }
 
 bool ColumnStore::is_bad(const ColumnValues& values, const Wish& wish) const {
-  return settings_.nulls.are_bad && !wish.field->is_mask && values.is_null(wish.row);
+  return !wish.field->is_mask && (values.is_beyond(wish.row) || (settings_.nulls.are_bad && values.is_null(wish.row)));
 }
 
 // The value lies in `values`, or for ever.
@@ -95,9 +102,12 @@ Result<std::span<const uint8_t>> ColumnStore::value_of(const ColumnValues& value
                                                        const store::Read& read) const {
   static constexpr std::array<uint8_t, 2> kMask = {0, 1};
   if (wish.field->is_mask) return std::span(&kMask[values.is_null(wish.row) ? 1 : 0], 1);
-  if (is_bad(values, wish))
-    return Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) +
-                                        ": it is null, or has a null in its list; nulls = \"default\" gives a value."};
+  if (is_bad(values, wish)) {
+    const std::string why = values.is_beyond(wish.row)
+                                ? beyond_sentence(table_->columns[wish.field->column])
+                                : ": it is null, or has a null in its list; nulls = \"default\" gives a value.";
+    return Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) + why};
+  }
   const std::span<const uint8_t> value = values[wish.row];
   if (value.size() <= read.bytes_max) return value;
   return Error{Trouble::kContent, table_->place_of(read.offset, wish.field->column) + ": it has " +

@@ -37,6 +37,7 @@ class ColumnValues {
     ++rows_;
   }
   void mark_null() { nulls_.add(rows_); }  // the row that is being made
+  void mark_beyond() { beyond_.add(rows_); }
   void fit() {
     if (bytes_.capacity() > bytes_.size() + bytes_.size() / 4) bytes_.shrink_to_fit();
   }
@@ -51,8 +52,10 @@ class ColumnValues {
     return bytes_.bytes().subspan(start, ends_[row] - start);
   }
   bool is_null(uint64_t row) const { return nulls_.has(row); }
+  // The file has a number there that the column's type can't hold: the row has no value.
+  bool is_beyond(uint64_t row) const { return beyond_.has(row); }
   uint64_t memory_bytes() const {
-    return bytes_.capacity() + ends_.capacity() * sizeof(uint64_t) + nulls_.memory_bytes();
+    return bytes_.capacity() + ends_.capacity() * sizeof(uint64_t) + nulls_.memory_bytes() + beyond_.memory_bytes();
   }
 
  private:
@@ -60,7 +63,7 @@ class ColumnValues {
   uint64_t rows_ = 0;
   RawBytes bytes_;
   std::vector<uint64_t> ends_;
-  RowSet nulls_;
+  RowSet nulls_, beyond_;
 };
 
 }  // namespace spdld::source::parquet

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <limits>
+#include <optional>
 
 #include "daemon/source/parquet/kept_footer.h"
 #include "tests/source/parquet/written.h"
@@ -99,6 +100,69 @@ TEST_CASE("a number for nulls is as near to what was asked for as its type has i
   CHECK(value(DType::kFloat16, 1.5) == std::vector<uint8_t>{0, 0x3e});
   CHECK(value(DType::kFloat32, -2) == std::vector<uint8_t>{0, 0, 0, 0xc0});
   CHECK(value(DType::kFloat64, 1) == std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 0xf0, 0x3f});
+}
+
+TEST_CASE("a number that its type can't hold is no value, and its neighbours stay what they are") {
+  using test::parquet::write_numbers;
+  const std::vector<int32_t> numbers = {0, -128, 127, 128, -129, 255, 256, 32767, 32768, -1, 65535, 65536};
+  const auto [bits, is_signed, least, most] = GENERATE(table<int, bool, int32_t, int32_t>(
+      {{8, true, -128, 127},
+       {8, false, 0, 255},
+       {16, true, -32768, 32767},
+       {16, false, 0, 65535},
+       {32, true, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}}));
+  const bool as_list = GENERATE(false, true);
+  CAPTURE(bits, is_signed, as_list);
+  const std::string file = write_numbers(numbers, bits, is_signed, as_list);
+  const Table table = test::parquet::table_of({file});
+  const auto values = decoded(table, file, 0, 0);
+  REQUIRE(values);
+  REQUIRE(values->rows() == numbers.size());
+  for (uint64_t row = 0; row < numbers.size(); ++row) {
+    const int32_t number = numbers[row];
+    CHECK(values->is_beyond(row) == (number < least || number > most));
+    CHECK_FALSE(values->is_null(row));
+    if (values->is_beyond(row)) continue;
+    const std::string wanted(reinterpret_cast<const char*>(&number), static_cast<size_t>(bits / 8));
+    CHECK(text_at(*values, row) == wanted);
+  }
+}
+
+TEST_CASE("a time of Impala's is the nanoseconds since 1970, or none that 64 bits hold") {
+  constexpr int64_t kDay = 86'400'000'000'000, kMost = std::numeric_limits<int64_t>::max(),
+                    kLeast = std::numeric_limits<int64_t>::min();
+  struct Case {
+    int64_t day, of_day;  // since 1970, and ns
+    std::optional<int64_t> ns;
+  };
+  const std::vector<Case> cases = {{0, 0, 0},
+                                   {-1, kDay - 1, -1},
+                                   {kMost / kDay, kMost % kDay, kMost},
+                                   {kMost / kDay, kMost % kDay + 1, std::nullopt},
+                                   {kLeast / kDay - 1, kDay + kLeast % kDay, kLeast},
+                                   {kLeast / kDay - 1, kDay + kLeast % kDay - 1, std::nullopt},
+                                   {105'201'000, 0, std::nullopt},
+                                   {-2'440'588, 0, std::nullopt},
+                                   {5, -3 * kDay, 2 * kDay},
+                                   {-7, kMost, kMost - 7 * kDay},
+                                   {0, kMost, kMost}};
+  std::vector<::parquet::Int96> times;
+  for (const Case& one : cases) {
+    const auto of_day = static_cast<uint64_t>(one.of_day);
+    times.push_back({{static_cast<uint32_t>(of_day), static_cast<uint32_t>(of_day >> 32),
+                      static_cast<uint32_t>(one.day + 2'440'588)}});
+  }
+  const std::string file = test::parquet::write_times(times);
+  const Table table = test::parquet::table_of({file});
+  const auto values = decoded(table, file, 0, 0);
+  REQUIRE(values);
+  for (uint64_t row = 0; row < cases.size(); ++row) {
+    CAPTURE(row);
+    CHECK(values->is_beyond(row) == !cases[row].ns);
+    if (!cases[row].ns) continue;
+    const std::string wanted(reinterpret_cast<const char*>(&*cases[row].ns), 8);
+    CHECK(text_at(*values, row) == wanted);
+  }
 }
 
 TEST_CASE("values that are more than the limit are refused, whatever the file says of their size") {

@@ -143,6 +143,46 @@ class Parquet(unittest.TestCase):
             ns = (moment - EPOCH) // datetime.timedelta(microseconds=1) * 1000
             self.assertEqual(bytes.fromhex(sample["t"]), struct.pack("<q", ns))
 
+    def test_times_of_impala_beyond_64_bits_are_bad_samples(self):
+        """pyarrow writes them rightly out of microseconds, and lets them wrap round as it reads."""
+        least, most = -(1 << 63) // 1000 + 1, ((1 << 63) - 1) // 1000  # microseconds
+        values = [0, most, most + 1, least, least - 1, 253402225200000000, None, -62135596800000000, 1704141296123456]
+        table = pa.table({"t": pa.array(values, pa.timestamp("us")), "l": pa.array([[0, value] for value in values], pa.list_(pa.timestamp("us")))})
+        for nulls in ("bad", "default"):
+            samples = self.dump(self.write(table, use_deprecated_int96_timestamps=True), nulls=nulls)[1]
+            for row, value in enumerate(values):
+                for name in "tl":
+                    with self.subTest(row=row, column=name, nulls=nulls):
+                        got = samples[row][name]
+                        if value is not None and not -(1 << 63) <= value * 1000 < 1 << 63:
+                            self.assertIn(f"row {row}, column {name}: its time lies beyond the 64-bit nanoseconds since 1970", got)
+                        elif value is not None:
+                            self.assertEqual(bytes.fromhex(got)[-8:], struct.pack("<q", value * 1000))
+                        elif nulls == "bad":
+                            self.assertIn("it is null", got)
+
+    def test_pages_with_another_checksum_are_bad_samples(self):
+        table = pa.table({"a": pa.array([f"value {row % 50}" for row in range(2000)]), "b": list(range(2000))})
+        for version in ("1.0", "2.0"):
+            for dictionary in (True, False):
+                for codec in ("none", "snappy", "zstd"):
+                    path = self.write(table, write_page_checksum=True, write_statistics=False, data_page_version=version,
+                                      use_dictionary=dictionary, compression=codec)
+                    sound = self.dump(path)[1]
+                    self.compare(table, sound)
+                    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+                    start = chunk.dictionary_page_offset if dictionary else chunk.data_page_offset
+                    content = bytearray(path.read_bytes())
+                    end = start + chunk.total_compressed_size
+                    for at in (content.index(b"value", start) if codec == "none" else start + 60, end - 1):
+                        changed = bytearray(content)
+                        changed[at] ^= 1
+                        path.write_bytes(changed)
+                        with self.subTest(version=version, dictionary=dictionary, codec=codec, at=at):
+                            samples = self.dump(path)[1]
+                            self.assertIn("a page has another checksum than its header says", samples[7]["a"])
+                            self.assertEqual(samples[7]["b"], sound[7]["b"])
+
     def test_nulls_have_values_and_a_mask(self):
         table = pa.table({"n": pa.array([1, None, 3], pa.int16()), "t": ["a", None, "c"], "l": [[1], None, [None, 2]]})
         samples = self.dump(self.write(table), nulls="default", null_number=-1, null_text="none")[1]

@@ -71,6 +71,42 @@ inline Written write_file(uint64_t groups, uint64_t rows, uint64_t first_row = 0
   return {sink->Finish().ValueOrDie()->ToString(), groups * rows};
 }
 
+// A file with one column, "a", whose values are written as they are, whatever its type says of them.
+template <typename Writer, typename Value>
+std::string write_column(const ::parquet::schema::NodePtr& column, const std::vector<Value>& values, bool as_list) {
+  using namespace ::parquet;
+  const auto root =
+      std::static_pointer_cast<schema::GroupNode>(schema::GroupNode::Make("schema", Repetition::REQUIRED, {column}));
+  const auto sink = ::arrow::io::BufferOutputStream::Create().ValueOrDie();
+  const auto writer = ParquetFileWriter::Open(sink, root, WriterProperties::Builder().build());
+  auto* const out = static_cast<Writer*>(writer->AppendRowGroup()->NextColumn());
+  for (const Value& value : values) {
+    const int16_t definition = 1, repetition = 0;
+    out->WriteBatch(1, as_list ? &definition : nullptr, as_list ? &repetition : nullptr, &value);
+  }
+  writer->Close();
+  return sink->Finish().ValueOrDie()->ToString();
+}
+
+// Numbers of 32 bits in a column that claims so many, or lists of one number each.
+inline std::string write_numbers(const std::vector<int32_t>& numbers, int bits, bool is_signed, bool as_list) {
+  using namespace ::parquet;
+  const auto number = [&](const std::string& name) {
+    return schema::PrimitiveNode::Make(name, Repetition::REQUIRED, LogicalType::Int(bits, is_signed), Type::INT32);
+  };
+  schema::NodePtr column = number("a");
+  if (as_list)
+    column = schema::GroupNode::Make("a", Repetition::REQUIRED,
+                                     {schema::GroupNode::Make("list", Repetition::REPEATED, {number("element")})},
+                                     LogicalType::List());
+  return write_column<Int32Writer>(column, numbers, as_list);
+}
+
+inline std::string write_times(const std::vector<::parquet::Int96>& times) {
+  using namespace ::parquet;
+  return write_column<Int96Writer>(schema::PrimitiveNode::Make("a", Repetition::REQUIRED, Type::INT96), times, false);
+}
+
 inline Table table_of(const std::vector<std::string>& files) {
   Table table;
   for (size_t i = 0; i < files.size(); ++i) {
