@@ -14,6 +14,7 @@ extern "C" {
 #include "daemon/media/ffmpeg/decoder_pool.h"
 #include "daemon/media/ffmpeg/flac_frames.h"
 #include "daemon/media/ffmpeg/packet_samples.h"
+#include "daemon/media/ffmpeg/wave_format.h"
 
 namespace spdld::ffmpeg {
 namespace {
@@ -46,9 +47,11 @@ bool tells_parameters(const AVCodecParameters& stream) {
          stream.codec_id != AV_CODEC_ID_AAC;
 }
 
+bool is_pcm(AVCodecID codec) { return std::string_view(lib::avcodec_get_name(codec)).starts_with("pcm_"); }
+
 bool is_independent(AVCodecID codec) {
-  return std::string_view(lib::avcodec_get_name(codec)).starts_with("pcm_") || codec == AV_CODEC_ID_FLAC ||
-         codec == AV_CODEC_ID_ALAC || codec == AV_CODEC_ID_WAVPACK || codec == AV_CODEC_ID_TTA;
+  return is_pcm(codec) || codec == AV_CODEC_ID_FLAC || codec == AV_CODEC_ID_ALAC || codec == AV_CODEC_ID_WAVPACK ||
+         codec == AV_CODEC_ID_TTA;
 }
 
 // RFC 7845, 5.1: samples that a decoder of Opus leaves out by itself, where the container says no other number.
@@ -66,6 +69,7 @@ class AudioIndexer {
   Result<AudioIndex> run() {
     if (const Status opened = input_.open(); !opened) return opened.error();
     if (const Status chosen = choose(); !chosen) return chosen.error();
+    if (const Status stored = correct_pcm(); !stored) return stored.error();
     if (const Status checked = check(); !checked) return checked.error();
     if (const Status ready = input_.begin_packets(stream_->codecpar->codec_id); !ready) return ready.error();
     if (flac_frames_)
@@ -86,6 +90,35 @@ class AudioIndexer {
       stream_ = input_.choose(AVMEDIA_TYPE_AUDIO);
     }
     if (stream_ == nullptr) return Error{Trouble::kContent, "the file holds no sound"};
+    return Done{};
+  }
+
+  // Samples of PCM have the bytes that the container says.
+  Status correct_pcm() {
+    const AVCodecParameters& codec = *stream_->codecpar;
+    const std::string_view container = input_.context().iformat->name;
+    const bool is_wave = container == "wav" || container == "w64";
+    if (is_wave && (is_pcm(codec.codec_id) || codec.codec_id == AV_CODEC_ID_NONE)) return correct_wave();
+    if (!is_pcm(codec.codec_id)) return Done{};
+    const auto channels = static_cast<uint32_t>(std::max(codec.ch_layout.nb_channels, 1));
+    const auto block = static_cast<uint32_t>(std::max(codec.block_align, 0));
+    const auto bits = static_cast<uint32_t>(lib::av_get_bits_per_sample(codec.codec_id));
+    if (block > channels * bits / 8 && block % channels == 0) return too_wide_samples(bits, block / channels);
+    return Done{};
+  }
+  Status correct_wave() {
+    AVCodecParameters& codec = *stream_->codecpar;
+    const auto format = file_.is_whole() ? wave_format_of(file_.from(0)) : std::nullopt;
+    if (!format || static_cast<int64_t>(format->channels) != codec.ch_layout.nb_channels) return Done{};
+    const Result<AVCodecID> right = wave_codec_of(*format, codec.codec_id);
+    if (!right) return right.error();
+    const int bits = lib::av_get_bits_per_sample(*right);
+    // libavformat ends packets by this number.
+    if (is_pcm(*right)) codec.block_align = codec.ch_layout.nb_channels * bits / 8;
+    if (*right == codec.codec_id) return Done{};
+    codec.codec_id = *right;
+    codec.bits_per_coded_sample = bits;
+    stream_->duration = AV_NOPTS_VALUE;  // libavformat has counted the samples by the other codec
     return Done{};
   }
 
@@ -166,9 +199,8 @@ class AudioIndexer {
     const AVCodecParameters& codec = *stream_->codecpar;
     const int block = codec.ch_layout.nb_channels * lib::av_get_bits_per_sample(codec.codec_id) / 8;
     const AudioPacket first = index_.packets.front();
-    const bool is_plain = std::string_view(input_.context().iformat->name) == "wav" &&
-                          std::string_view(lib::avcodec_get_name(codec.codec_id)).starts_with("pcm_") && block > 0 &&
-                          codec.block_align == block && stream_->duration > 0 && !first.is_copied &&
+    const bool is_plain = std::string_view(input_.context().iformat->name) == "wav" && is_pcm(codec.codec_id) &&
+                          block > 0 && codec.block_align == block && stream_->duration > 0 && !first.is_copied &&
                           first.count == first.decoded;
     if (!is_plain) return false;
     const auto bytes = static_cast<uint64_t>(block);

@@ -13,7 +13,7 @@
 namespace spdld::ffmpeg {
 namespace {
 
-constexpr int kVideoVersion = 1, kAudioVersion = 1;  // raised where the bytes change
+constexpr int kVideoVersion = 1, kAudioVersion = 2;  // raised where the bytes change
 constexpr uint64_t kExtradataMax = 16 << 20;
 constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
 constexpr int kTurnStep = 90;
