@@ -1,3 +1,4 @@
+#include "config/npy_values.h"
 #include "config/operations/common.h"
 #include "config/operations/types.h"
 
@@ -9,6 +10,9 @@ constexpr int kTrailingMax = 4;
 std::string bind_npy(const OperationSpec& spec, Signature& signature) {
   if (const std::string why = why_not_read(signature, "a .npy file"); !why.empty()) return why;
   if (signature.origin == Origin::kJson) return "can't read a JSON value: for a list, write parse-list";
+  const auto& raw = signature.raw;
+  if (raw && are_npy(*raw) && raw->dtype && *raw->dtype != dtype_named(spec.text("dtype")))
+    return "wants " + spec.text("dtype") + ", and the field's arrays are " + std::string(dtype_name(*raw->dtype));
   std::vector<Dimension> dimensions = {length_of(spec)};
   for (const double size : spec.numbers("shape")) dimensions.emplace_back(static_cast<int64_t>(size));
   signature = tensor(dtype_named(spec.text("dtype")), std::move(dimensions));

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/npy_values.h"
 #include "config/operations/common.h"
 #include "config/operations/types.h"
 
@@ -23,6 +24,7 @@ int64_t bytes_of_shape(DType dtype, const std::vector<int64_t>& shape) {
 // Says why such values do not fit the values that the source says its bytes hold; empty: they fit.
 std::string misfit(const RawValues& has, DType dtype, const std::vector<int64_t>& shape, int64_t offset) {
   const bool is_ragged = !shape.empty() && shape.front() == 0;
+  if (are_npy(has)) return "can't read the field: its values are .npy files, with a shape each; write parse-npy";
   const std::string wanted = "wants " + std::string(dtype_name(dtype)) + " " + shape_text(shape);
   if (offset < 0 && has.dtype && *has.dtype != dtype)
     return wanted + ", and the field's values are " + std::string(dtype_name(*has.dtype)) +

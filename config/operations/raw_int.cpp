@@ -1,3 +1,4 @@
+#include "config/npy_values.h"
 #include "config/operations/common.h"
 #include "config/operations/types.h"
 
@@ -9,6 +10,8 @@ std::string bind_raw_int(const OperationSpec& spec, Signature& signature) {
   if (signature.origin == Origin::kJson) return "can't read a JSON value: for a number, write parse-int";
   const DType dtype = dtype_named(spec.text("dtype"));
   const auto& raw = signature.raw;
+  if (raw && are_npy(*raw))
+    return "can't read the field: its values are .npy files, with a shape each; write parse-npy";
   if (spec.integer("offset") < 0 && raw && raw->dtype && *raw->dtype != dtype)
     return "wants " + std::string(dtype_name(dtype)) + ", and the field's values are " +
            std::string(dtype_name(*raw->dtype));

@@ -182,6 +182,20 @@ Result<NpyStart> read_npy_start(std::span<const uint8_t> file) {
   return NpyStart{std::move(*npy), data_place};
 }
 
+std::string npy_start_of(DType dtype, std::span<const uint64_t> shape) {
+  constexpr size_t kMultiple = 64;  // at which elements begin
+  const auto found =
+      std::find_if(kTypeCodes.begin(), kTypeCodes.end(), [&](const TypeCode& type) { return type.dtype == dtype; });
+  const std::string order = config::dtype_bytes(dtype) == 1 ? "|" : "<";
+  std::string dict = "{'descr': '" + order + std::string(found->code) +
+                     "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
+  std::string start = std::string(kMagic) + std::string("\x01\0", 2);
+  const size_t head = start.size() + 2, whole = (head + dict.size() + 1 + kMultiple - 1) / kMultiple * kMultiple;
+  dict.append(whole - head - dict.size() - 1, ' ') += '\n';
+  start += {static_cast<char>(dict.size() & 0xFF), static_cast<char>(dict.size() >> 8)};
+  return start + dict;
+}
+
 Result<Npy> read_npy(std::span<const uint8_t> file) {
   Result<NpyStart> start = read_npy_start(file);
   if (!start) return start.error();

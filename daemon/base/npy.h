@@ -47,6 +47,10 @@ std::optional<uint64_t> data_bytes(const Npy& npy);
 // everything but the data.
 Result<Npy> read_npy_header(std::string_view dict);
 
+// The bytes before the elements of an array of this type and shape in a file of format 1.0, little-endian and in C's
+// order. Precondition: `dtype` is one that numpy has.
+std::string npy_start_of(config::DType dtype, std::span<const uint64_t> shape);
+
 // Copies elements, and turns each one's bytes where the source's are big-endian.
 void copy_elements(const Npy& from, uint64_t count, uint8_t* to);
 

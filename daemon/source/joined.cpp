@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "config/catalogue.h"
+#include "config/npy_values.h"
 #include "daemon/base/result.h"
 #include "daemon/source/alternatives.h"
 #include "daemon/source/fingerprint.h"
@@ -126,7 +127,10 @@ class JoinedListing final : public Listing {
         const Field* found = part.listing->find_field(field.name, &id);
         if (found == nullptr || found->kind != field.kind) break;
         ids.push_back(id);
-        if (found->raw != joined.raw) joined.raw.reset();
+        if (found->raw != joined.raw) {
+          const auto is_npy = [](const auto& raw) { return raw && config::are_npy(*raw); };
+          joined.raw = is_npy(found->raw) || is_npy(joined.raw) ? std::optional(config::npy_values({})) : std::nullopt;
+        }
       }
       if (ids.size() != parts_.size() || field.name == config::kSourceField) continue;
       fields_.push_back(std::move(joined));

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "config/load.h"
+#include "config/npy_values.h"
 #include "config/operation.h"
 
 namespace spdld::config::chain_test {
@@ -106,6 +107,28 @@ TEST_CASE("lists and arrays differ in length unless one is given", "[config]") {
   CHECK_THAT(follow(list(0, 1), name).error, Catch::Contains("the sample's name, not a list"));
   CHECK_THAT(follow(array({}, 1), name).error, Catch::Contains("the sample's name, not a .npy file"));
   CHECK_THAT(follow(array({}, 1), json).error, Catch::Contains("for a list, write parse-list"));
+}
+
+TEST_CASE("fields of .npy files are for parse-npy, and raw refuses them before the first step", "[config]") {
+  Signature typed = bytes_of(Origin::kContent), untyped = typed;
+  typed.raw = npy_values(DType::kFloat32);
+  untyped.raw = npy_values({});
+  const auto array = [](const std::string& dtype) {
+    return std::vector{op("parse-npy", {{"dtype", dtype}, {"shape", size({3})}, {"length", int64_t{2}}})};
+  };
+  const auto raw = [](std::vector<double> shape, int64_t offset) {
+    return std::vector{
+        op("raw", {{"dtype", std::string("float32")}, {"shape", size(std::move(shape))}, {"offset", offset}})};
+  };
+  for (const Signature& field : {typed, untyped}) {
+    for (const auto& ops : {raw({0}, -1), raw({2, 3}, -1), raw({2, 3}, 128)})
+      CHECK_THAT(follow(ops, field, Form::kRagged).error, Catch::Contains("with a shape each; write parse-npy"));
+    const std::vector whole{op("raw-int", {{"dtype", std::string("int64")}, {"offset", int64_t{-1}}})};
+    CHECK_THAT(follow(whole, field).error, Catch::Contains("with a shape each; write parse-npy"));
+    CHECK(follow(array("float32"), field).end().shape() == std::vector<int64_t>{2, 3});
+  }
+  CHECK_THAT(follow(array("float64"), typed).error, Catch::Contains("the field's arrays are float32"));
+  CHECK(follow(array("float64"), untyped).error.empty());
 }
 
 TEST_CASE("a list's and an array's parameters are bounded", "[config]") {

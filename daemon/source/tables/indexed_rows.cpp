@@ -1,6 +1,7 @@
 #include "daemon/source/tables/indexed_rows.h"
 
 #include "config/catalogue.h"
+#include "config/npy_values.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
 
@@ -16,6 +17,7 @@ IndexedRows::IndexedRows(DataFiles files, std::vector<TableIndex> indexes, std::
   for (const Field& field : fields_) {
     fingerprint.add_text(field.name);
     fingerprint.add_number(field.raw && field.raw->dtype ? uint64_t{static_cast<uint8_t>(*field.raw->dtype)} : 255);
+    if (field.raw && config::are_npy(*field.raw)) fingerprint.add_text("npy");
   }
   fields_.push_back({std::string(config::kTableNameField), FieldKind::kText});
   remarks_.add_all(remarks);

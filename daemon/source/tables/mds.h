@@ -26,7 +26,8 @@ struct MdsColumn {
   std::optional<uint64_t> size;  // none: samples differ
   friend bool operator==(const MdsColumn&, const MdsColumn&) = default;
 };
-// The numbers that a column's encoding means; none: it means bytes.
+// The numbers that a column's encoding means; none: it means bytes. Arrays that tell their shape themselves are given as
+// .npy files.
 std::optional<config::RawValues> values_of_encoding(std::string_view encoding);
 
 struct MdsShard {
@@ -47,6 +48,7 @@ class MdsRows final : public store::Packing {
  public:
   explicit MdsRows(std::vector<MdsColumn> columns) : columns_(std::move(columns)) {}
   Result<Piece> find(std::span<const uint8_t> holder, uint32_t packed) const override;
+  Result<uint64_t> unpack(const Piece& piece, uint8_t* to) const override;
 
  private:
   std::vector<MdsColumn> columns_;

@@ -5,7 +5,9 @@
 
 #include "config/document.h"
 #include "config/dtype.h"
+#include "config/npy_values.h"
 #include "daemon/base/little_endian.h"
+#include "daemon/base/npy.h"
 #include "daemon/base/result.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/tables/block_reader.h"
@@ -118,6 +120,65 @@ class ShardReader {
   bool has_samples_ = false;
 };
 
+// An array whose encoding leaves its shape to each value, or its type and its shape.
+struct OpenArray {
+  std::optional<config::DType> dtype;
+};
+std::optional<OpenArray> open_array_of(std::string_view encoding) {
+  constexpr std::string_view kArray = "ndarray";
+  if (encoding == kArray) return OpenArray{};
+  if (!encoding.starts_with("ndarray:")) return std::nullopt;
+  const auto dtype = dtype_of(encoding.substr(kArray.size() + 1));
+  return dtype ? std::optional(OpenArray{dtype}) : std::nullopt;
+}
+
+// The types of arrays that tell theirs, by numbers.
+std::optional<config::DType> array_dtype(uint8_t number) {
+  using config::DType;
+  constexpr std::array<std::pair<uint8_t, DType>, 11> kNumbers = {{{8, DType::kUint8},
+                                                                   {9, DType::kInt8},
+                                                                   {16, DType::kUint16},
+                                                                   {17, DType::kInt16},
+                                                                   {18, DType::kFloat16},
+                                                                   {32, DType::kUint32},
+                                                                   {33, DType::kInt32},
+                                                                   {34, DType::kFloat32},
+                                                                   {64, DType::kUint64},
+                                                                   {65, DType::kInt64},
+                                                                   {66, DType::kFloat64}}};
+  for (const auto& [known, dtype] : kNumbers)
+    if (known == number) return dtype;
+  return std::nullopt;
+}
+
+// A value of such a column: the type's number where the encoding has none, a byte with the number of dimensions and
+// the bytes of each one's size, the sizes, and the elements.
+struct ArrayValue {
+  config::DType dtype = config::DType::kUint8;
+  std::vector<uint64_t> shape;
+  std::span<const uint8_t> elements;
+};
+Result<ArrayValue> array_in(std::span<const uint8_t> value, const OpenArray& array) {
+  const Error damaged{Trouble::kContent, "its array is damaged: it has other bytes than its type and its shape say"};
+  size_t at = 0;
+  ArrayValue found;
+  std::optional<config::DType> dtype = array.dtype;
+  if (!dtype && at < value.size()) dtype = array_dtype(value[at++]);
+  if (!dtype || at >= value.size()) return damaged;
+  found.dtype = *dtype;
+  const size_t dimensions = value[at] >> 2, size_bytes = size_t{1} << (value[at] & 3);
+  ++at;
+  if (dimensions * size_bytes > value.size() - at) return damaged;
+  for (size_t i = 0; i < dimensions; ++i, at += size_bytes)
+    found.shape.push_back(little_endian(value.subspan(at, size_bytes)));
+  found.elements = value.subspan(at);
+  array::Npy told;
+  told.dtype = found.dtype;
+  told.shape = found.shape;
+  if (array::data_bytes(told) != found.elements.size()) return damaged;
+  return found;
+}
+
 uint64_t number_at(std::span<const uint8_t> bytes, uint64_t at) {
   return little_endian(bytes, static_cast<size_t>(at), 4);
 }
@@ -127,6 +188,7 @@ uint64_t number_at(std::span<const uint8_t> bytes, uint64_t at) {
 std::optional<config::RawValues> values_of_encoding(std::string_view encoding) {
   if (encoding == "int") return config::RawValues{config::DType::kInt64, std::vector<int64_t>()};
   if (const auto dtype = dtype_of(encoding)) return config::RawValues{*dtype, std::vector<int64_t>()};
+  if (const auto array = open_array_of(encoding)) return config::npy_values(array->dtype);
   // An array whose type and shape are written once for all samples is its values alone.
   if (!encoding.starts_with("ndarray:")) return std::nullopt;
   encoding.remove_prefix(8);
@@ -209,7 +271,22 @@ Result<store::Packing::Piece> MdsRows::find(std::span<const uint8_t> holder, uin
     at += size;
   }
   if (at != holder.size()) return damaged;
-  return Piece{found, found.size(), 0};
+  const auto array = open_array_of(columns_[packed].encoding);
+  if (!array) return Piece{found, found.size(), 0};
+  const Result<ArrayValue> value = array_in(found, *array);
+  if (!value) return value.error();
+  return Piece{found, array::npy_start_of(value->dtype, value->shape).size() + value->elements.size(), packed + 1};
+}
+
+// The form is one more than the column of an array, which becomes a .npy file.
+Result<uint64_t> MdsRows::unpack(const Piece& piece, uint8_t* to) const {
+  if (piece.form == 0) return Packing::unpack(piece, to);
+  const Result<ArrayValue> value = array_in(piece.bytes, *open_array_of(columns_[piece.form - 1].encoding));
+  if (!value) return value.error();
+  const std::string start = array::npy_start_of(value->dtype, value->shape);
+  to = std::copy(start.begin(), start.end(), to);
+  std::copy(value->elements.begin(), value->elements.end(), to);
+  return uint64_t{start.size() + value->elements.size()};
 }
 
 }  // namespace spdld::source

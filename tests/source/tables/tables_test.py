@@ -5,6 +5,7 @@
 """
 import base64
 import csv
+import io
 import json
 import random
 import struct
@@ -295,6 +296,43 @@ class Shards(Table):
             self.assertEqual(sample["point"], row["point"].tobytes())
             self.assertEqual(sample["small"], bytes([row["small"]]))
         self.assertEqual(samples[60]["__key__"], "a/shard.00001.mds:0")
+
+    @staticmethod
+    def open_array(array, has_dtype):
+        """An array with its shape, and maybe its type, before its values (streaming/base/format/mds/encodings.py)."""
+        numbers = {"uint8": 8, "int8": 9, "uint16": 16, "int16": 17, "float16": 18, "uint32": 32, "int32": 33, "float32": 34, "uint64": 64,
+                   "int64": 65, "float64": 66}
+        bits = next(bits for bits in range(4) if max(array.shape) < 1 << (8 << bits))
+        head = bytes([] if has_dtype else [numbers[array.dtype.name]]) + bytes([array.ndim << 2 | bits])
+        return head + np.array(array.shape, f"<u{1 << bits}").tobytes() + array.tobytes()
+
+    def test_arrays_without_a_shape_are_npy_files(self):
+        for dtype in ("uint8", "int8", "uint16", "int16", "float16", "uint32", "int32", "float32", "uint64", "int64", "float64"):
+            for encoding in ("ndarray", f"ndarray:{dtype}"):
+                rows = [(np.arange(np.prod(shape)) % 100).astype(dtype).reshape(shape)
+                        for shape in ((1,), (3, 2), (300,), (2, 70000), (1, 2, 3, 1), (1,) * 8)]
+                values = [{"a": self.open_array(row, ":" in encoding), "n": bytes(8)} for row in rows]
+                values += [{**values[1], "a": cut} for cut in (values[1]["a"][:-1], values[1]["a"] + b"x", b"", b"\x01")]
+                content, entry = mds_shard("shard.00000.mds", {"a": (encoding, None), "n": ("int", 8)}, values)
+                self.write("a/shard.00000.mds", content)
+                self.index("a", [entry])
+                _, samples = self.dump("mds", self.folder / "a")
+                with self.subTest(encoding=encoding, dtype=dtype):
+                    for row, sample in zip(rows, samples):
+                        read = np.load(io.BytesIO(sample["a"]), allow_pickle=False)
+                        self.assertEqual((read.dtype, read.shape), (row.dtype, row.shape))
+                        self.assertTrue((read == row).all())
+                    for sample in samples[len(rows):]:
+                        self.assertIn("its array is damaged", sample["a"])
+
+    def test_arrays_of_other_programs(self):
+        """By mosaicml-streaming 0.13: NDArray().encode and NDArray("float32").encode of [[1.5, -2.0]]."""
+        values = [{"a": bytes.fromhex("22080102" "0000c03f000000c0"), "b": bytes.fromhex("080102" "0000c03f000000c0")}]
+        content, entry = mds_shard("shard.00000.mds", {"a": ("ndarray", None), "b": ("ndarray:float32", None)}, values)
+        self.write("a/shard.00000.mds", content)
+        self.index("a", [entry])
+        for value in (self.dump("mds", self.folder / "a")[1][0][name] for name in "ab"):
+            self.assertEqual(np.load(io.BytesIO(value)).tolist(), [[1.5, -2.0]])
 
     def test_shards_that_are_not_read(self):
         shard = self.shard("a/shard.00000.mds", self.rows(3))
