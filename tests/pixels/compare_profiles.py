@@ -19,8 +19,8 @@ import numpy as np
 from PIL import Image, ImageCms
 
 from dump import Daemon
-from modern_makers import Jxl
-from picture_makers import HEIGHT, WIDTH, picture, saved
+from modern_makers import Jpeg2000, Jxl
+from picture_makers import HEIGHT, WIDTH, exif_of, picture, saved
 from profile_makers import CMYK, COLOURS, GREYS
 
 TOLERANCE, LEAST, COPIES = 1, 200, 1000
@@ -32,9 +32,10 @@ KINDS = {
     "tiff": ("tif", None, "TIFF", [{}, {"compression": "tiff_lzw"}]),
     "avif": ("avif", None, "AVIF", [{"speed": 10, "max_threads": 1}]),
     "jxl": ("jxl", "pillow_jxl", None, [{}]),
+    "jpeg2000": ("jp2", None, "JPEG2000", [{}]),
 }
-ALPHA = ("png", "webp", "tiff", "avif", "jxl")
-GREY = ("jpeg", "png", "tiff")
+ALPHA = ("png", "webp", "tiff", "avif", "jxl", "jpeg2000")
+GREY = ("jpeg", "png", "tiff", "jpeg2000")
 FAILED = []
 
 
@@ -45,7 +46,9 @@ def check(name, wrong):
 
 
 def coded(image, name, profile, saving):
-    """JPEG XL comes from libjxl's own program."""
+    """JPEG XL comes from libjxl's own program. Pillow writes no profile into JPEG 2000."""
+    if name == "JPEG2000":
+        return Jpeg2000.coloured(saved(image, name, **saving), b"\2\0\0" + profile)
     return saved(image, name, icc_profile=profile, **saving) if name else Jxl.coded(saved(image, "PNG", icc_profile=profile), "-d", "0")
 
 
@@ -62,13 +65,19 @@ def made(kinds):
                         content = coded(picture(mode, seed=seed), name, profile, saving)
                         yield f"{kind}-{number}-{seed}-{title}-{mode}.{ending}", content
                 for title, profile in GREYS.items() if kind in GREY else ():
-                    yield f"{kind}-{number}-{seed}-{title}-L.{ending}", saved(picture("L", seed=seed), name, icc_profile=profile, **saving)
+                    yield f"{kind}-{number}-{seed}-{title}-L.{ending}", coded(picture("L", seed=seed), name, profile, saving)
 
 
 def converted(rgb, profile, is_grey):
     source = Image.fromarray((rgb[:, :, 0] if is_grey else rgb).astype(np.uint8))
     sound = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     return np.asarray(ImageCms.profileToProfile(source, sound, ImageCms.createProfile("sRGB"), outputMode="RGB"), np.int64)
+
+
+def profile_in_box(content):
+    """Pillow reads none of JPEG 2000, either."""
+    at = content.index(b"colr") - 4
+    return content[at + 11:at + int.from_bytes(content[at:at + 4], "big")]
 
 
 class Dumps:
@@ -94,7 +103,7 @@ def check_pictures(dumps, folder, kinds):
         path = folder / name
         path.write_bytes(content)
         with Image.open(path) as opened:
-            profile = opened.info["icc_profile"]
+            profile = profile_in_box(content) if name.endswith(".jp2") else opened.info["icc_profile"]
         stored, srgb, rgb = dumps.stored.of(path), dumps.srgb.of(path), dumps.rgb.of(path)
         wanted = converted(stored[:, :, :3], profile, "-L." in name)
         differences = np.abs(rgb - wanted)
@@ -108,6 +117,20 @@ def check_pictures(dumps, folder, kinds):
         count, samples, differing = count + 1, samples + differences.size, differing + np.count_nonzero(differences)
     print(f"{count} pictures: {differing} of {samples} samples differ")
     check(f"{count} pictures are too few", count < LEAST)
+
+
+def check_stray_bytes(dumps, folder):
+    """Bytes between the segments of a JPEG hide no profile and no orientation, as they hide none from Pillow."""
+    jpeg = saved(picture("RGB"), "JPEG", icc_profile=COLOURS["p3"], exif=exif_of(6), quality=90)
+    plain = folder / "stray-none.jpg"
+    plain.write_bytes(jpeg)
+    at = 2 + 2 + int.from_bytes(jpeg[4:6], "big")  # behind the first segment
+    for name, stray in (("zeros", bytes(5)), ("fill", b"\xff" * 3), ("stuffed", b"\xff\0" * 2), ("any", b"stray \0\xff\0")):
+        path = folder / f"stray-{name}.jpg"
+        path.write_bytes(jpeg[:at] + stray + jpeg[at:])
+        with Image.open(path) as opened:
+            check(f"{path.name}: Pillow sees no profile", opened.info.get("icc_profile") != COLOURS["p3"])
+        check(f"{path.name}: its profile or its orientation is missed", not np.array_equal(dumps.rgb.of(path), dumps.rgb.of(plain)))
 
 
 def check_plain(dumps, folder):
@@ -194,6 +217,7 @@ def main():
         with Dumps(sys.argv[1], folder) as dumps:
             check_pictures(dumps, folder, kinds)
             check_plain(dumps, folder)
+            check_stray_bytes(dumps, folder)
             check_refusals(dumps, folder)
             check_damage(dumps, folder)
         check_frames(sys.argv[1], folder, kinds)

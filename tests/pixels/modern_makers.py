@@ -7,12 +7,13 @@ import tempfile
 from PIL import Image
 
 from picture_makers import HEIGHT, WIDTH, exif_of, moved, noise, picture, saved
+from profile_makers import CMYK
 
 
 class Avif:
     """All samplings, with alpha, turned and animated. Pillow's libavif is another version, whose colours may differ a little."""
 
-    TOLERANCE, LEAST = 3, 20
+    TOLERANCE, LEAST, ENDING = 3, 20, ".avif"
 
     @classmethod
     def make(cls, folder, small):
@@ -28,8 +29,54 @@ class Avif:
             write(f"turned-{orientation}", picture("RGB"), exif=exif_of(orientation))
         frames = [picture("RGB", seed=seed) for seed in range(3)]
         write("animated", frames[0], save_all=True, append_images=frames[1:])
+        for name, options in (("grid", {}), ("grid-cut", {"size": (111, 75)}), ("grid-alpha", {"alpha": (0, 1, 2, 3)})):
+            (folder / f"{name}.avif").write_bytes(cls.grid(2, (0, 1, 2, 3), **options))
         if not small:
             write("large", picture("RGB", 1700, 2300), quality=90)
+
+    @staticmethod
+    def box(kind, *parts):
+        content = b"".join(parts)
+        return struct.pack(">I", 8 + len(content)) + kind + content
+
+    @classmethod
+    def grid(cls, columns, order, size=None, alpha=None):
+        """A grid of pictures of 64 x 64 (ISO/IEC 23008-12, 6.6.2.3). `order`: the number of the cell that stands at each place of the
+        grid. `size`: the picture's, which may cut the cells off at the right and below. `alpha`: the order of a grid of alpha."""
+        rows, full = len(order) // columns, struct.pack(">I", 0)
+        width, height = size or (64 * columns, 64 * rows)
+        cells = [saved(picture("RGB", 64, 64, seed), "AVIF", speed=10, max_threads=1, subsampling="4:4:4") for seed in range(len(order))]
+        masks = [saved(picture("L", 64, 64, seed), "AVIF", speed=10, max_threads=1, subsampling="4:0:0") for seed in range(9, 9 + len(alpha or ()))]
+        def inner(avif, kind):
+            at = avif.index(kind) - 4
+            return avif[at:at + struct.unpack(">I", avif[at:at + 4])[0]]
+        told = struct.pack(">BBBBHH", 0, 0, rows - 1, columns - 1, width, height)
+        contents = [told, *(inner(cell, b"mdat")[8:] for cell in cells), *([told] if alpha else []), *(inner(mask, b"mdat")[8:] for mask in masks)]
+        kinds = [b"grid"] + [b"av01"] * len(cells) + ([b"grid"] if alpha else []) + [b"av01"] * len(masks)
+        properties = [cls.box(b"ispe", full, struct.pack(">II", width, height)), cls.box(b"ispe", full, struct.pack(">II", 64, 64)),
+                      inner(cells[0], b"av1C"), inner(cells[0], b"colr"), cls.box(b"pixi", full, b"\3\10\10\10"), cls.box(b"pixi", full, b"\1\10"),
+                      cls.box(b"auxC", full, b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0")]
+        of_item = [(1, 4, 5)] + [(2, 0x83, 4, 5)] * len(cells)
+        references = [cls.box(b"dimg", struct.pack(f">HH{len(order)}H", 1, len(order), *(2 + cell for cell in order)))]
+        if alpha:
+            grid = 2 + len(cells)
+            properties.append(inner(masks[0], b"av1C"))
+            of_item += [(1, 6, 7)] + [(2, 0x88, 6)] * len(masks)
+            references += [cls.box(b"dimg", struct.pack(f">HH{len(alpha)}H", grid, len(alpha), *(grid + 1 + cell for cell in alpha))),
+                           cls.box(b"auxl", struct.pack(">HHH", grid, 1, 1))]
+        def meta(start):
+            places, at = b"", start
+            for number, content in enumerate(contents):
+                places += struct.pack(">HHHII", 1 + number, 0, 1, at, len(content))
+                at += len(content)
+            infos = b"".join(cls.box(b"infe", b"\2\0\0\0", struct.pack(">HH", 1 + number, 0), kind, b"\0") for number, kind in enumerate(kinds))
+            ipma = b"".join(struct.pack(">HB", 1 + number, len(of)) + bytes(of) for number, of in enumerate(of_item))
+            return cls.box(b"meta", full, cls.box(b"hdlr", full, bytes(4), b"pict", bytes(13)), cls.box(b"pitm", full, b"\0\1"),
+                           cls.box(b"iloc", full, b"\x44\0", struct.pack(">H", len(contents)), places),
+                           cls.box(b"iinf", full, struct.pack(">H", len(contents)), infos), cls.box(b"iref", full, *references),
+                           cls.box(b"iprp", cls.box(b"ipco", *properties), cls.box(b"ipma", full, struct.pack(">I", len(of_item)), ipma)))
+        head = cls.box(b"ftyp", b"avif", bytes(4), b"avifmif1miafMA1A")
+        return head + meta(len(head) + len(meta(0)) + 8) + cls.box(b"mdat", *contents)
 
     @staticmethod
     def animate(folder, small):
@@ -37,6 +84,19 @@ class Avif:
             frames = [moved(mode, number) for number in range(5)]
             content = saved(frames[0], "AVIF", speed=10, max_threads=1, quality=80, save_all=True, append_images=frames[1:])
             (folder / f"moved-{mode}.avif").write_bytes(content)
+
+    @classmethod
+    def known_faults(cls):
+        """What releases of libavif get wrong: a name, the file, and the sentence where the linked one does."""
+        yield "grid-order", cls.grid(2, (3, 2, 1, 0)), "a grid whose cells have another order"
+        yield "alpha-order", cls.grid(2, (0, 1, 2, 3), alpha=(0, 2, 1, 3)), "a grid whose cells have another order"
+        frames = [moved("RGBA", number) for number in range(3)]
+        moving = saved(frames[0], "AVIF", speed=10, max_threads=1, save_all=True, append_images=frames[1:])
+        track = moving.rindex(b"tkhd") - 4
+        yield "depth", moving[:track] + moving[track:].replace(b"auxiliary:alpha", b"auxiliary:depth"), "no alpha, such as depth"
+        sizes = track + struct.unpack(">I", moving[track:track + 4])[0] - 8
+        silent = moving[:sizes] + bytes(8) + moving[sizes + 8:]
+        yield "sound", silent[:track] + silent[track:].replace(b"tref", b"free").replace(b"auxv", b"soun"), "a track that is no picture, such as sound"
 
     @classmethod
     def refused(cls):
@@ -122,6 +182,9 @@ class Jxl:
         yield "head", coded[:5], "a JPEG XL that was cut off"
         yield "box", b"\0\0\0\x0cJXL \r\n\x87\n" + bytes(100), "JPEG XL"
         start, side, end = ((0, 1), (0, 2), (0, 1), (0, 2), (0, 2), (2, 3), (2, 3), (0, 2), (1, 1)), ((2, 2), (18000 - 2304, 14)), ((0, 2), (1, 1), (0, 2), (1, 1))
+        # An extra channel of 8 bits that is the black (ISO/IEC 18181-1, image_metadata), and colours that are no XYB.
+        black = ((0, 2), (0, 3), (1, 1), (1, 2), (0, 1), (2, 2), (2, 4), (0, 3), (0, 2), (0, 2), (0, 1), (1, 1), (0, 2), (1, 1))
+        yield "black", b"\xff\x0a" + cls.packed((1, 1), (0, 5), (1, 3), *black) + bytes(1000), "a JPEG XL with CMYK colours"
         yield "frame", cls.framed(*start, *((0, 2), (0, 8)) * 2, *side * 2, *end), "a frame that is larger than the picture"
         yield "layers", cls.framed(*start[:-1], (0, 1), (0, 2), (0, 1), (0, 2), (0, 1), (0, 2), (1, 1)), "several layers"
         yield "lowest", cls.coded(saved(picture("RGB"), "PNG"), "-d", "8"), "frames before its picture"
@@ -165,9 +228,23 @@ class Jpeg2000:
             coded = coded[:start + place] + content + coded[start + place + len(content):]
         return coded
 
+    @staticmethod
+    def coloured(coded, box):
+        """The file with this content in its box of colours (ISO/IEC 15444-1, I.5.3.3)."""
+        at, head = coded.index(b"colr") - 4, coded.index(b"jp2h") - 4
+        old = struct.unpack(">I", coded[at:at + 4])[0]
+        whole = struct.pack(">I", struct.unpack(">I", coded[head:head + 4])[0] - old + 8 + len(box))
+        return coded[:head] + whole + coded[head + 4:at] + struct.pack(">I", 8 + len(box)) + b"colr" + box + coded[at + old:]
+
     @classmethod
     def refused(cls):
         coded = saved(picture("RGB"), "JPEG2000")
+        for number, name in ((0, "one bit where 0 is white"), (1, "ITU-R BT.709"), (12, "CMYK"), (14, "CIELab"), (24, "e-sYCC"),
+                             (99, "the unknown kind 99")):
+            yield f"colours-{number}", cls.coloured(coded, struct.pack(">BBBI", 1, 0, 0, number)), name
+        yield "lab", cls.coloured(coded, b"\1\0\0\0\0\0\x0e" + struct.pack(">6I", 100, 0, 255, 128, 255, 128) + b"D65\0"), "CIELab colours"
+        yield "inks", cls.coloured(coded, b"\2\0\0" + CMYK), "a JPEG 2000 with CMYK colours"
+        yield "profile-lab", cls.coloured(coded, b"\2\0\0" + CMYK.replace(b"CMYK", b"Lab ", 1)), "a JPEG 2000 with CIELab colours"
         bare = saved(picture("RGB"), "JPEG2000", no_jp2=True, quality_layers=[20, 5], precinct_size=(64, 64), codeblock_size=(16, 16))
         four = struct.pack(">I", 65000)
         yield "large", cls.changed(coded, (4, four), (8, four)), "65000 x 65000 pixels, more than the limit"

@@ -285,8 +285,9 @@ class Bmp:
 
     @staticmethod
     def alike(path):
-        """The file that Pillow reads with the same pixels: two headers are unknown to it."""
-        return path.with_name(path.name.replace("-52", "-40").replace("-56", "-40"))
+        """The file that Pillow reads with the same pixels: two headers are unknown to it, and it takes entries of the oldest one's palette
+        for longer than they are."""
+        return path.with_name(path.name.replace("-52", "-40").replace("-56", "-40").replace("core-at-palette", "core"))
 
     @classmethod
     def written(cls):
@@ -296,6 +297,12 @@ class Bmp:
             for top_down in (False, True):
                 yield f"palette-{bits}-{top_down}", cls.file(cls.rows(numbers, bits, top_down), bits, top_down=top_down, palette=palette)
             yield f"core-{bits}", cls.file(cls.rows(numbers, bits, False), bits, header=12, palette=palette)
+            yield f"core-at-palette-{bits}", cls.file(cls.rows(numbers, bits, False), bits, header=12, palette=palette, start=26)
+            for header in (40, 108):
+                for name, start in (("no-place", 0), ("at-palette", 14 + header)):
+                    yield f"{name}-{bits}-{header}", cls.file(cls.rows(numbers, bits, False), bits, header=header, palette=palette, start=start)
+                    few = cls.rows(numbers % 2, bits, False)  # a palette of two entries, as the header says
+                    yield f"{name}-{bits}-{header}-few", cls.file(few, bits, header=header, palette=palette[:2], start=start)
         yield "core-24", cls.file(cls.rows(rng.integers(0, 1 << 24, (HEIGHT, WIDTH)), 24, False), 24, header=12)
         deep, full = rng.integers(0, 1 << 16, (HEIGHT, WIDTH)), rng.integers(0, 1 << 32, (HEIGHT, WIDTH))
         yield "555", cls.file(cls.rows(deep, 16, False), 16)
@@ -305,6 +312,12 @@ class Bmp:
         for header in (108, 124):
             yield f"rgba-{header}", cls.file(cls.rows(full, 32, False), 32, header=header, masks=(0xFF0000, 0xFF00, 0xFF, 0xFF000000))
             yield f"abgr-{header}", cls.file(cls.rows(full, 32, False), 32, header=header, masks=(0xFF, 0xFF00, 0xFF0000, 0xFF000000))
+        for name, start in (("within-palette", 54 + 400), ("behind-palette", 54 + 1024 + 40)):
+            palette = rng.integers(0, 256, (256, 3), np.uint8)
+            content = cls.rows(rng.integers(0, 256, (HEIGHT, WIDTH)), 8, False) + bytes(400)
+            yield name, cls.file(content, 8, palette=palette, start=start)
+        yield "no-place-24", cls.file(cls.rows(deep, 24, False), 24, start=0)
+        yield "no-place-rgb16", cls.file(cls.rows(deep, 16, False), 16, masks=(0xF800, 0x7E0, 0x1F, 0), start=0)
         yield "no-masks-32", cls.file(cls.rows(full, 32, False), 32)
         numbers = np.repeat(rng.integers(0, 200, (HEIGHT, WIDTH // 4 + 1)), 4, 1)[:, :WIDTH]
         palette = rng.integers(0, 256, (256, 3), np.uint8)
@@ -338,7 +351,8 @@ class Bmp:
         return bytes(out) + bytes([0, 1])
 
     @classmethod
-    def file(cls, content, bits, header=40, top_down=False, masks=None, palette=None, compression=0, size=(WIDTH, HEIGHT)):
+    def file(cls, content, bits, header=40, top_down=False, masks=None, palette=None, compression=0, size=(WIDTH, HEIGHT), start=None):
+        """`start`: where the header says that the pixels begin; None: where they do."""
         width, height = size
         colours = b"" if palette is None else b"".join(
             bytes([blue, green, red]) + (b"" if header == 12 else b"\0") for red, green, blue in palette)
@@ -351,8 +365,8 @@ class Bmp:
             words = 3 if header <= 52 else 4
             info += struct.pack(f"<{words}I", *masks[:words]) if masks else b""
             info = info.ljust(max(header, len(info)), b"\0")
-        start = 14 + len(info) + len(colours)
-        return b"BM" + struct.pack("<IHHI", start + len(content), 0, 0, start) + info + colours + content
+        place = 14 + len(info) + len(colours)
+        return b"BM" + struct.pack("<IHHI", place + len(content), 0, 0, place if start is None else start) + info + colours + content
 
     @classmethod
     def refused(cls):
@@ -360,10 +374,13 @@ class Bmp:
         yield "large", cls.file(rows, 24, size=(65000, 65000)), "65000 x 65000 pixels, more than the limit"
         yield "cut", cls.file(rows, 24)[:-1], "a BMP that was cut off"
         yield "claims", cls.file(rows, 24, size=(13000, 13000)), "a BMP that was cut off"
-        yield "runs", cls.file(bytes([0, 1]), 8, compression=1, size=(13000, 13000)), "can hold"
-        yield "leaves", cls.file(bytes([0, 5, 1, 2, 3, 4, 5, 0] * 20), 8, compression=1, size=(20, 20)), "its code leaves the picture"
-        yield "short", cls.file(bytes([20, 7] * 3), 8, compression=1, size=(20, 20)), "cut off"
+        grey = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, 1)
+        yield "runs", cls.file(bytes([0, 1]), 8, compression=1, palette=grey, size=(13000, 13000)), "can hold"
+        yield "leaves", cls.file(bytes([0, 5, 1, 2, 3, 4, 5, 0] * 20), 8, compression=1, palette=grey, size=(20, 20)), "its code leaves the picture"
+        yield "short", cls.file(bytes([20, 7] * 3), 8, compression=1, palette=grey, size=(20, 20)), "cut off"
         yield "empty", cls.file(rows, 24, size=(0, 5)), "claims no pixels"
+        yield "header", cls.file(rows, 24, start=20), "its pixels lie in its header"
+        yield "beyond", cls.file(rows, 24, start=1 << 20), "a BMP that was cut off"
         yield "depth", cls.file(rows, 7), "its header says what no BMP's header says"
         yield "jpeg", cls.file(rows, 24, compression=4), "a BMP with a compression of kind 4"
         yield "masks", cls.file(rows, 32, masks=(5, 0xFF00, 0xFF0000, 0)), "do not lie side by side"

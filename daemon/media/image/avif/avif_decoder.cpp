@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/media/image/avif/library_faults.h"
 #include "daemon/media/image/stored_codec.h"
 
 namespace spdld::image {
@@ -80,6 +81,8 @@ class AvifCodec final : public StoredCodec {
 Result<StoredOutline> AvifCodec::open(std::span<const uint8_t> bytes, const Pixels& wanted) {
   constexpr uint64_t kForAll = 4 << 20, kSamples = 10;  // the decoder's frames and libavif's, of up to four planes
   bytes_ = bytes;
+  static const AvifRelease kLinked = avif_release_of(avifVersion());
+  if (const auto fault = avif_fault(bytes, wanted.colours == Colours::kRgba, kLinked)) return *fault;
   const auto decoder = parse(bytes);
   if (!decoder) return decoder.error();
   frame_ = wanted.frame;

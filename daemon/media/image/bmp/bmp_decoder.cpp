@@ -8,7 +8,7 @@
 namespace spdld::image {
 namespace {
 
-constexpr int kBmpCodeVersion = 1;
+constexpr int kBmpCodeVersion = 2;
 
 // The palette's number of a pixel in a row. Numbers of fewer than 8 bits begin at a byte's highest bit.
 uint8_t palette_number(const uint8_t* row, int bits, size_t x) {

@@ -39,17 +39,37 @@ Status read_masks(std::span<const uint8_t> bmp, uint32_t header_bytes, uint32_t 
   return Done{};
 }
 
-// A palette's entries are three bytes in the oldest header, and four in others.
-void read_colours(std::span<const uint8_t> bmp, uint32_t header_bytes, size_t pixels_at, BmpHeader& header) {
-  const size_t start = kBmpFileHeaderBytes + header_bytes, entry = header_bytes == kCoreBytes ? 3 : 4;
-  const size_t end = std::min(bmp.size(), pixels_at);
+// A palette, and how many entries its header claims; they are three bytes in the oldest header, and four in others.
+struct BmpPalette {
+  size_t start = 0, entry_bytes = 4, entries = 0;
+  size_t end() const { return start + entry_bytes * entries; }
+};
+BmpPalette palette_of(std::span<const uint8_t> bmp, uint32_t header_bytes, int bits) {
+  if (bits > 8) return {kBmpFileHeaderBytes + header_bytes};
   const size_t claimed = header_bytes == kCoreBytes ? 0 : little_endian(bmp, kBmpFileHeaderBytes + 32, 4);
-  const size_t all = size_t{1} << header.bits;
-  const size_t count = claimed == 0 ? all : std::min(claimed, all);
-  for (size_t i = 0; i < count && start + entry * (i + 1) <= end; ++i) {
-    const auto colour = bmp.subspan(start + entry * i, 3);
+  return {kBmpFileHeaderBytes + header_bytes, header_bytes == kCoreBytes ? size_t{3} : 4,
+          claimed == 0 ? size_t{1} << bits : claimed};
+}
+
+void read_colours(std::span<const uint8_t> bmp, const BmpPalette& palette, BmpHeader& header) {
+  const size_t count = header.bits > 8 ? 0 : std::min(palette.entries, size_t{1} << header.bits);
+  for (size_t i = 0; i < count && palette.start + palette.entry_bytes * (i + 1) <= bmp.size(); ++i) {
+    const auto colour = bmp.subspan(palette.start + palette.entry_bytes * i, 3);
     header.palette[i] = {colour[2], colour[1], colour[0]};
   }
+}
+
+// Where the pixels begin. Some writers leave the place out, or take the header's end for it although a palette follows.
+// A place elsewhere within the palette is taken as it is, as Pillow does.
+Result<size_t> pixels_place(std::span<const uint8_t> bmp, uint32_t header_bytes, uint32_t compression,
+                            const BmpPalette& palette) {
+  const size_t told = little_endian(bmp, 10, 4), header_end = kBmpFileHeaderBytes + header_bytes;
+  if (told == header_end) return palette.end();
+  if (told != 0 && told < header_end) return damaged(kBmpName, "its pixels lie in its header");
+  if (told != 0) return told;
+  const bool has_masks_behind = header_bytes == kInfoBytes && compression >= kBitFields;
+  const size_t masks = !has_masks_behind ? 0 : compression == kAlphaBitFields ? 16 : 12;
+  return palette.end() + masks;
 }
 
 // The size, the depth and the compression. Heights below zero are of pictures whose first row is the uppermost one.
@@ -94,11 +114,12 @@ Result<BmpHeader> bmp_header_of(std::span<const uint8_t> bmp) {
   if (const Status sound = check_kind(*compression, header_bytes, header); !sound) return sound.error();
   const Claim claim{kBmpName, header.width, header.height};
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
-  const size_t pixels_at = little_endian(bmp, 10, 4);
-  if (pixels_at < kBmpFileHeaderBytes + header_bytes) return damaged(kBmpName, "its pixels lie in its header");
-  if (pixels_at >= bmp.size()) return cut_off(kBmpName);
-  header.pixels = bmp.subspan(pixels_at);
-  if (header.bits <= 8) read_colours(bmp, header_bytes, pixels_at, header);
+  const BmpPalette palette = palette_of(bmp, header_bytes, header.bits);
+  const auto pixels_at = pixels_place(bmp, header_bytes, *compression, palette);
+  if (!pixels_at) return pixels_at.error();
+  if (*pixels_at >= bmp.size()) return cut_off(kBmpName);
+  header.pixels = bmp.subspan(*pixels_at);
+  read_colours(bmp, palette, header);
   if (header.bits == 16 || header.bits == 32) {
     if (const Status read = read_masks(bmp, header_bytes, *compression, header); !read) return read.error();
   }

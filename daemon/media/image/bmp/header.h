@@ -27,7 +27,7 @@ struct BmpHeader {
   int bits = 0;           // of a pixel: 1, 4 and 8 with a palette, 16, 24 and 32 without
   bool run_length = false;
   std::array<BmpMask, 4> masks;                       // red, green, blue and alpha, of 16 and 32 bits
-  std::array<std::array<uint8_t, 3>, 256> palette{};  // red, green and blue; missing entries are black
+  std::array<std::array<uint8_t, 3>, 256> palette{};  // red, green and blue; entries behind the file's end are black
   std::span<const uint8_t> pixels;                    // all rows, or the coded bytes
 
   bool has_alpha() const { return masks[3].greatest != 0; }

@@ -1,6 +1,7 @@
 #include "daemon/media/image/jpeg2000/codestream.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "daemon/media/image/file_boxes.h"
@@ -125,12 +126,69 @@ Result<Jpeg2000Head> read_size(Span code) {
   return head;
 }
 
+// ISO/IEC 15444-1, table I.10, and 15444-2, table M.25: what the components mean.
+Status check_colours(uint32_t number) {
+  struct Colours {
+    uint32_t number;
+    const char* name;  // null: they are decoded
+  };
+  constexpr std::array<Colours, 19> kColours = {{{15, nullptr},  // of one bit, where 0 is black
+                                                 {16, nullptr},  // sRGB
+                                                 {17, nullptr},  // grey
+                                                 {18, nullptr},  // sYCC
+                                                 {0, "colours of one bit where 0 is white"},
+                                                 {1, "YCbCr colours of ITU-R BT.709"},
+                                                 {3, "YCbCr colours of ITU-R BT.601"},
+                                                 {4, "YCbCr colours of ITU-R BT.601"},
+                                                 {9, "PhotoYCC colours"},
+                                                 {11, "CMY colours"},
+                                                 {12, "CMYK colours"},
+                                                 {13, "YCCK colours"},
+                                                 {14, "CIELab colours"},
+                                                 {19, "CIEJab colours"},
+                                                 {20, "e-sRGB colours"},
+                                                 {21, "ROMM-RGB colours"},
+                                                 {22, "YPbPr colours"},
+                                                 {23, "YPbPr colours"},
+                                                 {24, "e-sYCC colours"}}};
+  const auto found =
+      std::find_if(kColours.begin(), kColours.end(), [&](const Colours& colours) { return colours.number == number; });
+  if (found == kColours.end())
+    return not_decoded(kJpeg2000Name, "colours of the unknown kind " + std::to_string(number));
+  return found->name == nullptr ? Status(Done{}) : not_decoded(kJpeg2000Name, found->name);
+}
+
+// An ICC profile says for which colours it is (ICC.1, 7.2.6).
+Status check_profile(Span profile) {
+  constexpr size_t kColoursAt = 16, kHeadBytes = 128;
+  const uint32_t colours = box_number(profile, kColoursAt, 4);
+  if (profile.size() < kHeadBytes || colours == box_kind("RGB ") || colours == box_kind("GRAY")) return Done{};
+  if (colours == box_kind("CMYK")) return not_decoded(kJpeg2000Name, "CMYK colours");
+  if (colours == box_kind("Lab ")) return not_decoded(kJpeg2000Name, "CIELab colours");
+  return not_decoded(kJpeg2000Name, "colours that are neither RGB nor grey");
+}
+
+// The first box of colours that OpenJPEG knows counts.
+Status read_colours(Span boxes, Jpeg2000Head& head) {
+  constexpr uint32_t kByNumber = 1, kByProfile = 2, kByAnyProfile = 3;
+  constexpr size_t kNumberAt = 3;
+  while (const auto box = first_box(boxes)) {
+    boxes = boxes.subspan(box->whole_bytes);
+    const uint32_t method = box_number(box->content, 0, 1);
+    if (box->kind != box_kind("colr") || box->content.size() < kNumberAt) continue;
+    if (method == kByNumber) return check_colours(box_number(box->content, kNumberAt, 4));
+    if (method != kByProfile && method != kByAnyProfile) continue;
+    head.profile = box->content.subspan(kNumberAt);
+    return check_profile(head.profile);
+  }
+  return Done{};
+}
+
 // The boxes that change what the components mean.
 Status read_boxes(Span boxes, Jpeg2000Head& head) {
-  constexpr uint32_t kCmyk = 12, kChannels = 4;
-  const Span colour = find_box(boxes, box_kind("colr")), palette = find_box(boxes, box_kind("pclr"));
-  if (box_number(colour, 0, 1) == 1 && box_number(colour, 3, 4) == kCmyk)
-    return not_decoded(kJpeg2000Name, "CMYK colours");
+  constexpr uint32_t kChannels = 4;
+  if (const Status known = read_colours(boxes, head); !known) return known;
+  const Span palette = find_box(boxes, box_kind("pclr"));
   if (palette.empty()) return Done{};
   const uint32_t columns = box_number(palette, 2, 1);
   if (columns == 0 || columns > kChannels)

@@ -85,6 +85,9 @@ class Jpeg2000Codec final : public StoredCodec {
  public:
   const char* name() const override { return kJpeg2000Name; }
   Result<StoredOutline> open(std::span<const uint8_t> bytes, const Pixels& wanted) override;
+  Result<ColourProfile> profile() override {
+    return profile_of(kJpeg2000Name, head_.profile.data(), head_.profile.size(), head_.channels <= 2);
+  }
   Status decode(const Box& box, CpuWatch& watch, PixelRows& rows) override;
 
  private:

@@ -85,6 +85,18 @@ bool gives_srgb(const JxlDecoder* decoder) {
          given.transfer_function == JXL_TRANSFER_FUNCTION_SRGB;
 }
 
+// Colours of CMYK have their black in a channel beside them.
+Status check_channels(const JxlDecoder* decoder, const JxlBasicInfo& info) {
+  if (info.num_extra_channels > kExtraChannelsMax)
+    return not_decoded(kJxlName, std::to_string(info.num_extra_channels) + " channels beside its colours");
+  for (uint32_t i = 0; i < info.num_extra_channels; ++i) {
+    JxlExtraChannelInfo channel;
+    if (JxlDecoderGetExtraChannelInfo(decoder, i, &channel) != JXL_DEC_SUCCESS) return error_of_jxl(JXL_DEC_ERROR);
+    if (channel.type == JXL_CHANNEL_BLACK) return not_decoded(kJxlName, "CMYK colours");
+  }
+  return Done{};
+}
+
 class JxlCodec final : public StoredCodec {
  public:
   const char* name() const override { return kJxlName; }
@@ -108,8 +120,7 @@ Result<StoredOutline> JxlCodec::open(std::span<const uint8_t> bytes, const Pixel
     return error_of_jxl(status);
   JxlBasicInfo info;
   if (JxlDecoderGetBasicInfo(decoder->get(), &info) != JXL_DEC_SUCCESS) return error_of_jxl(JXL_DEC_ERROR);
-  if (info.num_extra_channels > kExtraChannelsMax)
-    return not_decoded(kJxlName, std::to_string(info.num_extra_channels) + " channels beside its colours");
+  if (const Status known = check_channels(decoder->get(), info); !known) return known.error();
   const Claim claim{kJxlName, info.xsize, info.ysize};
   if (const Status small_enough = claim.check_pixels(); !small_enough) return small_enough.error();
   if (const Status sound = check_frames(code_, info); !sound) return sound.error();
