@@ -222,18 +222,18 @@ SourceType tfrecord() {
 }
 
 SourceType mds() {
-  return {.name = "mds",
-          .help =
-              "Folders of MosaicML Streaming's shards (MDS) with their index.json: a field is a column. bytes, str, "
-              "jpeg, png and other encodings give their bytes, for decode-image or bytes; int, uint8, float32 and "
-              "their like, and ndarray with a shape, give their values, for raw or raw-int; ndarray without a shape "
-              "gives .npy files, for parse-npy; __key__ is the sample's name. The uri may have braces and wildcards, "
-              "or be a list of folders, which follow one another. Shards "
-              "are not compressed.",
-          .fields = {},
-          .parameters = {},
-          .takes_patterns = true,
-          .name_field = kTableNameField};
+  return {
+      .name = "mds",
+      .help =
+          "Folders of MosaicML Streaming's shards (MDS) with their index.json: a field is a column. bytes, str, "
+          "jpeg, png and other encodings give their bytes, for decode-image or bytes; int, uint8, float32 and "
+          "their like, and ndarray with a shape, give their values, for raw or raw-int. A column of ndarray without "
+          "a shape gives .npy files, for parse-npy. __key__ is the sample's name. The uri may have braces and "
+          "wildcards, or be a list of folders, which follow one another. Shards are not compressed.",
+      .fields = {},
+      .parameters = {},
+      .takes_patterns = true,
+      .name_field = kTableNameField};
 }
 
 SourceType parquet() {

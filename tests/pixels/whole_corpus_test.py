@@ -162,6 +162,8 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}, {"a": "02", "b": "00"}]).kind, "different")
         self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}, {"a": "f: can't be decoded", "b": beyond}]).kind, "refused by spdld alone")
         self.assertEqual(verdicts.compared_rows(rows, [{"a": "01", "b": null}]).kind, "different")
+        self.assertEqual(verdicts.rows_alone([{"a": "01", "b": null}], "x").kind, "refused by the reference alone")
+        self.assertEqual(verdicts.rows_alone([{"a": "f: can't be decoded", "b": null}], "x").kind, "refused by both")
 
 
 if __name__ == "__main__":

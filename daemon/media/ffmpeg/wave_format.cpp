@@ -34,7 +34,7 @@ struct Chunks {
   size_t name_bytes = 4;  // of which the first four are the name
   size_t length_bytes = 4;
   bool is_big_endian = false;
-  bool counts_head = false;  // a chunk's length is that of its head, too
+  bool counts_head = false;  // a chunk's length counts the bytes of its head, too
   size_t multiple = 2;       // of which chunks begin
 };
 

@@ -33,7 +33,7 @@ void for_each_box(Span boxes, Visit&& visit) {
 
 // ---- items
 
-// A grid has at most 256 x 256 cells. What stands behind so many items or references is not looked at.
+// A grid has at most 256 x 256 cells. No more items or references than these are looked at.
 constexpr size_t kItemsMax = 1 << 18;
 
 struct Items {

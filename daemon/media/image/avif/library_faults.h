@@ -1,5 +1,5 @@
-// What releases of libavif get wrong, mostly without a word: a picture of such a kind is refused by name, where the
-// release that is linked is one of these. The file's boxes tell the kind (ISO/IEC 14496-12, and 23008-12 for items).
+// Pictures that releases of libavif get wrong, mostly without a word: they are refused by name, where the release that
+// is linked is one of these. The file's boxes tell the kind (ISO/IEC 14496-12, and 23008-12 for items).
 // Pure functions; any thread. The bytes are not trusted.
 #pragma once
 

@@ -17,11 +17,11 @@ struct Jpeg2000Head {
   uint32_t width = 0, height = 0;
   uint32_t tile_width = 0, tile_height = 0;  // at most the picture's
   uint64_t tiles = 0;
-  int components = 0;       // of the codestream, 1 to 4
-  int channels = 0;         // of the picture, 1 to 4: the palette's, or the components
-  int bits = 0;             // the most that a sample of a channel has
+  int components = 0;                     // of the codestream, 1 to 4
+  int channels = 0;                       // of the picture, 1 to 4: the palette's, or the components
+  int bits = 0;                           // the most that a sample of a channel has
   std::span<const uint8_t> profile = {};  // of ICC, in the file; empty: there is none
-  uint64_t tile_bytes = 0;  // the most memory that the pieces of one tile take, beside its samples
+  uint64_t tile_bytes = 0;                // the most memory that the pieces of one tile take, beside its samples
 };
 
 // Errors: kContent, or kUnsupported for pictures that are not decoded.
