@@ -38,6 +38,30 @@ struct Pictures {
   std::unique_ptr<source::Listing> folder, archive, bound;
 };
 
+// Samples of 100 bytes, for which the system calls are nearly all.
+struct Tiny {
+  static constexpr size_t kBytes = 100;
+  Tiny() {
+    bench::make_image_folder(temp.path() / "tree", 4, kFiles / 4, kBytes);
+    bench::make_archive(temp.path() / "a.tar", kFiles, kBytes);
+    std::ofstream(temp.path() / "a.bin", std::ios::binary) << std::string(kFiles * kBytes, 'p');
+    folder = bench::list("image-folder", temp.path() / "tree");
+    archive = bench::list("webdataset", temp.path() / "a.tar");
+    config::SourceSpec spec;
+    spec.type = "records";
+    spec.uris = {(temp.path() / "a.bin").string()};
+    spec.parameters = {{"record_bytes", static_cast<int64_t>(kBytes)}};
+    records = source::open_listing(spec, {}, {});
+  }
+  bench::TempFolder temp;
+  std::unique_ptr<source::Listing> folder, archive, records;
+};
+
+const Tiny& tiny() {
+  static const Tiny all;
+  return all;
+}
+
 const Pictures& pictures() {
   static const Pictures all;
   return all;
@@ -108,6 +132,25 @@ BENCHMARK_CAPTURE(fetch, unchanged_at_hand, From::kFolder, Way::kAtHand, FieldFe
 BENCHMARK_CAPTURE(fetch, bound_file, From::kBoundFolder, Way::kThread, FieldFetch::Want::kBytes)->UseRealTime();
 BENCHMARK_CAPTURE(fetch, bound_file_at_hand, From::kBoundFolder, Way::kAtHand, FieldFetch::Want::kBytes)->UseRealTime();
 BENCHMARK_CAPTURE(fetch, bound_unchanged, From::kBoundFolder, Way::kThread, FieldFetch::Want::kChanged)->UseRealTime();
+
+void fetch_tiny(benchmark::State& state, std::unique_ptr<source::Listing> Tiny::*from) {
+  source::LocalFetcher fetcher(1);
+  source::FetchRequest request;
+  request.listing = (tiny().*from).get();
+  request.fields = {{}};
+  uint64_t lost = 0;
+  const double before_us = cpu_us();
+  for (auto _ : state) {
+    request.sample = (request.sample + 1) % kFiles;
+    lost += fetcher.fetch_at_hand(request) ? 0 : 1;
+  }
+  state.counters["cpu_us"] = (cpu_us() - before_us) / static_cast<double>(state.iterations());
+  state.counters["lost"] = static_cast<double>(lost);
+}
+
+BENCHMARK_CAPTURE(fetch_tiny, file_at_hand, &Tiny::folder);
+BENCHMARK_CAPTURE(fetch_tiny, member_at_hand, &Tiny::archive);
+BENCHMARK_CAPTURE(fetch_tiny, record_at_hand, &Tiny::records);
 
 // ---- the hand-over between the fetch threads and the decode threads
 

@@ -73,6 +73,14 @@ uint64_t taken_at(const sampler::Mix& mix, uint64_t number) {
   return 0;  // never: number < taken_of(mix)
 }
 
+// Whether a copy of this identity is of the file or object that the listing has. Another pipeline may have listed the
+// data set before it changed, or since, and shares the shelf.
+bool is_of_listed(const source::FetchRequest& request, size_t index, const store::Identity& identity) {
+  const store::Locator locator = request.listing->locate(request.sample, request.fields[index].field);
+  const bool is_known = locator.store != nullptr ? locator.identity.size != 0 : locator.identity != store::Identity();
+  return !is_known || locator.identity == identity;
+}
+
 // About how many records so many rows are made of.
 uint64_t records_among(uint64_t rows, const source::Listing& listing) {
   const double part = static_cast<double>(rows) / static_cast<double>(std::max<uint64_t>(listing.size(), 1));
@@ -251,6 +259,7 @@ bool Caching::look_up(source::FetchRequest& request, std::vector<cache::Found>& 
     fetch = {.field = fetch.field};
     fields[i] = {};
     find(request, i, has_spare_time, found[i], fields[i]);
+    found[i].confirmed = found[i].confirmed && is_of_listed(request, i, found[i].identity);
     indexes_.find(i, kept_as(request), fields[i]);
     const bool may_be_kept = found[i].where != Where::kNowhere || (shelves_.keeps(i) && shelves_.has_room(i));
     if (!may_be_kept && indexes_.takes_parts(i)) IndexShelves::ask_first(fetch, fields[i]);

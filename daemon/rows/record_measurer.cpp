@@ -8,8 +8,8 @@
 #include "daemon/base/random.h"
 #include "daemon/media/measure.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/file_identity.h"
 #include "daemon/source/file_view.h"
-#include "daemon/source/kept_file.h"
 #include "daemon/source/trouble.h"
 #include "daemon/store/object_view.h"
 #include "daemon/store/packing.h"
@@ -57,8 +57,20 @@ Result<uint64_t> RecordMeasurer::length(uint64_t record) {
                  "the sample " + listing_.name(record) + " has no \"" + listing_.fields()[field_].name + "\"."};
   }
   path_.assign(locator.folder).append(locator.path);
-  if (locator.packing != nullptr) return packed_length(locator);
-  return measure_ == Measure::kBytes ? bytes_of(locator) : measured_of(locator);
+  if (locator.packing == nullptr && measure_ == Measure::kBytes) return bytes_of(locator);
+  Result<uint64_t> length = locator.packing != nullptr ? packed_length(locator) : measured_of(locator);
+  if (locator.store != nullptr) return length;
+  if (const Status same = check_open(); !same) return same.error();
+  return length;
+}
+
+// Whether all bytes that were read of the local file are of the version that was listed and stamped.
+Status RecordMeasurer::check_open() const {
+  struct stat now;
+  if (!fd_ || ::fstat(fd_.get(), &now) != 0) return Done{};  // the reading says what is wrong
+  const bool is_stamped = stamp_ != 0 && stamped_path_ == open_path_;
+  if (source::kept_state(now) == state_ && (!is_stamped || stamp_of(state_) == stamp_)) return Done{};
+  return Error{Trouble::kTransient, path_ + " changed while it was measured: list it when it is whole."};
 }
 
 // Of some objects nothing is known before they are asked for.
@@ -106,6 +118,9 @@ Status RecordMeasurer::open(const store::Locator& locator) {
   struct stat status;
   fd_.reset(source::open_file(listing_.bounds(), path_.c_str()));
   if (!fd_ || ::fstat(fd_.get(), &status) != 0) return failed("opened", errno);
+  state_ = source::kept_state(status);
+  if (locator.identity != store::Identity() && !source::is_listed(status, locator.identity))
+    return Error{Trouble::kTransient, source::changed_since(path_)};
   if (!S_ISREG(status.st_mode)) return Error{Trouble::kContent, path_ + " is not a regular file."};
   view_ = std::make_unique<source::FileView>(fd_.get(), path_);
   return Done{};

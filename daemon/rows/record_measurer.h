@@ -9,6 +9,7 @@
 #include "daemon/base/result.h"
 #include "daemon/media/workspace.h"
 #include "daemon/rows/length_index.h"
+#include "daemon/source/kept_file.h"
 #include "daemon/source/listing.h"
 #include "daemon/store/view.h"
 #include "proto/unique_fd.h"
@@ -25,7 +26,8 @@ class RecordMeasurer {
   // the file has changed so lately that a later change would not show.
   uint64_t stamp(uint64_t record);
   // The length as LengthIndex takes it. kContent, kUnsupported: the record has none that counts; kMissing
-  // (Trouble::kNotFound): it lacks the field. Other trouble may pass.
+  // (Trouble::kNotFound): it lacks the field. kTransient: its file changes, or is another one than was listed. Other
+  // trouble may pass.
   Result<uint64_t> length(uint64_t record);
 
  private:
@@ -37,6 +39,7 @@ class RecordMeasurer {
   Result<uint64_t> duration_in(std::span<const uint8_t> video);  // or its frames
   bool is_of_videos() const { return measure_ == Measure::kFrames || measure_ == Measure::kDuration; }
   Status open(const store::Locator& locator);
+  Status check_open() const;
   Status read(uint64_t offset, uint64_t count);
   Result<store::Identity> identity_of(const store::Locator& locator) const;
   Error failed(const char* doing, int error_number) const;
@@ -49,7 +52,8 @@ class RecordMeasurer {
   uint64_t stamp_ = 0;
   std::string open_path_;
   const store::Store* open_store_ = nullptr;
-  UniqueFd fd_;
+  UniqueFd fd_;  // of a local file, with its state before it was read
+  source::KeptState state_;
   std::unique_ptr<store::View> view_;  // of the file or object `open_path_`; null: none is open
   ByteBuffer bytes_;
   ByteBuffer value_;  // that was packed in bytes_

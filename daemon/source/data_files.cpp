@@ -9,6 +9,7 @@
 #include "config/remote_uri.h"
 #include "daemon/base/result.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/file_identity.h"
 #include "daemon/source/file_view.h"
 #include "daemon/source/kept_records.h"
 #include "daemon/source/parts.h"
@@ -63,10 +64,8 @@ class FileIndexer {
 
   Indexed index(size_t i, DataFile& file, std::atomic<uint64_t>& done) const {
     const int64_t now_ns = file_time_now_ns();  // before its state is asked for
-    KeptState state = file.store ? remote_state(file.identity)
-                                 : kept_state(look_at_archive(file.name, indexing_.bounds, indexing_.kind));
+    KeptState state = file.store ? remote_state(file.identity) : look_at(file);
     file.bytes = state.size;
-    if (!file.store) file.identity = identity_of(state);
     const bool tells_changes = !file.store || file.identity.changed != 0;
     if (const std::string_view taken = tells_changes ? kept_.find(file.name, state) : ""; !taken.empty()) {
       if (calls_.take(i, KeptRecords::parts_of(taken).index)) {
@@ -80,6 +79,17 @@ class FileIndexer {
   }
 
  private:
+  KeptState look_at(DataFile& file) const {
+    const struct stat status = look_at_archive(file.name, indexing_.bounds, indexing_.kind);
+    return note(file, status);
+  }
+  // The file's identity and size are of this status from here on.
+  KeptState note(DataFile& file, const struct stat& status) const {
+    const KeptState state = kept_state(status);
+    file.bytes = state.size;
+    file.identity = listed_identity(state, numbered_.are_on(status.st_dev, indexing_.bounds, file.name));
+    return state;
+  }
   bool read_object(size_t i, const DataFile& file, std::atomic<uint64_t>& done) const {
     store::ObjectView view(*file.store, file.object, file.identity, indexing_.stop);
     calls_.read(i, view, done);
@@ -88,11 +98,16 @@ class FileIndexer {
   bool read_local(size_t i, DataFile& file, KeptState& state, int64_t now_ns, std::atomic<uint64_t>& done) const {
     struct stat status;
     const UniqueFd fd = open_data_file(file.name, indexing_.bounds, indexing_.kind, status);
-    FileView view(fd.get(), "the " + std::string(indexing_.kind.noun) + ' ' + file.name);
-    state = kept_state(status);
-    file.bytes = state.size;
-    file.identity = identity_of(state);
-    calls_.read(i, view, done);
+    const std::string what = "the " + std::string(indexing_.kind.noun) + ' ' + file.name;
+    FileView view(fd.get(), what);
+    state = note(file, status);
+    try {
+      calls_.read(i, view, done);
+    } catch (const SetupError& e) {
+      if (e.trouble() != Trouble::kStopping) check_same_state(fd.get(), state, what);  // it is the better reason
+      throw;
+    }
+    check_same_state(fd.get(), state, what);
     return is_settled(state, now_ns);
   }
 
@@ -100,6 +115,7 @@ class FileIndexer {
   const IndexCalls& calls_;
   const KeptRecords& kept_;
   const bool keeping_;
+  mutable NumberedFiles numbered_;
 };
 
 }  // namespace
@@ -110,7 +126,7 @@ Locator DataFile::at(uint64_t offset, uint64_t count) const {
   locator.offset = offset;
   locator.length = static_cast<int64_t>(count);
   locator.store = store.get();
-  if (store) locator.identity = identity;
+  locator.identity = identity;
   return locator;
 }
 
@@ -160,6 +176,17 @@ DataFiles name_data_files(const std::vector<std::string>& names, const FileKind&
     files.push_back({name, static_cast<uint64_t>(status.st_size)});
   }
   return local_files(std::move(files), std::move(stamps));
+}
+
+void look_at_each(DataFiles& files, const FileKind& kind, const Bounds* bounds, const std::stop_token& stop) {
+  NumberedFiles numbered;
+  for (DataFile& file : files.files) {
+    check_stop(stop);
+    if (file.store) continue;
+    const struct stat status = look_at_archive(file.name, bounds, kind);
+    file.bytes = static_cast<uint64_t>(status.st_size);
+    file.identity = listed_identity(kept_state(status), numbered.are_on(status.st_dev, bounds, file.name));
+  }
 }
 
 void index_each(DataFiles& files, const Indexing& indexing, const IndexCalls& calls) {

@@ -49,6 +49,9 @@ DataFiles find_data_files(const std::vector<std::string>& uris, const FileKind& 
 DataFiles name_data_files(const std::vector<std::string>& names, const FileKind& kind, const Places& places,
                           const std::stop_token& stop);
 
+// Notes the sizes and identities of local files that have no index. Throws SetupError where one is missing.
+void look_at_each(DataFiles& files, const FileKind& kind, const Bounds* bounds, const std::stop_token& stop);
+
 // How all files of a source are indexed.
 struct Indexing {
   const FileKind& kind;
@@ -68,7 +71,7 @@ struct IndexCalls {
   std::function<bool(size_t file, std::string_view kept_bytes)> take;  // false: they are damaged
 };
 // Takes the index of each file from the kept listing where the file is as it was, and else reads the file. Sets the
-// files' bytes.
+// files' bytes and identities. Throws SetupError where a file changes while it is read.
 void index_each(DataFiles& files, const Indexing& indexing, const IndexCalls& calls);
 
 // The same with an index of one type for each file.

@@ -2,8 +2,6 @@
 // count of threads. The caller owns a request, which must stay where it is until on_fetched is called for it.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -29,9 +27,6 @@ class FetchState {
 };
 
 using store::Identity;
-
-// The identity of a file as it is now: kept_file.h says in what it differs.
-Identity identity_of(const struct stat& status);
 
 // The request for one field.
 struct FieldFetch {

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 
 #include "daemon/base/memory_reserve.h"
 #include "daemon/source/bounds.h"
-#include "daemon/source/kept_file.h"
-#include "daemon/source/stamps.h"
+#include "daemon/source/file_identity.h"
 #include "daemon/source/trouble.h"
 #include "daemon/store/packing.h"
 #include "daemon/store/store.h"
@@ -30,38 +30,9 @@ Error failed(const std::string& path, const char* doing, int error_number) {
   return {content_trouble(error_number), path + " can't be " + doing + ": " + error_words(error_number) + "."};
 }
 
-// The part of an open file that an locator means, checked against the file as it is now.
-struct Part {
-  uint64_t offset, size;
-};
-
-Result<Part> find_part(const struct stat& status, const Locator& locator, const std::string& path, uint64_t bytes_max) {
-  if (!S_ISREG(status.st_mode)) return bad(path + " is not a regular file.");
-  const auto file_size = static_cast<uint64_t>(status.st_size);
-  const bool whole = locator.length < 0;
-  const uint64_t size = !whole                        ? static_cast<uint64_t>(locator.length)
-                        : locator.offset <= file_size ? file_size - locator.offset
-                                                      : 0;
-  const auto place = [&] { return path + (whole ? "" : ", byte " + std::to_string(locator.offset) + ","); };
-  // A file without a byte was never written. A member without a byte is an empty text, or a list without elements.
-  if (size == 0 && whole) return bad(place() + " is empty.");
-  if (size > bytes_max) {
-    return bad(place() + " has " + std::to_string(size) + " bytes, more than the limit of " +
-               std::to_string(bytes_max) + ".");
-  }
-  if (locator.object_bytes != 0 && locator.object_bytes != file_size) {
-    return bad(path + " has " + std::to_string(file_size) + " bytes and had " + std::to_string(locator.object_bytes) +
-               " when its rows were counted: was it replaced?");
-  }
-  if (locator.offset > file_size || size > file_size - locator.offset) {
-    return bad(path + " is shorter than when it was listed: was it replaced?");
-  }
-  return Part{locator.offset, size};
-}
+bool is_known(const Identity& identity) { return identity != Identity(); }
 
 }  // namespace
-
-Identity identity_of(const struct stat& status) { return identity_of(kept_state(status)); }
 
 bool FieldReader::read(FetchRequest& request, Fetcher& fetcher) {
   read_fields(request);
@@ -104,6 +75,7 @@ void FieldReader::read_fields(FetchRequest& request) {
     }
     if (!status) request.ok = false, request.error = std::move(status.error());
   }
+  if (fd_ && !has_no_room_) finish(request);
   fd_.reset();
   holder_length_ = -1;
   holder_.shrink(kHolderBytesKept);
@@ -142,7 +114,7 @@ Status FieldReader::read_field(FetchRequest& request, size_t i) {
   const Status found = find(request, field.field, locator);
   if (!found) return found;
   bool copy_failed = kept && field.want == Want::kBytes;
-  if (field.want == Want::kChanged && is_unchanged(field.identity)) {
+  if (field.want == Want::kChanged && is_unchanged(locator, field.identity)) {
     field.unchanged = !kept || read_copy(field, bytes);
     if (field.unchanged) return Done{};
     copy_failed = true;
@@ -167,39 +139,128 @@ Status FieldReader::find(const FetchRequest& request, FieldId field, Locator& lo
 }
 
 // A file whose status can't be read counts as changed: opening it then says why.
-bool FieldReader::is_unchanged(const Identity& identity) {
-  if (at_hand_) return open() && S_ISREG(status_.st_mode) && identity_of(status_) == identity;
+bool FieldReader::is_unchanged(const Locator& locator, const Identity& identity) {
+  const bool is_listed_one = is_known(locator.identity);
+  if (is_listed_one && identity != locator.identity) return false;  // the copy is of another file than was listed
+  const auto is_same = [&](const struct stat& status) {
+    return is_listed_one ? is_listed(status, identity) : S_ISREG(status.st_mode) && identity_of(status) == identity;
+  };
   struct stat status;
-  return stat_file(bounds_, path_.c_str(), status) == 0 && S_ISREG(status.st_mode) && identity_of(status) == identity;
+  if (!at_hand_) return stat_file(bounds_, path_.c_str(), status) == 0 && is_same(status);
+  if (!open(locator) || ::fstat(fd_.get(), &status) != 0 || !is_same(status)) return false;
+  if (is_listed_one || !has_status_) {
+    status_ = status;
+    has_status_ = is_checked_ = true;
+  }
+  return true;
 }
 
-Status FieldReader::open() {
+Status FieldReader::open(const Locator& locator) {
   if (fd_ && open_path_ == path_) return Done{};
+  if (fd_) {
+    if (Status same = check_open(); !same) return same;
+  }
   open_path_ = path_;
   holder_length_ = -1;
+  listed_ = locator.identity;
+  is_checked_ = has_status_ = false;
   fd_.reset(at_hand_ ? open_file_at_hand(bounds_, path_.c_str()) : open_file(bounds_, path_.c_str()));
   if (!fd_) return failed(path_, "opened", errno);
-  if (::fstat(fd_.get(), &status_) == 0) return Done{};
-  const int error_number = errno;
-  fd_.reset();
-  return failed(path_, "read", error_number);
+  return Done{};
+}
+
+Status FieldReader::look() {
+  has_status_ = ::fstat(fd_.get(), &status_) == 0;
+  return has_status_ ? Status(Done{}) : Status(failed(path_, "read", errno));
+}
+
+// Reads a small file with one call and looks at it once, behind the bytes: where its last change is long past, it has
+// not changed meanwhile. None: it is larger, or has changed of late.
+std::optional<size_t> FieldReader::read_small() {
+  const int64_t now_ns = file_time_now_ns();
+  const struct iovec piece { small_.data(), small_.size() };
+  const ssize_t n = ::preadv2(fd_.get(), &piece, 1, 0, at_hand_ ? RWF_NOWAIT : 0);
+  if (!look() || !S_ISREG(status_.st_mode) || n <= 0 || static_cast<size_t>(n) == small_.size()) return std::nullopt;
+  is_checked_ = n == status_.st_size && is_settled(kept_state(status_), now_ns);
+  return is_checked_ ? std::optional(static_cast<size_t>(n)) : std::nullopt;
+}
+
+// Whether all bytes that were read of the open file are of one version, which is the listed version where one is known.
+Status FieldReader::check_open() {
+  if (is_checked_) return Done{};
+  struct stat now;
+  if (::fstat(fd_.get(), &now) != 0) return failed(open_path_, "read", errno);
+  if (is_known(listed_)) return is_listed(now, listed_) ? Status(Done{}) : Status(bad(changed_since(open_path_)));
+  if (!has_status_ || kept_state(now) == kept_state(status_)) return Done{};
+  return bad(open_path_ + " changed while it was read.");
+}
+
+// Where the last file has changed, that is the reason for whatever went wrong with its bytes.
+void FieldReader::finish(FetchRequest& request) {
+  if (!request.ok && request.error.trouble == Trouble::kMemory) return;
+  Status same = Done{};
+  try {
+    const memory_reserve::Spared spared;
+    same = check_open();
+  } catch (const std::bad_alloc&) {
+    same = Error{Trouble::kMemory, {}};  // a sentence would need memory
+  }
+  if (same || (!request.ok && same.error().trouble != Trouble::kContent)) return;
+  request.ok = false;
+  request.error = std::move(same.error());
+}
+
+// The part of the open file that the locator means, checked against the file as it was listed, or as it is now.
+Result<FieldReader::Part> FieldReader::find_part(const Locator& locator, uint64_t bytes_max) const {
+  const bool is_listed_one = is_known(listed_);
+  if (!is_listed_one && !S_ISREG(status_.st_mode)) return bad(path_ + " is not a regular file.");
+  const uint64_t file_size = is_listed_one ? listed_.size : static_cast<uint64_t>(status_.st_size);
+  const bool whole = locator.length < 0;
+  const uint64_t size = !whole                        ? static_cast<uint64_t>(locator.length)
+                        : locator.offset <= file_size ? file_size - locator.offset
+                                                      : 0;
+  const auto place = [&] { return path_ + (whole ? "" : ", byte " + std::to_string(locator.offset) + ","); };
+  // A file without a byte was never written. A member without a byte is an empty text, or a list without elements.
+  if (size == 0 && whole) return bad(place() + " is empty.");
+  if (size > bytes_max) {
+    return bad(place() + " has " + std::to_string(size) + " bytes, more than the limit of " +
+               std::to_string(bytes_max) + ".");
+  }
+  if (locator.object_bytes != 0 && locator.object_bytes != file_size) {
+    return bad(path_ + " has " + std::to_string(file_size) + " bytes and had " + std::to_string(locator.object_bytes) +
+               " when its rows were counted: was it replaced?");
+  }
+  if (locator.offset > file_size || size > file_size - locator.offset) {
+    return bad(path_ + " is shorter than when it was listed: was it replaced?");
+  }
+  return Part{locator.offset, size};
 }
 
 Status FieldReader::read_file(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
-  const Status opened = open();
-  if (!opened) return opened;
+  if (const Status opened = open(locator); !opened) return opened;
+  is_checked_ = false;
   const bool is_parted = field.want == Want::kParts;
-  if (is_parted && field.is_of_identity && identity_of(status_) != field.identity) {
+  std::optional<size_t> small;
+  if (!is_known(listed_) && !has_status_) {
+    const bool is_whole = locator.length < 0 && locator.offset == 0 && locator.packing == nullptr;
+    if (is_whole && !is_parted) small = read_small();
+    if (!has_status_) {
+      if (const Status looked = look(); !looked) return looked;
+    }
+  }
+  const Identity identity = is_known(listed_) ? listed_ : identity_of(status_);
+  if (is_parted && field.is_of_identity && identity != field.identity) {
     field.is_other = true;
     return Done{};
   }
   field.is_whole = is_parted;
-  field.identity = identity_of(status_);
+  field.identity = identity;
   if (locator.packing != nullptr) return read_packed(locator, bytes);
   if (is_parted) return read_parts(locator, field, bytes);
-  const Result<Part> part = find_part(status_, locator, path_, bytes_max_);
+  const Result<Part> part = find_part(locator, bytes_max_);
   if (!part) return part.error();
-  const int64_t got = read_bytes(fd_.get(), part->offset, part->size, bytes);
+  if (small && has_room(*small)) std::memcpy(bytes.resize(*small), small_.data(), *small);
+  const int64_t got = small ? static_cast<int64_t>(*small) : read_bytes(fd_.get(), part->offset, part->size, bytes);
   if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
   if (got < 0) return failed(path_, "read", errno);
   if (static_cast<uint64_t>(got) < part->size) return bad(path_ + " became shorter while it was read.");
@@ -207,7 +268,7 @@ Status FieldReader::read_file(const Locator& locator, FieldFetch& field, ByteBuf
 }
 
 Status FieldReader::read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes) {
-  const Result<Part> part = find_part(status_, locator, path_, UINT64_MAX);
+  const Result<Part> part = find_part(locator, UINT64_MAX);
   if (!part) return part.error();
   const uint64_t wanted = field.settle_parts(part->size);
   if (wanted > bytes_max_)
@@ -254,7 +315,7 @@ Status FieldReader::unpack(const Locator& locator, std::span<const uint8_t> hold
 Status FieldReader::read_holder(const Locator& locator) {
   if (locator.length == holder_length_ && locator.offset == holder_offset_) return Done{};
   holder_length_ = -1;
-  const Result<Part> part = find_part(status_, locator, path_, bytes_max_);
+  const Result<Part> part = find_part(locator, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_bytes(fd_.get(), part->offset, part->size, holder_);
   if (has_no_room_) return Error{Trouble::kMemory, {}};  // the request will wait
@@ -285,8 +346,12 @@ Status FieldReader::read_pieces(ByteBuffer& bytes) {
 }
 
 Status FieldReader::read_piece(const Locator& piece, uint8_t* to) {
-  if (const Status opened = open(); !opened) return opened;
-  const Result<Part> part = find_part(status_, piece, path_, bytes_max_);
+  if (const Status opened = open(piece); !opened) return opened;
+  is_checked_ = false;
+  if (!is_known(listed_) && !has_status_) {
+    if (const Status looked = look(); !looked) return looked;
+  }
+  const Result<Part> part = find_part(piece, bytes_max_);
   if (!part) return part.error();
   const int64_t got = read_to(fd_.get(), part->offset, part->size, to);
   if (got < 0) return failed(path_, "read", errno);

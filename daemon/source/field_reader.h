@@ -1,11 +1,16 @@
 // Reads the fields of requests from local files, as each FieldFetch asks, with as few system calls as possible (open,
-// fstat, pread, close; a stat alone where nothing has changed), and takes packed fields out of what holds them. One
+// pread, fstat, close; a stat alone where nothing has changed), and takes packed fields out of what holds them. One
 // thread.
+//
+// Each file that was listed is looked at behind the reading: where it is still as it was listed, so were the bytes. A
+// file of which the listing knows its name alone is looked at before and behind, or behind alone where it is small.
 #pragma once
 
 #include <sys/stat.h>
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,8 +37,16 @@ class FieldReader {
   void read_fields(FetchRequest& request);
   Status read_field(FetchRequest& request, size_t i);
   Status find(const FetchRequest& request, FieldId field, Locator& locator);
-  bool is_unchanged(const Identity& identity);
-  Status open();
+  bool is_unchanged(const Locator& locator, const Identity& identity);
+  Status open(const Locator& locator);
+  Status look();
+  std::optional<size_t> read_small();
+  Status check_open();
+  void finish(FetchRequest& request);
+  struct Part {  // of the open file
+    uint64_t offset, size;
+  };
+  Result<Part> find_part(const Locator& locator, uint64_t bytes_max) const;
   Status read_file(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   Status read_parts(const Locator& locator, FieldFetch& field, ByteBuffer& bytes);
   Status read_packed(const Locator& locator, ByteBuffer& bytes);
@@ -58,12 +71,16 @@ class FieldReader {
   const Bounds* bounds_ = nullptr;   // where the file must lie
   // The last file that this request opened: the fields of a sample mostly lie in one archive.
   UniqueFd fd_;
-  struct stat status_ {};
   std::string open_path_;
+  Identity listed_;        // of the open file; {}: the listing knows its name alone
+  struct stat status_ {};  // of the open file before it was read, where listed_ is {}
+  bool has_status_ = false;
+  bool is_checked_ = false;  // nothing was read of the open file since it was looked at
   // The bytes that the last packed field was taken out of: the fields of a table's row mostly lie in one of them.
   ByteBuffer holder_;
   uint64_t holder_offset_ = 0;
-  int64_t holder_length_ = -1;  // -1: none
+  int64_t holder_length_ = -1;         // -1: none
+  std::array<uint8_t, 4096> small_{};  // the bytes of a small file, before it is known how many there are
 };
 
 }  // namespace spdld::source

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "daemon/base/random.h"
 #include "daemon/source/fingerprint.h"
 #include "daemon/source/stamps.h"
 #include "daemon/source/trouble.h"
@@ -178,20 +177,17 @@ KeptState kept_state(const struct stat& status) {
   return {status.st_ino, static_cast<uint64_t>(status.st_size), time_ns(status.st_mtim), time_ns(status.st_ctim)};
 }
 
-store::Identity identity_of(const KeptState& state) {
-  const uint64_t changed = mix_bits(static_cast<uint64_t>(state.changed_ns));
-  return {state.size, static_cast<int64_t>(changed ^ static_cast<uint64_t>(state.status_changed_ns))};
-}
-
 int64_t file_time_now_ns() {
   struct timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
   return time_ns(now);
 }
 
-// A change sets both times.
 bool is_settled(const KeptState& state, int64_t now_ns) {
-  return std::min(state.changed_ns, state.status_changed_ns) < now_ns - kSettledNs;
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  const bool has_long_steps = state.status_changed_ns % kSecondNs == 0;
+  const int64_t older = std::min(state.changed_ns, state.status_changed_ns);
+  return (has_long_steps ? state.status_changed_ns : older) < now_ns - kSettledNs;
 }
 
 }  // namespace spdld::source

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "daemon/base/kept_bytes.h"
-#include "daemon/store/object.h"
 
 namespace spdld::source {
 
@@ -56,16 +55,14 @@ struct KeptState {
   static KeptState read(KeptReader& reader);
 };
 KeptState kept_state(const struct stat& status);
-// The identity of a file in this state. It differs as well where the file was written anew with its time of
-// modification set back, and after a chmod.
-store::Identity identity_of(const KeptState& state);
 
 // Now, as file systems count: ns since 1970.
 int64_t file_time_now_ns();
 
 // Whether a later change would show as another state, for a file that was looked at not before `now_ns`. File systems
 // count time in steps of up to two seconds: a file that changed in this step or the last may change again within the
-// step.
+// step. A change sets both times. Whoever changes a file can set its time of modification back, so that the time of the
+// status change alone decides where that time counts whole seconds.
 bool is_settled(const KeptState& state, int64_t now_ns);
 
 }  // namespace spdld::source

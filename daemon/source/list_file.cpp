@@ -11,6 +11,7 @@
 #include "config/document.h"
 #include "daemon/base/result.h"
 #include "daemon/source/bounds.h"
+#include "daemon/source/file_identity.h"
 #include "daemon/source/parts.h"
 #include "daemon/source/sample_list.h"
 #include "daemon/source/trouble.h"
@@ -77,6 +78,7 @@ std::string read_list_file(const std::string& path, const std::string& what, con
     done += static_cast<uint64_t>(got);
   }
   text.resize(done);
+  check_same_state(fd.get(), kept_state(status), what);
   return text;
 }
 

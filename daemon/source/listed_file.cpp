@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "daemon/source/bounds.h"
-#include "daemon/source/fetcher.h"
+#include "daemon/source/file_identity.h"
 #include "daemon/source/file_view.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
@@ -16,23 +16,24 @@ namespace {
 
 class ListedFile final : public store::View {
  public:
-  ListedFile(UniqueFd fd, const std::string& what, const Identity& identity)
+  ListedFile(UniqueFd fd, const std::string& what, const store::Identity& identity)
       : fd_(std::move(fd)), what_(what), identity_(identity), file_(fd_.get(), what) {}
 
   uint64_t size() const override { return identity_.size; }
-  // A file that is written to while it is read would give a mixture.
+  // Looked at behind the bytes: a file that is written to while it is read would give a mixture. A file that another
+  // one has replaced has changed too, for a link to it is gone.
   Result<uint64_t> read(uint64_t offset, std::span<uint8_t> to) override {
     auto got = file_.read(offset, to);
     struct stat status;
-    if (got && (::fstat(fd_.get(), &status) != 0 || identity_of(status) != identity_))
-      return Error{Trouble::kContent, what_ + " is another one than when it was listed: was it replaced?"};
+    if (::fstat(fd_.get(), &status) == 0 && !is_listed(status, identity_))
+      return Error{Trouble::kContent, changed_since(what_)};
     return got;
   }
 
  private:
   const UniqueFd fd_;
   const std::string what_;
-  const Identity identity_;
+  const store::Identity identity_;
   FileView file_;
 };
 

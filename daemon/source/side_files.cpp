@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/source/file_identity.h"
 #include "daemon/source/trouble.h"
 #include "proto/unique_fd.h"
 
@@ -88,6 +89,7 @@ void BoundedSideFiles::read_one(const std::string& path, const std::string& name
                                           std::to_string(kSideFileBytesMax) + ": cut it into pieces.");
   stamps_.add(path, status);
   const std::vector<uint8_t> bytes = read_bytes(fd.get(), path, size);
+  check_same_state(fd.get(), kept_state(status), path);
   fingerprint_.add_text(name);
   fingerprint_.add_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   see(path, bytes);

@@ -27,7 +27,8 @@ struct Locator {
   bool is_value = false;
   // The store that has the object; null: it is a local file.
   Store* store = nullptr;
-  // Of a remote object as it was listed. An object of another identity is bad content. A size of 0: not known.
+  // Of the object or the local file as it was listed. One of another identity is bad content. {}: not known, as of an
+  // object with a size of 0.
   Identity identity = {};
   // Not null: the bytes hold the value that is meant, which `packing` takes out of them (packing.h), as value number
   // `packed`.

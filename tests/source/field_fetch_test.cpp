@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/source/file_identity.h"
 #include "proto/unique_fd.h"
 #include "tests/source/fetching.h"
 #include "tests/source/temp_folder.h"
@@ -235,7 +236,10 @@ TEST_CASE("in an archive it is the archive that has changed or not, and fields m
   FetchRequest request = request_for(*listing, 0, wanted(*listing, {"jpg", "cls", "txt"}));
   fetch_now(fetcher, request);
   REQUIRE(request.ok);
-  for (const FieldFetch& field : request.fields) CHECK(field.identity == identity_of(temp / "a.tar"));
+  const auto is_the_archive = [&](const FieldFetch& field) {
+    return is_listed(state_of(temp / "a.tar"), field.identity);
+  };
+  for (const FieldFetch& field : request.fields) CHECK(is_the_archive(field));
 
   request.fields[0].want = Want::kNothing;
   request.fields[1].want = Want::kChanged;
@@ -246,12 +250,17 @@ TEST_CASE("in an archive it is the archive that has changed or not, and fields m
   CHECK(request.fields[1].unchanged);
   CHECK(text(request.bytes[2]) == "word");
 
-  set_changed(temp / "a.tar", 1'600'000'000, 5);
+  request.fields[1].identity.changed++;  // of an archive that was there before this one was listed
   fetch_now(fetcher, request);
   REQUIRE(request.ok);
   CHECK(text(request.bytes[1]) == "5");
-  CHECK(request.fields[1].identity == identity_of(temp / "a.tar"));
+  CHECK(is_the_archive(request.fields[1]));
   CHECK_FALSE(request.fields[1].unchanged);
+
+  set_changed(temp / "a.tar", 1'600'000'000, 5);
+  fetch_now(fetcher, request);
+  CHECK_FALSE(request.ok);
+  CHECK_THAT(request.error.message, Contains("a.tar has changed since it was listed"));
 }
 
 TEST_CASE("the fields of a sample open their archive once") {

@@ -186,7 +186,10 @@ TEST_CASE("a folder that has just been changed is read again next time") {
   CHECK(is_settled({1, 1, kNow - 3 * kSecond, kNow - 3 * kSecond}, kNow));
   CHECK_FALSE(is_settled({1, 1, kNow - kSecond, kNow - kSecond}, kNow));
   CHECK_FALSE(is_settled({1, 1, kNow + kSecond, kNow + kSecond}, kNow));  // a server's clock
-  CHECK(is_settled({1, 1, kNow - 3 * kSecond, kNow}, kNow));              // a change would set both
+  CHECK(is_settled({1, 1, kNow - 3 * kSecond, kNow + 1}, kNow));          // a change would set both
+  // A clock of whole seconds does not tell a further change whose time of modification is set back.
+  CHECK_FALSE(is_settled({1, 1, kNow - 3 * kSecond, kNow - kSecond}, kNow));
+  CHECK(is_settled({1, 1, kNow - kSecond, kNow - 3 * kSecond}, kNow));
 }
 
 TEST_CASE("what a link leads to may change while its folder does not") {

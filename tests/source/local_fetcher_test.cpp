@@ -155,7 +155,7 @@ TEST_CASE("an archive that was replaced by a shorter one is bad content") {
   const FetchRequest request = fetch_one(fetcher, *listing, 0, fields);
   CHECK_FALSE(request.ok);
   CHECK(request.error.trouble == Trouble::kContent);
-  CHECK_THAT(request.error.message, Contains("a.tar is shorter than when it was listed"));
+  CHECK_THAT(request.error.message, Contains("a.tar has changed since it was listed"));
 }
 
 TEST_CASE("what may pass by itself is transient, what is the file's own fault is content") {

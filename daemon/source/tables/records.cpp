@@ -167,6 +167,7 @@ std::unique_ptr<Listing> open_records(const SourceOpening& opening) {
   const auto record_bytes = static_cast<uint64_t>(std::max<int64_t>(opening.integer("record_bytes", 1), 1));
   const auto header_bytes = static_cast<uint64_t>(std::max<int64_t>(opening.integer("header_bytes", 0), 0));
   DataFiles files = find_data_files(opening.uris, kRecordFiles, opening.places, opening.stop);
+  look_at_each(files, kRecordFiles, opening.places.bounds.get(), opening.stop);
   std::vector<RowsOfFile> rows;
   for (const DataFile& file : files.files)
     rows.push_back(count_records(file.name, file.bytes, header_bytes, record_bytes));
