@@ -1,7 +1,8 @@
 // The members of one tar archive as the samples of a webdataset. As the webdataset package has it, a member's key is
 // its path up to the first dot of its base name, its extension the rest after that dot (in lower case), and
 // neighbouring members with the same key are one sample. Members whose path begins with a name like __this__ are passed
-// over, as in that package, and so are members whose base name begins with a dot. Values; one thread.
+// over, as in that package, and so are members whose base name begins with a dot. A link within the archive is a member
+// with the bytes of the file that it leads to. Values; one thread.
 #pragma once
 
 #include <atomic>
@@ -31,7 +32,7 @@ struct ArchiveIndex {
   std::string keys;                     // of the samples, each ended by NUL
   std::vector<uint64_t> key_starts;     // in keys
   std::vector<uint64_t> first_members;  // of each sample, in members
-  std::vector<Member> members;          // in the archive's order
+  std::vector<Member> members;          // in the archive's order; a link has its file's place
   std::vector<std::string> extensions;  // in order of first appearance
   Remarks remarks;
   // Of a compressed archive, whose members' places are those in the tar archive that it holds.
@@ -39,12 +40,12 @@ struct ArchiveIndex {
   uint64_t unpacker_bytes = 0;  // the memory that unpacking takes
 
   bool is_packed() const { return compression != Compression::kNone; }
-  uint64_t end() const;  // of the last member
+  uint64_t end() const;  // of the members' bytes; goes through all of them
 };
 
-// Reads the headers of the archive, which is unpacked for it where it is compressed, and whose base name `name` stands
-// in remarks and `path` in errors; adds the bytes it has gone through to `done`, up to the file's size. Throws
-// SetupError where the file is no tar, is unreadable, or has too many extensions.
+// Reads the headers of the archive (twice, where members are links), which is unpacked for it where it is compressed,
+// and whose base name `name` stands in remarks and `path` in errors; adds the bytes it has gone through to `done`, up
+// to the file's size. Throws SetupError where the file is no tar, is unreadable, or has too many extensions.
 ArchiveIndex index_archive(store::View& archive, const std::string& path, std::string_view name,
                            std::atomic<uint64_t>& done, const std::stop_token& stop);
 

@@ -6,6 +6,13 @@
 namespace spdld::source {
 namespace {
 
+// Differences as numbers: small ones of either sign are small numbers. Only a link's bytes lie before those of the
+// member before it.
+uint64_t folded(int64_t difference) {
+  return static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
+}
+int64_t unfolded(uint64_t number) { return static_cast<int64_t>(number >> 1 ^ (~(number & 1) + 1)); }
+
 void write_index(KeptWriter& writer, const ArchiveIndex& index) {
   writer.number(static_cast<uint64_t>(index.compression));
   writer.number(index.unpacker_bytes);
@@ -20,7 +27,7 @@ void write_index(KeptWriter& writer, const ArchiveIndex& index) {
     writer.number(last - first);
     for (uint64_t i = first; i < last; ++i) {
       const Member& member = index.members[i];
-      writer.number(member.offset - end);  // the archive's order: never before it
+      writer.number(folded(static_cast<int64_t>(member.offset - end)));
       writer.number(member.size);
       writer.number(member.extension);
       end = member.offset + member.size;
@@ -37,11 +44,12 @@ bool read_members(KeptReader& reader, ArchiveIndex& index, uint64_t archive_size
     const uint64_t count = reader.number();
     if (count == 0 || count > kExtensionsMax) return false;  // no extension comes twice in a sample
     for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t gap = reader.number(), size = reader.number(), extension = reader.number();
-      if (!reader.ok() || gap > archive_size - end || size > archive_size - end - gap) return false;
+      const uint64_t offset = end + static_cast<uint64_t>(unfolded(reader.number()));
+      const uint64_t size = reader.number(), extension = reader.number();
+      if (!reader.ok() || offset > archive_size || size > archive_size - offset) return false;
       if (extension >= index.extensions.size()) return false;
-      index.members.push_back({end + gap, size & ((uint64_t{1} << 56) - 1), extension & 0xff});
-      end += gap + size;
+      index.members.push_back({offset, size & ((uint64_t{1} << 56) - 1), extension & 0xff});
+      end = offset + size;
     }
   }
   return true;

@@ -1,9 +1,11 @@
 #include "daemon/source/tar.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <span>
+#include <type_traits>
 
 #include "daemon/base/result.h"
 #include "daemon/store/unpack/compression.h"
@@ -21,7 +23,7 @@ constexpr uint64_t kReadMin = 4 << 10, kReadMax = 256 << 10;
 struct Place {
   size_t start, length;
 };
-constexpr Place kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 8}, kPrefix{345, 155};
+constexpr Place kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kTarget{157, 100}, kMagic{257, 8}, kPrefix{345, 155};
 constexpr size_t kType = 156, kSparseMore = 482, kSparseMapMore = 504;
 
 uint64_t padded(uint64_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
@@ -67,6 +69,11 @@ bool checksum_is_right(const uint8_t* block) {
   return sum == *wanted || sum == *wanted + high_bytes * 256;
 }
 
+bool is_zero(const uint8_t* bytes, uint64_t count) {
+  static constexpr std::array<uint8_t, kBlock> kZeros{};
+  return std::memcmp(bytes, kZeros.data(), count) == 0;
+}
+
 bool has_type(char type, std::string_view types) { return types.find(type) != std::string_view::npos; }
 
 std::optional<uint64_t> decimal(std::string_view text) {
@@ -97,7 +104,8 @@ bool next_record(std::string_view& records, std::string_view& key, std::string_v
 
 struct TarReader::Header {
   char type = 0;
-  std::string name;
+  bool is_posix = false;  // by its magic
+  std::string name, target;
   uint64_t size = 0;  // of what follows the header
   uint64_t start = 0;
   bool sparse_more = false;  // type S: its map goes on after the header
@@ -140,11 +148,58 @@ const uint8_t* TarReader::bytes_at(uint64_t offset, uint64_t size) {
   return held() ? window_.data() + (offset - window_start_) : nullptr;
 }
 
+// Behind a block of zeros. True: a header follows, of this archive or of another one. An archive ends with two such
+// blocks at least, and mostly with more, which fill up a record.
+bool TarReader::pass_zeros() {
+  const uint64_t zeros_start = position_;
+  uint64_t at = zeros_start + kBlock;
+  const uint8_t* block = bytes_at(at, kBlock);
+  for (; block != nullptr && is_zero(block, kBlock); block = bytes_at(at, kBlock)) {
+    at += kBlock;
+    if (at - zeros_start > kZerosMax) {
+      tail_ = {TarTail::Kind::kUnseen, at};
+      return stop(TarEnd::kMark);
+    }
+  }
+  if (block == nullptr || !checksum_is_right(block)) return stop_behind(zeros_start, at);
+  if (at - zeros_start > kBlock) {
+    ++part_;
+    of_all_ = {};
+  } else if (++lone_zeros_ == 1) {
+    first_lone_zero_ = zeros_start;
+  }
+  position_ = at;
+  return true;
+}
+
+// The zeros end before `at`, where no header stands.
+bool TarReader::stop_behind(uint64_t zeros_start, uint64_t at) {
+  constexpr uint64_t kLookedAt = 2 * kBlock;  // a header that begins anywhere in the first block has its magic there
+  uint64_t seen = 0;
+  const uint8_t* bytes = nullptr;
+  for (int i = 0; i < 2 && bytes == nullptr; ++i) {  // the first time may find where the file ends
+    seen = at < file_size_ ? std::min(file_size_ - at, kLookedAt) : 0;
+    bytes = seen == 0 ? nullptr : bytes_at(at, seen);
+  }
+  if (bytes == nullptr) seen = 0;
+  const std::string_view text(reinterpret_cast<const char*>(bytes), seen);
+  if (text.find_first_not_of('\0') != std::string_view::npos) {
+    const bool looks_like_tar = text.find("ustar") != std::string_view::npos;
+    tail_ = {looks_like_tar ? TarTail::Kind::kArchive : TarTail::Kind::kOther, at};
+  }
+  position_ = zeros_start;
+  return stop(TarEnd::kMark);
+}
+
 bool TarReader::read_header(Header& header) {
   if (position_ == file_size_) return stop(TarEnd::kNoMark);
   const uint8_t* block = bytes_at(position_, kBlock);
   if (block == nullptr) return stop(position_ == file_size_ ? TarEnd::kNoMark : TarEnd::kCut);
-  if (std::all_of(block, block + kBlock, [](uint8_t byte) { return byte == 0; })) return stop(TarEnd::kMark);
+  if (is_zero(block, kBlock)) {
+    if (!pass_zeros()) return false;
+    block = bytes_at(position_, kBlock);
+    if (block == nullptr) return stop(TarEnd::kCut);
+  }
   const auto start = std::span(block, store::unpack::kMagicBytes);
   const auto compression = position_ == 0 ? name_of(store::unpack::compression_of(start)) : std::string_view();
   if (!compression.empty()) return stop(TarEnd::kDamaged, "it is compressed by " + std::string(compression));
@@ -155,9 +210,10 @@ bool TarReader::read_header(Header& header) {
   header.type = static_cast<char>(block[kType]);
   header.name = text_at(block, kName);
   // GNU's magic is "ustar  ", and its prefix field holds other things.
-  const bool ustar = std::memcmp(block + kMagic.start, "ustar\0", 6) == 0;
-  const std::string_view prefix = ustar ? text_at(block, kPrefix) : std::string_view();
+  header.is_posix = std::memcmp(block + kMagic.start, "ustar\0", 6) == 0;
+  const std::string_view prefix = header.is_posix ? text_at(block, kPrefix) : std::string_view();
   if (!prefix.empty()) header.name = std::string(prefix) + '/' + header.name;
+  header.target = has_type(header.type, "12") ? text_at(block, kTarget) : std::string_view();
   header.size = *size;
   header.start = position_ + kBlock;
   header.sparse_more = block[kSparseMore] != 0;
@@ -171,26 +227,30 @@ bool TarReader::read_extension(const Header& header, Extension& extension) {
   const uint8_t* bytes = bytes_at(header.start, header.size);
   if (bytes == nullptr) return stop(TarEnd::kCut);
   std::string_view text(reinterpret_cast<const char*>(bytes), header.size);
-  if (header.type == 'L') {
-    extension.name = text.substr(0, text.find('\0'));
-    extension.has_name = true;
-  }
-  if (header.type != 'x' && header.type != 'X') return true;  // K: a link's target; g: says nothing of one member
+  if (header.type == 'L') extension.name = text.substr(0, text.find('\0'));
+  if (header.type == 'K') extension.target = text.substr(0, text.find('\0'));
+  if (!has_type(header.type, "xXg")) return true;
+  Extension& extended = header.type == 'g' ? of_all_ : extension;
   std::string_view key, value;
   while (!text.empty() && text.front() != '\0') {
     if (!next_record(text, key, value)) return stop(TarEnd::kDamaged, "an extended header is not in PAX form");
-    if (key == "path" && !value.empty()) {
-      extension.name = value.substr(0, value.find('\0'));
-      extension.has_name = true;
-    } else if (key == "size") {
-      const auto size = decimal(value);
-      if (!size) return stop(TarEnd::kDamaged, "a member's size in an extended header is no number");
-      extension.size = *size;
-      extension.has_size = true;
-    } else if (key.starts_with("GNU.sparse.")) {
-      extension.sparse = true;
-    }
+    if (!take_record(key, value, extended)) return false;
   }
+  return true;
+}
+
+bool TarReader::take_record(std::string_view key, std::string_view value, Extension& extension) {
+  if (key == "path" || key == "GNU.sparse.name") {
+    // A sparse file's path is one that GNU tar makes up.
+    if (key == "path" && extension.sparse && extension.name) return true;
+    extension.name = value.substr(0, value.find('\0'));
+  } else if (key == "linkpath") {
+    extension.target = value.substr(0, value.find('\0'));
+  } else if (key == "size") {
+    extension.size = decimal(value);
+    if (!extension.size) return stop(TarEnd::kDamaged, "a member's size in an extended header is no number");
+  }
+  extension.sparse = extension.sparse || key.starts_with("GNU.sparse.");
   return true;
 }
 
@@ -212,6 +272,79 @@ bool TarReader::has_content(const Header& header) {
   return header.start <= file_size_ && header.size <= file_size_ - header.start;
 }
 
+// POSIX lets a hard link have its file's bytes behind its header. Other formats write the file's size there, and no
+// bytes. What stands behind the header tells.
+bool TarReader::has_link_content(const Header& header) {
+  if (header.type != '1' || header.size == 0 || !header.is_posix) return false;
+  const uint8_t* block = bytes_at(header.start, kBlock);
+  return block != nullptr && !is_zero(block, kBlock) && !checksum_is_right(block);
+}
+
+namespace {
+
+// What is said of one member counts before what is said of all; an empty text stands for the header's own.
+template <typename Value>
+void override_by(const std::optional<Value>& own, const std::optional<Value>& of_all, Value& value) {
+  const auto& said = own ? own : of_all;
+  if (!said) return;
+  if constexpr (std::is_same_v<Value, std::string>)
+    if (said->empty()) return;
+  value = *said;
+}
+
+TarMember::Kind kind_of(char type, bool is_sparse, bool ends_like_folder) {
+  switch (type) {
+    case '1':
+      return TarMember::Kind::kHardLink;
+    case '2':
+      return TarMember::Kind::kSymbolicLink;
+    case '3':
+    case '4':
+    case '6':
+      return TarMember::Kind::kSpecial;
+    case '5':
+    case 'D':
+      return TarMember::Kind::kFolder;
+    case 'S':
+      return TarMember::Kind::kSparse;
+    case 'M':
+      return TarMember::Kind::kContinued;
+    case 'N':
+      return TarMember::Kind::kRenames;
+    default:
+      break;
+  }
+  if (ends_like_folder) return TarMember::Kind::kFolder;
+  return is_sparse ? TarMember::Kind::kSparse : TarMember::Kind::kFile;
+}
+
+}  // namespace
+
+// Finds where the member's bytes lie, and goes behind them.
+bool TarReader::settle(Header& header, const Extension& extension) {
+  override_by(extension.name, of_all_.name, header.name);
+  override_by(extension.target, of_all_.target, header.target);
+  override_by(extension.size, of_all_.size, header.size);
+  if (has_link_content(header)) header.type = '0';
+  if (has_type(header.type, "123456")) header.size = 0;  // links, devices, folders: the number is no content's
+  if (header.type == 'S' && !skip_sparse_map(header)) return false;
+  if (!has_content(header)) return stop(TarEnd::kCut, header.name);
+  position_ = std::min(header.start + padded(header.size), file_size_);  // the last member's padding may be missing
+  return true;
+}
+
+void TarReader::give(Header& header, const Extension& extension, TarMember& member) {
+  member.kind = kind_of(header.type, extension.sparse, header.name.ends_with('/'));
+  const bool is_known = header.type == '\0' || has_type(header.type, "07");
+  member.unknown_type = member.kind == TarMember::Kind::kFile && !is_known ? header.type : '\0';
+  member.name = std::move(header.name);
+  member.target = std::move(header.target);
+  member.offset = header.start;
+  member.size = header.size;
+  member.number = members_++;
+  member.part = part_;
+}
+
 bool TarReader::next(TarMember& member) {
   Extension extension;
   Header header;
@@ -221,26 +354,14 @@ bool TarReader::next(TarMember& member) {
       position_ = std::min(header.start + padded(header.size), file_size_);
       continue;
     }
-    if (extension.has_name) header.name = extension.name;
-    if (extension.has_size) header.size = extension.size;
-    if (has_type(header.type, "123456")) header.size = 0;  // links, devices, folders: the number is no content's
-    if (header.type == 'S' && !skip_sparse_map(header)) return false;
-    if (!has_content(header)) return stop(TarEnd::kCut, header.name);
-    position_ = std::min(header.start + padded(header.size), file_size_);  // the last member's padding may be missing
-
-    const bool regular = has_type(header.type, std::string_view("0\0"
-                                                                "7",
-                                                                3)) &&
-                         !header.name.ends_with('/');
-    const bool readable = header.type != 'S' && !extension.sparse && header.name.size() <= kTarNameMax;
-    if (regular && readable) {
-      member.name = std::move(header.name);
-      member.offset = header.start;
-      member.size = header.size;
-      return true;
+    if (!settle(header, extension)) return false;
+    // A volume's label, and Solaris's access rights of the member behind them.
+    if (has_type(header.type, "VA")) {
+      if (header.type == 'V') extension = {};
+      continue;
     }
-    unreadable_ += (regular && !readable) || header.type == 'S' ? 1 : 0;
-    extension = {};
+    give(header, extension, member);
+    return true;
   }
   return false;
 }

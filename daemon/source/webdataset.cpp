@@ -100,13 +100,23 @@ class WebDataset : public Listing {
   unsigned store_concurrency() const override { return store_concurrency_; }
   std::span<const uint64_t> archive_starts() const override { return firsts_; }
   const Streaming* streaming() const override { return streams_.any() ? &streaming_ : nullptr; }
+  // The members of most samples follow one another, and are told as one run of bytes.
   void expect(uint64_t sample, uint64_t place, uint64_t horizon) const override {
     const size_t archive = archive_of(sample);
     store::streams::BlockStore* const store = streams_.store_of(archive);
-    const auto members = members_of(sample);
-    if (store == nullptr || members.empty()) return;
-    const uint64_t first = members.front().offset, end = members.back().offset + members.back().size;
-    store->expect(archives_.files[archive].name, first, end - first, place, horizon);
+    if (store == nullptr) return;
+    uint64_t first = 0, end = 0;
+    const auto tell = [&] { store->expect(archives_.files[archive].name, first, end - first, place, horizon); };
+    for (const Member& member : members_of(sample)) {
+      if (member.size == 0) continue;
+      const bool goes_on = first < end && member.offset >= end && member.offset - end <= store::streams::kBlockBytes;
+      if (!goes_on) {
+        if (first < end) tell();
+        first = member.offset;
+      }
+      end = member.offset + member.size;
+    }
+    if (first < end) tell();
   }
 
  private:
@@ -119,23 +129,42 @@ class WebDataset : public Listing {
     store_concurrency_ = std::max(store_concurrency_, streams_.concurrency());
     streaming_.bytes_max = streams_.block_bytes_max();
     streaming_.goes_forward = streams_.any_packed();
-    for (const Member& member : members_) streaming_.bytes += member.size;
+    for (const Member& member : members_)
+      streaming_.bytes += std::min<uint64_t>(member.size, UINT64_MAX - streaming_.bytes);
   }
 
-  // The bytes of an archive's members in each of its blocks.
+  // The bytes of an archive's members in each of its blocks, as often as samples have them. Members of many blocks cost
+  // no more than others: their whole blocks are counted by where they begin and end.
   std::vector<uint32_t> useful_bytes(size_t archive) const {
-    std::vector<uint32_t> useful;
+    using store::streams::kBlockBytes;
+    std::vector<uint64_t> parts, begun,
+        ended;  // by block; the latter two: of members whose whole blocks begin, and end
+    const auto add = [](std::vector<uint64_t>& to, uint64_t number, uint64_t count) {
+      to.resize(std::max<size_t>(to.size(), number + 1));
+      to[number] += count;
+    };
     const uint64_t last = archive + 1 < firsts_.size() ? firsts_[archive + 1] : size();
     for (uint64_t sample = firsts_[archive]; sample < last; ++sample) {
       for (const Member& member : members_of(sample)) {
-        for (uint64_t at = member.offset, end = at + member.size; at < end;) {
-          const uint64_t number = at / store::streams::kBlockBytes;
-          const uint64_t part = std::min((number + 1) * store::streams::kBlockBytes, end) - at;
-          useful.resize(std::max<size_t>(useful.size(), number + 1));
-          useful[number] += static_cast<uint32_t>(part);
-          at += part;
+        if (member.size == 0) continue;
+        const uint64_t end = member.offset + member.size, first = member.offset / kBlockBytes,
+                       behind = end / kBlockBytes;
+        if (first == behind) {
+          add(parts, first, member.size);
+          continue;
         }
+        add(parts, first, (first + 1) * kBlockBytes - member.offset);
+        if (end % kBlockBytes != 0) add(parts, behind, end % kBlockBytes);
+        add(begun, first + 1, 1);
+        add(ended, behind, 1);
       }
+    }
+    parts.resize(std::max({parts.size(), begun.size(), ended.empty() ? size_t{0} : ended.size() - 1}));
+    std::vector<uint32_t> useful;
+    uint64_t whole = 0;  // members that have all of the block
+    for (size_t i = 0; i < parts.size(); ++i) {
+      whole += (i < begun.size() ? begun[i] : 0) - (i < ended.size() ? ended[i] : 0);
+      useful.push_back(static_cast<uint32_t>(std::min<uint64_t>(parts[i] + whole * kBlockBytes, UINT32_MAX)));
     }
     return useful;
   }

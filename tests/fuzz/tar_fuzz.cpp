@@ -1,5 +1,5 @@
 // Feeds arbitrary bytes to the index of a tar archive, by a memory file. Whatever it is, every member must lie in the
-// file, or in what a compressed one may hold.
+// file, or in what a compressed one may hold, and the index is the same after it was kept.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include "daemon/base/result.h"
 #include "daemon/source/archive_index.h"
 #include "daemon/source/file_view.h"
+#include "daemon/source/kept_archives.h"
 #include "daemon/store/unpack/unpacked_reader.h"
 #include "proto/unique_fd.h"
 
@@ -30,6 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     for (const uint64_t first : index.first_members) {
       if (first >= index.members.size()) std::abort();
     }
+    const auto kept = spdld::source::archive_index_in(spdld::source::kept_bytes_of(index), size);
+    if (!kept || kept->members.size() != index.members.size() || kept->end() != index.end()) std::abort();
   } catch (const spdld::SetupError&) {  // a sentence is an answer
   }
   return 0;

@@ -61,6 +61,15 @@ class TarWriter {
   TarWriter& file(std::string_view name, std::string_view content) {
     return raw(header(name, content.size())).raw(padded(content));
   }
+  // A link's header has nothing behind it. `type`: '1' a hard link, '2' a symbolic one.
+  static std::string link_header(std::string_view name, std::string_view target, char type = '2', uint64_t size = 0,
+                                 std::string_view magic = "ustar") {
+    std::string block = header(name, size, type, magic);
+    put(block, 157, target.substr(0, 100));
+    return with_checksum(block);
+  }
+  TarWriter& hard_link(std::string_view name, std::string_view target) { return raw(link_header(name, target, '1')); }
+  TarWriter& symbolic_link(std::string_view name, std::string_view target) { return raw(link_header(name, target)); }
   TarWriter& folder(std::string_view name) { return raw(header(name, 0, '5')); }
   TarWriter& gnu_long_file(std::string_view name, std::string_view content) {
     raw(header("././@LongLink", name.size() + 1, 'L', "gnu")).raw(padded(std::string(name) + '\0'));
