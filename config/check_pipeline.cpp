@@ -49,11 +49,25 @@ const std::vector<Parameter>& top_keys() {
        .fallback = Value(1.0),
        .min = kCpuWeightMin,
        .max = kCpuWeightMax},
+      {.name = "gaps",
+       .type = Type::kTexts,
+       .help = "what a converter could not translate; a pipeline with an entry is refused"},
   };
   return keys;
 }
 
 namespace {
+
+// A file that was made from a script must not run while a part of the script is missing in it.
+void refuse_gaps(const Node& root, const TableReader& reader, Complaints& complaints) {
+  const std::vector<std::string> gaps = reader.texts("gaps");
+  const Node* const list = root.find("gaps");
+  if (list == nullptr || list->list() == nullptr || gaps.size() != list->list()->size()) return;
+  for (size_t i = 0; i < gaps.size(); ++i)
+    complaints.add(
+        (*list->list())[i].line, "gaps[" + std::to_string(i) + "]",
+        "names a part that was not translated: " + gaps[i] + " Write this part here, and take the entry out");
+}
 
 std::optional<double> check_bad_max(const TableReader& reader, OnBad on_bad) {
   const Value read = reader.value("bad_max");
@@ -99,6 +113,7 @@ Loaded<PipelineSpec> check_pipeline(const Node& root, const std::string& origin,
   TableReader reader(root, "", top_keys(), complaints);
   const std::array<std::string_view, 6> tables = {"source", "sources", "rows", "order", "output", "batch"};
   reader.refuse_unknown(tables);
+  refuse_gaps(root, reader, complaints);
   PipelineSpec spec;
   spec.where = {origin, 0};
   if (const auto name = reader.given_text("name")) {

@@ -56,6 +56,16 @@ TEST_CASE("the whole range of each key is taken", "[config]") {
     CHECK(load_with_line(13, "size = 1\ndevice = \"" + std::string(device) + "\"").value->batch.device == device);
 }
 
+TEST_CASE("a pipeline with a gap is refused with the gap's own sentence, at its line", "[config]") {
+  const std::string first = "line 12 of train.py: transforms[1], RandomCrop: it needs args.size.";
+  expect_complaints(load_with_line(1, "name = \"train\"\ngaps = [\n  \"" + first + "\",\n  \"line 9: the rest.\",\n]"),
+                    {{3, "gaps[0]", first}, {4, "gaps[1]", "line 9: the rest."}});
+  CHECK(load_with_line(1, "name = \"train\"\ngaps = []"));
+  expect_complaints(load_with_line(1, "name = \"train\"\ngaps = \"line 12\""),
+                    {{2, "gaps", "must be a list of texts"}});
+  expect_complaints(load_with_line(1, "name = \"train\"\ngaps = [7]"), {{2, "gaps[0]", "must be a text"}});
+}
+
 TEST_CASE("one error in a plain pipeline is found at its key and line", "[config]") {
   struct Case {
     int line;

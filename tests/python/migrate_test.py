@@ -1,4 +1,5 @@
 """python -m spdld.migrate: a script's text becomes a pipeline that spdlctl and the daemon take, and nothing of it is run."""
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
+import spdld
 from case import DaemonCase
 
 CTL = os.environ.get("SPDLD_CTL", "")
@@ -64,8 +66,15 @@ class Migrate(DaemonCase):
         done = self.run_on(text, "-o", str(file), *arguments)
         self.assertEqual((done.returncode, done.stdout), (rc, ""), done.stderr)
         checked = subprocess.run([CTL, "check", file], capture_output=True, text=True, timeout=60)
-        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr + file.read_text())
-        return tomllib.loads(file.read_text()), done.stderr
+        self.assertEqual(checked.returncode == 0, rc == 0, checked.stdout + checked.stderr + file.read_text())
+        made = tomllib.loads(file.read_text())
+        self.assertEqual(bool(made.get("gaps")), rc == 1)
+        lines = file.read_text().splitlines()
+        for number, gap in enumerate(made.get("gaps", [])):
+            line = 1 + lines.index(f"  {json.dumps(gap)},")
+            self.assertIn(f"{file}:{line}: gaps[{number}]: names a part that was not translated: {gap}", checked.stdout + checked.stderr)
+            self.assertIn(f"not translated: {gap}", done.stderr)
+        return made, done.stderr
 
     def test_training_and_validation(self):
         text = TRAIN.format(root=str(self.pictures.parent))
@@ -89,15 +98,26 @@ class Migrate(DaemonCase):
         self.assertIn("has no data set test", self.run_on(TRAIN.format(root="/data"), "--dataset", "test").stderr)
 
     def test_each_part_that_was_not_translated_has_a_comment(self):
-        _, said = self.translated(OTHER, rc=1)
-        page = (self.made / "made.toml").read_text()
+        made, said = self.translated(OTHER, rc=1)
         for part in ("transforms[0], Lambda: it runs code of yours", "needs size, which the script sets in 2 places",
                      "needs steps, which line", "transforms[3], RandomCrop: it needs args.size", "needs augment, whose value",
                      "transforms[5], LinearTransformation: it multiplies", "loader = read: the daemon decodes",
                      "batch_size = args.batch, whose value", "sampler = own(data)", "collate_fn = collate"):
             with self.subTest(part):
                 self.assertIn(part, said)
-                self.assertRegex(page, f"(?m)^# NOT TRANSLATED: .*{part.translate({ord(c): chr(92) + c for c in '[]().'})}")
+                self.assertEqual(sum(part in gap for gap in made["gaps"]), 1, made["gaps"])
+        for gap in made["gaps"]:
+            self.assertRegex(gap, r"^line \d+ of .*script.py: ")
+        self.assertNotIn("size", made["batch"])
+        self.assertEqual(made["order"], {})
+        with self.assertRaisesRegex(spdld.Error, "names a part that was not translated: line"):
+            self.attach(str(self.made / "made.toml"))
+
+    def test_what_the_text_does_not_tell_is_not_written(self):
+        made, _ = self.translated('import config\nfrom config import ROOT\ndata = ImageFolder(ROOT + "/train", T.Compose([T.Resize((20, 20))]))\n'
+                                  "DataLoader(data, batch_size=config.BATCH, shuffle=config.SHUFFLE, drop_last=config.DROP)\n", rc=1)
+        self.assertEqual((made["batch"], made["order"]), ({}, {}))
+        self.assertNotIn("uri", made["source"])
 
     def test_what_a_script_changes_later(self):
         """Each line changes something without a new binding of its name."""
@@ -111,8 +131,8 @@ class Migrate(DaemonCase):
                            ("transform.transforms[0] = T.RandomCrop(32, padding=4)", "needs transform, which line"),
                            ("del transform.transforms[0]", "needs transform, which line"),
                            ("STEPS[0] += 1", "needs STEPS, which line"),
-                           ("with fetched() as STEPS: pass", "needs STEPS, which the script sets in 3 places"),
-                           ("data.transform = T.ToTensor()", "changes a part of data after it was made")):
+                           ("with fetched() as STEPS: pass", "needs STEPS, which the script sets in 2 places"),
+                           ("data.transform = T.ToTensor()", "may change a part of data after it was made")):
             with self.subTest(line):
                 done = self.run_on(textwrap.dedent(text) + line + "\n")
                 self.assertEqual(done.returncode, 1)
@@ -140,13 +160,26 @@ class Migrate(DaemonCase):
         text = """
             mix = v2.RandomChoice([v2.CutMix(num_classes=3), v2.MixUp(num_classes=3, alpha=0.2)])
             data = ImageFolder("pictures", v2.Compose([v2.RandomResizedCrop(32), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]))
-            loader = DataLoader(data, batch_size=4, shuffle=True)
+            def mixed(batch):
+                return mix(*torch.utils.data.default_collate(batch))
+            loader = DataLoader(data, batch_size=4, shuffle=True, collate_fn=mixed)
             """
         train, _ = self.translated(text)
         self.assertEqual([(entry["op"], entry["alpha"], entry["share"]) for entry in train["batch"]["ops"]],
                          [("cutmix", 1.0, 0.5), ("mixup", 0.2, 0.5)])
         self.assertEqual(train["output"][1]["ops"], [{"op": "one-hot", "classes": 3}])
-        plain, _ = self.translated(text.replace("shuffle=True", "shuffle=False"))
+        loop = text.replace(", collate_fn=mixed", "") + """
+            for number, (images, labels) in enumerate(loader):
+                images, labels = mix(images, labels)
+            """
+        self.assertEqual(self.translated(loop)[0]["batch"], train["batch"])
+        for change in ((", collate_fn=mixed", ""), ("return mix(*", "return other(*"), ("return mix", "batch.sort(); return mix"),
+                       ("num_classes=3, alpha=0.2", "num_classes=4, alpha=0.2"), ("alpha=0.2", "alpha=0.2, labels_getter=print")):
+            with self.subTest(change):
+                made, _ = self.translated(text.replace(*change), rc=1)
+                self.assertNotIn("ops", made["batch"])
+                self.assertNotIn("ops", made["output"][1])
+        plain, _ = self.translated(text.replace("shuffle=True, collate_fn=mixed", "shuffle=False"))
         self.assertNotIn("ops", plain["batch"])
 
     def test_a_composition_without_a_data_set(self):
@@ -164,6 +197,42 @@ class Migrate(DaemonCase):
         self.assertIn("cannot read the script", done.stderr)
         helped = subprocess.run([sys.executable, "-m", "spdld.migrate", "--help"], capture_output=True, text=True)
         self.assertIn("--dataset NAME", helped.stdout)
+        for code in ("0  the file does", "1  the file has gaps", "2  no file was written"):
+            self.assertIn(code, helped.stdout)
+
+    def test_modules_beside_the_script_are_not_torchvision(self):
+        for name in ("torchvision.py", "torch/__init__.py"):
+            with self.subTest(name):
+                file = self.made / name
+                file.parent.mkdir(exist_ok=True)
+                file.write_text("")
+                done = self.run_on(TRAIN.format(root="/data"), "--dataset", "train")
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(f"{file} lies beside the script", done.stderr)
+                file.unlink()
+
+    def test_a_file_that_cannot_be_written_is_told(self):
+        text = 'data = ImageFolder("/a", T.Compose([T.Resize((20, 20))]))\nDataLoader(data)\n'
+        for output in ("/dev/full", str(self.made / "none" / "made.toml")):
+            with self.subTest(output):
+                done = self.run_on(text, "-o", output)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(f"cannot write {output}", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([sys.executable, "-m", "spdld.migrate", self.made / "script.py"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+
+    def test_scripts_that_want_to_take_for_ever(self):
+        doubled = "\n".join(f"a{number} = [a{number - 1}, a{number - 1}]" for number in range(1, 60))
+        squared = "\n".join(f"b{number} = b{number - 1} * b{number - 1}" for number in range(1, 60))
+        for start, value in ((f"a0 = [1]\n{doubled}\n", "a59"), (f"b0 = 99999\n{squared}\n", "b59"), ("c = c + [1]\n", "c"),
+                             ("d = [1] * 99999999999\n", "d"), ("", "-" * 5000 + "1"), ("", "+".join(["1"] * 20000))):
+            with self.subTest(start[:20] + value[:20]):
+                done = self.run_on(f'{start}data = ImageFolder("/a", T.Compose([T.Resize({value})]))\nDataLoader(data)\n')
+                self.assertIn(done.returncode, (1, 2))
+                self.assertNotIn("Traceback", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """A composition of torchvision's transforms as the list of spdld's operations that is equal to it."""
+import inspect
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from spdld._errors import UnsupportedError
-from spdld._operations import (ARGUMENTS, FLIPS, PICTURES, PIECES, Operation, Picture, Refused, Transform, last_name, numbers,
-                               why_none)
+from spdld._operations import ARGUMENTS, DEFAULT, ERASED_MAX, FLIPS, PICTURES, PIECES, Operation, Picture, Transform, why_none
 from spdld._toml import operations_text
+from spdld._values import Refused, of_type
 
 _DTYPES = ("float32", "float16", "bfloat16")
 _FLOATS = (*_DTYPES, "float64")
@@ -30,11 +31,12 @@ class Operations(List[Operation]):
 
 
 class Problem(NamedTuple):
-    """A transform that has no equal: its place, as "transforms[2]", the name of its class, and why."""
+    """A transform that has no equal: its place, as "transforms[2]", the name of its class, why, and its line in a script."""
 
     place: str
     name: str
     why: str
+    line: Optional[int] = None
 
     def __str__(self) -> str:
         return f"{self.place}, {self.name}: it {self.why}"
@@ -45,22 +47,73 @@ def of_object(transform: Any) -> Transform:
     kind = transform if callable(transform) and hasattr(transform, "__code__") else type(transform)
     name, module = kind.__name__, getattr(kind, "__module__", None) or ""
     if isinstance(transform, (list, tuple)):
-        return Transform("Compose", lambda attribute: list(transform))
+        return Transform(LIST, lambda attribute: list(transform))
     if module.startswith("torch.nn.") and name == "Sequential":
-        return Transform("Compose", lambda attribute: list(transform.children()))
-    if not module.startswith("torchvision.transforms"):
-        return Transform(name if name in ("function", "<lambda>") else f"{module}.{name}", lambda attribute: None)
-    v2 = module.startswith("torchvision.transforms.v2")
-    return Transform(name, lambda attribute: _attribute(transform, name, attribute), v2)
+        return Transform("Compose", lambda attribute: list(transform.children()), unknown=_changed(transform))
+    if not (module + ".").startswith("torchvision.transforms."):
+        full = name if name in ("function", "<lambda>") else f"{module}.{name}"
+        return Transform(full, lambda attribute: None, unknown=Refused(why_none(full)), is_torchvisions=False)
+    v2 = (module + ".").startswith("torchvision.transforms.v2.")
+    return Transform(name, lambda attribute: _attribute(transform, name, attribute), v2, _changed(transform), is_v2=v2)
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+_CODE = ("__call__", "forward", "transform", "_transform", "get_params", "_get_params", "make_params")
+
+
+def _changed(transform: Any) -> Optional[Refused]:
+    """Where a program has put code of its own into an object or its class, its attributes do not tell what it does."""
+    own = getattr(transform, "__dict__", {})
+    if any(own.get(hooks) for hooks in _HOOKS) or any(name in own for name in _CODE):
+        return Refused("was given code of yours, and the daemon runs none")
+    for name in _CODE:
+        code = next((vars(kind)[name] for kind in type(transform).__mro__ if name in vars(kind)), None)
+        code = getattr(code, "__func__", code)
+        if code is not None and (getattr(code, "__module__", None) or "").partition(".")[0] not in ("torch", "torchvision"):
+            return Refused(f"has a method {name} that is not torchvision's, and the daemon runs no code of yours")
+    return None
 
 
 def _attribute(transform: Any, name: str, attribute: str) -> Any:
     """An argument that this version of torchvision does not have is at its default."""
+    _refuse_newer(transform, name)
     if name == "RandomIoUCrop" and attribute == "sampler_options":
         return transform.options
-    if name in ("CutMix", "MixUp") or hasattr(transform, attribute):
-        return getattr(transform, attribute, None)
-    return dict(ARGUMENTS[name])[attribute]
+    if attribute == "labels_getter":
+        getter = getattr(transform, "_labels_getter", None)
+        return DEFAULT if getattr(getter, "__name__", "") in _LABEL_GETTERS else getter
+    if hasattr(transform, attribute):
+        return getattr(transform, attribute)
+    if attribute in _parameters(transform):
+        raise Refused(f"takes an argument {attribute}, and has no attribute of this name: spdld does not know this version")
+    return DEFAULT
+
+
+_LABEL_GETTERS = ("find_labels_default_heuristic", "_find_labels_default_heuristic")
+
+
+def _defaults(name: str) -> List[Tuple[str, Any]]:
+    return [(argument, default) for argument, _, default in ARGUMENTS.get(name, ())]
+
+
+def _parameters(transform: Any) -> Dict[str, Any]:
+    try:
+        found = inspect.signature(type(transform)).parameters
+    except (TypeError, ValueError):
+        return {}
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {name: entry.default for name, entry in found.items() if entry.kind not in kinds}
+
+
+def _refuse_newer(transform: Any, name: str) -> None:
+    """An argument of a newer torchvision that is not known here may be left at its default alone."""
+    known = dict(_defaults(name))
+    for argument, default in _parameters(transform).items():
+        if name in ARGUMENTS and argument not in known and getattr(transform, argument, DEFAULT) != default:
+            raise Refused(f"has an argument {argument}, which is not known")
+
+
+LIST = "list"  # of transforms, which only spdld takes in place of a Compose
 
 
 class Chain:
@@ -83,15 +136,19 @@ class Chain:
         """Adds one transform. A transform without an equal is kept for the error, so that the error tells all of them."""
         step = self._open(member)
         try:
-            if step.unknown is not None:
-                raise step.unknown
+            step = step.checked()
             if step.name in ("Compose", "Sequential"):
-                for number, entry in enumerate(step.read("transforms")):
-                    self.add(entry, f"{place}[{number}]")
+                if step.is_v2 and not step.read("transforms"):
+                    raise Refused("has no transforms, which torchvision refuses")
+                self.add_all(step.read("transforms"), place)
             else:
                 self._add(step, place)
         except Refused as refused:
-            self._faults.append(Problem(place, step.name, str(refused)))
+            self._faults.append(Problem(place, step.name, str(refused), step.line))
+
+    def add_all(self, members: Iterable[Any], place: str) -> None:
+        for number, entry in enumerate(members):
+            self.add(entry, f"{place}[{number}]")
 
     def finished(self) -> List[Operation]:
         """All operations, with their end. A picture of Pillow stays as it is: bytes, channels last."""
@@ -109,12 +166,19 @@ class Chain:
     def _add(self, step: Transform, place: str) -> None:
         if step.name in PICTURES:
             self._add_to_picture(step.name, lambda: PICTURES[step.name].convert(step, self.picture))
+            if step.name == "Grayscale":
+                self._to_channels(step.read("num_output_channels"))
             if step.name == "RandomIoUCrop":
                 self._notes.append(f"{place}, RandomIoUCrop: it needs an output of the same view, named boxes, with the boxes.")
         elif step.name in ("RandomApply", "RandomChoice", "RandomOrder"):
             self._add_to_picture(step.name, lambda: [self._holder(step, place)])
-        elif step.name in ("Identity", "ToPureTensor", "RGB"):
+        elif step.name == "Identity":
             return
+        elif step.name == "RGB":
+            if self.picture.channels != 3:
+                raise Refused("makes three channels of one: write grayscale with channels = 3 in place of both")
+        elif step.name == "ToPureTensor":
+            self.picture = self.picture._replace(type="Tensor" if self.picture.type == "Image" else self.picture.type)
         elif step.name in ("SanitizeBoundingBoxes", "ClampBoundingBoxes", "ConvertBoundingBoxFormat"):
             self._notes.append(f"{place}, {step.name}: it {why_none(step.name)}.")
         elif step.name in _BATCHES:
@@ -138,6 +202,11 @@ class Chain:
         self.operations += convert()
         self._in_pieces = name in PIECES
 
+    def _to_channels(self, count: int) -> None:
+        if self._held and count != self.picture.channels:
+            raise Refused("changes the number of channels, which an operation that is held by another one cannot do")
+        self.picture = self.picture._replace(channels=count)
+
     def _holder(self, step: Transform, place: str) -> Operation:
         members = list(step.read("transforms"))
         held = [self._branch(member, f"{place}.transforms[{number}]") for number, member in enumerate(members)]
@@ -148,8 +217,8 @@ class Chain:
                for branch in held]
         if step.name == "RandomOrder":
             return {"op": "random-order", "ops": ops}
-        weights = numbers(step.read("p"))
-        even = weights is None or len(set(weights)) == 1
+        weights = _weights(step, members)
+        even = len(set(weights)) == 1
         return {"op": "random-choice", **({} if even else {"weights": weights}), "ops": ops}
 
     def _branch(self, member: Any, place: str) -> List[Operation]:
@@ -159,22 +228,28 @@ class Chain:
 
     def _to_float_tensor(self, step: Transform) -> None:
         if self.picture.kind == "pil":
-            self.picture = Picture("float", 1.0)
+            self.picture = Picture("float", 1.0, self.picture.channels, "Tensor")
+        elif not step.is_v2:
+            raise Refused("is given a tensor, and takes pictures of Pillow alone")
 
     def _to_tensor(self, step: Transform) -> None:
         if self.picture.kind == "pil":
-            self.picture = Picture("uint8", 255.0)
+            self.picture = Picture("uint8", 255.0, self.picture.channels, "Image" if step.name == "ToImage" else "Tensor")
+        elif step.name == "ToImage":
+            self.picture = self.picture._replace(type="Image")
+        elif not step.is_v2:
+            raise Refused("is given a tensor, and takes pictures of Pillow alone")
 
     def _to_pil(self, step: Transform) -> None:
-        if step.read("mode") not in (None, "RGB"):
+        if step.read("mode") not in (None, "RGB" if self.picture.channels == 3 else "L"):
             raise Refused(f"asks for the mode {step.read('mode')}: write `colours` of decode-image, or grayscale")
         if self._normalize is not None or self._erasing:
             raise Refused("stands behind Normalize or RandomErasing, which give a tensor")
-        self.picture = Picture()
+        self.picture = Picture(channels=self.picture.channels)
 
     def _to_dtype(self, step: Transform) -> None:
         scale = True if step.name == "ConvertImageDtype" else bool(step.read("scale"))
-        dtype = _dtype_of(step.read("dtype"))
+        dtype = of_type(step.read("dtype"), self.picture.type, "dtype")
         if dtype is None or (dtype == "uint8" and self.picture.kind == "uint8"):
             return
         if self.picture.kind == "pil":
@@ -182,7 +257,7 @@ class Chain:
         if dtype not in _DTYPES:
             raise Refused(f"makes {dtype}, and a picture's tensor is uint8, float32, float16 or bfloat16")
         if self.picture.kind == "uint8":
-            self.picture = Picture("float", 1.0 if scale else 255.0)
+            self.picture = self.picture._replace(kind="float", white=1.0 if scale else 255.0)
         self._dtype = dtype
         if self._normalize is not None:
             self._normalize["dtype"] = dtype
@@ -194,15 +269,31 @@ class Chain:
             raise Refused("stands before the conversion to floating-point numbers (ToTensor, or ToDtype with scale=True)")
         if any("noise" in erasing for erasing, _ in self._erasing):
             raise Refused("stands behind a RandomErasing with noise, which it would change: put RandomErasing behind")
-        self._normalize = {"op": "normalize", "mean": numbers(step.read("mean")), "std": numbers(step.read("std")),
+        mean, std = self._each_channel(step, "mean"), self._each_channel(step, "std")
+        if max(mean) > self.picture.white:
+            raise Refused(f"has a mean above {self.picture.white:g}, which is white here")
+        self._normalize = {"op": "normalize", "mean": mean, "std": std,
                            **({} if self.picture.white == 1 else {"scale": int(self.picture.white)}),
                            **({} if self._dtype == "float32" else {"dtype": self._dtype})}
+
+    def _each_channel(self, step: Transform, argument: str) -> List[Any]:
+        """One number is for all channels, in torchvision alone."""
+        given: List[Any] = step.read(argument)
+        if len(given) == 1:
+            return given * self.picture.channels
+        if len(given) != self.picture.channels:
+            raise Refused(f"has a {argument} of {len(given)} numbers for a picture of {self.picture.channels} channels")
+        return given
 
     def _to_erased(self, step: Transform) -> None:
         if self.picture.kind == "pil" or self._in_pieces:
             raise Refused("stands behind FiveCrop or TenCrop" if self._in_pieces else "stands before the conversion to a tensor")
-        value = numbers(step.read("value"))
-        erasing: Operation = {"op": "random-erasing", **{name: numbers(step.read(name)) for name in ("scale", "ratio", "p")}}
+        value = step.read("value")
+        if value is None and not step.v2_object:  # an object has None in place of "random"
+            raise Refused("has value = None, which torchvision refuses")
+        if isinstance(value, list) and len(value) not in (1, self.picture.channels):
+            raise Refused(f"has a value of {len(value)} numbers for a picture of {self.picture.channels} channels")
+        erasing: Operation = {"op": "random-erasing", **{name: step.read(name) for name in ("scale", "ratio", "p")}}
         if value is None or value == "random":
             erasing["noise"] = "pixel"
         else:
@@ -215,6 +306,8 @@ class Chain:
         for erasing, white in self._erasing:
             if "value" in erasing and white != 0:
                 erasing = {**erasing, "value": self._at_the_end(erasing["value"], white)}
+            if max(map(abs, erasing.get("value", [0]))) > ERASED_MAX:
+                self._faults.append(Problem("transforms", "RandomErasing", f"has a value beyond {ERASED_MAX} in the finished tensor"))
             done.append(erasing)
         return done
 
@@ -234,43 +327,48 @@ _ENDS: Dict[str, Callable[[Chain, Transform], None]] = {
 }
 
 
-def _dtype_of(given: Any) -> Optional[str]:
-    """The dtype of pictures; None where pictures keep theirs."""
-    if isinstance(given, dict):
-        for key, dtype in given.items():
-            if getattr(key, "__name__", "") == "Image" or key == "others":
-                return None if dtype is None else last_name(dtype)
-        return None
-    return last_name(given)
+def _weights(step: Transform, members: List[Any]) -> List[Any]:
+    """Of a RandomChoice; equal ones where it has none."""
+    weights = step.read("p")
+    if not members:
+        raise Refused("has no transforms to choose from")
+    if weights is None:
+        return [1.0] * len(members)
+    if len(weights) != len(members) or sum(weights) <= 0:
+        raise Refused(f"has {len(weights)} numbers as p for {len(members)} transforms, or none above 0")
+    return list(weights)
 
 
 def on_batches(transform: Any, opened: Callable[[Any], Transform], share: Optional[float] = None) -> Optional[List[Operation]]:
     """The operations of [batch] for CutMix, MixUp, or a RandomChoice of them; None for all others."""
     step = opened(transform)
+    if step.name not in (*_BATCHES, "RandomChoice") or not step.is_torchvisions:
+        return None
+    step = step.checked()
     if step.name in _BATCHES:
         return [{"op": _BATCHES[step.name], "images": ["image"], "labels": ["label"],
-                 "alpha": _alpha(step), **({} if share is None else {"share": share})}]
-    if step.name != "RandomChoice":
-        return None
+                 "alpha": float(step.read("alpha")), **({} if share is None else {"share": share})}]
     members = list(step.read("transforms"))
-    weights = numbers(step.read("p")) or [1.0] * len(members)
+    weights = _weights(step, members)
     parts = [on_batches(member, opened, weight / sum(weights)) for member, weight in zip(members, weights)]
     return None if not parts or None in parts else [operation for part in parts if part for operation in part]
 
 
-def _alpha(step: Transform) -> float:
-    alpha = step.read("alpha")
-    return 1.0 if alpha is None else float(alpha)
-
-
 def converted(transform: Any, opened: Callable[[Any], Transform], faults: List[Problem], place: str) -> Operations:
     """The operations; faults: is given what has no equal."""
-    mixing = on_batches(transform, opened)
-    if mixing is not None:
-        return Operations(mixing, [_MIXING_NOTE], on_batches=True)
     notes: List[str] = []
     chain = Chain(opened, faults, notes)
-    chain.add(transform, place)
+    step = opened(transform)
+    try:
+        mixing = on_batches(transform, opened)
+    except Refused:
+        mixing = None  # the chain says why
+    if mixing is not None:
+        return Operations(mixing, [_MIXING_NOTE], on_batches=True)
+    if step.name == LIST and step.unknown is None:
+        chain.add_all(step.read("transforms"), place)
+    else:
+        chain.add(transform, place)
     return Operations([{"op": "decode-image", "exif": False}, *chain.finished()], notes)
 
 

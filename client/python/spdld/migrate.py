@@ -2,25 +2,37 @@
 
     python -m spdld.migrate train.py -o train.toml
 
-The script's text is read, and nothing of it is run.
+The script's text is read, and nothing of it is run. What the text does not tell for certain is not written: such a part is named
+in `gaps` of the file, and spdlctl and the daemon refuse the file until somebody has written it.
 """
 import argparse
 import ast
+import os
 import re
 import sys
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence
 
-from spdld._operations import Refused
+from spdld._mixing import mixing_of
 from spdld._script import Script, shown
 from spdld._toml import operations_text, value_text
-from spdld._transforms import Operations, Problem, converted, on_batches
+from spdld._transforms import LIST, Operations, Problem, converted, on_batches
+from spdld._values import Refused
 
-_FOLDER = "torchvision.datasets.ImageFolder"
-_LOADER = "torch.utils.data.DataLoader"
+_FOLDERS = ("torchvision.datasets.ImageFolder", "torchvision.datasets.folder.ImageFolder")
+_LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+_COMPOSITIONS = ("torchvision.transforms.Compose", "torchvision.transforms.transforms.Compose", "torchvision.transforms.v2.Compose",
+                 "torch.nn.Sequential")
+_SHUFFLING = ("torch.utils.data.RandomSampler", "torch.utils.data.sampler.RandomSampler")
+_IN_ORDER = ("torch.utils.data.SequentialSampler", "torch.utils.data.sampler.SequentialSampler")
+_OF_RANKS = ("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
+_GAPS_MAX = 90  # the check names a hundred mistakes of a file
+_GAP_LENGTH_MAX = 600
 _EXTENSIONS = "jpg,jpeg,png,bmp,tif,tiff,webp"
 _SCRIPT_BYTES_MAX = 16 * 2**20
 _UNLIKE = {
     "sampler": "the order is the pipeline's; give a sampler to spdld.torch.Loader(sampler=...) where it is not a DistributedSampler",
+    "worker_init_fn": "the daemon has no workers that would run it",
     "batch_sampler": "give it to spdld.torch.Loader(batch_sampler=...)",
     "collate_fn": "an output may be padded or ragged, and [batch] has operations on batches",
     "target_transform": "the output `label` is the number of the class",
@@ -29,193 +41,309 @@ _UNLIKE = {
 
 
 class Found(NamedTuple):
-    """A data set in the script: its arguments, and the arguments of its DataLoader."""
+    """A data set in the script: its arguments, its DataLoader and the DataLoader's arguments, and why they are not known."""
 
     name: str
-    bound: Optional[str]  # the name in the script
+    call: ast.Call
+    bound: Optional[ast.Name]  # the name in the script
     line: int
     root: Optional[ast.expr]
     transform: Optional[ast.expr]
     loader: Dict[str, ast.expr]
     other: Dict[str, ast.expr]
+    loader_call: Optional[ast.Call] = None
+    troubles: Sequence[Problem] = ()
 
 
 def datasets_of(script: Script) -> List[Found]:
     """The script's data sets. Without any, each composition of transforms counts as one."""
-    loaders = {}
-    for call in script.calls(_LOADER):
-        given = script.loader(call).given
-        if "dataset" in given:
-            try:
-                loaders[script.followed(given["dataset"])] = given
-            except Refused:
-                continue
-    found = []
-    for call in script.calls(_FOLDER):
-        given = script.dataset(call).given
-        found.append(Found(_name(script, call), script.name_of(call), call.lineno, given.get("root"), given.get("transform"),
-                           dict(loaders.get(call, {})), given))
-    return found or [Found(_name(script, call), script.name_of(call), call.lineno, None, call, {}, {})
+    found = [_dataset(script, call) for call in script.calls(*_FOLDERS)]
+    return found or [Found(_name(script, call), call, script.name_of(call), call.lineno, None, call, {}, {})
                      for call in _compositions(script)]
 
 
+def _dataset(script: Script, call: ast.Call) -> Found:
+    troubles: List[Problem] = []
+    given: Dict[str, ast.expr] = {}
+    try:
+        given = script.dataset(call).given
+    except Refused as refused:
+        troubles.append(Problem("the data set", "ImageFolder", str(refused), call.lineno))
+    loaders = [loader for loader in script.calls(*_LOADERS) if _loads(script, loader, call)]
+    arguments: Dict[str, ast.expr] = {}
+    if len(loaders) > 1:
+        lines = ", ".join(str(loader.lineno) for loader in loaders)
+        troubles.append(Problem("the data set", "DataLoader", f"is made in several lines, {lines}", loaders[0].lineno))
+        loaders = []
+    for loader in loaders:
+        try:
+            arguments = script.loader(loader).given
+        except Refused as refused:
+            troubles.append(Problem("the data set", "DataLoader", str(refused), loader.lineno))
+    return Found(_name(script, call), call, script.name_of(call), call.lineno, given.get("root"), given.get("transform"), arguments,
+                 given, loaders[0] if loaders else None, troubles)
+
+
+def _loads(script: Script, loader: ast.Call, call: ast.Call) -> bool:
+    """Whether a DataLoader is given this data set itself, wherever its arguments are unpacked from."""
+    first = next((word.value for word in loader.keywords if word.arg == "dataset"), loader.args[0] if loader.args else None)
+    try:
+        return first is not None and script.followed(first, even_changed=True) is call
+    except Refused:
+        return False
+
+
 def _compositions(script: Script) -> List[ast.Call]:
-    calls = script.calls("torchvision.transforms.Compose", "torchvision.transforms.v2.Compose", "torch.nn.Sequential")
+    calls = script.calls(*_COMPOSITIONS)
     inner = {part for call in calls for part in ast.walk(call) if part is not call}
     below = [call for call in calls if call not in inner]
     return [call for call in below if any(part in script.calls_below("torchvision.transforms") for part in ast.walk(call))]
 
 
 def _name(script: Script, call: ast.expr) -> str:
-    bound = script.name_of(call) or "train"
+    name = script.name_of(call)
+    bound = "train" if name is None else name.id
     return re.sub(r"[^a-z0-9]+", "-", re.sub(r"_?(dataset|transforms?|data|ds)$", "", bound.lower())).strip("-") or "train"
 
 
 class Page:
-    """The pipeline file, with a comment for each part of the script that it could not take over."""
+    """The pipeline file, with an entry in `gaps` for each part of the script that it could not take over."""
 
     def __init__(self, script: Script, path: str, found: Found):
-        self._script, self._path, self._found = script, path, found
+        self._script, self._path, self._found = script, _printable(path), found
         self.faults: List[str] = []
         self._notes: List[str] = []
 
     def text(self) -> str:
-        batches, classes = self._mixing() if self._shuffled() else (None, None)
+        for trouble in self._found.troubles:
+            self._gap(trouble.line, f"{trouble.place}, {trouble.name}: it {trouble.why}.")
         self._look_for_changes()
+        shuffled = self._shuffled()
+        batches, classes = self._mixing(shuffled)
         source, image = self._source(), self._image()
         label = ["", "[[output]]", 'name = "label"', 'from = "class"']
         if classes is not None:
             label.append(f'ops = [ {{ op = "one-hot", classes = {classes} }} ]')
-        body = [*source, *self._order(), *image, *label, *self._batch(batches)]
-        comments = [*(f"# NOT TRANSLATED: {fault}" for fault in self.faults), *(f"# {note}" for note in self._notes)]
-        return "\n".join([f"# From line {self._found.line} of {' '.join(self._path.split())}, by python -m spdld.migrate.",
-                          *(" ".join(comment.split()) for comment in comments), "", f"name = {value_text(self._found.name)}", *body, ""])
+        body = [*source, *self._order(shuffled), *image, *label, *self._batch(batches)]
+        return "\n".join([f"# From line {self._found.line} of {self._path}, by python -m spdld.migrate.",
+                          *(f"# {' '.join(note.split())}" for note in self._notes), *self._gaps(), "",
+                          f"name = {value_text(self._found.name)}", *body, ""])
 
-    def _value(self, name: str, node: Optional[ast.expr], default: Any, kind: Any) -> Any:
-        """An argument of the data set or the DataLoader; the default, with a comment, where it is no literal."""
+    def _gap(self, line: Optional[int], what: str) -> None:
+        text = _printable(f"line {line or self._found.line} of {self._path}: {what}")
+        text = text if len(text) <= _GAP_LENGTH_MAX else text[:_GAP_LENGTH_MAX] + "..."
+        if text not in self.faults:
+            self.faults.append(text)
+
+    def _gaps(self) -> List[str]:
+        """spdlctl and the daemon refuse a file while it has an entry here."""
+        if not self.faults:
+            return []
+        more = len(self.faults) - _GAPS_MAX
+        entries = self.faults[:_GAPS_MAX] + ([f"{more} more parts."] if more > 0 else [])
+        return ["", "# These parts of the script are missing below. Write each of them, and take its line out: until then, spdlctl",
+                "# and the daemon refuse this file.", "gaps = [", *(f"  {value_text(entry)}," for entry in entries), "]"]
+
+    def _value(self, name: str, node: Optional[ast.expr], default: Any, fits: Any) -> Any:
+        """An argument of the data set or the DataLoader; None, with a gap, where the text does not tell it."""
         if node is None:
             return default
         try:
             value = self._script.value(node)
-            if isinstance(value, kind) and (kind is not int or not isinstance(value, bool)):
+            if fits(value):
                 return value
-            self.faults.append(f"{name} = {shown(node)}, which is of another type: write it here.")
+            self._gap(node.lineno, f"{name} = {shown(node)}, which is of another type or too large: write it.")
         except Refused:
-            self.faults.append(f"{name} = {shown(node)}, whose value the script's text does not tell: write it here.")
-        return default
+            self._gap(node.lineno, f"{name} = {shown(node)}, whose value the script's text does not tell: write it.")
+        return None
 
     def _look_for_changes(self) -> None:
-        """A script may set the transform later, as in `dataset.transform = ...`."""
-        line = None if self._found.bound is None else self._script.line_of_change(self._found.bound)
-        if line is not None:
-            self.faults.append(f"line {line} changes a part of {self._found.bound} after it was made: do the same here.")
+        """A script may set the transform later, as in `dataset.transform = ...`, or give a name another meaning."""
+        for place, sentence in self._script.doubts():
+            self._gap(place, f"{sentence}: compare this file with what the script does.")
+        loader = None if self._found.loader_call is None else self._script.name_of(self._found.loader_call)
+        for name in (self._found.bound, loader):
+            line = None if name is None else self._script.line_of_change(name)
+            if name is not None and line is not None:
+                self._gap(line, f"it may change a part of {name.id} after it was made: do the same here.")
+        for kept in self._script.nodes(ast.Attribute, ast.Subscript):
+            if isinstance(kept.ctx, ast.Store) and self._script.holds(kept, self._found.call):
+                self._gap(kept.lineno, f"{shown(kept)} keeps the data set, and the text does not tell who changes it.")
 
     def _source(self) -> List[str]:
+        lines = ["", "[source]"]
         if self._found.root is None:
-            self.faults.append("the data set: write its type and its uri here (`spdlctl ops` lists the types).")
-        uri = self._value("root", self._found.root, "pictures", str)
+            self._gap(None, "the data set: write its type and its uri here (`spdlctl ops` lists the types).")
+            return lines
+        uri = self._value("root", self._found.root, None, _is_folder)
         for name in ("target_transform", "loader", "is_valid_file"):
-            if name in self._found.other:
-                self.faults.append(f"{name} = {shown(self._found.other[name])}: {_UNLIKE[name]}.")
-        return ["", "[source]", 'type = "image-folder"', f"uri = {value_text(uri)}", f'extensions = "{_EXTENSIONS}"']
+            node = self._found.other.get(name)
+            if node is not None and not _is_none(node):
+                self._gap(node.lineno, f"{name} = {shown(node)}: {_UNLIKE[name]}.")
+        if uri is not None and not os.path.isabs(uri):
+            self._notes.append("A relative uri starts at this file's folder; the script's starts at the folder in which it is run.")
+        self._notes.append("Pictures in .ppm and .pgm, which ImageFolder takes as well, are not read.")
+        return [*lines, 'type = "image-folder"', *([] if uri is None else [f"uri = {value_text(uri)}"]),
+                f'extensions = "{_EXTENSIONS}"']
 
-    def _shuffled(self) -> bool:
-        """A DataLoader with a sampler has no shuffle, and then the sampler shuffles."""
+    def _shuffled(self) -> Optional[bool]:
+        """Whether the order is shuffled; None where the text does not tell. With a sampler, the sampler shuffles."""
         loader = self._found.loader
-        node = loader.get("shuffle")
-        try:
-            return ("sampler" in loader or not loader) if node is None else self._script.value(node) is True
-        except Refused:
-            return True
-
-    def _order(self) -> List[str]:
-        loader = self._found.loader
-        self._value("shuffle", loader.get("shuffle"), False, (bool, type(None)))
-        for name in ("sampler", "batch_sampler", "collate_fn"):
-            if name in loader and not (isinstance(loader[name], ast.Constant) or self._is_usual(name, loader[name])):
-                self.faults.append(f"{name} = {shown(loader[name])}: {_UNLIKE[name]}.")
+        sampler = loader.get("sampler")
+        for name in ("batch_sampler", "collate_fn", "worker_init_fn"):
+            node = loader.get(name)
+            if node is not None and not _is_none(node) and not (name == "collate_fn" and self._mixes(node)):
+                self._gap(node.lineno, f"{name} = {shown(node)}: {_UNLIKE[name]}.")
         if "num_workers" in loader:
             self._notes.append("num_workers has no equal: the daemon's threads serve all trainers of the node.")
-        if self._shuffled():
+        if self._found.loader_call is None:
+            return None
+        if "batch_sampler" in loader and not _is_none(loader["batch_sampler"]):
+            return None
+        if sampler is None or _is_none(sampler):
+            value = self._value("shuffle", loader.get("shuffle"), False, lambda value: value is None or isinstance(value, bool))
+            return None if value is None and not _is_none(loader.get("shuffle", ast.Constant(False))) else bool(value)
+        shuffled = self._shuffles(sampler)
+        if shuffled is None:
+            self._gap(sampler.lineno, f"sampler = {shown(sampler)}: {_UNLIKE['sampler']}.")
+        return shuffled
+
+    def _shuffles(self, sampler: ast.expr) -> Optional[bool]:
+        try:
+            call = self._script.followed(sampler)
+            if not isinstance(call, ast.Call):
+                return None
+            full = self._script.dotted(call.func)
+            if full in (*_SHUFFLING, *_IN_ORDER):
+                self._script.arguments(call, (("data_source",), ("generator",))[:1 + (full in _SHUFFLING and not call.args[1:])])
+                return full in _SHUFFLING
+            if full in _OF_RANKS:
+                given = self._script.arguments(call, (("dataset",), ("num_replicas",), ("rank",), ("shuffle",), ("seed",))).given
+                value = self._script.value(given["shuffle"]) if "shuffle" in given else True
+                return value if isinstance(value, bool) else None
+        except Refused:
+            pass
+        return None
+
+    def _order(self, shuffled: Optional[bool]) -> List[str]:
+        if shuffled is None:
+            return ["", "[order]"]
+        if shuffled:
             return ["", "[order]", "shuffle = true", "epochs = 0  # the training loop counts the epochs"]
         return ["", "[order]", "shuffle = false", "epochs = 1"]
-
-    def _is_usual(self, name: str, node: ast.expr) -> bool:
-        try:
-            node = self._script.followed(node)
-        except Refused:
-            return False
-        return name == "sampler" and isinstance(node, ast.Call) and \
-            (self._script.dotted(node.func) or "").rpartition(".")[2] in ("DistributedSampler", "RandomSampler")
 
     def _image(self) -> List[str]:
         faults: List[Problem] = []
         operations = Operations([{"op": "decode-image", "exif": False}])
-        if self._found.transform is not None:
-            operations = converted(self._found.transform, self._script.transform, faults, "transforms")
-        self.faults += [f"{fault}." for fault in faults]
+        transform = self._found.transform
+        if transform is not None and self._script.transform(transform).name == LIST:
+            self._gap(transform.lineno, f"transform = {shown(transform)}, which ImageFolder cannot call.")
+        elif transform is not None and not _is_none(transform):
+            operations = converted(transform, self._script.transform, faults, "transforms")
+            if operations.on_batches:
+                self._gap(transform.lineno, "transforms: they mix the pictures of a batch, and ImageFolder gives one picture.")
+                operations = Operations([{"op": "decode-image", "exif": False}])
+        for fault in faults:
+            self._gap(fault.line or getattr(transform, "lineno", None), f"{fault}.")
         self._notes += operations.notes
         return ["", "[[output]]", 'name = "image"', 'from = "image"', f"ops = {operations_text(operations)}"]
 
-    def _mixing(self) -> Any:
-        """The operations on batches for CutMix and MixUp, and the number of classes."""
-        names = [f"torchvision.transforms.v2.{name}" for name in ("RandomChoice", "CutMix", "MixUp")]
-        chosen = [call for call in self._script.calls(names[0]) if self._mixes(call)]
-        calls = self._script.calls(*names[1:])
-        if not calls:
-            return None, None
-        if len(chosen) != 1 and len(calls) != 1:
-            self.faults.append("CutMix and MixUp: the script has several, so write `ops` of [batch].")
-            return None, None
-        try:
-            self._notes.append("CutMix and MixUp draw for each sample here, and for a batch in torchvision.")
-            classes = self._script.transform(calls[0]).read("num_classes")
-            if not isinstance(classes, int):
-                raise Refused("lacks num_classes, the number of classes")
-            return on_batches(chosen[0] if chosen else calls[0], self._script.transform), classes
-        except Refused as refused:
-            self.faults.append(f"CutMix or MixUp: it {refused}.")
-            return None, None
+    def _mixes(self, collate: ast.expr) -> bool:
+        return mixing_of(self._script, self._found.loader_call, collate).call is not None
 
-    def _mixes(self, call: ast.Call) -> bool:
+    def _mixing(self, shuffled: Optional[bool]) -> Any:
+        """The operations on batches for CutMix and MixUp, and the number of classes."""
+        mixing = mixing_of(self._script, self._found.loader_call, self._found.loader.get("collate_fn"))
+        for call in mixing.unplaced:
+            sentence = f"{shown(call)}: the text does not tell which batches it mixes"
+            if shuffled is False and len(mixing.unplaced) == 1:
+                self._notes.append(f"Line {call.lineno} has {sentence}. These are not mixed.")
+            else:
+                self._gap(call.lineno, f"{sentence}: write `ops` of [batch], or nothing where they are others.")
+        if mixing.call is None:
+            return None, None
         try:
-            return on_batches(call, self._script.transform) is not None
-        except Refused:
-            return False
+            operations = on_batches(mixing.call, self._script.transform)
+            classes = {self._classes(part) for part in ast.walk(mixing.call) if isinstance(part, ast.Call)} - {0}
+            if operations is None or len(classes) != 1:
+                raise Refused("lacks num_classes, the number of classes, or holds other transforms")
+        except Refused as refused:
+            self._gap(mixing.call.lineno, f"CutMix or MixUp: it {refused}.")
+            return None, None
+        self._notes.append("CutMix and MixUp draw for each sample here, and for a batch in torchvision.")
+        return operations, classes.pop()
+
+    def _classes(self, call: ast.Call) -> int:
+        """num_classes of a CutMix or a MixUp; 0 for other calls."""
+        step = self._script.transform(call)
+        if step.name not in ("CutMix", "MixUp") or not step.is_torchvisions:
+            return 0
+        count = step.checked().read("num_classes")
+        if count is None:
+            raise Refused("lacks num_classes, the number of classes")
+        return int(count)
 
     def _batch(self, operations: Any) -> List[str]:
         loader = self._found.loader
-        size = self._value("batch_size", loader.get("batch_size"), 1 if loader else 32, int)
-        drop = self._value("drop_last", loader.get("drop_last"), False, bool)
-        if not loader:
-            self.faults.append("the DataLoader: the script's text has none that is given this data set itself (it may have a "
-                               "Subset of it): write the size of a batch.")
-        return ["", "[batch]", f"size = {size}  # of each rank", f'last = "{"drop" if drop else "short"}"',
+        lines = ["", "[batch]"]
+        if self._found.loader_call is None:
+            self._gap(None, "the DataLoader: the script's text has none that is given this data set itself alone (it may have a "
+                            "Subset of it): write the order and the size of a batch.")
+            return lines
+        size = self._value("batch_size", loader.get("batch_size"), 1,
+                           lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 65536)
+        drop = self._value("drop_last", loader.get("drop_last"), False, lambda value: isinstance(value, bool))
+        return [*lines, *([] if size is None else [f"size = {size}  # of each rank"]),
+                *([] if drop is None else [f'last = "{"drop" if drop else "short"}"']),
                 *([] if operations is None else [f"ops = {operations_text(operations)}"])]
 
 
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_folder(value: Any) -> bool:
+    """A path of this machine, which torchvision and the daemon take alike."""
+    return isinstance(value, str) and value != "" and value.isprintable() and len(value) < 4096 and not value.startswith("~") and \
+        ":" not in value
+
+
+def _printable(text: str) -> str:
+    """For comments and messages: control characters, and what steers the direction of text, by their numbers."""
+    return "".join(character if character.isprintable() else f"\\u{ord(character):04x}" for character in " ".join(text.split()))
+
+
 def _fail(sentence: str) -> NoReturn:
-    print(f"spdld.migrate: {sentence}", file=sys.stderr)
+    print(_printable(f"spdld.migrate: {sentence}"), file=sys.stderr)
     sys.exit(2)
 
 
 def _read(path: str) -> Script:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, "rb") as file:
             text = file.read(_SCRIPT_BYTES_MAX + 1)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         _fail(f"cannot read the script {path}: {error}")
     if len(text) > _SCRIPT_BYTES_MAX:
         _fail(f"the script {path} is larger than {_SCRIPT_BYTES_MAX // 2**20} MiB")
     try:
         return Script(text, path)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         _fail(f"the script {path} is not Python that this interpreter reads: {error}")
+
+
+def _refuse_local_modules(path: str) -> None:
+    """Python takes a module from the script's folder before an installed one."""
+    for name in ("torchvision", "torch"):
+        for file in (Path(path).parent / f"{name}.py", Path(path).parent / name / "__init__.py"):
+            if file.exists():
+                _fail(f"{file} lies beside the script, and Python takes it for {name}: there is nothing of torchvision to translate")
 
 
 def _chosen(found: List[Found], name: Optional[str], path: str) -> Found:
     if not found:
-        _fail(f"{path} has no torchvision.datasets.ImageFolder and no Compose of transforms: there is nothing to translate")
+        _fail(f"{path} has no torchvision.datasets.ImageFolder and no Compose of transforms, by names that stand for these alone: "
+              "there is nothing to translate")
     fitting = [entry for entry in found if name is None or entry.name == name]
     if len(fitting) == 1:
         return fitting[0]
@@ -224,32 +352,51 @@ def _chosen(found: List[Found], name: Optional[str], path: str) -> Found:
         _fail(f"{path} has no data set {name}; it has {names}")
     if name is None:
         _fail(f"{path} has several data sets: choose one by --dataset NAME. They are {names}")
-    return fitting[0]
+    _fail(f"{path} has several data sets of the name {name}, so that none can be chosen. They are {names}")
+
+
+def _write(text: str, output: Optional[str]) -> None:
+    try:
+        if output is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            with open(output, "w", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        if output is None:
+            sys.stdout = open(os.devnull, "w")  # the interpreter flushes it once more
+        _fail(f"cannot write {output or 'the standard output'}: {error.strerror}")
+
+
+_EXIT_CODES = """\
+exit codes:
+  0  the file does what the script's text says
+  1  the file has gaps: parts of the script that its text does not tell for certain, or that have no equal. Each is named on
+     standard error and in `gaps` of the file, and `spdlctl check` and the daemon refuse the file until they are written
+  2  no file was written: the script cannot be read, or has nothing to translate
+"""
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m spdld.migrate", description="Writes the pipeline file that does what a training script's torchvision "
-        "transforms, ImageFolder and DataLoader do. The script's text is read, and nothing of it is run. The exit code is 1 "
-        "where a part of the script was not translated; the file has a comment for each such part.")
+        "transforms, ImageFolder and DataLoader do. The script's text is read, and nothing of it is run.", epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("script", help="the training script")
     parser.add_argument("-o", "--output", metavar="FILE", help="the pipeline file to write; by default standard output")
     parser.add_argument("--dataset", metavar="NAME", help="the data set, where the script has several: the name that it is bound to")
     given = parser.parse_args(arguments)
+    _refuse_local_modules(given.script)
     script = _read(given.script)
     try:
         page = Page(script, given.script, _chosen(datasets_of(script), given.dataset, given.script))
         text = page.text()
     except Refused as refused:
         _fail(f"{given.script} {refused}")
-    if given.output is None:
-        sys.stdout.write(text)
-    else:
-        try:
-            with open(given.output, "w", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            _fail(f"cannot write {given.output}: {error.strerror}")
+    except RecursionError:
+        _fail(f"{given.script} has expressions that stand too deep in one another")
+    _write(text, given.output)
     for fault in page.faults:
         print(f"spdld.migrate: not translated: {fault}", file=sys.stderr)
     return 1 if page.faults else 0
