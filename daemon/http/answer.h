@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "daemon/http/request.h"
 
@@ -34,6 +35,7 @@ struct Route {
   Thread thread = Thread::kControl;
   bool is_open = false;  // needs no token
   uint32_t kept_ms = 1000;
+  std::vector<std::string_view> parameters = {};  // that the answer depends on; others of a request are passed over
 };
 
 }  // namespace spdld::http

@@ -31,12 +31,22 @@ Answer made_by(const Route& route, const Request& request) {
   }
 }
 
+// Without the parameters that the route does not know.
+Request known_part(const Route& route, const Request& asked) {
+  Request request{asked.path, {}};
+  for (const std::string_view name : route.parameters)
+    if (const auto found = asked.parameters.find(std::string(name)); found != asked.parameters.end())
+      request.parameters.insert(*found);
+  return request;
+}
+
 }  // namespace
 
 Desk::Desk(Post to_control, Post to_server, std::function<uint64_t()> clock)
     : to_control_(std::move(to_control)), to_server_(std::move(to_server)), clock_(std::move(clock)) {}
 
-void Desk::ask(const Route& route, const Request& request, Reply reply) {
+void Desk::ask(const Route& route, const Request& asked_for, Reply reply) {
+  const Request request = known_part(route, asked_for);
   if (route.thread == Route::Thread::kAny) return reply(std::make_shared<const Answer>(made_by(route, request)));
   const std::string key = request.key();
   const uint64_t now_ns = clock_();
@@ -46,9 +56,12 @@ void Desk::ask(const Route& route, const Request& request, Reply reply) {
     if (now_ns - asked->second.since_ns < kPatienceNs) return asked->second.replies.push_back(std::move(reply));
     asked_.erase(asked);  // who waited for the answer has given up
   }
-  if (questions_.wait_ns(1, now_ns) > 0 || *under_way_ >= kUnderWayMax)
+  const bool is_one_of_many = !request.parameters.empty() || route.kept_ms == 0;
+  const size_t under_way_max = is_one_of_many ? kUnderWayMax - kUnderWayReserve : kUnderWayMax;
+  Allowance& allowance = is_one_of_many ? questions_ : plain_questions_;
+  if (allowance.wait_ns(1, now_ns) > 0 || *under_way_ >= under_way_max)
     return reply(std::make_shared<const Answer>(sentence(503, "spdld is asked too often: ask again in a second")));
-  questions_.take(1, now_ns);
+  allowance.take(1, now_ns);
   asked_[key] = {{std::move(reply)}, now_ns};
   send(route, request, key);
 }

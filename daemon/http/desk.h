@@ -1,5 +1,8 @@
 // Gets answers from the control thread for the server's thread, and spares the control thread: requests for the same
 // share one answer, which is kept for a while, and the number of questions in a second is bounded. Server's thread.
+//
+// Requests that differ in nothing that their route knows are the same. Requests without parameters have a bound of
+// their own, which kept answers leave free: so nobody's questions about made-up names take the room of a scrape.
 #pragma once
 
 #include <atomic>
@@ -24,6 +27,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
 
   static constexpr double kQuestionsPerS = 20, kQuestionsBurst = 40;
   static constexpr size_t kUnderWayMax = 64;                      // questions that the control thread has not heard
+  static constexpr size_t kUnderWayReserve = 16;                  // of these, for requests without parameters
   static constexpr size_t kKeptMax = 16;                          // answers
   static constexpr uint64_t kPatienceNs = 10ull * 1'000'000'000;  // then the same is asked anew
   static constexpr size_t kBodyBytesMax = size_t{8} << 20;
@@ -32,7 +36,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
   Desk(Post to_control, Post to_server, std::function<uint64_t()> clock);
 
   // `reply` is called once, at once or later. The route outlives the desk.
-  void ask(const Route& route, const Request& request, Reply reply);
+  void ask(const Route& route, const Request& asked_for, Reply reply);
 
  private:
   struct Kept {
@@ -50,6 +54,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
   Post to_control_, to_server_;
   std::function<uint64_t()> clock_;
   Allowance questions_{kQuestionsPerS, kQuestionsBurst};
+  Allowance plain_questions_{kQuestionsPerS, kQuestionsBurst};  // without parameters
   const std::shared_ptr<std::atomic<size_t>> under_way_ = std::make_shared<std::atomic<size_t>>(0);
   std::map<std::string, Kept> kept_;
   std::map<std::string, Asked> asked_;

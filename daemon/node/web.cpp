@@ -113,7 +113,8 @@ std::vector<http::Route> web_routes(std::function<Node::View()> view, bool with_
     routes.push_back(
         {.path = one.path,
          .answer = [view, answer = one.answer](const http::Request& request) { return answer(view(), request); },
-         .kept_ms = kKeptMs});
+         .kept_ms = kKeptMs,
+         .parameters = one.of_page ? std::vector<std::string_view>{"pipeline"} : std::vector<std::string_view>{}});
   }
   // The page itself tells nothing, so it needs no token: it asks its reader for one.
   if (with_page)

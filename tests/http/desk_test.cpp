@@ -21,9 +21,11 @@ struct Rig {
   std::shared_ptr<Desk> desk =
       std::make_shared<Desk>([this](Desk::Task task) { control.push_back(std::move(task)); },
                              [this](Desk::Task task) { server.push_back(std::move(task)); }, [this] { return now_ns; });
-  Route route{.path = "/x", .answer = [this](const Request& request) {
-                return Answer{.body = request.parameter("q") + std::to_string(++made)};
-              }};
+  Route route{
+      .path = "/x",
+      .answer =
+          [this](const Request& request) { return Answer{.body = request.parameter("q") + std::to_string(++made)}; },
+      .parameters = {"q"}};
 
   void ask(const std::string& q = "") {
     Request request{"/x", {}};
@@ -89,11 +91,42 @@ TEST_CASE("the control thread hears a bounded number of questions in a second", 
   CHECK(rig.made == static_cast<int>(Desk::kQuestionsBurst + Desk::kQuestionsPerS));
 }
 
+TEST_CASE("questions about made-up names, however many, leave room for a request without parameters", "[http]") {
+  Rig rig;
+  for (int second = 0; second < 5; second++, rig.now_ns += kS) {
+    for (int i = 0; i < 200; i++) rig.ask("q" + std::to_string(second * 200 + i));
+    rig.replies.clear();
+    rig.ask(), rig.run_all();
+    REQUIRE(!rig.replies.empty());
+    CHECK(std::find(rig.replies.begin(), rig.replies.end(), "503") == rig.replies.end());
+  }
+}
+
+TEST_CASE("parameters that the route does not know make no request another one", "[http]") {
+  Rig rig;
+  for (int i = 0; i < 200; i++) {
+    rig.desk->ask(rig.route, {"/x", {{"made-up" + std::to_string(i), "1"}, {"q", "a"}}},
+                  [&](const Desk::AnswerPtr& answer) { rig.replies.push_back(answer->body); });
+    rig.run_all();
+  }
+  CHECK(rig.replies == Replies(200, "a1"));
+}
+
+TEST_CASE("a request without parameters that is answered by an error is bounded, too", "[http]") {
+  Rig rig;
+  rig.route.answer = [&](const Request&) -> Answer { throw std::runtime_error(std::to_string(++rig.made)); };
+  for (int i = 0; i < 100; i++) rig.ask(), rig.run_all();
+  CHECK(rig.made == static_cast<int>(Desk::kQuestionsBurst));
+}
+
 TEST_CASE("a control thread that does not come round is not loaded with more", "[http]") {
   Rig rig;
+  constexpr size_t kMany = Desk::kUnderWayMax - Desk::kUnderWayReserve;
   for (int i = 0; i < 1000; i++, rig.now_ns += 100 * kMs) rig.ask("q" + std::to_string(i));
-  CHECK(rig.control.size() == Desk::kUnderWayMax);
-  CHECK(rig.replies == Replies(1000 - Desk::kUnderWayMax, "503"));
+  CHECK(rig.control.size() == kMany);
+  CHECK(rig.replies == Replies(1000 - kMany, "503"));
+  rig.ask();
+  CHECK(rig.control.size() == kMany + 1);
   rig.control.clear();  // dropped, as by a loop that ends
   rig.ask("again");
   CHECK(rig.control.size() == 1);

@@ -122,10 +122,38 @@ class Page(ServedCase):
         self.assertEqual(self.ask("/api/errors?pipeline=none")[0], 404)
 
     def test_spdlctl_knows_the_address(self):
-        done = spdlctl("page", env=self.daemon.environment())
+        settings = self.daemon.folder / "spdld.toml"
+        done = spdlctl("page", "--config", settings, env=self.daemon.environment())
         self.assertEqual((done.returncode, done.stdout), (0, f"http://127.0.0.1:{self.port}/#token={TOKEN}\n"), done.stderr)
-        found = json.loads(spdlctl("page", "-o", "json", env=self.daemon.environment()).stdout)
+        found = json.loads(spdlctl("page", "--config", settings, "-o", "json", env=self.daemon.environment()).stdout)
         self.assertEqual(found, {"url": f"http://127.0.0.1:{self.port}/#token={TOKEN}", "address": f"127.0.0.1:{self.port}"})
+
+    def test_a_token_comes_from_files_that_nobody_else_can_change(self):
+        """A daemon that names a file to read is not believed, nor a file of others."""
+        own = self.daemon.folder / "spdld.toml"
+        said = "which spdlctl does not know: "
+        address = f"http://127.0.0.1:{self.port}/\n"
+        settings = Path(self.enterContext(tempfile.TemporaryDirectory())) / "other.toml"
+        text = own.read_text()
+        for change, why in ((lambda: settings.write_text(text.replace("127.0.0.1:0", "127.0.0.1:1")), "is not the file of the daemon"),
+                            (lambda: settings.write_text("listen = "), "is no valid file"),
+                            (lambda: settings.write_text(text), "is open to others"),
+                            (lambda: settings.unlink(), "No such file")):
+            change()
+            if settings.exists():
+                settings.chmod(0o666 if why == "is open to others" else 0o644)
+            done = spdlctl("page", "--config", settings, env=self.daemon.environment())
+            self.assertEqual(done.returncode, 0)
+            self.assertTrue(done.stdout.startswith(address), done.stdout)
+            self.assertIn(said, done.stdout)
+            self.assertIn(why, done.stdout)
+        for mode, why in ((0o604, "is open to others"), (0o660, "is open to others")):
+            self.token.chmod(mode)
+            self.addCleanup(self.token.chmod, 0o600)
+            done = spdlctl("page", "--config", own, env=self.daemon.environment())
+            self.assertNotIn(TOKEN, done.stdout)
+            self.assertIn(why, done.stdout)
+        self.assertNotIn(TOKEN, spdlctl("page", env=self.daemon.environment()).stdout)
 
 
 class OtherDaemons(unittest.TestCase):
