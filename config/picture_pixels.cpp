@@ -12,6 +12,10 @@ PicturePixels picture_pixels(const OperationSpec& spec) {
   return pixels;
 }
 
+bool resamples_as_pillow(const OperationSpec& spec) {
+  return spec.parameters.contains("resampling") && spec.text("resampling") == "pillow";
+}
+
 std::string filter_of(const OperationSpec& spec) {
   return spec.parameters.contains("filter") ? spec.text("filter") : std::string(kBilinear);
 }

@@ -1,5 +1,5 @@
-// The pixels that operations on pictures are asked for: `colours`, `bits`, `profile`, `frame` and `frames` of
-// decode-image, and `filter` of operations that resample. Pure functions; any thread.
+// The pixels that operations on pictures are asked for: `colours`, `bits`, `profile`, `frame`, `frames` and
+// `resampling` of decode-image, and `filter` of operations that resample. Pure functions; any thread.
 #pragma once
 
 #include <string>
@@ -26,6 +26,9 @@ inline constexpr int kFrameMax = 9999;  // the last frame of a picture that can 
 
 // Parameters that have their default need not be there.
 PicturePixels picture_pixels(const OperationSpec& spec);
+
+// Whether decode-image has resampling = "pillow".
+bool resamples_as_pillow(const OperationSpec& spec);
 
 inline constexpr std::string_view kBilinear = "bilinear";  // the default filter
 // The filter's name. A parameter that has its default need not be there.

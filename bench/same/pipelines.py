@@ -2,6 +2,7 @@
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 DECODE = {"op": "decode-image"}
+AS_PILLOW = {**DECODE, "resampling": "pillow"}
 FLIP = {"op": "horizontal-flip"}
 LABEL = {"name": "label", "from": "class"}
 MANY_BAD = 100_000
@@ -76,6 +77,15 @@ def add_pixels(pipelines):
         add(f"convert, {dtype} {layout}", "pictures", [image(resize([50, 70]), convert(dtype=dtype, layout=layout, scale=1 / 255))])
     add("normalize of 8-bit values", "pictures",
         [image(resize([40, 40]), {"op": "normalize", "mean": [120, 110, 100], "std": [60, 61, 62], "scale": 255})])
+    for source in ("pictures", "odd"):
+        add(f"not resized, {source}", source, [image(centre(64), FLIP)], order={"epochs": 2})
+        add(f"colours before a resize, {source}", source, [image({"op": "invert", "p": 0.5}, crop(48))], order={"epochs": 2})
+        add(f"resampling = pillow, {source}", source, [image(crop(48), FLIP, resize([30, 40]), decode=AS_PILLOW)], order={"epochs": 2})
+        for cache in ("decoded", "packed", "indexed"):
+            add(f"not resized, {source}, cache = {cache}", source, [image(centre(64), FLIP)], order={"epochs": 2}, cache=cache,
+                told={"is_kept": True})
+            add(f"resampling = pillow, {source}, cache = {cache}", source, [image(crop(48), FLIP, decode=AS_PILLOW)],
+                order={"epochs": 2}, cache=cache, told={"is_kept": True})
     add("flip always", "pictures", [image(resize([40, 41]), {**FLIP, "p": 1})])
     add("two outputs that share draws", "pictures",
         [image(crop(80, draw="a", box="a_box"), {**FLIP, "draw": "f"}, name="large"),

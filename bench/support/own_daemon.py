@@ -62,18 +62,18 @@ def daemon_program():
     return program
 
 
-def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, size=SIDE, name="bench"):
+def make_spec(work, folder, batch=64, epochs=1, cache="off", antialias=True, size=SIDE, name="bench", resampling=""):
     """Returns the spec for a work in WORKS. The work "train" is random-resized-crop, flip and normalise, as float32 NCHW.
     Of "crop8" there is random-resized-crop and flip, as uint8, and of "resize" a resize, as uint8. The work "validate" resizes
     the shorter side to 256, cuts out the middle and normalises. In "rand-augment" RandAugment stands before the normalising of
-    "train". The work "multi-crop" is the example of DINOv2's ten crops."""
+    "train". The work "multi-crop" is the example of DINOv2's ten crops. `resampling` is decode-image's, where it is not empty."""
     source = {"type": "image-folder", "uri": str(Path(folder).resolve()), "extensions": "jpg,png,webp"}
     if work == "multi-crop":
         import tomllib  # other loaders run with older Pythons
         spec = tomllib.loads((EXAMPLES / "multi-crop.toml").read_text())
         return {**spec, "name": name, "seed": 7, "cache": cache, "source": source, "order": {"epochs": epochs},
                 "batch": {"size": batch}}
-    ops = [{"op": "decode-image"}]
+    ops = [{"op": "decode-image", **({"resampling": resampling} if resampling else {})}]
     if work == "resize":
         ops.append({"op": "resize", "size": [size, size], "antialias": antialias})
     elif work == "validate":

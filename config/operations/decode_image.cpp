@@ -14,6 +14,22 @@ std::string bind_decoding(const OperationSpec& spec, Signature& signature) {
   return "";
 }
 
+void check_resampling(OperationSpec& spec, const PicturePixels& pixels, const Complain& complain) {
+  if (!resamples_as_pillow(spec)) {
+    spec.parameters.erase("resampling");
+    return;
+  }
+  if (pixels.bits != 8)
+    complain("resampling", "can't be \"pillow\" with bits = " + std::to_string(pixels.bits) +
+                               ": Pillow resizes pictures of 8 bits so");
+  if (pixels.colours == "rgba")
+    complain("resampling",
+             "can't be \"pillow\" with colours = \"rgba\": Pillow multiplies colours by alpha where it resizes, "
+             "and the daemon does not");
+  if (spec.flag("fast"))
+    complain("fast", "can't be true beside resampling = \"pillow\", which decodes pictures at their full size");
+}
+
 // All have been added to specs of before: they are left out where they ask for what such specs got.
 void check_decoding(OperationSpec& spec, const Complain& complain) {
   const PicturePixels pixels = picture_pixels(spec);
@@ -30,6 +46,7 @@ void check_decoding(OperationSpec& spec, const Complain& complain) {
     complain("fast", "can't be true beside frames: JPEGs alone are decoded smaller, and these have one frame");
   if (pixels.frame == 0) spec.parameters.erase("frame");
   if (pixels.frames == 0) spec.parameters.erase("frames");
+  check_resampling(spec, pixels, complain);
 }
 
 // Kept planes serve every draw, so they are of whole pictures: what is decoded smaller can't be kept so. Planes have no
@@ -109,8 +126,12 @@ OperationType decode_image() {
                "of colours: \"ignore\" gives them as they are stored; \"srgb\" converts them to sRGB by the picture's "
                "ICC profile, where it has one (perceptual intent, by lcms2), and refuses a damaged profile",
                {"ignore", "srgb"}, "ignore"),
-           frame, frames,
-           flag("exif", "turn the picture upright as its EXIF orientation says", true),
+           frame, frames, flag("exif", "turn the picture upright as its EXIF orientation says", true),
+           choice("resampling",
+                  "of the bilinear, antialiased resizes that follow: \"own\" resizes the planes of a JPEG before its "
+                  "colours become RGB; \"pillow\" resizes the RGB picture with Pillow's values, bit for bit, which "
+                  "takes more CPU time",
+                  {"own", "pillow"}, "own"),
            flag("fast",
                 "decode large pictures at 1/2, 1/4 or 1/8 of their size where the first resize, antialiased and "
                 "bilinear, leaves at most 5/8 of that: less CPU, pixels that differ a little (50 dB on average), and "
@@ -124,6 +145,7 @@ OperationType decode_image() {
       .bind = bind_decoding,
       .check = check_decoding,
       .hindrance = picture_hindrance,
+      .version = 2,
       .view_part = ViewPart::kLeads};
 }
 

@@ -87,6 +87,24 @@ TEST_CASE("wrong colours and bits are complained about with what to write", "[co
   CHECK(load(", colours = \"grey\", profile = \"ignore\"", "", "cache = \"decoded\""));
 }
 
+TEST_CASE("resampling as Pillow is for RGB and grey of 8 bits at full size", "[config]") {
+  const auto plain = load(""), own = load(", resampling = \"own\""), pillow = load(", resampling = \"pillow\"");
+  REQUIRE(pillow);
+  CHECK(canonical_json(*own.value) == canonical_json(*plain.value));
+  CHECK(canonical_json(*pillow.value) != canonical_json(*plain.value));
+  CHECK(resamples_as_pillow(pillow.value->outputs[0].ops[0]));
+  CHECK_FALSE(resamples_as_pillow(plain.value->outputs[0].ops[0]));
+  CHECK(load(", resampling = \"pillow\", colours = \"grey\", profile = \"srgb\""));
+  CHECK(load(", resampling = \"pillow\"", "", "cache = \"decoded\""));
+  expect_complaints(load(", resampling = \"pillow\", bits = 16", kUint16),
+                    {{11, "output[0].ops[0].resampling", "can't be \"pillow\" with bits = 16"}});
+  expect_complaints(load(", resampling = \"pillow\", colours = \"rgba\""),
+                    {{11, "output[0].ops[0].resampling", "can't be \"pillow\" with colours = \"rgba\""}});
+  expect_complaints(load(", resampling = \"pillow\", fast = true"),
+                    {{11, "output[0].ops[0].fast", "can't be true beside resampling = \"pillow\""}});
+  expect_complaints(load(", resampling = \"opencv\""), {{11, "output[0].ops[0].resampling", "\"own\", \"pillow\""}});
+}
+
 TEST_CASE("means for 16 bits and means where white is 1 are one spec", "[config]") {
   const auto of = [](const std::string& numbers) {
     return load(", colours = \"grey\", bits = 16", ", { op = \"normalize\", " + numbers + " }");

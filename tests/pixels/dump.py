@@ -24,15 +24,16 @@ class Program:
 
 
 class Daemon(Program):
-    """The daemon's decoder and resampler with one chain."""
+    """The daemon's decoder and resampler with one chain. With the name of a form of the cache ("decoded"), pictures that
+    have the form are rendered from it."""
 
     started = 0
 
-    def __init__(self, program, folder, decode, ops, further=""):
+    def __init__(self, program, folder, decode, ops, further="", form=None):
         Daemon.started += 1
         spec = pathlib.Path(folder, f"spec-{Daemon.started}.toml")
         spec.write_text(spec_of(f'{{ op = "decode-image", {decode} }}, {ops}', further))
-        super().__init__([program, spec])
+        super().__init__([program, spec, form] if form else [program, spec])
 
     def of(self, path, sample=0):
         self.process.stdin.write(f"{sample} {path}\n".encode())

@@ -20,7 +20,7 @@ def spec_of(job, epochs):
         return own_daemon.make_clips_spec(job.work, job.folder, job.batch, epochs, cache=job.cache)
     if job.work == "audio":
         return own_daemon.make_sounds_spec(job.folder, job.batch, epochs)
-    return own_daemon.make_spec(job.work, job.folder, job.batch, epochs, job.cache, job.antialias)
+    return own_daemon.make_spec(job.work, job.folder, job.batch, epochs, job.cache, job.antialias, resampling=job.way)
 
 
 def take_all(loader):

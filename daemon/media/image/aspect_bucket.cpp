@@ -20,7 +20,7 @@ class AspectBucket final : public GeometryStep {
   void apply(const Draws& draws, Geometry& geometry) const override {
     const Size now = shown(geometry.passes.back()), wanted = sizes_.at(geometry.shape);
     const Size size = covering(now, wanted);
-    if (size != now) resize_box({0, 0, now.width, now.height}, size, how_, geometry.passes);
+    if (size != now) resize_box({0, 0, now.width, now.height}, size, how_, geometry);
     const int across = size.width - wanted.width, down = size.height - wanted.height;
     Box box{across / 2, down / 2, wanted.width, wanted.height};
     if (is_random_) {

@@ -20,10 +20,11 @@ namespace spdld::media::ops {
 
 void decode_image(const Part& part, Nodes& nodes) {
   const auto& spec = part.spec;
-  nodes.push_back(std::make_unique<image::PictureNode>(image::DecodeWay{.exif = spec.flag("exif"),
-                                                                        .fast = spec.flag("fast"),
-                                                                        .strict = spec.flag("strict"),
-                                                                        .pixels = image::pixels_of(spec)}));
+  const image::DecodeWay way{.exif = spec.flag("exif"),
+                             .fast = spec.flag("fast"),
+                             .strict = spec.flag("strict"),
+                             .pixels = image::pixels_of(spec)};
+  nodes.push_back(std::make_unique<image::PictureNode>(way, config::resamples_as_pillow(spec)));
 }
 
 }  // namespace spdld::media::ops

@@ -28,12 +28,15 @@ double height_of(Filter filter, double x) {
       return cubic_height(x, -0.5);
     case Filter::kLanczos:
       return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
+    case Filter::kTriangle:
+      return std::max(0.0, 1 - std::fabs(x));
     default:
       return x > -0.5 && x <= 0.5 ? 1 : 0;
   }
 }
 
 double reach_of(Filter filter) {
+  if (filter == Filter::kTriangle) return 1;
   if (filter == Filter::kBicubic) return 2;
   return filter == Filter::kLanczos ? 3 : 0.5;
 }

@@ -1,9 +1,11 @@
 // The filters by which pictures are resampled, and the weights that they give to the source pixels of one axis. The
 // triangle ("bilinear") has kernels and weights of its own (weights.h); the weights of all others are computed here,
-// in double precision.
+// in double precision. kTriangle is the triangle with these weights, for pictures that are to be resampled as Pillow
+// does it.
 //
-// Antialiased, they are Pillow's weights (libImaging/Resample.c, precompute_coeffs, with bicubic_filter,
-// lanczos_filter and box_filter): a filter is as wide as the picture shrinks, and is cut off at the box's edges.
+// Antialiased, they are Pillow's weights (libImaging/Resample.c, precompute_coeffs, with bilinear_filter,
+// bicubic_filter, lanczos_filter and box_filter): a filter is as wide as the picture shrinks, and is cut off at the
+// box's edges.
 // Without antialias only bicubic is left: it has torch's weights (UpSample.h, a = -0.75), which repeats the
 // pixels at the box's edges. Nearest takes the pixel that Pillow takes (libImaging/Geometry.c, ImagingScaleAffine). One
 // thread an object, reused from sample to sample.
@@ -19,14 +21,14 @@ namespace spdld::image {
 struct AxisRequest;
 struct SourceRange;
 
-enum class Filter : uint8_t { kBilinear, kNearest, kBicubic, kLanczos, kBox };
+enum class Filter : uint8_t { kBilinear, kNearest, kBicubic, kLanczos, kBox, kTriangle };
 Filter filter_named(std::string_view name);  // "bilinear", "nearest", "bicubic", "lanczos", "box"
 
 // The weights of one wanted pixel.
 class PixelWeights {
  public:
-  // Of pixel i of request.out. Precondition: the filter is kBicubic, or an antialiased kLanczos or kBox; the reduction
-  // is 1.
+  // Of pixel i of request.out. Precondition: the filter is kBicubic, or an antialiased kLanczos, kBox or kTriangle; the
+  // reduction is 1.
   void make(const AxisRequest& request, int i);
 
   int first() const { return first_; }                          // source pixel of the box

@@ -124,24 +124,31 @@ void crop_box(const Box& box, std::vector<Pass>& passes) {
   pass.window = {pass.window.x + x, pass.window.y + y, box.width, box.height};
 }
 
-void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes) {
+Filter filter_of(const Resampling& how, const Geometry& geometry) {
+  const bool is_pillows = geometry.as_pillow && how.antialias && how.filter == Filter::kBilinear;
+  return is_pillows ? Filter::kTriangle : how.filter;
+}
+
+void resize_box(const Box& box, const Size& size, const Resampling& how, Geometry& geometry) {
+  std::vector<Pass>& passes = geometry.passes;
   Pass& last = passes.back();
   const Box whole{0, 0, size.width, size.height};
+  const Filter filter = filter_of(how, geometry);
   // The other filters have ties, which fall to the same side before and behind a mirror.
-  if (only_cuts(last) && (how.filter == Filter::kBilinear || !is_turned(last))) {
+  if (only_cuts(last) && (filter == Filter::kBilinear || !is_turned(last))) {
     last = {.box = in_source(last, box),
             .size = size,
             .window = whole,
             .mirrored = last.mirrored,
             .antialias = how.antialias,
             .mirrored_before = last.mirrored,
-            .filter = how.filter,
+            .filter = filter,
             .flipped = last.flipped,
             .flipped_before = last.flipped};
   } else {
     Box source = box;
     if (only_cuts(last)) crop_box(box, passes), source.x = source.y = 0;
-    passes.push_back({.box = source, .size = size, .window = whole, .antialias = how.antialias, .filter = how.filter});
+    passes.push_back({.box = source, .size = size, .window = whole, .antialias = how.antialias, .filter = filter});
   }
 }
 

@@ -60,6 +60,7 @@ struct Geometry {
   // 1, 2, 4 or 8: a picture that has planes may instead be decoded to planes that are this much smaller (decode-image
   // with `fast`). The planes need to cover only `decoded`.
   int reduction = 1;
+  bool as_pillow = false;               // see ImageProgram; set before the steps are applied
   uint32_t shape = 0;                   // of the batch, by its number; set before the steps are applied
   RowPart part;                         // of the picture, which the row is; set before the steps are applied
   bool has_its_part = true;             // false: the picture has another size than when its parts were counted
@@ -117,7 +118,10 @@ Box in_source(const Pass& pass, const Box& box);
 // Cuts `box` out of what the last pass shows; what lies outside of that is black.
 void crop_box(const Box& box, std::vector<Pass>& passes);
 // Resamples `box` of what the last pass shows.
-void resize_box(const Box& box, const Size& size, const Resampling& how, std::vector<Pass>& passes);
+void resize_box(const Box& box, const Size& size, const Resampling& how, Geometry& geometry);
+// The filter of a pass that resamples so. An antialiased triangle is another one where pictures are resampled as Pillow
+// does it.
+Filter filter_of(const Resampling& how, const Geometry& geometry);
 
 // --- for readers of a geometry ---
 

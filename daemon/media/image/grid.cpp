@@ -26,17 +26,17 @@ class Grid final : public GeometryStep {
 
  private:
   // A part of the picture, resized to `size`.
-  Pass piece_of(const Size& picture, const Size& size, const Box& window) const {
+  Pass piece_of(const Size& picture, const Size& size, const Box& window, const Geometry& geometry) const {
     return {.box = {0, 0, picture.width, picture.height},
             .size = size,
             .window = window,
             .antialias = how_.antialias,
-            .filter = how_.filter};
+            .filter = filter_of(how_, geometry)};
   }
 
   void add_thumbnail(const Size& picture, Geometry& geometry) const {
     const Size tile = to_size(rule_.tile());
-    geometry.pieces.push_back(piece_of(picture, tile, {0, 0, tile.width, tile.height}));
+    geometry.pieces.push_back(piece_of(picture, tile, {0, 0, tile.width, tile.height}, geometry));
   }
 
   // A picture that is smaller than the grid lies in its middle, with the odd pixel of the border behind it.
@@ -46,8 +46,8 @@ class Grid final : public GeometryStep {
     const int left = (all.width - size.width) / 2, top = (all.height - size.height) / 2;
     for (int row = 0; row < grid.rows; ++row)
       for (int column = 0; column < grid.columns; ++column)
-        geometry.pieces.push_back(
-            piece_of(picture, size, {column * tile.width - left, row * tile.height - top, tile.width, tile.height}));
+        geometry.pieces.push_back(piece_of(
+            picture, size, {column * tile.width - left, row * tile.height - top, tile.width, tile.height}, geometry));
   }
 
   config::GridRule rule_;

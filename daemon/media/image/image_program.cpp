@@ -96,8 +96,10 @@ class PassRun {
       resample_filtered();
     } else if (source_.planes == nullptr && resamples(pass_) && !source_.has_kernels()) {
       resample_any();
-    } else if (source_.planes != nullptr || resamples(pass_)) {
+    } else if (resamples(pass_) || has_own_colours()) {
       resample();
+    } else if (source_.planes != nullptr) {
+      convert();
     } else {
       copy();
     }
@@ -133,6 +135,24 @@ class PassRun {
     for (int y = 0; y < inside_.height; ++y, first += source_.stride_bytes) {
       mirror_row(first, inside_.width, pixel_bytes_, row);
       emit(y, 1, {row, 0, 0});
+    }
+  }
+
+  // Planes of a video. Nobody expects libjpeg's pixels of them.
+  bool has_own_colours() const { return source_.planes != nullptr && source_.planes->colours != nullptr; }
+
+  // The same as copy(), from planes.
+  void convert() {
+    const PlanesView& planes = *source_.planes;
+    const size_t row_bytes = static_cast<size_t>(inside_.width) * pixel_bytes_ + PixelRows::kSlackBytes;
+    uint8_t* const rgb = memory_.band.resize(2 * row_bytes);
+    uint8_t* const mirrored = rgb + row_bytes;
+    Box row{pass_.box.x + inside_.x, pass_.box.y + inside_.y, inside_.width, 1};
+    for (int y = 0; y < inside_.height; ++y, ++row.y) {
+      const uint8_t* pixels = planes.plane[0] + planes.stride_bytes[0] * static_cast<size_t>(row.y) + row.x;
+      if (!source_.is_grey()) memory_.rows.write(planes, row, rgb), pixels = rgb;
+      if (pass_.mirrored) mirror_row(pixels, inside_.width, pixel_bytes_, mirrored), pixels = mirrored;
+      emit(y, 1, {pixels, 0, 0});
     }
   }
 
@@ -323,11 +343,11 @@ Source run_between(const Source& source, const Pass& pass, Memory& memory, ByteB
   return whole_picture(source.format, shown(pass), picture);
 }
 
-// Whether the first pass that resamples has another filter than the kernels'.
+// Whether the first pass that resamples has another filter than the kernels', or is to start from RGB.
 bool takes_rows(const Geometry& geometry) {
   const auto& passes = has_pieces_of_source(geometry) ? geometry.pieces : geometry.passes;
   const auto first = std::find_if(passes.begin(), passes.end(), resamples);
-  return first != passes.end() && !is_bilinear(*first);
+  return first != passes.end() && (geometry.as_pillow || !is_bilinear(*first));
 }
 
 // The same pixels in rows, for a first pass whose filter takes no planes. Luma is a row of grey as it lies.
@@ -391,6 +411,7 @@ GeometrySteps ImageProgram::take(size_t count) {
 }
 
 void ImageProgram::resolve(const Size& picture, const Draws& draws, Geometry& geometry) const {
+  geometry.as_pillow = as_pillow_;
   image::resolve(steps_, picture, draws, geometry);
   if (fast_) geometry.reduction = reduction_of(geometry);
 }

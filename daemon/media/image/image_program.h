@@ -8,11 +8,12 @@
 //
 // Resampling is Pillow's and torchvision's: separable, triangle filter, antialiased (support grows with the reduction)
 // unless turned off, box edges clamp, pixel centres at half. Other filters (filter.h) take rows alone: planes become
-// libjpeg's RGB first (planes_rows.h), so that their pixels are the same from planes and from rows, bit for bit. Each
-// pass of a chain is one resampling; flips and crops fold into the pass that they follow; a second resize starts a
-// second pass. Every pass is rounded to the picture's 8 or 16 bits, as in a chain over Pillow's pictures: a float
-// tensor has the same values as the uint8 tensor. The program itself is constant once its operations were added: any
-// thread.
+// libjpeg's RGB first (planes_rows.h), so that their pixels are the same from planes and from rows, bit for bit. So are
+// the pixels of a pass that does not resample, and all pixels of a program that resamples as Pillow: its triangle is
+// Pillow's, bit for bit, too (Filter::kTriangle). Each pass of a chain is one resampling; flips and crops fold into the
+// pass that they follow; a second resize starts a second pass. Every pass is rounded to the picture's 8 or 16 bits, as
+// in a chain over Pillow's pictures: a float tensor has the same values as the uint8 tensor. The program itself is
+// constant once its operations were added: any thread.
 //
 // Operations on colours adjust the rounded picture that a pass shows (adjustment.h): it then lies in scratch as a
 // whole. Without a drawn adjustment nothing is done for them.
@@ -52,8 +53,10 @@ class Scratch {
 class ImageProgram {
  public:
   // `fast`: geometry.reduction may be more than 1. `decoded`: of the pixels that the first pass gives; operations on
-  // colours may change them before the tensor.
-  explicit ImageProgram(bool fast, const PixelFormat& decoded = {}) : fast_(fast), decoded_(decoded) {}
+  // colours may change them before the tensor. `as_pillow`: see above; the pixels have 8 bits and no alpha then, and
+  // `fast` is off.
+  explicit ImageProgram(bool fast, const PixelFormat& decoded = {}, bool as_pillow = false)
+      : fast_(fast), as_pillow_(as_pillow), decoded_(decoded) {}
 
   // The next operation; the last one is end().
   void add(std::unique_ptr<const GeometryStep> step) { steps_.push_back(std::move(step)); }
@@ -74,19 +77,19 @@ class ImageProgram {
   // `rows` covers geometry.decoded (or more), of pixels of the decoded format; `out` has tensor_bytes() bytes (for each
   // piece, where the geometry has pieces), aligned to the dtype at least.
   void render(const PixelRows& rows, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
-  // The same from the planes of the whole picture, reduced by geometry.reduction. The first pass resizes luma and
-  // chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the pixels equal
-  // the other render()'s within rounding. From reduced planes the pixels are close to these. Precondition:
-  // the decoded pixels are RGB or grey of 8 bits; luma alone is taken for grey. Planes with colours of their own are
-  // for a geometry that takes_planes().
+  // The same from the planes of the whole picture, reduced by geometry.reduction. A first pass that resamples resizes
+  // luma and chroma and converts at its own size. Chroma's weights include libjpeg's fancy upsampling, so that the
+  // pixels equal the other render()'s within rounding. Other pixels equal the other render()'s, bit for bit. From
+  // reduced planes the pixels are close to these. Precondition: the decoded pixels are RGB or grey of 8 bits; luma
+  // alone is taken for grey. Planes with colours of their own are for a geometry that takes_planes().
   void render(const PlanesView& planes, const Geometry& geometry, Scratch& scratch, uint8_t* out) const;
-  // Whether the first pass resamples planes as they are; else they become rows of RGB before it.
+  // Whether the first pass that resamples takes planes as they are; else they become rows of RGB before it.
   bool takes_planes(const Geometry& geometry) const;
 
  private:
   TensorFormat format_of(const Geometry& geometry) const;  // with the picture's size
 
-  bool fast_;
+  bool fast_, as_pillow_;
   PixelFormat decoded_;
   GeometrySteps steps_;
   TensorFormat format_;

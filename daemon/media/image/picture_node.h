@@ -35,8 +35,8 @@ struct PictureWork {
 
 class PictureNode final : public ProgramNode {
  public:
-  explicit PictureNode(const DecodeWay& way)
-      : ProgramNode(way.fast, way.pixels.format()),
+  PictureNode(const DecodeWay& way, bool as_pillow)
+      : ProgramNode(way.fast, way.pixels.format(), as_pillow),
         way_(way),
         planes_form_(way),
         indexed_form_(way),

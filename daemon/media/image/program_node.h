@@ -14,7 +14,8 @@ namespace spdld::image {
 
 class ProgramNode : public media::Node {
  public:
-  ProgramNode(bool fast, const PixelFormat& decoded) : program_(fast, decoded) {}
+  // As of ImageProgram.
+  ProgramNode(bool fast, const PixelFormat& decoded, bool as_pillow = false) : program_(fast, decoded, as_pillow) {}
 
   // The next operation, and the last one. Without an end the tensor is uint8 NHWC of no size.
   void add(std::unique_ptr<const GeometryStep> step) { program_.add(std::move(step)); }

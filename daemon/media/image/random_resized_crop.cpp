@@ -26,7 +26,7 @@ class RandomResizedCrop final : public GeometryStep {
     const auto& passes = geometry.passes;
     const Box box = draw_box(shown(passes.back()), draws.named(draw_));
     if (!is_resampled(geometry)) geometry.drawn = in_picture(passes, box);
-    resize_box(box, by_epoch_.empty() ? size_ : by_epoch_.at(geometry.shape), how_, geometry.passes);
+    resize_box(box, by_epoch_.empty() ? size_ : by_epoch_.at(geometry.shape), how_, geometry);
   }
 
  private:

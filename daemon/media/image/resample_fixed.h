@@ -1,10 +1,10 @@
-// Resampling of pixels of 8 bits by the filters that have negative weights, and by the box: antialiased, bit for bit as
-// Pillow's Image.resize (libImaging/Resample.c). Each channel is resampled by itself, first across, then down. Weights
-// are rounded to 22 fractional bits. Sums are exact in 32 bits: the weights of any such filter have absolute values
-// that add up to less than 1.9, with all rounding, and 1.9 * 255 * 2^22 + 2^21 < 2^31. Both passes round to the
-// nearest value, and cut off what is below 0 or above 255. One thread an object, reused from sample to sample.
+// Resampling of pixels of 8 bits by all filters but the kernels' own triangle: antialiased, bit for bit as Pillow's
+// Image.resize (libImaging/Resample.c). Each channel is resampled by itself, first across, then down. Weights are
+// rounded to 22 fractional bits. Sums are exact in 32 bits: the weights of any such filter have absolute values that
+// add up to less than 1.9, with all rounding, and 1.9 * 255 * 2^22 + 2^21 < 2^31. Both passes round to the nearest
+// value, and cut off what is below 0 or above 255. One thread an object, reused from sample to sample.
 //
-// The operations that have a `filter` must raise their versions when this code gives other bytes.
+// The operations that have a `filter`, and decode-image, must raise their versions when this code gives other bytes.
 #pragma once
 
 #include <cstddef>

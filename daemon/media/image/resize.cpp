@@ -14,7 +14,7 @@ class Resize final : public GeometryStep {
     const Size now = shown(geometry.passes.back());
     const config::PictureSize wanted = rule_.size_for({now.height, now.width});
     const Size size{static_cast<int>(wanted.width), static_cast<int>(wanted.height)};
-    if (size != now) resize_box({0, 0, now.width, now.height}, size, how_, geometry.passes);
+    if (size != now) resize_box({0, 0, now.width, now.height}, size, how_, geometry);
   }
 
  private:

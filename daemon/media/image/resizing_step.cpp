@@ -8,7 +8,7 @@ void ResizingStep::apply(const Draws& draws, Geometry& geometry) const {
   Draw draw = draws.named(draw_);
   const Size now = shown(geometry.passes.back());
   const Size size = draw_size(draw, now);
-  if (size != now && is_allowed(size, geometry)) resize_box({0, 0, now.width, now.height}, size, how_, geometry.passes);
+  if (size != now && is_allowed(size, geometry)) resize_box({0, 0, now.width, now.height}, size, how_, geometry);
 }
 
 Size scaled(const Size& size, double by) {

@@ -12,7 +12,7 @@
 namespace spdld::image::filter_test {
 namespace {
 
-constexpr Filter kWeighted[] = {Filter::kBicubic, Filter::kLanczos, Filter::kBox};
+constexpr Filter kWeighted[] = {Filter::kBicubic, Filter::kLanczos, Filter::kBox, Filter::kTriangle};
 
 AxisRequest random_request(std::mt19937& random, Filter filter, int side_max) {
   AxisRequest request;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "daemon/media/image/image_decoder.h"
+#include "tests/media/image/on_all_sets.h"
 #include "tests/support/allocations.h"
 #include "tests/support/image_programs.h"
 #include "tests/support/jpeg_maker.h"
@@ -128,6 +129,71 @@ TEST_CASE("planes give the pixels of full-size RGB, for every sampling and many 
   CHECK(sum / count >= 50);
 }
 
+constexpr Size kExactSizes[] = {{201, 149}, {320, 240}, {97, 333}, {3, 7}, {4, 1}, {1, 2}, {2, 2}, {5, 40}, {1, 1}};
+
+// From the planes of pictures of all kinds and sizes, and from their RGB by libjpeg.
+void check_exact(const test::PictureChain& program) {
+  for (const PlanesKind& kind : kPlanesKinds) {
+    for (const Size& size : kExactSizes) {
+      const auto jpeg = jpeg_of(kind, size, static_cast<uint32_t>(size.width));
+      const PixelRows rows = full_rows(jpeg);
+      const Planes planes = raw_planes(jpeg);
+      for (uint64_t sample = 0; sample < kSamples; ++sample) {
+        const Draws draws{3, 1, sample};
+        CAPTURE(size.width, size.height, kind.grey, static_cast<int>(kind.subsampling), sample);
+        REQUIRE(render(program, planes.view, draws) == test::render(program, rows, draws).tensor);
+      }
+    }
+  }
+}
+
+TEST_CASE("pixels that are not resized are libjpeg's from planes, bit for bit", "[transform]") {
+  const std::string ops = GENERATE(
+      as<std::string>(), R"({ op = "center-crop", size = 400 })",
+      R"({ op = "center-crop", size = [61, 83] }, { op = "convert", layout = "NCHW" })",
+      R"({ op = "random-crop", size = [31, 20] }, { op = "horizontal-flip" }, { op = "vertical-flip" })",
+      R"({ op = "random-crop", size = 1 }, { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1] })",
+      R"({ op = "pad-to", size = 340 }, { op = "ten-crop", size = [70, 90], vertical_flip = true })",
+      R"({ op = "horizontal-flip", p = 1 }, { op = "invert", p = 1 }, { op = "center-crop", size = [40, 33] })",
+      R"({ op = "pad", padding = 3 }, { op = "resize", size = [40, 70] })",
+      R"({ op = "brightness", factor = [0.6, 1.4] }, { op = "random-resized-crop", size = 40 })");
+  CAPTURE(ops);
+  check_exact(test::program_of(ops));
+}
+
+TEST_CASE("a picture that has the size which a resize asks for has libjpeg's pixels", "[transform]") {
+  const auto program = test::program_of(R"({ op = "resize", size = [149, 201] })");
+  for (const PlanesKind& kind : kPlanesKinds) {
+    const auto jpeg = jpeg_of(kind, {201, 149}, 4);
+    CHECK(render(program, raw_planes(jpeg).view, {}) == test::render(program, full_rows(jpeg)).tensor);
+  }
+}
+
+TEST_CASE("a program that resamples as Pillow gives the same pixels from planes and from rows", "[transform]") {
+  const std::string ops = GENERATE(
+      as<std::string>(), R"({ op = "resize", size = [23, 29] })", R"({ op = "resize", size = [300, 180] })",
+      R"({ op = "random-resized-crop", size = 64, scale = [0.02, 1] }, { op = "horizontal-flip" })",
+      R"({ op = "vertical-flip", p = 1 }, { op = "horizontal-flip" }, { op = "random-resized-crop", size = 20 })",
+      R"({ op = "resize", size = 50, antialias = false }, { op = "center-crop", size = 45 })",
+      R"({ op = "random-resized-crop", size = 40, filter = "bicubic" }, { op = "resize", size = 21 }, { op = "center-crop", size = 20 })",
+      R"({ op = "grid", size = 30, grids = "2x3,3x2,1x6,6x1" })",
+      R"({ op = "resize", size = 60 }, { op = "ten-crop", size = 50 })");
+  CAPTURE(ops);
+  check_exact(test::PictureChain(test::output_of(ops, ", resampling = \"pillow\"")));
+}
+
+TEST_CASE("a program that resamples as Pillow gives the same pixels on every instruction set", "[transform]") {
+  const test::PictureChain program(
+      test::output_of(R"({ op = "random-resized-crop", size = 64 })", R"(, resampling = "pillow")"));
+  for (const PlanesKind& kind : kPlanesKinds) {
+    const auto jpeg = jpeg_of(kind, {201, 149}, 9);
+    const Planes planes = raw_planes(jpeg);
+    CHECK((test::on_all_sets([&] {
+             return render(program, planes.view, {3, 1, 2});
+           }) == test::render(program, full_rows(jpeg), {3, 1, 2}).tensor));
+  }
+}
+
 TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for bit", "[transform]") {
   const std::string filter = GENERATE(as<std::string>(), "nearest", "bicubic", "lanczos", "box");
   const std::string by = ", filter = \"" + filter + "\" }";
@@ -159,9 +225,11 @@ TEST_CASE("other filters give the pixels of libjpeg's RGB from planes, bit for b
   }
 }
 
-TEST_CASE("another filter needs no more of the planes than a decoder gives for its box", "[transform]") {
-  const auto program = test::program_of(
-      R"({ op = "random-resized-crop", size = 40, filter = "lanczos", scale = [0.02, 0.3] }, { op = "vertical-flip" })");
+TEST_CASE("exact pixels need no more of the planes than a decoder gives for their box", "[transform]") {
+  const auto program = test::program_of(GENERATE(
+      as<std::string>(),
+      R"({ op = "random-resized-crop", size = 40, filter = "lanczos", scale = [0.02, 0.3] }, { op = "vertical-flip" })",
+      R"({ op = "random-crop", size = [41, 37] }, { op = "horizontal-flip" })"));
   const auto decoder = image::make_jpeg_decoder();
   for (const PlanesKind& kind : kPlanesKinds) {
     const auto jpeg = jpeg_of(kind, {301, 247}, 8);
@@ -253,11 +321,14 @@ TEST_CASE("planes of one colour stay it", "[transform]") {
 }
 
 TEST_CASE("rendering from planes allocates nothing once its memory has grown", "[transform]") {
-  const std::string filter = GENERATE(as<std::string>(), "bilinear", "lanczos", "nearest");
-  const auto program =
-      test::program_of(R"({ op = "random-resized-crop", size = 96, filter = ")" + filter +
-                       R"(" }, { op = "resize", size = [50, 48] }, { op = "horizontal-flip" }, { op = "vertical-flip" },
-         { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" })");
+  const std::string decode = GENERATE(as<std::string>(), "", R"(, resampling = "pillow")");
+  const std::string first = GENERATE(
+      as<std::string>(), R"({ op = "random-resized-crop", size = 96 })", R"({ op = "center-crop", size = [96, 230] })",
+      R"({ op = "random-resized-crop", size = 96, filter = "lanczos" })",
+      R"({ op = "random-resized-crop", size = 96, filter = "nearest" }, { op = "resize", size = [50, 48] })");
+  const test::PictureChain program(test::output_of(first + R"(, { op = "horizontal-flip" }, { op = "vertical-flip" },
+         { op = "normalize", mean = [0, 0, 0], std = [1, 1, 1], dtype = "float16" })",
+                                                   decode));
   image::Scratch scratch;
   image::Geometry geometry;
   std::vector<uint8_t> tensor(program.tensor().bytes());

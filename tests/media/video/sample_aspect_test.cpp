@@ -146,13 +146,13 @@ TEST_CASE("a resized part is taken from the nearest stored samples", "[video]") 
   using namespace image;
   Geometry geometry;
   resolve({}, {192, 96}, {}, geometry);
-  resize_box({6, 0, 12, 96}, {10, 10}, {}, geometry.passes);
+  resize_box({6, 0, 12, 96}, {10, 10}, {}, geometry);
   take_stored({192, 96}, {160, 96}, geometry);
   CHECK(geometry.passes.front().box == Box{5, 0, 10, 96});
   CHECK(geometry.passes.front().size == Size{10, 10});
   // A part that is narrower than a sample still has one.
   resolve({}, {192, 96}, {}, geometry);
-  resize_box({191, 0, 1, 96}, {10, 10}, {}, geometry.passes);
+  resize_box({191, 0, 1, 96}, {10, 10}, {}, geometry);
   take_stored({192, 96}, {16, 96}, geometry);
   CHECK(geometry.passes.front().box == Box{15, 0, 1, 96});
 }
